@@ -1,0 +1,73 @@
+// C++ API of nvfp4_dual_gemm. Ten lines to a result:
+//
+//   dualgemm::Problem problem{.m = m, .n = n, .k = k};
+//   auto plan = dualgemm::make_plan(problem);
+//   if (!plan) return report(plan.status().message());
+//   dualgemm::Buffers buffers{.a = a, .a_scales = sfa, .gate = gate, ...};
+//   std::vector<std::byte> workspace(plan->workspace_bytes);
+//   dualgemm::Status status = dualgemm::run(*plan, buffers, workspace.data(), workspace.size());
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dualgemm/formats.hpp"
+#include "dualgemm/status.hpp"
+#include "dualgemm/types.hpp"
+#include "dualgemm/version.h"
+
+namespace dualgemm {
+
+// "0.1.0"
+const char* version() noexcept;
+
+// What this machine offers. Detected once, then cached; thread-safe.
+const DeviceCaps& device_caps();
+
+// Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes, strides, alignment, overflow,
+// overlap of d with any input, nulls, activation parameters, expert offsets. The first broken rule is returned.
+Status validate(const Problem& problem);
+Status validate(const Problem& problem, const Buffers& buffers);
+
+// Chooses how to run `problem` on this machine, or says why it cannot. Pure in (problem, device_caps(), options, DUALGEMM_FORCE_ISA).
+Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options = {});
+Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps);
+
+// What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded weights, ... An explicit handle that owns its memory;
+// move-only. It belongs to the plan's (n, k, l, strategy, isa); m may differ.
+class PreparedWeights {
+ public:
+  PreparedWeights() noexcept;
+  ~PreparedWeights();
+  PreparedWeights(PreparedWeights&&) noexcept;
+  PreparedWeights& operator=(PreparedWeights&&) noexcept;
+
+  bool empty() const noexcept;
+  int64_t size_bytes() const noexcept;
+
+  struct Impl;  // defined by the backend that made it
+  explicit PreparedWeights(std::unique_ptr<Impl> impl) noexcept;
+  const Impl* impl() const noexcept { return impl_.get(); }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Reads gate, gate_scales, up and up_scales of `buffers`; afterwards these four may be null or freed.
+// Unsupported when plan.prepared_bytes == 0.
+Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
+
+// Runs the plan. Validates first; on any error nothing is written. `workspace` needs plan.workspace_bytes bytes at 64-byte alignment (null is
+// legal for 0 bytes). Reentrant: plans and prepared weights may be shared between threads, a workspace may not.
+Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes, RunInfo* info = nullptr);
+
+// One call for everything; allocates the workspace.
+Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}, RunInfo* info = nullptr);
+
+// The strategies in the order of the documentation's table.
+std::vector<StrategyId> all_strategies();
+
+}  // namespace dualgemm

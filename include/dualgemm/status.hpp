@@ -1,0 +1,95 @@
+// Errors are values: Status says which argument broke which rule and what was observed; Expected<T> is a T or a Status.
+// The library never prints, aborts, exits or throws across its boundary (allocation failure becomes kOutOfMemory).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dualgemm {
+
+enum class StatusCode : int32_t {
+  kOk = 0,
+  kInvalidArgument = 1,    // an argument breaks a documented rule
+  kUnsupported = 2,        // legal, but this strategy, device or build cannot do it
+  kOverflow = 3,           // a size does not fit in 64 bits
+  kOutOfMemory = 4,        // an allocation failed
+  kWorkspaceTooSmall = 5,  // the caller's workspace is smaller than Plan::workspace_bytes
+  kNotFound = 6,           // a file, tensor or name does not exist
+  kIoError = 7,            // the operating system refused a read or a write
+  kCorruptFile = 8,        // a file's content contradicts its format
+  kInternal = 9,           // a bug in this library
+};
+
+// "invalid_argument" and the like; never null.
+const char* status_code_name(StatusCode code) noexcept;
+
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;  // ok
+
+  // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16".
+  static Status error(StatusCode code, std::string argument, std::string observed, std::string rule) {
+    Status status;
+    status.detail_ = std::make_shared<const Detail>(
+        Detail{code, std::move(argument), std::move(observed), std::move(rule)});
+    return status;
+  }
+  static Status invalid(std::string argument, std::string observed, std::string rule) {
+    return error(StatusCode::kInvalidArgument, std::move(argument), std::move(observed), std::move(rule));
+  }
+  static Status unsupported(std::string argument, std::string observed, std::string rule) {
+    return error(StatusCode::kUnsupported, std::move(argument), std::move(observed), std::move(rule));
+  }
+
+  bool ok() const noexcept { return detail_ == nullptr; }
+  StatusCode code() const noexcept { return detail_ ? detail_->code : StatusCode::kOk; }
+  std::string argument() const { return detail_ ? detail_->argument : std::string(); }
+  std::string observed() const { return detail_ ? detail_->observed : std::string(); }
+  std::string rule() const { return detail_ ? detail_->rule : std::string(); }
+  std::string message() const {
+    return detail_ ? detail_->argument + ": " + detail_->observed + "; " + detail_->rule : std::string("ok");
+  }
+
+ private:
+  struct Detail {
+    StatusCode code;
+    std::string argument, observed, rule;
+  };
+  std::shared_ptr<const Detail> detail_;  // null = ok, so that success costs nothing
+};
+
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  Expected(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
+  Expected(Status status) : status_(std::move(status)) {         // NOLINT(google-explicit-constructor)
+    if (status_.ok()) status_ = Status::error(StatusCode::kInternal, "Expected", "ok status", "needs a value");
+  }
+
+  bool ok() const noexcept { return value_.has_value(); }
+  explicit operator bool() const noexcept { return ok(); }
+  const Status& status() const noexcept { return status_; }
+
+  // Precondition of the four accessors: ok().
+  T& operator*() & noexcept { return *value_; }
+  const T& operator*() const& noexcept { return *value_; }
+  T&& operator*() && noexcept { return std::move(*value_); }
+  T* operator->() noexcept { return &*value_; }
+  const T* operator->() const noexcept { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace dualgemm
+
+// Returns the Status of `expr` from the enclosing function when it is an error.
+#define DUALGEMM_TRY(expr)                                        \
+  do {                                                            \
+    ::dualgemm::Status dualgemm_try_status = (expr);              \
+    if (!dualgemm_try_status.ok()) return dualgemm_try_status;    \
+  } while (false)

@@ -1,0 +1,62 @@
+// Problem with every default resolved, and the size arithmetic that every backend shares.
+#pragma once
+
+#include <cstdint>
+
+#include "dualgemm/formats.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::core {
+
+// One operand with "tight" zeros replaced. Strides are elements; E2M1 data pointers advance by half as many bytes.
+struct ResolvedMatrix {
+  DataType type;
+  int64_t rows, cols;  // of one batch (kContiguous a and d: of everything)
+  int64_t ld, batch_stride;
+  ScaleLayout scale_layout;
+  int64_t sf_cols, scale_ld, scale_batch_stride;
+
+  int64_t row_bytes() const noexcept;                         // ld in bytes
+  int64_t data_span_bytes(int64_t batches) const noexcept;    // first byte to one past the last one used
+  int64_t scale_span_bytes(int64_t batches) const noexcept;   // swizzled padding included
+  ScaleMap scale_map() const noexcept { return ScaleMap(scale_layout, rows, sf_cols, scale_ld); }
+};
+
+struct ResolvedProblem {
+  Problem problem;
+  ResolvedMatrix a, gate, up, d;
+};
+
+// Precondition: validate(problem).ok().
+ResolvedProblem resolve(const Problem& problem) noexcept;
+
+int64_t bits_of(DataType type) noexcept;                           // 4, 16, 16, 32
+int64_t bytes_of(DataType type, int64_t elements) noexcept;        // elements even for kE2M1
+
+// One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked, batch b and its rows; for kContiguous,
+// expert b and its row range inside the single a and d.
+struct RowGroup {
+  int64_t batch;          // which weights, which alpha
+  int64_t row_begin;      // first row inside a's batch (kContiguous: inside the whole)
+  int64_t rows;           // may be 0
+  int64_t a_batch;        // batch index for a and d pointers (kContiguous: 0)
+  int64_t sf_row_begin;   // first row inside the scale map of a and d; differs from row_begin for kContiguous + swizzled
+};
+// The i-th of problem.l groups. Precondition: validated buffers.
+// For kContiguous with swizzled scales this walks the offsets (O(i)); callers that loop use RowGroups below.
+class RowGroups {
+ public:
+  RowGroups(const Problem& problem, const Buffers& buffers) noexcept : problem_(problem), buffers_(buffers) {}
+  bool next(RowGroup& group) noexcept;  // false after the last one
+
+ private:
+  const Problem& problem_;
+  const Buffers& buffers_;
+  int64_t next_batch_ = 0;
+  int64_t padded_rows_ = 0;
+};
+
+// Operations of the two products, a multiply and an add as two: 4*m*n*k*l (kContiguous: 4*m*n*k).
+double flops(const Problem& problem) noexcept;
+
+}  // namespace dualgemm::core

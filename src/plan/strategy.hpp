@@ -1,0 +1,43 @@
+// The one interface behind which all ways of computing the dual GEMM are peers: each is a test and a baseline of the others.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm {
+
+// Base of everything that prepare() can return.
+struct PreparedWeights::Impl {
+  virtual ~Impl() = default;
+  virtual int64_t size_bytes() const noexcept = 0;
+  // Made for these; run() refuses a plan that differs.
+  int64_t n = 0, k = 0, l = 0;
+  StrategyId strategy = StrategyId::kFused;
+  Isa isa = Isa::kScalar;
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual StrategyId id() const noexcept = 0;
+  virtual DeviceKind device() const noexcept = 0;
+  std::string_view name() const noexcept { return name_of(id()); }
+
+  // ok, or why this strategy cannot run the (already validated) problem on this device.
+  virtual Status supports(const Problem& problem, const DeviceCaps& caps) const = 0;
+
+  // Fills in everything of the plan that is this strategy's choice: regime, tile sizes, workspace_bytes, prepared_bytes. problem, device, isa
+  // and threads are set already.
+  virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
+
+  virtual int64_t workspace_bytes(const Plan& plan) const = 0;
+
+  virtual Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const = 0;
+
+  // Buffers are validated, the workspace is large enough and aligned to 64 bytes.
+  virtual Status run(const Plan& plan, const Buffers& buffers, void* workspace, RunInfo* info) const = 0;
+};
+
+}  // namespace dualgemm
