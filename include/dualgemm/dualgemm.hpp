@@ -27,17 +27,21 @@ const char* version() noexcept;
 // What this machine offers. Detected once, then cached; thread-safe.
 const DeviceCaps& device_caps();
 
-// Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes, strides, alignment, overflow,
-// overlap of d with any input, nulls, activation parameters, expert offsets. The first broken rule is returned.
+// Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,
+// strides, alignment, overflow, overlap of d with any input, nulls, activation parameters, expert
+// offsets. The first broken rule is returned.
 Status validate(const Problem& problem);
 Status validate(const Problem& problem, const Buffers& buffers);
 
-// Chooses how to run `problem` on this machine, or says why it cannot. Pure in (problem, device_caps(), options, DUALGEMM_FORCE_ISA).
+// Chooses how to run `problem` on this machine, or says why it cannot. Pure in (problem,
+// device_caps(), options, DUALGEMM_FORCE_ISA).
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options = {});
-Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps);
+Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
+                         const DeviceCaps& caps);
 
-// What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded weights, ... An explicit handle that owns its memory;
-// move-only. It belongs to the plan's (n, k, l, strategy, isa); m may differ.
+// What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded
+// weights, ... An explicit handle that owns its memory; move-only. It belongs to the plan's (n, k,
+// l, strategy, isa); m may differ.
 class PreparedWeights {
  public:
   PreparedWeights() noexcept;
@@ -56,16 +60,19 @@ class PreparedWeights {
   std::unique_ptr<Impl> impl_;
 };
 
-// Reads gate, gate_scales, up and up_scales of `buffers`; afterwards these four may be null or freed.
-// Unsupported when plan.prepared_bytes == 0.
+// Reads gate, gate_scales, up and up_scales of `buffers`; afterwards these four may be null or
+// freed. Unsupported when plan.prepared_bytes == 0.
 Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 
-// Runs the plan. Validates first; on any error nothing is written. `workspace` needs plan.workspace_bytes bytes at 64-byte alignment (null is
-// legal for 0 bytes). Reentrant: plans and prepared weights may be shared between threads, a workspace may not.
-Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes, RunInfo* info = nullptr);
+// Runs the plan. Validates first; on any error nothing is written. `workspace` needs
+// plan.workspace_bytes bytes at 64-byte alignment (null is legal for 0 bytes). Reentrant: plans and
+// prepared weights may be shared between threads, a workspace may not.
+Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
+           RunInfo* info = nullptr);
 
 // One call for everything; allocates the workspace.
-Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}, RunInfo* info = nullptr);
+Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {},
+           RunInfo* info = nullptr);
 
 // The strategies in the order of the documentation's table.
 std::vector<StrategyId> all_strategies();

@@ -1,5 +1,6 @@
-// Errors are values: Status says which argument broke which rule and what was observed; Expected<T> is a T or a Status.
-// The library never prints, aborts, exits or throws across its boundary (allocation failure becomes kOutOfMemory).
+// Errors are values: Status says which argument broke which rule and what was observed; Expected<T>
+// is a T or a Status. The library never prints, aborts, exits or throws across its boundary
+// (allocation failure becomes kOutOfMemory).
 #pragma once
 
 #include <cstdint>
@@ -31,17 +32,20 @@ class [[nodiscard]] Status {
   Status() noexcept = default;  // ok
 
   // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16".
-  static Status error(StatusCode code, std::string argument, std::string observed, std::string rule) {
+  static Status error(StatusCode code, std::string argument, std::string observed,
+                      std::string rule) {
     Status status;
     status.detail_ = std::make_shared<const Detail>(
         Detail{code, std::move(argument), std::move(observed), std::move(rule)});
     return status;
   }
   static Status invalid(std::string argument, std::string observed, std::string rule) {
-    return error(StatusCode::kInvalidArgument, std::move(argument), std::move(observed), std::move(rule));
+    return error(StatusCode::kInvalidArgument, std::move(argument), std::move(observed),
+                 std::move(rule));
   }
   static Status unsupported(std::string argument, std::string observed, std::string rule) {
-    return error(StatusCode::kUnsupported, std::move(argument), std::move(observed), std::move(rule));
+    return error(StatusCode::kUnsupported, std::move(argument), std::move(observed),
+                 std::move(rule));
   }
 
   bool ok() const noexcept { return detail_ == nullptr; }
@@ -50,7 +54,8 @@ class [[nodiscard]] Status {
   std::string observed() const { return detail_ ? detail_->observed : std::string(); }
   std::string rule() const { return detail_ ? detail_->rule : std::string(); }
   std::string message() const {
-    return detail_ ? detail_->argument + ": " + detail_->observed + "; " + detail_->rule : std::string("ok");
+    return detail_ ? detail_->argument + ": " + detail_->observed + "; " + detail_->rule
+                   : std::string("ok");
   }
 
  private:
@@ -64,9 +69,10 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Expected {
  public:
-  Expected(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Expected(Status status) : status_(std::move(status)) {         // NOLINT(google-explicit-constructor)
-    if (status_.ok()) status_ = Status::error(StatusCode::kInternal, "Expected", "ok status", "needs a value");
+  Expected(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Expected(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    if (status_.ok())
+      status_ = Status::error(StatusCode::kInternal, "Expected", "ok status", "needs a value");
   }
 
   bool ok() const noexcept { return value_.has_value(); }
@@ -88,8 +94,8 @@ class [[nodiscard]] Expected {
 }  // namespace dualgemm
 
 // Returns the Status of `expr` from the enclosing function when it is an error.
-#define DUALGEMM_TRY(expr)                                        \
-  do {                                                            \
-    ::dualgemm::Status dualgemm_try_status = (expr);              \
-    if (!dualgemm_try_status.ok()) return dualgemm_try_status;    \
+#define DUALGEMM_TRY(expr)                                     \
+  do {                                                         \
+    ::dualgemm::Status dualgemm_try_status = (expr);           \
+    if (!dualgemm_try_status.ok()) return dualgemm_try_status; \
   } while (false)

@@ -1,10 +1,11 @@
-// The vocabulary of the library: element types, scale layouts, activations, Problem (what to compute),
-// Buffers (where it lies) and Plan (how it will run).
+// The vocabulary of the library: element types, scale layouts, activations, Problem (what to
+// compute), Buffers (where it lies) and Plan (how it will run).
 //
 //   d[l] = act(alpha_gate * a[l] * gate[l]^T) (*) (alpha_up * a[l] * up[l]^T)
 //   a: m x k    gate, up: n x k    d: m x n    all row-major, k (for d: n) contiguous
 //
-// Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale strides count scales (1 byte each).
+// Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale
+// strides count scales (1 byte each).
 #pragma once
 
 #include <cstdint>
@@ -26,23 +27,26 @@ enum class DataType : int32_t {
 };
 
 enum class ScaleLayout : int32_t {
-  kLinear = 0,          // rows x k/16, row-major
-  kSwizzled128x4 = 1,   // off(r,s) = ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, S = k/16
+  kLinear = 0,  // rows x k/16, row-major
+  kSwizzled128x4 =
+      1,  // off(r,s) = ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, S = k/16
 };
 
 enum class ActivationKind : int32_t {
-  kSilu = 0,           // g*sigmoid(g) * u
-  kClampedSwiglu = 1,  // g = min(g,limit), u = clamp(u,-limit,limit); g*sigmoid(alpha*g) * (u + beta)
-  kSwigluOai = 2,      // the same formula with gpt-oss's defaults: alpha 1.702, beta 1, limit 7
-  kGeluErf = 3,        // 0.5*g*(1 + erf(g/sqrt(2))) * u
-  kGeluTanh = 4,       // 0.5*g*(1 + tanh(sqrt(2/pi)*(g + 0.044715*g^3))) * u
-  kRelu2 = 5,          // max(g,0)^2 * u
-  kSigmoid = 6,        // sigmoid(g) * u
-  kIdentity = 7,       // g * u
+  kSilu = 0,  // g*sigmoid(g) * u
+  kClampedSwiglu =
+      1,           // g = min(g,limit), u = clamp(u,-limit,limit); g*sigmoid(alpha*g) * (u + beta)
+  kSwigluOai = 2,  // the same formula with gpt-oss's defaults: alpha 1.702, beta 1, limit 7
+  kGeluErf = 3,    // 0.5*g*(1 + erf(g/sqrt(2))) * u
+  kGeluTanh = 4,   // 0.5*g*(1 + tanh(sqrt(2/pi)*(g + 0.044715*g^3))) * u
+  kRelu2 = 5,      // max(g,0)^2 * u
+  kSigmoid = 6,    // sigmoid(g) * u
+  kIdentity = 7,   // g * u
 };
 
-// alpha, beta and limit act in the two SwiGLU kinds only; any other kind demands the defaults (validate() refuses the rest,
-// because a parameter that is silently ignored is a wrong result). limit = +inf means no clamping.
+// alpha, beta and limit act in the two SwiGLU kinds only; any other kind demands the defaults
+// (validate() refuses the rest, because a parameter that is silently ignored is a wrong result).
+// limit = +inf means no clamping.
 struct Activation {
   ActivationKind kind = ActivationKind::kSilu;
   float alpha = 1.0f;
@@ -50,7 +54,9 @@ struct Activation {
   float limit = std::numeric_limits<float>::infinity();
 
   static Activation silu() { return {}; }
-  static Activation clamped_swiglu(float limit) { return {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, limit}; }
+  static Activation clamped_swiglu(float limit) {
+    return {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, limit};
+  }
   static Activation swiglu_oai(float alpha = 1.702f, float beta = 1.0f, float limit = 7.0f) {
     return {ActivationKind::kSwigluOai, alpha, beta, limit};
   }
@@ -63,18 +69,22 @@ struct Matrix {
   int64_t ld = 0;            // elements between rows; tight = columns. kE2M1: even
   int64_t batch_stride = 0;  // elements between batches; tight = rows*ld. kE2M1: even
   ScaleLayout scale_layout = ScaleLayout::kLinear;  // kE2M1 only
-  int64_t scale_ld = 0;            // kLinear: scales between rows; tight = columns/16. kSwizzled128x4: must be 0
+  int64_t scale_ld =
+      0;  // kLinear: scales between rows; tight = columns/16. kSwizzled128x4: must be 0
   int64_t scale_batch_stride = 0;  // scales between batches; tight = the layout's required span
   bool operator==(const Matrix&) const = default;
 };
 
 enum class Grouping : int32_t {
   kNone = 0,        // l independent problems of m rows each (batch)
-  kContiguous = 1,  // l experts; a and d hold m rows in total, expert e owns rows expert_offsets[e] .. expert_offsets[e+1]-1
-  kMasked = 2,      // l experts; a and d are l batches of m rows, of which the first expert_rows[e] exist
+  kContiguous = 1,  // l experts; a and d hold m rows in total, expert e owns rows expert_offsets[e]
+                    // .. expert_offsets[e+1]-1
+  kMasked =
+      2,  // l experts; a and d are l batches of m rows, of which the first expert_rows[e] exist
 };
-// kContiguous with swizzled scales of a or d: expert e's scale rows start at the sum over the experts before it of
-// round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of a and d must then be 0.
+// kContiguous with swizzled scales of a or d: expert e's scale rows start at the sum over the
+// experts before it of round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of a
+// and d must then be 0.
 
 struct Problem {
   int64_t m = 0;  // rows of a and d (kContiguous: in total)
@@ -82,9 +92,10 @@ struct Problem {
   int64_t k = 0;  // columns of a, gate, up; a multiple of 16
   int64_t l = 1;  // batches or experts
   Matrix a;
-  Matrix gate;  // always kE2M1
-  Matrix up;    // always kE2M1
-  Matrix d{.type = DataType::kF16};  // kE2M1: quantised in the epilogue with Buffers::d_global_scale; n % 16 == 0
+  Matrix gate;                       // always kE2M1
+  Matrix up;                         // always kE2M1
+  Matrix d{.type = DataType::kF16};  // kE2M1: quantised in the epilogue with
+                                     // Buffers::d_global_scale; n % 16 == 0
   Activation act;
   Grouping grouping = Grouping::kNone;
   bool batch_invariant = false;  // bits of row i depend on neither m nor the instruction set
@@ -93,12 +104,14 @@ struct Problem {
 
 class PreparedWeights;
 
-// Where the operands lie. The library reads no byte of padding for its value and writes nothing but d (and d_scales).
+// Where the operands lie. The library reads no byte of padding for its value and writes nothing but
+// d (and d_scales).
 struct Buffers {
   const void* a = nullptr;
-  const uint8_t* a_scales = nullptr;    // E4M3; required when a is kE2M1, else null
-  const float* a_row_scale = nullptr;   // optional, one FP32 factor per row of a: [l*m], kContiguous [m]
-  const void* gate = nullptr;           // null is legal when `prepared` holds the weights
+  const uint8_t* a_scales = nullptr;  // E4M3; required when a is kE2M1, else null
+  const float* a_row_scale =
+      nullptr;                 // optional, one FP32 factor per row of a: [l*m], kContiguous [m]
+  const void* gate = nullptr;  // null is legal when `prepared` holds the weights
   const uint8_t* gate_scales = nullptr;
   const void* up = nullptr;
   const uint8_t* up_scales = nullptr;
@@ -106,12 +119,13 @@ struct Buffers {
   float alpha_up = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l]; replaces alpha_gate
   const float* alpha_up_per_batch = nullptr;    // optional [l]; replaces alpha_up
-  const int32_t* expert_offsets = nullptr;      // kContiguous: [l+1], first 0, last m, non-decreasing
-  const int32_t* expert_rows = nullptr;         // kMasked: [l], each 0 .. m
+  const int32_t* expert_offsets = nullptr;  // kContiguous: [l+1], first 0, last m, non-decreasing
+  const int32_t* expert_rows = nullptr;     // kMasked: [l], each 0 .. m
   void* d = nullptr;
-  uint8_t* d_scales = nullptr;    // required when d is kE2M1, else null
-  float d_global_scale = 1.0f;    // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
-  const PreparedWeights* prepared = nullptr;  // from prepare(); same problem n, k, l and same plan strategy and ISA
+  uint8_t* d_scales = nullptr;  // required when d is kE2M1, else null
+  float d_global_scale = 1.0f;  // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
+  const PreparedWeights* prepared =
+      nullptr;  // from prepare(); same problem n, k, l and same plan strategy and ISA
 };
 
 enum class StrategyId : int32_t {
@@ -134,7 +148,8 @@ enum class Isa : int32_t { kAuto = 0, kScalar = 1, kAvx2 = 2, kAvx512Vnni = 3, k
 // Which loop nest the CPU backend runs; chosen from m.
 enum class Regime : int32_t { kGemv = 0, kMultiRow = 1, kTile = 2 };
 
-// Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass", "avx512_vnni", ...); never null.
+// Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass",
+// "avx512_vnni", ...); never null.
 const char* name_of(DataType) noexcept;
 const char* name_of(ScaleLayout) noexcept;
 const char* name_of(ActivationKind) noexcept;
@@ -153,12 +168,13 @@ Expected<StrategyId> parse_strategy(const std::string& name);
 Expected<DeviceKind> parse_device(const std::string& name);
 Expected<Isa> parse_isa(const std::string& name);
 
-// What the machine offers; a pure input of make_plan, so plans can be tested for machines that are not there.
+// What the machine offers; a pure input of make_plan, so plans can be tested for machines that are
+// not there.
 struct DeviceCaps {
   DeviceKind kind = DeviceKind::kCpu;
-  std::string name;          // as the operating system calls it
-  std::vector<Isa> isas;     // supported here, best first; always ends in kScalar
-  int cores = 1;             // available to this process (affinity mask and cgroup quota respected)
+  std::string name;       // as the operating system calls it
+  std::vector<Isa> isas;  // supported here, best first; always ends in kScalar
+  int cores = 1;          // available to this process (affinity mask and cgroup quota respected)
   int64_t l1d_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;  // per core
   int64_t l3_bytes = 0;          // shared; 0 = unknown or none
@@ -167,8 +183,8 @@ struct DeviceCaps {
 struct PlanOptions {
   StrategyId strategy = StrategyId::kAuto;
   DeviceKind device = DeviceKind::kAuto;
-  Isa isa = Isa::kAuto;  // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
-  int threads = 0;       // 0 = all available cores
+  Isa isa = Isa::kAuto;   // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
+  int threads = 0;        // 0 = all available cores
   bool prepared = false;  // the caller will pass PreparedWeights
 };
 
@@ -177,7 +193,8 @@ struct RejectedCandidate {
   Status reason;
 };
 
-// How a problem will run: a value, printable, comparable by its config(). A function of (Problem, DeviceCaps, PlanOptions) alone.
+// How a problem will run: a value, printable, comparable by its config(). A function of (Problem,
+// DeviceCaps, PlanOptions) alone.
 struct Plan {
   Problem problem;
   StrategyId strategy = StrategyId::kFused;
@@ -186,9 +203,9 @@ struct Plan {
   Regime regime = Regime::kTile;
   int threads = 1;
   bool prepared = false;
-  int64_t tile_m = 0;   // rows per micro-tile
-  int64_t tile_n = 0;   // columns per vector: a tile holds tile_n of gate and tile_n of up
-  int64_t slab_k = 0;   // k elements decoded per panel
+  int64_t tile_m = 0;           // rows per micro-tile
+  int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
+  int64_t slab_k = 0;           // k elements decoded per panel
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
   std::vector<RejectedCandidate> rejected;
@@ -199,10 +216,11 @@ struct Plan {
 
 // Facts about one finished run(), for tests, benches and the curious.
 struct RunInfo {
-  Isa isa = Isa::kAuto;            // reported by the kernel that ran, not by the plan
+  Isa isa = Isa::kAuto;  // reported by the kernel that ran, not by the plan
   Regime regime = Regime::kTile;
-  int threads = 0;                 // that took part
-  int64_t intermediate_bytes = 0;  // written to and read from intermediates (R1, R2, converted operands)
+  int threads = 0;  // that took part
+  int64_t intermediate_bytes =
+      0;  // written to and read from intermediates (R1, R2, converted operands)
 };
 
 }  // namespace dualgemm

@@ -8,7 +8,8 @@
 
 namespace dualgemm::core {
 
-// One operand with "tight" zeros replaced. Strides are elements; E2M1 data pointers advance by half as many bytes.
+// One operand with "tight" zeros replaced. Strides are elements; E2M1 data pointers advance by half
+// as many bytes.
 struct ResolvedMatrix {
   DataType type;
   int64_t rows, cols;  // of one batch (kContiguous a and d: of everything)
@@ -16,9 +17,10 @@ struct ResolvedMatrix {
   ScaleLayout scale_layout;
   int64_t sf_cols, scale_ld, scale_batch_stride;
 
-  int64_t row_bytes() const noexcept;                         // ld in bytes
-  int64_t data_span_bytes(int64_t batches) const noexcept;    // first byte to one past the last one used
-  int64_t scale_span_bytes(int64_t batches) const noexcept;   // swizzled padding included
+  int64_t row_bytes() const noexcept;  // ld in bytes
+  int64_t data_span_bytes(
+      int64_t batches) const noexcept;  // first byte to one past the last one used
+  int64_t scale_span_bytes(int64_t batches) const noexcept;  // swizzled padding included
   ScaleMap scale_map() const noexcept { return ScaleMap(scale_layout, rows, sf_cols, scale_ld); }
 };
 
@@ -30,23 +32,26 @@ struct ResolvedProblem {
 // Precondition: validate(problem).ok().
 ResolvedProblem resolve(const Problem& problem) noexcept;
 
-int64_t bits_of(DataType type) noexcept;                           // 4, 16, 16, 32
-int64_t bytes_of(DataType type, int64_t elements) noexcept;        // elements even for kE2M1
+int64_t bits_of(DataType type) noexcept;                     // 4, 16, 16, 32
+int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even for kE2M1
 
-// One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked, batch b and its rows; for kContiguous,
-// expert b and its row range inside the single a and d.
+// One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked,
+// batch b and its rows; for kContiguous, expert b and its row range inside the single a and d.
 struct RowGroup {
-  int64_t batch;          // which weights, which alpha
-  int64_t row_begin;      // first row inside a's batch (kContiguous: inside the whole)
-  int64_t rows;           // may be 0
-  int64_t a_batch;        // batch index for a and d pointers (kContiguous: 0)
-  int64_t sf_row_begin;   // first row inside the scale map of a and d; differs from row_begin for kContiguous + swizzled
+  int64_t batch;         // which weights, which alpha
+  int64_t row_begin;     // first row inside a's batch (kContiguous: inside the whole)
+  int64_t rows;          // may be 0
+  int64_t a_batch;       // batch index for a and d pointers (kContiguous: 0)
+  int64_t sf_row_begin;  // first row inside the scale map of a and d; differs from row_begin for
+                         // kContiguous + swizzled
 };
 // The i-th of problem.l groups. Precondition: validated buffers.
-// For kContiguous with swizzled scales this walks the offsets (O(i)); callers that loop use RowGroups below.
+// For kContiguous with swizzled scales this walks the offsets (O(i)); callers that loop use
+// RowGroups below.
 class RowGroups {
  public:
-  RowGroups(const Problem& problem, const Buffers& buffers) noexcept : problem_(problem), buffers_(buffers) {}
+  RowGroups(const Problem& problem, const Buffers& buffers) noexcept
+      : problem_(problem), buffers_(buffers) {}
   bool next(RowGroup& group) noexcept;  // false after the last one
 
  private:

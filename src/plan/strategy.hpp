@@ -1,4 +1,5 @@
-// The one interface behind which all ways of computing the dual GEMM are peers: each is a test and a baseline of the others.
+// The one interface behind which all ways of computing the dual GEMM are peers: each is a test and
+// a baseline of the others.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ class Strategy {
   // ok, or why this strategy cannot run the (already validated) problem on this device.
   virtual Status supports(const Problem& problem, const DeviceCaps& caps) const = 0;
 
-  // Fills in everything of the plan that is this strategy's choice: regime, tile sizes, workspace_bytes, prepared_bytes. problem, device, isa
-  // and threads are set already.
+  // Fills in everything of the plan that is this strategy's choice: regime, tile sizes,
+  // workspace_bytes, prepared_bytes. problem, device, isa and threads are set already.
   virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
 
   virtual int64_t workspace_bytes(const Plan& plan) const = 0;
@@ -37,7 +38,8 @@ class Strategy {
   virtual Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const = 0;
 
   // Buffers are validated, the workspace is large enough and aligned to 64 bytes.
-  virtual Status run(const Plan& plan, const Buffers& buffers, void* workspace, RunInfo* info) const = 0;
+  virtual Status run(const Plan& plan, const Buffers& buffers, void* workspace,
+                     RunInfo* info) const = 0;
 };
 
 }  // namespace dualgemm

@@ -1,0 +1,36 @@
+# Options, and the compile flags that every target of this project shares (never exported to users).
+option(DUALGEMM_BUILD_CLI "Build the dualgemm command" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_BUILD_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(DUALGEMM_INSTALL "Create the install rules" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_WERROR "Treat compiler warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_STATIC_RUNTIME "Link libstdc++ and libgcc statically into executables" OFF)
+option(DUALGEMM_TEST_BY_EXECUTABLE "One ctest entry per test executable instead of one per test" OFF)
+set(DUALGEMM_SANITIZE "" CACHE STRING "Argument of -fsanitize=, e.g. address,undefined or thread")
+set(DUALGEMM_CUDA "AUTO" CACHE STRING "AUTO: compile the CUDA part when nvcc is found; ON: demand it; OFF")
+set_property(CACHE DUALGEMM_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+# -ffp-contract=off: results must not depend on where the compiler sees a multiply beside an add.
+add_library(dualgemm_flags INTERFACE)
+target_compile_options(dualgemm_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall$<SEMICOLON>-Wextra$<SEMICOLON>-ffp-contract=off>)
+if(DUALGEMM_WERROR)
+  target_compile_options(dualgemm_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+endif()
+if(DUALGEMM_SANITIZE)
+  target_compile_options(dualgemm_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${DUALGEMM_SANITIZE}>
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize-recover=all$<SEMICOLON>-fno-omit-frame-pointer$<SEMICOLON>-g>)
+  target_link_options(dualgemm_flags INTERFACE -fsanitize=${DUALGEMM_SANITIZE})
+endif()
+if(DUALGEMM_STATIC_RUNTIME)
+  target_link_options(dualgemm_flags INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libstdc++$<SEMICOLON>-static-libgcc>)
+endif()
+
+find_program(DUALGEMM_CCACHE ccache)
+if(DUALGEMM_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DUALGEMM_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DUALGEMM_CCACHE})
+endif()

@@ -1,0 +1,10 @@
+# The version is written once, in include/dualgemm/version.h.
+function(dualgemm_read_version header result)
+  file(STRINGS "${header}" lines REGEX "^#define DUALGEMM_VERSION_(MAJOR|MINOR|PATCH) [0-9]+$")
+  list(LENGTH lines count)
+  if(NOT count EQUAL 3)
+    message(FATAL_ERROR "${header}: ${count} version lines; needs MAJOR, MINOR and PATCH")
+  endif()
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+).*" "\\1.\\2.\\3" version "${lines}")
+  set(${result} "${version}" PARENT_SCOPE)
+endfunction()
