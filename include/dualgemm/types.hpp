@@ -27,15 +27,16 @@ enum class DataType : int32_t {
 };
 
 enum class ScaleLayout : int32_t {
-  kLinear = 0,  // rows x k/16, row-major
-  kSwizzled128x4 =
-      1,  // off(r,s) = ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, S = k/16
+  // rows x k/16, row-major
+  kLinear = 0,
+  // off(r,s) = ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, S = k/16
+  kSwizzled128x4 = 1,
 };
 
 enum class ActivationKind : int32_t {
   kSilu = 0,  // g*sigmoid(g) * u
-  kClampedSwiglu =
-      1,           // g = min(g,limit), u = clamp(u,-limit,limit); g*sigmoid(alpha*g) * (u + beta)
+  // g = min(g,limit), u = clamp(u,-limit,limit); g*sigmoid(alpha*g) * (u + beta)
+  kClampedSwiglu = 1,
   kSwigluOai = 2,  // the same formula with gpt-oss's defaults: alpha 1.702, beta 1, limit 7
   kGeluErf = 3,    // 0.5*g*(1 + erf(g/sqrt(2))) * u
   kGeluTanh = 4,   // 0.5*g*(1 + tanh(sqrt(2/pi)*(g + 0.044715*g^3))) * u
