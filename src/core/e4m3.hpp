@@ -1,4 +1,5 @@
-// E4M3 in the OCP "fn" form: bias 7, largest 448, no infinities, NaN = 0x7F and 0xFF. docs/formats.md, "E4M3 scales".
+// E4M3 in the OCP "fn" form: bias 7, largest 448, no infinities, NaN = 0x7F and 0xFF.
+// docs/formats.md, "E4M3 scales".
 #pragma once
 
 #include <array>
@@ -52,12 +53,15 @@ constexpr uint8_t encode_e4m3(float value) noexcept {
   float magnitude = std::bit_cast<float>(magnitude_bits);
   if (magnitude > kE4M3Max) magnitude = kE4M3Max;
   if (magnitude < 0x1p-6f) {
-    // Subnormal: the quantum 2^-9 is the last place of a float in [2^14, 2^15), so that the addition itself rounds.
+    // Subnormal: the quantum 2^-9 is the last place of a float in [2^14, 2^15), so that the
+    // addition itself rounds.
     const float shifted = magnitude + 0x1p14f;
-    return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0x1p14f)));
+    return static_cast<uint8_t>(
+        sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0x1p14f)));
   }
   const uint32_t exact = std::bit_cast<uint32_t>(magnitude);
-  const uint32_t rounded = exact + 0x7FFFFu + (exact >> 20 & 1u);  // half of the 20 dropped bits, to even
+  const uint32_t rounded =
+      exact + 0x7FFFFu + (exact >> 20 & 1u);  // half of the 20 dropped bits, to even
   return static_cast<uint8_t>(sign | ((rounded >> 20) - (120u << 3)));
 }
 

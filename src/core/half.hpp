@@ -23,14 +23,18 @@ constexpr uint16_t encode_f16(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000u;
   const uint32_t magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | (magnitude >> 13 & 0x1FFu));
-  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);  // >= 65520 = 65504 + half a step
-  if (magnitude < 0x38800000u) {                                               // < 2^-14: subnormal, quantum 2^-24
+  if (magnitude > 0x7F800000u)
+    return static_cast<uint16_t>(sign | 0x7E00u | (magnitude >> 13 & 0x1FFu));
+  if (magnitude >= 0x477FF000u)
+    return static_cast<uint16_t>(sign | 0x7C00u);  // >= 65520 = 65504 + half a step
+  if (magnitude < 0x38800000u) {                   // < 2^-14: subnormal, quantum 2^-24
     // The quantum is the last place of a float in [1/2, 1), so that the addition itself rounds.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f)));
+    return static_cast<uint16_t>(
+        sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f)));
   }
-  const uint32_t rounded = magnitude + 0xFFFu + (magnitude >> 13 & 1u);  // half of the 13 dropped bits, to even
+  const uint32_t rounded =
+      magnitude + 0xFFFu + (magnitude >> 13 & 1u);  // half of the 13 dropped bits, to even
   return static_cast<uint16_t>(sign | ((rounded >> 13) - (112u << 10)));
 }
 

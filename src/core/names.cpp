@@ -1,7 +1,6 @@
 // Enumerators and their spelling: one table for each enum, read in both directions.
 #include <array>
 #include <cstddef>
-#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -15,6 +14,8 @@ struct Named {
   Enum value;
   const char* name;
 };
+template <class Enum>
+Named(Enum, const char*) -> Named<Enum>;
 
 constexpr std::array kDataTypes{
     Named{DataType::kE2M1, "e2m1"},
@@ -59,28 +60,14 @@ constexpr std::array kDevices{
     Named{DeviceKind::kCuda, "cuda"},
 };
 constexpr std::array kIsas{
-    Named{Isa::kAuto, "auto"},
-    Named{Isa::kScalar, "scalar"},
-    Named{Isa::kAvx2, "avx2"},
-    Named{Isa::kAvx512Vnni, "avx512_vnni"},
+    Named{Isa::kAuto, "auto"},        Named{Isa::kScalar, "scalar"},
+    Named{Isa::kAvx2, "avx2"},        Named{Isa::kAvx512Vnni, "avx512_vnni"},
     Named{Isa::kAmxBf16, "amx_bf16"},
 };
 constexpr std::array kRegimes{
     Named{Regime::kGemv, "gemv"},
     Named{Regime::kMultiRow, "multi_row"},
     Named{Regime::kTile, "tile"},
-};
-constexpr std::array kStatusCodes{
-    Named{StatusCode::kOk, "ok"},
-    Named{StatusCode::kInvalidArgument, "invalid_argument"},
-    Named{StatusCode::kUnsupported, "unsupported"},
-    Named{StatusCode::kOverflow, "overflow"},
-    Named{StatusCode::kOutOfMemory, "out_of_memory"},
-    Named{StatusCode::kWorkspaceTooSmall, "workspace_too_small"},
-    Named{StatusCode::kNotFound, "not_found"},
-    Named{StatusCode::kIoError, "io_error"},
-    Named{StatusCode::kCorruptFile, "corrupt_file"},
-    Named{StatusCode::kInternal, "internal"},
 };
 
 template <class Enum, std::size_t kCount>
@@ -103,8 +90,6 @@ Expected<Enum> parse_in(const std::array<Named<Enum>, kCount>& table, const char
 }
 
 }  // namespace
-
-const char* status_code_name(StatusCode code) noexcept { return name_in(kStatusCodes, code); }
 
 const char* name_of(DataType value) noexcept { return name_in(kDataTypes, value); }
 const char* name_of(ScaleLayout value) noexcept { return name_in(kScaleLayouts, value); }
