@@ -35,15 +35,19 @@ ResolvedProblem resolve(const Problem& problem) noexcept;
 int64_t bits_of(DataType type) noexcept;                     // 4, 16, 16, 32
 int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even for kE2M1
 
+// Rows of swizzled scales that one expert of kContiguous takes: whole tiles of 128.
+constexpr int64_t round_up_rows(int64_t rows) noexcept { return (rows + 127) / 128 * 128; }
+
 // One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked,
 // batch b and its rows; for kContiguous, expert b and its row range inside the single a and d.
 struct RowGroup {
-  int64_t batch;         // which weights, which alpha
-  int64_t row_begin;     // first row inside a's batch (kContiguous: inside the whole)
-  int64_t rows;          // may be 0
-  int64_t a_batch;       // batch index for a and d pointers (kContiguous: 0)
-  int64_t sf_row_begin;  // first row inside the scale map of a and d; differs from row_begin for
-                         // kContiguous + swizzled
+  int64_t batch;           // which weights, which alpha
+  int64_t row_begin;       // first row inside a's batch (kContiguous: inside the whole)
+  int64_t rows;            // may be 0
+  int64_t a_batch;         // batch index for a and d pointers (kContiguous: 0)
+  int64_t sf_row_begin;    // first row inside the scale map of a; differs from row_begin for
+                           // kContiguous + swizzled
+  int64_t d_sf_row_begin;  // the same for d, whose scale layout may be the other one
 };
 // The i-th of problem.l groups. Precondition: validated buffers.
 // For kContiguous with swizzled scales this walks the offsets (O(i)); callers that loop use

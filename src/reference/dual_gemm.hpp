@@ -1,0 +1,36 @@
+// The oracle: the dual GEMM in double precision, element by element, as its definition says.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::reference {
+
+// One product sum over k of a*w, before alpha and row scale, with what error bounds need.
+struct Accumulator {
+  double value = 0.0;
+  double abs_sum = 0.0;  // sum of |a*w|
+  // Sum over the 16-blocks of |partial sum before the block| + (sum of |a*w| in the block): the
+  // largest magnitude a running sum in ascending k can have inside each block, added up.
+  double running_sum = 0.0;
+};
+
+struct Element {
+  Accumulator gate, up;
+  double g = 0.0, u = 0.0;  // after alpha and row scale
+  double d = 0.0;           // act(g) * u, not rounded to d's type
+};
+
+// rows x cols elements, row-major, of one group; row_begin counts from the group's first row.
+// Precondition: validated problem and buffers, both weights given.
+std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
+                                const core::RowGroup& group, int64_t row_begin, int64_t rows,
+                                int64_t col_begin, int64_t cols);
+
+// Computes d (and d_scales) in d's type. Buffers::prepared is ignored: both weights must be given.
+Status dual_gemm(const Problem& problem, const Buffers& buffers);
+
+}  // namespace dualgemm::reference
