@@ -92,12 +92,12 @@ struct Problem {
   int64_t n = 0;  // rows of gate and of up, columns of d
   int64_t k = 0;  // columns of a, gate, up; a multiple of 16
   int64_t l = 1;  // batches or experts
-  Matrix a;
-  Matrix gate;                       // always kE2M1
-  Matrix up;                         // always kE2M1
+  Matrix a{};
+  Matrix gate{};                     // always kE2M1
+  Matrix up{};                       // always kE2M1
   Matrix d{.type = DataType::kF16};  // kE2M1: quantised in the epilogue with
                                      // Buffers::d_global_scale; n % 16 == 0
-  Activation act;
+  Activation act{};
   Grouping grouping = Grouping::kNone;
   bool batch_invariant = false;  // bits of row i depend on neither m nor the instruction set
   bool operator==(const Problem&) const = default;
