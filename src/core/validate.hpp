@@ -1,0 +1,32 @@
+// The pieces of validate(), one rule or one operand each; every face of the library uses these.
+#pragma once
+
+#include <cstdint>
+
+#include "core/problem.hpp"
+#include "dualgemm/status.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::core {
+
+Status check_extents(const Problem& problem);
+Status check_activation(const Activation& act);
+
+// `name` is "a", "gate", "up" or "d". Afterwards every span of the operand, times 16 bytes, fits in
+// 64 bits: strategies may size FP32 intermediates without checking again.
+// contiguous: one matrix for all `batches` experts, its swizzled scales padded for each.
+Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
+                    int64_t batches, bool contiguous);
+
+// Scale rows of a and d: m, but for kContiguous + swizzled every expert starts a new 128-row tile.
+// Precondition: validated expert_offsets.
+int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noexcept;
+
+// kContiguous: expert_offsets; kMasked: expert_rows; kNone: neither.
+Status check_groups(const Problem& problem, const Buffers& buffers);
+
+// Nulls, alignment, address overflow of gate, gate_scales, up and up_scales alone (what prepare()
+// reads). Precondition: validate(problem).ok().
+Status check_weights(const Problem& problem, const Buffers& buffers);
+
+}  // namespace dualgemm::core

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "core/validate.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm {
+namespace core {
+namespace {
+
+// One array of the caller. Ranges are from the first to one past the last byte that is used.
+struct Range {
+  const char* name;
+  const void* data;
+  int64_t bytes;
+  int64_t alignment;
+  bool required;  // otherwise null is legal
+
+  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(data); }
+  uintptr_t end() const { return begin() + static_cast<uintptr_t>(bytes); }
+  bool used() const { return data != nullptr && bytes > 0; }
+};
+
+Status check_range(const Range& range) {
+  if (range.data == nullptr) {
+    if (!range.required || range.bytes == 0) return {};
+    return Status::invalid(range.name, "null", "is required");
+  }
+  if (range.begin() % static_cast<uintptr_t>(range.alignment) != 0) {
+    return Status::invalid(
+        range.name,
+        "address % " + std::to_string(range.alignment) + " = " +
+            std::to_string(range.begin() % static_cast<uintptr_t>(range.alignment)),
+        "must be aligned to " + std::to_string(range.alignment) + " bytes");
+  }
+  uintptr_t end = 0;
+  if (__builtin_add_overflow(range.begin(), static_cast<uintptr_t>(range.bytes), &end)) {
+    return Status::error(StatusCode::kOverflow, range.name,
+                         std::to_string(range.bytes) + " bytes from its address",
+                         "must end inside the address space");
+  }
+  return {};
+}
+
+Status check_absent(const char* name, const void* data, const char* rule) {
+  if (data == nullptr) return {};
+  return Status::invalid(name, "not null", rule);
+}
+
+int64_t alignment_of(DataType type) { return type == DataType::kE2M1 ? 1 : bytes_of(type, 1); }
+
+// For kContiguous rows is the total and batches 1; swizzled scales then take `padded_rows` rows.
+int64_t token_scale_bytes(const ResolvedMatrix& matrix, int64_t batches, int64_t padded_rows,
+                          bool contiguous) {
+  if (!contiguous || matrix.scale_layout != ScaleLayout::kSwizzled128x4) {
+    return matrix.scale_span_bytes(batches);
+  }
+  return ScaleMap(matrix.scale_layout, padded_rows, matrix.sf_cols).required_span_size();
+}
+
+std::array<Range, 4> weight_ranges(const ResolvedProblem& problem, const Buffers& buffers) {
+  const int64_t batches = problem.problem.l;
+  const bool required = buffers.prepared == nullptr;
+  return {{
+      {"gate", buffers.gate, problem.gate.data_span_bytes(batches), 1, required},
+      {"gate_scales", buffers.gate_scales, problem.gate.scale_span_bytes(batches), 1, required},
+      {"up", buffers.up, problem.up.data_span_bytes(batches), 1, required},
+      {"up_scales", buffers.up_scales, problem.up.scale_span_bytes(batches), 1, required},
+  }};
+}
+
+// Everything that run() reads.
+std::array<Range, 11> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+                                   int64_t padded_rows) {
+  const Problem& p = problem.problem;
+  const bool contiguous = p.grouping == Grouping::kContiguous;
+  const int64_t batches = contiguous ? 1 : p.l;
+  const bool quantized = p.a.type == DataType::kE2M1;
+  const std::array<Range, 4> weights = weight_ranges(problem, buffers);
+  return {{
+      {"a", buffers.a, problem.a.data_span_bytes(batches), alignment_of(p.a.type), true},
+      {"a_scales", buffers.a_scales,
+       quantized ? token_scale_bytes(problem.a, batches, padded_rows, contiguous) : 0, 1,
+       quantized},
+      {"a_row_scale", buffers.a_row_scale, batches * p.m * 4, 4, false},
+      {"alpha_gate_per_batch", buffers.alpha_gate_per_batch, p.l * 4, 4, false},
+      {"alpha_up_per_batch", buffers.alpha_up_per_batch, p.l * 4, 4, false},
+      {"expert_offsets", buffers.expert_offsets, contiguous ? (p.l + 1) * 4 : 0, 4, contiguous},
+      {"expert_rows", buffers.expert_rows, p.grouping == Grouping::kMasked ? p.l * 4 : 0, 4,
+       p.grouping == Grouping::kMasked},
+      weights[0],
+      weights[1],
+      weights[2],
+      weights[3],
+  }};
+}
+
+std::array<Range, 2> output_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+                                   int64_t padded_rows) {
+  const Problem& p = problem.problem;
+  const bool contiguous = p.grouping == Grouping::kContiguous;
+  const int64_t batches = contiguous ? 1 : p.l;
+  const bool quantized = p.d.type == DataType::kE2M1;
+  return {{
+      {"d", buffers.d, problem.d.data_span_bytes(batches), alignment_of(p.d.type), true},
+      {"d_scales", buffers.d_scales,
+       quantized ? token_scale_bytes(problem.d, batches, padded_rows, contiguous) : 0, 1,
+       quantized},
+  }};
+}
+
+Status check_disjoint(const Range& output, const Range& other) {
+  if (!output.used() || !other.used()) return {};
+  if (output.end() <= other.begin() || other.end() <= output.begin()) return {};
+  return Status::invalid(output.name, std::string("overlaps ") + other.name,
+                         "must not share bytes with any other operand");
+}
+
+Status check_expert_offsets(const Problem& problem, const int32_t* offsets) {
+  const auto name = [](int64_t index) { return "expert_offsets[" + std::to_string(index) + "]"; };
+  if (offsets[0] != 0) {
+    return Status::invalid(name(0), std::to_string(offsets[0]), "must be 0");
+  }
+  for (int64_t expert = 0; expert < problem.l; ++expert) {
+    if (offsets[expert + 1] < offsets[expert]) {
+      return Status::invalid(
+          name(expert + 1), std::to_string(offsets[expert + 1]),
+          "must not be below the offset before it, " + std::to_string(offsets[expert]));
+    }
+  }
+  if (offsets[problem.l] != problem.m) {
+    return Status::invalid(name(problem.l), std::to_string(offsets[problem.l]),
+                           "the last must be m = " + std::to_string(problem.m));
+  }
+  return {};
+}
+
+Status check_expert_rows(const Problem& problem, const int32_t* rows) {
+  for (int64_t expert = 0; expert < problem.l; ++expert) {
+    if (rows[expert] < 0 || rows[expert] > problem.m) {
+      return Status::invalid("expert_rows[" + std::to_string(expert) + "]",
+                             std::to_string(rows[expert]),
+                             "must be 0 .. m = " + std::to_string(problem.m));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noexcept {
+  if (problem.grouping != Grouping::kContiguous) return problem.m;
+  int64_t rows = 0;
+  for (int64_t expert = 0; expert < problem.l; ++expert) {
+    rows += round_up_rows(buffers.expert_offsets[expert + 1] - buffers.expert_offsets[expert]);
+  }
+  return rows;
+}
+
+Status check_groups(const Problem& problem, const Buffers& buffers) {
+  if (problem.grouping == Grouping::kContiguous) {
+    DUALGEMM_TRY(
+        check_range({"expert_offsets", buffers.expert_offsets, (problem.l + 1) * 4, 4, true}));
+    DUALGEMM_TRY(check_expert_offsets(problem, buffers.expert_offsets));
+  } else {
+    DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets,
+                              "must be null unless grouping is contiguous"));
+  }
+  if (problem.grouping == Grouping::kMasked) {
+    DUALGEMM_TRY(check_range({"expert_rows", buffers.expert_rows, problem.l * 4, 4, true}));
+    return check_expert_rows(problem, buffers.expert_rows);
+  }
+  return check_absent("expert_rows", buffers.expert_rows, "must be null unless grouping is masked");
+}
+
+Status check_weights(const Problem& problem, const Buffers& buffers) {
+  for (const Range& range : weight_ranges(resolve(problem), buffers)) {
+    DUALGEMM_TRY(check_range(range));
+  }
+  return {};
+}
+
+}  // namespace core
+
+Status validate(const Problem& problem, const Buffers& buffers) {
+  using core::Range;
+  DUALGEMM_TRY(validate(problem));
+  DUALGEMM_TRY(core::check_groups(problem, buffers));
+  if (problem.a.type != DataType::kE2M1) {
+    DUALGEMM_TRY(core::check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
+  }
+  if (problem.d.type != DataType::kE2M1) {
+    DUALGEMM_TRY(core::check_absent("d_scales", buffers.d_scales, "must be null: d has no scales"));
+  } else if (!(std::isfinite(buffers.d_global_scale) && buffers.d_global_scale > 0.0f)) {
+    return Status::invalid("d_global_scale", fmt::to_string(buffers.d_global_scale),
+                           "must be finite and > 0");
+  }
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const int64_t padded_rows = core::swizzled_scale_rows(problem, buffers);
+  const auto inputs = core::input_ranges(resolved, buffers, padded_rows);
+  const auto outputs = core::output_ranges(resolved, buffers, padded_rows);
+  for (const Range& range : inputs) DUALGEMM_TRY(core::check_range(range));
+  for (const Range& range : outputs) DUALGEMM_TRY(core::check_range(range));
+  for (const Range& output : outputs) {
+    for (const Range& input : inputs) DUALGEMM_TRY(core::check_disjoint(output, input));
+  }
+  return core::check_disjoint(outputs[0], outputs[1]);
+}
+
+}  // namespace dualgemm

@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "core/validate.hpp"
+#include "dualgemm/dualgemm.hpp"
+#include "dualgemm/formats.hpp"
+
+namespace dualgemm {
+namespace core {
+namespace {
+
+// "operand.field", put together only when there is something to report.
+struct Name {
+  const char* operand;
+  const char* field = "";
+  std::string str() const { return std::string(operand) + field; }
+};
+
+Status invalid(Name name, std::string observed, std::string rule) {
+  return Status::invalid(name.str(), std::move(observed), std::move(rule));
+}
+
+template <class Enum>
+Status check_enum(Name name, Enum value, Enum last) {
+  const auto number = static_cast<int32_t>(value);
+  if (number >= 0 && number <= static_cast<int32_t>(last)) return {};
+  return invalid(name, std::to_string(number),
+                 "must be 0 .. " + std::to_string(static_cast<int32_t>(last)));
+}
+
+Status check_at_least(Name name, int64_t value, int64_t least, const char* why = "") {
+  if (value >= least) return {};
+  return invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why);
+}
+
+// 0 means "tight" and is always legal.
+Status check_stride(Name name, int64_t value, int64_t least, const char* least_is) {
+  return value == 0 ? Status() : check_at_least(name, value, least, least_is);
+}
+
+Status check_even(Name name, int64_t value, DataType type) {
+  if (type != DataType::kE2M1 || value % 2 == 0) return {};
+  return invalid(name, std::to_string(value), "must be even: two e2m1 codes share a byte");
+}
+
+Status check_zero(Name name, int64_t value, const char* rule) {
+  return value == 0 ? Status() : invalid(name, std::to_string(value), rule);
+}
+
+// (count - 1) * stride + last, all non-negative; false when it leaves int64.
+bool checked_span(int64_t count, int64_t stride, int64_t last, int64_t* span) {
+  int64_t steps = 0;
+  return !__builtin_mul_overflow(count > 0 ? count - 1 : 0, stride, &steps) &&
+         !__builtin_add_overflow(steps, last, span);
+}
+
+// `batches` spans, `stride` apart (0 = tight), each at most that long.
+Status check_batches(Name name, Name stride_name, int64_t batches, int64_t stride, int64_t span,
+                     int64_t tight) {
+  if (batches > 1) {
+    DUALGEMM_TRY(check_stride(stride_name, stride, span, " (one batch), or 0 for tight"));
+  }
+  int64_t total = 0, bytes = 0;
+  if (checked_span(batches, stride == 0 ? tight : stride, span, &total) &&
+      !__builtin_mul_overflow(total, int64_t{16}, &bytes)) {
+    return {};
+  }
+  return Status::error(StatusCode::kOverflow, name.str(),
+                       fmt::format("{} batches, stride {}", batches, stride),
+                       "its size must fit in 64 bits");
+}
+
+Status check_data_span(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
+                       int64_t batches) {
+  const int64_t ld = matrix.ld == 0 ? cols : matrix.ld;
+  int64_t span = 0, tight = 0;
+  if (!checked_span(rows, ld, cols, &span) || __builtin_mul_overflow(rows, ld, &tight)) {
+    return Status::error(StatusCode::kOverflow, name, fmt::format("{} rows, ld {}", rows, ld),
+                         "its size must fit in 64 bits");
+  }
+  return check_batches({name}, {name, ".batch_stride"}, batches, matrix.batch_stride, span, tight);
+}
+
+Status check_scale_span(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
+                        int64_t batches) {
+  const int64_t sf_cols = cols / kSfVec;
+  if (matrix.scale_layout == ScaleLayout::kLinear) {
+    DUALGEMM_TRY(check_stride({name, ".scale_ld"}, matrix.scale_ld, sf_cols,
+                              " (columns/16), or 0 for tight"));
+  } else {
+    DUALGEMM_TRY(check_zero({name, ".scale_ld"}, matrix.scale_ld,
+                            "must be 0 for swizzled_128x4, whose tiles are always tight"));
+  }
+  const Expected<int64_t> span =
+      checked_scale_span(matrix.scale_layout, rows, sf_cols, matrix.scale_ld);
+  if (!span) {
+    return Status::error(StatusCode::kOverflow, Name{name, "_scales"}.str(),
+                         fmt::format("{} rows of {} scales", rows, sf_cols),
+                         "its size must fit in 64 bits");
+  }
+  return check_batches({name, "_scales"}, {name, ".scale_batch_stride"}, batches,
+                       matrix.scale_batch_stride, *span, *span);
+}
+
+Status check_default(const char* name, float value, float expected, ActivationKind kind) {
+  if (value == expected) return {};
+  return Status::invalid(
+      name, fmt::to_string(value),
+      fmt::format("must be {} for {}: only the SwiGLU kinds use it", expected, name_of(kind)));
+}
+
+Status check_weight_type(const char* name, DataType type) {
+  if (type == DataType::kE2M1) return {};
+  return Status::invalid(name, name_of(type), "weights must be e2m1");
+}
+
+// One a and one d for all experts, so no stride between batches.
+Status check_no_batch_stride(const char* name, const Matrix& matrix) {
+  const char* rule = "must be 0 for contiguous groups";
+  DUALGEMM_TRY(check_zero({name, ".batch_stride"}, matrix.batch_stride, rule));
+  return check_zero({name, ".scale_batch_stride"}, matrix.scale_batch_stride, rule);
+}
+
+}  // namespace
+
+Status check_extents(const Problem& problem) {
+  DUALGEMM_TRY(check_enum({"grouping"}, problem.grouping, Grouping::kMasked));
+  // Experts without tokens are ordinary; a batch without rows is a mistake.
+  DUALGEMM_TRY(check_at_least({"m"}, problem.m, problem.grouping == Grouping::kNone ? 1 : 0));
+  DUALGEMM_TRY(check_at_least({"n"}, problem.n, 1));
+  DUALGEMM_TRY(check_at_least({"k"}, problem.k, kSfVec));
+  DUALGEMM_TRY(check_at_least({"l"}, problem.l, 1));
+  if (problem.k % kSfVec != 0) {
+    return Status::invalid("k", std::to_string(problem.k), "must be a multiple of 16");
+  }
+  return {};
+}
+
+Status check_activation(const Activation& act) {
+  DUALGEMM_TRY(check_enum({"act.kind"}, act.kind, ActivationKind::kIdentity));
+  if (act.kind != ActivationKind::kClampedSwiglu && act.kind != ActivationKind::kSwigluOai) {
+    const Activation defaults;
+    DUALGEMM_TRY(check_default("act.alpha", act.alpha, defaults.alpha, act.kind));
+    DUALGEMM_TRY(check_default("act.beta", act.beta, defaults.beta, act.kind));
+    return check_default("act.limit", act.limit, defaults.limit, act.kind);
+  }
+  if (!std::isfinite(act.alpha)) {
+    return Status::invalid("act.alpha", fmt::to_string(act.alpha), "must be finite");
+  }
+  if (!std::isfinite(act.beta)) {
+    return Status::invalid("act.beta", fmt::to_string(act.beta), "must be finite");
+  }
+  if (!(act.limit > 0.0f)) {  // NaN too
+    return Status::invalid("act.limit", fmt::to_string(act.limit),
+                           "must be > 0 (infinity: no clamping)");
+  }
+  return {};
+}
+
+Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
+                    int64_t batches, bool contiguous) {
+  DUALGEMM_TRY(check_enum({name, ".type"}, matrix.type, DataType::kF32));
+  DUALGEMM_TRY(
+      check_enum({name, ".scale_layout"}, matrix.scale_layout, ScaleLayout::kSwizzled128x4));
+  DUALGEMM_TRY(check_stride({name, ".ld"}, matrix.ld, cols, " (columns), or 0 for tight"));
+  DUALGEMM_TRY(check_even({name, ".ld"}, matrix.ld, matrix.type));
+  DUALGEMM_TRY(check_at_least({name, ".batch_stride"}, matrix.batch_stride, 0));
+  DUALGEMM_TRY(check_even({name, ".batch_stride"}, matrix.batch_stride, matrix.type));
+  DUALGEMM_TRY(check_at_least({name, ".scale_batch_stride"}, matrix.scale_batch_stride, 0));
+  const int64_t copies = contiguous ? 1 : batches;
+  DUALGEMM_TRY(check_data_span(name, matrix, rows, cols, copies));
+  if (matrix.type != DataType::kE2M1) {
+    const char* rule = "must be 0: only e2m1 has scales";
+    DUALGEMM_TRY(check_zero({name, ".scale_ld"}, matrix.scale_ld, rule));
+    return check_zero({name, ".scale_batch_stride"}, matrix.scale_batch_stride, rule);
+  }
+  int64_t scale_rows = rows, padding = 0;
+  if (contiguous && matrix.scale_layout == ScaleLayout::kSwizzled128x4 &&
+      (__builtin_mul_overflow(batches, int64_t{128}, &padding) ||  // at most a tile per expert
+       __builtin_add_overflow(rows, padding, &scale_rows))) {
+    return Status::error(StatusCode::kOverflow, Name{name, "_scales"}.str(),
+                         fmt::format("{} experts", batches), "its size must fit in 64 bits");
+  }
+  return check_scale_span(name, matrix, scale_rows, cols, copies);
+}
+
+}  // namespace core
+
+Status validate(const Problem& problem) {
+  DUALGEMM_TRY(core::check_extents(problem));
+  DUALGEMM_TRY(core::check_activation(problem.act));
+  const bool contiguous = problem.grouping == Grouping::kContiguous;
+  if (contiguous) {
+    DUALGEMM_TRY(core::check_no_batch_stride("a", problem.a));
+    DUALGEMM_TRY(core::check_no_batch_stride("d", problem.d));
+  }
+  DUALGEMM_TRY(core::check_matrix("a", problem.a, problem.m, problem.k, problem.l, contiguous));
+  DUALGEMM_TRY(core::check_matrix("gate", problem.gate, problem.n, problem.k, problem.l, false));
+  DUALGEMM_TRY(core::check_weight_type("gate.type", problem.gate.type));
+  DUALGEMM_TRY(core::check_matrix("up", problem.up, problem.n, problem.k, problem.l, false));
+  DUALGEMM_TRY(core::check_weight_type("up.type", problem.up.type));
+  if (problem.d.type == DataType::kE2M1 && problem.n % kSfVec != 0) {
+    return Status::invalid("n", std::to_string(problem.n),
+                           "must be a multiple of 16 when d is e2m1");
+  }
+  return core::check_matrix("d", problem.d, problem.m, problem.n, problem.l, contiguous);
+}
+
+}  // namespace dualgemm
