@@ -33,6 +33,18 @@ const DeviceCaps& device_caps();
 Status validate(const Problem& problem);
 Status validate(const Problem& problem, const Buffers& buffers);
 
+// Bytes that each buffer of a problem must have, from its first to one past the last byte used; 0 =
+// not used. Contiguous groups with swizzled scales of a or d depend on how the rows fall to the
+// experts: the size given suffices for every distribution.
+struct OperandSizes {
+  int64_t a = 0, a_scales = 0;
+  int64_t gate = 0, gate_scales = 0;
+  int64_t up = 0, up_scales = 0;
+  int64_t d = 0, d_scales = 0;
+  int64_t a_row_scale = 0;  // if one is passed
+};
+Expected<OperandSizes> operand_sizes(const Problem& problem);
+
 // Chooses how to run `problem` on this machine, or says why it cannot. Pure in (problem,
 // device_caps(), options, DUALGEMM_FORCE_ISA).
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options = {});

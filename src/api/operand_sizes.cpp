@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "core/problem.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm {
+namespace {
+
+// Bytes of the scales of a or d. Contiguous groups in the swizzled layout start every expert at a
+// new 128-row tile: the most tiles come from one row in as many experts as possible and the rest in
+// one.
+int64_t token_scale_bytes(const Problem& problem, const core::ResolvedMatrix& matrix) {
+  const bool contiguous = problem.grouping == Grouping::kContiguous;
+  if (!contiguous || matrix.scale_layout != ScaleLayout::kSwizzled128x4) {
+    return matrix.scale_span_bytes(contiguous ? 1 : problem.l);
+  }
+  if (matrix.type != DataType::kE2M1) return 0;
+  const int64_t busy_experts = std::min(problem.l, problem.m);
+  const int64_t tiles = busy_experts + (problem.m - busy_experts) / 128;
+  return ScaleMap(matrix.scale_layout, tiles * 128, matrix.sf_cols).required_span_size();
+}
+
+}  // namespace
+
+Expected<OperandSizes> operand_sizes(const Problem& problem) {
+  DUALGEMM_TRY(validate(problem));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const int64_t token_batches = problem.grouping == Grouping::kContiguous ? 1 : problem.l;
+  OperandSizes sizes;
+  sizes.a = resolved.a.data_span_bytes(token_batches);
+  sizes.a_scales = token_scale_bytes(problem, resolved.a);
+  sizes.gate = resolved.gate.data_span_bytes(problem.l);
+  sizes.gate_scales = resolved.gate.scale_span_bytes(problem.l);
+  sizes.up = resolved.up.data_span_bytes(problem.l);
+  sizes.up_scales = resolved.up.scale_span_bytes(problem.l);
+  sizes.d = resolved.d.data_span_bytes(token_batches);
+  sizes.d_scales = token_scale_bytes(problem, resolved.d);
+  sizes.a_row_scale = token_batches * problem.m * static_cast<int64_t>(sizeof(float));
+  return sizes;
+}
+
+}  // namespace dualgemm

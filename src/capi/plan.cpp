@@ -1,0 +1,211 @@
+// validate, plan, prepare, run and device of the C interface.
+#include <cstring>
+#include <memory>
+
+#include "capi/error.hpp"
+#include "capi/structs.hpp"
+
+namespace dualgemm::capi {
+namespace {
+
+Status copy_text(const std::string& text, char* buffer, size_t capacity, size_t* required) {
+  const size_t needed = text.size() + 1;
+  if (buffer == nullptr && capacity != 0) {
+    return Status::invalid("capacity", std::to_string(capacity),
+                           "must be 0 when the buffer is null");
+  }
+  if (buffer == nullptr) DUALGEMM_TRY(require(required, "required"));
+  if (required != nullptr) *required = needed;
+  if (buffer == nullptr) return {};
+  if (capacity < needed) {
+    return Status::invalid("capacity", std::to_string(capacity),
+                           "must be at least " + std::to_string(needed));
+  }
+  std::memcpy(buffer, text.c_str(), needed);
+  return {};
+}
+
+template <class Text>
+dualgemm_status copy_plan_text(const dualgemm_plan* plan, Text text, char* buffer, size_t capacity,
+                               size_t* required) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    return copy_text(text(plan->plan), buffer, capacity, required);
+  });
+}
+
+dualgemm_operand_bytes from_operand_sizes(const OperandSizes& sizes) {
+  auto to = defaults<dualgemm_operand_bytes>();
+  to.a = sizes.a;
+  to.a_scales = sizes.a_scales;
+  to.gate = sizes.gate;
+  to.gate_scales = sizes.gate_scales;
+  to.up = sizes.up;
+  to.up_scales = sizes.up_scales;
+  to.d = sizes.d;
+  to.d_scales = sizes.d_scales;
+  to.a_row_scale = sizes.a_row_scale;
+  return to;
+}
+
+}  // namespace
+}  // namespace dualgemm::capi
+
+using namespace dualgemm;        // NOLINT(google-build-using-namespace): the definitions of one
+using namespace dualgemm::capi;  // NOLINT(google-build-using-namespace): C interface
+
+dualgemm_status dualgemm_problem_init(dualgemm_problem* problem, uint64_t struct_size) noexcept {
+  return guarded([&] { return init_struct("problem", problem, struct_size); });
+}
+dualgemm_status dualgemm_buffers_init(dualgemm_buffers* buffers, uint64_t struct_size) noexcept {
+  return guarded([&] { return init_struct("buffers", buffers, struct_size); });
+}
+dualgemm_status dualgemm_plan_options_init(dualgemm_plan_options* options,
+                                           uint64_t struct_size) noexcept {
+  return guarded([&] { return init_struct("options", options, struct_size); });
+}
+
+dualgemm_status dualgemm_validate(const dualgemm_problem* problem,
+                                  const dualgemm_buffers* buffers) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
+    if (buffers == nullptr) return validate(cpp_problem);
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    return validate(cpp_problem, cpp_buffers);
+  });
+}
+
+dualgemm_status dualgemm_operand_sizes(const dualgemm_problem* problem,
+                                       dualgemm_operand_bytes* sizes) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(check_output_struct("sizes", sizes));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_sizes, operand_sizes(cpp_problem));
+    write_struct(from_operand_sizes(cpp_sizes), sizes);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_plan_create(const dualgemm_problem* problem,
+                                     const dualgemm_plan_options* options,
+                                     dualgemm_plan** plan) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    *plan = nullptr;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_options, to_plan_options(options));
+    DUALGEMM_CAPI_TRY_VALUE(made, make_plan(cpp_problem, cpp_options));
+    *plan = new dualgemm_plan{std::move(made)};
+    return {};
+  });
+}
+
+void dualgemm_plan_destroy(dualgemm_plan* plan) noexcept { delete plan; }
+
+dualgemm_status dualgemm_plan_workspace_size(const dualgemm_plan* plan, int64_t* bytes) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    DUALGEMM_TRY(require(bytes, "bytes"));
+    *bytes = plan->plan.workspace_bytes;
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_plan_get_info(const dualgemm_plan* plan,
+                                       dualgemm_plan_info* info) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    DUALGEMM_TRY(check_output_struct("info", info));
+    write_struct(from_plan(plan->plan), info);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_plan_config(const dualgemm_plan* plan, char* buffer, size_t capacity,
+                                     size_t* required) noexcept {
+  return copy_plan_text(
+      plan, [](const Plan& p) { return p.config(); }, buffer, capacity, required);
+}
+dualgemm_status dualgemm_plan_explain(const dualgemm_plan* plan, char* buffer, size_t capacity,
+                                      size_t* required) noexcept {
+  return copy_plan_text(
+      plan, [](const Plan& p) { return p.explain(); }, buffer, capacity, required);
+}
+
+dualgemm_status dualgemm_prepare(const dualgemm_plan* plan, const dualgemm_buffers* buffers,
+                                 dualgemm_prepared** prepared) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(prepared, "prepared"));
+    *prepared = nullptr;
+    DUALGEMM_TRY(require(plan, "plan"));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    DUALGEMM_CAPI_TRY_VALUE(weights, prepare(plan->plan, cpp_buffers));
+    *prepared = new dualgemm_prepared{std::move(weights)};
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepared_size(const dualgemm_prepared* prepared, int64_t* bytes) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(prepared, "prepared"));
+    DUALGEMM_TRY(require(bytes, "bytes"));
+    *bytes = prepared->weights.size_bytes();
+    return {};
+  });
+}
+
+void dualgemm_prepared_destroy(dualgemm_prepared* prepared) noexcept { delete prepared; }
+
+dualgemm_status dualgemm_run(const dualgemm_plan* plan, const dualgemm_buffers* buffers,
+                             void* workspace, int64_t workspace_bytes,
+                             dualgemm_run_info* info) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    if (info != nullptr) DUALGEMM_TRY(check_output_struct("info", info));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    RunInfo cpp_info;
+    DUALGEMM_TRY(run(plan->plan, cpp_buffers, workspace, workspace_bytes, &cpp_info));
+    if (info != nullptr) write_struct(from_run_info(cpp_info), info);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_run_once(const dualgemm_problem* problem, const dualgemm_buffers* buffers,
+                                  const dualgemm_plan_options* options,
+                                  dualgemm_run_info* info) noexcept {
+  return guarded([&]() -> Status {
+    if (info != nullptr) DUALGEMM_TRY(check_output_struct("info", info));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_options, to_plan_options(options));
+    RunInfo cpp_info;
+    DUALGEMM_TRY(run(cpp_problem, cpp_buffers, cpp_options, &cpp_info));
+    if (info != nullptr) write_struct(from_run_info(cpp_info), info);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_get_device_info(dualgemm_device_info* info) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(check_output_struct("info", info));
+    write_struct(from_device_caps(device_caps()), info);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_experimental_strategies(int32_t* strategies, size_t capacity,
+                                                 size_t* count) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(count, "count"));
+    const auto all = all_strategies();
+    *count = all.size();
+    if (strategies == nullptr && capacity == 0) return {};
+    DUALGEMM_TRY(require(strategies, "strategies"));
+    if (capacity < all.size()) {
+      return Status::invalid("capacity", std::to_string(capacity),
+                             "must be at least " + std::to_string(all.size()));
+    }
+    for (size_t i = 0; i < all.size(); ++i) strategies[i] = static_cast<int32_t>(all[i]);
+    return {};
+  });
+}

@@ -1,0 +1,112 @@
+// C structs of any past or future size <-> the types of the C++ API.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "dualgemm/dualgemm.h"
+#include "dualgemm/dualgemm.hpp"
+
+struct dualgemm_plan {
+  dualgemm::Plan plan;
+};
+
+struct dualgemm_prepared {
+  dualgemm::PreparedWeights weights;
+};
+
+namespace dualgemm::capi {
+
+// No version of any struct comes near this: what is larger is an uninitialised field, not a struct.
+inline constexpr uint64_t kMaxStructSize = 4096;
+
+// The smallest struct_size of each struct, as the header documents it.
+template <class T>
+inline constexpr uint64_t kMinStructSize = 16;
+template <>
+inline constexpr uint64_t kMinStructSize<dualgemm_problem> = offsetof(dualgemm_problem, l);
+template <>
+inline constexpr uint64_t kMinStructSize<dualgemm_buffers> = offsetof(dualgemm_buffers, d_scales);
+template <>
+inline constexpr uint64_t kMinStructSize<dualgemm_operand_bytes> = offsetof(dualgemm_operand_bytes,
+                                                                            a_row_scale);
+
+Status check_struct_size(const char* name, uint64_t size, uint64_t minimum);
+// Error unless the bytes [known, size) are 0.
+Status check_unknown_tail(const char* name, const void* data, uint64_t known, uint64_t size);
+
+// The struct's defaults; specialised where one of them is not 0.
+template <class T>
+T defaults() {
+  T value{};
+  value.struct_size = sizeof(T);
+  return value;
+}
+template <>
+dualgemm_problem defaults<dualgemm_problem>();
+template <>
+dualgemm_buffers defaults<dualgemm_buffers>();
+
+// Reads a caller's struct: fields that the caller does not know keep their defaults.
+template <class T>
+Status read_struct(const char* name, const T* from, T& to) {
+  to = defaults<T>();
+  if (from == nullptr) return Status::invalid(name, "null", "must not be null");
+  const uint64_t size = from->struct_size;
+  DUALGEMM_TRY(check_struct_size(name, size, kMinStructSize<T>));
+  DUALGEMM_TRY(check_unknown_tail(name, from, sizeof(T), size));
+  std::memcpy(&to, from, std::min<uint64_t>(size, sizeof(T)));
+  to.struct_size = sizeof(T);
+  return {};
+}
+
+// The same for a struct that may be left out.
+template <class T>
+Status read_optional_struct(const char* name, const T* from, T& to) {
+  if (from != nullptr) return read_struct(name, from, to);
+  to = defaults<T>();
+  return {};
+}
+
+// Whether write_struct() will succeed; asked before the work so that a failure leaves nothing
+// behind.
+template <class T>
+Status check_output_struct(const char* name, const T* to) {
+  if (to == nullptr) return Status::invalid(name, "null", "must not be null");
+  return check_struct_size(name, to->struct_size, kMinStructSize<T>);
+}
+
+// Fills in a caller's struct as far as it goes. Precondition: check_output_struct().
+template <class T>
+void write_struct(T value, T* to) {
+  value.struct_size = to->struct_size;
+  std::memcpy(to, &value, std::min<uint64_t>(value.struct_size, sizeof(T)));
+}
+
+// As dualgemm_*_init(): defaults in the part known here, 0 beyond.
+template <class T>
+Status init_struct(const char* name, T* to, uint64_t size) {
+  if (to == nullptr) return Status::invalid(name, "null", "must not be null");
+  DUALGEMM_TRY(check_struct_size(name, size, kMinStructSize<T>));
+  T value = defaults<T>();
+  value.struct_size = size;
+  std::memset(static_cast<void*>(to), 0, size);
+  std::memcpy(to, &value, std::min<uint64_t>(size, sizeof(T)));
+  return {};
+}
+
+// From the caller's struct to the C++ type. Enumerations pass as they are: validate() judges them.
+Expected<Problem> to_problem(const dualgemm_problem* from);
+Expected<Buffers> to_buffers(const dualgemm_buffers* from);
+Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* from);  // null: defaults
+Expected<QuantizeOptions> to_quantize_options(const dualgemm_quantize_options* from);  // null too
+
+dualgemm_plan_info from_plan(const Plan& plan);
+dualgemm_run_info from_run_info(const RunInfo& info);
+dualgemm_device_info from_device_caps(const DeviceCaps& caps);
+dualgemm_scale_report from_scale_report(const ScaleReport& report);
+
+}  // namespace dualgemm::capi
