@@ -59,6 +59,7 @@ Accumulator dot(const double* a, const double* w, int64_t k) {
   Accumulator acc;
   for (int64_t block = 0; block < k; block += kSfVec) {
     double sum = 0.0, abs_sum = 0.0;
+#pragma omp simd reduction(+ : sum, abs_sum)
     for (int64_t i = block; i < block + kSfVec; ++i) {
       sum += a[i] * w[i];
       abs_sum += std::abs(a[i] * w[i]);
@@ -74,6 +75,7 @@ Accumulator dot(const double* a, const double* w, int64_t k) {
 void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const core::RowGroup& group,
                 int64_t row_begin, int64_t rows, int64_t col_begin, int64_t cols,
                 const std::vector<Element>& tile) {
+  const float quantize = core::global_scale_given(buffers.d_global_scale).quantize;
   for (int64_t row = 0; row < rows; ++row) {
     const Element* from = &tile[row * cols];
     const int64_t begin =
@@ -86,7 +88,7 @@ void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const cor
         for (int64_t i = 0; i < kSfVec; ++i) block[i] = static_cast<float>(from[col + i].d);
         uint8_t* codes = static_cast<uint8_t*>(buffers.d) + (begin + col) / 2;
         scales[d.scale_map()(sf_row, (col_begin + col) / kSfVec)] =
-            core::quantize_block(block, 1.0f / buffers.d_global_scale, codes);
+            core::quantize_block(block, quantize, codes);
       }
       continue;
     }
@@ -108,24 +110,21 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
                                                group.batch, col_begin, col_begin, cols);
   const std::vector<double> up = decode_rows(problem.up, buffers.up, buffers.up_scales, group.batch,
                                              col_begin, col_begin, cols);
-  const double alpha_gate =
-      buffers.alpha_gate_per_batch ? buffers.alpha_gate_per_batch[group.batch] : buffers.alpha_gate;
-  const double alpha_up =
-      buffers.alpha_up_per_batch ? buffers.alpha_up_per_batch[group.batch] : buffers.alpha_up;
   std::vector<Element> tile(rows * cols);
 #pragma omp parallel for
   for (int64_t index = 0; index < rows * cols; ++index) {
-    const int64_t row = index / cols, col = index % cols;
-    const double row_scale =
-        buffers.a_row_scale
-            ? buffers.a_row_scale[group.a_batch * problem.problem.m + first_row + row]
-            : 1.0;
-    Element& element = tile[index];
-    element.gate = dot(&a[row * k], &gate[col * k], k);
-    element.up = dot(&a[row * k], &up[col * k], k);
-    element.g = row_scale * alpha_gate * element.gate.value;
-    element.u = row_scale * alpha_up * element.up.value;
-    element.d = core::activate(problem.problem.act, element.g, element.u);
+    const int64_t row = index / cols, col = index % cols, batch = group.batch;
+    const int64_t row_index = group.a_batch * problem.problem.m + first_row + row;
+    Element& e = tile[index];
+    e.alpha_gate =
+        buffers.alpha_gate_per_batch ? buffers.alpha_gate_per_batch[batch] : buffers.alpha_gate;
+    e.alpha_up = buffers.alpha_up_per_batch ? buffers.alpha_up_per_batch[batch] : buffers.alpha_up;
+    e.row_scale = buffers.a_row_scale ? buffers.a_row_scale[row_index] : 1.0;
+    e.gate = dot(&a[row * k], &gate[col * k], k);
+    e.up = dot(&a[row * k], &up[col * k], k);
+    e.g = e.row_scale * e.alpha_gate * e.gate.value;
+    e.u = e.row_scale * e.alpha_up * e.up.value;
+    e.d = core::activate(problem.problem.act, e.g, e.u);
   }
   return tile;
 }

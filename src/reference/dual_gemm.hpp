@@ -20,7 +20,8 @@ struct Accumulator {
 
 struct Element {
   Accumulator gate, up;
-  double g = 0.0, u = 0.0;  // after alpha and row scale
+  double alpha_gate = 1.0, alpha_up = 1.0, row_scale = 1.0;
+  double g = 0.0, u = 0.0;  // alpha * row_scale * product
   double d = 0.0;           // act(g) * u, not rounded to d's type
 };
 

@@ -1,0 +1,260 @@
+#include "reference/bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/activation.hpp"
+#include "core/quantize_block.hpp"
+#include "dualgemm/formats.hpp"
+
+namespace dualgemm::reference {
+namespace {
+
+constexpr double kRound = 0x1p-24;  // u: largest relative error of one rounding to FP32
+constexpr double kTiny = 0x1p-149;  // at least the absolute error of a result that is subnormal
+// What exp, sigmoid, erf and tanh of a backend may lose, in u. A contract, not a measurement:
+// docs/numerics.md lists what the backends achieve.
+constexpr double kFunctionRounds = 16.0;
+constexpr double kSigmoidFloor = 0x1p-124;  // below this a sigmoid may be flushed to 0
+constexpr double kSlope = 1.13;  // >= |f'| of silu (1.100), gelu_erf (1.129), gelu_tanh (1.129)
+
+// A value and the bound on its error.
+struct Bounded {
+  double value, error;
+};
+
+// alpha * row_scale * accumulator: two roundings, in any association.
+Bounded scaled(const Accumulator& acc, double alpha, double row_scale, double acc_error) {
+  const double factor = alpha * row_scale;
+  const double value = factor * acc.value, carried = std::abs(factor) * acc_error;
+  const double underflow =
+      kTiny * (1.0 + std::abs(acc.value)) * (1.0 + std::abs(row_scale)) * (1.0 + std::abs(alpha));
+  return {value, carried + 3.0 * kRound * (std::abs(value) + carried) + underflow};
+}
+
+// x * sigmoid(alpha * x).
+Bounded sigmoid_weighted(double alpha, Bounded x) {
+  const double argument = alpha * x.value, weight = core::sigmoid(argument);
+  const double value = x.value * weight;
+  // Rounding the argument moves log(sigmoid) by 1 - sigmoid times its absolute error.
+  const double rounds = kFunctionRounds + 2.0 * (1.0 - weight) * std::abs(argument);
+  return {value, kSlope * x.error + rounds * kRound * std::abs(value) +
+                     kSigmoidFloor * (std::abs(x.value) + x.error)};
+}
+
+// The factor of d that depends on g alone.
+Bounded gate_factor(const Activation& act, Bounded g) {
+  const double x = g.value;
+  switch (act.kind) {
+    case ActivationKind::kSilu:
+      return sigmoid_weighted(1.0, g);
+    case ActivationKind::kClampedSwiglu:
+    case ActivationKind::kSwigluOai:  // a clamp is exact and brings neighbours no further apart
+      return sigmoid_weighted(act.alpha, {core::clamp_above(x, act.limit), g.error});
+    case ActivationKind::kGeluErf:
+    case ActivationKind::kGeluTanh:  // 1 + erf and 1 + tanh may cancel: absolute error of a few u
+      return {core::activate(act, x, 1.0),
+              kSlope * g.error + kFunctionRounds * kRound * (std::abs(x) + g.error)};
+    case ActivationKind::kRelu2: {
+      const double positive = core::clamp_below(x, 0.0), value = positive * positive;
+      return {value, (2.0 * positive + g.error) * g.error + 2.0 * kRound * value};
+    }
+    case ActivationKind::kSigmoid: {
+      const double value = core::sigmoid(x);
+      return {value, 0.25 * g.error + kFunctionRounds * kRound * value + kSigmoidFloor};
+    }
+    case ActivationKind::kIdentity:
+      break;
+  }
+  return g;
+}
+
+// The factor of d that depends on u alone.
+Bounded up_factor(const Activation& act, Bounded u) {
+  if (act.kind != ActivationKind::kClampedSwiglu && act.kind != ActivationKind::kSwigluOai) {
+    return u;
+  }
+  const double limit = act.limit;
+  const double value = core::clamp_below(core::clamp_above(u.value, limit), -limit) + act.beta;
+  return {value, u.error + kRound * (std::abs(value) + u.error)};
+}
+
+double decode_as(DataType type, float value) {
+  if (type == DataType::kF16) return decode_f16(encode_f16(value));
+  if (type == DataType::kBF16) return decode_bf16(encode_bf16(value));
+  return value;
+}
+
+// Adds one element to the tile's tally. lowest .. highest: what is accepted; NaN expects NaN.
+void judge(TileCheck& check, int64_t row, int64_t col, double actual, double expected,
+           double lowest, double highest) {
+  double share = 0.0;
+  const bool both_nan = std::isnan(actual) && std::isnan(expected);
+  const bool good = both_nan || (lowest <= actual && actual <= highest);
+  if (!both_nan && actual != expected) {
+    const double room = actual > expected ? highest - expected : expected - lowest;
+    share = std::abs(actual - expected) / room;
+    if (good) share = std::min(share, 1.0);
+    // Wrong, but with no finite ratio: NaN, infinite, or no room on that side.
+    if (!good && !(share > 1.0)) share = HUGE_VAL;
+  }
+  check.failed += good ? 0 : 1;
+  if (share < check.worst_share) return;
+  check.worst_share = share;
+  check.worst_row = row;
+  check.worst_col = col;
+  check.actual = actual;
+  check.expected = expected;
+  check.lowest = lowest;
+  check.highest = highest;
+}
+
+float smallest_magnitude(const Interval& x) {
+  if (x.lo > 0.0f) return x.lo;
+  return x.hi < 0.0f ? -x.hi : 0.0f;
+}
+float largest_magnitude(const Interval& x) { return std::max(std::abs(x.lo), std::abs(x.hi)); }
+
+// The scale that the recipe gives to a block whose largest magnitude is amax.
+double scale_of_amax(float amax, float quantize) {
+  float block[kSfVec];
+  std::fill(block, block + kSfVec, amax);
+  uint8_t codes[kSfVec / 2];
+  return decode_scale(core::quantize_block(block, quantize, codes));
+}
+
+// One 16-block of an NVFP4 d. The recipe is monotone in every element, so intervals stay intervals:
+// first of the scale, then, for the scale that was written, of each code.
+void judge_block(TileCheck& check, int64_t row, int64_t col, const uint8_t* codes,
+                 uint8_t scale_byte, float global_scale, const double* expected,
+                 const Interval* intervals) {
+  const float quantize = core::global_scale_given(global_scale).quantize;
+  const double scale = decode_scale(scale_byte);
+  float amax = 0.0f, amax_lo = 0.0f, amax_hi = 0.0f;
+  for (int64_t i = 0; i < kSfVec; ++i) {
+    if (std::isnan(expected[i])) {  // the whole block is lost: its scale must say so
+      return judge(check, row, col + i, scale, expected[i], expected[i], expected[i]);
+    }
+    amax = std::max(amax, static_cast<float>(std::abs(expected[i])));
+    amax_lo = std::max(amax_lo, smallest_magnitude(intervals[i]));
+    amax_hi = std::max(amax_hi, largest_magnitude(intervals[i]));
+  }
+  const double scale_lo = scale_of_amax(amax_lo, quantize);
+  const double scale_hi = scale_of_amax(amax_hi, quantize);
+  if (!(scale_lo <= scale && scale <= scale_hi)) {
+    return judge(check, row, col, scale, scale_of_amax(amax, quantize), scale_lo, scale_hi);
+  }
+  const double unit = scale * global_scale;
+  for (int64_t i = 0; i < kSfVec; ++i) {
+    const uint8_t code = i % 2 == 0 ? codes[i / 2] & 0xF : codes[i / 2] >> 4;
+    const auto code_of = [&](float x) -> double {
+      if (scale == 0.0) return 0.0;
+      return decode_e2m1(encode_e2m1(x * quantize / static_cast<float>(scale)));
+    };
+    judge(check, row, col + i, decode_e2m1(code) * unit, expected[i],
+          code_of(intervals[i].lo) * unit, code_of(intervals[i].hi) * unit);
+  }
+}
+
+double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64_t index) {
+  switch (d.type) {
+    case DataType::kF16:
+      return decode_f16(static_cast<const uint16_t*>(buffers.d)[index]);
+    case DataType::kBF16:
+      return decode_bf16(static_cast<const uint16_t*>(buffers.d)[index]);
+    default:
+      return static_cast<const float*>(buffers.d)[index];
+  }
+}
+
+}  // namespace
+
+Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
+  if (isa == Isa::kAmxBf16) return Accumulation::kAnyOrder;
+  return problem.a.type == DataType::kE2M1 ? Accumulation::kBlockOrder
+                                           : Accumulation::kElementOrder;
+}
+
+double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {
+  const double terms = static_cast<double>(k);
+  const double underflow =
+      terms * 0x1p-113;  // subnormal operands may be flushed: 2^-126 * 2688 * 2
+  if (accumulation == Accumulation::kAnyOrder) {
+    return std::expm1(terms * kRound) * acc.abs_sum + underflow;  // (1 + u)^k - 1 <= e^(ku) - 1
+  }
+  const double rounds = accumulation == Accumulation::kBlockOrder ? 1.0 : kSfVec;
+  const double growth = std::exp(rounds * kRound * terms / kSfVec);
+  return rounds * kRound * acc.running_sum * growth + terms * kTiny;
+}
+
+Interval output_interval(const Element& element, const Activation& act, int64_t k,
+                         Accumulation accumulation) noexcept {
+  if (!std::isfinite(element.d)) {  // NaN and infinity have no neighbours
+    return {static_cast<float>(element.d), static_cast<float>(element.d)};
+  }
+  const Bounded g = scaled(element.gate, element.alpha_gate, element.row_scale,
+                           accumulator_error(element.gate, k, accumulation));
+  const Bounded u = scaled(element.up, element.alpha_up, element.row_scale,
+                           accumulator_error(element.up, k, accumulation));
+  const Bounded f = gate_factor(act, g), y = up_factor(act, u);
+  const double f_most = std::abs(f.value) + f.error, y_most = std::abs(y.value) + y.error;
+  const double error = std::abs(f.value) * y.error + y_most * f.error +
+                       3.0 * kRound * f_most * y_most + kTiny * (1.0 + f_most) * (1.0 + y_most);
+  // An FP32 value above the real number x is at least x rounded to FP32: no directed rounding.
+  return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
+}
+
+TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
+                     const core::RowGroup& group, int64_t row_begin, int64_t rows,
+                     int64_t col_begin, int64_t cols, Accumulation accumulation) {
+  TileCheck check{.batch = group.batch,
+                  .row = group.row_begin + row_begin,
+                  .col = col_begin,
+                  .rows = rows,
+                  .cols = cols};
+  const core::ResolvedMatrix& d = problem.d;
+  const auto tile = exact_tile(problem, buffers, group, row_begin, rows, col_begin, cols);
+  std::vector<Interval> intervals;
+  std::vector<double> expected;
+  for (const Element& element : tile) {
+    intervals.push_back(
+        output_interval(element, problem.problem.act, problem.problem.k, accumulation));
+    expected.push_back(element.d);
+  }
+  for (int64_t index = 0; index < rows * cols; index += d.type == DataType::kE2M1 ? kSfVec : 1) {
+    const int64_t row = check.row + index / cols, col = col_begin + index % cols;
+    const int64_t offset = group.a_batch * d.batch_stride + row * d.ld + col;
+    if (d.type == DataType::kE2M1) {
+      const int64_t sf_row = group.d_sf_row_begin + row_begin + index / cols;
+      const uint8_t scale =
+          buffers
+              .d_scales[group.a_batch * d.scale_batch_stride + d.scale_map()(sf_row, col / kSfVec)];
+      judge_block(check, row, col, static_cast<const uint8_t*>(buffers.d) + offset / 2, scale,
+                  buffers.d_global_scale, &expected[index], &intervals[index]);
+    } else {
+      judge(check, row, col, load_element(d, buffers, offset), expected[index],
+            decode_as(d.type, intervals[index].lo), decode_as(d.type, intervals[index].hi));
+    }
+  }
+  return check;
+}
+
+std::vector<TileCheck> check_output(const Problem& problem, const Buffers& buffers,
+                                    Accumulation accumulation, int64_t tile_rows,
+                                    int64_t tile_cols) {
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  std::vector<TileCheck> checks;
+  core::RowGroups groups(problem, buffers);
+  for (core::RowGroup group; groups.next(group);) {
+    for (int64_t row = 0; row < group.rows; row += tile_rows) {
+      for (int64_t col = 0; col < problem.n; col += tile_cols) {
+        checks.push_back(check_tile(resolved, buffers, group, row,
+                                    std::min(tile_rows, group.rows - row), col,
+                                    std::min(tile_cols, problem.n - col), accumulation));
+      }
+    }
+  }
+  return checks;
+}
+
+}  // namespace dualgemm::reference
