@@ -20,7 +20,9 @@ namespace dualgemm::io {
 // refused: renaming over /dev/stdout would replace the device.
 class AtomicFile {
  public:
-  static Expected<AtomicFile> create(const std::string& path);
+  // kNamed: as on filesystems without O_TMPFILE, everywhere; for tests and for those who doubt their filesystem.
+  enum class Staging { kUnnamed, kNamed };
+  static Expected<AtomicFile> create(const std::string& path, Staging staging = Staging::kUnnamed);
   ~AtomicFile();  // not committed: leaves nothing
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
@@ -39,7 +41,7 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
-  Status open_unnamed_or_temporary();
+  Status open_unnamed_or_temporary(Staging staging);
   Status put_under_name();
   void discard() noexcept;
 

@@ -14,8 +14,9 @@ namespace dualgemm::io {
 
 inline constexpr int64_t kMaxSafetensorsHeaderBytes = 100'000'000;  // as the reference implementation
 
-// Views into `file`, which must outlive the result. Refused (kCorruptFile): a header longer than the file or the limit, bad
-// JSON or UTF-8, duplicate names or keys, unknown dtypes, offsets that leave the data, overlap or contradict the shape.
+// Views into `file`, which must outlive the result. Refused (kCorruptFile): a header longer than the file or the limit, bad JSON or UTF-8,
+// duplicate names or keys, unknown dtypes, offsets that leave the data, overlap, leave holes or contradict the shape.
+// F4 tensors whose shape counts bytes get their last extent doubled, so that shapes count values here.
 Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const std::string& origin);
 
 Expected<TensorFile> open_safetensors(const std::string& path);

@@ -15,14 +15,20 @@
 
 namespace dualgemm::io {
 
-// Element types of the safetensors format. kF4 is two E2M1 values a byte.
+// Element types of the safetensors format. kF4 is two E2M1 values a byte. The library computes with few of them; the others are read,
+// checked and copied, so that a checkpoint with an exotic tensor in it can still be converted.
 enum class ElementType : int32_t {
   kBool,
   kF4,
+  kF6E2M3,
+  kF6E3M2,
   kU8,
   kI8,
   kF8E4M3,
   kF8E5M2,
+  kF8E8M0,
+  kF8E4M3Fnuz,
+  kF8E5M2Fnuz,
   kU16,
   kI16,
   kF16,
@@ -33,6 +39,7 @@ enum class ElementType : int32_t {
   kU64,
   kI64,
   kF64,
+  kC64,
 };
 
 // As safetensors spells them: "F8_E4M3", "BF16", ...; never null.
@@ -44,7 +51,7 @@ int bits_of(ElementType type) noexcept;
 // "[4096, 3584]"; "[]" for a scalar.
 std::string format_shape(std::span<const int64_t> shape);
 
-// Extents must be >= 0; their product and the size in bytes must fit in 63 bits. kF4 needs an even number of elements.
+// Extents must be >= 0; their product and the size in bits must fit in 63 bits. Elements of 4 and 6 bits must fill whole bytes.
 Expected<int64_t> checked_elements(std::span<const int64_t> shape, const std::string& tensor);
 Expected<int64_t> checked_bytes(ElementType type, std::span<const int64_t> shape,
                                 const std::string& tensor);
@@ -109,6 +116,8 @@ class TensorFile {
   Status add_copy(std::string name, ElementType dtype, std::vector<int64_t> shape, const void* data,
                   size_t size);
   void erase(std::string_view name);
+  // Holds `owner` as long as this file or a copy of it lives.
+  void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
   // Keeps alive all that `other` keeps alive, so that its views may be added here.
   void share_memory_of(const TensorFile& other);
 
