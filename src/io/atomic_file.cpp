@@ -16,8 +16,8 @@
 namespace dualgemm::io {
 namespace {
 
-constexpr mode_t kNewFileMode = 0666;                // the umask takes its part
-constexpr size_t kLargestWrite = size_t{64} << 20;   // a signal is answered between two of these
+constexpr mode_t kNewFileMode = 0666;               // the umask takes its part
+constexpr size_t kLargestWrite = size_t{64} << 20;  // a signal is answered between two of these
 constexpr int kNameAttempts = 100;
 
 Status io_error(const std::string& path, const std::string& what, int error) {
@@ -25,7 +25,8 @@ Status io_error(const std::string& path, const std::string& what, int error) {
   return Status::error(code, path, std::strerror(error), what);
 }
 
-// Where the bytes will really go: a symbolic link is followed, even one to a file that does not exist yet.
+// Where the bytes will really go: a symbolic link is followed, even one to a file that does not
+// exist yet.
 std::string resolve_links(std::string path) {
   for (int depth = 0; depth < 40; ++depth) {  // the kernel's own limit
     char target[PATH_MAX];
@@ -130,9 +131,10 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
     const ssize_t written = ::write(fd_, bytes.data(), std::min(bytes.size(), kLargestWrite));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      return io_error(path_, fmt::format("{} bytes were written before; nothing is left behind",
-                                         bytes_written_),
-                      written < 0 ? errno : ENOSPC);
+      return io_error(
+          path_,
+          fmt::format("{} bytes were written before; nothing is left behind", bytes_written_),
+          written < 0 ? errno : ENOSPC);
     }
     bytes_written_ += written;
     bytes = bytes.subspan(static_cast<size_t>(written));
@@ -150,8 +152,10 @@ Status AtomicFile::put_under_name() {
     if (errno != EEXIST) return io_error(path_, "the finished file could not be named", errno);
     for (int attempt = 0; attempt < kNameAttempts && temporary_.empty(); ++attempt) {
       const std::string name = temporary_name(path_);
-      if (link_as(name)) temporary_ = name;
-      else if (errno != EEXIST) break;
+      if (link_as(name))
+        temporary_ = name;
+      else if (errno != EEXIST)
+        break;
     }
     if (temporary_.empty()) return io_error(path_, "the finished file could not be named", errno);
   }

@@ -10,17 +10,21 @@
 
 namespace dualgemm::io {
 
-// Everything is written to a file without a name (O_TMPFILE) in the target's directory, synced, then
+// Everything is written to a file without a name (O_TMPFILE) in the target's directory, synced,
+// then
 //   - target does not exist: given its name with linkat(2): one atomic step;
-//   - target exists: given a temporary name ".NAME.dualgemm-PID-N.tmp" and renamed over the target, because linkat cannot replace.
-// So kill -9 during the long part, the writing, leaves nothing; between the two last calls it can leave a complete temporary
-// file, never a half-written target. Filesystems without O_TMPFILE (NFS, FAT, FUSE) get the temporary name from the start:
-// failures and destruction remove it, a kill leaves it, unmistakable by its suffix.
-// A target that is a symbolic link is followed; its mode bits are kept when it is replaced. Devices, pipes and directories are
-// refused: renaming over /dev/stdout would replace the device.
+//   - target exists: given a temporary name ".NAME.dualgemm-PID-N.tmp" and renamed over the target,
+//   because linkat cannot replace.
+// So kill -9 during the long part, the writing, leaves nothing; between the two last calls it can
+// leave a complete temporary file, never a half-written target. Filesystems without O_TMPFILE (NFS,
+// FAT, FUSE) get the temporary name from the start: failures and destruction remove it, a kill
+// leaves it, unmistakable by its suffix. A target that is a symbolic link is followed; its mode
+// bits are kept when it is replaced. Devices, pipes and directories are refused: renaming over
+// /dev/stdout would replace the device.
 class AtomicFile {
  public:
-  // kNamed: as on filesystems without O_TMPFILE, everywhere; for tests and for those who doubt their filesystem.
+  // kNamed: as on filesystems without O_TMPFILE, everywhere; for tests and for those who doubt
+  // their filesystem.
   enum class Staging { kUnnamed, kNamed };
   static Expected<AtomicFile> create(const std::string& path, Staging staging = Staging::kUnnamed);
   ~AtomicFile();  // not committed: leaves nothing
@@ -29,7 +33,8 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // kIoError with the system's reason (disk full, file size limit, ...); after an error only destruction is useful.
+  // kIoError with the system's reason (disk full, file size limit, ...); after an error only
+  // destruction is useful.
   Status write(std::span<const std::byte> bytes);
   Status write(const void* data, size_t size) {
     return write({static_cast<const std::byte*>(data), size});

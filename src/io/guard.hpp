@@ -1,4 +1,5 @@
-// Turns what the standard library and the JSON parser throw into a Status at the boundary of this layer.
+// Turns what the standard library and the JSON parser throw into a Status at the boundary of this
+// layer.
 #pragma once
 
 #include <exception>

@@ -1,5 +1,6 @@
-// Base of the streaming JSON readers: every event is refused until a derived class accepts it. Streaming keeps duplicate keys visible, depth
-// bounded by the reader's own states, and memory proportional to what is kept.
+// Base of the streaming JSON readers: every event is refused until a derived class accepts it.
+// Streaming keeps duplicate keys visible, depth bounded by the reader's own states, and memory
+// proportional to what is kept.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,9 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return refuse("a boolean"); }
   bool number_integer(number_integer_t) override { return refuse("a negative number"); }
   bool number_unsigned(number_unsigned_t) override { return refuse("a number"); }
-  bool number_float(number_float_t, const string_t&) override { return refuse("a fraction or a number beyond 64 bits"); }
+  bool number_float(number_float_t, const string_t&) override {
+    return refuse("a fraction or a number beyond 64 bits");
+  }
   bool string(string_t&) override { return refuse("a string"); }
   bool binary(binary_t&) override { return refuse("binary data"); }
   bool start_object(size_t) override { return refuse("an object"); }
@@ -30,7 +33,8 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return refuse("the end of an object"); }
   bool start_array(size_t) override { return refuse("an array"); }
   bool end_array() override { return refuse("the end of an array"); }
-  bool parse_error(size_t position, const std::string& token, const nlohmann::detail::exception& error) override;
+  bool parse_error(size_t position, const std::string& token,
+                   const nlohmann::detail::exception& error) override;
 
  protected:
   // What the reader is looking at, for messages.

@@ -43,8 +43,8 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
   const int error = errno;
   close(fd);  // the mapping keeps the file
   if (address == MAP_FAILED) return system_error(path, error, "must fit in the address space");
-  return std::shared_ptr<const MappedFile>(new MappedFile(
-      path, {static_cast<const std::byte*>(address), static_cast<size_t>(*size)}));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, {static_cast<const std::byte*>(address), static_cast<size_t>(*size)}));
 }
 
 MappedFile::~MappedFile() {

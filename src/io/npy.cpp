@@ -15,8 +15,9 @@ namespace dualgemm::io {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 1 << 20;  // versions 2 and 3 allow 4 GiB, real headers are below 1 KiB
-constexpr size_t kAlignment = 64;            // of the data in files written here, as NumPy does
+constexpr size_t kMaxHeaderBytes =
+    1 << 20;                       // versions 2 and 3 allow 4 GiB, real headers are below 1 KiB
+constexpr size_t kAlignment = 64;  // of the data in files written here, as NumPy does
 
 struct TypeName {
   const char* numpy;  // without byte order
@@ -74,9 +75,9 @@ Expected<Prefix> read_prefix(std::span<const std::byte> file, const std::string&
                    fmt::format("must be at most {}", kMaxHeaderBytes));
   }
   if (prefix.header_size > file.size() - prefix.header_begin) {
-    return corrupt(origin, fmt::format("header of {} bytes in a file of {}", prefix.header_size,
-                                       file.size()),
-                   "the header must lie inside the file");
+    return corrupt(
+        origin, fmt::format("header of {} bytes in a file of {}", prefix.header_size, file.size()),
+        "the header must lie inside the file");
   }
   return prefix;
 }
@@ -116,9 +117,8 @@ Expected<std::string> make_preamble(const TensorView& tensor) {
     }
     shape.back() /= 2;
   }
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", *descr,
-                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                                   *descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   const size_t unpadded = kMagic.size() + 4 + header.size() + 1;
   header.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   header += '\n';

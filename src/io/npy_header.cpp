@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kMaxRank = 64;  // NumPy's limit
 
-// Grammar:  { 'descr': STRING, 'fortran_order': True|False, 'shape': (INT, ..) [,] }  in any order, blanks anywhere between tokens.
+// Grammar:  { 'descr': STRING, 'fortran_order': True|False, 'shape': (INT, ..) [,] }  in any order,
+// blanks anywhere between tokens.
 class LiteralReader {
  public:
   LiteralReader(std::string_view text, const std::string& origin) : text_(text), origin_(origin) {}

@@ -1,4 +1,5 @@
-// The header of a .npy file: a Python dict literal of three known keys, read without evaluating anything.
+// The header of a .npy file: a Python dict literal of three known keys, read without evaluating
+// anything.
 #pragma once
 
 #include <cstdint>

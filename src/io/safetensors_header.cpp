@@ -27,11 +27,11 @@ class HeaderEvents final : public JsonEvents {
 
  private:
   enum class State {
-    kStart,        // nothing yet
-    kRoot,         // {NAME: ..}
-    kMetadata,     // {"__metadata__": {KEY: VALUE}}
-    kTensor,       // {NAME: {FIELD: ..}}
-    kArray,        // {NAME: {"shape" or "data_offsets": [..]}}
+    kStart,     // nothing yet
+    kRoot,      // {NAME: ..}
+    kMetadata,  // {"__metadata__": {KEY: VALUE}}
+    kTensor,    // {NAME: {FIELD: ..}}
+    kArray,     // {NAME: {"shape" or "data_offsets": [..]}}
     kDone,
   };
   std::string place() const override { return where_; }

@@ -23,8 +23,10 @@ class IndexEvents final : public JsonEvents {
   bool has_map() const { return has_map_; }
 
   bool start_object(size_t) override {
-    if (depth_ == 1 && root_key_ == "weight_map" && !in_map_) in_map_ = true;
-    else if (in_map_) return refuse("an object");
+    if (depth_ == 1 && root_key_ == "weight_map" && !in_map_)
+      in_map_ = true;
+    else if (in_map_)
+      return refuse("an object");
     return deeper();
   }
   bool end_object() override {
@@ -70,10 +72,11 @@ class IndexEvents final : public JsonEvents {
 
  private:
   std::string place() const override { return "index"; }
-  // Everything outside weight_map is of no interest, but the root must be an object and weight_map one, too.
+  // Everything outside weight_map is of no interest, but the root must be an object and weight_map
+  // one, too.
   bool skippable(const char* observed) {
     return depth_ == 0 || in_map_ || (depth_ == 1 && root_key_ == "weight_map") ? refuse(observed)
-                                                                                 : true;
+                                                                                : true;
   }
   bool deeper() {
     return ++depth_ <= kMaxSkippedDepth ? true : fail("index", "nested too deeply", "depth <= 64");
@@ -85,7 +88,8 @@ class IndexEvents final : public JsonEvents {
   std::map<std::string, std::string> map_;
 };
 
-// Metadata of one shard. Where the keys that change the meaning of bytes (checkpoint.hpp) differ, the shards do not belong together.
+// Metadata of one shard. Where the keys that change the meaning of bytes (checkpoint.hpp) differ,
+// the shards do not belong together.
 Status merge_metadata(const TensorFile& shard, bool is_first, TensorFile& result) {
   const auto ours = [](const TensorFile& file) {
     std::map<std::string, std::string> keys;

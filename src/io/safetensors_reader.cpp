@@ -93,8 +93,8 @@ Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const st
   return guarded(origin, [&]() -> Expected<TensorFile> {
     const Expected<std::span<const std::byte>> json = header_bytes(file, origin);
     if (!json) return json.status();
-    Expected<SafetensorsHeader> header = parse_header_json(
-        {reinterpret_cast<const char*>(json->data()), json->size()}, origin);
+    Expected<SafetensorsHeader> header =
+        parse_header_json({reinterpret_cast<const char*>(json->data()), json->size()}, origin);
     if (!header) return header.status();
     const std::span<const std::byte> data = file.subspan(kLengthBytes + json->size());
     for (HeaderEntry& entry : header->entries) {

@@ -105,7 +105,8 @@ Expected<int64_t> checked_bytes(ElementType type, std::span<const int64_t> shape
                          "the size in bits must fit in 63 bits");
   }
   if (bits % 8 != 0) {
-    return Status::invalid(tensor, fmt::format("shape {} of {}", format_shape(shape), name_of(type)),
+    return Status::invalid(tensor,
+                           fmt::format("shape {} of {}", format_shape(shape), name_of(type)),
                            "the elements must fill whole bytes");
   }
   return bits / 8;
@@ -125,7 +126,8 @@ Expected<std::vector<float>> decode_to_f32(const TensorView& tensor) {
         decode_all<float>(tensor.data, out, [](float value) { return value; });
         return out;
       case ElementType::kF64:
-        decode_all<double>(tensor.data, out, [](double value) { return static_cast<float>(value); });
+        decode_all<double>(tensor.data, out,
+                           [](double value) { return static_cast<float>(value); });
         return out;
       default:
         return Status::unsupported(tensor.name, std::string("dtype ") + name_of(tensor.dtype),

@@ -15,8 +15,9 @@
 
 namespace dualgemm::io {
 
-// Element types of the safetensors format. kF4 is two E2M1 values a byte. The library computes with few of them; the others are read,
-// checked and copied, so that a checkpoint with an exotic tensor in it can still be converted.
+// Element types of the safetensors format. kF4 is two E2M1 values a byte. The library computes with
+// few of them; the others are read, checked and copied, so that a checkpoint with an exotic tensor
+// in it can still be converted.
 enum class ElementType : int32_t {
   kBool,
   kF4,
@@ -51,7 +52,8 @@ int bits_of(ElementType type) noexcept;
 // "[4096, 3584]"; "[]" for a scalar.
 std::string format_shape(std::span<const int64_t> shape);
 
-// Extents must be >= 0; their product and the size in bits must fit in 63 bits. Elements of 4 and 6 bits must fill whole bytes.
+// Extents must be >= 0; their product and the size in bits must fit in 63 bits. Elements of 4 and 6
+// bits must fill whole bytes.
 Expected<int64_t> checked_elements(std::span<const int64_t> shape, const std::string& tensor);
 Expected<int64_t> checked_bytes(ElementType type, std::span<const int64_t> shape,
                                 const std::string& tensor);
@@ -93,7 +95,9 @@ class TensorFile {
   // a sharded checkpoint's *.safetensors.index.json, or a directory holding one of these.
   static Expected<TensorFile> open(const std::string& path);
 
-  const std::map<std::string, TensorView, std::less<>>& tensors() const noexcept { return tensors_; }
+  const std::map<std::string, TensorView, std::less<>>& tensors() const noexcept {
+    return tensors_;
+  }
   const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
   std::map<std::string, std::string>& metadata() noexcept { return metadata_; }
   // For messages: the path it was opened from, or what set_origin() said.
@@ -129,7 +133,7 @@ class TensorFile {
 };
 
 // At most `count` of `names` by edit distance to `wanted`, nearest first.
-std::vector<std::string> nearest_names(std::string_view wanted, std::span<const std::string_view> names,
-                                       size_t count = 3);
+std::vector<std::string> nearest_names(std::string_view wanted,
+                                       std::span<const std::string_view> names, size_t count = 3);
 
 }  // namespace dualgemm::io

@@ -69,10 +69,10 @@ Expected<TensorView> TensorFile::get_or_only(const std::string& name) const {
   for (const auto& [key, tensor] : tensors_) {
     if (first.size() < 8) first.push_back(key);
   }
-  return Status::invalid(origin_, fmt::format("{} tensors", tensors_.size()),
-                         fmt::format("must hold exactly one tensor unless a name is given ({}{})",
-                                     fmt::join(first, ", "),
-                                     tensors_.size() > first.size() ? ", ..." : ""));
+  return Status::invalid(
+      origin_, fmt::format("{} tensors", tensors_.size()),
+      fmt::format("must hold exactly one tensor unless a name is given ({}{})",
+                  fmt::join(first, ", "), tensors_.size() > first.size() ? ", ..." : ""));
 }
 
 Status TensorFile::add(TensorView tensor, std::shared_ptr<const void> owner) {
