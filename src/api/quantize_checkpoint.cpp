@@ -1,0 +1,219 @@
+#include "api/quantize_checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "api/operands.hpp"
+
+namespace dualgemm::api {
+namespace {
+
+std::optional<DataType> float_type(io::ElementType type) noexcept {
+  if (type == io::ElementType::kF32) return DataType::kF32;
+  if (type == io::ElementType::kF16) return DataType::kF16;
+  if (type == io::ElementType::kBF16) return DataType::kBF16;
+  return std::nullopt;
+}
+
+// Why a tensor is not quantised; ok when it is.
+Status fits(const io::TensorView& tensor, io::Convention convention) {
+  const int64_t multiple = convention == io::Convention::kGgml ? 64 : kSfVec;
+  if (!float_type(tensor.dtype))
+    return Status::unsupported(tensor.name, io::name_of(tensor.dtype), "must be F32, F16 or BF16");
+  if (tensor.shape.size() != 2)
+    return Status::unsupported(tensor.name, io::format_shape(tensor.shape),
+                               "must have two extents");
+  if (tensor.elements() == 0)
+    return Status::unsupported(tensor.name, io::format_shape(tensor.shape), "must not be empty");
+  if (tensor.shape[1] % multiple != 0) {
+    return Status::unsupported(tensor.name, std::to_string(tensor.shape[1]) + " columns",
+                               "must be a multiple of " + std::to_string(multiple));
+  }
+  return {};
+}
+
+Status select(const io::TensorFile& in, const QuantizeCheckpointOptions& options,
+              std::vector<io::TensorView>& selected) {
+  for (const std::string& name : options.tensors) {
+    const Expected<io::TensorView> tensor = in.get(name);
+    if (!tensor) return tensor.status();
+    DUALGEMM_TRY(fits(*tensor, options.convention));
+    selected.push_back(*tensor);
+  }
+  if (!options.tensors.empty()) return {};
+  for (const auto& [name, tensor] : in.tensors()) {
+    if (name.compare(0, options.prefix.size(), options.prefix) != 0) continue;
+    if (fits(tensor, options.convention).ok()) selected.push_back(tensor);
+  }
+  if (!selected.empty()) return {};
+  return Status::error(StatusCode::kNotFound, in.origin(),
+                       std::to_string(in.tensors().size()) + " tensors, none to quantise" +
+                           (options.prefix.empty() ? "" : " under '" + options.prefix + "'"),
+                       "needs 2-D F32, F16 or BF16 with a multiple of 16 columns");
+}
+
+std::string module_of(const std::string& name) {
+  constexpr std::string_view kSuffix = ".weight";
+  const bool has = name.size() > kSuffix.size() &&
+                   std::string_view(name).substr(name.size() - kSuffix.size()) == kSuffix;
+  return has ? name.substr(0, name.size() - kSuffix.size()) : name;
+}
+
+// Files promise no alignment; a copy is made only where it lacks.
+struct AlignedValues {
+  const void* data = nullptr;
+  AlignedBytes copy;
+};
+Expected<AlignedValues> aligned_values(const io::TensorView& tensor) {
+  AlignedValues values;
+  values.data = tensor.data.data();
+  const auto element_bytes = static_cast<uintptr_t>(io::bits_of(tensor.dtype) / 8);
+  if (reinterpret_cast<uintptr_t>(values.data) % element_bytes == 0) return values;
+  Expected<AlignedBytes> copy = AlignedBytes::allocate(static_cast<int64_t>(tensor.data.size()), 0);
+  if (!copy) return copy.status();
+  std::memcpy(copy->data(), tensor.data.data(), tensor.data.size());
+  values.copy = *std::move(copy);
+  values.data = values.copy.data();
+  return values;
+}
+
+struct Quantized {
+  AlignedBytes codes, scales;
+  float global_scale = 1.0f;
+};
+
+Expected<Quantized> quantize_matrix(const io::TensorView& tensor, int64_t rows, int64_t cols,
+                                    const QuantizeOptions& options, const void* values) {
+  const Expected<int64_t> span = checked_scale_span(options.scale_layout, rows, cols / kSfVec);
+  if (!span) return span.status();
+  Expected<AlignedBytes> codes = AlignedBytes::allocate(rows * (cols / 2), 0);
+  if (!codes) return codes.status();
+  Expected<AlignedBytes> scales = AlignedBytes::allocate(*span, 0);
+  if (!scales) return scales.status();
+  const Expected<float> global = quantize_nvfp4(values, *float_type(tensor.dtype), rows, cols, 0,
+                                                codes->data(), 0, scales->data(), options);
+  if (!global) {
+    const Status& why = global.status();
+    return Status::error(why.code(), tensor.name + ", " + why.argument(), why.observed(),
+                         why.rule());
+  }
+  return Quantized{*std::move(codes), *std::move(scales), *global};
+}
+
+// The input scale that `calibration` gives: what its own quantisation would use as the global
+// scale.
+Expected<float> input_scale_of(const io::TensorView& activations, int threads) {
+  if (!float_type(activations.dtype) || activations.shape.empty() || activations.elements() == 0 ||
+      activations.shape.back() % kSfVec != 0) {
+    return Status::invalid(
+        activations.name,
+        std::string(io::name_of(activations.dtype)) + " " + io::format_shape(activations.shape),
+        "calibration needs F32, F16 or BF16 [..., K], K a multiple of 16");
+  }
+  const Expected<AlignedValues> values = aligned_values(activations);
+  if (!values) return values.status();
+  QuantizeOptions options;
+  options.threads = threads;
+  const int64_t cols = activations.shape.back();
+  const Expected<Quantized> quantized =
+      quantize_matrix(activations, activations.elements() / cols, cols, options, values->data);
+  if (!quantized) return quantized.status();
+  return quantized->global_scale;
+}
+
+Status add_quantized(const io::TensorView& tensor, const QuantizeCheckpointOptions& options,
+                     std::optional<float> input_scale, io::TensorFile& out,
+                     QuantizedTensor& entry) {
+  const int64_t n = tensor.shape[0], k = tensor.shape[1];
+  const Expected<AlignedValues> values = aligned_values(tensor);
+  if (!values) return values.status();
+  Expected<Quantized> quantized = quantize_matrix(tensor, n, k, options.quantize, values->data);
+  if (!quantized) return quantized.status();
+  auto memory = std::make_shared<const Quantized>(*std::move(quantized));
+
+  io::Weight weight;
+  weight.convention =
+      options.convention == io::Convention::kGgml ? io::Convention::kModelOpt : options.convention;
+  weight.type = DataType::kE2M1;
+  weight.n = n;
+  weight.k = k;
+  weight.data = {reinterpret_cast<const std::byte*>(memory->codes.data()),
+                 static_cast<size_t>(memory->codes.size())};
+  weight.scales = {memory->scales.data(), static_cast<size_t>(memory->scales.size())};
+  weight.scale_layout = options.quantize.scale_layout;
+  weight.dequant_global_scales = {memory->global_scale};
+  if (input_scale) weight.dequant_input_scales = {*input_scale};
+
+  entry = {tensor.name,
+           module_of(tensor.name),
+           n,
+           k,
+           static_cast<int64_t>(tensor.data.size()),
+           memory->codes.size() + memory->scales.size(),
+           memory->global_scale,
+           input_scale.has_value(),
+           std::nullopt};
+  if (options.measure_error) {
+    const Expected<QuantizationError> error =
+        quantization_error(values->data, *float_type(tensor.dtype), n, k, 0, memory->codes.data(),
+                           memory->scales.data(), options.quantize.scale_layout,
+                           memory->global_scale, options.quantize.threads);
+    if (!error) return error.status();
+    entry.error = *error;
+  }
+  DUALGEMM_TRY(io::add_weight(out, entry.module, weight));
+  io::TensorFile keeper;  // owns the memory that add_weight only refers to
+  DUALGEMM_TRY(keeper.add({"owner", io::ElementType::kU8, {0}, {}}, memory));
+  out.share_memory_of(keeper);
+  return {};
+}
+
+}  // namespace
+
+Expected<io::TensorFile> quantize_checkpoint(const io::TensorFile& in,
+                                             const QuantizeCheckpointOptions& options,
+                                             QuantizeCheckpointReport* report) {
+  if (options.convention == io::Convention::kPlain) {
+    return Status::invalid("convention", "plain", "must be modelopt, compressed_tensors or ggml");
+  }
+  if (options.convention == io::Convention::kGgml &&
+      options.quantize.scale_layout != ScaleLayout::kLinear) {
+    return Status::invalid("scale_layout", name_of(options.quantize.scale_layout),
+                           "ggml blocks hold their scales: linear only");
+  }
+  std::vector<io::TensorView> selected;
+  DUALGEMM_TRY(select(in, options, selected));
+  std::optional<float> input_scale;
+  if (options.calibration) {
+    const Expected<float> scale = input_scale_of(*options.calibration, options.quantize.threads);
+    if (!scale) return scale.status();
+    input_scale = *scale;
+  }
+
+  QuantizeCheckpointReport local;
+  io::TensorFile out;
+  out.metadata() = in.metadata();
+  out.share_memory_of(in);
+  for (const auto& [name, tensor] : in.tensors()) {
+    const bool chosen = std::any_of(selected.begin(), selected.end(),
+                                    [&](const auto& view) { return view.name == name; });
+    if (!chosen) {
+      DUALGEMM_TRY(out.add(tensor));
+      local.copied.push_back(name);
+      continue;
+    }
+    const bool calibrated = input_scale && options.calibration->shape.back() == tensor.shape[1];
+    QuantizedTensor entry;
+    DUALGEMM_TRY(
+        add_quantized(tensor, options, calibrated ? input_scale : std::nullopt, out, entry));
+    local.quantized.push_back(std::move(entry));
+  }
+  if (report != nullptr) *report = std::move(local);
+  if (options.convention != io::Convention::kGgml) return out;
+  io::ConvertOptions to_ggml;
+  to_ggml.convention = io::Convention::kGgml;
+  return io::convert_checkpoint(out, to_ggml);
+}
+
+}  // namespace dualgemm::api
