@@ -1,0 +1,16 @@
+# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDE=... -P check.cmake
+# The source must compile with -DCONTROL, and without it must fail with a message that matches its first line's regex.
+file(STRINGS "${SOURCE}" first_line LIMIT_COUNT 1)
+string(REGEX REPLACE "^// expect: " "" expected "${first_line}")
+set(command "${COMPILER}" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I "${INCLUDE}")
+execute_process(COMMAND ${command} -DCONTROL "${SOURCE}" RESULT_VARIABLE control_result ERROR_VARIABLE control_errors)
+if(NOT control_result EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} does not compile with -DCONTROL:\n${control_errors}")
+endif()
+execute_process(COMMAND ${command} "${SOURCE}" RESULT_VARIABLE result ERROR_VARIABLE errors)
+if(result EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiles; it must not")
+endif()
+if(NOT errors MATCHES "${expected}")
+  message(FATAL_ERROR "${SOURCE} fails, but not with '${expected}':\n${errors}")
+endif()
