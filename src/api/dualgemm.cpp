@@ -1,0 +1,191 @@
+#include "dualgemm/dualgemm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "api/registry.hpp"
+#include "core/validate.hpp"
+#include "plan/choose.hpp"
+#include "plan/device_caps.hpp"
+
+namespace dualgemm {
+namespace {
+
+constexpr uintptr_t kWorkspaceAlignment = 64;
+
+Status internal_error(const char* what) {
+  return Status::error(StatusCode::kInternal, "exception", what,
+                       "this is a bug in dualgemm; please report it");
+}
+
+// The library's boundary: no exception passes.
+template <class Body>
+auto guarded(Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::kOutOfMemory, "memory", "allocation failed",
+                         "the operation needs more than there is");
+  } catch (const std::exception& exception) {
+    return internal_error(exception.what());
+  } catch (...) {
+    return internal_error("not a std::exception");
+  }
+}
+
+// The strategy behind a plan that can run here; plans may come from other machines or be edited.
+Expected<const Strategy*> strategy_of(const Plan& plan) {
+  const Strategy* strategy = plan::find_strategy(api::registry(), plan.strategy, plan.device);
+  if (strategy == nullptr) {
+    return Status::unsupported(
+        "plan.strategy", name_of(plan.strategy),
+        std::string("this build has no such strategy for ") + name_of(plan.device));
+  }
+  const std::vector<Isa>& isas = device_caps().isas;
+  if (std::find(isas.begin(), isas.end(), plan.isa) == isas.end()) {
+    return Status::unsupported("plan.isa", name_of(plan.isa), "this machine does not offer it");
+  }
+  if (plan.threads < 1 || plan.threads > plan::kMaxThreads) {
+    return Status::invalid("plan.threads", std::to_string(plan.threads),
+                           "must be 1 .. " + std::to_string(plan::kMaxThreads));
+  }
+  return strategy;
+}
+
+std::string describe(int64_t n, int64_t k, int64_t l, StrategyId strategy, Isa isa) {
+  return "n " + std::to_string(n) + ", k " + std::to_string(k) + ", l " + std::to_string(l) + ", " +
+         name_of(strategy) + ", " + name_of(isa);
+}
+
+Status check_prepared(const Plan& plan, const PreparedWeights* prepared) {
+  if (!plan.prepared) {
+    if (prepared == nullptr) return {};
+    return Status::invalid("prepared", "not null",
+                           "must be null: the plan was made without PlanOptions::prepared");
+  }
+  if (prepared == nullptr || prepared->empty()) {
+    return Status::invalid("prepared", prepared == nullptr ? "null" : "empty",
+                           "is required: the plan was made with PlanOptions::prepared");
+  }
+  const PreparedWeights::Impl& made = *prepared->impl();
+  const Problem& p = plan.problem;
+  if (made.n == p.n && made.k == p.k && made.l == p.l && made.strategy == plan.strategy &&
+      made.isa == plan.isa) {
+    return {};
+  }
+  return Status::invalid(
+      "prepared", describe(made.n, made.k, made.l, made.strategy, made.isa),
+      "must be made for the plan's " + describe(p.n, p.k, p.l, plan.strategy, plan.isa));
+}
+
+Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
+  if (bytes < needed) {
+    return Status::error(StatusCode::kWorkspaceTooSmall, "workspace_bytes", std::to_string(bytes),
+                         "must be at least " + std::to_string(needed));
+  }
+  if (needed > 0 && workspace == nullptr) {
+    return Status::invalid("workspace", "null", "is required");
+  }
+  const uintptr_t excess = reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment;
+  if (needed == 0 || excess == 0) return {};
+  return Status::invalid("workspace", "address % 64 = " + std::to_string(excess),
+                         "must be aligned to 64 bytes");
+}
+
+using Workspace = std::unique_ptr<void, decltype(&std::free)>;
+
+Expected<Workspace> allocate_workspace(int64_t bytes) {
+  const size_t size = (static_cast<size_t>(bytes) + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+                      kWorkspaceAlignment;
+  Workspace workspace(size == 0 ? nullptr : std::aligned_alloc(kWorkspaceAlignment, size),
+                      &std::free);
+  if (workspace != nullptr || size == 0) return workspace;
+  return Status::error(StatusCode::kOutOfMemory, "workspace_bytes", std::to_string(bytes),
+                       "allocation failed");
+}
+
+}  // namespace
+
+#define DUALGEMM_TEXT_OF(x) #x
+#define DUALGEMM_DOTTED(major, minor, patch) \
+  DUALGEMM_TEXT_OF(major) "." DUALGEMM_TEXT_OF(minor) "." DUALGEMM_TEXT_OF(patch)
+const char* version() noexcept {
+  return DUALGEMM_DOTTED(DUALGEMM_VERSION_MAJOR, DUALGEMM_VERSION_MINOR, DUALGEMM_VERSION_PATCH);
+}
+#undef DUALGEMM_DOTTED
+#undef DUALGEMM_TEXT_OF
+
+const DeviceCaps& device_caps() {
+  static const DeviceCaps caps = plan::detect_device_caps();
+  return caps;
+}
+
+std::vector<StrategyId> all_strategies() {
+  std::vector<StrategyId> ids;
+  for (const Strategy* strategy : api::registry()) ids.push_back(strategy->id());
+  return ids;
+}
+
+Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options) {
+  return make_plan(problem, options, device_caps());
+}
+
+Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
+                         const DeviceCaps& caps) {
+  return guarded([&]() -> Expected<Plan> {
+    const char* force_isa = std::getenv("DUALGEMM_FORCE_ISA");
+    return plan::choose(problem, options, caps, api::registry(),
+                        force_isa == nullptr ? "" : force_isa);
+  });
+}
+
+Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
+  return guarded([&]() -> Expected<PreparedWeights> {
+    const Expected<const Strategy*> strategy = strategy_of(plan);
+    if (!strategy) return strategy.status();
+    if (plan.prepared_bytes == 0) {
+      return Status::unsupported("plan.strategy", name_of(plan.strategy),
+                                 "has no weights to prepare");
+    }
+    DUALGEMM_TRY(validate(plan.problem));
+    Buffers weights = buffers;
+    weights.prepared = nullptr;  // so that all four weight pointers are required
+    DUALGEMM_TRY(core::check_weights(plan.problem, weights));
+    return (*strategy)->prepare(plan, weights);
+  });
+}
+
+Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
+           RunInfo* info) {
+  return guarded([&]() -> Status {
+    const Expected<const Strategy*> strategy = strategy_of(plan);
+    if (!strategy) return strategy.status();
+    DUALGEMM_TRY(check_prepared(plan, buffers.prepared));
+    DUALGEMM_TRY(validate(plan.problem, buffers));
+    DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, (*strategy)->workspace_bytes(plan)));
+    if (plan.problem.m == 0) {  // experts without any token: nothing to write
+      if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
+      return {};
+    }
+    return (*strategy)->run(plan, buffers, workspace, info);
+  });
+}
+
+Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options,
+           RunInfo* info) {
+  PlanOptions with_weights = options;
+  with_weights.prepared = options.prepared || buffers.prepared != nullptr;
+  const Expected<Plan> plan = make_plan(problem, with_weights);
+  if (!plan) return plan.status();
+  // Checked before a workspace is paid for.
+  DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
+  const Expected<Workspace> workspace = allocate_workspace(plan->workspace_bytes);
+  if (!workspace) return workspace.status();
+  return run(*plan, buffers, workspace->get(), plan->workspace_bytes, info);
+}
+
+}  // namespace dualgemm

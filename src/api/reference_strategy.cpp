@@ -1,0 +1,50 @@
+#include "api/reference_strategy.hpp"
+
+#include <omp.h>
+
+#include "reference/dual_gemm.hpp"
+
+namespace dualgemm::api {
+namespace {
+
+// The calling thread's OpenMP team size, put back at the end of the scope.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
+  ~TeamSize() { omp_set_num_threads(before_); }
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+
+ private:
+  int before_;
+};
+
+class ReferenceStrategy final : public Strategy {
+ public:
+  StrategyId id() const noexcept override { return StrategyId::kReference; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status plan(Plan& plan, const DeviceCaps&) const override {
+    plan.isa = Isa::kScalar;  // whatever was asked for: there is only one oracle
+    return {};
+  }
+  int64_t workspace_bytes(const Plan&) const override { return 0; }
+  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+    return Status::unsupported("strategy", "reference", "has no weights to prepare");
+  }
+  Status run(const Plan& plan, const Buffers& buffers, void*, RunInfo* info) const override {
+    const TeamSize team(plan.threads);
+    DUALGEMM_TRY(reference::dual_gemm(plan.problem, buffers));
+    if (info != nullptr) *info = {Isa::kScalar, Regime::kTile, plan.threads, 0};
+    return {};
+  }
+};
+
+}  // namespace
+
+const Strategy& reference_strategy() noexcept {
+  static const ReferenceStrategy strategy;
+  return strategy;
+}
+
+}  // namespace dualgemm::api

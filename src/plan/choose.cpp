@@ -1,0 +1,186 @@
+#include "plan/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace dualgemm::plan {
+namespace {
+
+// What kAuto takes, best first. fp8 is missing because it changes the result; cached and graph
+// because they are fused's or two_pass's work behind another interface; streams because it never
+// beats fused.
+constexpr std::array kPreference{StrategyId::kFused, StrategyId::kFusedSequential,
+                                 StrategyId::kFusedEpilogue, StrategyId::kTwoPass,
+                                 StrategyId::kReference};
+
+std::string names_of(const std::vector<Isa>& isas) {
+  std::string names;
+  for (const Isa isa : isas) names += (names.empty() ? "" : ", ") + std::string(name_of(isa));
+  return names;
+}
+
+template <class Enum>
+Status check_option(const char* name, Enum value, Enum last) {
+  const auto number = static_cast<int32_t>(value);
+  if (number >= 0 && number <= static_cast<int32_t>(last)) return {};
+  return Status::invalid(name, std::to_string(number),
+                         fmt::format("must be 0 .. {}", static_cast<int32_t>(last)));
+}
+
+Status check_options(const PlanOptions& options) {
+  DUALGEMM_TRY(check_option("strategy", options.strategy, StrategyId::kFp8));
+  DUALGEMM_TRY(check_option("device", options.device, DeviceKind::kCuda));
+  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kAmxBf16));
+  if (options.threads >= 0 && options.threads <= kMaxThreads) return {};
+  return Status::invalid("threads", std::to_string(options.threads),
+                         fmt::format("must be 0 (all cores) .. {}", kMaxThreads));
+}
+
+Status check_isa(Isa isa, const char* argument, const Problem& problem, const DeviceCaps& caps) {
+  if (std::find(caps.isas.begin(), caps.isas.end(), isa) == caps.isas.end()) {
+    return Status::unsupported(argument, name_of(isa),
+                               "this machine offers " + names_of(caps.isas));
+  }
+  if (isa == Isa::kAmxBf16 && problem.batch_invariant) {
+    return Status::unsupported(argument, name_of(isa),
+                               "batch_invariant excludes it: its tiles add in another order");
+  }
+  return {};
+}
+
+// The instruction sets to try, best first: one if it is forced, else all.
+Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOptions& options,
+                                          const DeviceCaps& caps, const std::string& force_isa,
+                                          std::vector<RejectedCandidate>& rejected) {
+  Isa forced = options.isa;
+  const char* argument = "isa";
+  if (forced == Isa::kAuto && !force_isa.empty()) {
+    argument = "DUALGEMM_FORCE_ISA";
+    const Expected<Isa> parsed = parse_isa(force_isa);
+    if (!parsed) {
+      return Status::invalid(argument, parsed.status().observed(), parsed.status().rule());
+    }
+    forced = *parsed;
+  }
+  if (forced != Isa::kAuto) {
+    DUALGEMM_TRY(check_isa(forced, argument, problem, caps));
+    return std::vector<Isa>{forced};
+  }
+  std::vector<Isa> isas;
+  for (const Isa isa : caps.isas) {
+    const Status status = check_isa(isa, "isa", problem, caps);
+    if (status.ok()) {
+      isas.push_back(isa);
+    } else {
+      rejected.push_back({std::string("isa:") + name_of(isa), status});
+    }
+  }
+  return isas;
+}
+
+// `base` completed by one strategy on one instruction set, or why not.
+Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const DeviceCaps& caps) {
+  if (base.problem.batch_invariant && strategy.id() == StrategyId::kFp8) {
+    return Status::unsupported("strategy", "fp8", "batch_invariant excludes it: it is not exact");
+  }
+  DUALGEMM_TRY(strategy.supports(base.problem, caps));
+  base.strategy = strategy.id();
+  base.device = strategy.device();
+  base.isa = isa;
+  DUALGEMM_TRY(strategy.plan(base, caps));
+  if (base.prepared && base.prepared_bytes == 0) {
+    return Status::unsupported("prepared", "true",
+                               std::string(strategy.name()) + " has no weights to prepare");
+  }
+  return base;
+}
+
+// On the first instruction set that works; the others' reasons go to `rejected`.
+Expected<Plan> try_isas(const Strategy& strategy, const Plan& base, const std::vector<Isa>& isas,
+                        const DeviceCaps& caps, std::vector<RejectedCandidate>& rejected) {
+  Status last = Status::unsupported("isa", "auto", "no instruction set is left");
+  std::vector<RejectedCandidate> failed;
+  for (const Isa isa : isas) {
+    Expected<Plan> plan = try_strategy(strategy, base, isa, caps);
+    if (plan) {
+      rejected.insert(rejected.end(), failed.begin(), failed.end());
+      return plan;
+    }
+    last = plan.status();
+    failed.push_back({std::string("isa:") + name_of(isa), last});
+  }
+  return last;
+}
+
+Status why_not_chosen(const Plan& other, const Plan& chosen) {
+  return Status::unsupported(
+      name_of(other.strategy), "possible, not chosen",
+      fmt::format("needs {} bytes of workspace, {} needs {}", other.workspace_bytes,
+                  name_of(chosen.strategy), chosen.workspace_bytes));
+}
+
+// What became of the strategies that are not the plan's: for Plan::explain().
+void note_others(Plan& plan, const Plan& base, const std::vector<Isa>& isas, const DeviceCaps& caps,
+                 std::span<const Strategy* const> strategies) {
+  for (const Strategy* strategy : strategies) {
+    if (strategy->device() != plan.device || strategy->id() == plan.strategy) continue;
+    std::vector<RejectedCandidate> ignored;
+    const Expected<Plan> other = try_isas(*strategy, base, isas, caps, ignored);
+    plan.rejected.push_back(
+        {std::string(strategy->name()), other ? why_not_chosen(*other, plan) : other.status()});
+  }
+}
+
+}  // namespace
+
+const Strategy* find_strategy(std::span<const Strategy* const> strategies, StrategyId id,
+                              DeviceKind device) noexcept {
+  for (const Strategy* strategy : strategies) {
+    if (strategy->id() == id && strategy->device() == device) return strategy;
+  }
+  return nullptr;
+}
+
+Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps,
+                      std::span<const Strategy* const> strategies, const std::string& force_isa) {
+  DUALGEMM_TRY(validate(problem));
+  DUALGEMM_TRY(check_options(options));
+  const DeviceKind device = options.device == DeviceKind::kAuto ? caps.kind : options.device;
+  if (device != caps.kind) {
+    return Status::unsupported("device", name_of(device),
+                               std::string("this build runs on ") + name_of(caps.kind) + " only");
+  }
+  Plan base;
+  base.problem = problem;
+  base.threads = options.threads == 0 ? caps.cores : options.threads;
+  base.prepared = options.prepared;
+  Expected<std::vector<Isa>> isas =
+      candidate_isas(problem, options, caps, force_isa, base.rejected);
+  if (!isas) return isas.status();
+
+  const std::span<const StrategyId> wanted = options.strategy == StrategyId::kAuto
+                                                 ? std::span<const StrategyId>(kPreference)
+                                                 : std::span(&options.strategy, 1);
+  Status first_reason =
+      Status::unsupported("strategy", name_of(options.strategy), "this build does not contain it");
+  bool tried = false;
+  for (const StrategyId id : wanted) {
+    const Strategy* strategy = find_strategy(strategies, id, device);
+    if (strategy == nullptr) continue;
+    std::vector<RejectedCandidate> rejected;
+    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, rejected);
+    if (plan) {
+      plan->rejected.insert(plan->rejected.end(), rejected.begin(), rejected.end());
+      note_others(*plan, base, *isas, caps, strategies);
+      return plan;
+    }
+    if (!tried) first_reason = plan.status();
+    tried = true;
+  }
+  return first_reason;
+}
+
+}  // namespace dualgemm::plan

@@ -1,0 +1,132 @@
+// Plan as text: a short name for logs and benches, and an explanation for people.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "core/problem.hpp"
+#include "plan/strategy.hpp"
+
+namespace dualgemm {
+namespace {
+
+const char* how_it_works(StrategyId strategy) {
+  switch (strategy) {
+    case StrategyId::kAuto:
+      break;
+    case StrategyId::kReference:
+      return "the definition, element by element in double precision: slow, obviously right";
+    case StrategyId::kTwoPass:
+      return "gate product to memory, up product to memory, then the activation joins them; "
+             "weights are converted on every call";
+    case StrategyId::kCached:
+      return "as two_pass, but the weights were converted once by prepare()";
+    case StrategyId::kGraph:
+      return "a prepared plan replayed without any allocation or set-up";
+    case StrategyId::kStreams:
+      return "both products at the same time on half of the threads each, then the activation";
+    case StrategyId::kFusedEpilogue:
+      return "gate product to memory; the up product's epilogue reads it and writes D";
+    case StrategyId::kFusedSequential:
+      return "per tile first all of gate, then all of up, one epilogue: A is read twice, nothing "
+             "between is stored";
+    case StrategyId::kFused:
+      return "one pass: A is read once, both accumulators stay in registers, the activation is "
+             "applied to the finished tile, only D is written";
+    case StrategyId::kFp8:
+      return "operands re-quantised to FP8 E4M3: for comparison only, its results differ";
+  }
+  return "";
+}
+
+const char* why_regime(Regime regime) {
+  switch (regime) {
+    case Regime::kGemv:
+      return "very few rows: reading the weights costs the most, so they are read once, as they "
+             "lie";
+    case Regime::kMultiRow:
+      return "few rows: every decoded weight serves all rows before the next one is decoded";
+    case Regime::kTile:
+      return "many rows: weights are unpacked into cache-sized panels that all row tiles reuse";
+  }
+  return "";
+}
+
+const char* numerics(const Plan& plan) {
+  if (plan.strategy == StrategyId::kReference) return "double precision, rounded once to D's type";
+  if (plan.strategy == StrategyId::kFp8) return "not exact: operands lose bits to FP8";
+  if (plan.isa == Isa::kAmxBf16) {
+    return "products exact in bf16, added in FP32 in the order of the hardware: the bits differ "
+           "from the other instruction sets";
+  }
+  if (plan.problem.a.type != DataType::kE2M1) {
+    return "weights exact, FP32 multiply-adds in ascending k: the same bits on every instruction "
+           "set and for any thread count";
+  }
+  return "16-blocks exact in integers, one FP32 rounding a block in ascending k: the same bits on "
+         "every instruction set and for any thread count";
+}
+
+using Lines = std::back_insert_iterator<std::string>;
+
+void explain_problem(Lines out, const Problem& p) {
+  fmt::format_to(out, "problem    D[{} x {}] = {}(alpha_gate A Gate^T) * (alpha_up A Up^T), k = {}",
+                 p.m, p.n, name_of(p.act.kind), p.k);
+  if (p.grouping == Grouping::kNone && p.l > 1) fmt::format_to(out, ", {} batches", p.l);
+  if (p.grouping != Grouping::kNone) {
+    fmt::format_to(out, ", {} experts ({})", p.l, name_of(p.grouping));
+  }
+  const core::ResolvedProblem resolved = core::resolve(p);
+  const int64_t weight_bytes = resolved.gate.data_span_bytes(p.l) +
+                               resolved.gate.scale_span_bytes(p.l) +
+                               resolved.up.data_span_bytes(p.l) + resolved.up.scale_span_bytes(p.l);
+  fmt::format_to(out,
+                 "\n           A {}, weights e2m1, D {}; {:.3f} GFLOP on {:.3f} MB of weights\n",
+                 name_of(p.a.type), name_of(p.d.type), core::flops(p) * 1e-9,
+                 static_cast<double>(weight_bytes) * 1e-6);
+}
+
+void explain_choice(Lines out, const Plan& plan) {
+  fmt::format_to(out, "strategy   {}: {}\n", name_of(plan.strategy), how_it_works(plan.strategy));
+  fmt::format_to(out, "device     {}, {}, {} thread{}\n", name_of(plan.device), name_of(plan.isa),
+                 plan.threads, plan.threads == 1 ? "" : "s");
+  if (plan.tile_m > 0) {
+    fmt::format_to(out, "regime     {}: {}\n", name_of(plan.regime), why_regime(plan.regime));
+    fmt::format_to(out, "tile       {} rows x ({} columns of gate + {} of up)", plan.tile_m,
+                   plan.tile_n, plan.tile_n);
+    if (plan.slab_k > 0) fmt::format_to(out, ", {} of k decoded at a time", plan.slab_k);
+    fmt::format_to(out, "\n");
+  }
+  fmt::format_to(out, "weights    {}\n",
+                 plan.prepared ? "prepared once with prepare()"
+                 : plan.prepared_bytes == 0
+                     ? "as they lie"
+                     : "as they lie; prepare() would save work on every call");
+  fmt::format_to(out, "memory     {} bytes of workspace, {} bytes if prepared\n",
+                 plan.workspace_bytes, plan.prepared_bytes);
+  fmt::format_to(out, "numerics   {}\n", numerics(plan));
+}
+
+}  // namespace
+
+std::string Plan::config() const {
+  std::string out = fmt::format("{}_{}_{}", name_of(device), name_of(isa), name_of(strategy));
+  if (tile_m > 0) out += fmt::format("_{}_t{}x{}", name_of(regime), tile_m, tile_n);
+  if (slab_k > 0) out += fmt::format("_k{}", slab_k);
+  out += fmt::format("_p{}", threads);
+  if (prepared) out += "_prepared";
+  return out;
+}
+
+std::string Plan::explain() const {
+  std::string text;
+  const Lines out(text);
+  fmt::format_to(out, "plan       {}\n", config());
+  explain_problem(out, problem);
+  explain_choice(out, *this);
+  for (const RejectedCandidate& candidate : rejected) {
+    fmt::format_to(out, "not        {}: {}\n", candidate.name, candidate.reason.message());
+  }
+  return text;
+}
+
+}  // namespace dualgemm
