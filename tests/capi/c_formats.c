@@ -96,7 +96,7 @@ static void quantize_reads_half_types_and_names_a_bad_element(c_fail fail) {
   bad[16 + 5] = NAN;
   C_CHECK_ERROR(
       dualgemm_quantize(bad, DUALGEMM_F32, 2, 16, 0, untouched, 0, untouched_scales, NULL, NULL),
-      DUALGEMM_INVALID_ARGUMENT, "nan");
+      DUALGEMM_INVALID_ARGUMENT, "NaN at row 1, column 5");
   C_CHECK(dualgemm_quantize(bad, DUALGEMM_E2M1, 2, 16, 0, untouched, 0, untouched_scales, NULL,
                             NULL) == DUALGEMM_INVALID_ARGUMENT);
   C_CHECK(dualgemm_quantize(bad, DUALGEMM_F32, 2, 15, 0, untouched, 0, untouched_scales, NULL,

@@ -1,4 +1,5 @@
 /* Plans, prepared weights and runs on problems whose results follow in one line of arithmetic. */
+#define _POSIX_C_SOURCE 200112L /* posix_memalign */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
