@@ -91,6 +91,8 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   app->add_option("--activations-tensor", files.activations_tensor,
                   "which tensor of that file, if it holds several")
       ->type_name("NAME");
+  app->add_flag("--u2-is-bf16", files.u2_is_bf16,
+                "npy activations of uint16 hold bf16 (NumPy has no type for it)");
   add_value(app, "--stacked-order", files.stacked_order, parse_stacked_order, "ORDER",
             "a stacked gate_up_proj holds gate_first (default; HF, vLLM) or up_first (TRT-LLM, "
             "FlashInfer)");

@@ -101,6 +101,7 @@ struct LayerFiles {
   std::string activations;
   std::string activations_tensor;  // in a safetensors file; empty = its only tensor
   io::StackedOrder stacked_order = io::StackedOrder::kGateFirst;
+  bool u2_is_bf16 = false;       // npy activations of uint16
   bool max_input_scale = false;  // gate and up carry different input scales: take the larger
 };
 

@@ -58,6 +58,10 @@ struct OutputDifference {
       0;  // pairs of which one or both are NaN or infinite and that are not bit-identical
 };
 
+// `fp8` rounds each operand to E4M3, 2^-4 relative at the worst, and products of two: a relative L2
+// distance above this is not rounding.
+inline constexpr double kFp8RelL2Limit = 0.125;
+
 // Two results of one problem; only d, d_scales and d_global_scale of both are read.
 Expected<OutputDifference> output_difference(const Problem& problem, const Buffers& expected,
                                              const Buffers& actual);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "api/element_types.hpp"
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
 #include "io/npy.hpp"
@@ -56,13 +57,6 @@ std::optional<std::string> nvfp4_module(const io::TensorFile& file, const std::s
       if (wanted.empty() || wanted == module || wanted == name) return module;
     }
   }
-  return std::nullopt;
-}
-
-std::optional<DataType> float_type(io::ElementType type) noexcept {
-  if (type == io::ElementType::kF32) return DataType::kF32;
-  if (type == io::ElementType::kF16) return DataType::kF16;
-  if (type == io::ElementType::kBF16) return DataType::kBF16;
   return std::nullopt;
 }
 
@@ -248,9 +242,7 @@ Expected<io::TensorFile> output_tensors(const Problem& problem, const Output& ou
   }
   io::TensorView view;
   view.name = name;
-  view.dtype = problem.d.type == DataType::kF32   ? io::ElementType::kF32
-               : problem.d.type == DataType::kF16 ? io::ElementType::kF16
-                                                  : io::ElementType::kBF16;
+  view.dtype = element_type(problem.d.type);
   view.shape = {problem.m, problem.n};
   view.data = bytes(output.d);
   DUALGEMM_TRY(file.add(view));

@@ -4,17 +4,11 @@
 #include <cstring>
 #include <memory>
 
+#include "api/element_types.hpp"
 #include "api/operands.hpp"
 
 namespace dualgemm::api {
 namespace {
-
-std::optional<DataType> float_type(io::ElementType type) noexcept {
-  if (type == io::ElementType::kF32) return DataType::kF32;
-  if (type == io::ElementType::kF16) return DataType::kF16;
-  if (type == io::ElementType::kBF16) return DataType::kBF16;
-  return std::nullopt;
-}
 
 // Why a tensor is not quantised; ok when it is.
 Status fits(const io::TensorView& tensor, io::Convention convention) {

@@ -1,0 +1,48 @@
+#include "cli/ready_run.hpp"
+
+#include <utility>
+
+namespace dualgemm::cli {
+namespace {
+
+// cached and graph are about what can be done before the call: they get prepared weights wherever
+// they take them.
+Expected<Plan> plan_for(const Problem& problem, StrategyId strategy,
+                        const ExecutionOptions& options) {
+  PlanOptions wanted = options.plan_options(strategy);
+  if (strategy != StrategyId::kCached && strategy != StrategyId::kGraph)
+    return make_plan(problem, wanted);
+  wanted.prepared = true;
+  Expected<Plan> plan = make_plan(problem, wanted);
+  if (plan || options.prepared) return plan;
+  wanted.prepared = false;
+  return make_plan(problem, wanted);
+}
+
+}  // namespace
+
+Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers,
+                                  StrategyId strategy, const ExecutionOptions& options) {
+  const Expected<Plan> plan = plan_for(problem, strategy, options);
+  if (!plan) return plan.status();
+  ReadyRun ready;
+  ready.plan_ = *plan;
+  ready.buffers_ = buffers;
+  if (plan->prepared) {
+    Expected<PreparedWeights> prepared = prepare(*plan, buffers);
+    if (!prepared) return prepared.status();
+    ready.prepared_ = *std::move(prepared);
+  }
+  Expected<api::AlignedBytes> workspace = api::AlignedBytes::allocate(plan->workspace_bytes, 0);
+  if (!workspace) return workspace.status();
+  ready.workspace_ = *std::move(workspace);
+  return ready;
+}
+
+Status ReadyRun::run(RunInfo* info) {
+  Buffers buffers = buffers_;
+  if (plan_.prepared) buffers.prepared = &prepared_;
+  return dualgemm::run(plan_, buffers, workspace_.data(), workspace_.size(), info);
+}
+
+}  // namespace dualgemm::cli
