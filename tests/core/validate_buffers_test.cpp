@@ -1,0 +1,270 @@
+// validate(problem, buffers): one broken rule at a time.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dualgemm/dualgemm.hpp"
+#include "support/inputs.hpp"
+
+namespace dualgemm {
+namespace {
+
+using test::RandomCase;
+using test::Rng;
+using test::Values;
+
+struct Rule {
+  std::string argument, observed;
+  std::function<void(Buffers&)> breaks;
+  StatusCode code = StatusCode::kInvalidArgument;
+};
+
+void expect_refused(const Problem& problem, const std::vector<Rule>& rules,
+                    std::vector<int32_t> experts = {}) {
+  Rng rng;
+  RandomCase data(problem, rng, Values::kRandom, std::move(experts));
+  for (const Rule& rule : rules) {
+    Buffers buffers = data.buffers();
+    ASSERT_TRUE(validate(problem, buffers).ok()) << validate(problem, buffers).message();
+    rule.breaks(buffers);
+    const Status status = validate(problem, buffers);
+    EXPECT_EQ(status.argument(), rule.argument) << status.message();
+    EXPECT_EQ(status.observed(), rule.observed) << status.message();
+    EXPECT_EQ(status.code(), rule.code) << status.message();
+  }
+}
+
+template <class T>
+const T* moved(const T* pointer, int64_t bytes) {
+  return reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(pointer) +
+                                    static_cast<uintptr_t>(bytes));
+}
+void* moved(void* pointer, int64_t bytes) {
+  return const_cast<void*>(moved(static_cast<const void*>(pointer), bytes));
+}
+
+Problem nvfp4_in_and_out() {
+  Problem p{.m = 5, .n = 48, .k = 64, .l = 2};
+  p.d.type = DataType::kE2M1;
+  return p;
+}
+
+TEST(ValidateBuffers, ProblemComesFirst) {
+  const Status status = validate(Problem{}, Buffers{});
+  EXPECT_EQ(status.argument(), "m");
+}
+
+TEST(ValidateBuffers, Nulls) {
+  expect_refused(nvfp4_in_and_out(),
+                 {
+                     {"a", "null", [](Buffers& b) { b.a = nullptr; }},
+                     {"a_scales", "null", [](Buffers& b) { b.a_scales = nullptr; }},
+                     {"gate", "null", [](Buffers& b) { b.gate = nullptr; }},
+                     {"gate_scales", "null", [](Buffers& b) { b.gate_scales = nullptr; }},
+                     {"up", "null", [](Buffers& b) { b.up = nullptr; }},
+                     {"up_scales", "null", [](Buffers& b) { b.up_scales = nullptr; }},
+                     {"d", "null", [](Buffers& b) { b.d = nullptr; }},
+                     {"d_scales", "null", [](Buffers& b) { b.d_scales = nullptr; }},
+                 });
+}
+
+TEST(ValidateBuffers, ScalesOfUnscaledTypes) {
+  static uint8_t byte;
+  Problem p = nvfp4_in_and_out();
+  p.a.type = DataType::kF16;
+  p.d.type = DataType::kF16;
+  expect_refused(p, {
+                        {"a_scales", "not null", [](Buffers& b) { b.a_scales = &byte; }},
+                        {"d_scales", "not null", [](Buffers& b) { b.d_scales = &byte; }},
+                    });
+}
+
+TEST(ValidateBuffers, PreparedWeightsReplaceTheRawOnes) {
+  const Problem p = nvfp4_in_and_out();
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  static const uint8_t some_object = 0;  // only its address counts here
+  Buffers buffers = data.buffers();
+  buffers.prepared = reinterpret_cast<const PreparedWeights*>(&some_object);
+  buffers.gate = buffers.up = nullptr;
+  buffers.gate_scales = buffers.up_scales = nullptr;
+  EXPECT_TRUE(validate(p, buffers).ok()) << validate(p, buffers).message();
+}
+
+TEST(ValidateBuffers, Alignment) {
+  Problem p = nvfp4_in_and_out();
+  p.a.type = DataType::kF32;
+  p.d.type = DataType::kF16;
+  static const float floats[20] = {};
+  const std::vector<Rule> rules = {
+      {"a", "address % 4 = 2", [](Buffers& b) { b.a = moved(b.a, 2); }},
+      {"d", "address % 2 = 1", [](Buffers& b) { b.d = moved(b.d, 1); }},
+      {"a_row_scale", "address % 4 = 1", [](Buffers& b) { b.a_row_scale = moved(floats, 1); }},
+      {"alpha_gate_per_batch", "address % 4 = 2",
+       [](Buffers& b) { b.alpha_gate_per_batch = moved(floats, 2); }},
+      {"alpha_up_per_batch", "address % 4 = 3",
+       [](Buffers& b) { b.alpha_up_per_batch = moved(floats, 3); }},
+  };
+  expect_refused(p, rules);
+  p.a.type = DataType::kBF16;
+  p.d.type = DataType::kF32;
+  expect_refused(p, {{"a", "address % 2 = 1", [](Buffers& b) { b.a = moved(b.a, 1); }},
+                     {"d", "address % 4 = 2", [](Buffers& b) { b.d = moved(b.d, 2); }}});
+}
+
+TEST(ValidateBuffers, AddressesThatWrap) {
+  const auto at_the_end = [](int64_t bytes) {
+    return reinterpret_cast<uint8_t*>(-static_cast<uintptr_t>(bytes));
+  };
+  // a: 2 batches of 5 rows of 32 bytes.
+  expect_refused(nvfp4_in_and_out(),
+                 {{"a", "320 bytes from its address", [=](Buffers& b) { b.a = at_the_end(319); },
+                   StatusCode::kOverflow},
+                  {"up_scales", "384 bytes from its address",
+                   [=](Buffers& b) { b.up_scales = at_the_end(1); }, StatusCode::kOverflow}});
+}
+
+TEST(ValidateBuffers, GlobalScaleOfD) {
+  const auto set = [](float value) { return [=](Buffers& b) { b.d_global_scale = value; }; };
+  expect_refused(nvfp4_in_and_out(),
+                 {{"d_global_scale", "0", set(0.0f)},
+                  {"d_global_scale", "-1", set(-1.0f)},
+                  {"d_global_scale", "inf", set(std::numeric_limits<float>::infinity())},
+                  {"d_global_scale", "nan", set(std::numeric_limits<float>::quiet_NaN())}});
+}
+
+// d (2 batches of 5 rows of 24 bytes) and d_scales (2 of 5 x 3) laid over the last or first byte of
+// each input, then just beside it.
+TEST(ValidateBuffers, Overlaps) {
+  Problem p = nvfp4_in_and_out();
+  p.grouping = Grouping::kMasked;
+  static uint8_t arena[1 << 14];
+  alignas(4) static float floats[10] = {};
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {5, 3});
+  const auto all = [&] {
+    Buffers b = data.buffers();
+    b.a_row_scale = floats;
+    b.alpha_gate_per_batch = floats;
+    b.alpha_up_per_batch = floats;
+    return b;
+  };
+  struct Input {
+    const char* name;
+    int64_t bytes;
+    std::function<void(Buffers&, const uint8_t*)> place;
+  };
+  const auto as_floats = [](const uint8_t* at) { return reinterpret_cast<const float*>(at); };
+  const Input inputs[] = {
+      {"a", 320, [](Buffers& b, const uint8_t* at) { b.a = at; }},
+      {"a_scales", 40, [](Buffers& b, const uint8_t* at) { b.a_scales = at; }},
+      {"a_row_scale", 40, [=](Buffers& b, const uint8_t* at) { b.a_row_scale = as_floats(at); }},
+      {"gate", 3072, [](Buffers& b, const uint8_t* at) { b.gate = at; }},
+      {"gate_scales", 384, [](Buffers& b, const uint8_t* at) { b.gate_scales = at; }},
+      {"up", 3072, [](Buffers& b, const uint8_t* at) { b.up = at; }},
+      {"up_scales", 384, [](Buffers& b, const uint8_t* at) { b.up_scales = at; }},
+      {"alpha_gate_per_batch", 8,
+       [=](Buffers& b, const uint8_t* at) { b.alpha_gate_per_batch = as_floats(at); }},
+      {"alpha_up_per_batch", 8,
+       [=](Buffers& b, const uint8_t* at) { b.alpha_up_per_batch = as_floats(at); }},
+      {"expert_rows", 8,
+       [](Buffers& b, const uint8_t* at) {
+         b.expert_rows = reinterpret_cast<const int32_t*>(at);  // zeros: legal counts
+       }},
+  };
+  uint8_t* const at = arena + 4096;
+  for (const Input& input : inputs) {
+    for (const bool scales : {false, true}) {
+      const char* output = scales ? "d_scales" : "d";
+      const int64_t output_bytes = scales ? 30 : 240;
+      const auto status_with_output_at = [&](int64_t offset) {
+        Buffers b = all();
+        input.place(b, at);
+        (scales ? b.d_scales : *reinterpret_cast<uint8_t**>(&b.d)) = at + offset;
+        return validate(p, b);
+      };
+      for (const int64_t offset : {input.bytes - 1, 1 - output_bytes, int64_t{0}}) {
+        const Status status = status_with_output_at(offset);
+        EXPECT_EQ(status.argument(), output) << input.name << " offset " << offset;
+        EXPECT_EQ(status.observed(), std::string("overlaps ") + input.name) << "offset " << offset;
+      }
+      EXPECT_TRUE(status_with_output_at(input.bytes).ok()) << input.name;
+      EXPECT_TRUE(status_with_output_at(-output_bytes).ok()) << input.name;
+    }
+  }
+  Buffers b = all();
+  b.d_scales = static_cast<uint8_t*>(b.d) + 239;
+  EXPECT_EQ(validate(p, b).message(),
+            "d: overlaps d_scales; must not share bytes with any other operand");
+}
+
+TEST(ValidateBuffers, ContiguousOffsets) {
+  Problem p{.m = 9, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kContiguous};
+  const auto set = [](const std::vector<int32_t>& offsets) {
+    return [&offsets](Buffers& b) { b.expert_offsets = offsets.data(); };
+  };
+  const std::vector<int32_t> first{1, 4, 4, 9}, falls{0, 4, 3, 9}, last{0, 4, 4, 8},
+      negative{0, -1, 4, 9}, beyond{0, 4, 10, 9};
+  expect_refused(p,
+                 {{"expert_offsets", "null", [](Buffers& b) { b.expert_offsets = nullptr; }},
+                  {"expert_offsets", "address % 4 = 2",
+                   [](Buffers& b) { b.expert_offsets = moved(b.expert_offsets, 2); }},
+                  {"expert_offsets[0]", "1", set(first)},
+                  {"expert_offsets[2]", "3", set(falls)},
+                  {"expert_offsets[3]", "8", set(last)},
+                  {"expert_offsets[1]", "-1", set(negative)},
+                  {"expert_offsets[3]", "9", set(beyond)},
+                  {"expert_rows", "not null", [&](Buffers& b) { b.expert_rows = first.data(); }}},
+                 {0, 4, 4, 9});
+}
+
+TEST(ValidateBuffers, MaskedRows) {
+  Problem p{.m = 9, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kMasked};
+  const std::vector<int32_t> negative{1, -1, 4}, beyond{1, 10, 4};
+  expect_refused(
+      p,
+      {{"expert_rows", "null", [](Buffers& b) { b.expert_rows = nullptr; }},
+       {"expert_rows[1]", "-1", [&](Buffers& b) { b.expert_rows = negative.data(); }},
+       {"expert_rows[1]", "10", [&](Buffers& b) { b.expert_rows = beyond.data(); }},
+       {"expert_offsets", "not null", [&](Buffers& b) { b.expert_offsets = beyond.data(); }}},
+      {0, 9, 4});
+}
+
+TEST(ValidateBuffers, BatchesHaveNoExperts) {
+  static const int32_t numbers[] = {0, 0, 0};
+  expect_refused(nvfp4_in_and_out(),
+                 {{"expert_offsets", "not null", [](Buffers& b) { b.expert_offsets = numbers; }},
+                  {"expert_rows", "not null", [](Buffers& b) { b.expert_rows = numbers; }}});
+}
+
+// With 3 experts of 1 + 0 + 2 rows, swizzled scales take 256 rows, not 128: the span counts.
+TEST(ValidateBuffers, SwizzledContiguousScalesSpanWholeTilesOfEveryExpert) {
+  Problem p{.m = 3, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kContiguous};
+  p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {0, 1, 1, 3});
+  static uint8_t arena[2048];
+  Buffers b = data.buffers();
+  b.a_scales = arena;
+  b.d = arena + 1024;
+  EXPECT_TRUE(validate(p, b).ok()) << validate(p, b).message();
+  b.d = arena + 1022;
+  EXPECT_EQ(validate(p, b).observed(), "overlaps a_scales");
+}
+
+TEST(ValidateBuffers, NoTokensNeedNoTokenBuffers) {
+  Problem p{.m = 0, .n = 16, .k = 16, .l = 2, .grouping = Grouping::kContiguous};
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {0, 0, 0});
+  Buffers b = data.buffers();
+  b.a = nullptr;
+  b.a_scales = nullptr;
+  b.d = nullptr;
+  EXPECT_TRUE(validate(p, b).ok()) << validate(p, b).message();
+}
+
+}  // namespace
+}  // namespace dualgemm

@@ -1,0 +1,217 @@
+// One broken rule at a time: validate() must name the argument, what it saw, and the right code.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t kHuge = int64_t{1} << 62;
+
+Problem valid() { return {.m = 5, .n = 48, .k = 64, .l = 2}; }
+
+struct Rule {
+  std::string argument, observed;
+  std::function<void(Problem&)> breaks;
+  StatusCode code = StatusCode::kInvalidArgument;
+};
+
+void expect_refused(const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
+    Problem problem = valid();
+    ASSERT_TRUE(validate(problem).ok());
+    rule.breaks(problem);
+    const Status status = validate(problem);
+    EXPECT_EQ(status.argument(), rule.argument) << status.message();
+    EXPECT_EQ(status.observed(), rule.observed) << status.message();
+    EXPECT_EQ(status.code(), rule.code) << status.message();
+    EXPECT_FALSE(status.rule().empty()) << rule.argument;
+  }
+}
+
+template <class Enum>
+Enum number(int value) {
+  return static_cast<Enum>(value);
+}
+
+TEST(ValidateProblem, MessagePattern) {
+  Problem problem = valid();
+  problem.k = 4090;
+  EXPECT_EQ(validate(problem).message(), "k: 4090; must be a multiple of 16");
+}
+
+TEST(ValidateProblem, Extents) {
+  expect_refused({
+      {"m", "0", [](Problem& p) { p.m = 0; }},
+      {"m", "-1", [](Problem& p) { p.m = -1; }},
+      {"m", "-1",
+       [](Problem& p) {
+         p.m = -1;
+         p.grouping = Grouping::kContiguous;
+       }},
+      {"n", "0", [](Problem& p) { p.n = 0; }},
+      {"k", "0", [](Problem& p) { p.k = 0; }},
+      {"k", "8", [](Problem& p) { p.k = 8; }},
+      {"k", "-16", [](Problem& p) { p.k = -16; }},
+      {"k", "72", [](Problem& p) { p.k = 72; }},
+      {"l", "0", [](Problem& p) { p.l = 0; }},
+      {"n", "47",
+       [](Problem& p) {
+         p.n = 47;
+         p.d.type = DataType::kE2M1;
+       }},
+  });
+}
+
+TEST(ValidateProblem, Enumerators) {
+  expect_refused({
+      {"grouping", "3", [](Problem& p) { p.grouping = number<Grouping>(3); }},
+      {"grouping", "-1", [](Problem& p) { p.grouping = number<Grouping>(-1); }},
+      {"act.kind", "8", [](Problem& p) { p.act.kind = number<ActivationKind>(8); }},
+      {"a.type", "4", [](Problem& p) { p.a.type = number<DataType>(4); }},
+      {"gate.type", "-7", [](Problem& p) { p.gate.type = number<DataType>(-7); }},
+      {"d.type", "99", [](Problem& p) { p.d.type = number<DataType>(99); }},
+      {"a.scale_layout", "2", [](Problem& p) { p.a.scale_layout = number<ScaleLayout>(2); }},
+      {"d.scale_layout", "2", [](Problem& p) { p.d.scale_layout = number<ScaleLayout>(2); }},
+      {"gate.type", "f16", [](Problem& p) { p.gate.type = DataType::kF16; }},
+      {"up.type", "f32", [](Problem& p) { p.up.type = DataType::kF32; }},
+  });
+}
+
+TEST(ValidateProblem, Activations) {
+  const auto clamped = [](float alpha, float beta, float limit) {
+    return [=](Problem& p) { p.act = {ActivationKind::kClampedSwiglu, alpha, beta, limit}; };
+  };
+  const auto silu = [](float alpha, float beta, float limit) {
+    return [=](Problem& p) { p.act = {ActivationKind::kSilu, alpha, beta, limit}; };
+  };
+  expect_refused({
+      {"act.alpha", "2", silu(2.0f, 0.0f, kInf)},
+      {"act.beta", "1", silu(1.0f, 1.0f, kInf)},
+      {"act.limit", "7", silu(1.0f, 0.0f, 7.0f)},
+      {"act.alpha", "nan", silu(kNaN, 0.0f, kInf)},
+      {"act.alpha", "nan", clamped(kNaN, 0.0f, 7.0f)},
+      {"act.alpha", "inf", clamped(kInf, 0.0f, 7.0f)},
+      {"act.beta", "-inf", clamped(1.0f, -kInf, 7.0f)},
+      {"act.beta", "nan", clamped(1.0f, kNaN, 7.0f)},
+      {"act.limit", "0", clamped(1.0f, 0.0f, 0.0f)},
+      {"act.limit", "-1", clamped(1.0f, 0.0f, -1.0f)},
+      {"act.limit", "nan", clamped(1.0f, 0.0f, kNaN)},
+  });
+}
+
+TEST(ValidateProblem, Strides) {
+  expect_refused({
+      {"a.ld", "62", [](Problem& p) { p.a.ld = 62; }},
+      {"a.ld", "-64", [](Problem& p) { p.a.ld = -64; }},
+      {"a.ld", "65", [](Problem& p) { p.a.ld = 65; }},
+      {"gate.ld", "65", [](Problem& p) { p.gate.ld = 65; }},
+      {"up.ld", "16", [](Problem& p) { p.up.ld = 16; }},
+      {"d.ld", "47", [](Problem& p) { p.d.ld = 47; }},
+      {"d.ld", "49",
+       [](Problem& p) {
+         p.d.ld = 49;
+         p.d.type = DataType::kE2M1;
+       }},
+      {"a.batch_stride", "318", [](Problem& p) { p.a.batch_stride = 318; }},
+      {"a.batch_stride", "321", [](Problem& p) { p.a.batch_stride = 321; }},
+      {"a.batch_stride", "-2", [](Problem& p) { p.a.batch_stride = -2; }},
+      {"gate.batch_stride", "3070", [](Problem& p) { p.gate.batch_stride = 3070; }},
+      {"d.batch_stride", "239", [](Problem& p) { p.d.batch_stride = 239; }},
+      {"a.scale_ld", "3", [](Problem& p) { p.a.scale_ld = 3; }},
+      {"a.scale_ld", "-4", [](Problem& p) { p.a.scale_ld = -4; }},
+      {"up.scale_batch_stride", "191", [](Problem& p) { p.up.scale_batch_stride = 191; }},
+      {"up.scale_batch_stride", "-1", [](Problem& p) { p.up.scale_batch_stride = -1; }},
+      {"up.scale_ld", "4",
+       [](Problem& p) {
+         p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+         p.up.scale_ld = 4;
+       }},
+      {"up.scale_batch_stride", "511",
+       [](Problem& p) {
+         p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+         p.up.scale_batch_stride = 511;
+       }},
+      {"d.scale_ld", "3", [](Problem& p) { p.d.scale_ld = 3; }},
+      {"d.scale_batch_stride", "15", [](Problem& p) { p.d.scale_batch_stride = 15; }},
+  });
+}
+
+TEST(ValidateProblem, ContiguousGroupsHaveNoBatchStride) {
+  const auto contiguous = [](auto set) {
+    return [=](Problem& p) {
+      p.grouping = Grouping::kContiguous;
+      set(p);
+    };
+  };
+  expect_refused({
+      {"a.batch_stride", "320", contiguous([](Problem& p) { p.a.batch_stride = 320; })},
+      {"d.batch_stride", "240", contiguous([](Problem& p) { p.d.batch_stride = 240; })},
+      {"a.scale_batch_stride", "20", contiguous([](Problem& p) { p.a.scale_batch_stride = 20; })},
+      {"d.scale_batch_stride", "9", contiguous([](Problem& p) { p.d.scale_batch_stride = 9; })},
+  });
+}
+
+TEST(ValidateProblem, SizesThatLeave64Bits) {
+  const auto kOverflow = StatusCode::kOverflow;
+  const auto swizzled = [](Problem& p) { p.a.scale_layout = ScaleLayout::kSwizzled128x4; };
+  expect_refused({
+      {"a", "4611686018427387904 rows, ld 64", [](Problem& p) { p.m = kHuge; }, kOverflow},
+      {"a", "2 batches, stride 4611686018427387904", [](Problem& p) { p.a.batch_stride = kHuge; },
+       kOverflow},
+      {"gate", "4611686018427387904 rows, ld 64", [](Problem& p) { p.n = kHuge; }, kOverflow},
+      {"a", "5 rows, ld 4611686018427387904", [](Problem& p) { p.k = kHuge; }, kOverflow},
+      {"a", "4611686018427387904 batches, stride 0", [](Problem& p) { p.l = kHuge; }, kOverflow},
+      {"d", "5 rows, ld 4611686018427387904", [](Problem& p) { p.d.ld = kHuge; }, kOverflow},
+      {"a_scales", "5 rows of 4 scales", [](Problem& p) { p.a.scale_ld = kHuge; }, kOverflow},
+      {"a_scales", "2 batches, stride 4611686018427387904",
+       [](Problem& p) { p.a.scale_batch_stride = kHuge; }, kOverflow},
+      {"a_scales", "288230376151711744 experts",
+       [&](Problem& p) {
+         swizzled(p);
+         p.grouping = Grouping::kContiguous;
+         p.l = int64_t{1} << 58;
+       },
+       kOverflow},
+  });
+}
+
+TEST(ValidateProblem, WhatIsLegalIsAccepted) {
+  const std::vector<std::function<void(Problem&)>> legal = {
+      [](Problem& p) { p.m = p.n = p.l = 1, p.k = 16; },
+      [](Problem& p) { p.m = 0, p.grouping = Grouping::kContiguous; },
+      [](Problem& p) { p.m = 0, p.grouping = Grouping::kMasked; },
+      [](Problem& p) { p.a = {.ld = 66, .batch_stride = 5 * 66, .scale_ld = 9}; },
+      [](Problem& p) { p.a.batch_stride = 320; },
+      [](Problem& p) { p.l = 1, p.a.batch_stride = 2; },  // of a single batch: not used
+      [](Problem& p) { p.a = {.type = DataType::kF32, .ld = 65, .batch_stride = 325}; },
+      [](Problem& p) { p.d = {.type = DataType::kE2M1, .ld = 50, .scale_ld = 3}; },
+      [](Problem& p) { p.n = 47, p.d.ld = 47; },
+      [](Problem& p) { p.act = Activation::swiglu_oai(); },
+      [](Problem& p) { p.act = Activation::clamped_swiglu(kInf); },
+      [](Problem& p) {
+        p.act = {ActivationKind::kSwigluOai, -1.0f, -2.0f, 1e-30f};
+      },
+      [](Problem& p) { p.act.kind = ActivationKind::kIdentity; },
+      [](Problem& p) {
+        p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+        p.up.scale_batch_stride = 512;
+      },
+  };
+  for (size_t i = 0; i < legal.size(); ++i) {
+    Problem problem = valid();
+    legal[i](problem);
+    EXPECT_TRUE(validate(problem).ok()) << "case " << i << ": " << validate(problem).message();
+  }
+}
+
+}  // namespace
+}  // namespace dualgemm
