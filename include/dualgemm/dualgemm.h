@@ -107,8 +107,8 @@ enum {
   DUALGEMM_STRATEGY_AUTO = 0,
   DUALGEMM_STRATEGY_REFERENCE = 1,
   DUALGEMM_STRATEGY_TWO_PASS = 2,
-  DUALGEMM_STRATEGY_CACHED = 3,
-  DUALGEMM_STRATEGY_GRAPH = 4,
+  DUALGEMM_STRATEGY_CACHED = 3, /**< demands prepared weights */
+  DUALGEMM_STRATEGY_GRAPH = 4,  /**< demands prepared weights */
   DUALGEMM_STRATEGY_STREAMS = 5,
   DUALGEMM_STRATEGY_FUSED_EPILOGUE = 6,
   DUALGEMM_STRATEGY_FUSED_SEQUENTIAL = 7,
@@ -255,7 +255,7 @@ typedef struct dualgemm_plan_options {
   int32_t device;
   int32_t isa;
   int32_t threads;  /**< 0 = all cores that this process may use */
-  int32_t prepared; /**< 0 or 1; 1: the caller will pass prepared weights */
+  int32_t prepared; /**< 0 or 1; 1: the caller will pass prepared weights to every run */
   int32_t reserved; /**< must be 0 */
 } dualgemm_plan_options;
 
@@ -320,7 +320,7 @@ typedef struct dualgemm_plan_info {
   int32_t isa;
   int32_t regime;
   int32_t threads;
-  int32_t prepared; /**< 1: dualgemm_run() expects prepared weights */
+  int32_t prepared; /**< 1: dualgemm_run() demands prepared weights; 0: it refuses them */
   int64_t tile_m;   /**< rows per micro-tile */
   int64_t tile_n;   /**< columns per vector: a tile holds tile_n of gate and tile_n of up */
   int64_t slab_k;   /**< k elements decoded per panel */

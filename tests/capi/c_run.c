@@ -87,6 +87,36 @@ static void silu_is_the_default(c_fail fail) {
   C_CHECK(fabs(d[1] - 64.0 / (1.0 + exp(-4.0))) <= 1e-4);
 }
 
+/* Plan, prepared weights if the strategy demands them, workspace, run. */
+static void run_with_strategy(c_fail fail, small_case* c, int32_t strategy) {
+  dualgemm_plan_options options;
+  dualgemm_plan_info info;
+  dualgemm_plan* plan = NULL;
+  dualgemm_prepared* prepared = NULL;
+  void* workspace = NULL;
+  dualgemm_plan_options_init(&options, sizeof options);
+  options.strategy = strategy;
+  C_CHECK_OK(dualgemm_plan_create(&c->problem, &options, &plan));
+  info.struct_size = sizeof info;
+  C_CHECK_OK(dualgemm_plan_get_info(plan, &info));
+  C_CHECK(info.strategy == strategy);
+  if (info.prepared) {
+    C_CHECK_ERROR(dualgemm_run_once(&c->problem, &c->buffers, &options, NULL),
+                  DUALGEMM_INVALID_ARGUMENT, "prepared: null");
+    C_CHECK_OK(dualgemm_prepare(plan, &c->buffers, &prepared));
+    c->buffers.prepared = prepared;
+  }
+  C_CHECK(posix_memalign(&workspace, 64, (size_t)info.workspace_bytes + 64) == 0);
+  C_CHECK_OK(dualgemm_run(plan, &c->buffers, workspace, info.workspace_bytes, NULL));
+  C_CHECK(is_identity_result(c));
+  memset(c->d, 0xFF, sizeof kIdentityResult);
+  C_CHECK_OK(dualgemm_run_once(&c->problem, &c->buffers, &options, NULL));
+  C_CHECK(is_identity_result(c));
+  free(workspace);
+  dualgemm_prepared_destroy(prepared);
+  dualgemm_plan_destroy(plan);
+}
+
 static void every_strategy_computes(c_fail fail) {
   int32_t strategies[16];
   size_t count = 0, i;
@@ -97,12 +127,8 @@ static void every_strategy_computes(c_fail fail) {
   C_CHECK_OK(dualgemm_experimental_strategies(strategies, 16, &count));
   for (i = 0; i < count; ++i) {
     small_case c;
-    dualgemm_plan_options options;
     fill_small_case(&c, DUALGEMM_IDENTITY);
-    dualgemm_plan_options_init(&options, sizeof options);
-    options.strategy = strategies[i];
-    C_CHECK_OK(dualgemm_run_once(&c.problem, &c.buffers, &options, NULL));
-    C_CHECK(is_identity_result(&c));
+    run_with_strategy(fail, &c, strategies[i]);
   }
 }
 
