@@ -207,6 +207,8 @@ struct Plan {
   int64_t tile_m = 0;           // rows per micro-tile
   int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
   int64_t slab_k = 0;           // k elements decoded per panel
+  int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
+  int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
   std::vector<RejectedCandidate> rejected;

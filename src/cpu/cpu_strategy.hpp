@@ -1,0 +1,71 @@
+// What the CPU strategies share: support rules, blocking, workspace layout, prepared weights, the
+// team of threads. A strategy adds its recipe (which intermediates it keeps) and its passes.
+#pragma once
+
+#include <omp.h>
+
+#include <memory>
+
+#include "cpu/passes.hpp"
+#include "plan/strategy.hpp"
+
+namespace dualgemm::cpu {
+
+// The memory a strategy wants beyond activation, groups and scratch.
+struct Recipe {
+  int products = 0;            // FP32 pre-activation matrices
+  bool packs_weights = false;  // both operands packed into the workspace on every call
+  bool sequential = false;     // second c buffer per thread
+  bool can_prepare = true;     // packed panels from prepare()
+  bool must_prepare = false;
+};
+
+// One call's memory, laid out in the workspace.
+struct Frame {
+  Work work;
+  Product product[2];
+  uint8_t* packed[2] = {nullptr, nullptr};
+  WeightSource weights;
+  Scratch* scratch = nullptr;  // one per thread
+  UnitCounter* counters = nullptr;
+};
+inline constexpr int kCounters = 6;
+
+class CpuStrategy : public Strategy {
+ public:
+  DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+  Status supports(const Problem& problem, const DeviceCaps& caps) const override;
+  Status plan(Plan& plan, const DeviceCaps& caps) const override;
+  int64_t workspace_bytes(const Plan& plan) const override;
+  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
+             RunInfo* info) const override;
+
+ protected:
+  virtual Recipe recipe() const noexcept = 0;
+
+  // Called by every thread of the team at once; `thread` counts from 0.
+  virtual void team(Frame& frame, int thread, int threads) const noexcept = 0;
+
+ private:
+  int64_t lay_out(const Plan& plan, const core::ResolvedProblem& problem, Arena& arena,
+                  Frame& frame) const noexcept;
+};
+
+// All threads of the team have left the pass before.
+inline void barrier() noexcept {
+#pragma omp barrier
+}
+
+const Engine& engine_of(const Plan& plan) noexcept;
+
+const Strategy& two_pass_strategy() noexcept;
+const Strategy& cached_strategy() noexcept;
+const Strategy& graph_strategy() noexcept;
+const Strategy& streams_strategy() noexcept;
+const Strategy& fused_epilogue_strategy() noexcept;
+const Strategy& fused_sequential_strategy() noexcept;
+const Strategy& fused_strategy() noexcept;
+const Strategy& fp8_strategy() noexcept;
+
+}  // namespace dualgemm::cpu

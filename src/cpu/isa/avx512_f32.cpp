@@ -1,0 +1,206 @@
+// AVX-512 for 16- and 32-bit activations (W4A16): weights stay in 4 bits until they are in registers.
+//
+// Per 16-block: partial = sum over ascending k of a_k * e2m1_k, one FMA each, from 0; then
+// accumulator = fma(partial, scale, accumulator). 17 roundings a block, whose chains are short.
+// The ceiling is 16/17 of the FP32 FMA peak; decoding is amortised over the rows (multiply) or costs
+// a shift and a permute a value (gemv).
+#include <immintrin.h>
+
+#include "cpu/isa/isa.hpp"
+#include "cpu/kernel_table.hpp"
+
+namespace dualgemm::cpu::avx512 {
+namespace {
+
+#include "cpu/generic/panel-inl.hpp"
+#include "cpu/isa/avx512-inl.hpp"
+
+constexpr int kMr = 4;
+
+// Decoded slab, per block: 16 k x (16 values of P, 16 of Q), then the FP32 scales of P and Q.
+constexpr int64_t kDecodedBlockBytes = 16 * 128 + 128;
+constexpr int64_t kScalesAt = 16 * 128;
+
+alignas(64) constexpr float kValues[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                           -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+// Column lane c of `dwords` holds 8 nibbles; value k of them. vpermps looks at four index bits only.
+inline __m512 value_at(__m512i dwords, int k, __m512 table) {
+  return _mm512_permutexvar_ps(_mm512_srli_epi32(dwords, static_cast<unsigned>(4 * k)), table);
+}
+
+inline void decode_panel_block(const uint8_t* group, int block, const FourScales& scales,
+                               uint8_t* values, uint8_t* scales_out) {
+  const __m512 table = _mm512_load_ps(kValues);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    const __m512i dwords = _mm512_loadu_si512(group + block * kBlockCodeBytes + 64 * half);
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k)
+      _mm512_store_ps(values + (8 * half + k) * 128, value_at(dwords, k, table));
+  }
+  _mm512_store_ps(scales_out, scales.block[block]);
+}
+
+void decode(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded) {
+  for (int block = 0; block < blocks; block += kGroupBlocks) {
+    const int here = blocks - block < kGroupBlocks ? blocks - block : kGroupBlocks;
+    const FourScales sp = decode_scales(_mm512_loadu_si512(p + kGroupBlocks * kBlockCodeBytes));
+    const FourScales sq = decode_scales(_mm512_loadu_si512(q + kGroupBlocks * kBlockCodeBytes));
+    for (int b = 0; b < here; ++b, decoded += kDecodedBlockBytes) {
+      decode_panel_block(p, b, sp, decoded, decoded + kScalesAt);
+      decode_panel_block(q, b, sq, decoded + 64, decoded + kScalesAt + 64);
+    }
+    p += kPackedGroupBytes;
+    q += kPackedGroupBytes;
+  }
+}
+
+inline __m512 load_16(const ActivationSource& source, const uint8_t* at) {
+  switch (source.type) {
+    case DataType::kF16:
+      return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
+    case DataType::kBF16:
+      return _mm512_castsi512_ps(_mm512_slli_epi32(
+          _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at))), 16));
+    default:
+      return _mm512_loadu_ps(at);
+  }
+}
+
+// Per block: 16 k x height floats.
+void pack_activation(const ActivationSource& source, int rows, int height, int64_t block_begin,
+                     int blocks, uint8_t* packed) {
+  const int64_t block_input_bytes = source.type == DataType::kF32 ? 64 : 32;
+  for (int block = 0; block < blocks; ++block, packed += int64_t{64} * height) {
+    for (int r = 0; r < height; ++r) {
+      alignas(64) float values[16] = {};
+      if (r < rows)
+        _mm512_store_ps(values, load_16(source, source.data + r * source.row_bytes +
+                                                    (block_begin + block) * block_input_bytes));
+      for (int k = 0; k < 16; ++k) copy_bytes<4>(&values[k], packed + (k * height + r) * 4);
+    }
+  }
+}
+
+template <int kRows>
+inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
+                          bool accumulate, float* c) {
+  __m512 acc_p[kRows], acc_q[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
+    acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
+  }
+  for (int block = 0; block < blocks; ++block) {
+    const float* a = reinterpret_cast<const float*>(activation);
+    __m512 sum_p[kRows], sum_q[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) sum_p[r] = sum_q[r] = _mm512_setzero_ps();
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; ++k) {
+      const __m512 w_p = _mm512_load_ps(decoded + 128 * k);
+      const __m512 w_q = _mm512_load_ps(decoded + 128 * k + 64);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const __m512 a_r = _mm512_set1_ps(a[k * height + r]);
+        sum_p[r] = _mm512_fmadd_ps(a_r, w_p, sum_p[r]);
+        sum_q[r] = _mm512_fmadd_ps(a_r, w_q, sum_q[r]);
+      }
+    }
+    const __m512 s_p = _mm512_load_ps(decoded + kScalesAt);
+    const __m512 s_q = _mm512_load_ps(decoded + kScalesAt + 64);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      acc_p[r] = _mm512_fmadd_ps(sum_p[r], s_p, acc_p[r]);
+      acc_q[r] = _mm512_fmadd_ps(sum_q[r], s_q, acc_q[r]);
+    }
+    activation += int64_t{64} * height;
+    decoded += kDecodedBlockBytes;
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    _mm512_storeu_ps(c + r * kCTileN, acc_p[r]);
+    _mm512_storeu_ps(c + r * kCTileN + kPanelN, acc_q[r]);
+  }
+}
+
+void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
+              bool accumulate, float* c) {
+  switch (rows) {
+    case 1: return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
+    case 2: return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
+    case 3: return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
+    default: return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
+  }
+}
+
+template <int kRows, bool kPacked>
+inline void gemv_panel(const uint8_t* activation, const PanelSource& source, float* c) {
+  const __m512 table = _mm512_load_ps(kValues);
+  const float* a = reinterpret_cast<const float*>(activation);
+  __m512 acc[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) acc[r] = _mm512_setzero_ps();
+  for (int64_t block = 0; block < source.blocks; block += 8) {
+    __m512i scale_bytes[2];
+    alignas(64) __m512i codes[16];
+    load_chunk<kPacked>(source, block, codes, scale_bytes);
+    const int here = source.blocks - block < 8 ? static_cast<int>(source.blocks - block) : 8;
+    FourScales scales{};
+    for (int b = 0; b < here; ++b) {
+      if (b % 4 == 0) scales = decode_scales(scale_bytes[b / 4]);
+      __m512 sum[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sum[r] = _mm512_setzero_ps();
+#pragma GCC unroll 16
+      for (int k = 0; k < 16; ++k) {
+        const __m512 w = value_at(codes[2 * b + k / 8], k % 8, table);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r)
+          sum[r] = _mm512_fmadd_ps(_mm512_set1_ps(a[k * kRows + r]), w, sum[r]);
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) acc[r] = _mm512_fmadd_ps(sum[r], scales.block[b % 4], acc[r]);
+      a += 16 * kRows;
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
+}
+
+void gemv(const uint8_t* activation, const PanelSource& p, const PanelSource& q, int rows,
+          float* c) {
+  const auto both = [&]<int kRows>() {
+    if (p.packed != nullptr) {
+      gemv_panel<kRows, true>(activation, p, c);
+      gemv_panel<kRows, true>(activation, q, c + kPanelN);
+    } else {
+      gemv_panel<kRows, false>(activation, p, c);
+      gemv_panel<kRows, false>(activation, q, c + kPanelN);
+    }
+  };
+  switch (rows) {
+    case 1: return both.operator()<1>();
+    case 2: return both.operator()<2>();
+    case 3: return both.operator()<3>();
+    default: return both.operator()<4>();
+  }
+}
+
+}  // namespace
+
+extern const Engine kF32Engine;
+constexpr Engine kF32Engine = {
+    .mr = kMr,
+    .slab_blocks = 8,
+    .block_step = 1,
+    .decoded_block_bytes = kDecodedBlockBytes,
+    .activation_bytes = 64,
+    .pack_activation = pack_activation,
+    .decode = decode,
+    .multiply = multiply,
+    .gemv = gemv,
+};
+
+}  // namespace dualgemm::cpu::avx512

@@ -1,0 +1,108 @@
+// What one instruction set gives to the CPU backend: kernels over shared layouts. The loops, threads
+// and strategies are written once against this table; src/cpu/isa/ fills it.
+//
+// Layouts. A "panel" is kPanelN = 16 columns of one weight matrix; a tile pairs a panel P with a
+// panel Q: for the fused product P is of gate and Q of up, for a plain product both are of one
+// matrix.
+//
+//   packed panel  groups of 4 blocks (64 k): 4 x 128 code bytes, then 64 scale bytes; 0.5625 bytes
+//                 a value, the same for every instruction set. Code bytes of a block: two rows of
+//                 16 dwords; dword c of row j holds bytes 4j .. 4j+3 of column c's 8 bytes, so its
+//                 low nibbles are k = 8j + 0,2,4,6 and its high nibbles k = 8j + 1,3,5,7. Scale
+//                 bytes: dword c = the 4 blocks' E4M3 scales of column c. What lies beyond k in the
+//                 last group is 0.
+//   activation    row tiles of `height` rows; per block activation_bytes * height bytes, private to
+//                 the engine (which may permute k as the nibbles are).
+//   decoded slab  some blocks of a panel pair, unpacked for the multiply kernel; private to the
+//                 engine and sized for the L1 cache.
+//   c tile        rows x kCTileN floats: 16 accumulators of P, then 16 of Q.
+//
+// Every engine but AMX adds the 16-blocks of k in ascending order with one rounding a block, so
+// that all of them give the same bits (docs/numerics.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::cpu {
+
+inline constexpr int kPanelN = 16;
+inline constexpr int kCTileN = 2 * kPanelN;
+inline constexpr int kGroupBlocks = 4;  // blocks whose scales share a dword
+inline constexpr int kBlockCodeBytes = kPanelN * 8;
+inline constexpr int kPackedGroupBytes = kGroupBlocks * (kBlockCodeBytes + kPanelN);
+inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr, which divides it
+inline constexpr int kGemvRows = 4;    // rows that Engine::gemv takes at the most
+
+// Where one weight panel lies: packed, or as rows in the caller's memory. Rows at and beyond `cols`
+// repeat the last valid one; nothing is read past a row's k values or past a scale that exists.
+struct PanelSource {
+  const uint8_t* packed = nullptr;  // all groups of the panel; if set, only `blocks` counts beside it
+  const uint8_t* codes = nullptr;  // first byte of the panel's first row
+  int64_t row_bytes = 0;
+  const uint8_t* scales = nullptr;  // of the panel's first row, block 0
+  int64_t scale_row_stride = 0;     // bytes from one row to the next (swizzled_128x4: 16)
+  int64_t scale_group_stride = 0;   // bytes from 4 blocks to the next 4 (linear: 4, swizzled: 512)
+  int cols = kPanelN;               // 1 .. 16
+  int64_t blocks = 0;               // k / 16
+};
+
+// The same for one row tile of the activation. Scales: swizzled_128x4 has uniform strides inside a
+// tile because tiles start at multiples of their height, which divides 32.
+struct ActivationSource {
+  DataType type = DataType::kE2M1;
+  const uint8_t* data = nullptr;  // first row
+  int64_t row_bytes = 0;
+  const uint8_t* scales = nullptr;  // kE2M1: of the first row, block 0
+  int64_t scale_row_stride = 0;
+  int64_t scale_group_stride = 0;
+  int64_t blocks = 0;  // k / 16
+};
+
+// How one kind of activation is multiplied with packed weights.
+struct Engine {
+  int mr;           // rows of a tile
+  int slab_blocks;  // blocks decoded at a time; a multiple of kGroupBlocks
+  int block_step;   // multiply's block counts are padded (with zeros) to a multiple of this
+  int64_t decoded_block_bytes;  // of a panel pair
+  int64_t activation_bytes;     // per row and block
+
+  // Blocks [block_begin, block_begin + blocks) of `rows` <= height rows; rows beyond are zero.
+  void (*pack_activation)(const ActivationSource& source, int rows, int height, int64_t block_begin,
+                          int blocks, uint8_t* packed);
+  // p, q: packed groups that start at the same block.
+  void (*decode)(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded);
+  // c (+)= activation tile x decoded slab; `accumulate` false starts from 0.
+  void (*multiply)(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
+                   int rows, bool accumulate, float* c);
+  // All blocks for rows <= kGemvRows without the detour through a decoded slab; the same bits as
+  // multiply. Null: not offered. The activation has height `rows`.
+  void (*gemv)(const uint8_t* activation, const PanelSource& p, const PanelSource& q, int rows,
+               float* c);
+};
+
+struct KernelTable {
+  Isa isa;
+  const Engine* e2m1;    // NVFP4 activations
+  const Engine* f32;     // fp16, bf16, fp32 activations
+
+  // Row-major panel -> packed groups, blocks [block_begin, block_begin + blocks) rounded up to whole
+  // groups; block_begin is a multiple of kGroupBlocks.
+  void (*pack_panel)(const PanelSource& source, int64_t block_begin, int64_t blocks,
+                     uint8_t* packed);
+
+  // out[r*16 + c] = act(alpha_p * s_r * p[r][c]) * (alpha_q * s_r * q[r][c]), 16 columns; row
+  // strides in floats.
+  void (*activate)(const Activation& act, const float* p, int64_t stride_p, const float* q,
+                   int64_t stride_q, int rows, float alpha_p, float alpha_q,
+                   const float* row_scale, float* out);
+
+  void (*f32_to_f16)(const float* in, uint16_t* out, int count);
+};
+
+// Null when this build lacks the instruction set (another architecture).
+const KernelTable* kernel_table(Isa isa) noexcept;
+
+}  // namespace dualgemm::cpu

@@ -1,0 +1,210 @@
+#include "cpu/passes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/store_tile.hpp"
+
+namespace dualgemm::cpu {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+
+Weights weights_for(const Work& work, const WeightSource& source, Operand operand,
+                    int64_t batch) noexcept {
+  const bool gate = operand == Operand::kGate;
+  const core::ResolvedMatrix& matrix = gate ? work.problem->gate : work.problem->up;
+  const uint8_t* packed = source.packed[static_cast<int>(operand)];
+  if (packed == nullptr) {
+    return weights_of(matrix, gate ? work.buffers->gate : work.buffers->up,
+                      gate ? work.buffers->gate_scales : work.buffers->up_scales, batch);
+  }
+  Weights weights;
+  weights.n = matrix.rows;
+  weights.blocks = matrix.sf_cols;
+  weights.packed = packed + batch * packed_matrix_bytes(weights.n, weights.blocks);
+  return weights;
+}
+
+// Units of a pass: every row block with every run of blocking.pairs panel pairs.
+struct Unit {
+  RowBlock rows;
+  int64_t first_pair = 0;
+  int count = 0;
+};
+bool take_unit(const Work& work, int64_t pairs, UnitCounter& counter, Unit& unit) noexcept {
+  const int64_t runs = ceil_div(pairs, work.blocking.pairs);
+  const int64_t index = counter.take();
+  if (index >= work.num_row_blocks * runs) return false;
+  unit.rows = row_block(work, index / runs);
+  unit.first_pair = index % runs * work.blocking.pairs;
+  unit.count = static_cast<int>(std::min(work.blocking.pairs, pairs - unit.first_pair));
+  return true;
+}
+
+float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
+  return per_batch != nullptr ? per_batch[batch] : scalar;
+}
+
+// Row `row` of a row block as a row of the whole problem: a_row_scale's and Product's index.
+int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept {
+  const core::RowGroup& group = rows.group->rows;
+  return group.a_batch * work.problem->problem.m + group.row_begin + rows.row + row;
+}
+
+// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d.
+void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
+                  int64_t stride_p, const float* q, int64_t stride_q,
+                  const Scratch& scratch) noexcept {
+  const Buffers& b = *work.buffers;
+  const core::RowGroup& group = rows.group->rows;
+  const float alpha_gate = alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch);
+  const float alpha_up = alpha_of(b.alpha_up_per_batch, b.alpha_up, group.batch);
+  for (int64_t row = 0; row < rows.rows; row += kMaxHeight) {
+    const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
+    const float* row_scale =
+        b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
+    work.table->activate(work.problem->problem.act, p + row * stride_p, stride_p,
+                         q + row * stride_q, stride_q, here, alpha_gate, alpha_up, row_scale,
+                         scratch.tile);
+    store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
+  }
+}
+
+int64_t c_stride(const Work& work) noexcept { return work.blocking.rows * kCTileN; }
+
+// Panels 2i and 2i+1; an odd last panel is paired with itself.
+int64_t single_pairs(const Work& work) noexcept {
+  return ceil_div(ceil_div(work.problem->problem.n, kPanelN), 2);
+}
+PanelPair single_pair(const Weights& weights, int64_t index) noexcept {
+  const int64_t second = std::min(2 * index + 1, weights.panels() - 1);
+  return {weights.panel(2 * index), weights.panel(second)};
+}
+bool has_second(const Weights& weights, int64_t index) noexcept {
+  return 2 * index + 1 < weights.panels();
+}
+
+void multiply_single(const Work& work, const Weights& weights, const Unit& unit,
+                     const Scratch& scratch, float* c) noexcept {
+  PanelPair pairs[kMaxPairs];
+  for (int i = 0; i < unit.count; ++i) pairs[i] = single_pair(weights, unit.first_pair + i);
+  multiply_pairs(work, unit.rows, pairs, unit.count, scratch, c);
+}
+
+}  // namespace
+
+int64_t product_rows(const Problem& problem) noexcept {
+  return problem.grouping == Grouping::kContiguous ? problem.m : problem.m * problem.l;
+}
+int64_t product_ld(const Problem& problem) noexcept {
+  return ceil_div(problem.n, kPanelN) * kPanelN;
+}
+int64_t product_bytes(const Problem& problem) noexcept {
+  return product_rows(problem) * product_ld(problem) * static_cast<int64_t>(sizeof(float));
+}
+
+int64_t packed_operand_bytes(const Problem& problem) noexcept {
+  return problem.l * packed_matrix_bytes(problem.n, problem.k / kSfVec);
+}
+
+void pack_operand(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const KernelTable& table, Operand operand, uint8_t* packed,
+                  UnitCounter& counter) noexcept {
+  const bool gate = operand == Operand::kGate;
+  const core::ResolvedMatrix& matrix = gate ? problem.gate : problem.up;
+  const int64_t panels = ceil_div(problem.problem.n, kPanelN);
+  for (int64_t unit; (unit = counter.take()) < problem.problem.l * panels;) {
+    const Weights weights = weights_of(matrix, gate ? buffers.gate : buffers.up,
+                                       gate ? buffers.gate_scales : buffers.up_scales,
+                                       unit / panels);
+    table.pack_panel(weights.panel(unit % panels), 0, weights.blocks,
+                     packed + unit * packed_panel_bytes(weights.blocks));
+  }
+}
+
+void fused_pass(const Work& work, const WeightSource& source, const Scratch& scratch,
+                UnitCounter& counter) noexcept {
+  PanelPair pairs[kMaxPairs];
+  const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
+  for (Unit unit; take_unit(work, panels, counter, unit);) {
+    const int64_t batch = unit.rows.group->rows.batch;
+    const Weights gate = weights_for(work, source, Operand::kGate, batch);
+    const Weights up = weights_for(work, source, Operand::kUp, batch);
+    for (int i = 0; i < unit.count; ++i)
+      pairs[i] = {gate.panel(unit.first_pair + i), up.panel(unit.first_pair + i)};
+    multiply_pairs(work, unit.rows, pairs, unit.count, scratch, scratch.c);
+    for (int i = 0; i < unit.count; ++i) {
+      const float* c = scratch.c + i * c_stride(work);
+      finish_panel(work, unit.rows, unit.first_pair + i, c, kCTileN, c + kPanelN, kCTileN, scratch);
+    }
+  }
+}
+
+void sequential_pass(const Work& work, const WeightSource& source, const Scratch& scratch,
+                     UnitCounter& counter) noexcept {
+  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
+    const int64_t batch = unit.rows.group->rows.batch;
+    const Weights gate = weights_for(work, source, Operand::kGate, batch);
+    const Weights up = weights_for(work, source, Operand::kUp, batch);
+    multiply_single(work, gate, unit, scratch, scratch.c);
+    multiply_single(work, up, unit, scratch, scratch.c2);
+    for (int i = 0; i < unit.count; ++i) {
+      const int64_t pair = unit.first_pair + i;
+      for (int half = 0; half < (has_second(gate, pair) ? 2 : 1); ++half) {
+        const int64_t at = i * c_stride(work) + half * kPanelN;
+        finish_panel(work, unit.rows, 2 * pair + half, scratch.c + at, kCTileN, scratch.c2 + at,
+                     kCTileN, scratch);
+      }
+    }
+  }
+}
+
+void product_pass(const Work& work, const WeightSource& source, Operand operand,
+                  const Product& product, const Scratch& scratch, UnitCounter& counter) noexcept {
+  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
+    const Weights weights = weights_for(work, source, operand, unit.rows.group->rows.batch);
+    multiply_single(work, weights, unit, scratch, scratch.c);
+    for (int i = 0; i < unit.count; ++i) {
+      const int64_t pair = unit.first_pair + i;
+      const size_t bytes = (has_second(weights, pair) ? kCTileN : kPanelN) * sizeof(float);
+      for (int64_t row = 0; row < unit.rows.rows; ++row)
+        std::memcpy(product.data + flat_row(work, unit.rows, row) * product.ld + pair * kCTileN,
+                    scratch.c + i * c_stride(work) + row * kCTileN, bytes);
+    }
+  }
+}
+
+void epilogue_pass(const Work& work, const WeightSource& source, const Product& gate_product,
+                   const Scratch& scratch, UnitCounter& counter) noexcept {
+  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
+    const Weights up = weights_for(work, source, Operand::kUp, unit.rows.group->rows.batch);
+    multiply_single(work, up, unit, scratch, scratch.c);
+    for (int i = 0; i < unit.count; ++i) {
+      const int64_t pair = unit.first_pair + i;
+      for (int half = 0; half < (has_second(up, pair) ? 2 : 1); ++half) {
+        const int64_t panel = 2 * pair + half;
+        finish_panel(work, unit.rows, panel,
+                     gate_product.data + flat_row(work, unit.rows, 0) * gate_product.ld +
+                         panel * kPanelN,
+                     gate_product.ld, scratch.c + i * c_stride(work) + half * kPanelN, kCTileN,
+                     scratch);
+      }
+    }
+  }
+}
+
+void join_pass(const Work& work, const Product& gate_product, const Product& up_product,
+               const Scratch& scratch, UnitCounter& counter) noexcept {
+  const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
+  for (Unit unit; take_unit(work, panels, counter, unit);) {
+    for (int i = 0; i < unit.count; ++i) {
+      const int64_t at =
+          flat_row(work, unit.rows, 0) * gate_product.ld + (unit.first_pair + i) * kPanelN;
+      finish_panel(work, unit.rows, unit.first_pair + i, gate_product.data + at, gate_product.ld,
+                   up_product.data + at, up_product.ld, scratch);
+    }
+  }
+}
+
+}  // namespace dualgemm::cpu

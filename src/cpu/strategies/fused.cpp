@@ -1,0 +1,39 @@
+// fused: one pass. graph: the same over prepared weights, with nothing left to set up per call.
+#include "cpu/cpu_strategy.hpp"
+
+namespace dualgemm::cpu {
+namespace {
+
+class Fused : public CpuStrategy {
+ public:
+  StrategyId id() const noexcept override { return StrategyId::kFused; }
+
+ protected:
+  Recipe recipe() const noexcept override { return {}; }
+  void team(Frame& frame, int thread, int) const noexcept override {
+    pack_activations(frame.work, frame.counters[0]);
+    barrier();
+    fused_pass(frame.work, frame.weights, frame.scratch[thread], frame.counters[1]);
+  }
+};
+
+class Graph final : public Fused {
+ public:
+  StrategyId id() const noexcept override { return StrategyId::kGraph; }
+
+ protected:
+  Recipe recipe() const noexcept override { return {.must_prepare = true}; }
+};
+
+}  // namespace
+
+const Strategy& fused_strategy() noexcept {
+  static const Fused kStrategy;
+  return kStrategy;
+}
+const Strategy& graph_strategy() noexcept {
+  static const Graph kStrategy;
+  return kStrategy;
+}
+
+}  // namespace dualgemm::cpu

@@ -1,0 +1,113 @@
+// One call's work as the threads see it: row groups, their packed activation, and units that are
+// handed out one by one. Everything is laid out in the caller's workspace; nothing here allocates.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/problem.hpp"
+#include "cpu/kernel_table.hpp"
+#include "cpu/operands.hpp"
+
+namespace dualgemm::cpu {
+
+// Block sizes of a run; a pure function of (problem, caps, engine), part of the plan.
+struct Blocking {
+  int64_t rows = 0;   // rows of the activation that stay in L2 while panels pass by
+  int64_t pairs = 0;  // panel pairs that share one pass over those rows
+};
+
+// A row group with its place in the packed activation and in the list of units.
+struct GroupWork {
+  core::RowGroup rows;
+  int height = 0;      // of its row tiles
+  int64_t tiles = 0;   // ceil(rows / height)
+  int64_t activation_offset = 0;  // bytes
+  int64_t first_pack_unit = 0;    // one unit packs one row tile
+  int64_t first_row_block = 0;
+};
+
+// Carves 64-byte aligned pieces off a workspace; with a null base it only counts.
+class Arena {
+ public:
+  explicit Arena(void* base) noexcept : base_(static_cast<uint8_t*>(base)) {}
+  template <class T>
+  T* take(int64_t count) noexcept {
+    T* piece = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
+    used_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return piece;
+  }
+  int64_t used() const noexcept { return used_; }
+
+ private:
+  uint8_t* base_;
+  int64_t used_ = 0;
+};
+
+// Hands out 0, 1, 2, ... to any number of threads. Which thread takes which unit never matters to
+// the result: units write disjoint outputs.
+struct UnitCounter {
+  alignas(64) std::atomic<int64_t> next{0};
+  int64_t take() noexcept { return next.fetch_add(1, std::memory_order_relaxed); }
+};
+
+// What a thread needs for itself.
+struct Scratch {
+  uint8_t* slab_p = nullptr;    // packed groups of one slab
+  uint8_t* slab_q = nullptr;
+  uint8_t* decoded = nullptr;   // decoded slab of a panel pair
+  float* c = nullptr;           // Blocking::pairs x Blocking::rows x kCTileN
+  float* c2 = nullptr;          // the same again, for fused_sequential only
+  float* tile = nullptr;        // kMaxHeight x kPanelN finished values
+};
+
+// Shared by all threads of one run.
+struct Work {
+  const KernelTable* table = nullptr;
+  const Engine* engine = nullptr;
+  const core::ResolvedProblem* problem = nullptr;
+  const Buffers* buffers = nullptr;
+  Blocking blocking;
+  GroupWork* groups = nullptr;
+  int64_t num_groups = 0, num_pack_units = 0, num_row_blocks = 0;
+  uint8_t* activation = nullptr;
+  int64_t activation_bytes = 0;
+
+  int64_t blocks() const noexcept { return problem->problem.k / kSfVec; }
+  int64_t slabs() const noexcept {
+    return (blocks() + engine->slab_blocks - 1) / engine->slab_blocks;
+  }
+};
+
+// Upper bounds that hold for any expert offsets, from the problem alone.
+int64_t max_row_tiles(const Problem& problem, const Engine& engine) noexcept;
+
+// Fills work.groups (problem.l entries) and the counts from the buffers.
+void list_groups(Work& work) noexcept;
+
+// Bytes of the packed activation of the whole problem, and of one thread's scratch.
+int64_t activation_bytes(const Problem& problem, const Engine& engine) noexcept;
+int64_t padded_blocks(int64_t blocks, const Engine& engine) noexcept;
+Scratch take_scratch(Arena& arena, const Engine& engine, const Blocking& blocking,
+                     bool sequential) noexcept;
+
+// Takes pack units until none is left.
+void pack_activations(const Work& work, UnitCounter& counter) noexcept;
+
+// A row block of one group.
+struct RowBlock {
+  const GroupWork* group = nullptr;
+  int64_t row = 0;   // inside the group; a multiple of the group's tile height
+  int64_t rows = 0;  // <= blocking.rows
+};
+RowBlock row_block(const Work& work, int64_t index) noexcept;
+
+// c[pair][row][32] = row block x panel pairs, over all of k.
+struct PanelPair {
+  PanelSource p, q;
+};
+inline constexpr int kMaxPairs = 8;
+void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pairs, int count,
+                    const Scratch& scratch, float* c) noexcept;
+
+}  // namespace dualgemm::cpu
