@@ -44,7 +44,7 @@ void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
   uint8_t* scales = buffers.d_scales + group.a_batch * d.scale_batch_stride;
   const float quantize = core::global_scale_given(buffers.d_global_scale).quantize;
   for (int r = 0; r < rows; ++r, out += d.row_bytes())
-    scales[map(group.sf_row_begin + row + r, panel)] =
+    scales[map(group.d_sf_row_begin + row + r, panel)] =
         core::quantize_block(values + r * kPanelN, quantize, out);
 }
 
