@@ -23,6 +23,11 @@ std::string printable(std::string_view text) {
 }
 
 Status JsonEvents::read(std::string_view json) {
+  // The parser takes a zero byte for the end of its input and would not look at what follows.
+  if (const size_t zero = json.find('\0'); zero != json.npos) {
+    fail("JSON", fmt::format("byte {} is zero", zero), "must be valid JSON in UTF-8");
+    return status_;
+  }
   const bool complete = nlohmann::json::sax_parse(json.begin(), json.end(), this);
   if (!status_.ok()) return status_;
   if (!complete) fail("JSON", "unreadable", "must be valid JSON");
