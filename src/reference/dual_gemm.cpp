@@ -111,7 +111,7 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
   const std::vector<double> up = decode_rows(problem.up, buffers.up, buffers.up_scales, group.batch,
                                              col_begin, col_begin, cols);
   std::vector<Element> tile(rows * cols);
-#pragma omp parallel for
+#pragma omp parallel for if (rows * cols * k > 100000)  // a team costs more than a small tile
   for (int64_t index = 0; index < rows * cols; ++index) {
     const int64_t row = index / cols, col = index % cols, batch = group.batch;
     const int64_t row_index = group.a_batch * problem.problem.m + first_row + row;
