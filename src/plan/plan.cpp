@@ -124,7 +124,10 @@ std::string Plan::explain() const {
   explain_problem(out, problem);
   explain_choice(out, *this);
   for (const RejectedCandidate& candidate : rejected) {
-    fmt::format_to(out, "not        {}: {}\n", candidate.name, candidate.reason.message());
+    const Status& reason = candidate.reason;
+    const bool repeats = reason.argument() == candidate.name;
+    fmt::format_to(out, "not        {}: {}\n", candidate.name,
+                   repeats ? reason.observed() + "; " + reason.rule() : reason.message());
   }
   return text;
 }

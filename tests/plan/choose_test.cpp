@@ -1,0 +1,257 @@
+// The choice of a plan, on machines and with strategies that exist only here.
+#include "plan/choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace dualgemm {
+namespace {
+
+// Supports and plans what its members say.
+class FakeStrategy final : public Strategy {
+ public:
+  FakeStrategy(StrategyId id, int64_t workspace = 64, int64_t prepared = 0)
+      : id_(id), workspace_(workspace), prepared_(prepared) {}
+
+  StrategyId id() const noexcept override { return id_; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+  Status supports(const Problem& problem, const DeviceCaps&) const override {
+    if (problem.m <= max_m) return {};
+    return Status::unsupported("m", std::to_string(problem.m), "this fake has a limit");
+  }
+  Status plan(Plan& plan, const DeviceCaps&) const override {
+    if (plan.isa == lacks) return Status::unsupported("isa", name_of(plan.isa), "not in this fake");
+    plan.workspace_bytes = workspace_;
+    plan.prepared_bytes = prepared_;
+    plan.tile_m = 4;
+    plan.tile_n = 16;
+    plan.slab_k = 512;
+    return {};
+  }
+  int64_t workspace_bytes(const Plan&) const override { return workspace_; }
+  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+    return PreparedWeights();
+  }
+  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+
+  int64_t max_m = 1000;
+  Isa lacks = Isa::kAuto;
+
+ private:
+  StrategyId id_;
+  int64_t workspace_, prepared_;
+};
+
+const FakeStrategy reference{StrategyId::kReference, 0}, two_pass{StrategyId::kTwoPass, 4096},
+    fused{StrategyId::kFused, 64, 1000}, fp8{StrategyId::kFp8};
+const std::vector<const Strategy*> kAll{&reference, &two_pass, &fused, &fp8};
+
+const Problem kProblem{.m = 8, .n = 32, .k = 64};
+
+DeviceCaps machine(std::vector<Isa> isas) {
+  DeviceCaps caps;
+  caps.name = "made up";
+  caps.isas = std::move(isas);
+  caps.cores = 6;
+  return caps;
+}
+const DeviceCaps kAmx = machine({Isa::kAmxBf16, Isa::kAvx512Vnni, Isa::kAvx2, Isa::kScalar});
+const DeviceCaps kOld = machine({Isa::kAvx2, Isa::kScalar});
+
+Expected<Plan> choose(const PlanOptions& options, const DeviceCaps& caps = kAmx,
+                      const std::string& force = "", const Problem& problem = kProblem,
+                      const std::vector<const Strategy*>& strategies = kAll) {
+  return plan::choose(problem, options, caps, strategies, force);
+}
+
+const Status* reason(const Plan& plan, const std::string& name) {
+  for (const RejectedCandidate& candidate : plan.rejected) {
+    if (candidate.name == name) return &candidate.reason;
+  }
+  return nullptr;
+}
+
+void expect_error(const Expected<Plan>& plan, StatusCode code, const std::string& argument,
+                  const std::string& observed) {
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), code) << plan.status().message();
+  EXPECT_EQ(plan.status().argument(), argument) << plan.status().message();
+  EXPECT_EQ(plan.status().observed(), observed) << plan.status().message();
+}
+
+TEST(Choose, AutoIsFusedOnTheBestIsaWithAllCores) {
+  const auto plan = choose({});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->strategy, StrategyId::kFused);
+  EXPECT_EQ(plan->device, DeviceKind::kCpu);
+  EXPECT_EQ(plan->isa, Isa::kAmxBf16);
+  EXPECT_EQ(plan->threads, 6);
+  EXPECT_EQ(plan->workspace_bytes, 64);
+  EXPECT_EQ(plan->prepared_bytes, 1000);
+  EXPECT_EQ(plan->problem, kProblem);
+  EXPECT_FALSE(plan->prepared);
+}
+
+TEST(Choose, RecordsWhatWasNotChosen) {
+  const auto plan = choose({});
+  ASSERT_TRUE(plan.ok());
+  ASSERT_NE(reason(*plan, "two_pass"), nullptr);
+  EXPECT_EQ(reason(*plan, "two_pass")->message(),
+            "two_pass: possible, not chosen; needs 4096 bytes of workspace, fused needs 64");
+  EXPECT_NE(reason(*plan, "reference"), nullptr);
+  EXPECT_EQ(reason(*plan, "fused"), nullptr) << "the chosen one";
+}
+
+TEST(Choose, SameInputsSamePlan) {
+  const auto first = choose({}), second = choose({});
+  EXPECT_EQ(first->explain(), second->explain());
+}
+
+TEST(Choose, NamedStrategyAndThreads) {
+  const auto plan = choose({.strategy = StrategyId::kTwoPass, .threads = 3}, kOld);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->strategy, StrategyId::kTwoPass);
+  EXPECT_EQ(plan->isa, Isa::kAvx2);
+  EXPECT_EQ(plan->threads, 3);
+}
+
+TEST(Choose, ForcedIsa) {
+  EXPECT_EQ(choose({.isa = Isa::kScalar})->isa, Isa::kScalar);
+  EXPECT_EQ(choose({}, kAmx, "avx2")->isa, Isa::kAvx2);
+  EXPECT_EQ(choose({.isa = Isa::kScalar}, kAmx, "avx2")->isa, Isa::kScalar) << "the option wins";
+  EXPECT_EQ(choose({}, kAmx, "auto")->isa, Isa::kAmxBf16);
+  expect_error(choose({}, kAmx, "sse9"), StatusCode::kInvalidArgument, "DUALGEMM_FORCE_ISA",
+               "\"sse9\"");
+  expect_error(choose({}, kOld, "avx512_vnni"), StatusCode::kUnsupported, "DUALGEMM_FORCE_ISA",
+               "avx512_vnni");
+  expect_error(choose({.isa = Isa::kAmxBf16}, kOld), StatusCode::kUnsupported, "isa", "amx_bf16");
+}
+
+TEST(Choose, BatchInvarianceExcludesAmxAndFp8) {
+  Problem problem = kProblem;
+  problem.batch_invariant = true;
+  const auto plan = choose({}, kAmx, "", problem);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->isa, Isa::kAvx512Vnni);
+  ASSERT_NE(reason(*plan, "isa:amx_bf16"), nullptr);
+  EXPECT_EQ(reason(*plan, "isa:amx_bf16")->observed(), "amx_bf16");
+  ASSERT_NE(reason(*plan, "fp8"), nullptr);
+  EXPECT_NE(reason(*plan, "fp8")->rule().find("batch_invariant"), std::string::npos);
+  expect_error(choose({.isa = Isa::kAmxBf16}, kAmx, "", problem), StatusCode::kUnsupported, "isa",
+               "amx_bf16");
+  expect_error(choose({.strategy = StrategyId::kFp8}, kAmx, "", problem), StatusCode::kUnsupported,
+               "strategy", "fp8");
+  EXPECT_TRUE(choose({.strategy = StrategyId::kFp8}).ok()) << "without the promise it may run";
+}
+
+TEST(Choose, IsaThatTheStrategyLacksIsSkipped) {
+  FakeStrategy picky{StrategyId::kFused};
+  picky.lacks = Isa::kAmxBf16;
+  const auto plan = choose({}, kAmx, "", kProblem, {&reference, &picky});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->strategy, StrategyId::kFused);
+  EXPECT_EQ(plan->isa, Isa::kAvx512Vnni);
+  EXPECT_EQ(reason(*plan, "isa:amx_bf16")->rule(), "not in this fake");
+  expect_error(
+      choose({.strategy = StrategyId::kFused, .isa = Isa::kAmxBf16}, kAmx, "", kProblem, {&picky}),
+      StatusCode::kUnsupported, "isa", "amx_bf16");
+}
+
+TEST(Choose, FallsBackInOrderOfPreference) {
+  FakeStrategy small{StrategyId::kFused};
+  small.max_m = 4;
+  const auto plan = choose({}, kOld, "", kProblem, {&reference, &two_pass, &small});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->strategy, StrategyId::kTwoPass);
+  EXPECT_EQ(reason(*plan, "fused")->message(), "m: 8; this fake has a limit");
+  expect_error(choose({.strategy = StrategyId::kFused}, kOld, "", kProblem, {&reference, &small}),
+               StatusCode::kUnsupported, "m", "8");
+  expect_error(choose({}, kOld, "", kProblem, {&small}), StatusCode::kUnsupported, "m", "8");
+}
+
+TEST(Choose, AutoNeverTakesALossyStrategy) {
+  expect_error(choose({}, kOld, "", kProblem, {&fp8}), StatusCode::kUnsupported, "strategy",
+               "auto");
+}
+
+TEST(Choose, PreparedNeedsAStrategyThatPrepares) {
+  const auto plan = choose({.prepared = true});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->prepared);
+  EXPECT_EQ(reason(*plan, "two_pass")->argument(), "prepared");
+  expect_error(choose({.strategy = StrategyId::kTwoPass, .prepared = true}),
+               StatusCode::kUnsupported, "prepared", "true");
+}
+
+TEST(Choose, RefusesWhatIsNotThere) {
+  expect_error(choose({.device = DeviceKind::kCuda}), StatusCode::kUnsupported, "device", "cuda");
+  expect_error(choose({.strategy = StrategyId::kStreams}), StatusCode::kUnsupported, "strategy",
+               "streams");
+}
+
+TEST(Choose, RefusesBrokenOptionsAndProblems) {
+  expect_error(choose({.strategy = static_cast<StrategyId>(10)}), StatusCode::kInvalidArgument,
+               "strategy", "10");
+  expect_error(choose({.device = static_cast<DeviceKind>(3)}), StatusCode::kInvalidArgument,
+               "device", "3");
+  expect_error(choose({.isa = static_cast<Isa>(-1)}), StatusCode::kInvalidArgument, "isa", "-1");
+  expect_error(choose({.threads = -1}), StatusCode::kInvalidArgument, "threads", "-1");
+  expect_error(choose({.threads = 1025}), StatusCode::kInvalidArgument, "threads", "1025");
+  Problem problem = kProblem;
+  problem.k = 40;
+  expect_error(choose({}, kAmx, "", problem), StatusCode::kInvalidArgument, "k", "40");
+}
+
+TEST(Plan, ConfigNamesEverythingThatMatters) {
+  Plan plan = *choose({.threads = 2}, kOld);
+  EXPECT_EQ(plan.config(), "cpu_avx2_fused_tile_t4x16_k512_p2");
+  plan.regime = Regime::kGemv;
+  plan.prepared = true;
+  EXPECT_EQ(plan.config(), "cpu_avx2_fused_gemv_t4x16_k512_p2_prepared");
+  plan.tile_m = plan.slab_k = 0;
+  EXPECT_EQ(plan.config(), "cpu_avx2_fused_p2_prepared");
+}
+
+TEST(Plan, ExplainTeaches) {
+  Problem problem = kProblem;
+  problem.batch_invariant = true;
+  const std::string text = choose({}, kAmx, "", problem)->explain();
+  for (const char* part :
+       {"plan       cpu_avx512_vnni_fused_tile_t4x16_k512_p6\n",
+        "D[8 x 32] = silu(alpha_gate A Gate^T) * (alpha_up A Up^T), k = 64\n",
+        "A e2m1, weights e2m1, D f16; 0.000 GFLOP on 0.002 MB of weights\n",
+        "strategy   fused: one pass", "device     cpu, avx512_vnni, 6 threads\n", "regime     tile",
+        "tile       4 rows x (16 columns of gate + 16 of up), 512 of k decoded at a time\n",
+        "weights    as they lie; prepare()",
+        "memory     64 bytes of workspace, 1000 bytes if prepared\n", "numerics   16-blocks exact",
+        "not        isa:amx_bf16: isa: amx_bf16; batch_invariant",
+        "not        two_pass: possible, not chosen; needs 4096"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+  }
+}
+
+TEST(Plan, ExplainNamesBatchesAndExperts) {
+  Problem problem = kProblem;
+  problem.l = 3;
+  EXPECT_NE(choose({}, kOld, "", problem)->explain().find(", 3 batches\n"), std::string::npos);
+  problem.grouping = Grouping::kMasked;
+  EXPECT_NE(choose({}, kOld, "", problem)->explain().find(", 3 experts (masked)\n"),
+            std::string::npos);
+}
+
+TEST(Plan, EveryStrategyIsExplained) {
+  Plan plan = *choose({});
+  for (int id = 1; id <= static_cast<int>(StrategyId::kFp8); ++id) {
+    plan.strategy = static_cast<StrategyId>(id);
+    const std::string text = plan.explain();
+    const size_t begin = text.find("strategy   ") + 11;
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_EQ(line.rfind(std::string(name_of(plan.strategy)) + ": ", 0), 0u) << line;
+    EXPECT_GT(line.size(), std::string(name_of(plan.strategy)).size() + 20) << line;
+  }
+}
+
+}  // namespace
+}  // namespace dualgemm
