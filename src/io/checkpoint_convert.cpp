@@ -93,7 +93,7 @@ class WeightConversion {
   TensorFile& out_;
 };
 
-std::vector<std::string> nvfp4_modules(const TensorFile& file, bool ggml) {
+std::vector<std::string> nvfp4_modules(const TensorFile& file, GgmlBlocks ggml) {
   std::set<std::string> modules;
   for (const auto& [name, tensor] : file.tensors()) {
     const size_t dot = name.rfind('.');
@@ -108,13 +108,12 @@ std::vector<std::string> nvfp4_modules(const TensorFile& file, bool ggml) {
 // Adds the converted MODULE.* to `out` and the names of the input's tensors that it stands for to
 // `replaced`.
 Status convert_module(const TensorFile& in, const std::string& module,
-                      const ConvertOptions& options, TensorFile& out,
+                      const ConvertOptions& options, GgmlBlocks ggml, TensorFile& out,
                       std::set<std::string>& replaced) {
   WeightOptions input = options.input;
   input.convention.reset();  // kGgml names what may be, not what each weight must be
-  const Expected<bool> ggml = holds_ggml(in, options.input);
-  if (!ggml) return ggml.status();
-  if (*ggml && !in.contains(module + ".weight_scale")) input.convention = Convention::kGgml;
+  if (ggml != GgmlBlocks::kNone && !in.contains(module + ".weight_scale"))
+    input.convention = Convention::kGgml;
   Expected<Weight> weight = load_weight(in, module, input);
   if (!weight) return weight.status();
   const Convention convention = options.convention.value_or(weight->convention);
@@ -143,7 +142,7 @@ Expected<TensorFile> convert_checkpoint(const TensorFile& in, const ConvertOptio
       return Status::unsupported("convention", "plain",
                                  "must be modelopt, compressed_tensors or ggml");
     }
-    const Expected<bool> ggml = holds_ggml(in, options.input);
+    const Expected<GgmlBlocks> ggml = ggml_blocks_of(in, options.input);
     if (!ggml) return ggml.status();
     TensorFile out;
     out.share_memory_of(in);
@@ -154,7 +153,7 @@ Expected<TensorFile> convert_checkpoint(const TensorFile& in, const ConvertOptio
     const std::vector<std::string> modules = nvfp4_modules(in, *ggml);
     std::set<std::string> replaced;
     for (const std::string& module : modules) {
-      DUALGEMM_TRY(convert_module(in, module, options, out, replaced));
+      DUALGEMM_TRY(convert_module(in, module, options, *ggml, out, replaced));
     }
     ConvertReport counted{static_cast<int64_t>(modules.size()), 0};
     for (const auto& [name, tensor] : in.tensors()) {

@@ -57,22 +57,26 @@ Expected<NibbleOrder> nibble_order_of(const TensorFile& file, const WeightOption
   return from_metadata(file, kNibbleOrderKey, NibbleOrder::kLowEven, parse_nibble_order);
 }
 
-Expected<bool> holds_ggml(const TensorFile& file, const WeightOptions& options) {
-  if (options.convention) return *options.convention == Convention::kGgml;
+Expected<GgmlBlocks> ggml_blocks_of(const TensorFile& file, const WeightOptions& options) {
+  if (options.convention) {
+    return *options.convention == Convention::kGgml ? GgmlBlocks::kAll : GgmlBlocks::kNone;
+  }
   const Expected<Convention> convention =
       from_metadata(file, kConventionKey, Convention::kModelOpt, parse_convention);
   if (!convention) return convention.status();
-  return *convention == Convention::kGgml;
+  return *convention == Convention::kGgml ? GgmlBlocks::kMarked : GgmlBlocks::kNone;
 }
 
-bool is_nvfp4_weight(const TensorFile& file, const std::string& module, bool ggml) {
+bool is_nvfp4_weight(const TensorFile& file, const std::string& module, GgmlBlocks ggml) {
   const TensorView* packed = file.find(module + ".weight_packed");
   const TensorView* data = packed != nullptr ? packed : file.find(module + ".weight");
   if (data == nullptr) return false;
   if (data->dtype != ElementType::kU8 && data->dtype != ElementType::kF4) return false;
   const TensorView* scales = file.find(module + ".weight_scale");
-  if (scales == nullptr) return ggml && packed == nullptr && data->dtype == ElementType::kU8;
-  return scales->dtype == ElementType::kF8E4M3;
+  if (scales != nullptr) return scales->dtype == ElementType::kF8E4M3;
+  if (packed != nullptr || data->dtype != ElementType::kU8) return false;
+  return ggml == GgmlBlocks::kAll ||
+         (ggml == GgmlBlocks::kMarked && file.contains(module + ".weight_scale_2"));
 }
 
 Status record_layout(TensorFile& out, const Weight& weight) {

@@ -28,10 +28,14 @@ std::vector<int64_t> scale_shape(ScaleLayout layout, int64_t n, int64_t k);
 // What the options, else the metadata, else the default say.
 Expected<ScaleLayout> scale_layout_of(const TensorFile& file, const WeightOptions& options);
 Expected<NibbleOrder> nibble_order_of(const TensorFile& file, const WeightOptions& options);
-Expected<bool> holds_ggml(const TensorFile& file, const WeightOptions& options);
+
+// Which U8 tensors without block scales are ggml blocks. kMarked: those with a global scale, as
+// this library writes them; other U8 tensors in the file may be anything. kAll: the caller said so.
+enum class GgmlBlocks { kNone, kMarked, kAll };
+Expected<GgmlBlocks> ggml_blocks_of(const TensorFile& file, const WeightOptions& options);
 
 // True when MODULE.* are an NVFP4 weight by names and dtypes; its shapes may still be wrong.
-bool is_nvfp4_weight(const TensorFile& file, const std::string& module, bool ggml);
+bool is_nvfp4_weight(const TensorFile& file, const std::string& module, GgmlBlocks ggml);
 
 // Records in the metadata how `weight` is laid out; refuses a file that already holds another kind.
 Status record_layout(TensorFile& out, const Weight& weight);

@@ -57,10 +57,12 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
     case ElementType::kF32:
       return Convention::kPlain;
     case ElementType::kU8:
-      if (ggml && !file.contains(module + ".weight_scale")) return Convention::kGgml;
-      return Convention::kModelOpt;
-    case ElementType::kF4:
-      return Convention::kModelOpt;
+    case ElementType::kF4: {
+      const Expected<TensorView> scales = file.get(module + ".weight_scale");
+      if (scales) return Convention::kModelOpt;
+      if (ggml && data->dtype == ElementType::kU8) return Convention::kGgml;
+      return scales.status();
+    }
     default:
       return wrong(file, data->name, describe(*data),
                    "a weight must be F32, F16, BF16, or NVFP4 codes (U8 or F4)",
@@ -171,9 +173,10 @@ ElementType plain_type(DataType type) {
 Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
                              const WeightOptions& options) {
   return guarded(file.origin(), [&]() -> Expected<Weight> {
-    const Expected<bool> ggml = holds_ggml(file, options);
+    const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
     if (!ggml) return ggml.status();
-    const Expected<Convention> convention = find_convention(file, module, *ggml);
+    const Expected<Convention> convention =
+        find_convention(file, module, *ggml != GgmlBlocks::kNone);
     if (!convention) return convention.status();
     if (options.convention && *options.convention != *convention) {
       return wrong(file, module, std::string("its tensors are ") + name_of(*convention),
