@@ -15,14 +15,9 @@ constexpr int8_t kOffsetDoubled[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 1
 
 // bf16 (the upper half of FP32) of the E4M3 bytes 0x00 .. 0x0F: the subnormals and the first binade.
 // From 0x10 on bf16 = (byte + 0x3C0) << 4.
-constexpr int8_t kSmallScaleLow[16] = {0,    0,    0, 0x40, static_cast<int8_t>(0x80),
-                                       static_cast<int8_t>(0xA0), static_cast<int8_t>(0xC0),
-                                       static_cast<int8_t>(0xE0), static_cast<int8_t>(0x80),
-                                       static_cast<int8_t>(0x90), static_cast<int8_t>(0xA0),
-                                       static_cast<int8_t>(0xB0), static_cast<int8_t>(0xC0),
-                                       static_cast<int8_t>(0xD0), static_cast<int8_t>(0xE0),
-                                       static_cast<int8_t>(0xF0)};
-constexpr int8_t kSmallScaleHigh[16] = {0,    0x3B, 0x3B, 0x3B, 0x3B, 0x3B, 0x3B, 0x3B,
+constexpr int8_t kSmallScaleLow[16] = {0, 0, -0x80, -0x40, 0, 0x20, 0x40, 0x60,
+                                       -0x80, -0x70, -0x60, -0x50, -0x40, -0x30, -0x20, -0x10};
+constexpr int8_t kSmallScaleHigh[16] = {0,    0x3B, 0x3B, 0x3B, 0x3C, 0x3C, 0x3C, 0x3C,
                                         0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C};
 
 struct FourScales {
