@@ -176,7 +176,7 @@ void add_bench(CLI::App& app, BenchCommand& command) {
       ->default_str(std::to_string(command.max_rounds));
   add_value(sub, "--seconds", command.seconds, parse_positive_number, "S",
             "time for one shape, after which no new round begins")
-      ->default_str("30");
+      ->default_str("25");
   bind_seed(sub, command.seed);
   sub->add_flag("!--no-peaks", command.peaks, "do not measure peaks (no roofline column)");
   add_output(sub, "--json", command.json, "JSON to FILE, or to stdout");

@@ -30,8 +30,9 @@ Status inspect(const io::MlpLayer& layer, const io::LayerOperand& operand, Scale
 }
 
 Status read_layer(const io::TensorFile& file, LayerFindings& findings) {
-  const Expected<io::MlpLayer> layer =
-      io::load_mlp_layer(file, findings.prefix, {.max_input_scale = true});
+  io::LayerOptions options;
+  options.max_input_scale = true;  // differing input scales are legal in a file
+  const Expected<io::MlpLayer> layer = io::load_mlp_layer(file, findings.prefix, options);
   if (!layer) return layer.status();
   findings.kind = std::string(io::name_of(layer->convention)) + (layer->stacked ? ", stacked" : "");
   findings.type = layer->type;

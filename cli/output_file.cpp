@@ -33,6 +33,11 @@ Status write_tensors(const std::string& path, const io::TensorFile& file) {
   return io::write_npy(path, file.tensors().begin()->second);
 }
 
+Status check_writable(const std::string& path) {
+  if (path == "-") return {};
+  return io::AtomicFile::create(path).status();  // destroyed without commit
+}
+
 Status write_text(const std::string& path, const std::string& text) {
   if (path != "-") return io::write_file(path, std::as_bytes(std::span(text)));
   print(text);

@@ -15,6 +15,10 @@ Status check_output_name(const std::string& path);
 // .npy takes exactly one tensor. Atomic.
 Status write_tensors(const std::string& path, const io::TensorFile& file);
 
+// Could a file be made there? For reports that come after minutes of work. Leaves nothing; "-" is
+// always right.
+Status check_writable(const std::string& path);
+
 // Text, atomic; "-" is stdout.
 Status write_text(const std::string& path, const std::string& text);
 

@@ -1,0 +1,62 @@
+// What `bench` measured, as text, Markdown, CSV and JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/check.hpp"
+#include "api/throughput.hpp"
+#include "bench/peaks.hpp"
+#include "bench/quiet_runner.hpp"
+#include "cli/options.hpp"
+
+namespace dualgemm::cli {
+
+struct BenchResult {
+  StrategyId strategy = StrategyId::kAuto;
+  Status error;  // why it did not run; kUnsupported = skipped
+  std::string config;
+  RunInfo info;
+  bench::QuietResult timing;
+  api::Throughput throughput;
+  std::optional<api::CheckReport> check;
+  bool sampled = false;   // `check` is of a sample against the oracle; else of all elements against
+                          // a sampled result
+  int64_t differing = 0;  // elements whose bits differ from the sampled result's
+  std::optional<double> fp8_rel_l2;  // fp8 is not exact: its distance from that result instead
+
+  bool timed() const { return error.ok() && timing.median_seconds > 0.0; }
+  bool skipped() const { return error.code() == StatusCode::kUnsupported; }
+  bool failed() const;
+  std::string status() const;
+};
+
+struct BenchShape {
+  Problem problem;
+  int operand_sets = 1;  // that the runs rotate through, so that no cache holds the weights
+  std::vector<BenchResult> results;  // fastest first, then those without a time
+  double quiet_seconds = 0.0;        // spent timing
+};
+
+struct BenchReport {
+  std::vector<BenchShape> shapes;
+  std::optional<bench::Peaks> peaks;
+  uint64_t seed = 1;
+  int threads = 0;
+  std::string isa;        // in use
+  std::string timestamp;  // UTC, ISO 8601
+  bool monitored = true;  // other processes could be watched
+
+  bool failed() const;
+};
+
+// The time of two_pass over this one's; nothing when one of them has no time.
+std::optional<double> speed_up(const BenchShape& shape, const BenchResult& result);
+
+std::string bench_text(const BenchReport& report);
+std::string bench_markdown(const BenchReport& report);
+std::string bench_csv(const BenchReport& report);
+std::string bench_json(const BenchReport& report);
+
+}  // namespace dualgemm::cli

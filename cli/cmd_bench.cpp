@@ -1,0 +1,285 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "cli/bench_report.hpp"
+#include "cli/check_text.hpp"
+#include "cli/commands.hpp"
+#include "cli/output_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/ready_run.hpp"
+#include "cli/report.hpp"
+
+namespace dualgemm::cli {
+namespace {
+
+constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the least
+constexpr int64_t kRotateBelowM =
+    32;  // up to here the weights' traffic matters, and reading them from a cache would flatter
+constexpr int64_t kMaxOperandSets = 6;
+
+std::vector<Shape> shapes_of(const BenchCommand& command) {
+  if (command.shapes.empty())
+    return {{256, 4096, 7168, 1}, {512, 4096, 7168, 1}, {256, 3072, 4096, 1}, {512, 3072, 7168, 1}};
+  return command.shapes.combinations({512, 4096, 7168, 1});
+}
+
+// fused first: it is what the others are compared with.
+std::vector<StrategyId> strategies_of(const BenchCommand& command) {
+  std::vector<StrategyId> list = command.strategies;
+  if (list.empty()) {
+    list = all_strategies();
+    std::erase(list, StrategyId::kReference);
+  }
+  std::stable_partition(list.begin(), list.end(),
+                        [](StrategyId id) { return id == StrategyId::kFused; });
+  std::stable_partition(list.begin(), list.end(),
+                        [](StrategyId id) { return id != StrategyId::kFp8; });
+  return list;
+}
+
+api::MachineLimits limits_of(const bench::Peaks& peaks, const Problem& problem, Isa isa) {
+  const bool int8 = problem.a.type == DataType::kE2M1;
+  switch (isa) {
+    case Isa::kAvx2:
+      return {int8 ? peaks.avx2_dot_gops : peaks.fma_ymm_gflops, peaks.read_gbps};
+    case Isa::kAvx512Vnni:
+      return {int8 ? peaks.vnni_zmm_gops : peaks.fma_zmm_gflops, peaks.read_gbps};
+    case Isa::kAmxBf16:
+      return {peaks.amx_bf16_gflops, peaks.read_gbps};
+    case Isa::kAuto:
+    case Isa::kScalar:
+      break;
+  }
+  return {};
+}
+
+// How many sets of operands exceed the last cache three times, so that each comes from memory.
+int64_t operand_sets(const Problem& problem) {
+  const Expected<OperandSizes> sizes = operand_sizes(problem);
+  if (!sizes || problem.m > kRotateBelowM) return 1;
+  const int64_t one = sizes->gate + sizes->gate_scales + sizes->up + sizes->up_scales;
+  return std::clamp<int64_t>(3 * device_caps().l3_bytes / std::max<int64_t>(one, 1) + 1, 1,
+                             kMaxOperandSets);
+}
+
+// All runs of one strategy on one shape: one per set of operands, writing the same d.
+struct Contestant {
+  BenchResult result;
+  api::Output output;
+  std::vector<ReadyRun> runs;
+  size_t next = 0;
+};
+
+class ShapeBench {
+ public:
+  ShapeBench(const BenchCommand& command, const Problem& problem)
+      : command_(command), problem_(problem) {
+    shape_.problem = problem;
+    shape_.operand_sets = static_cast<int>(operand_sets(problem));
+  }
+
+  Status make_operands() {
+    for (int i = 0; i < shape_.operand_sets; ++i) {
+      Expected<api::Operands> operands = api::random_operands(
+          problem_, api::RandomKind::kUniform, command_.seed + static_cast<uint64_t>(i));
+      if (!operands) return operands.status();
+      operands_.push_back(*std::move(operands));
+    }
+    return {};
+  }
+
+  // Runs `strategy` once and checks its d.
+  void enter(StrategyId strategy) {
+    auto contestant = std::make_unique<Contestant>();
+    contestant->result.strategy = strategy;
+    contestant->result.error = prepare_and_check(*contestant);
+    contestants_.push_back(std::move(contestant));
+  }
+
+  void time(Progress& progress, int64_t index, int64_t count, bool& monitored) {
+    std::vector<bench::QuietCase> cases;
+    std::vector<Contestant*> timed;
+    for (const auto& contestant : contestants_) {
+      if (!contestant->result.error.ok()) continue;
+      timed.push_back(contestant.get());
+      cases.push_back({name_of(contestant->result.strategy), [c = contestant.get()] {
+                         if (const Status status = c->runs[c->next].run(); !status.ok())
+                           c->result.error = status;
+                         c->next = (c->next + 1) % c->runs.size();
+                       }});
+    }
+    bench::QuietOptions options;
+    options.min_samples = static_cast<int>(std::min<int64_t>(command_.min_rounds, 1000));
+    options.max_samples = static_cast<int>(std::min<int64_t>(command_.max_rounds, 1000));
+    options.budget_seconds = command_.seconds;
+    const bench::QuietReport report = bench::run_quietly(
+        cases, options, bench::system_world(), [&](const std::string& name, int round) {
+          progress.show(index,
+                        fmt::format("shape {} of {}, round {}: {}", index + 1, count, round, name));
+        });
+    for (size_t i = 0; i < timed.size(); ++i) timed[i]->result.timing = report.cases[i];
+    shape_.quiet_seconds = report.seconds;
+    monitored = monitored && report.monitored;
+  }
+
+  BenchShape finish(const std::optional<bench::Peaks>& peaks) {
+    for (const auto& contestant : contestants_) {
+      BenchResult& result = contestant->result;
+      if (result.timed()) {
+        const api::MachineLimits limits =
+            peaks ? limits_of(*peaks, problem_, result.info.isa) : api::MachineLimits{};
+        const auto rate = api::throughput(problem_, result.timing.median_seconds, limits);
+        if (rate) result.throughput = *rate;
+      }
+      shape_.results.push_back(std::move(result));
+    }
+    std::stable_sort(shape_.results.begin(), shape_.results.end(),
+                     [](const BenchResult& x, const BenchResult& y) {
+                       if (x.timed() != y.timed()) return x.timed();
+                       return x.timed() && x.timing.median_seconds < y.timing.median_seconds;
+                     });
+    return std::move(shape_);
+  }
+
+ private:
+  Status prepare_and_check(Contestant& contestant) {
+    BenchResult& result = contestant.result;
+    Expected<api::Output> output = api::allocate_output(problem_);
+    if (!output) return output.status();
+    contestant.output = *std::move(output);
+    for (const api::Operands& operands : operands_) {
+      Buffers buffers = operands.buffers();
+      contestant.output.attach_to(buffers);
+      Expected<ReadyRun> ready =
+          ReadyRun::make(problem_, buffers, result.strategy, command_.execution);
+      if (!ready) return ready.status();
+      contestant.runs.push_back(*std::move(ready));
+    }
+    result.config = contestant.runs.front().plan().config();
+    DUALGEMM_TRY(contestant.runs.front().run(&result.info));
+    return check(contestant);
+  }
+
+  Status check(Contestant& contestant) {
+    BenchResult& result = contestant.result;
+    const Buffers& actual = contestant.runs.front().buffers();
+    if (trusted_ == nullptr) {
+      result.sampled = true;
+      const auto report =
+          api::check_result(problem_, actual, result.info.isa, {kSamples, command_.seed});
+      if (!report) return report.status();
+      result.check = *report;
+      if (report->passed() && result.strategy != StrategyId::kFp8) return keep_trusted(contestant);
+      return {};
+    }
+    Buffers expected = actual;
+    trusted_->attach_to(expected);
+    const auto difference = api::output_difference(problem_, expected, actual);
+    if (!difference) return difference.status();
+    result.differing = difference->differing;
+    if (result.strategy == StrategyId::kFp8) {
+      result.fp8_rel_l2 = difference->rel_l2;
+      return {};
+    }
+    const auto report = api::check_against(problem_, expected, actual, result.info.isa);
+    if (!report) return report.status();
+    result.check = *report;
+    return {};
+  }
+
+  // A copy, as timing writes the contestant's own d again.
+  Status keep_trusted(const Contestant& contestant) {
+    Expected<api::Output> copy = api::allocate_output(problem_);
+    if (!copy) return copy.status();
+    std::copy_n(contestant.output.d.data(), contestant.output.d.size(), copy->d.data());
+    std::copy_n(contestant.output.d_scales.data(), contestant.output.d_scales.size(),
+                copy->d_scales.data());
+    trusted_ = std::make_unique<api::Output>(*std::move(copy));
+    return {};
+  }
+
+  const BenchCommand& command_;
+  Problem problem_;
+  BenchShape shape_;
+  std::vector<api::Operands> operands_;
+  std::vector<std::unique_ptr<Contestant>> contestants_;
+  std::unique_ptr<api::Output> trusted_;
+};
+
+Status check_request(const BenchCommand& command) {
+  for (const Shape& s : shapes_of(command))
+    DUALGEMM_TRY(validate(command.problem.problem(s.m, s.n, s.k, s.l)));
+  return {};
+}
+
+Status measure(const BenchCommand& command, BenchReport& report) {
+  if (command.peaks) {
+    talk("measuring peaks");
+    report.peaks = bench::measure_peaks(command.execution.threads);
+  }
+  const std::vector<Shape> shapes = shapes_of(command);
+  const auto count = static_cast<int64_t>(shapes.size());
+  Progress progress(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto [m, n, k, l] = shapes[static_cast<size_t>(i)];
+    progress.clear();
+    talk(fmt::format("{} x {} x {} x {}: checking, then timing", m, n, k, l));
+    ShapeBench shape(command, command.problem.problem(m, n, k, l));
+    DUALGEMM_TRY(shape.make_operands());
+    for (const StrategyId strategy : strategies_of(command)) {
+      progress.show(i, fmt::format("shape {} of {}, checking {}", i + 1, count, name_of(strategy)));
+      shape.enter(strategy);
+    }
+    shape.time(progress, i, count, report.monitored);
+    report.shapes.push_back(shape.finish(report.peaks));
+  }
+  return {};
+}
+
+void describe_run(const BenchCommand& command, BenchReport& report) {
+  report.seed = command.seed;
+  report.timestamp = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const Shape& shape = shapes_of(command).front();
+  const auto plan = make_plan(command.problem.problem(shape.m, shape.n, shape.k, shape.l),
+                              command.execution.plan_options(StrategyId::kAuto));
+  if (!plan) return;
+  report.threads = plan->threads;
+  report.isa = name_of(plan->isa);
+}
+
+Status write_reports(const BenchCommand& command, const BenchReport& report) {
+  if (!command.json.empty()) DUALGEMM_TRY(write_text(command.json, bench_json(report)));
+  if (!command.markdown.empty()) DUALGEMM_TRY(write_text(command.markdown, bench_markdown(report)));
+  if (!command.csv.empty()) DUALGEMM_TRY(write_text(command.csv, bench_csv(report)));
+  const bool stdout_taken = command.json == "-" || command.markdown == "-" || command.csv == "-";
+  if (!stdout_taken) print(bench_text(report));
+  return {};
+}
+
+}  // namespace
+
+int execute(const BenchCommand& command) {
+  if (const Status status = check_request(command); !status.ok()) return fail_usage(status);
+  for (const std::string& path : {command.json, command.markdown, command.csv}) {
+    if (path.empty()) continue;
+    if (const Status status = check_writable(path); !status.ok()) return fail(status);
+  }
+  BenchReport report;
+  describe_run(command, report);
+  if (const Status status = measure(command, report); !status.ok()) return fail(status);
+  if (!report.monitored) talk("other processes could not be watched: no sample was rejected");
+  if (const Status status = write_reports(command, report); !status.ok()) return fail(status);
+  for (const BenchShape& shape : report.shapes) {
+    for (const BenchResult& result : shape.results) {
+      if (!result.failed()) continue;
+      talk(fmt::format("{}: {}", name_of(result.strategy), result.status()));
+      if (result.check) talk("\n" + failure_details(*result.check));
+    }
+  }
+  return report.failed() ? 1 : 0;
+}
+
+}  // namespace dualgemm::cli
