@@ -1,5 +1,5 @@
 # The libraries that users link: dualgemm (shared, versioned) and dualgemm_static, both made of the layers' objects.
-# Their dependencies stay inside (fmt is header-only, nlohmann-json private), so users need no development package.
+# Their dependencies stay inside (cmake/Fmt.cmake; nlohmann-json is header-only and private), so users need no development package.
 function(dualgemm_add_libraries)
   set(objects "")
   foreach(layer ${DUALGEMM_LAYERS})
@@ -14,12 +14,13 @@ function(dualgemm_add_libraries)
     if(target STREQUAL dualgemm)
       add_library(${target} SHARED ${objects})
     else()
-      add_library(${target} STATIC ${objects})
+      add_library(${target} STATIC ${objects} ${DUALGEMM_FMT_OBJECTS})
     endif()
     add_library(dualgemm::${target} ALIAS ${target})
     target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     target_compile_features(${target} INTERFACE cxx_std_20)
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:dualgemm_flags> OpenMP::OpenMP_CXX)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:dualgemm_flags> $<BUILD_INTERFACE:dualgemm_fmt>
+      OpenMP::OpenMP_CXX)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME dualgemm LINKER_LANGUAGE CXX)
   endforeach()
   set_target_properties(dualgemm PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
