@@ -39,13 +39,17 @@ constexpr std::array<float, 256> scale_table() noexcept {
 inline constexpr std::array<float, 256> kE4M3Values = detail::e4m3_table();
 inline constexpr std::array<float, 256> kScaleValues = detail::scale_table();
 
-constexpr float decode_e4m3(uint8_t bits) noexcept { return kE4M3Values[bits]; }
+[[gnu::always_inline]] constexpr float decode_e4m3(uint8_t bits) noexcept {
+  return kE4M3Values[bits];
+}
 
 // The sign bit of a block scale is ignored; 0x7F and 0xFF are NaN.
-constexpr float decode_scale(uint8_t bits) noexcept { return kScaleValues[bits]; }
+[[gnu::always_inline]] constexpr float decode_scale(uint8_t bits) noexcept {
+  return kScaleValues[bits];
+}
 
 // Nearest even, saturates at 448 (infinity too); NaN -> 0x7F with its sign.
-constexpr uint8_t encode_e4m3(float value) noexcept {
+[[gnu::always_inline]] constexpr uint8_t encode_e4m3(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 24 & 0x80u;
   const uint32_t magnitude_bits = bits & 0x7FFFFFFFu;

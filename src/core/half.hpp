@@ -6,7 +6,7 @@
 
 namespace dualgemm::core {
 
-constexpr float decode_f16(uint16_t bits) noexcept {
+[[gnu::always_inline]] constexpr float decode_f16(uint16_t bits) noexcept {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t exponent = bits >> 10 & 0x1Fu, mantissa = bits & 0x3FFu;
   if (exponent == 0x1Fu) {
@@ -19,7 +19,7 @@ constexpr float decode_f16(uint16_t bits) noexcept {
 }
 
 // Nearest even; overflow to infinity; NaN stays a quiet NaN with the upper bits of its payload.
-constexpr uint16_t encode_f16(float value) noexcept {
+[[gnu::always_inline]] constexpr uint16_t encode_f16(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000u;
   const uint32_t magnitude = bits & 0x7FFFFFFFu;
@@ -38,14 +38,14 @@ constexpr uint16_t encode_f16(float value) noexcept {
   return static_cast<uint16_t>(sign | ((rounded >> 13) - (112u << 10)));
 }
 
-constexpr float decode_bf16(uint16_t bits) noexcept {
+[[gnu::always_inline]] constexpr float decode_bf16(uint16_t bits) noexcept {
   const uint32_t wide = static_cast<uint32_t>(bits) << 16;
   const uint32_t quiet = (wide & 0x7FFFFFFFu) > 0x7F800000u ? 0x00400000u : 0u;
   return std::bit_cast<float>(wide | quiet);
 }
 
 // Nearest even; overflow to infinity; NaN stays a quiet NaN with the upper bits of its payload.
-constexpr uint16_t encode_bf16(float value) noexcept {
+[[gnu::always_inline]] constexpr uint16_t encode_bf16(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>(bits >> 16 | 0x0040u);
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);

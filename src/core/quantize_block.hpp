@@ -26,7 +26,7 @@ inline constexpr float kGlobalRange =
 // For the largest magnitude of a tensor, finite. An all-zero tensor gets 1. Below 2688 * 2^-126
 // (3.2e-35) the global scale stays at 2^-126: a smaller one would be subnormal, lose bits, and its
 // reciprocal would soon overflow; the block scales take over the rest.
-constexpr GlobalScale global_scale_of_amax(float amax) noexcept {
+[[gnu::always_inline]] constexpr GlobalScale global_scale_of_amax(float amax) noexcept {
   if (amax == 0.0f) return {1.0f, 1.0f};
   const float scale = amax / kGlobalRange;
   if (scale < 0x1p-126f) return {0x1p-126f, 0x1p126f};
@@ -35,28 +35,29 @@ constexpr GlobalScale global_scale_of_amax(float amax) noexcept {
 
 // For a given dequantising scale, finite and > 0. 1/g is capped at the largest float, which it
 // would exceed for g <= 2^-128.
-constexpr GlobalScale global_scale_given(float dequantize) noexcept {
-  const float largest = std::numeric_limits<float>::max();
-  return {dequantize, dequantize > 1.0f / largest ? std::min(1.0f / dequantize, largest) : largest};
+[[gnu::always_inline]] constexpr GlobalScale global_scale_given(float dequantize) noexcept {
+  return {dequantize, std::min(1.0f / dequantize, std::numeric_limits<float>::max())};
 }
 
 namespace detail {
 
 // Largest magnitude of the block as an integer: magnitudes order like their bits, and any NaN lies
 // above infinity.
-inline float block_amax(const float* x) noexcept {
+[[gnu::always_inline]] inline float block_amax(const float* x) noexcept {
   int32_t amax = 0;
   for (int i = 0; i < 16; ++i) amax = std::max(amax, std::bit_cast<int32_t>(x[i]) & 0x7FFFFFFF);
   return std::bit_cast<float>(amax);
 }
 
 // `target`: the code that the largest magnitude maps to, 6 or 4. NaN gives 0x7F.
-inline uint8_t block_scale(float amax, float quantize, float target) noexcept {
+[[gnu::always_inline]] inline uint8_t block_scale(float amax, float quantize,
+                                                  float target) noexcept {
   return encode_e4m3(quantize * amax / target) & 0x7F;
 }
 
 // One code for each of the 16; all 0 when the scale is 0 or NaN. The sign is x's own.
-inline void block_codes(const float* x, float quantize, uint8_t scale, uint32_t* codes) noexcept {
+[[gnu::always_inline]] inline void block_codes(const float* x, float quantize, uint8_t scale,
+                                               uint32_t* codes) noexcept {
   const float s = kE4M3Values[scale];
   const bool usable = s > 0.0f;
   const float divisor = usable ? s : 1.0f;
@@ -69,15 +70,15 @@ inline void block_codes(const float* x, float quantize, uint8_t scale, uint32_t*
 }
 
 // Sum of |x*G - code*s| in FP32 in the order of the index; the product code*s is exact.
-inline float block_error(const float* x, float quantize, uint8_t scale,
-                         const uint32_t* codes) noexcept {
+[[gnu::always_inline]] inline float block_error(const float* x, float quantize, uint8_t scale,
+                                                const uint32_t* codes) noexcept {
   const float s = kE4M3Values[scale];
   float error = 0.0f;
   for (int i = 0; i < 16; ++i) error += std::fabs(x[i] * quantize - kE2M1Values[codes[i]] * s);
   return error;
 }
 
-inline void pack_codes(const uint32_t* codes, uint8_t* packed) noexcept {
+[[gnu::always_inline]] inline void pack_codes(const uint32_t* codes, uint8_t* packed) noexcept {
   for (int i = 0; i < 8; ++i)
     packed[i] = static_cast<uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
 }
@@ -89,7 +90,8 @@ inline void pack_codes(const uint32_t* codes, uint8_t* packed) noexcept {
 //   rounded to FP32, in this order
 // A NaN in the block gives the scale 0x7F, so that it is not lost, and codes 0. Infinities
 // saturate: scale 448, codes +-6.
-inline uint8_t quantize_block(const float* x, float quantize, uint8_t* packed) noexcept {
+[[gnu::always_inline]] inline uint8_t quantize_block(const float* x, float quantize,
+                                                     uint8_t* packed) noexcept {
   uint32_t codes[16];
   const uint8_t scale = detail::block_scale(detail::block_amax(x), quantize, 6.0f);
   detail::block_codes(x, quantize, scale, codes);
@@ -99,8 +101,8 @@ inline uint8_t quantize_block(const float* x, float quantize, uint8_t* packed) n
 
 // The same with a second candidate, s = e4m3(min(G*amax/4, 448)): the one with the smaller error
 // sum wins, a tie goes to the first. Finite x only.
-inline uint8_t quantize_block_four_over_six(const float* x, float quantize,
-                                            uint8_t* packed) noexcept {
+[[gnu::always_inline]] inline uint8_t quantize_block_four_over_six(const float* x, float quantize,
+                                                                   uint8_t* packed) noexcept {
   uint32_t codes_6[16], codes_4[16];
   const float amax = detail::block_amax(x);
   const uint8_t scale_6 = detail::block_scale(amax, quantize, 6.0f);

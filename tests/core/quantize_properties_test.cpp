@@ -202,6 +202,36 @@ TEST(QuantizeBlock, AgreesWithTheSlowVersionOnAnyFloats) {
   }
 }
 
+// Blocks whose scale or codes lie within two floats of a rounding boundary: there the order of the
+// roundings shows.
+TEST(QuantizeBlock, AgreesWithTheSlowVersionAtRoundingBoundaries) {
+  Rng rng;
+  const auto step = [](float x, int64_t steps) {
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(x) + static_cast<uint32_t>(steps));
+  };
+  for (int i = 0; i < 40000; ++i) {
+    const float G = rng.uniform(0.5f, 2000.0f), target = i % 2 == 0 ? 6.0f : 4.0f;
+    const auto low = static_cast<size_t>(rng.integer(1, 0x7D));
+    const double boundary = (e4m3_magnitudes()[low] + e4m3_magnitudes()[low + 1]) / 2;
+    float x[16] = {};
+    x[0] = step(static_cast<float>(boundary * target / G), rng.integer(-2, 2));
+    const double s = e4m3_magnitudes()[slow_block(x, G, target).scale];
+    for (int j = 1; j < 16; ++j) {
+      const auto code = static_cast<size_t>(rng.integer(0, 6));
+      const double tie = (e2m1_magnitudes()[code] + e2m1_magnitudes()[code + 1]) / 2;
+      x[j] = std::min(x[0], step(static_cast<float>(tie * s / G), rng.integer(-2, 2))) *
+             (rng.chance(0.5) ? -1.0f : 1.0f);
+    }
+    const SlowBlock want = slow_block(x, G, target);
+    uint32_t codes[16];
+    const uint8_t scale = core::detail::block_scale(core::detail::block_amax(x), G, target);
+    ASSERT_EQ(scale, want.scale);
+    core::detail::block_codes(x, G, scale, codes);
+    for (int j = 0; j < 16; ++j) ASSERT_EQ(codes[j], want.codes[j]) << j;
+    ASSERT_EQ(core::detail::block_error(x, G, scale, codes), want.error);
+  }
+}
+
 TEST(GlobalScale, GivenScalesHaveAFiniteReciprocal) {
   const float largest = std::numeric_limits<float>::max();
   for (const float g :
