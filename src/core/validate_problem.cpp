@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -186,6 +187,20 @@ Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_
   return check_scale_span(name, matrix, scale_rows, cols, copies);
 }
 
+Status check_padded_sizes(const Problem& problem) {
+  // In double: what matters lies far from the limit, and nothing can overflow on the way.
+  const double rows = static_cast<double>(problem.m) + 128,
+               cols = static_cast<double>(problem.n) + 128,
+               depth = static_cast<double>(problem.k) + 8192,
+               batches = static_cast<double>(problem.l);
+  const double values = batches * std::max({rows * depth, cols * depth, rows * cols});
+  if (values * 16 <= 0x1p62) return {};
+  return Status::error(
+      StatusCode::kOverflow, "m, n, k, l",
+      fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
+      "with m and n padded by 128 and k by 8192, 16 bytes a value must fit in 64 bits");
+}
+
 }  // namespace core
 
 Status validate(const Problem& problem) {
@@ -205,7 +220,8 @@ Status validate(const Problem& problem) {
     return Status::invalid("n", std::to_string(problem.n),
                            "must be a multiple of 16 when d is e2m1");
   }
-  return core::check_matrix("d", problem.d, problem.m, problem.n, problem.l, contiguous);
+  DUALGEMM_TRY(core::check_matrix("d", problem.d, problem.m, problem.n, problem.l, contiguous));
+  return core::check_padded_sizes(problem);
 }
 
 }  // namespace dualgemm

@@ -181,6 +181,8 @@ TEST(ValidateProblem, SizesThatLeave64Bits) {
          p.l = int64_t{1} << 58;
        },
        kOverflow},
+      {"m, n, k, l", "1, 1, 16, 18014398509481984",  // 8 bytes each, but padded to tiles far more
+       [](Problem& p) { p = {.m = 1, .n = 1, .k = 16, .l = int64_t{1} << 54}; }, kOverflow},
   });
 }
 
