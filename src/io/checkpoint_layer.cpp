@@ -51,12 +51,10 @@ Expected<std::optional<float>> one_input_scale(const std::string& prefix,
       "gate and up share one input: their scales must agree, or ask for the larger one");
 }
 
-Status take_memory(MlpLayer& layer, std::vector<std::byte> bytes,
-                   std::span<const std::byte>& view) {
+void take_memory(MlpLayer& layer, std::vector<std::byte> bytes, std::span<const std::byte>& view) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   view = *owner;
   layer.memory.keep_alive(std::move(owner));
-  return {};
 }
 
 Status unpack_ggml(MlpLayer& layer, Weight& weight) {
@@ -65,9 +63,9 @@ Status unpack_ggml(MlpLayer& layer, Weight& weight) {
   DUALGEMM_TRY(from_ggml_nvfp4(reinterpret_cast<const uint8_t*>(weight.data.data()), weight.n,
                                weight.k, reinterpret_cast<uint8_t*>(codes.data()),
                                reinterpret_cast<uint8_t*>(scales.data())));
-  DUALGEMM_TRY(take_memory(layer, std::move(codes), weight.data));
+  take_memory(layer, std::move(codes), weight.data);
   std::span<const std::byte> scale_bytes;
-  DUALGEMM_TRY(take_memory(layer, std::move(scales), scale_bytes));
+  take_memory(layer, std::move(scales), scale_bytes);
   weight.scales = {reinterpret_cast<const uint8_t*>(scale_bytes.data()), scale_bytes.size()};
   return {};
 }
@@ -187,10 +185,9 @@ Status make_runnable(MlpLayer& layer) {
         std::vector<std::byte> swapped(operand->data.size());
         DUALGEMM_TRY(swap_nibbles(operand->codes(), reinterpret_cast<uint8_t*>(swapped.data()),
                                   static_cast<int64_t>(swapped.size())));
-        DUALGEMM_TRY(take_memory(layer, std::move(swapped), operand->data));
+        take_memory(layer, std::move(swapped), operand->data);
       } else if (address % alignment_of(layer.type) != 0) {
-        DUALGEMM_TRY(
-            take_memory(layer, {operand->data.begin(), operand->data.end()}, operand->data));
+        take_memory(layer, {operand->data.begin(), operand->data.end()}, operand->data);
       }
     }
     layer.nibble_order = NibbleOrder::kLowEven;

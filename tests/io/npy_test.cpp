@@ -58,7 +58,8 @@ TEST(NpyTest, EveryTypeAndVersion) {
   for (const auto& [descr, type] : types) {
     const std::string data(static_cast<size_t>(bits_of(type) / 8 * 3), 'x');
     for (const int version : {1, 2, 3}) {
-      const Expected<TensorView> tensor = parse(npy_bytes(header(descr, "(3,)"), data, version));
+      const std::string bytes = npy_bytes(header(descr, "(3,)"), data, version);
+      const Expected<TensorView> tensor = parse(bytes);
       ASSERT_TRUE(tensor.ok()) << descr << tensor.status().message();
       EXPECT_EQ(tensor->dtype, type) << descr;
       EXPECT_EQ(test::to_text(tensor->data), data);
