@@ -1,0 +1,54 @@
+// One dual GEMM to be timed, through the public API only: plan, prepared weights, workspace,
+// output.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/operands.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm::bench {
+
+struct GemmSpec {
+  std::string name;
+  int64_t m = 0;
+  StrategyId strategy = StrategyId::kFused;
+  Isa isa = Isa::kAuto;
+  DataType a_type = DataType::kE2M1;
+  DataType d_type = DataType::kF16;
+  bool prepared = false;  // weights packed or decoded before the clock starts
+  bool cold = false;      // runs take turns through all weight sets, so that no cache helps
+};
+
+class GemmCase {
+ public:
+  // `operands` must outlive the case. Runs once, so that an error shows before anything is timed;
+  // an instruction set that was demanded and did not run is an error.
+  static Expected<std::shared_ptr<GemmCase>> make(Operands& operands, const GemmSpec& spec,
+                                                  int threads);
+  Status run();
+
+  const GemmSpec& spec() const { return spec_; }
+  const Plan& plan() const { return plan_; }
+  const RunInfo& info() const { return info_; }
+  double giga_ops() const;  // 4*m*n*k
+  AlignedArray<std::byte>& d() { return d_; }
+
+ private:
+  GemmCase(Operands& operands, const GemmSpec& spec) : operands_(operands), spec_(spec) {}
+
+  Operands& operands_;
+  GemmSpec spec_;
+  Plan plan_;
+  RunInfo info_;
+  PreparedWeights prepared_;
+  AlignedArray<std::byte> d_, workspace_;
+  AlignedArray<uint8_t> d_scales_;
+  int next_set_ = 0;
+};
+
+}  // namespace dualgemm::bench

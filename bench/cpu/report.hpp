@@ -1,0 +1,68 @@
+// What the measured times mean: tables for people, JSON for machines, and the bars with their
+// verdicts.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/suite.hpp"
+
+namespace dualgemm::bench {
+
+struct Table {
+  std::string title;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> notes;
+};
+
+struct Bar {
+  std::string what;  // "M=512: share of VNNI peak"
+  double value, bound;
+  bool at_least;   // false: at most
+  bool disturbed;  // a time behind it comes from disturbed samples: the verdict may be wrong
+  bool met() const { return at_least ? value >= bound : value <= bound; }
+};
+
+class Report {
+ public:
+  Report(Suite& suite, const QuietReport& measured);
+
+  std::string markdown() const;
+  nlohmann::ordered_json json() const;
+  const std::vector<Bar>& bars() const { return bars_; }
+
+ private:
+  const QuietResult* find(const std::string& name) const;  // null: skipped or without a sample
+  double seconds(const std::string& name) const;           // 0 when not measured
+  double rate(const std::string& name) const;              // 10^9 a second; 0 when not measured
+  std::string time_cell(const std::string& name) const;
+  bool is_disturbed(const std::string& name) const;
+  // `names`: the cases behind the value. Returns the verdict's cell.
+  std::string add_bar(Bar bar, const std::vector<std::string>& names);
+
+  void read_peaks();
+  void add_environment();
+  void add_peak_table();
+  void add_speed_table();
+  void add_isa_table();
+  void add_type_table();
+  void add_strategy_table(int64_t m);
+  void add_quantizer_table();
+  void add_skipped_table();
+
+  Suite& suite_;
+  const QuietReport& measured_;
+  std::map<std::string, const QuietResult*> results_;
+  std::map<std::string, double> giga_;
+  std::map<std::string, GemmCase*> gemms_;
+  Peaks peaks_;
+  std::string read_peak_;  // the case behind peaks_.read_gbps
+  nlohmann::ordered_json environment_;
+  std::vector<Table> tables_;
+  std::vector<Bar> bars_;
+};
+
+}  // namespace dualgemm::bench
