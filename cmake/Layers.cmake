@@ -31,8 +31,9 @@ function(dualgemm_set_isa_flags)
   set(avx2 -mavx2 -mfma -mf16c)
   # GCC 12's own AVX-512 headers trip these two warnings (GCC bug 105593).
   set(avx512 -Wno-uninitialized -Wno-maybe-uninitialized -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c -mprefer-vector-width=512)
+  set(avx512vbmi ${avx512} -mavx512vbmi)
   set(amx ${avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
-  foreach(isa avx2 avx512 amx)
+  foreach(isa avx2 avx512 avx512vbmi amx)  # avx512* takes avx512vbmi* too: the later one wins
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/isa/${isa}*.cpp)
     if(files)
       set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${${isa}}")
