@@ -323,6 +323,20 @@ TEST(Quantize, NanAndInfinityAreNamedAndNothingIsWritten) {
   }
 }
 
+TEST(Quantize, OneInfinityOrNanAloneIsEnough) {
+  for (const float bad : {kNan, kInfinity, -kInfinity}) {
+    for (const float global : {0.0f, 1.0f}) {
+      Call call({5, 48}, DataType::kF32, {.global_scale = global});
+      call.set_all([](int64_t, int64_t) { return 1.0f; });
+      call.set(4, 47, bad);
+      const Expected<float> result = call.run();
+      ASSERT_FALSE(result.ok());
+      EXPECT_NE(result.status().observed().find("at row 4, column 47"), std::string::npos);
+      EXPECT_TRUE(call.untouched());
+    }
+  }
+}
+
 TEST(Quantize, GapsBetweenRowsOfXAreNotRead) {
   Rng rng;
   Call call({33, 48, 64}, DataType::kF32, {});  // the gap stays 0xFF...: NaN
