@@ -1,0 +1,127 @@
+// Help that teaches, and wrong requests: exit code 2, a message on stderr that names option, value
+// and rule, nothing on stdout, nothing written.
+#include "run_program.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using Usage = CliTest;
+
+struct HelpCase {
+  const char* command;
+  const char* part;
+};
+
+TEST_F(Usage, ProgramHelpExplainsStrategiesAndExitCodes) {
+  const ProgramResult help = run({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* part :
+       {"alpha_gate", "two_pass", "fused_epilogue", "oracle", "First steps", "0 ok",
+        "1 the operation failed", "2 the request is wrong", "info", "plan", "quantize", "convert",
+        "run", "verify", "bench", "validate", "make-layer"}) {
+    EXPECT_TRUE(contains(help.out, part));
+  }
+}
+
+TEST_F(Usage, EveryCommandHasHelpWithExamples) {
+  const HelpCase cases[] = {{"info", "GB/s"},       {"plan", "rejected"},
+                            {"make-layer", "seed"}, {"quantize", "amax/(6*448)"},
+                            {"convert", "ggml"},    {"run", "W4A16"},
+                            {"verify", "oracle"},   {"bench", "4*M*N*K*L"},
+                            {"validate", "NaN"}};
+  for (const HelpCase& item : cases) {
+    const ProgramResult help = run({item.command, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << item.command;
+    EXPECT_EQ(help.err, "") << item.command;
+    EXPECT_TRUE(contains(help.out, item.part));
+    EXPECT_TRUE(contains(help.out, std::string("  dualgemm ") + item.command)) << "no example";
+  }
+}
+
+TEST_F(Usage, VersionOnStdout) {
+  const ProgramResult result = run({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out.rfind("dualgemm ", 0), 0u) << result;
+}
+
+struct BadCase {
+  std::vector<std::string> arguments;
+  std::vector<std::string> parts;  // of stderr
+};
+
+TEST_F(Usage, WrongRequestsAreRefused) {
+  const std::vector<BadCase> cases = {
+      {{}, {"subcommand"}},
+      {{"frobnicate"}, {"frobnicate"}},
+      {{"info", "--frobnicate"}, {"--frobnicate"}},
+      {{"plan", "--m"}, {"--m"}},
+      {{"plan", "--m", "abc"}, {"--m", "'abc'", "whole number"}},
+      {{"plan", "--m", "12x"}, {"'12x'"}},
+      {{"plan", "--m", ""}, {"''"}},
+      {{"plan", "--m", "-5"}, {"'-5'", "at least 1"}},
+      {{"plan", "--m", "0"}, {"'0'", "at least 1"}},
+      {{"plan", "--m", "0x10"}, {"'0x10'"}},
+      {{"plan", "--m", "99999999999999999999"}, {"99999999999999999999", "does not fit"}},
+      {{"plan", "--m", "1", "--m", "2"}, {"--m"}},
+      {{"plan", "--k", "17"}, {"k: 17", "multiple of 16"}},
+      {{"plan", "--m", "9223372036854775807"}, {"9223372036854775807"}},
+      {{"plan", "--act", "silly"}, {"silly", "gelu_tanh"}},
+      {{"plan", "--act-alpha", "2"}, {"alpha"}},
+      {{"plan", "--act", "swiglu_oai", "--act-limit", "nan"}, {"'nan'"}},
+      {{"plan", "--isa", "avx9"}, {"avx9", "avx512_vnni"}},
+      {{"plan", "--strategy", "magic"}, {"magic", "two_pass"}},
+      {{"plan", "--threads", "-1"}, {"'-1'"}},
+      {{"plan", "--threads", "5000"}, {"4096"}},
+      {{"plan", "--device", "cuda"}, {"cuda"}},
+      {{"plan", "--d-type", "e2m1", "--n", "17"}, {"n: 17"}},
+      {{"quantize"}, {"input"}},
+      {{"quantize", "in.npy"}, {"--out"}},
+      {{"quantize", "in.npy", "--out", "o", "--global-scale", "0"}, {"--global-scale", "above 0"}},
+      {{"quantize", "in.npy", "--out", "o", "--global-scale", "1e-300"}, {"32-bit"}},
+      {{"quantize", "in.npy", "--out", "o", "--convention", "plain"}, {"plain"}},
+      {{"convert", "in", "--out", "o", "--nibble-order", "odd"}, {"odd"}},
+      {{"make-layer", "--out", "o.safetensors", "--type", "e2m1"}, {"e2m1"}},
+      {{"make-layer", "--out", "o.txt"}, {".npy or .safetensors"}},
+      {{"make-layer", "--out", "o.safetensors", "--k", "20"}, {"k: 20"}},
+      {{"run", "w.safetensors"}, {"--activations"}},
+      {{"run", "w", "--activations", "a", "--out", "d.txt"}, {".npy or .safetensors"}},
+      {{"run", "w", "--activations", "a", "--out", "d.npy", "--d-type", "e2m1"}, {"safetensors"}},
+      {{"run", "w", "--activations", "a", "--d-global-scale", "2"}, {"--d-global-scale", "e2m1"}},
+      {{"verify", "--weights", "w"}, {"--activations"}},
+      {{"verify", "--weights", "w", "--activations", "a", "--m", "4"},
+       {"the files determine the shape"}},
+      {{"verify", "--m", "5:1"}, {"5:1"}},
+      {{"verify", "--m", "1:2:3:4"}, {"range"}},
+      {{"verify", "--m", "1,,2"}, {"''"}},
+      {{"verify", "--m", "1:9223372036854775807"}, {"4096"}},
+      {{"verify", "--m", "1:100", "--n", "1:100"}, {"combinations"}},
+      {{"verify", "--k", "24"}, {"k: 24"}},
+      {{"verify", "--strategy", "fused,fused"}, {"twice"}},
+      {{"verify", "--seed", "-1"}, {"--seed"}},
+      {{"bench", "--json", "--csv"}, {"stdout"}},
+      {{"bench", "--min-rounds", "5", "--max-rounds", "4"}, {"--max-rounds"}},
+      {{"bench", "--seconds", "inf"}, {"--seconds"}},
+      {{"bench", "--k", "8"}, {"k: 8"}},
+  };
+  for (const BadCase& item : cases) {
+    std::string line = "dualgemm";
+    for (const std::string& argument : item.arguments) line += " '" + argument + "'";
+    SCOPED_TRACE(line);
+    const ProgramResult result = run(item.arguments);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.rfind("dualgemm: ", 0), 0u) << result.err;
+    for (const std::string& part : item.parts) EXPECT_TRUE(contains(result.err, part));
+  }
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Usage, FullDiskOnStdoutIsAFailure) {
+  const ProgramResult result = run({"plan", "--m", "4", "--n", "32", "--k", "64"}, {}, "/dev/full");
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "stdout"));
+}
+
+}  // namespace
+}  // namespace dualgemm::test

@@ -1,0 +1,137 @@
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using nlohmann::json;
+using VerifyBench = CliTest;
+
+TEST_F(VerifyBench, VerifyDefaultIsAllRight) {
+  const ProgramResult result = run({"verify", "--random-shapes", "4", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["passed"], true);
+  ASSERT_EQ(report["cases"].size(), 4u);
+  int compared = 0;
+  for (const json& item : report["cases"]) {
+    for (const json& entry : item["results"]) compared += entry["status"] == "ok";
+  }
+  EXPECT_GE(compared, 4 * 6);  // strategies that are there on every machine
+  EXPECT_TRUE(contains(result.err, "0 wrong"));
+}
+
+TEST_F(VerifyBench, VerifyTableHasOneColumnPerStrategy) {
+  const ProgramResult result = run({"verify", "--m", "1,17", "--n", "33", "--k", "48", "--strategy",
+                                    "reference,two_pass,fused"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  for (const char* part : {"reference", "two_pass", "fused", "ok "})
+    EXPECT_TRUE(contains(result.out, part));
+  EXPECT_TRUE(contains(result.err, "6 comparisons right, 0 wrong"));
+}
+
+TEST_F(VerifyBench, VerifySampled) {
+  const ProgramResult result = run({"verify", "--m", "40", "--n", "320", "--k", "64", "--samples",
+                                    "100", "--strategy", "fused", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  const int64_t compared = json::parse(result.out)["cases"][0]["results"][0]["check"]["compared"];
+  EXPECT_GE(compared, 60);
+  EXPECT_LT(compared, 40 * 320);
+}
+
+TEST_F(VerifyBench, VerifyGivenFiles) {
+  make_layer();
+  quantize();
+  const ProgramResult result =
+      run({"verify", "--weights", path("q.safetensors"), "--activations", path("x.npy")});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "0 wrong"));
+}
+
+TEST_F(VerifyBench, NothingComparedIsNotSuccess) {  // weights cannot be prepared for the oracle
+  const ProgramResult result = run(
+      {"verify", "--m", "4", "--n", "32", "--k", "64", "--strategy", "reference", "--prepared"});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "skipped"));
+}
+
+std::vector<std::string> small_bench(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"bench",
+                                        "--m",
+                                        "4",
+                                        "--n",
+                                        "64",
+                                        "--k",
+                                        "128",
+                                        "--strategy",
+                                        "two_pass,fused",
+                                        "--min-rounds",
+                                        "1",
+                                        "--max-rounds",
+                                        "1",
+                                        "--seconds",
+                                        "8",
+                                        "--no-peaks"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST_F(VerifyBench, BenchRanksAndChecks) {
+  const ProgramResult result =
+      run(small_bench({"--markdown", path("report.md"), "--json", path("report.json")}));
+  ASSERT_EQ(result.exit_code, 0) << result;
+  for (const char* part : {"M 4 N 64 K 128", "two_pass", "fused", "speed-up", "intermediates",
+                           "Ranking", "|#", "ok"}) {
+    EXPECT_TRUE(contains(result.out, part));
+  }
+  const json report = json::parse(read_text(path("report.json")));
+  ASSERT_EQ(report["shapes"].size(), 1u);
+  const json& results = report["shapes"][0]["results"];
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_LE(results[0]["median_ms"].get<double>(), results[1]["median_ms"].get<double>());
+  for (const json& entry : results) {
+    EXPECT_EQ(entry["check"]["passed"], true);
+    EXPECT_GT(entry["gops"].get<double>(), 0.0);
+    // R1 and R2 of two_pass are counted; fused has none.
+    if (entry["strategy"] == "two_pass")
+      EXPECT_GE(entry["intermediate_bytes"].get<int64_t>(), 2 * 4 * 64 * 4);
+    if (entry["strategy"] == "two_pass")
+      EXPECT_DOUBLE_EQ(entry["speed_up_over_two_pass"].get<double>(), 1.0);
+  }
+  EXPECT_EQ(report["ranking"].size(), 2u);
+  EXPECT_TRUE(report["build"].contains("revision"));
+  const std::string markdown = read_text(path("report.md"));
+  EXPECT_TRUE(contains(markdown, "| strategy |"));
+  EXPECT_TRUE(contains(markdown, "## Ranking"));
+}
+
+TEST_F(VerifyBench, BenchCsvOnStdout) {
+  const ProgramResult result = run(small_bench({"--csv"}));
+  ASSERT_EQ(result.exit_code, 0) << result;
+  std::istringstream lines(result.out);
+  std::string header, row;
+  std::getline(lines, header);
+  EXPECT_EQ(header.rfind("m,n,k,l,strategy,config,median_ms,", 0), 0u) << header;
+  int rows = 0;
+  while (std::getline(lines, row)) {
+    EXPECT_EQ(row.rfind("4,64,128,1,", 0), 0u) << row;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 2);
+}
+
+TEST_F(VerifyBench, BenchListsShapes) {
+  const ProgramResult result = run({"bench", "--m", "1:3:2", "--n", "32", "--k", "64,80",
+                                    "--strategy", "fused", "--min-rounds", "1", "--max-rounds", "1",
+                                    "--seconds", "4", "--no-peaks", "--json", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  const json report = json::parse(result.out);
+  ASSERT_EQ(report["shapes"].size(), 4u);
+  EXPECT_EQ(report["shapes"][0]["problem"]["m"], 1);
+  EXPECT_EQ(report["shapes"][1]["problem"]["m"], 3);
+  EXPECT_EQ(report["shapes"][2]["problem"]["k"], 80);
+}
+
+}  // namespace
+}  // namespace dualgemm::test
