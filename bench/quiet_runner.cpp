@@ -59,7 +59,7 @@ struct Sample {
   double seconds_per_run;
   int runs;
   double disturbance;  // worst of the two shares, each divided by what is allowed; > 1: rejected
-  bool host;           // the host was the worse of the two
+  bool host;           // others kept still: what disturbed was the host
 };
 
 struct CaseState {
@@ -129,7 +129,7 @@ class Runner {
     const double by_others = std::max(0.0, others) / taken / options_.max_other_share;
     const double by_host = slow_host / options_.max_slow_host;
     last_was_disturbed_ = by_others > 1;
-    return {taken / runs, runs, std::max(by_others, by_host), by_host > by_others};
+    return {taken / runs, runs, std::max(by_others, by_host), /*host=*/by_others <= 1};
   }
 
  private:
