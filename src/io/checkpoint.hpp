@@ -1,16 +1,21 @@
-// Weights of linear layers and gated MLPs in the conventions that checkpoints use.
+// Weights of linear layers and gated MLPs in the conventions that checkpoints use:
 //
-//   convention          codes                    block scales                 global scale scale of
-//   the input plain               weight [N,K] F32/F16/BF16 modelopt            weight U8 [N,K/2]
-//   weight_scale F8_E4M3         weight_scale_2 (x)      input_scale (x) compressed_tensors
-//   weight_packed U8 [N,K/2] weight_scale F8_E4M3         weight_global_scale (/)
-//   input_global_scale (/) ggml                weight U8 [N,K/64*36]    inside the blocks
-//   weight_scale_2 (x)      input_scale (x)
+//   plain               weight               F32, F16 or BF16 [N, K]
+//   modelopt            weight               U8 [N, K/2] (or F4 [N, K]): codes
+//                       weight_scale         F8_E4M3: block scales
+//                       weight_scale_2       F32, multiplier: global scale
+//                       input_scale          F32, multiplier: global scale of A, optional
+//   compressed_tensors  weight_packed        U8 [N, K/2]: codes
+//                       weight_scale         F8_E4M3: block scales
+//                       weight_global_scale  F32, divisor: global scale
+//                       input_global_scale   F32, divisor: global scale of A, optional
+//   ggml                weight               U8 [N, K/64*36]: blocks of codes and scales
+//                       weight_scale_2       F32, multiplier: global scale, optional
+//                       input_scale          F32, multiplier: global scale of A, optional
 //
-// (x): multiplier, (/): divisor; FP32, shape [] or [1], in a stacked tensor also [2]. Input scales
-// and, in ggml, the global scale are optional. Block scales are [N, K/16], or swizzled
-// [round_up(N,128), round_up(K/16,4)]. Metadata keys say where a file deviates from linear scales
-// and low nibble = even k, and mark ggml blocks: names and shapes alone cannot.
+// Block scales are [N, K/16], or swizzled [round_up(N, 128), round_up(K/16, 4)]. Global scales have
+// shape [] or [1], in a stacked tensor also [2]. Metadata keys say where a file deviates from linear
+// scales and low nibble = even k, and mark ggml blocks: names and shapes alone cannot.
 #pragma once
 
 #include <cstddef>
