@@ -183,9 +183,17 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   if (!plan) return plan.status();
   // Checked before a workspace is paid for.
   DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
+  Buffers complete = buffers;
+  PreparedWeights prepared;
+  if (plan->prepared && !with_weights.prepared) {  // the strategy insists on prepared weights
+    Expected<PreparedWeights> made = prepare(*plan, buffers);
+    if (!made) return made.status();
+    prepared = *std::move(made);
+    complete.prepared = &prepared;
+  }
   const Expected<Workspace> workspace = allocate_workspace(plan->workspace_bytes);
   if (!workspace) return workspace.status();
-  return run(*plan, buffers, workspace->get(), plan->workspace_bytes, info);
+  return run(*plan, complete, workspace->get(), plan->workspace_bytes, info);
 }
 
 }  // namespace dualgemm
