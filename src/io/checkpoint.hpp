@@ -14,8 +14,8 @@
 //                       input_scale          F32, multiplier: global scale of A, optional
 //
 // Block scales are [N, K/16], or swizzled [round_up(N, 128), round_up(K/16, 4)]. Global scales have
-// shape [] or [1], in a stacked tensor also [2]. Metadata keys say where a file deviates from linear
-// scales and low nibble = even k, and mark ggml blocks: names and shapes alone cannot.
+// shape [] or [1], in a stacked tensor also [2]. Metadata keys say where a file deviates from
+// linear scales and low nibble = even k, and mark ggml blocks: names and shapes alone cannot.
 #pragma once
 
 #include <cstddef>

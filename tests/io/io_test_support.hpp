@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +22,8 @@ namespace dualgemm::test {
 class TempDirectory {
  public:
   TempDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "dualgemm_io_XXXXXX").string();
+    std::string name = std::filesystem::temp_directory_path() / "dualgemm_io_";
+    name.append(6, 'X');  // the pattern that mkdtemp fills in
     if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "mkdtemp " << name;
     path_ = name;
   }
