@@ -91,12 +91,10 @@ int run_benchmark(const Arguments& arguments) {
   const Report report(**suite, measured);
   const std::string markdown = report.markdown();
   fmt::print("{}", markdown);
-  if (!write_file(arguments.markdown_path, markdown)) {
-    return fail("cannot write " + arguments.markdown_path);
-  }
-  if (!write_file(arguments.json_path, report.json().dump(2) + "\n")) {
-    return fail("cannot write " + arguments.json_path);
-  }
+  const bool markdown_written = write_file(arguments.markdown_path, markdown);
+  const bool json_written = write_file(arguments.json_path, report.json().dump(2) + "\n");
+  if (!markdown_written) return fail("cannot write " + arguments.markdown_path);
+  if (!json_written) return fail("cannot write " + arguments.json_path);
   for (const Bar& bar : report.bars()) {
     if (arguments.strict && !bar.met()) return fail("not met: " + bar.what);
   }

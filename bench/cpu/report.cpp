@@ -95,7 +95,8 @@ std::string Report::time_cell(const std::string& name) const {
   if (result == nullptr) return kNone;
   const double ms = 1e3 * result->median_seconds;
   const int digits = ms < 10 ? 3 : ms < 100 ? 2 : 1;
-  return fmt::format("{:.{}f}{}", ms, digits, result->disturbed ? " *" : "");
+  return fmt::format("{:.{}f} ({:.1f} %){}", ms, digits, 100 * result->relative_spread,
+                     result->disturbed ? " *" : "");
 }
 
 bool Report::is_disturbed(const std::string& name) const {
@@ -104,7 +105,9 @@ bool Report::is_disturbed(const std::string& name) const {
 }
 
 std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
-  if (bar.value <= 0) return kNone;
+  const SuiteOptions reference;  // the bars were set for its shape
+  const SuiteOptions& options = suite_.options();
+  if (bar.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;
   for (const std::string& name : names) bar.disturbed = bar.disturbed || is_disturbed(name);
   bars_.push_back(bar);
   return std::string(bar.met() ? "yes" : "no") + (bar.disturbed ? " *" : "");
@@ -164,11 +167,12 @@ void Report::add_peak_table() {
 }
 
 void Report::add_speed_table() {
-  Table table{"Fused, whole operation including packing",
-              {"M", "weights", "time ms", "GOP/s", "of VNNI peak", "of block ceiling", "GB/s",
-               "of read bandwidth", "OpenBLAS ms", "times OpenBLAS", "bar", "met", "differs by"},
-              {},
-              {}};
+  Table table{
+      "Fused, whole operation including packing",
+      {"M", "weights", "time ms (spread)", "GOP/s", "of VNNI peak", "of block ceiling", "GB/s",
+       "of read bandwidth", "OpenBLAS ms (spread)", "times OpenBLAS", "bar", "met", "differs by"},
+      {},
+      {}};
   const double weights = 1e-9 * static_cast<double>(suite_.weight_bytes());
   for (const SpeedBar& bar : kSpeedBars) {
     const std::string name = speed_name(bar.m, bar.prepared);
@@ -214,7 +218,7 @@ void Report::add_speed_table() {
 
 void Report::add_isa_table() {
   Table table{"Forced instruction sets",
-              {"ISA", "M", "time ms", "GOP/s", "ceiling", "of its ceiling", "bar", "met"},
+              {"ISA", "M", "time ms (spread)", "GOP/s", "ceiling", "of its ceiling", "bar", "met"},
               {},
               {}};
   for (const Isa isa : {Isa::kAvx2, Isa::kAmxBf16}) {
@@ -241,10 +245,11 @@ void Report::add_isa_table() {
 }
 
 void Report::add_type_table() {
-  Table table{"Other operand types, fused, raw weights",
-              {"a", "d", "M", "time ms", "GOP/s", "of VNNI peak", "time over NVFP4 -> FP16"},
-              {},
-              {}};
+  Table table{
+      "Other operand types, fused, raw weights",
+      {"a", "d", "M", "time ms (spread)", "GOP/s", "of VNNI peak", "time over NVFP4 -> FP16"},
+      {},
+      {}};
   for (const int64_t m : {int64_t{1}, int64_t{16}, int64_t{512}}) {
     for (const bool wide_a : {true, false}) {
       const std::string name = fmt::format("types/{}/m{}", wide_a ? "a_f16" : "d_e2m1", m);
@@ -261,7 +266,7 @@ void Report::add_type_table() {
 
 void Report::add_strategy_table(int64_t m) {
   Table table{fmt::format("Strategies at M={}", m),
-              {"strategy", "weights", "time ms", "speed-up over two_pass", "fused / this",
+              {"strategy", "weights", "time ms (spread)", "speed-up over two_pass", "fused / this",
                "intermediate bytes", "config", "fused not slower"},
               {},
               {}};
@@ -298,8 +303,10 @@ void Report::add_strategy_table(int64_t m) {
 }
 
 void Report::add_quantizer_table() {
-  Table table{
-      "Quantiser, input bytes a second", {"input", "time ms", "GB/s", "bar", "met"}, {}, {}};
+  Table table{"Quantiser, input bytes a second",
+              {"input", "time ms (spread)", "GB/s", "bar", "met"},
+              {},
+              {}};
   for (const char* type : {"f32", "bf16"}) {
     const std::string name = fmt::format("quantizer/{}", type);
     if (seconds(name) <= 0) continue;
@@ -345,12 +352,16 @@ std::string Report::markdown() const {
     text += fmt::format("- not met{}: {}: {:.3f}, {} {:.3f}\n", bar.disturbed ? " *" : "", bar.what,
                         bar.value, bar.at_least ? "at least" : "at most", bar.bound);
   }
-  text += "\n\\* disturbed: too few quiet samples, the least disturbed ones stand in.\n";
+  text +=
+      "\nSpread: interquartile range over the median.\n"
+      "\\* disturbed: too few quiet samples, the least disturbed ones stand in.\n";
   return text;
 }
 
 nlohmann::ordered_json Report::json() const {
-  nlohmann::ordered_json root{{"environment", environment_}};
+  const nlohmann::ordered_json none = nlohmann::ordered_json::array();
+  nlohmann::ordered_json root{
+      {"environment", environment_}, {"cases", none}, {"bars", none}, {"skipped", none}};
   for (const PeakCase& peak : suite_.peaks()) root["peaks"][peak.name] = rate("peak/" + peak.name);
   for (const SuiteCase& item : suite_.cases()) {
     const QuietResult& result = *results_.at(item.name);

@@ -39,7 +39,7 @@ Expected<std::unique_ptr<Suite>> Suite::make(const SuiteOptions& options) {
   suite->options_ = options;
   if (suite->options_.threads <= 0) suite->options_.threads = device_caps().cores;
   const int64_t set_bytes = 2 * (options.n * options.k / 2 + options.n * options.k / kSfVec);
-  const int64_t sets = std::clamp<int64_t>((kColdBytes + set_bytes - 1) / set_bytes, 2, 64);
+  const int64_t sets = std::clamp<int64_t>((kColdBytes + set_bytes - 1) / set_bytes, 2, 4096);
   const int64_t max_m = *std::max_element(std::begin(kSpeedM), std::end(kSpeedM));
   suite->operands_ =
       std::make_unique<Operands>(options.n, options.k, max_m, static_cast<int>(sets));
