@@ -35,15 +35,19 @@ Blocking choose_blocking(const Plan& plan, const Engine& engine, const DeviceCap
 
   // Pairs share the slab of rows only where the rows of all of k do not stay in L2 anyway.
   const int64_t all_k = blocking.rows * (p.k / kSfVec) * engine.activation_bytes;
+  const int64_t units_if_single = ceil_div(p.n, kPanelN) * row_blocks * p.l;
+  if (p.m <= kGemvRows) {
+    // Long runs: each pair's weights are asked for while the one before it is computed.
+    blocking.pairs = std::clamp<int64_t>(units_if_single / (4 * plan.threads), 1, kMaxPairs);
+    return blocking;
+  }
   if (static_cast<double>(all_k) > l2 * kActivationShare) {
     blocking.pairs = static_cast<int64_t>(l2 * kCShare) /
                      (blocking.rows * kCTileN * static_cast<int64_t>(sizeof(float)));
   }
   // At least 8 units a thread, so that the last ones to finish cost little.
-  const int64_t pairs = ceil_div(p.n, kPanelN);
-  const int64_t units_if_single = pairs * row_blocks * p.l;
-  blocking.pairs = std::min(blocking.pairs, units_if_single / (8 * plan.threads));
-  blocking.pairs = std::clamp<int64_t>(blocking.pairs, 1, kMaxPairs);
+  blocking.pairs = std::min<int64_t>(blocking.pairs, units_if_single / (8 * plan.threads));
+  blocking.pairs = std::clamp<int64_t>(blocking.pairs, 1, 8);
   return blocking;
 }
 

@@ -49,6 +49,10 @@ struct PanelSource {
   int64_t blocks = 0;               // k / 16
 };
 
+struct PanelPair {
+  PanelSource p, q;
+};
+
 // The same for one row tile of the activation. Scales: swizzled_128x4 has uniform strides inside a
 // tile because tiles start at multiples of their height, which divides 32.
 struct ActivationSource {
@@ -78,8 +82,9 @@ struct Engine {
   void (*multiply)(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
                    int rows, bool accumulate, float* c);
   // All blocks for rows <= kGemvRows without the detour through a decoded slab; the same bits as
-  // multiply. Null: not offered. The activation has height `rows`.
-  void (*gemv)(const uint8_t* activation, const PanelSource& p, const PanelSource& q, int rows,
+  // multiply. Null: not offered. The activation has height `rows`. next: the pair that follows, whose
+  // bytes are asked for on the way; null: none.
+  void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
 };
 

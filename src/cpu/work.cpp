@@ -128,8 +128,9 @@ void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pai
   const int64_t c_stride = work.blocking.rows * kCTileN;
   if (uses_gemv(engine, group.rows.rows)) {
     for (int i = 0; i < count; ++i)
-      engine.gemv(work.activation + activation_at(work, group, 0, 0), pairs[i].p, pairs[i].q,
-                  static_cast<int>(rows.rows), c + i * c_stride);
+      engine.gemv(work.activation + activation_at(work, group, 0, 0), pairs[i],
+                  i + 1 < count ? &pairs[i + 1] : nullptr, static_cast<int>(rows.rows),
+                  c + i * c_stride);
     return;
   }
   const int64_t tile_begin = rows.row / group.height;

@@ -103,10 +103,7 @@ struct RowBlock {
 RowBlock row_block(const Work& work, int64_t index) noexcept;
 
 // c[pair][row][32] = row block x panel pairs, over all of k.
-struct PanelPair {
-  PanelSource p, q;
-};
-inline constexpr int kMaxPairs = 8;
+inline constexpr int kMaxPairs = 32;
 void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pairs, int count,
                     const Scratch& scratch, float* c) noexcept;
 

@@ -13,6 +13,7 @@
 //     looks ahead on Intel.
 #include <immintrin.h>
 
+#include "cpu/isa/avx512.hpp"
 #include "cpu/isa/isa.hpp"
 #include "cpu/kernel_table.hpp"
 
@@ -31,16 +32,12 @@ constexpr int kMr = 4;  // 16 accumulators + 2 weights + broadcast; 5 rows +0.5 
 constexpr int64_t kDecodedBlockBytes = 768;
 constexpr int64_t kScalesAt = 512;
 
-constexpr int32_t kMagicBits = 0x4B400000;
-constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
-constexpr int kWeightOffset = 12;
-
 void pack_panel(const PanelSource& source, int64_t block_begin, int64_t blocks, uint8_t* packed) {
   const int64_t groups = (blocks + kGroupBlocks - 1) / kGroupBlocks;
   for (int64_t group = 0; group < groups; group += 2) {
     const int64_t block = block_begin + group * kGroupBlocks;
     __m512i codes[16];
-    load_codes<256>(source, block, codes);
+    load_codes(source, block, codes);
     const int here = groups - group >= 2 ? 2 : 1;
     for (int g = 0; g < here; ++g) {
       uint8_t* out = packed + (group + g) * kPackedGroupBytes;
@@ -77,6 +74,7 @@ void decode(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded) {
 // 8 blocks of one row -> 8 x 16 int8 in nibble order, and the sum of each block.
 void pack_activation(const ActivationSource& source, int rows, int height, int64_t block_begin,
                      int blocks, uint8_t* packed) {
+  if (height == 1) return pack_gemv_row(source, block_begin, blocks, packed);
   const __m512i nibble = _mm512_set1_epi8(0x0F), table = broadcast_bytes(kDoubled);
   const int64_t block_bytes = int64_t{24} * height;
   for (int r = 0; r < height; ++r) {
@@ -169,61 +167,6 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
   }
 }
 
-// One panel over all of k, 8 blocks at a time: transpose and decode in registers.
-template <int kRows, bool kPacked>
-inline void gemv_panel(const uint8_t* activation, const PanelSource& source, float* c) {
-  __m512 acc[kRows];
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) acc[r] = _mm512_setzero_ps();
-  const __m512 magic = _mm512_set1_ps(kMagic);
-  for (int64_t block = 0; block < source.blocks; block += 8) {
-    __m512i scale_bytes[2];
-    __m512i codes[16];
-    load_chunk<kPacked>(source, block, codes, scale_bytes);
-    const int here = source.blocks - block < 8 ? static_cast<int>(source.blocks - block) : 8;
-    FourScales scales{};
-#pragma GCC unroll 8
-    for (int b = 0; b < 8; ++b) {
-      if (b >= here) break;
-      if (b % 4 == 0) scales = decode_scales(scale_bytes[b / 4]);
-      const BlockWeights w = decode_block(codes[2 * b], codes[2 * b + 1]);
-      const __m512 s = scales.block[b % 4], magic_s = _mm512_mul_ps(s, magic);
-      const int32_t* init = reinterpret_cast<const int32_t*>(activation + kRows * 16);
-      const float* scale_a = reinterpret_cast<const float*>(activation + kRows * 20);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        __m512i dot = _mm512_set1_epi32(init[r]);
-#pragma GCC unroll 4
-        for (int part = 0; part < 4; ++part)
-          dot = _mm512_dpbusd_epi32(dot, w.part[part], broadcast_dword(activation + r * 16 + part * 4));
-        const __m512 t = _mm512_fmsub_ps(_mm512_castsi512_ps(dot), s, magic_s);
-        acc[r] = _mm512_fmadd_ps(t, _mm512_set1_ps(scale_a[r]), acc[r]);
-      }
-      activation += kRows * 24;
-    }
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
-}
-
-void gemv(const uint8_t* activation, const PanelSource& p, const PanelSource& q, int rows, float* c) {
-  const auto both = [&]<int kRows>() {
-    if (p.packed != nullptr) {
-      gemv_panel<kRows, true>(activation, p, c);
-      gemv_panel<kRows, true>(activation, q, c + kPanelN);
-    } else {
-      gemv_panel<kRows, false>(activation, p, c);
-      gemv_panel<kRows, false>(activation, q, c + kPanelN);
-    }
-  };
-  switch (rows) {
-    case 1: return both.operator()<1>();
-    case 2: return both.operator()<2>();
-    case 3: return both.operator()<3>();
-    default: return both.operator()<4>();
-  }
-}
-
 void f32_to_f16(const float* in, uint16_t* out, int count) {
   for (int i = 0; i < count; i += 16) {
     const __mmask16 mask = static_cast<__mmask16>(count - i >= 16 ? 0xFFFF : (1 << (count - i)) - 1);
@@ -233,7 +176,8 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
   }
 }
 
-constexpr Engine kE2m1Engine = {
+constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
+  return {
     .mr = kMr,
     .slab_blocks = 32,
     .block_step = 1,
@@ -243,19 +187,20 @@ constexpr Engine kE2m1Engine = {
     .decode = decode,
     .multiply = multiply,
     .gemv = gemv,
-};
+  };
+}
 
 }  // namespace
-
-extern const Engine kF32Engine;  // avx512_f32.cpp
 
 }  // namespace dualgemm::cpu::avx512
 
 namespace dualgemm::cpu {
 
 const KernelTable& avx512_table() noexcept {
-  static constexpr KernelTable kTable = {.isa = Isa::kAvx512Vnni,
-                                         .e2m1 = &avx512::kE2m1Engine,
+  static const Engine kE2m1Engine = avx512::make_engine(
+      __builtin_cpu_supports("avx512vbmi") ? avx512::gemv_vbmi : avx512::gemv);
+  static const KernelTable kTable = {.isa = Isa::kAvx512Vnni,
+                                         .e2m1 = &kE2m1Engine,
                                          .f32 = &avx512::kF32Engine,
                                          .pack_panel = avx512::pack_panel,
                                          .activate = avx512::activate,

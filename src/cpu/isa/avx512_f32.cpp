@@ -6,7 +6,7 @@
 // a shift and a permute a value (gemv).
 #include <immintrin.h>
 
-#include "cpu/isa/isa.hpp"
+#include "cpu/isa/avx512.hpp"
 #include "cpu/kernel_table.hpp"
 
 namespace dualgemm::cpu::avx512 {
@@ -136,7 +136,8 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
 }
 
 template <int kRows, bool kPacked>
-inline void gemv_panel(const uint8_t* activation, const PanelSource& source, float* c) {
+inline void gemv_panel(const uint8_t* activation, const PanelSource& source, Ahead ahead,
+                       float* c) {
   const __m512 table = _mm512_load_ps(kValues);
   const float* a = reinterpret_cast<const float*>(activation);
   __m512 acc[kRows];
@@ -146,6 +147,7 @@ inline void gemv_panel(const uint8_t* activation, const PanelSource& source, flo
     __m512i scale_bytes[2];
     alignas(64) __m512i codes[16];
     load_chunk<kPacked>(source, block, codes, scale_bytes);
+    ahead.step();
     const int here = source.blocks - block < 8 ? static_cast<int>(source.blocks - block) : 8;
     FourScales scales{};
     for (int b = 0; b < here; ++b) {
@@ -169,15 +171,17 @@ inline void gemv_panel(const uint8_t* activation, const PanelSource& source, flo
   for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
 }
 
-void gemv(const uint8_t* activation, const PanelSource& p, const PanelSource& q, int rows,
-          float* c) {
+void gemv_f32(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
+              float* c) {
+  const Ahead ahead_p(next != nullptr ? &next->p : nullptr);
+  const Ahead ahead_q(next != nullptr ? &next->q : nullptr);
   const auto both = [&]<int kRows>() {
-    if (p.packed != nullptr) {
-      gemv_panel<kRows, true>(activation, p, c);
-      gemv_panel<kRows, true>(activation, q, c + kPanelN);
+    if (pair.p.packed != nullptr) {
+      gemv_panel<kRows, true>(activation, pair.p, ahead_p, c);
+      gemv_panel<kRows, true>(activation, pair.q, ahead_q, c + kPanelN);
     } else {
-      gemv_panel<kRows, false>(activation, p, c);
-      gemv_panel<kRows, false>(activation, q, c + kPanelN);
+      gemv_panel<kRows, false>(activation, pair.p, ahead_p, c);
+      gemv_panel<kRows, false>(activation, pair.q, ahead_q, c + kPanelN);
     }
   };
   switch (rows) {
@@ -190,7 +194,6 @@ void gemv(const uint8_t* activation, const PanelSource& p, const PanelSource& q,
 
 }  // namespace
 
-extern const Engine kF32Engine;
 constexpr Engine kF32Engine = {
     .mr = kMr,
     .slab_blocks = 8,
@@ -200,7 +203,7 @@ constexpr Engine kF32Engine = {
     .pack_activation = pack_activation,
     .decode = decode,
     .multiply = multiply,
-    .gemv = gemv,
+    .gemv = gemv_f32,
 };
 
 }  // namespace dualgemm::cpu::avx512
