@@ -29,8 +29,10 @@ endfunction()
 # Instruction sets are chosen at run time: only the files that hold intrinsics are compiled for more than the base machine.
 function(dualgemm_set_isa_flags)
   set(avx2 -mavx2 -mfma -mf16c)
-  # GCC 12's own AVX-512 headers trip these two warnings (GCC bug 105593).
-  set(avx512 -Wno-uninitialized -Wno-maybe-uninitialized -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c -mprefer-vector-width=512)
+  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mfma -mf16c -mprefer-vector-width=512)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # GCC 12's own AVX-512 headers trip these two warnings (its bug 105593)
+    list(APPEND avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
+  endif()
   set(avx512vbmi ${avx512} -mavx512vbmi)
   set(amx ${avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
   foreach(isa avx2 avx512 avx512vbmi amx)  # avx512* takes avx512vbmi* too: the later one wins
