@@ -251,6 +251,9 @@ inline void load_chunk(const PanelSource& source, int64_t block, __m512i (&codes
   const bool both = block + kGroupBlocks < source.blocks;
   if constexpr (kPacked) {
     const uint8_t* group = source.packed + block / kGroupBlocks * kPackedGroupBytes;
+#pragma GCC unroll 18
+    for (int line = 0; line < 18; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(group) + 4096 + 64 * line, _MM_HINT_T1);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) codes[i] = _mm512_loadu_si512(group + 64 * i);
     scale_bytes[0] = _mm512_loadu_si512(group + kGroupBlocks * kBlockCodeBytes);
