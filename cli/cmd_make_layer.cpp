@@ -7,7 +7,6 @@
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/report.hpp"
-#include "core/problem.hpp"
 
 namespace dualgemm::cli {
 namespace {
@@ -27,7 +26,8 @@ Status add_random(const RandomMatrix& matrix, DataType type, uint64_t seed, io::
     return Status::error(StatusCode::kOverflow, matrix.name,
                          fmt::format("{} x {}", matrix.rows, matrix.cols), "must fit in 64 bits");
   }
-  Expected<api::AlignedBytes> memory = api::AlignedBytes::allocate(core::bytes_of(type, count), 0);
+  const int64_t size = count * io::bits_of(api::element_type(type)) / 8;
+  Expected<api::AlignedBytes> memory = api::AlignedBytes::allocate(size, 0);
   if (!memory) return memory.status();
   auto owner = std::make_shared<api::AlignedBytes>(*std::move(memory));
   DUALGEMM_TRY(api::random_normal(type, count, matrix.deviation,
