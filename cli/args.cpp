@@ -36,7 +36,8 @@ void add_info(CLI::App& app, InfoCommand& command) {
       add_command(app, "info", "What this machine offers: device, instruction sets, measured peaks",
                   help::kInfo);
   sub->add_flag("--json", command.json, "JSON on stdout");
-  sub->add_flag("!--no-peaks", command.peaks, "do not measure peaks");
+  sub->add_flag_callback(
+      "--no-peaks", [&command] { command.peaks = false; }, "do not measure peaks");
   bind_threads(sub, command.threads);
 }
 
@@ -178,7 +179,9 @@ void add_bench(CLI::App& app, BenchCommand& command) {
             "time for one shape, after which no new round begins")
       ->default_str("25");
   bind_seed(sub, command.seed);
-  sub->add_flag("!--no-peaks", command.peaks, "do not measure peaks (no roofline column)");
+  sub->add_flag_callback(
+      "--no-peaks", [&command] { command.peaks = false; },
+      "do not measure peaks (no roofline column)");
   add_output(sub, "--json", command.json, "JSON to FILE, or to stdout");
   add_output(sub, "--markdown", command.markdown, "Markdown to FILE, or to stdout");
   add_output(sub, "--csv", command.csv,
@@ -273,6 +276,17 @@ ParseOutcome usage_error(const std::string& message) {
   return outcome;
 }
 
+// CLI11 would only say that a subcommand is required.
+Status check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().empty() || arguments.front()[0] == '-') return {};
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == arguments.front()) return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return Status::invalid("command", "'" + arguments.front() + "'", "must be one of " + names);
+}
+
 ParseOutcome parse_or_throw(const std::vector<std::string>& arguments) {
   Commands commands;
   CLI::App app(help::kProgram, "dualgemm");
@@ -290,6 +304,9 @@ ParseOutcome parse_or_throw(const std::vector<std::string>& arguments) {
   add_bench(app, commands.bench);
   add_validate(app, commands.validate);
 
+  if (const Status status = check_command_name(app, arguments); !status.ok()) {
+    return usage_error(status.message());
+  }
   ParseOutcome outcome;
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(),

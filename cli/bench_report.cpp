@@ -172,7 +172,7 @@ std::string BenchResult::status() const {
   } else {
     text = sampled ? fmt::format("ok, {} elements", check->compared)
                    : (differing == 0 ? "ok, bit-identical"
-                                     : fmt::format("ok, {} bits differ", differing));
+                                     : fmt::format("ok, {} elements differ in bits", differing));
   }
   if (!timed()) return text + ", no time within the budget";
   return timing.disturbed ? text + ", disturbed" : text;

@@ -4,10 +4,13 @@
 
 namespace dualgemm::cli {
 
-std::string verdict(const api::CheckReport& report) {
-  if (report.passed())
-    return fmt::format("ok, worst {:.1f} % of its bound", 100.0 * report.worst_share);
-  return fmt::format("WRONG: {} of {} elements", report.failed, report.compared);
+std::string verdict(const api::CheckReport& report, DataType d_type) {
+  if (!report.passed())
+    return fmt::format("WRONG: {} of {} elements", report.failed, report.compared);
+  std::string text = fmt::format("ok, {} elements within the bound", report.compared);
+  if (d_type == DataType::kF32)
+    text += fmt::format(", the worst at {:.1f} % of it", 100.0 * report.worst_share);
+  return text;
 }
 
 std::string failure_details(const api::CheckReport& report) {

@@ -9,8 +9,10 @@
 
 namespace dualgemm::cli {
 
-// "ok, worst 12 % of its bound" or "WRONG: 3 of 4096 elements".
-std::string verdict(const api::CheckReport& report);
+// "ok, 4096 elements within the bound" or "WRONG: 3 of 4096 elements". Behind an fp32 d also how
+// much of its bound the worst element uses; the bound of a rounded d is often one step wide, and
+// the share then says nothing.
+std::string verdict(const api::CheckReport& report, DataType d_type);
 
 // The worst element and the map of tiles, some lines.
 std::string failure_details(const api::CheckReport& report);

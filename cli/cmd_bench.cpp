@@ -242,7 +242,7 @@ Status measure(const BenchCommand& command, BenchReport& report) {
 void describe_run(const BenchCommand& command, BenchReport& report) {
   report.seed = command.seed;
   report.timestamp = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  const Shape& shape = shapes_of(command).front();
+  const Shape shape = shapes_of(command).front();
   const auto plan = make_plan(command.problem.problem(shape.m, shape.n, shape.k, shape.l),
                               command.execution.plan_options(StrategyId::kAuto));
   if (!plan) return;

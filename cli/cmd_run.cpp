@@ -36,7 +36,7 @@ void print_text(const RunCommand& command, const api::LayerProblem& layer, const
   line("time",
        fmt::format("{:.3f} ms, once, {} threads", outcome.seconds * 1e3, outcome.info.threads));
   line("intermediates", format_bytes(outcome.info.intermediate_bytes));
-  if (outcome.check) line("check", verdict(*outcome.check));
+  if (outcome.check) line("check", verdict(*outcome.check, problem.d.type));
   if (!command.out.empty()) line("written", command.out);
 }
 

@@ -134,7 +134,15 @@ int fail(const Status& status) {
 
 int fail_usage(const Status& status) {
   talk(status.message());
-  return kExitUsage;
+  switch (status.code()) {
+    case StatusCode::kOutOfMemory:
+    case StatusCode::kWorkspaceTooSmall:
+    case StatusCode::kIoError:
+    case StatusCode::kInternal:
+      return kExitFailed;
+    default:
+      return kExitUsage;
+  }
 }
 
 }  // namespace dualgemm::cli

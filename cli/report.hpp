@@ -55,7 +55,8 @@ Status flush_stdout();
 void talk(std::string_view line);
 
 // Talks about the error and returns the exit code for it.
-int fail(const Status& status);        // the operation failed: 1
-int fail_usage(const Status& status);  // the request is wrong: 2
+int fail(const Status& status);  // the operation failed: 1
+// The request is wrong: 2; but 1 for what no request could have avoided (memory, I/O, a bug).
+int fail_usage(const Status& status);
 
 }  // namespace dualgemm::cli
