@@ -165,7 +165,8 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
       std::string text =
           fmt::format("{} on {} x {} x {} x {}: ", name_of(result.strategy), p.m, p.n, p.k, p.l);
       if (!result.error.ok()) text += result.error.message();
-      if (result.check) text += verdict(*result.check) + "\n" + failure_details(*result.check);
+      if (result.check)
+        text += verdict(*result.check, p.d.type) + "\n" + failure_details(*result.check);
       if (result.fp8_rel_l2)
         text += fmt::format("relative L2 error {:.3g}, accepted {}", *result.fp8_rel_l2,
                             api::kFp8RelL2Limit);
@@ -193,8 +194,8 @@ int execute(const VerifyCommand& command) {
   } else {
     print(verify_table(cases, strategies_of(command)));
     print(
-        "\nok n%: every compared element within its bound, the worst at n % of it; -: skipped;\n"
-        "fp8: relative L2 distance from a checked result\n");
+        "\nok: every compared element within its bound (n%: the worst uses so much of it); "
+        "-: skipped;\nfp8: relative L2 distance from a checked result\n");
   }
   return talk_about(command, cases);
 }
