@@ -170,9 +170,8 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 }  // namespace
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
-  if (isa == Isa::kAmxBf16) return Accumulation::kAnyOrder;
-  return problem.a.type == DataType::kE2M1 ? Accumulation::kBlockOrder
-                                           : Accumulation::kElementOrder;
+  if (problem.a.type != DataType::kE2M1) return Accumulation::kElementOrder;
+  return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
 }
 
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {

@@ -16,7 +16,7 @@ enum class Accumulation : int32_t {
   kAnyOrder = 2,      // any order, at the most k roundings on the way of each product
 };
 
-// What the CPU kernels of `isa` do: kAnyOrder for amx_bf16, else by the type of a.
+// What the CPU kernels of `isa` do. AMX tiles take NVFP4 activations only.
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept;
 
 // Bound on |FP32 accumulator - acc.value|.
