@@ -53,7 +53,7 @@ struct BadCase {
 TEST_F(Usage, WrongRequestsAreRefused) {
   const std::vector<BadCase> cases = {
       {{}, {"subcommand"}},
-      {{"frobnicate"}, {"frobnicate"}},
+      {{"frobnicate"}, {"frobnicate", "make-layer"}},
       {{"info", "--frobnicate"}, {"--frobnicate"}},
       {{"plan", "--m"}, {"--m"}},
       {{"plan", "--m", "abc"}, {"--m", "'abc'", "whole number"}},
