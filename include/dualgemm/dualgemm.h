@@ -380,7 +380,7 @@ DUALGEMM_API dualgemm_status dualgemm_run(const dualgemm_plan* plan,
                                           int64_t workspace_bytes,
                                           dualgemm_run_info* info) DUALGEMM_NOEXCEPT;
 
-/** Plan, workspace and run in one call; options and info may be null. */
+/** Plan, prepared weights if demanded, workspace and run; options and info may be null. */
 DUALGEMM_API dualgemm_status dualgemm_run_once(const dualgemm_problem* problem,
                                                const dualgemm_buffers* buffers,
                                                const dualgemm_plan_options* options,

@@ -103,6 +103,7 @@ static void quantize_reads_half_types_and_names_a_bad_element(c_fail fail) {
                             NULL) == DUALGEMM_INVALID_ARGUMENT);
   C_CHECK(dualgemm_quantize(NULL, DUALGEMM_F32, 2, 16, 0, untouched, 0, untouched_scales, NULL,
                             NULL) == DUALGEMM_INVALID_ARGUMENT);
+  C_CHECK_OK(dualgemm_dequantize(NULL, 0, NULL, 0, 0, 1.0f, INT64_MAX / 8, 0, NULL, 0));
   C_CHECK(dualgemm_dequantize(NULL, 0, untouched_scales, 0, 0, 1.0f, 2, 16, bad, 0) ==
           DUALGEMM_INVALID_ARGUMENT);
 }

@@ -100,17 +100,17 @@ static void run_with_strategy(c_fail fail, small_case* c, int32_t strategy) {
   info.struct_size = sizeof info;
   C_CHECK_OK(dualgemm_plan_get_info(plan, &info));
   C_CHECK(info.strategy == strategy);
+  C_CHECK_OK(dualgemm_run_once(&c->problem, &c->buffers, &options, NULL));
+  C_CHECK(is_identity_result(c));
+  memset(c->d, 0xFF, sizeof kIdentityResult);
+  C_CHECK(posix_memalign(&workspace, 64, (size_t)info.workspace_bytes + 64) == 0);
   if (info.prepared) {
-    C_CHECK_ERROR(dualgemm_run_once(&c->problem, &c->buffers, &options, NULL),
+    C_CHECK_ERROR(dualgemm_run(plan, &c->buffers, workspace, info.workspace_bytes, NULL),
                   DUALGEMM_INVALID_ARGUMENT, "prepared: null");
     C_CHECK_OK(dualgemm_prepare(plan, &c->buffers, &prepared));
     c->buffers.prepared = prepared;
   }
-  C_CHECK(posix_memalign(&workspace, 64, (size_t)info.workspace_bytes + 64) == 0);
   C_CHECK_OK(dualgemm_run(plan, &c->buffers, workspace, info.workspace_bytes, NULL));
-  C_CHECK(is_identity_result(c));
-  memset(c->d, 0xFF, sizeof kIdentityResult);
-  C_CHECK_OK(dualgemm_run_once(&c->problem, &c->buffers, &options, NULL));
   C_CHECK(is_identity_result(c));
   free(workspace);
   dualgemm_prepared_destroy(prepared);
