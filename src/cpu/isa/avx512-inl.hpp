@@ -219,9 +219,10 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
 
 // Asks for a whole panel in the order of its bytes while another one is computed, 18 lines a chunk
 // of 8 blocks, into L2. Rows of 16 columns lie one after the other, so this is the one sequential
-// stream in the loop. Packed panels are sequential by themselves: the hardware prefetches them
-// better (30 GB/s, 26 with this). Measured, Zen 4, 2 cores, M = 1, cold: 24 GB/s without, 35 with; prefetching
-// each row 256 to 2048 bytes ahead 24, into L1 instead of L2 22.
+// stream in the loop. Packed panels are sequential by themselves and prefetch 4 KiB ahead
+// (load_chunk). Measured on Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to
+// 2048 bytes ahead 24; this 35; into L1 instead of L2 22; every second line only 33 where this gives
+// 47 (another hour, huge pages); spread over the chunk instead of in one burst 34 where this gives 41.
 class Ahead {
  public:
   explicit Ahead(const PanelSource* panel) {
