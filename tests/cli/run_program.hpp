@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 extern char** environ;
@@ -68,38 +71,16 @@ class CliTest : public ::testing::Test {
   ProgramResult run(const std::vector<std::string>& arguments,
                     const std::vector<std::string>& environment = {},
                     const std::string& stdout_path = "") const {
-    const char* override_path = std::getenv("DUALGEMM_BINARY");
-    std::string binary = override_path != nullptr ? override_path : DUALGEMM_BINARY_PATH;
-    std::vector<char*> argv{binary.data()};
-    for (const std::string& argument : arguments)
-      argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    std::vector<char*> envp;
-    for (const std::string& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-      if (std::string(*entry).rfind("DUALGEMM_FORCE_ISA=", 0) != 0) envp.push_back(*entry);
-    }
-    envp.push_back(nullptr);
-
     const std::string out = stdout_path.empty() ? (root_ / "stdout").string() : stdout_path;
-    const std::string err = (root_ / "stderr").string();
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    pid_t child = 0;
-    const int failed =
-        posix_spawn(&child, binary.c_str(), &actions, nullptr, argv.data(), envp.data());
-    posix_spawn_file_actions_destroy(&actions);
-    EXPECT_EQ(failed, 0) << "cannot start " << binary;
-    int state = 0;
-    if (failed == 0) waitpid(child, &state, 0);
-    ProgramResult result;
-    if (failed == 0 && WIFEXITED(state)) result.exit_code = WEXITSTATUS(state);
-    if (stdout_path.empty()) result.out = read_text(out);
-    result.err = read_text(err);
-    return result;
+    return finish(start(arguments, environment, out), stdout_path.empty());
+  }
+
+  // Ctrl-C after so many milliseconds.
+  ProgramResult interrupt(const std::vector<std::string>& arguments, int milliseconds) const {
+    const pid_t child = start(arguments, {}, (root_ / "stdout").string());
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    if (child > 0) kill(child, SIGINT);
+    return finish(child, true);
   }
 
   // A small layer and activations; N 48, K 64, M 5.
@@ -118,6 +99,46 @@ class CliTest : public ::testing::Test {
   }
 
  private:
+  // 0 when it cannot be started.
+  pid_t start(const std::vector<std::string>& arguments,
+              const std::vector<std::string>& environment, const std::string& out) const {
+    const char* override_path = std::getenv("DUALGEMM_BINARY");
+    std::string binary = override_path != nullptr ? override_path : DUALGEMM_BINARY_PATH;
+    std::vector<char*> argv{binary.data()};
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    std::vector<char*> envp;
+    for (const std::string& entry : environment) envp.push_back(const_cast<char*>(entry.c_str()));
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      if (std::string(*entry).rfind("DUALGEMM_FORCE_ISA=", 0) != 0) envp.push_back(*entry);
+    }
+    envp.push_back(nullptr);
+
+    const std::string err = (root_ / "stderr").string();
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pid_t child = 0;
+    const int failed =
+        posix_spawn(&child, binary.c_str(), &actions, nullptr, argv.data(), envp.data());
+    posix_spawn_file_actions_destroy(&actions);
+    EXPECT_EQ(failed, 0) << "cannot start " << binary;
+    return failed == 0 ? child : 0;
+  }
+
+  ProgramResult finish(pid_t child, bool read_stdout) const {
+    ProgramResult result;
+    int state = 0;
+    if (child > 0 && waitpid(child, &state, 0) == child && WIFEXITED(state))
+      result.exit_code = WEXITSTATUS(state);
+    if (read_stdout) result.out = read_text(root_ / "stdout");
+    result.err = read_text(root_ / "stderr");
+    return result;
+  }
+
   std::filesystem::path root_;
 };
 

@@ -120,6 +120,15 @@ TEST_F(VerifyBench, BenchCsvOnStdout) {
   EXPECT_EQ(rows, 2);
 }
 
+TEST_F(VerifyBench, CtrlCLeavesNoReport) {
+  const ProgramResult result = interrupt(
+      {"bench", "--json", path("report.json"), "--csv", path("report.csv"), "--seconds", "60"},
+      500);
+  EXPECT_EQ(result.exit_code, -1) << result;  // by the signal, as a shell expects
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(files().empty());
+}
+
 TEST_F(VerifyBench, BenchListsShapes) {
   const ProgramResult result = run({"bench", "--m", "1:3:2", "--n", "32", "--k", "64,80",
                                     "--strategy", "fused", "--min-rounds", "1", "--max-rounds", "1",
