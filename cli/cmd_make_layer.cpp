@@ -27,7 +27,7 @@ Status add_random(const RandomMatrix& matrix, DataType type, uint64_t seed, io::
                          fmt::format("{} x {}", matrix.rows, matrix.cols), "must fit in 64 bits");
   }
   const int64_t size = count * io::bits_of(api::element_type(type)) / 8;
-  Expected<api::AlignedBytes> memory = api::AlignedBytes::allocate(size, 0);
+  Expected<api::AlignedBytes> memory = api::allocate_filled(size, 0);
   if (!memory) return memory.status();
   auto owner = std::make_shared<api::AlignedBytes>(*std::move(memory));
   DUALGEMM_TRY(api::random_normal(type, count, matrix.deviation,

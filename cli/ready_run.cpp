@@ -33,7 +33,7 @@ Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers
     if (!prepared) return prepared.status();
     ready.prepared_ = *std::move(prepared);
   }
-  Expected<api::AlignedBytes> workspace = api::AlignedBytes::allocate(plan->workspace_bytes, 0);
+  Expected<api::AlignedBytes> workspace = api::allocate_filled(plan->workspace_bytes, 0);
   if (!workspace) return workspace.status();
   ready.workspace_ = *std::move(workspace);
   return ready;

@@ -61,7 +61,7 @@ std::optional<std::string> nvfp4_module(const io::TensorFile& file, const std::s
 }
 
 Expected<AlignedBytes> copy_of(const void* data, size_t size) {
-  Expected<AlignedBytes> copy = AlignedBytes::allocate(static_cast<int64_t>(size), 0);
+  Expected<AlignedBytes> copy = allocate_filled(static_cast<int64_t>(size), 0);
   if (copy && size > 0) std::memcpy(copy->data(), data, size);
   return copy;
 }
@@ -71,7 +71,7 @@ Status convert_floats(const io::TensorView& tensor, DataType type, AlignedBytes&
   const Expected<std::vector<float>> values = io::decode_to_f32(tensor);
   if (!values) return values.status();
   Expected<AlignedBytes> memory =
-      AlignedBytes::allocate(core::bytes_of(type, static_cast<int64_t>(values->size())), 0);
+      allocate_filled(core::bytes_of(type, static_cast<int64_t>(values->size())), 0);
   if (!memory) return memory.status();
   for (size_t i = 0; i < values->size(); ++i) {
     const float value = (*values)[i];
@@ -104,9 +104,9 @@ Expected<float> quantize_activations(const io::TensorView& tensor, const Problem
   LayerProblem values;
   DUALGEMM_TRY(load_floats(tensor, type, values));
   const core::ResolvedProblem resolved = core::resolve(problem);
-  Expected<AlignedBytes> codes = AlignedBytes::allocate(resolved.a.data_span_bytes(1), 0);
+  Expected<AlignedBytes> codes = allocate_filled(resolved.a.data_span_bytes(1), 0);
   if (!codes) return codes.status();
-  Expected<AlignedBytes> scales = AlignedBytes::allocate(resolved.a.scale_span_bytes(1), 0);
+  Expected<AlignedBytes> scales = allocate_filled(resolved.a.scale_span_bytes(1), 0);
   if (!scales) return scales.status();
   QuantizeOptions options;
   options.scale_layout = problem.a.scale_layout;

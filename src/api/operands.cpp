@@ -77,11 +77,11 @@ struct OperandMemory {
 Expected<OperandMemory> allocate_operand(const core::ResolvedMatrix& matrix, int64_t batches,
                                          uint8_t fill) {
   OperandMemory memory;
-  Expected<AlignedBytes> data = AlignedBytes::allocate(matrix.data_span_bytes(batches), fill);
+  Expected<AlignedBytes> data = allocate_filled(matrix.data_span_bytes(batches), fill);
   if (!data) return data.status();
   memory.data = *std::move(data);
   if (matrix.type != DataType::kE2M1) return memory;
-  Expected<AlignedBytes> scales = AlignedBytes::allocate(matrix.scale_span_bytes(batches), fill);
+  Expected<AlignedBytes> scales = allocate_filled(matrix.scale_span_bytes(batches), fill);
   if (!scales) return scales.status();
   memory.scales = *std::move(scales);
   return memory;
@@ -109,23 +109,9 @@ double mean_square(DataType type, RandomKind kind) noexcept {
 
 }  // namespace
 
-void AlignedBytes::Free::operator()(uint8_t* pointer) const noexcept { std::free(pointer); }
-
-Expected<AlignedBytes> AlignedBytes::allocate(int64_t size, uint8_t fill) {
-  const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  AlignedBytes bytes;
-  if (size >= 0 && size <= memory) {
-    const int64_t rounded = (std::max<int64_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
-    bytes.data_.reset(
-        static_cast<uint8_t*>(std::aligned_alloc(kAlignment, static_cast<size_t>(rounded))));
-  }
-  if (bytes.data_ == nullptr) {
-    return Status::error(
-        StatusCode::kOutOfMemory, "operand", std::to_string(size) + " bytes",
-        "must fit in this machine's memory of " + std::to_string(memory) + " bytes");
-  }
-  bytes.size_ = size;
-  std::memset(bytes.data(), fill, static_cast<size_t>(size));
+Expected<AlignedBytes> allocate_filled(int64_t size, uint8_t fill) {
+  Expected<AlignedBytes> bytes = AlignedBytes::allocate(size, "operand");
+  if (bytes) std::memset(bytes->data(), fill, static_cast<size_t>(size));
   return bytes;
 }
 

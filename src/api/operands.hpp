@@ -7,30 +7,16 @@
 #include <memory>
 #include <vector>
 
+#include "core/aligned_bytes.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::api {
 
-// 64-byte aligned memory. Move-only.
-class AlignedBytes {
- public:
-  AlignedBytes() noexcept = default;
-  // kOutOfMemory when the system refuses, or when `size` exceeds the machine's memory (an
-  // overcommitting system would not refuse but kill).
-  static Expected<AlignedBytes> allocate(int64_t size, uint8_t fill);
+using core::AlignedBytes;
 
-  uint8_t* data() noexcept { return data_.get(); }
-  const uint8_t* data() const noexcept { return data_.get(); }
-  int64_t size() const noexcept { return size_; }
-
- private:
-  struct Free {
-    void operator()(uint8_t* pointer) const noexcept;
-  };
-  std::unique_ptr<uint8_t, Free> data_;
-  int64_t size_ = 0;
-};
+// Every byte is `fill`.
+Expected<AlignedBytes> allocate_filled(int64_t size, uint8_t fill);
 
 enum class RandomKind {
   kUniform,  // all 16 codes alike, scales uniform in [0, 1) rounded to E4M3 as in the challenge

@@ -64,7 +64,7 @@ Expected<AlignedValues> aligned_values(const io::TensorView& tensor) {
   values.data = tensor.data.data();
   const auto element_bytes = static_cast<uintptr_t>(io::bits_of(tensor.dtype) / 8);
   if (reinterpret_cast<uintptr_t>(values.data) % element_bytes == 0) return values;
-  Expected<AlignedBytes> copy = AlignedBytes::allocate(static_cast<int64_t>(tensor.data.size()), 0);
+  Expected<AlignedBytes> copy = allocate_filled(static_cast<int64_t>(tensor.data.size()), 0);
   if (!copy) return copy.status();
   std::memcpy(copy->data(), tensor.data.data(), tensor.data.size());
   values.copy = *std::move(copy);
@@ -81,9 +81,9 @@ Expected<Quantized> quantize_matrix(const io::TensorView& tensor, int64_t rows, 
                                     const QuantizeOptions& options, const void* values) {
   const Expected<int64_t> span = checked_scale_span(options.scale_layout, rows, cols / kSfVec);
   if (!span) return span.status();
-  Expected<AlignedBytes> codes = AlignedBytes::allocate(rows * (cols / 2), 0);
+  Expected<AlignedBytes> codes = allocate_filled(rows * (cols / 2), 0);
   if (!codes) return codes.status();
-  Expected<AlignedBytes> scales = AlignedBytes::allocate(*span, 0);
+  Expected<AlignedBytes> scales = allocate_filled(*span, 0);
   if (!scales) return scales.status();
   const Expected<float> global = quantize_nvfp4(values, *float_type(tensor.dtype), rows, cols, 0,
                                                 codes->data(), 0, scales->data(), options);

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "core/scale_padding.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::api {
@@ -35,6 +36,7 @@ class ReferenceStrategy final : public Strategy {
   Status run(const Plan& plan, const Buffers& buffers, void*, RunInfo* info) const override {
     const TeamSize team(plan.threads);
     DUALGEMM_TRY(reference::dual_gemm(plan.problem, buffers));
+    core::clear_scale_padding(core::resolve(plan.problem), buffers);
     if (info != nullptr) *info = {Isa::kScalar, Regime::kTile, plan.threads, 0};
     return {};
   }

@@ -1,10 +1,11 @@
 #include "cpu/cpu_strategy.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
+#include <string>
 
-#include "cpu/aligned_bytes.hpp"
+#include "core/aligned_bytes.hpp"
+#include "core/scale_padding.hpp"
 
 namespace dualgemm::cpu {
 namespace {
@@ -13,7 +14,7 @@ int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
 
 // Both operands as packed panels, in the order of Operand.
 struct PackedWeights final : PreparedWeights::Impl {
-  AlignedBytes bytes;
+  core::AlignedBytes bytes;
   int64_t operand_bytes = 0;
   int64_t size_bytes() const noexcept override { return bytes.size(); }
 };
@@ -132,7 +133,10 @@ int64_t CpuStrategy::workspace_bytes(const Plan& plan) const {
 Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
   auto impl = std::make_unique<PackedWeights>();
   impl->operand_bytes = packed_operand_bytes(plan.problem);
-  DUALGEMM_TRY(impl->bytes.allocate(2 * impl->operand_bytes));
+  Expected<core::AlignedBytes> bytes =
+      core::AlignedBytes::allocate(2 * impl->operand_bytes, "prepared weights");
+  if (!bytes) return bytes.status();
+  impl->bytes = *std::move(bytes);
   impl->n = plan.problem.n;
   impl->k = plan.problem.k;
   impl->l = plan.problem.l;
@@ -150,8 +154,24 @@ Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& 
   return PreparedWeights(std::move(impl));
 }
 
+// A plan is a value that a caller may have edited; what run() relies on is checked again.
+Status CpuStrategy::check_plan(const Plan& plan) const {
+  const int mr = engine_of(plan).mr;
+  if (plan.block_m < mr || plan.block_m % mr != 0)
+    return Status::invalid("plan.block_m", std::to_string(plan.block_m),
+                           "must be a positive multiple of " + std::to_string(mr));
+  if (plan.block_pairs < 1 || plan.block_pairs > kMaxPairs)
+    return Status::invalid("plan.block_pairs", std::to_string(plan.block_pairs),
+                           "must be 1 .. " + std::to_string(kMaxPairs));
+  const int64_t needed = workspace_bytes(plan);
+  if (plan.workspace_bytes >= needed) return {};
+  return Status::invalid("plan.workspace_bytes", std::to_string(plan.workspace_bytes),
+                         "this plan needs " + std::to_string(needed));
+}
+
 Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspace,
                         RunInfo* info) const {
+  DUALGEMM_TRY(check_plan(plan));
   const Recipe wants = recipe();
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   Frame frame;
@@ -179,6 +199,7 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
     threads = omp_get_num_threads();
     team(frame, omp_get_thread_num(), omp_get_num_threads());
   }
+  core::clear_scale_padding(problem, buffers);
   if (info != nullptr) {
     info->isa = work.table->isa;
     info->regime = plan.regime;

@@ -48,6 +48,7 @@ class CpuStrategy : public Strategy {
   virtual void team(Frame& frame, int thread, int threads) const noexcept = 0;
 
  private:
+  Status check_plan(const Plan& plan) const;
   int64_t lay_out(const Plan& plan, const core::ResolvedProblem& problem, Arena& arena,
                   Frame& frame) const noexcept;
 };

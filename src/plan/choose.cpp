@@ -16,6 +16,9 @@ constexpr std::array kPreference{StrategyId::kFused, StrategyId::kFusedSequentia
                                  StrategyId::kFusedEpilogue, StrategyId::kTwoPass,
                                  StrategyId::kReference};
 
+// Up to here every other instruction set has a kernel that reads row-major weights once.
+constexpr int64_t kFewRows = 4;
+
 std::string names_of(const std::vector<Isa>& isas) {
   std::string names;
   for (const Isa isa : isas) names += (names.empty() ? "" : ", ") + std::string(name_of(isa));
@@ -71,7 +74,12 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
   }
   std::vector<Isa> isas;
   for (const Isa isa : caps.isas) {
-    const Status status = check_isa(isa, "isa", problem, caps);
+    Status status = check_isa(isa, "isa", problem, caps);
+    if (status.ok() && isa == Isa::kAmxBf16 && problem.m <= kFewRows) {
+      status = Status::unsupported("isa", name_of(isa),
+                                   "so few rows leave its tiles empty: AVX-512 reads the weights "
+                                   "in place");
+    }
     if (status.ok()) {
       isas.push_back(isa);
     } else {

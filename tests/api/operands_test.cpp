@@ -27,15 +27,15 @@ bool same(const AlignedBytes& x, const AlignedBytes& y) {
 }
 
 TEST(AlignedBytes, AlignedFilledAndBounded) {
-  const Expected<AlignedBytes> bytes = AlignedBytes::allocate(100, 0xAB);
+  const Expected<AlignedBytes> bytes = allocate_filled(100, 0xAB);
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes->data()) % 64, 0u);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(bytes->data()[i], 0xAB);
-  const Expected<AlignedBytes> huge = AlignedBytes::allocate(int64_t{1} << 60, 0);
+  const Expected<AlignedBytes> huge = allocate_filled(int64_t{1} << 60, 0);
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(huge.status().code(), StatusCode::kOutOfMemory);
-  EXPECT_FALSE(AlignedBytes::allocate(-1, 0).ok());
-  EXPECT_TRUE(AlignedBytes::allocate(0, 0).ok());
+  EXPECT_FALSE(allocate_filled(-1, 0).ok());
+  EXPECT_TRUE(allocate_filled(0, 0).ok());
 }
 
 TEST(RandomOperands, DependOnTheSeedAndNotOnThreads) {

@@ -169,6 +169,35 @@ TEST_P(Gemm, PaddingAndUnownedRowsAreNeitherReadNorWritten) {
   EXPECT_EQ(outputs[0], outputs[1]);
 }
 
+// Consumers on GPUs expect zeros around swizzled scales.
+TEST_P(Gemm, PaddingOfQuantisedSwizzledScalesIsZero) {
+  Rng rng;
+  for (const Grouping grouping : {Grouping::kNone, Grouping::kContiguous, Grouping::kMasked}) {
+    Problem p{.m = 21, .n = 80, .k = 64, .l = 3};
+    p.d = {.type = DataType::kE2M1, .scale_layout = ScaleLayout::kSwizzled128x4};
+    p.grouping = grouping;
+    std::vector<int32_t> experts;
+    if (grouping == Grouping::kContiguous) experts = {0, 4, 4, 21};
+    if (grouping == Grouping::kMasked) experts = {21, 0, 7};
+    RandomCase c(p, rng, Values::kRandom, experts);
+    ASSERT_TRUE(run_cpu(p, c.buffers(), {.isa = GetParam()}).status.ok());
+    // A scale of 0xFF would be a NaN that no input gives: what still holds it was not written.
+    const int64_t tile_bytes = 2 * 512;  // 128 rows x 8 padded columns, of which 5 exist
+    int64_t unwritten = 0, zeros_in_padding = 0;
+    for (int64_t i = 0; i < c.d.scales.size(); ++i) {
+      const auto at = ScaleMap(ScaleLayout::kSwizzled128x4, 128, 5).inverse(i % tile_bytes);
+      if (c.d.scales[i] == kPoison) ++unwritten;
+      if (at.col >= 5) {
+        ASSERT_EQ(c.d.scales[i], 0) << i;
+        ++zeros_in_padding;
+      }
+    }
+    EXPECT_GT(zeros_in_padding, 0);
+    // Masked: rows that no expert has are no padding. (21 - 0) + (21 - 7) rows of 5 scales.
+    EXPECT_EQ(unwritten, grouping == Grouping::kMasked ? (21 + 14) * 5 : 0);
+  }
+}
+
 TEST_P(Gemm, NanScalesReachEveryAffectedOutputAndNoOther) {
   Rng rng;
   for (const int64_t m : {2, 21}) {
