@@ -191,7 +191,7 @@ Expected<io::TensorFile> quantize_checkpoint(const io::TensorFile& in,
   out.share_memory_of(in);
   for (const auto& [name, tensor] : in.tensors()) {
     const bool chosen = std::any_of(selected.begin(), selected.end(),
-                                    [&](const auto& view) { return view.name == name; });
+                                    [&name = name](const auto& view) { return view.name == name; });
     if (!chosen) {
       DUALGEMM_TRY(out.add(tensor));
       local.copied.push_back(name);
