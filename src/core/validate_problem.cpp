@@ -57,6 +57,13 @@ bool checked_span(int64_t count, int64_t stride, int64_t last, int64_t* span) {
          !__builtin_add_overflow(steps, last, span);
 }
 
+// A stride must fit in 64 bits as bytes even where a single row leaves it idle: kernels compute it
+// all the same.
+bool is_stride(int64_t stride) {
+  int64_t bytes = 0;
+  return !__builtin_mul_overflow(stride, int64_t{16}, &bytes);
+}
+
 // `batches` spans, `stride` apart (0 = tight), each at most that long.
 Status check_batches(Name name, Name stride_name, int64_t batches, int64_t stride, int64_t span,
                      int64_t tight) {
@@ -64,7 +71,7 @@ Status check_batches(Name name, Name stride_name, int64_t batches, int64_t strid
     DUALGEMM_TRY(check_stride(stride_name, stride, span, " (one batch), or 0 for tight"));
   }
   int64_t total = 0, bytes = 0;
-  if (checked_span(batches, stride == 0 ? tight : stride, span, &total) &&
+  if (is_stride(stride) && checked_span(batches, stride == 0 ? tight : stride, span, &total) &&
       !__builtin_mul_overflow(total, int64_t{16}, &bytes)) {
     return {};
   }
@@ -77,7 +84,8 @@ Status check_data_span(const char* name, const Matrix& matrix, int64_t rows, int
                        int64_t batches) {
   const int64_t ld = matrix.ld == 0 ? cols : matrix.ld;
   int64_t span = 0, tight = 0;
-  if (!checked_span(rows, ld, cols, &span) || __builtin_mul_overflow(rows, ld, &tight)) {
+  if (!checked_span(rows, ld, cols, &span) || __builtin_mul_overflow(rows, ld, &tight) ||
+      !is_stride(ld)) {
     return Status::error(StatusCode::kOverflow, name, fmt::format("{} rows, ld {}", rows, ld),
                          "its size must fit in 64 bits");
   }
@@ -96,7 +104,7 @@ Status check_scale_span(const char* name, const Matrix& matrix, int64_t rows, in
   }
   const Expected<int64_t> span =
       checked_scale_span(matrix.scale_layout, rows, sf_cols, matrix.scale_ld);
-  if (!span) {
+  if (!span || !is_stride(matrix.scale_ld)) {
     return Status::error(StatusCode::kOverflow, Name{name, "_scales"}.str(),
                          fmt::format("{} rows of {} scales", rows, sf_cols),
                          "its size must fit in 64 bits");

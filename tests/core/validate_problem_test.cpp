@@ -172,6 +172,12 @@ TEST(ValidateProblem, SizesThatLeave64Bits) {
       {"a", "4611686018427387904 batches, stride 0", [](Problem& p) { p.l = kHuge; }, kOverflow},
       {"d", "5 rows, ld 4611686018427387904", [](Problem& p) { p.d.ld = kHuge; }, kOverflow},
       {"a_scales", "5 rows of 4 scales", [](Problem& p) { p.a.scale_ld = kHuge; }, kOverflow},
+      {"d", "1 rows, ld 4611686018427387904",  // a single row has no use for it
+       [](Problem& p) { p.m = p.l = 1, p.d.ld = kHuge; }, kOverflow},
+      {"a_scales", "1 rows of 4 scales", [](Problem& p) { p.m = p.l = 1, p.a.scale_ld = kHuge; },
+       kOverflow},
+      {"a", "1 batches, stride 4611686018427387904",
+       [](Problem& p) { p.l = 1, p.a.batch_stride = kHuge; }, kOverflow},
       {"a_scales", "2 batches, stride 4611686018427387904",
        [](Problem& p) { p.a.scale_batch_stride = kHuge; }, kOverflow},
       {"a_scales", "288230376151711744 experts",
