@@ -147,7 +147,7 @@ Json result_json(const BenchShape& shape, const BenchResult& result) {
   }
   if (result.check) json["check"] = to_json(*result.check), json["sampled"] = result.sampled;
   if (result.check && !result.sampled) json["differing_elements"] = result.differing;
-  if (result.fp8_rel_l2) json["rel_l2"] = number(*result.fp8_rel_l2);
+  if (result.fp8) json["rel_l2"] = number(result.fp8->rel_l2);
   return json;
 }
 
@@ -155,7 +155,7 @@ Json result_json(const BenchShape& shape, const BenchResult& result) {
 
 bool BenchResult::failed() const {
   if (!error.ok()) return !skipped();
-  if (fp8_rel_l2) return !(*fp8_rel_l2 <= api::kFp8RelL2Limit);
+  if (fp8) return !fp8->is_fp8_rounding();
   return !check || !check->passed();
 }
 
@@ -163,8 +163,8 @@ std::string BenchResult::status() const {
   if (skipped()) return "skipped: " + error.message();
   if (!error.ok()) return "ERROR: " + error.message();
   std::string text;
-  if (fp8_rel_l2) {
-    text = fmt::format("{}rel L2 error {:.2e}", failed() ? "WRONG: " : "inexact, ", *fp8_rel_l2);
+  if (fp8) {
+    text = fmt::format("{}rel L2 error {:.2e}", failed() ? "WRONG: " : "inexact, ", fp8->rel_l2);
   } else if (!check) {
     text = "not checked";
   } else if (failed()) {

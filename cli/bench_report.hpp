@@ -24,7 +24,7 @@ struct BenchResult {
   bool sampled = false;   // `check` is of a sample against the oracle; else of all elements against
                           // a sampled result
   int64_t differing = 0;  // elements whose bits differ from the sampled result's
-  std::optional<double> fp8_rel_l2;  // fp8 is not exact: its distance from that result instead
+  std::optional<api::OutputDifference> fp8;  // not exact: its distance from that result instead
 
   bool timed() const { return error.ok() && timing.median_seconds > 0.0; }
   bool skipped() const { return error.code() == StatusCode::kUnsupported; }

@@ -181,7 +181,7 @@ class ShapeBench {
     if (!difference) return difference.status();
     result.differing = difference->differing;
     if (result.strategy == StrategyId::kFp8) {
-      result.fp8_rel_l2 = difference->rel_l2;
+      result.fp8 = *difference;
       return {};
     }
     const auto report = api::check_against(problem_, expected, actual, result.info.isa);

@@ -84,7 +84,7 @@ class CaseVerifier {
     const Expected<api::OutputDifference> difference =
         api::output_difference(item_.problem, expected, actual);
     if (!difference) return difference.status();
-    result.fp8_rel_l2 = difference->rel_l2;
+    result.fp8 = *difference;
     return {};
   }
 
@@ -167,9 +167,7 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
       if (!result.error.ok()) text += result.error.message();
       if (result.check)
         text += verdict(*result.check, p.d.type) + "\n" + failure_details(*result.check);
-      if (result.fp8_rel_l2)
-        text += fmt::format("relative L2 error {:.3g}, accepted {}", *result.fp8_rel_l2,
-                            api::kFp8RelL2Limit);
+      if (result.fp8) text += fmt::format("relative L2 error {:.3g}", result.fp8->rel_l2);
       talk(text + (text.back() == '\n' ? "" : "\n") +
            "  repeat with: " + reproduction(command, item, result.strategy));
     }

@@ -13,8 +13,8 @@ namespace {
 std::string cell(const VerifyResult& result, DataType d_type) {
   if (result.skipped()) return "-";
   if (!result.error.ok()) return "ERROR";
-  if (result.fp8_rel_l2)
-    return fmt::format("{}{:.1e}", result.failed() ? "WRONG " : "", *result.fp8_rel_l2);
+  if (result.fp8)
+    return fmt::format("{}{:.1e}", result.failed() ? "WRONG " : "", result.fp8->rel_l2);
   if (result.failed()) return "WRONG";
   return d_type == DataType::kF32 ? fmt::format("ok {:.0f}%", 100.0 * result.check->worst_share)
                                   : "ok";
@@ -67,7 +67,7 @@ std::string problem_options(const ProblemOptions& problem) {
 
 bool VerifyResult::failed() const {
   if (!error.ok()) return !skipped();
-  if (fp8_rel_l2) return !(*fp8_rel_l2 <= api::kFp8RelL2Limit);
+  if (fp8) return !fp8->is_fp8_rounding();
   return !check || !check->passed();
 }
 
@@ -98,7 +98,7 @@ Json verify_json(const std::vector<VerifyCase>& cases) {
                     {"config", result.config}};
       if (!result.error.ok()) entry["reason"] = result.error.message();
       if (result.check) entry["check"] = to_json(*result.check);
-      if (result.fp8_rel_l2) entry["rel_l2"] = number(*result.fp8_rel_l2);
+      if (result.fp8) entry["rel_l2"] = number(result.fp8->rel_l2);
       results.push_back(std::move(entry));
       passed = passed && !result.failed();
     }

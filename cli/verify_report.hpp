@@ -16,7 +16,8 @@ struct VerifyResult {
   Status error;                           // of planning or running; kUnsupported = skipped
   std::string config;                     // empty: there was no plan
   std::optional<api::CheckReport> check;  // against the oracle
-  std::optional<double> fp8_rel_l2;  // fp8 is not exact: its distance from a checked result instead
+  std::optional<api::OutputDifference>
+      fp8;  // not exact: its distance from a checked result instead
 
   bool skipped() const { return error.code() == StatusCode::kUnsupported; }
   bool failed() const;

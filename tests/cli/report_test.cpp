@@ -187,10 +187,12 @@ TEST(BenchResult, StatusSaysWhatHappened) {
   BenchResult fp8 = timed(StrategyId::kFp8, 1e-3);
   fp8.check.reset();
   EXPECT_TRUE(fp8.failed());  // nothing was compared
-  fp8.fp8_rel_l2 = 0.03;
+  fp8.fp8 = api::OutputDifference();
+  fp8.fp8->elements = 4096;
+  fp8.fp8->rel_l2 = 0.03;
   EXPECT_FALSE(fp8.failed());
   EXPECT_EQ(fp8.status(), "inexact, rel L2 error 3.00e-02");
-  fp8.fp8_rel_l2 = 0.5;
+  fp8.fp8->rel_l2 = 0.5;
   EXPECT_TRUE(fp8.failed());
 
   BenchResult skipped;
