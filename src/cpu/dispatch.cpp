@@ -27,7 +27,7 @@ std::span<const Strategy* const> strategies() {
   static const std::array kStrategies{
       &two_pass_strategy(),      &cached_strategy(),           &graph_strategy(),
       &streams_strategy(),       &fused_epilogue_strategy(),   &fused_sequential_strategy(),
-      &fused_strategy(),
+      &fused_strategy(),         &fp8_strategy(),
   };
   return kStrategies;
 }

@@ -46,31 +46,6 @@ float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
   return per_batch != nullptr ? per_batch[batch] : scalar;
 }
 
-// Row `row` of a row block as a row of the whole problem: a_row_scale's and Product's index.
-int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept {
-  const core::RowGroup& group = rows.group->rows;
-  return group.a_batch * work.problem->problem.m + group.row_begin + rows.row + row;
-}
-
-// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d.
-void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
-                  int64_t stride_p, const float* q, int64_t stride_q,
-                  const Scratch& scratch) noexcept {
-  const Buffers& b = *work.buffers;
-  const core::RowGroup& group = rows.group->rows;
-  const float alpha_gate = alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch);
-  const float alpha_up = alpha_of(b.alpha_up_per_batch, b.alpha_up, group.batch);
-  for (int64_t row = 0; row < rows.rows; row += kMaxHeight) {
-    const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
-    const float* row_scale =
-        b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
-    work.table->activate(work.problem->problem.act, p + row * stride_p, stride_p,
-                         q + row * stride_q, stride_q, here, alpha_gate, alpha_up, row_scale,
-                         scratch.tile);
-    store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
-  }
-}
-
 int64_t c_stride(const Work& work) noexcept { return work.blocking.rows * kCTileN; }
 
 // Panels 2i and 2i+1; an odd last panel is paired with itself.
@@ -93,6 +68,29 @@ void multiply_single(const Work& work, const Weights& weights, const Unit& unit,
 }
 
 }  // namespace
+
+int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept {
+  const core::RowGroup& group = rows.group->rows;
+  return group.a_batch * work.problem->problem.m + group.row_begin + rows.row + row;
+}
+
+void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
+                  int64_t stride_p, const float* q, int64_t stride_q,
+                  const Scratch& scratch) noexcept {
+  const Buffers& b = *work.buffers;
+  const core::RowGroup& group = rows.group->rows;
+  const float alpha_gate = alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch);
+  const float alpha_up = alpha_of(b.alpha_up_per_batch, b.alpha_up, group.batch);
+  for (int64_t row = 0; row < rows.rows; row += kMaxHeight) {
+    const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
+    const float* row_scale =
+        b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
+    work.table->activate(work.problem->problem.act, p + row * stride_p, stride_p,
+                         q + row * stride_q, stride_q, here, alpha_gate, alpha_up, row_scale,
+                         scratch.tile);
+    store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
+  }
+}
 
 int64_t product_rows(const Problem& problem) noexcept {
   return problem.grouping == Grouping::kContiguous ? problem.m : problem.m * problem.l;

@@ -24,6 +24,14 @@ struct WeightSource {
   const uint8_t* packed[2] = {nullptr, nullptr};  // by Operand
 };
 
+// Row `row` of a row block as a row of the whole problem: the index of a_row_scale and Product.
+int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept;
+
+// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d. Needs Scratch::tile.
+void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
+                  int64_t stride_p, const float* q, int64_t stride_q,
+                  const Scratch& scratch) noexcept;
+
 // Packs all panels of all batches of one operand.
 int64_t packed_operand_bytes(const Problem& problem) noexcept;
 void pack_operand(const core::ResolvedProblem& problem, const Buffers& buffers,

@@ -1,0 +1,314 @@
+// fp8: both operands are rounded again, to E4M3 with one FP32 scale a row, and multiplied as such. For
+// comparison only: its results differ from those of all other strategies. Its weights take 1 byte a
+// value, requantised on every call or once by prepare().
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "core/aligned_bytes.hpp"
+#include "core/e4m3.hpp"
+#include "core/scale_padding.hpp"
+#include "cpu/cpu_strategy.hpp"
+#include "cpu/fp8_operand.hpp"
+#include "cpu/isa/fp8.hpp"
+
+namespace dualgemm::cpu {
+namespace {
+
+constexpr int64_t kBlockRows = 128;  // of a; with kSlabK decoded values each they fit into L2
+constexpr int64_t kSlabK = 256;      // decoded at a time; a slab of a panel takes 16 KiB
+constexpr int64_t kRunPanels = 8;    // panels of gate and up that share a decoded slab of a
+
+int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+
+Fp8Multiply multiply_of(Isa isa) noexcept {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::kAvx2:
+      return avx2::kFp8Multiply;
+    case Isa::kAvx512Vnni:
+    case Isa::kAmxBf16:
+      return avx512::kFp8Multiply;
+#endif
+    default:
+      return scalar::kFp8Multiply;
+  }
+}
+
+struct Fp8Weights final : PreparedWeights::Impl {
+  core::AlignedBytes bytes;
+  int64_t size_bytes() const noexcept override { return bytes.size(); }
+};
+
+struct Weights8 {
+  Fp8Operand operand[2];  // by Operand; all panels of all batches
+};
+Weights8 take_weights(Arena& arena, const Problem& p) noexcept {
+  Weights8 weights;
+  for (Fp8Operand& operand : weights.operand)
+    operand = take_fp8_panels(arena, p.l * ceil_div(p.n, kPanelN), p.k);
+  return weights;
+}
+int64_t weights_bytes(const Problem& p) noexcept {
+  Arena counting(nullptr);
+  take_weights(counting, p);
+  return counting.used();
+}
+
+struct ThreadMemory {
+  float* values;  // one row, wide
+  float* a;       // Blocking::rows x kSlabK
+  float* w;       // kSlabK x kPanelN
+  float* c[2];    // by Operand: Blocking::pairs x Blocking::rows x kPanelN
+  float* tile;    // for finish_panel
+};
+
+struct Fp8Frame {
+  Work work;
+  Fp8Operand activation;
+  Weights8 weights;
+  ThreadMemory* threads;
+  UnitCounter* counters;  // weights, activation, products
+};
+constexpr int kCounters8 = 3;
+
+void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
+  const Problem& p = plan.problem;
+  frame.work.blocking = {plan.block_m, plan.block_pairs};
+  frame.counters = arena.take<UnitCounter>(kCounters8);
+  frame.threads = arena.take<ThreadMemory>(plan.threads);
+  frame.work.groups = arena.take<GroupWork>(p.l);
+  frame.activation = take_fp8_rows(arena, product_rows(p), p.k);
+  if (!plan.prepared) frame.weights = take_weights(arena, p);
+  const int64_t c_floats = plan.block_pairs * plan.block_m * kPanelN;
+  for (int i = 0; i < plan.threads; ++i) {
+    const ThreadMemory memory = {
+        arena.take<float>(p.k),
+        arena.take<float>(plan.block_m * kSlabK),
+        arena.take<float>(kSlabK * kPanelN),
+        {arena.take<float>(c_floats), arena.take<float>(c_floats)},
+        arena.take<float>(kMaxHeight * kPanelN),
+    };
+    if (frame.threads != nullptr) frame.threads[i] = memory;
+  }
+}
+
+void requantise_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
+                        const Weights8& out, float* values, UnitCounter& counter) noexcept {
+  const int64_t panels = ceil_div(problem.problem.n, kPanelN), k = problem.problem.k;
+  for (int64_t unit; (unit = counter.take()) < 2 * problem.problem.l * panels;) {
+    const bool gate = unit % 2 == 0;
+    const Fp8Operand& operand = out.operand[unit % 2];
+    const int64_t panel = unit / 2;
+    const Weights weights =
+        weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
+                   gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
+    requantise_panel(weights.panel(panel % panels), k, values,
+                     operand.codes + panel * kPanelN * k, operand.scales + panel * kPanelN);
+  }
+}
+
+void requantise_activation(const Fp8Frame& frame, float* values, UnitCounter& counter) noexcept {
+  const Work& work = frame.work;
+  const int64_t k = work.problem->problem.k;
+  for (int64_t unit; (unit = counter.take()) < work.num_row_blocks;) {
+    const RowBlock rows = row_block(work, unit);
+    for (int64_t row = 0; row < rows.rows; ++row) {
+      const int64_t at = flat_row(work, rows, row);
+      requantise_row(
+          activation_of(*work.problem, *work.buffers, rows.group->rows, rows.row + row), k, values,
+          frame.activation.codes + at * k, frame.activation.scales + at);
+    }
+  }
+}
+
+void decode(const uint8_t* codes, int64_t count, float* values) noexcept {
+  for (int64_t i = 0; i < count; ++i) values[i] = core::decode_e4m3(codes[i]);
+}
+
+// c[rows][kPanelN], products of codes -> products of values.
+void apply_scales(const float* row_scales, const float* column_scales, int64_t rows,
+                  float* c) noexcept {
+  for (int64_t r = 0; r < rows; ++r, c += kPanelN) {
+    for (int n = 0; n < kPanelN; ++n) c[n] = c[n] * column_scales[n] * row_scales[r];
+  }
+}
+
+// One row block times `count` panels of gate and of up, from `first_panel` of all batches on.
+void multiply_run(const Fp8Frame& frame, const RowBlock& rows, int64_t first_panel, int64_t count,
+                  const ThreadMemory& memory) noexcept {
+  const Fp8Multiply multiply = multiply_of(frame.work.table->isa);
+  const int64_t k = frame.work.problem->problem.k, first_row = flat_row(frame.work, rows, 0);
+  const int64_t c_stride = frame.work.blocking.rows * kPanelN;
+  for (int64_t slab = 0; slab < k; slab += kSlabK) {
+    const int64_t here = std::min(kSlabK, k - slab);
+    for (int64_t row = 0; row < rows.rows; ++row)
+      decode(frame.activation.codes + (first_row + row) * k + slab, here, memory.a + row * kSlabK);
+    for (int64_t unit = 0; unit < 2 * count; ++unit) {
+      const uint8_t* codes = frame.weights.operand[unit % 2].codes;
+      decode(codes + ((first_panel + unit / 2) * k + slab) * kPanelN, here * kPanelN, memory.w);
+      multiply(memory.a, kSlabK, memory.w, static_cast<int>(here), static_cast<int>(rows.rows),
+               slab > 0, memory.c[unit % 2] + unit / 2 * c_stride);
+    }
+  }
+  for (int64_t unit = 0; unit < 2 * count; ++unit)
+    apply_scales(frame.activation.scales + first_row,
+                 frame.weights.operand[unit % 2].scales + (first_panel + unit / 2) * kPanelN,
+                 rows.rows, memory.c[unit % 2] + unit / 2 * c_stride);
+}
+
+void multiply_pass(const Fp8Frame& frame, const ThreadMemory& memory,
+                   UnitCounter& counter) noexcept {
+  const Work& work = frame.work;
+  const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
+  const int64_t runs = ceil_div(panels, work.blocking.pairs);
+  const int64_t c_stride = work.blocking.rows * kPanelN;
+  Scratch scratch;
+  scratch.tile = memory.tile;
+  for (int64_t unit; (unit = counter.take()) < work.num_row_blocks * runs;) {
+    const RowBlock rows = row_block(work, unit / runs);
+    const int64_t panel = unit % runs * work.blocking.pairs;
+    const int64_t count = std::min(work.blocking.pairs, panels - panel);
+    multiply_run(frame, rows, rows.group->rows.batch * panels + panel, count, memory);
+    for (int64_t i = 0; i < count; ++i)
+      finish_panel(work, rows, panel + i, memory.c[0] + i * c_stride, kPanelN,
+                   memory.c[1] + i * c_stride, kPanelN, scratch);
+  }
+}
+
+// What a run writes to memory for itself and reads back: the requantised operands.
+int64_t intermediate_bytes(const Plan& plan, const Work& work) noexcept {
+  const int64_t row_bytes = plan.problem.k + static_cast<int64_t>(sizeof(float));
+  int64_t rows = 0;
+  for (int64_t i = 0; i < work.num_groups; ++i) rows += work.groups[i].rows.rows;
+  return 2 * (rows * row_bytes + (plan.prepared ? 0 : weights_bytes(plan.problem)));
+}
+
+class Fp8 final : public Strategy {
+ public:
+  StrategyId id() const noexcept override { return StrategyId::kFp8; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+
+  Status supports(const Problem&, const DeviceCaps& caps) const override {
+    if (caps.kind == DeviceKind::kCpu) return {};
+    return Status::unsupported("device", name_of(caps.kind), "this strategy runs on the CPU");
+  }
+
+  Status plan(Plan& plan, const DeviceCaps&) const override {
+    if (kernel_table(plan.isa) == nullptr)
+      return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
+    const Problem& p = plan.problem;
+    plan.regime = Regime::kTile;
+    plan.block_m = std::clamp<int64_t>(p.m, 1, kBlockRows);
+    const int64_t units = p.l * ceil_div(p.m, plan.block_m) * ceil_div(p.n, kPanelN);
+    plan.block_pairs = std::clamp<int64_t>(units / (8 * plan.threads), 1, kRunPanels);
+    plan.tile_m = plan.block_m;
+    plan.tile_n = kPanelN;
+    plan.slab_k = kSlabK;
+    plan.prepared_bytes = weights_bytes(p);
+    plan.workspace_bytes = workspace_bytes(plan);
+    return {};
+  }
+
+  int64_t workspace_bytes(const Plan& plan) const override {
+    Arena counting(nullptr);
+    Fp8Frame frame{};
+    lay_out(plan, counting, frame);
+    return counting.used();
+  }
+
+  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
+             RunInfo* info) const override;
+
+ private:
+  Status check_plan(const Plan& plan) const;
+};
+
+Expected<PreparedWeights> Fp8::prepare(const Plan& plan, const Buffers& buffers) const {
+  auto impl = std::make_unique<Fp8Weights>();
+  const int64_t row_bytes = plan.problem.k * static_cast<int64_t>(sizeof(float));
+  Expected<core::AlignedBytes> bytes =
+      core::AlignedBytes::allocate(weights_bytes(plan.problem), "prepared weights");
+  if (!bytes) return bytes.status();
+  Expected<core::AlignedBytes> rows =
+      core::AlignedBytes::allocate(plan.threads * row_bytes, "rows before requantisation");
+  if (!rows) return rows.status();
+  impl->bytes = *std::move(bytes);
+  impl->n = plan.problem.n;
+  impl->k = plan.problem.k;
+  impl->l = plan.problem.l;
+  impl->strategy = id();
+  impl->isa = plan.isa;
+  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  Arena arena(impl->bytes.data());
+  const Weights8 weights = take_weights(arena, plan.problem);
+  UnitCounter counter;
+#pragma omp parallel num_threads(plan.threads)
+  requantise_weights(problem, buffers, weights,
+                     reinterpret_cast<float*>(rows->data() + omp_get_thread_num() * row_bytes),
+                     counter);
+  return PreparedWeights(std::move(impl));
+}
+
+// A plan is a value that a caller may have edited; what run() relies on is checked again.
+Status Fp8::check_plan(const Plan& plan) const {
+  if (plan.block_m < 1 || plan.block_m > kBlockRows)
+    return Status::invalid("plan.block_m", std::to_string(plan.block_m),
+                           "must be 1 .. " + std::to_string(kBlockRows));
+  if (plan.block_pairs < 1 || plan.block_pairs > kRunPanels)
+    return Status::invalid("plan.block_pairs", std::to_string(plan.block_pairs),
+                           "must be 1 .. " + std::to_string(kRunPanels));
+  const int64_t needed = workspace_bytes(plan);
+  if (plan.workspace_bytes >= needed) return {};
+  return Status::invalid("plan.workspace_bytes", std::to_string(plan.workspace_bytes),
+                         "this plan needs " + std::to_string(needed));
+}
+
+Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunInfo* info) const {
+  DUALGEMM_TRY(check_plan(plan));
+  if (plan.prepared && buffers.prepared == nullptr)
+    return Status::invalid("prepared", "null", "the plan was made for prepared weights");
+  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  Fp8Frame frame{};
+  Arena arena(workspace);
+  lay_out(plan, arena, frame);
+  for (int i = 0; i < kCounters8; ++i) new (&frame.counters[i]) UnitCounter;
+  Work& work = frame.work;
+  work.table = kernel_table(plan.isa);
+  work.engine = work.table->f32;  // the list of groups asks for a tile height; unused here
+  work.problem = &problem;
+  work.buffers = &buffers;
+  list_groups(work);
+  if (plan.prepared) {
+    // Only read from here on.
+    const auto& impl = static_cast<const Fp8Weights&>(*buffers.prepared->impl());
+    Arena packed(const_cast<uint8_t*>(impl.bytes.data()));
+    frame.weights = take_weights(packed, plan.problem);
+  }
+  int threads = 0;
+#pragma omp parallel num_threads(plan.threads)
+  {
+#pragma omp single
+    threads = omp_get_num_threads();
+    const ThreadMemory& memory = frame.threads[omp_get_thread_num()];
+    if (!plan.prepared)
+      requantise_weights(problem, buffers, frame.weights, memory.values, frame.counters[0]);
+    requantise_activation(frame, memory.values, frame.counters[1]);
+    barrier();
+    multiply_pass(frame, memory, frame.counters[2]);
+  }
+  core::clear_scale_padding(problem, buffers);
+  if (info != nullptr)
+    *info = {work.table->isa, plan.regime, threads, intermediate_bytes(plan, work)};
+  return {};
+}
+
+}  // namespace
+
+const Strategy& fp8_strategy() noexcept {
+  static const Fp8 kStrategy;
+  return kStrategy;
+}
+
+}  // namespace dualgemm::cpu
