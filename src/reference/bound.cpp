@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kRound = 0x1p-24;  // u: largest relative error of one rounding to FP32
 constexpr double kTiny = 0x1p-149;  // at least the absolute error of a result that is subnormal
+// For each k, of subnormal partials: 17 roundings of 2^-150 a block, 16 of them scaled by up to 448.
+constexpr double kPartialTiny = 0x1p-140;
 // What exp, sigmoid, erf and tanh of a backend may lose, in u. A contract, not a measurement:
 // docs/numerics.md lists what the backends achieve.
 constexpr double kFunctionRounds = 16.0;
@@ -170,20 +172,22 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 }  // namespace
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
-  if (problem.a.type != DataType::kE2M1) return Accumulation::kElementOrder;
+  if (problem.a.type != DataType::kE2M1) return Accumulation::kBlockPartial;
   return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
 }
 
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {
   const double terms = static_cast<double>(k);
-  const double underflow =
-      terms * 0x1p-113;  // subnormal operands may be flushed: 2^-126 * 2688 * 2
   if (accumulation == Accumulation::kAnyOrder) {
+    const double underflow = terms * 0x1p-113;  // operands may be flushed: 2^-126 * 2688 * 2
     return std::expm1(terms * kRound) * acc.abs_sum + underflow;  // (1 + u)^k - 1 <= e^(ku) - 1
   }
-  const double rounds = accumulation == Accumulation::kBlockOrder ? 1.0 : kSfVec;
-  const double growth = std::exp(rounds * kRound * terms / kSfVec);
-  return rounds * kRound * acc.running_sum * growth + terms * kTiny;
+  const double growth = std::exp(kRound * terms / kSfVec);
+  const double sums = kRound * acc.running_sum;
+  if (accumulation == Accumulation::kBlockOrder) return sums * growth;
+  const double partials = std::expm1(kSfVec * kRound) * acc.abs_sum;
+  const double oracle = terms * 0x1p-52 * acc.abs_sum;  // its own additions, in double
+  return (partials + sums) * growth + oracle + terms * kPartialTiny;
 }
 
 Interval output_interval(const Element& element, const Activation& act, int64_t k,

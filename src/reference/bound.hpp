@@ -12,7 +12,9 @@ namespace dualgemm::reference {
 // What is known of the order in which a backend adds the products of one element.
 enum class Accumulation : int32_t {
   kBlockOrder = 0,    // ascending 16-blocks, each exact, one rounding a block
-  kElementOrder = 1,  // ascending k, one rounding a k (fused multiply-add)
+  // ascending 16-blocks: 16 fused multiply-adds of a and code in ascending k from 0, then one more
+  // with the block scale: fma(partial, scale, sum)
+  kBlockPartial = 1,
   kAnyOrder = 2,      // any order, at the most k roundings on the way of each product
 };
 

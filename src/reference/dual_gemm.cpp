@@ -64,10 +64,9 @@ Accumulator dot(const double* a, const double* w, int64_t k) {
       sums[i % 4] += term;
       abs_sums[i % 4] += std::abs(term);
     }
-    const double abs_sum = (abs_sums[0] + abs_sums[1]) + (abs_sums[2] + abs_sums[3]);
-    acc.running_sum += std::abs(acc.value) + abs_sum;
     acc.value += (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    acc.abs_sum += abs_sum;
+    acc.running_sum += std::abs(acc.value);
+    acc.abs_sum += (abs_sums[0] + abs_sums[1]) + (abs_sums[2] + abs_sums[3]);
   }
   return acc;
 }

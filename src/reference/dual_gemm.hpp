@@ -13,8 +13,8 @@ namespace dualgemm::reference {
 struct Accumulator {
   double value = 0.0;
   double abs_sum = 0.0;  // sum of |a*w|
-  // Sum over the 16-blocks of |partial sum before the block| + (sum of |a*w| in the block): the
-  // largest magnitude a running sum in ascending k can have inside each block, added up.
+  // Sum over the 16-blocks of |the sum up to and with that block|: what is rounded when blocks are
+  // added in ascending k.
   double running_sum = 0.0;
 };
 

@@ -85,7 +85,7 @@ TEST(Oracle, ElementsCarryWhatBoundsNeed) {
   ASSERT_EQ(tile.size(), 1u);
   EXPECT_EQ(tile[0].gate.value, -17.0);
   EXPECT_EQ(tile[0].gate.abs_sum, 31.0);
-  EXPECT_EQ(tile[0].gate.running_sum, (0.0 + 7.0) + (7.0 + 24.0));
+  EXPECT_EQ(tile[0].gate.running_sum, 7.0 + 17.0);
   EXPECT_EQ(tile[0].up.value, 7.625);
   EXPECT_EQ(tile[0].d, -17.0 * 7.625);
 }
