@@ -1,5 +1,5 @@
 # make run     a layer quantised, run and verified, then the benchmark of the four challenge shapes
-# make test    every test
+# make test    every test, also under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture and clang-tidy
 # make format  formats the sources
@@ -24,7 +24,8 @@ run: build
 test:
 	@scripts/install_deps build test
 	@$(MAKE) --no-print-directory build
-	@ctest --preset default -j $(JOBS)
+	@echo "The last two entries, sanitizer.asan and sanitizer.tsan, build and run the tests again: some minutes each."
+	@ctest --preset all -j $(JOBS)
 
 bench: build
 	@scripts/run_bench build/default/bin
