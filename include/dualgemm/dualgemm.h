@@ -242,7 +242,7 @@ typedef struct dualgemm_buffers {
   const int32_t* expert_offsets; /**< contiguous groups: [l+1], first 0, last m, non-decreasing */
   const int32_t* expert_rows;    /**< masked groups: [l], each 0 .. m */
   void* d;
-  uint8_t* d_scales;    /**< required when d is E2M1, else null */
+  uint8_t* d_scales;    /**< required when d is E2M1, else null; swizzled padding becomes 0 */
   float d_global_scale; /**< d = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
   const dualgemm_prepared* prepared; /**< optional; same n, k, l, strategy and ISA as the plan */
