@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -31,12 +32,20 @@ TEST(Peaks, SkippedBandwidthIsAbsentAndNotZeroDivided) {
   EXPECT_EQ(measure_peaks(1, kShort).read_gbps, 0);
 }
 
-// Arithmetic that must hold on every machine: a block does more than its dot products.
+// Arithmetic that must hold on every machine: a block does more than its dot products. Neighbours
+// can only lower a peak, so the best of some attempts counts.
 TEST(Peaks, CeilingsAreBelowTheirPeaks) {
-  const Peaks peaks = measure_peaks(1, PeakOptions{.repetitions = 5, .read_bytes = 0});
-  if (peaks.vnni_zmm_gops == 0) GTEST_SKIP() << "no AVX-512 VNNI";
-  EXPECT_LT(peaks.vnni_block_gops, peaks.vnni_zmm_gops);
-  EXPECT_LT(peaks.avx2_block_gops, peaks.avx2_dot_gops * 1.05);
+  Peaks best;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const Peaks peaks = measure_peaks(1, PeakOptions{.repetitions = 5, .read_bytes = 0});
+    if (peaks.vnni_zmm_gops == 0) GTEST_SKIP() << "no AVX-512 VNNI";
+    best.vnni_block_gops = std::max(best.vnni_block_gops, peaks.vnni_block_gops);
+    best.vnni_zmm_gops = std::max(best.vnni_zmm_gops, peaks.vnni_zmm_gops);
+    best.avx2_block_gops = std::max(best.avx2_block_gops, peaks.avx2_block_gops);
+    best.avx2_dot_gops = std::max(best.avx2_dot_gops, peaks.avx2_dot_gops);
+  }
+  EXPECT_LT(best.vnni_block_gops, best.vnni_zmm_gops);
+  EXPECT_LT(best.avx2_block_gops, best.avx2_dot_gops * 1.05);
 }
 
 TEST(Peaks, ReadCasesCountTheBytesOfTheirBuffer) {
