@@ -1,6 +1,7 @@
 // Operands of strategy `fp8`: E4M3 codes with one FP32 scale for each row of a, gate or up.
 //
-//   scale = amax(row) / 448,  code = e4m3(x / scale), nearest even; a row of zeros: scale 0, codes 0
+//   scale = amax(row) / 448,  code = e4m3(x / scale), nearest even; a row of zeros: scale 0, codes
+//   0
 //
 // each operation rounded to FP32. A NaN in a row makes its scale NaN, and so does an infinity (the
 // code of inf / inf is NaN): the whole row or column of d is NaN then.
@@ -18,8 +19,8 @@ struct Fp8Operand {
   float* scales = nullptr;
 };
 
-// Activation: codes[row][k], one scale a row. Weights, per panel: codes[k][kPanelN], kPanelN scales;
-// columns beyond n are 0.
+// Activation: codes[row][k], one scale a row. Weights, per panel: codes[k][kPanelN], kPanelN
+// scales; columns beyond n are 0.
 Fp8Operand take_fp8_rows(Arena& arena, int64_t rows, int64_t k) noexcept;
 Fp8Operand take_fp8_panels(Arena& arena, int64_t panels, int64_t k) noexcept;
 

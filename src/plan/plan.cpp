@@ -55,7 +55,8 @@ const char* numerics(const Plan& plan) {
   if (plan.strategy == StrategyId::kReference) return "double precision, rounded once to D's type";
   if (plan.strategy == StrategyId::kFp8) return "not exact: operands lose bits to FP8";
   if (plan.problem.a.type != DataType::kE2M1) {
-    return "weights exact; per 16-block 16 FP32 multiply-adds in ascending k and one with its scale: "
+    return "weights exact; per 16-block 16 FP32 multiply-adds in ascending k and one with its "
+           "scale: "
            "the same bits on every instruction set and for any thread count";
   }
   if (plan.isa == Isa::kAmxBf16) {

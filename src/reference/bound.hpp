@@ -11,11 +11,11 @@ namespace dualgemm::reference {
 
 // What is known of the order in which a backend adds the products of one element.
 enum class Accumulation : int32_t {
-  kBlockOrder = 0,    // ascending 16-blocks, each exact, one rounding a block
+  kBlockOrder = 0,  // ascending 16-blocks, each exact, one rounding a block
   // ascending 16-blocks: 16 fused multiply-adds of a and code in ascending k from 0, then one more
   // with the block scale: fma(partial, scale, sum)
   kBlockPartial = 1,
-  kAnyOrder = 2,      // any order, at the most k roundings on the way of each product
+  kAnyOrder = 2,  // any order, at the most k roundings on the way of each product
 };
 
 // What the CPU kernels of `isa` do. AMX tiles take NVFP4 activations only.

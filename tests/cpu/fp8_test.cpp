@@ -1,5 +1,5 @@
-// Strategy fp8 against its definition, written again as plain loops: not a bound but the same bits, on
-// every instruction set.
+// Strategy fp8 against its definition, written again as plain loops: not a bound but the same bits,
+// on every instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,8 +45,8 @@ Row8 row_of(const core::ResolvedMatrix& matrix, const Operand& operand, int64_t 
       continue;
     }
     const uint8_t byte = operand.data[(begin + k) / 2];
-    const uint8_t scale = operand.scales[batch * matrix.scale_batch_stride +
-                                         matrix.scale_map()(sf_row, k / kSfVec)];
+    const uint8_t scale =
+        operand.scales[batch * matrix.scale_batch_stride + matrix.scale_map()(sf_row, k / kSfVec)];
     values.push_back(decode_e2m1(k % 2 == 0 ? byte & 0xF : byte >> 4) * decode_scale(scale));
   }
   return requantise(values);
@@ -96,10 +96,19 @@ Problem random_problem(Rng& rng) {
   if (rng.chance(0.2)) p.m = rng.integer(120, 140);  // two row blocks
   p.a.type = static_cast<DataType>(rng.integer(0, 3));
   switch (rng.integer(0, 3)) {
-    case 1: p.l = 2; break;
-    case 2: p.l = 4; p.grouping = Grouping::kMasked; break;
-    case 3: p.l = 4; p.grouping = Grouping::kContiguous; break;
-    default: break;
+    case 1:
+      p.l = 2;
+      break;
+    case 2:
+      p.l = 4;
+      p.grouping = Grouping::kMasked;
+      break;
+    case 3:
+      p.l = 4;
+      p.grouping = Grouping::kContiguous;
+      break;
+    default:
+      break;
   }
   for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
     if (rng.chance(0.3)) matrix->ld = p.k + 2 * rng.integer(0, 20);
@@ -199,11 +208,14 @@ TEST_P(Fp8, LosesSomeBitsAndNotMore) {
   }
 }
 
-// Weights of magnitude 0, 1.5 and 3 and activations that are E4M3 numbers, each row with a 448 (or a
-// 3), are requantised without loss: what remains is FP32 rounding.
+// Weights of magnitude 0, 1.5 and 3 and activations that are E4M3 numbers, each row with a 448 (or
+// a 3), are requantised without loss: what remains is FP32 rounding.
 TEST_P(Fp8, LosesNothingThatE4M3Holds) {
   Rng rng;
-  Problem p{.m = 7, .n = 33, .k = 320, .d = {.type = DataType::kF32},
+  Problem p{.m = 7,
+            .n = 33,
+            .k = 320,
+            .d = {.type = DataType::kF32},
             .act = {.kind = ActivationKind::kIdentity}};
   p.a.type = DataType::kF32;
   RandomCase c(p, rng, Values::kExact);

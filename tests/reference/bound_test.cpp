@@ -167,8 +167,8 @@ TEST(Bound, HoldsForPlainFp32Programs) {
   }
 }
 
-// One accumulator alone, with terms of very different sizes and much cancellation: never outside, and
-// not so far inside that the bound would mean nothing.
+// One accumulator alone, with terms of very different sizes and much cancellation: never outside,
+// and not so far inside that the bound would mean nothing.
 TEST(Bound, HoldsForAccumulatorsOfBlockPartials) {
   Rng rng;
   double worst_share = 0.0;

@@ -1,6 +1,6 @@
-// fp8: both operands are rounded again, to E4M3 with one FP32 scale a row, and multiplied as such. For
-// comparison only: its results differ from those of all other strategies. Its weights take 1 byte a
-// value, requantised on every call or once by prepare().
+// fp8: both operands are rounded again, to E4M3 with one FP32 scale a row, and multiplied as such.
+// For comparison only: its results differ from those of all other strategies. Its weights take 1
+// byte a value, requantised on every call or once by prepare().
 #include <algorithm>
 #include <new>
 #include <string>
@@ -103,8 +103,8 @@ void requantise_weights(const core::ResolvedProblem& problem, const Buffers& buf
     const Weights weights =
         weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
                    gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
-    requantise_panel(weights.panel(panel % panels), k, values,
-                     operand.codes + panel * kPanelN * k, operand.scales + panel * kPanelN);
+    requantise_panel(weights.panel(panel % panels), k, values, operand.codes + panel * kPanelN * k,
+                     operand.scales + panel * kPanelN);
   }
 }
 
@@ -115,9 +115,8 @@ void requantise_activation(const Fp8Frame& frame, float* values, UnitCounter& co
     const RowBlock rows = row_block(work, unit);
     for (int64_t row = 0; row < rows.rows; ++row) {
       const int64_t at = flat_row(work, rows, row);
-      requantise_row(
-          activation_of(*work.problem, *work.buffers, rows.group->rows, rows.row + row), k, values,
-          frame.activation.codes + at * k, frame.activation.scales + at);
+      requantise_row(activation_of(*work.problem, *work.buffers, rows.group->rows, rows.row + row),
+                     k, values, frame.activation.codes + at * k, frame.activation.scales + at);
     }
   }
 }
