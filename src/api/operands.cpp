@@ -15,7 +15,6 @@
 namespace dualgemm::api {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 
 // SplitMix64 as a function of (seed, index): every element is independent of the order in which
 // threads make them.
