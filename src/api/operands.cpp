@@ -15,7 +15,6 @@
 namespace dualgemm::api {
 namespace {
 
-
 // SplitMix64 as a function of (seed, index): every element is independent of the order in which
 // threads make them.
 uint64_t random_bits(uint64_t seed, uint64_t index) noexcept {
