@@ -245,7 +245,7 @@ typedef struct dualgemm_buffers {
   uint8_t* d_scales;    /**< required when d is E2M1, else null; swizzled padding becomes 0 */
   float d_global_scale; /**< d = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
-  const dualgemm_prepared* prepared; /**< optional; same n, k, l, strategy and ISA as the plan */
+  const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan */
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */

@@ -53,7 +53,7 @@ Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
 
 // What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded
 // weights, ... An explicit handle that owns its memory; move-only. It belongs to the plan's (n, k,
-// l, strategy, isa); m may differ.
+// l, strategy); m and isa may differ.
 class PreparedWeights {
  public:
   PreparedWeights() noexcept;

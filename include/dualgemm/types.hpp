@@ -126,7 +126,7 @@ struct Buffers {
   uint8_t* d_scales = nullptr;  // required when d is kE2M1, else null
   float d_global_scale = 1.0f;  // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
   const PreparedWeights* prepared =
-      nullptr;  // from prepare(); same problem n, k, l and same plan strategy and ISA
+      nullptr;  // from prepare(); for the plan's n, k, l and strategy; m and ISA may differ
 };
 
 enum class StrategyId : int32_t {

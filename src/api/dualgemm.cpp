@@ -74,7 +74,7 @@ Status check_prepared(const Plan& plan, const PreparedWeights* prepared) {
   const PreparedWeights::Impl& made = *prepared->impl();
   const Problem& p = plan.problem;
   if (made.n == p.n && made.k == p.k && made.l == p.l && made.strategy == plan.strategy &&
-      made.isa == plan.isa) {
+      (made.any_isa || made.isa == plan.isa)) {
     return {};
   }
   return Status::invalid(

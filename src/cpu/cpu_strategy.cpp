@@ -142,6 +142,7 @@ Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& 
   impl->l = plan.problem.l;
   impl->strategy = id();
   impl->isa = plan.isa;
+  impl->any_isa = true;  // few rows and many rows may run on different ones
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const KernelTable& table = *kernel_table(plan.isa);
   UnitCounter counters[2];

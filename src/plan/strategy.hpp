@@ -17,6 +17,7 @@ struct PreparedWeights::Impl {
   int64_t n = 0, k = 0, l = 0;
   StrategyId strategy = StrategyId::kFused;
   Isa isa = Isa::kScalar;
+  bool any_isa = false;  // the layout is the same for all of the device's instruction sets
 };
 
 class Strategy {

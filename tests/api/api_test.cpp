@@ -205,14 +205,18 @@ TEST(Api, PreparedWeightsOutliveTheRawOnes) {
   buffers.gate = buffers.up = nullptr;
   buffers.gate_scales = buffers.up_scales = nullptr;
   buffers.prepared = &moved;
-  for (const int64_t m : {int64_t{1}, kProblem.m}) {  // m may differ from the plan's
-    Problem problem = kProblem;
-    problem.m = m;
-    data.poison_d();
-    const Status status = run(problem, buffers);
-    ASSERT_TRUE(status.ok()) << status.message();
-    Buffers raw = data.buffers();
-    EXPECT_TRUE(test::within_bound(problem, raw, plan.isa));
+  for (const int64_t m : {int64_t{1}, kProblem.m}) {  // m and isa may differ from the plan's
+    for (const Isa isa : device_caps().isas) {
+      Problem problem = kProblem;
+      problem.m = m;
+      data.poison_d();
+      RunInfo info;
+      const Status status = run(problem, buffers, {.isa = isa, .prepared = true}, &info);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(info.isa, isa);
+      Buffers raw = data.buffers();
+      EXPECT_TRUE(test::within_bound(problem, raw, isa));
+    }
   }
 }
 
