@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-// Weights are streamed: with 4 KiB pages, page walks cost up to 40 % of the read bandwidth (measured
-// in a virtual machine on Zen 4: 34 against 60 GB/s). A refusal changes nothing.
+// Weights are streamed: with 4 KiB pages, page walks cost up to 40 % of the read bandwidth
+// (measured in a virtual machine on Zen 4: 34 against 60 GB/s). A refusal changes nothing.
 void ask_for_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] int64_t size) noexcept {
 #if defined(__linux__)
   if (size >= kHugePage) (void)madvise(data, static_cast<size_t>(size), MADV_HUGEPAGE);

@@ -25,9 +25,10 @@ const KernelTable* kernel_table(Isa isa) noexcept {
 
 std::span<const Strategy* const> strategies() {
   static const std::array kStrategies{
-      &two_pass_strategy(),      &cached_strategy(),           &graph_strategy(),
-      &streams_strategy(),       &fused_epilogue_strategy(),   &fused_sequential_strategy(),
-      &fused_strategy(),         &fp8_strategy(),
+      &two_pass_strategy(),       &cached_strategy(),
+      &graph_strategy(),          &streams_strategy(),
+      &fused_epilogue_strategy(), &fused_sequential_strategy(),
+      &fused_strategy(),          &fp8_strategy(),
   };
   return kStrategies;
 }

@@ -1,5 +1,5 @@
-// What one instruction set gives to the CPU backend: kernels over shared layouts. The loops, threads
-// and strategies are written once against this table; src/cpu/isa/ fills it.
+// What one instruction set gives to the CPU backend: kernels over shared layouts. The loops,
+// threads and strategies are written once against this table; src/cpu/isa/ fills it.
 //
 // Layouts. A "panel" is kPanelN = 16 columns of one weight matrix; a tile pairs a panel P with a
 // panel Q: for the fused product P is of gate and Q of up, for a plain product both are of one
@@ -39,7 +39,8 @@ inline constexpr int kGemvRows = 4;    // rows that Engine::gemv takes at the mo
 // Where one weight panel lies: packed, or as rows in the caller's memory. Rows at and beyond `cols`
 // repeat the last valid one; nothing is read past a row's k values or past a scale that exists.
 struct PanelSource {
-  const uint8_t* packed = nullptr;  // all groups of the panel; if set, only `blocks` counts beside it
+  const uint8_t* packed =
+      nullptr;  // all groups of the panel; if set, only `blocks` counts beside it
   const uint8_t* codes = nullptr;  // first byte of the panel's first row
   int64_t row_bytes = 0;
   const uint8_t* scales = nullptr;  // of the panel's first row, block 0
@@ -82,27 +83,27 @@ struct Engine {
   void (*multiply)(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
                    int rows, bool accumulate, float* c);
   // All blocks for rows <= kGemvRows without the detour through a decoded slab; the same bits as
-  // multiply. Null: not offered. The activation has height `rows`. next: the pair that follows, whose
-  // bytes are asked for on the way; null: none.
+  // multiply. Null: not offered. The activation has height `rows`. next: the pair that follows,
+  // whose bytes are asked for on the way; null: none.
   void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
 };
 
 struct KernelTable {
   Isa isa;
-  const Engine* e2m1;    // NVFP4 activations
-  const Engine* f32;     // fp16, bf16, fp32 activations
+  const Engine* e2m1;  // NVFP4 activations
+  const Engine* f32;   // fp16, bf16, fp32 activations
 
-  // Row-major panel -> packed groups, blocks [block_begin, block_begin + blocks) rounded up to whole
-  // groups; block_begin is a multiple of kGroupBlocks.
+  // Row-major panel -> packed groups, blocks [block_begin, block_begin + blocks) rounded up to
+  // whole groups; block_begin is a multiple of kGroupBlocks.
   void (*pack_panel)(const PanelSource& source, int64_t block_begin, int64_t blocks,
                      uint8_t* packed);
 
   // out[r*16 + c] = act(alpha_p * s_r * p[r][c]) * (alpha_q * s_r * q[r][c]), 16 columns; row
   // strides in floats.
   void (*activate)(const Activation& act, const float* p, int64_t stride_p, const float* q,
-                   int64_t stride_q, int rows, float alpha_p, float alpha_q,
-                   const float* row_scale, float* out);
+                   int64_t stride_q, int rows, float alpha_p, float alpha_q, const float* row_scale,
+                   float* out);
 
   void (*f32_to_f16)(const float* in, uint16_t* out, int count);
 };

@@ -66,8 +66,8 @@ ActivationSource activation_of(const core::ResolvedProblem& problem, const Buffe
   if (a.type == DataType::kE2M1) {
     const ScaleMap map = a.scale_map();
     const ScaleStrides strides = scale_strides(map);
-    source.scales = buffers.a_scales + group.a_batch * a.scale_batch_stride +
-                    map(group.sf_row_begin + row, 0);
+    source.scales =
+        buffers.a_scales + group.a_batch * a.scale_batch_stride + map(group.sf_row_begin + row, 0);
     source.scale_row_stride = strides.row;
     source.scale_group_stride = strides.group;
   }

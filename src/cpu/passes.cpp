@@ -113,9 +113,9 @@ void pack_operand(const core::ResolvedProblem& problem, const Buffers& buffers,
   const core::ResolvedMatrix& matrix = gate ? problem.gate : problem.up;
   const int64_t panels = ceil_div(problem.problem.n, kPanelN);
   for (int64_t unit; (unit = counter.take()) < problem.problem.l * panels;) {
-    const Weights weights = weights_of(matrix, gate ? buffers.gate : buffers.up,
-                                       gate ? buffers.gate_scales : buffers.up_scales,
-                                       unit / panels);
+    const Weights weights =
+        weights_of(matrix, gate ? buffers.gate : buffers.up,
+                   gate ? buffers.gate_scales : buffers.up_scales, unit / panels);
     table.pack_panel(weights.panel(unit % panels), 0, weights.blocks,
                      packed + unit * packed_panel_bytes(weights.blocks));
   }
@@ -182,11 +182,10 @@ void epilogue_pass(const Work& work, const WeightSource& source, const Product& 
       const int64_t pair = unit.first_pair + i;
       for (int half = 0; half < (has_second(up, pair) ? 2 : 1); ++half) {
         const int64_t panel = 2 * pair + half;
-        finish_panel(work, unit.rows, panel,
-                     gate_product.data + flat_row(work, unit.rows, 0) * gate_product.ld +
-                         panel * kPanelN,
-                     gate_product.ld, scratch.c + i * c_stride(work) + half * kPanelN, kCTileN,
-                     scratch);
+        finish_panel(
+            work, unit.rows, panel,
+            gate_product.data + flat_row(work, unit.rows, 0) * gate_product.ld + panel * kPanelN,
+            gate_product.ld, scratch.c + i * c_stride(work) + half * kPanelN, kCTileN, scratch);
       }
     }
   }

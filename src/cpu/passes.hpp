@@ -27,7 +27,8 @@ struct WeightSource {
 // Row `row` of a row block as a row of the whole problem: the index of a_row_scale and Product.
 int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept;
 
-// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d. Needs Scratch::tile.
+// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d. Needs
+// Scratch::tile.
 void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
                   int64_t stride_p, const float* q, int64_t stride_q,
                   const Scratch& scratch) noexcept;

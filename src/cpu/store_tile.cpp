@@ -33,8 +33,7 @@ void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
   const int cols = static_cast<int>(d.cols - col < kPanelN ? d.cols - col : kPanelN);
   uint8_t* out =
       static_cast<uint8_t*>(buffers.d) +
-      core::bytes_of(d.type,
-                     group.a_batch * d.batch_stride + (group.row_begin + row) * d.ld + col);
+      core::bytes_of(d.type, group.a_batch * d.batch_stride + (group.row_begin + row) * d.ld + col);
   if (d.type != DataType::kE2M1) {
     for (int r = 0; r < rows; ++r, out += d.row_bytes())
       store_row(table, d.type, values + r * kPanelN, out, cols);

@@ -43,9 +43,8 @@ const uint8_t* slab_of(const Work& work, const PanelSource& source, int64_t slab
                        uint8_t* buffer) noexcept {
   const int64_t begin = slab * work.engine->slab_blocks;
   if (source.packed != nullptr) return source.packed + begin / kGroupBlocks * kPackedGroupBytes;
-  work.table->pack_panel(source, begin,
-                         std::min<int64_t>(source.blocks - begin, work.engine->slab_blocks),
-                         buffer);
+  work.table->pack_panel(
+      source, begin, std::min<int64_t>(source.blocks - begin, work.engine->slab_blocks), buffer);
   return buffer;
 }
 
@@ -143,7 +142,8 @@ void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pai
         const int here = static_cast<int>(std::min<int64_t>(group.height, rows.rows - row));
         engine.multiply(
             work.activation + activation_at(work, group, slab, tile_begin + row / group.height),
-            group.height, scratch.decoded, blocks, here, slab > 0, c + i * c_stride + row * kCTileN);
+            group.height, scratch.decoded, blocks, here, slab > 0,
+            c + i * c_stride + row * kCTileN);
       }
     }
   }

@@ -20,8 +20,8 @@ struct Blocking {
 // A row group with its place in the packed activation and in the list of units.
 struct GroupWork {
   core::RowGroup rows;
-  int height = 0;      // of its row tiles
-  int64_t tiles = 0;   // ceil(rows / height)
+  int height = 0;                 // of its row tiles
+  int64_t tiles = 0;              // ceil(rows / height)
   int64_t activation_offset = 0;  // bytes
   int64_t first_pack_unit = 0;    // one unit packs one row tile
   int64_t first_row_block = 0;
@@ -53,12 +53,12 @@ struct UnitCounter {
 
 // What a thread needs for itself.
 struct Scratch {
-  uint8_t* slab_p = nullptr;    // packed groups of one slab
+  uint8_t* slab_p = nullptr;  // packed groups of one slab
   uint8_t* slab_q = nullptr;
-  uint8_t* decoded = nullptr;   // decoded slab of a panel pair
-  float* c = nullptr;           // Blocking::pairs x Blocking::rows x kCTileN
-  float* c2 = nullptr;          // the same again, for fused_sequential only
-  float* tile = nullptr;        // kMaxHeight x kPanelN finished values
+  uint8_t* decoded = nullptr;  // decoded slab of a panel pair
+  float* c = nullptr;          // Blocking::pairs x Blocking::rows x kCTileN
+  float* c2 = nullptr;         // the same again, for fused_sequential only
+  float* tile = nullptr;       // kMaxHeight x kPanelN finished values
 };
 
 // Shared by all threads of one run.

@@ -42,14 +42,29 @@ Problem random_problem(Rng& rng, int64_t m, int64_t n, int64_t k) {
     }
   }
   switch (rng.integer(0, 7)) {
-    case 1: p.act = Activation::clamped_swiglu(3.0f); break;
-    case 2: p.act = Activation::swiglu_oai(); break;
-    case 3: p.act.kind = ActivationKind::kGeluErf; break;
-    case 4: p.act.kind = ActivationKind::kGeluTanh; break;
-    case 5: p.act.kind = ActivationKind::kRelu2; break;
-    case 6: p.act.kind = ActivationKind::kSigmoid; break;
-    case 7: p.act.kind = ActivationKind::kIdentity; break;
-    default: break;
+    case 1:
+      p.act = Activation::clamped_swiglu(3.0f);
+      break;
+    case 2:
+      p.act = Activation::swiglu_oai();
+      break;
+    case 3:
+      p.act.kind = ActivationKind::kGeluErf;
+      break;
+    case 4:
+      p.act.kind = ActivationKind::kGeluTanh;
+      break;
+    case 5:
+      p.act.kind = ActivationKind::kRelu2;
+      break;
+    case 6:
+      p.act.kind = ActivationKind::kSigmoid;
+      break;
+    case 7:
+      p.act.kind = ActivationKind::kIdentity;
+      break;
+    default:
+      break;
   }
   return p;
 }
@@ -110,8 +125,8 @@ TEST_P(Gemm, ExactArithmeticIsEqualBitForBit) {
       RandomCase c(p, rng, Values::kExact);
       const RunResult result = run_cpu(p, c.buffers(), {.isa = GetParam()});
       ASSERT_TRUE(result.status.ok()) << result.status.message();
-      const auto exact = reference::exact_tile(
-          c.resolved, c.buffers(), {0, 0, m, 0, 0, 0}, 0, m, 0, p.n);
+      const auto exact =
+          reference::exact_tile(c.resolved, c.buffers(), {0, 0, m, 0, 0, 0}, 0, m, 0, p.n);
       for (int64_t i = 0; i < m * p.n; ++i) {
         const float gate = static_cast<float>(exact[static_cast<size_t>(i)].gate.value);
         const float up = static_cast<float>(exact[static_cast<size_t>(i)].up.value);
@@ -141,8 +156,9 @@ TEST_P(Gemm, PaddingAndUnownedRowsAreNeitherReadNorWritten) {
     if (poison == 0) {
       for (auto* operand : {&c.a, &c.gate, &c.up}) {
         const bool is_a = operand == &c.a;
-        const core::ResolvedMatrix& matrix =
-            is_a ? c.resolved.a : operand == &c.gate ? c.resolved.gate : c.resolved.up;
+        const core::ResolvedMatrix& matrix = is_a                 ? c.resolved.a
+                                             : operand == &c.gate ? c.resolved.gate
+                                                                  : c.resolved.up;
         const ScaleMap map = matrix.scale_map();
         for (int64_t batch = 0; batch < p.l; ++batch) {
           for (int64_t offset = 0; offset < map.required_span_size(); ++offset) {
@@ -259,8 +275,8 @@ TEST_P(Gemm, EveryScaleAndEveryCodeIsDecodedRight) {
             static_cast<uint8_t>(byte == row / 2 ? (row % 2 ? 0x02 | row << 4 : 0x20 | row) : 0x22);
     }
     ASSERT_TRUE(run_cpu(p, c.buffers(), {.isa = GetParam()}).status.ok());
-    const auto exact = reference::exact_tile(
-        c.resolved, c.buffers(), {0, 0, m, 0, 0, 0}, 0, m, 0, p.n);
+    const auto exact =
+        reference::exact_tile(c.resolved, c.buffers(), {0, 0, m, 0, 0, 0}, 0, m, 0, p.n);
     for (int64_t i = 0; i < m * p.n; ++i) {
       const auto& e = exact[static_cast<size_t>(i)];
       const float want = static_cast<float>(e.gate.value) * static_cast<float>(e.up.value);

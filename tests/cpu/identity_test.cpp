@@ -14,8 +14,8 @@ namespace dualgemm::test {
 namespace {
 
 constexpr StrategyId kExactStrategies[] = {
-    StrategyId::kTwoPass,       StrategyId::kCached,          StrategyId::kGraph,
-    StrategyId::kStreams,       StrategyId::kFusedEpilogue,   StrategyId::kFusedSequential,
+    StrategyId::kTwoPass, StrategyId::kCached,        StrategyId::kGraph,
+    StrategyId::kStreams, StrategyId::kFusedEpilogue, StrategyId::kFusedSequential,
     StrategyId::kFused,
 };
 
@@ -39,13 +39,12 @@ TEST(SameBits, InstructionSetsStrategiesThreadsAndPreparation) {
     int64_t m, n, k;
     DataType a, d;
   };
-  for (const Shape& s :
-       {Shape{1, 33, 208, DataType::kE2M1, DataType::kF16},
-        Shape{3, 64, 528, DataType::kE2M1, DataType::kE2M1},
-        Shape{4, 17, 1040, DataType::kF16, DataType::kBF16},
-        Shape{13, 96, 1552, DataType::kE2M1, DataType::kF32},
-        Shape{67, 48, 400, DataType::kBF16, DataType::kE2M1},
-        Shape{70, 81, 560, DataType::kE2M1, DataType::kF16}}) {
+  for (const Shape& s : {Shape{1, 33, 208, DataType::kE2M1, DataType::kF16},
+                         Shape{3, 64, 528, DataType::kE2M1, DataType::kE2M1},
+                         Shape{4, 17, 1040, DataType::kF16, DataType::kBF16},
+                         Shape{13, 96, 1552, DataType::kE2M1, DataType::kF32},
+                         Shape{67, 48, 400, DataType::kBF16, DataType::kE2M1},
+                         Shape{70, 81, 560, DataType::kE2M1, DataType::kF16}}) {
     Problem p{.m = s.m, .n = s.n, .k = s.k};
     p.a.type = s.a;
     p.d.type = s.d;
@@ -57,7 +56,8 @@ TEST(SameBits, InstructionSetsStrategiesThreadsAndPreparation) {
     for (const Isa isa : canonical_isas()) {
       for (const StrategyId strategy : kExactStrategies) {
         for (const int threads : {1, 2, 5}) {
-          ASSERT_EQ(bits_of_run(c, {.isa = isa, .strategy = strategy, .threads = threads}), expected)
+          ASSERT_EQ(bits_of_run(c, {.isa = isa, .strategy = strategy, .threads = threads}),
+                    expected)
               << name_of(isa) << " " << name_of(strategy) << " " << threads;
         }
         if (strategy == StrategyId::kTwoPass) continue;  // converts on every call

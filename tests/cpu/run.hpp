@@ -37,13 +37,12 @@ struct RunResult {
 
 inline RunResult run_cpu(const Problem& problem, Buffers buffers, const RunOptions& options) {
   RunResult result;
-  const Expected<Plan> plan =
-      plan::choose(problem,
-                   {.strategy = options.strategy,
-                    .isa = options.isa,
-                    .threads = options.threads,
-                    .prepared = options.prepared},
-                   machine(), cpu::strategies(), "");
+  const Expected<Plan> plan = plan::choose(problem,
+                                           {.strategy = options.strategy,
+                                            .isa = options.isa,
+                                            .threads = options.threads,
+                                            .prepared = options.prepared},
+                                           machine(), cpu::strategies(), "");
   result.status = plan.status();
   if (!plan) return result;
   result.plan = *plan;
@@ -72,6 +71,8 @@ std::vector<uint8_t> output_bytes(const Case& c) {
   return bytes;
 }
 
-inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) { return name_of(info.param); }
+inline std::string isa_name(const ::testing::TestParamInfo<Isa>& info) {
+  return name_of(info.param);
+}
 
 }  // namespace dualgemm::test

@@ -6,8 +6,8 @@
 // TDPBF16PS treats subnormal inputs as zero and rounds to nearest even (Intel 64 and IA-32
 // Architectures Software Developer's Manual, "TDPBF16PS"); our values are 0 or at least 2^-10.
 //
-// int8 tiles would not do: every 16-block needs its own scale, so a tile would be a quarter full and
-// each block would cost a tile store and two vector operations.
+// int8 tiles would not do: every 16-block needs its own scale, so a tile would be a quarter full
+// and each block would cost a tile store and two vector operations.
 #include <immintrin.h>
 
 #include "cpu/isa/isa.hpp"
@@ -70,9 +70,8 @@ void decode(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded) {
 inline __m256i bf16_block(const uint8_t* codes, float scale) {
   uint32_t half[2];
   __builtin_memcpy(half, codes, sizeof half);
-  const __m512i dwords =
-      _mm512_inserti64x4(_mm512_set1_epi32(static_cast<int32_t>(half[0])),
-                         _mm256_set1_epi32(static_cast<int32_t>(half[1])), 1);
+  const __m512i dwords = _mm512_inserti64x4(_mm512_set1_epi32(static_cast<int32_t>(half[0])),
+                                            _mm256_set1_epi32(static_cast<int32_t>(half[1])), 1);
   const __m512i shifts =
       _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
   const __m512 value =
@@ -167,7 +166,8 @@ void multiply_16(const uint8_t* activation, const uint8_t* decoded, int steps, b
   _tile_stored(1, c + kPanelN, kCRowBytes);
 }
 
-// Whole tiles are computed and stored: the c tile has room for mr rows, rows that do not exist are 0.
+// Whole tiles are computed and stored: the c tile has room for mr rows, rows that do not exist are
+// 0.
 void multiply(const uint8_t* activation, int, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
   _tile_loadconfig(&kTileConfig);

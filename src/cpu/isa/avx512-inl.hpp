@@ -56,7 +56,7 @@ inline ScaleBytes scale_bytes(__m512i bytes) {
 
 // bf16 of the E4M3 bytes 0x00 .. 0x0F: the subnormals and the first binade.
 // From 0x10 on bf16 = (byte + 0x3C0) << 4.
-constexpr int8_t kSmallScaleLow[16] = {0, 0, -0x80, -0x40, 0, 0x20, 0x40, 0x60,
+constexpr int8_t kSmallScaleLow[16] = {0,     0,     -0x80, -0x40, 0,     0x20,  0x40,  0x60,
                                        -0x80, -0x70, -0x60, -0x50, -0x40, -0x30, -0x20, -0x10};
 constexpr int8_t kSmallScaleHigh[16] = {0,    0x3B, 0x3B, 0x3B, 0x3C, 0x3C, 0x3C, 0x3C,
                                         0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C, 0x3C};
@@ -67,8 +67,7 @@ inline ScaleBytes scale_bytes(__m512i bytes) {
   const __mmask64 nan = _mm512_cmpeq_epi8_mask(b, _mm512_set1_epi8(0x7F));
   const __m512i low_nibble_up =
       _mm512_and_si512(_mm512_slli_epi16(b, 4), _mm512_set1_epi8(static_cast<char>(0xF0)));
-  const __m512i high_nibble =
-      _mm512_and_si512(_mm512_srli_epi16(b, 4), _mm512_set1_epi8(0x0F));
+  const __m512i high_nibble = _mm512_and_si512(_mm512_srli_epi16(b, 4), _mm512_set1_epi8(0x0F));
   const __m512i low =
       _mm512_mask_shuffle_epi8(low_nibble_up, small, broadcast_bytes(kSmallScaleLow), b);
   __m512i high = _mm512_add_epi8(high_nibble, _mm512_set1_epi8(0x3C));
@@ -111,9 +110,8 @@ inline __m512i low_nibbles(__m512i codes) {
                              _mm512_and_si512(codes, _mm512_set1_epi8(0x0F)));
 }
 inline __m512i high_nibbles(__m512i codes) {
-  return _mm512_shuffle_epi8(
-      broadcast_bytes(kOffsetDoubled),
-      _mm512_and_si512(_mm512_srli_epi16(codes, 4), _mm512_set1_epi8(0x0F)));
+  return _mm512_shuffle_epi8(broadcast_bytes(kOffsetDoubled),
+                             _mm512_and_si512(_mm512_srli_epi16(codes, 4), _mm512_set1_epi8(0x0F)));
 }
 #endif
 
@@ -122,8 +120,7 @@ struct BlockWeights {
   __m512i part[4];
 };
 inline BlockWeights decode_block(__m512i first8, __m512i second8) {
-  return {{low_nibbles(first8), high_nibbles(first8), low_nibbles(second8),
-           high_nibbles(second8)}};
+  return {{low_nibbles(first8), high_nibbles(first8), low_nibbles(second8), high_nibbles(second8)}};
 }
 
 // out[d] lane c = dword d of row c.
@@ -153,8 +150,8 @@ inline void transpose_16x16(const __m512i (&row)[16], __m512i (&out)[16]) {
   }
 }
 
-// The scales of up to 64 blocks of a panel, transposed: dword c of vector g = the 4 blocks of group g
-// of column c. Blocks beyond k give 0, swizzled padding is not trusted; groups beyond k are not
+// The scales of up to 64 blocks of a panel, transposed: dword c of vector g = the 4 blocks of group
+// g of column c. Blocks beyond k give 0, swizzled padding is not trusted; groups beyond k are not
 // written, but for the first of a pair. out is 64-byte aligned.
 constexpr int kScaleGroups = 16;
 
@@ -221,8 +218,9 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
 // of 8 blocks, into L2. Rows of 16 columns lie one after the other, so this is the one sequential
 // stream in the loop. Packed panels are sequential by themselves and prefetch 4 KiB ahead
 // (load_chunk). Measured on Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to
-// 2048 bytes ahead 24; this 35; into L1 instead of L2 22; every second line only 33 where this gives
-// 47 (another hour, huge pages); spread over the chunk instead of in one burst 34 where this gives 41.
+// 2048 bytes ahead 24; this 35; into L1 instead of L2 22; every second line only 33 where this
+// gives 47 (another hour, huge pages); spread over the chunk instead of in one burst 34 where this
+// gives 41.
 class Ahead {
  public:
   explicit Ahead(const PanelSource* panel) {

@@ -4,12 +4,15 @@
 // dot products share the two multiply pipes, so the ceiling is 4/6 = 67 % of the VNNI peak; the
 // register-only loop measures 63 % on Cascade Lake, 66.7 % on Zen 4.
 //
-//   * Weights are unsigned (2v + 12), activations signed; -12*sum(activation) is part of the initial
+//   * Weights are unsigned (2v + 12), activations signed; -12*sum(activation) is part of the
+//   initial
 //     accumulator and so free.
-//   * That initial value also holds 0x4B400000: the int32 result is the bit pattern of 1.5*2^23 + dot
-//     and needs no vcvtdq2ps (16 % on Cascade Lake, nothing on Zen 4, where conversions have pipes of
-//     their own). x*s - (1.5*2^23)*s is exact: at most 16 significant bits survive.
-//   * Rows are interleaved in program order: a chain of 4 vpdpbusd is longer than what the scheduler
+//   * That initial value also holds 0x4B400000: the int32 result is the bit pattern of 1.5*2^23 +
+//   dot
+//     and needs no vcvtdq2ps (16 % on Cascade Lake, nothing on Zen 4, where conversions have pipes
+//     of their own). x*s - (1.5*2^23)*s is exact: at most 16 significant bits survive.
+//   * Rows are interleaved in program order: a chain of 4 vpdpbusd is longer than what the
+//   scheduler
 //     looks ahead on Intel.
 #include <immintrin.h>
 
@@ -80,7 +83,9 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
   for (int r = 0; r < height; ++r) {
     for (int block = 0; block < blocks; block += 8) {
       const int here = blocks - block < 8 ? blocks - block : 8;
-      const __mmask64 mask = r >= rows ? 0 : here == 8 ? ~__mmask64{0} : (__mmask64{1} << (here * 8)) - 1;
+      const __mmask64 mask = r >= rows   ? 0
+                             : here == 8 ? ~__mmask64{0}
+                                         : (__mmask64{1} << (here * 8)) - 1;
       const __m512i x = _mm512_maskz_loadu_epi8(
           mask, source.data + (r < rows ? r : 0) * source.row_bytes + (block_begin + block) * 8);
       const __m512i low = _mm512_shuffle_epi8(table, _mm512_and_si512(x, nibble));
@@ -95,7 +100,8 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
       const __m512i se = _mm512_dpbusd_epi32(_mm512_setzero_si512(), ones, even);
       const __m512i so = _mm512_dpbusd_epi32(_mm512_setzero_si512(), ones, odd);
       // Four partial sums in each 128-bit lane: dwords 0, 1 of a lane become even, odd.
-      const __m512i pair = _mm512_add_epi32(_mm512_unpacklo_epi32(se, so), _mm512_unpackhi_epi32(se, so));
+      const __m512i pair =
+          _mm512_add_epi32(_mm512_unpacklo_epi32(se, so), _mm512_unpackhi_epi32(se, so));
       _mm512_store_si512(sums, _mm512_add_epi32(pair, _mm512_shuffle_epi32(pair, _MM_PERM_BADC)));
       for (int b = 0; b < here; ++b) {
         uint8_t* out = packed + (block + b) * block_bytes;
@@ -160,16 +166,21 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
 void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
   switch (rows) {
-    case 1: return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
-    case 2: return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
-    case 3: return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
-    default: return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
+    case 1:
+      return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
+    case 2:
+      return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
+    case 3:
+      return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
+    default:
+      return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
   }
 }
 
 void f32_to_f16(const float* in, uint16_t* out, int count) {
   for (int i = 0; i < count; i += 16) {
-    const __mmask16 mask = static_cast<__mmask16>(count - i >= 16 ? 0xFFFF : (1 << (count - i)) - 1);
+    const __mmask16 mask =
+        static_cast<__mmask16>(count - i >= 16 ? 0xFFFF : (1 << (count - i)) - 1);
     const __m256i half = _mm512_cvtps_ph(_mm512_maskz_loadu_ps(mask, in + i),
                                          _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     _mm256_mask_storeu_epi16(out + i, mask, half);
@@ -178,15 +189,15 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
 
 constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
   return {
-    .mr = kMr,
-    .slab_blocks = 32,
-    .block_step = 1,
-    .decoded_block_bytes = kDecodedBlockBytes,
-    .activation_bytes = 24,
-    .pack_activation = pack_activation,
-    .decode = decode,
-    .multiply = multiply,
-    .gemv = gemv,
+      .mr = kMr,
+      .slab_blocks = 32,
+      .block_step = 1,
+      .decoded_block_bytes = kDecodedBlockBytes,
+      .activation_bytes = 24,
+      .pack_activation = pack_activation,
+      .decode = decode,
+      .multiply = multiply,
+      .gemv = gemv,
   };
 }
 
@@ -197,14 +208,14 @@ constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
 namespace dualgemm::cpu {
 
 const KernelTable& avx512_table() noexcept {
-  static const Engine kE2m1Engine = avx512::make_engine(
-      __builtin_cpu_supports("avx512vbmi") ? avx512::gemv_vbmi : avx512::gemv);
+  static const Engine kE2m1Engine =
+      avx512::make_engine(__builtin_cpu_supports("avx512vbmi") ? avx512::gemv_vbmi : avx512::gemv);
   static const KernelTable kTable = {.isa = Isa::kAvx512Vnni,
-                                         .e2m1 = &kE2m1Engine,
-                                         .f32 = &avx512::kF32Engine,
-                                         .pack_panel = avx512::pack_panel,
-                                         .activate = avx512::activate,
-                                         .f32_to_f16 = avx512::f32_to_f16};
+                                     .e2m1 = &kE2m1Engine,
+                                     .f32 = &avx512::kF32Engine,
+                                     .pack_panel = avx512::pack_panel,
+                                     .activate = avx512::activate,
+                                     .f32_to_f16 = avx512::f32_to_f16};
   return kTable;
 }
 

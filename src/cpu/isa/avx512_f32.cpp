@@ -1,9 +1,10 @@
-// AVX-512 for 16- and 32-bit activations (W4A16): weights stay in 4 bits until they are in registers.
+// AVX-512 for 16- and 32-bit activations (W4A16): weights stay in 4 bits until they are in
+// registers.
 //
 // Per 16-block: partial = sum over ascending k of a_k * e2m1_k, one FMA each, from 0; then
 // accumulator = fma(partial, scale, accumulator). 17 roundings a block, whose chains are short.
-// The ceiling is 16/17 of the FP32 FMA peak; decoding is amortised over the rows (multiply) or costs
-// a shift and a permute a value (gemv).
+// The ceiling is 16/17 of the FP32 FMA peak; decoding is amortised over the rows (multiply) or
+// costs a shift and a permute a value (gemv).
 #include <immintrin.h>
 
 #include "cpu/isa/avx512.hpp"
@@ -24,7 +25,8 @@ constexpr int64_t kScalesAt = 16 * 128;
 alignas(64) constexpr float kValues[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                            -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
-// Column lane c of `dwords` holds 8 nibbles; value k of them. vpermps looks at four index bits only.
+// Column lane c of `dwords` holds 8 nibbles; value k of them. vpermps looks at four index bits
+// only.
 inline __m512 value_at(__m512i dwords, int k, __m512 table) {
   return _mm512_permutexvar_ps(_mm512_srli_epi32(dwords, static_cast<unsigned>(4 * k)), table);
 }
@@ -128,10 +130,14 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
 void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
   switch (rows) {
-    case 1: return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
-    case 2: return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
-    case 3: return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
-    default: return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
+    case 1:
+      return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
+    case 2:
+      return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
+    case 3:
+      return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
+    default:
+      return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
   }
 }
 
@@ -185,10 +191,14 @@ void gemv_f32(const uint8_t* activation, const PanelPair& pair, const PanelPair*
     }
   };
   switch (rows) {
-    case 1: return both.operator()<1>();
-    case 2: return both.operator()<2>();
-    case 3: return both.operator()<3>();
-    default: return both.operator()<4>();
+    case 1:
+      return both.operator()<1>();
+    case 2:
+      return both.operator()<2>();
+    case 3:
+      return both.operator()<3>();
+    default:
+      return both.operator()<4>();
   }
 }
 

@@ -1,6 +1,6 @@
-// Up to four activation rows against a panel, reading the weights once as they lie. Included by
-// avx512_gemv.cpp and, compiled with VBMI, by avx512vbmi_gemv.cpp; DUALGEMM_GEMV is the name of the
-// function.
+// Up to four activation rows against a panel pair, reading the weights once as they lie. Included
+// by avx512_gemv.cpp and, compiled with VBMI, by avx512vbmi_gemv.cpp, inside their inner
+// namespaces.
 //
 // One row:
 // Lanes start as half blocks: 64 bytes of a row are 8 blocks, vpdpbusd leaves 16 half-block sums.
@@ -112,8 +112,8 @@ void gemv_row(const uint8_t* activation, const PanelSource& source, Ahead ahead,
     }
     for (; done < here; done += kChunkBlocks) {
       const int64_t blocks = here - done;
-      const __mmask64 mask = blocks >= kChunkBlocks ? ~__mmask64{0}
-                                                    : (__mmask64{1} << (blocks * 8)) - 1;
+      const __mmask64 mask =
+          blocks >= kChunkBlocks ? ~__mmask64{0} : (__mmask64{1} << (blocks * 8)) - 1;
       chunk_sums<false>(source, bases, mask, activation, sums);
       acc = add_chunk(sums, dwords, reinterpret_cast<const float*>(activation + kScaleAt), acc);
       for (const uint8_t*& base : bases) base += 64;
@@ -125,8 +125,7 @@ void gemv_row(const uint8_t* activation, const PanelSource& source, Ahead ahead,
 }
 
 // The same from a packed panel: bytes are transposed already.
-void gemv_packed_row(const uint8_t* activation, const PanelSource& source, Ahead ahead,
-                     float* c) {
+void gemv_packed_row(const uint8_t* activation, const PanelSource& source, Ahead ahead, float* c) {
   __m512 acc = _mm512_setzero_ps();
   for (int64_t block = 0; block < source.blocks; block += kChunkBlocks, activation += kChunkBytes) {
     __m512i codes[16], scale_bytes[2];
@@ -185,7 +184,8 @@ inline void gemv_panel(const uint8_t* activation, const PanelSource& source, Ahe
         __m512i dot = _mm512_set1_epi32(init[r]);
 #pragma GCC unroll 4
         for (int part = 0; part < 4; ++part)
-          dot = _mm512_dpbusd_epi32(dot, w.part[part], broadcast_dword(activation + r * 16 + part * 4));
+          dot = _mm512_dpbusd_epi32(dot, w.part[part],
+                                    broadcast_dword(activation + r * 16 + part * 4));
         const __m512 t = _mm512_fmsub_ps(_mm512_castsi512_ps(dot), s, magic_s);
         acc[r] = _mm512_fmadd_ps(t, _mm512_set1_ps(scale_a[r]), acc[r]);
       }
@@ -196,10 +196,8 @@ inline void gemv_panel(const uint8_t* activation, const PanelSource& source, Ahe
   for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
 }
 
-}  // namespace
-
-void DUALGEMM_GEMV(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
-                   float* c) {
+void gemv_pair(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
+               float* c) {
   const Ahead ahead_p(next != nullptr ? &next->p : nullptr);
   const Ahead ahead_q(next != nullptr ? &next->q : nullptr);
   if (rows == 1) {
@@ -217,8 +215,11 @@ void DUALGEMM_GEMV(const uint8_t* activation, const PanelPair& pair, const Panel
     }
   };
   switch (rows) {
-    case 2: return both.operator()<2>();
-    case 3: return both.operator()<3>();
-    default: return both.operator()<4>();
+    case 2:
+      return both.operator()<2>();
+    case 3:
+      return both.operator()<3>();
+    default:
+      return both.operator()<4>();
   }
 }

@@ -4,14 +4,19 @@
 #include "cpu/isa/avx512.hpp"
 #include "cpu/kernel_table.hpp"
 
-#define DUALGEMM_GEMV gemv
-
 namespace dualgemm::cpu::avx512 {
 namespace {
 
 #include "cpu/generic/panel-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
-#include "cpu/isa/avx512_gemv-inl.hpp"  // closes the inner namespace
+#include "cpu/isa/avx512_gemv-inl.hpp"
+
+}  // namespace
+
+void gemv(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
+          float* c) {
+  gemv_pair(activation, pair, next, rows, c);
+}
 
 void pack_gemv_row(const ActivationSource& source, int64_t block_begin, int blocks,
                    uint8_t* packed) {
@@ -31,8 +36,8 @@ void pack_gemv_row(const ActivationSource& source, int64_t block_begin, int bloc
     _mm512_storeu_si512(packed + 64, odd);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + kInitAt), _mm512_cvtepi32_epi16(init));
     alignas(32) float scales[kChunkBlocks] = {};
-    pack_activation_scales(source, 0, block_begin + block, here,
-                           reinterpret_cast<uint8_t*>(scales), sizeof(float));
+    pack_activation_scales(source, 0, block_begin + block, here, reinterpret_cast<uint8_t*>(scales),
+                           sizeof(float));
     _mm256_storeu_ps(reinterpret_cast<float*>(packed + kScaleAt),
                      _mm256_mul_ps(_mm256_load_ps(scales), _mm256_set1_ps(0x1p-16f)));
   }

@@ -4,13 +4,18 @@
 #include "cpu/isa/avx512.hpp"
 #include "cpu/kernel_table.hpp"
 
-#define DUALGEMM_GEMV gemv_vbmi
-
 namespace dualgemm::cpu::avx512 {
 namespace {
 
 #include "cpu/generic/panel-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
-#include "cpu/isa/avx512_gemv-inl.hpp"  // closes the inner namespace
+#include "cpu/isa/avx512_gemv-inl.hpp"
+
+}  // namespace
+
+void gemv_vbmi(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
+               float* c) {
+  gemv_pair(activation, pair, next, rows, c);
+}
 
 }  // namespace dualgemm::cpu::avx512

@@ -23,8 +23,7 @@ void pack_panel(const PanelSource& source, int64_t block_begin, int64_t blocks, 
   for (int64_t done = 0; done < blocks; done += kGroupBlocks, packed += kPackedGroupBytes) {
     const int64_t block = block_begin + done;
     std::memset(packed, 0, kGroupBlocks * kBlockCodeBytes);
-    const auto here =
-        static_cast<size_t>(std::min<int64_t>(kGroupBlocks, source.blocks - block));
+    const auto here = static_cast<size_t>(std::min<int64_t>(kGroupBlocks, source.blocks - block));
     for (int c = 0; c < kPanelN; ++c) {
       const uint8_t* row =
           source.codes + std::min(c, source.cols - 1) * source.row_bytes + block * 8;
