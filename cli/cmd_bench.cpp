@@ -166,21 +166,22 @@ class ShapeBench {
   Status check(Contestant& contestant) {
     BenchResult& result = contestant.result;
     const Buffers& actual = contestant.runs.front().buffers();
+    const bool fp8 = result.strategy == StrategyId::kFp8;
+    if (trusted_ == nullptr && fp8) DUALGEMM_TRY(compute_trusted());
     if (trusted_ == nullptr) {
       result.sampled = true;
       const auto report =
           api::check_result(problem_, actual, result.info.isa, {kSamples, command_.seed});
       if (!report) return report.status();
       result.check = *report;
-      if (report->passed() && result.strategy != StrategyId::kFp8) return keep_trusted(contestant);
-      return {};
+      return report->passed() ? keep_trusted(contestant) : Status();
     }
     Buffers expected = actual;
     trusted_->attach_to(expected);
     const auto difference = api::output_difference(problem_, expected, actual);
     if (!difference) return difference.status();
     result.differing = difference->differing;
-    if (result.strategy == StrategyId::kFp8) {
+    if (fp8) {
       result.fp8 = *difference;
       return {};
     }
@@ -188,6 +189,15 @@ class ShapeBench {
     if (!report) return report.status();
     result.check = *report;
     return {};
+  }
+
+  // For fp8, which is compared with a checked result, when nothing else was asked for.
+  Status compute_trusted() {
+    Contestant fused;
+    fused.result.strategy = StrategyId::kFused;
+    DUALGEMM_TRY(prepare_and_check(fused));
+    if (trusted_ != nullptr) return {};
+    return Status::error(StatusCode::kInternal, "fp8", "fused is wrong", "nothing to compare with");
   }
 
   // A copy, as timing writes the contestant's own d again.

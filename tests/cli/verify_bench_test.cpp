@@ -105,6 +105,31 @@ TEST_F(VerifyBench, BenchRanksAndChecks) {
   EXPECT_TRUE(contains(markdown, "## Ranking"));
 }
 
+// Its error stands beside its time, also when it is asked for alone.
+TEST_F(VerifyBench, Fp8IsListedWithItsError) {
+  for (const char* strategies : {"fused,fp8", "fp8"}) {
+    const ProgramResult result =
+        run({"bench", "--m", "16", "--n", "64", "--k", "512", "--strategy", strategies,
+             "--min-rounds", "1", "--max-rounds", "1", "--seconds", "8", "--no-peaks", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result;
+    int listed = 0;
+    const json report = json::parse(result.out);
+    for (const json& entry : report["shapes"][0]["results"]) {
+      if (entry["strategy"] != "fp8") continue;
+      ++listed;
+      EXPECT_GT(entry["rel_l2"].get<double>(), 0.005);
+      EXPECT_LT(entry["rel_l2"].get<double>(), 0.2);
+      EXPECT_GT(entry["median_ms"].get<double>(), 0.0);
+    }
+    EXPECT_EQ(listed, 1);
+    const ProgramResult verified =
+        run({"verify", "--m", "16", "--n", "64", "--k", "512", "--strategy", strategies});
+    ASSERT_EQ(verified.exit_code, 0) << verified;
+    EXPECT_TRUE(contains(verified.out, "fp8"));
+    EXPECT_TRUE(contains(verified.out, "e-02")) << verified;
+  }
+}
+
 TEST_F(VerifyBench, BenchCsvOnStdout) {
   const ProgramResult result = run(small_bench({"--csv"}));
   ASSERT_EQ(result.exit_code, 0) << result;
