@@ -2,12 +2,13 @@
 // gives the same bits: plain IEEE additions, multiplications and divisions in a fixed order (the
 // build forbids contraction), no library call, no branch.
 //
-// Included by each src/cpu/isa/*.cpp inside its own namespace, so that no copy compiled for a larger
-// instruction set can be chosen by the linker for the whole program.
+// Included by each src/cpu/isa/*.cpp inside its own namespace, so that no copy compiled for a
+// larger instruction set can be chosen by the linker for the whole program.
 //
-// Accuracy against double, measured by tests/cpu/activation_test.cpp, in units of the FP32 last place
-// where the results are normal: exp_f32 1.0; sigmoid and SiLU 2.3; erfc 7.9 (1 + z^2), because the
-// rounding of z^2 acts as an exponent. docs/numerics.md, "Epilogue", has the whole table.
+// Accuracy against double, measured by tests/cpu/activation_test.cpp, in units of the FP32 last
+// place where the results are normal: exp_f32 1.0; sigmoid and SiLU 2.3; erfc 7.9 (1 + z^2),
+// because the rounding of z^2 acts as an exponent. docs/numerics.md, "Epilogue", has the whole
+// table.
 
 inline float bits_to_float(uint32_t bits) {
   float value;
@@ -49,8 +50,9 @@ inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 inline float swish_f32(float x, float scale) { return x / (1.0f + exp_f32(-(scale * x))); }
 
 // erfc(z) with a small relative error for every z: erfc(a) = t*exp(-a^2 + P(t)), t = 1/(1 + a/2),
-// the form of Numerical Recipes' erfcc; P is our own fit of log(erfc(a)/t) + a^2 over 0 <= a <= 10.2
-// (degree 9, iteratively reweighted least squares at 400 Chebyshev nodes, largest error 4.7e-8).
+// the form of Numerical Recipes' erfcc; P is our own fit of log(erfc(a)/t) + a^2 over 0 <= a
+// <= 10.2 (degree 9, iteratively reweighted least squares at 400 Chebyshev nodes, largest
+// error 4.7e-8).
 inline float erfc_f32(float z) {
   const float a = z < 0.0f ? -z : z;
   const float t = 1.0f / (1.0f + 0.5f * a);
@@ -129,13 +131,20 @@ void activate(const Activation& act, const float* p, int64_t stride_p, const flo
     activate_rows(op, p, stride_p, q, stride_q, rows, alpha_p, alpha_q, row_scale, out);
   };
   switch (act.kind) {
-    case ActivationKind::kSilu: return rows_with(SiluOp{});
+    case ActivationKind::kSilu:
+      return rows_with(SiluOp{});
     case ActivationKind::kClampedSwiglu:
-    case ActivationKind::kSwigluOai: return rows_with(SwigluOp{act.alpha, act.beta, act.limit});
-    case ActivationKind::kGeluErf: return rows_with(GeluErfOp{});
-    case ActivationKind::kGeluTanh: return rows_with(GeluTanhOp{});
-    case ActivationKind::kRelu2: return rows_with(Relu2Op{});
-    case ActivationKind::kSigmoid: return rows_with(SigmoidOp{});
-    case ActivationKind::kIdentity: return rows_with(IdentityOp{});
+    case ActivationKind::kSwigluOai:
+      return rows_with(SwigluOp{act.alpha, act.beta, act.limit});
+    case ActivationKind::kGeluErf:
+      return rows_with(GeluErfOp{});
+    case ActivationKind::kGeluTanh:
+      return rows_with(GeluTanhOp{});
+    case ActivationKind::kRelu2:
+      return rows_with(Relu2Op{});
+    case ActivationKind::kSigmoid:
+      return rows_with(SigmoidOp{});
+    case ActivationKind::kIdentity:
+      return rows_with(IdentityOp{});
   }
 }

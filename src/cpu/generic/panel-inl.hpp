@@ -1,5 +1,5 @@
-// Parts that every instruction set shares but that must not be merged by the linker across them; see
-// activation-inl.hpp. Scalar code: its cost is hidden behind the vector work.
+// Parts that every instruction set shares but that must not be merged by the linker across them;
+// see activation-inl.hpp. Scalar code: its cost is hidden behind the vector work.
 
 template <int kBytes>
 inline void copy_bytes(const void* from, void* to) {
@@ -46,7 +46,8 @@ inline void pack_activation_scales(const ActivationSource& source, int row, int6
   const uint8_t* at = source.scales + (row < 0 ? 0 : row) * source.scale_row_stride;
   for (int b = 0; b < blocks; ++b, out += stride) {
     const int64_t block = block_begin + b;
-    const uint8_t byte = at[block / kGroupBlocks * source.scale_group_stride + block % kGroupBlocks];
+    const uint8_t byte =
+        at[block / kGroupBlocks * source.scale_group_stride + block % kGroupBlocks];
     const float value = row < 0 ? 0.0f : kQuarterScales.value[byte];
     copy_bytes<4>(&value, out);
   }

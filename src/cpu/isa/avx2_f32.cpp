@@ -41,9 +41,9 @@ void decode_panel(const uint8_t* packed, int blocks, uint8_t* out) {
                           _mm256_mul_ps(_mm256_cvtepi32_ps(value), _mm256_set1_ps(0.5f)));
         }
       }
-      _mm256_store_ps(reinterpret_cast<float*>(at + 16 * 64),
-                      decode_scales(group + kGroupBlocks * kBlockCodeBytes + 32 * half,
-                                    block % kGroupBlocks));
+      _mm256_store_ps(
+          reinterpret_cast<float*>(at + 16 * 64),
+          decode_scales(group + kGroupBlocks * kBlockCodeBytes + 32 * half, block % kGroupBlocks));
     }
   }
 }
@@ -134,10 +134,14 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
 void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
   switch (rows) {
-    case 1: return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
-    case 2: return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
-    case 3: return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
-    default: return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
+    case 1:
+      return multiply_rows<1>(activation, height, decoded, blocks, accumulate, c);
+    case 2:
+      return multiply_rows<2>(activation, height, decoded, blocks, accumulate, c);
+    case 3:
+      return multiply_rows<3>(activation, height, decoded, blocks, accumulate, c);
+    default:
+      return multiply_rows<4>(activation, height, decoded, blocks, accumulate, c);
   }
 }
 
