@@ -212,31 +212,55 @@ inline void transpose_8x8(const __m256i (&row)[8], __m256i (&out)[8]) {
   }
 }
 
+// Columns 8*half .. +7 of a group of 4 blocks: columns[d] lane c = dword d of the group's 32 bytes.
+inline void load_columns(const PanelSource& source, int64_t block, int half,
+                         __m256i (&columns)[8]) {
+  const int last = source.cols - 1;
+  const uint8_t* at = source.codes + block * 8;
+  const int64_t left = source.blocks - block;
+  __m256i row[8];
+  if (left >= kGroupBlocks && last == kPanelN - 1) {
+    const uint8_t* lower = at + 8 * half * source.row_bytes;
+    const uint8_t* upper = lower + 4 * source.row_bytes;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      row[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lower + i * source.row_bytes));
+      row[4 + i] =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(upper + i * source.row_bytes));
+    }
+  } else {
+    const int64_t bytes = (left < kGroupBlocks ? left : kGroupBlocks) * 8;
+    for (int i = 0; i < 8; ++i) {
+      const int c = 8 * half + i;
+      alignas(32) uint8_t tail[32] = {};
+      for (int64_t b = 0; b < bytes; ++b)
+        tail[b] = at[(c < last ? c : last) * source.row_bytes + b];
+      row[i] = load(tail);
+    }
+  }
+  transpose_8x8(row, columns);
+}
+
 void pack_panel(const PanelSource& source, int64_t block_begin, int64_t blocks, uint8_t* packed) {
   for (int64_t done = 0; done < blocks; done += kGroupBlocks, packed += kPackedGroupBytes) {
     const int64_t block = block_begin + done;
-    const bool whole = source.blocks - block >= kGroupBlocks;
+    if (source.blocks - block >= kGroupBlocks) {
+      for (int c = 0; c < source.cols; ++c)
+        _mm_prefetch(
+            reinterpret_cast<const char*>(source.codes + c * source.row_bytes) + block * 8 + 512,
+            _MM_HINT_T0);
+    }
     for (int half = 0; half < 2; ++half) {
-      __m256i row[8], columns[8];
-      for (int i = 0; i < 8; ++i) {
-        const int c = 8 * half + i, last = source.cols - 1;
-        const uint8_t* at = source.codes + (c < last ? c : last) * source.row_bytes + block * 8;
-        alignas(32) uint8_t tail[32] = {};
-        if (!whole) {
-          for (int64_t b = 0; b < (source.blocks - block) * 8; ++b) tail[b] = at[b];
-          at = tail;
-        } else {
-          _mm_prefetch(reinterpret_cast<const char*>(at) + 512, _MM_HINT_T0);
-        }
-        row[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-      }
-      transpose_8x8(row, columns);
+      __m256i columns[8];
+      load_columns(source, block, half, columns);
       for (int d = 0; d < 8; ++d)
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + 64 * d + 32 * half), columns[d]);
     }
     gather_group_scales(source, block, packed + kGroupBlocks * kBlockCodeBytes);
   }
 }
+
+#include "cpu/isa/avx2_gemv-inl.hpp"
 
 void f32_to_f16(const float* in, uint16_t* out, int count) {
   for (int i = 0; i < count; i += 8) {
@@ -255,7 +279,7 @@ constexpr Engine kE2m1Engine = {
     .pack_activation = pack_activation,
     .decode = decode,
     .multiply = multiply,
-    .gemv = nullptr,
+    .gemv = gemv,
 };
 
 }  // namespace
