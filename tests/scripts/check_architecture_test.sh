@@ -27,6 +27,7 @@ plant src/cuda/ptx/a.cuh '#include "cuda/device/pipeline.cuh"' 'cuda/ptx must no
 plant src/cpu/a.cpp '#include <immintrin.h>' 'intrinsics'
 plant src/cpu/a.cpp 'auto x = _mm512_add_ps(a, b);' 'intrinsics'
 plant src/cuda/kernels/a.cu 'asm volatile("nop;");' 'inline assembly'
+plant src/cpu/isa/a.cpp 'asm volatile("nop" : : );' 'inline assembly'
 plant src/io/a.cpp 'std::exit(1);' 'neither prints'
 plant src/io/a.cpp 'std::cerr << 1;' 'neither prints'
 plant src/io/string_utils.cpp 'int a_utils(int);' 'mechanism'
@@ -35,7 +36,7 @@ plant src/io/a.cpp '// TODO: later' 'open point'
 
 rm -rf "${work:?}"/*
 mkdir -p "$work/src/cpu/isa" "$work/src/cuda/ptx" "$work/tests"
-echo '#include <immintrin.h>' >"$work/src/cpu/isa/avx2.cpp"
+printf '#include <immintrin.h>\nvoid pin(int& v) { asm volatile("" : "+r"(v)); }\n' >"$work/src/cpu/isa/avx2.cpp"
 echo 'asm volatile("nop;");' >"$work/src/cuda/ptx/nop.cuh"
 echo 'asm volatile("nop;"); int main() { printf("x"); }' >"$work/tests/a.cpp"
 if ! output=$("$checker" "$work"); then
