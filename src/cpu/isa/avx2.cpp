@@ -1,11 +1,9 @@
 // AVX2: lanes are 8 columns of a panel, activation rows are broadcast.
 //
-// Cost of one 16-block x 8 columns x 1 row: 4 vpmaddubsw + 3 vpaddw + 1 vpmaddwd + 1 vpaddd + 1
-// fmsub
-// + 1 fmadd. The int16 sums stay within 4*2*24*12 = 2304. Unlike AVX-512 the activation is the
-// unsigned operand (2v + 12): vpmaddubsw takes its signed operand, the weights, from memory, which
-// saves the registers that 16 of them do not have. -12*sum(weights) is a vector per block and
-// column.
+// Cost of one 16-block x 8 columns x 1 row: 4 vpmaddubsw + 3 vpaddw + 1 vpmaddwd + 1 vpaddd +
+// 1 fmsub + 1 fmadd, 7 of them on the two multiply pipes. The int16 sums stay within 4*2*24*12 =
+// 2304. The activation is the unsigned operand (2v + 12); -12*sum(weights) is a vector per block
+// and column.
 #include <immintrin.h>
 
 #include "cpu/isa/isa.hpp"
