@@ -1,8 +1,8 @@
 // Up to four activation rows against a panel over all of k, without a decoded slab: a group of 4
 // blocks is transposed and decoded in registers. Included by avx2.cpp.
 //
-// Zen 4, 2 cores, N = 4096, K = 7168, cold: M = 1 22 GB/s from rows, 31 prepared (10 from rows by
-// way of a decoded slab); M = 4 13.6 and 17.
+// Zen 4, 2 cores, N = 4096, K = 7168, cold, medians of 30 on a busy machine: M = 1 19 to 22 GB/s
+// from rows, 29 to 31 prepared; M = 4 13 and 16.
 
 // Asks for the next panel in the order of its bytes while this one is computed, into L2: the one
 // sequential stream in the loop, see class Ahead in avx512-inl.hpp.
