@@ -3,31 +3,34 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <vector>
 
+#include "core/aligned_bytes.hpp"
 #include "dualgemm/dualgemm.hpp"
 
 namespace dualgemm::bench {
 
-// Memory that no vector instruction straddles a cache line in; zeroed.
+// Zeroed memory on huge pages where the system grants them, as the buffer of the read bandwidth is:
+// the ratio compares kernels, not page sizes. Throws std::bad_alloc.
 template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
-  explicit AlignedArray(int64_t size)
-      : storage_(static_cast<size_t>(size) * sizeof(T) + kAlignment), size_(size) {}
-  AlignedArray(AlignedArray&&) noexcept = default;  // a copy would start at another remainder
-  AlignedArray& operator=(AlignedArray&&) noexcept = default;
-
-  T* data() {
-    const auto address = reinterpret_cast<uintptr_t>(storage_.data());
-    return reinterpret_cast<T*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  explicit AlignedArray(int64_t size) : size_(size) {
+    const int64_t bytes = size * static_cast<int64_t>(sizeof(T));
+    Expected<core::AlignedBytes> memory = core::AlignedBytes::allocate(bytes, "benchmark operand");
+    if (!memory) throw std::bad_alloc();
+    storage_ = *std::move(memory);
+    std::memset(storage_.data(), 0, static_cast<size_t>(bytes));
   }
+
+  T* data() { return reinterpret_cast<T*>(storage_.data()); }
   int64_t size() const { return size_; }
 
  private:
-  static constexpr uintptr_t kAlignment = 64;
-  std::vector<unsigned char> storage_;
+  core::AlignedBytes storage_;
   int64_t size_ = 0;
 };
 
