@@ -31,7 +31,7 @@ bench: build
 	@scripts/run_bench build/default/bin
 
 check:
-	@scripts/install_deps build check
+	@scripts/install_deps build test check
 	@scripts/format --check
 	@scripts/check_architecture
 	@scripts/tidy
