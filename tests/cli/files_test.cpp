@@ -130,7 +130,8 @@ TEST_F(Files, RunWritesEveryOutputType) {
              path("x.npy"), "--d-type", type, "--out", path("d.safetensors"), "--check"});
     ASSERT_EQ(result.exit_code, 0) << type << "\n" << result;
     EXPECT_TRUE(contains(result.err, "input scale"));
-    const io::TensorView* d = open(path("d.safetensors")).find("d");
+    const io::TensorFile file = open(path("d.safetensors"));
+    const io::TensorView* d = file.find("d");
     ASSERT_NE(d, nullptr) << type;
     EXPECT_EQ(d->shape, (std::vector<int64_t>{5, 48}));
   }
@@ -139,7 +140,8 @@ TEST_F(Files, RunWritesEveryOutputType) {
            "--d-global-scale", "0.01", "--out", path("d4.safetensors"), "--check", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result;
   EXPECT_EQ(json::parse(result.out)["check"]["passed"], true);
-  const Expected<io::Weight> d = io::load_weight(open(path("d4.safetensors")), "d");
+  const io::TensorFile file = open(path("d4.safetensors"));
+  const Expected<io::Weight> d = io::load_weight(file, "d");
   ASSERT_TRUE(d.ok()) << d.status().message();
   EXPECT_EQ(d->n, 5);
   EXPECT_EQ(d->k, 48);
