@@ -1,0 +1,33 @@
+// What the sanitizer found. Equal findings (rule and the two statements) are counted, not repeated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ptxsim/error.hpp"
+
+namespace ptxsim {
+
+enum class Severity : uint8_t { kError, kWarning, kAdvisory };
+
+struct Report {
+  int rule = 0;  // 1..15: R1..R15
+  Severity severity = Severity::kError;
+  std::string message;  // what happened, in one line
+  Place place;          // of the access at which it was noticed
+  std::string actor;    // "CTA 0 (rank 0), warp 2, lane 5"
+  std::string other;    // the earlier access: statement, place, actor; empty when there is none
+  std::string missing;  // which ordering is missing
+  std::string fix;      // how to mend it
+  uint64_t count = 1;
+};
+std::string to_string(const Report& report);  // several lines, as a compiler writes them
+
+struct Reports {
+  std::vector<Report> list;
+  void add(Report report);  // counts an equal one up
+  uint64_t count(Severity severity) const;  // distinct ones
+};
+
+}  // namespace ptxsim

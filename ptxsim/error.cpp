@@ -1,0 +1,22 @@
+#include "ptxsim/error.hpp"
+
+#include <fmt/format.h>
+
+namespace ptxsim {
+
+std::string to_string(const Place& place) {
+  std::string text = place.ptx_name;
+  if (place.ptx_line > 0) text += fmt::format("{}{}", text.empty() ? "line " : ":", place.ptx_line);
+  if (place.ptx_line > 0 && place.ptx_column > 0) text += fmt::format(":{}", place.ptx_column);
+  if (!place.source_file.empty()) {
+    text += fmt::format("{}({}:{})", text.empty() ? "" : " ", place.source_file, place.source_line);
+  }
+  return text;
+}
+
+std::string to_string(const Error& error) {
+  const std::string place = to_string(error.place);
+  return place.empty() ? "error: " + error.message : place + ": error: " + error.message;
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,113 @@
+// What the parser makes of PTX text: names resolved, nothing decoded. Immutable after parse().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptxsim/ir/types.hpp"
+
+namespace ptxsim {
+
+inline constexpr int kWarpSize = 32;
+
+// Special registers (PTX ISA 9.0, "Special Registers"); axis 0..2 for .x .y .z.
+enum class SpecialKind : uint8_t {
+  kTid, kNtid, kCtaid, kNctaid, kClusterid, kNclusterid, kClusterCtaid, kClusterNctaid,
+  kClusterCtarank, kClusterNctarank, kIsExplicitCluster, kLaneid, kWarpid, kNwarpid, kSmid, kNsmid, kGridid,
+  kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe, kLanemaskGt,
+  kClock, kClockHi, kClock64, kGlobaltimer, kGlobaltimerLo, kGlobaltimerHi,
+  kDynamicSmemSize, kTotalSmemSize, kAggrSmemSize, kReservedSmemOffsetBegin, kReservedSmemOffsetEnd, kWarpSz,
+};
+
+// A register of one entry. All registers of a warp lie in one file, structure of arrays: `offset` is the byte offset
+// of lane 0, lanes follow at bytes_of(type) each; a predicate is one 32-bit mask. Offsets are multiples of 64.
+struct Register {
+  std::string name;
+  Type type = Type::kNone;
+  uint32_t offset = 0;
+};
+
+struct Variable {  // .const, .global, .shared, .local, or a kernel parameter
+  std::string name;
+  Space space = Space::kGlobal;
+  Type type = Type::kB8;
+  uint64_t bytes = 0;           // 0 for an unsized .extern .shared array
+  uint32_t alignment = 1;
+  bool is_extern = false;       // the dynamic shared array
+  bool has_initializer = false;
+  std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
+  uint64_t offset = 0;          // params: offset in the parameter blob; local: in the thread's frame
+};
+
+struct Operand {
+  enum class Kind : uint8_t {
+    kRegister,   // reg; negated for !p
+    kImmediate,  // bits; is_float: bits is a double's pattern unless float_bytes == 4
+    kVector,     // parts
+    kAddress,    // parts[0] = base (register, symbol or immediate), parts[1..] = what follows a comma or a further
+                 // bracket: tensor coordinates as one kVector; `bits` = signed byte offset of "+n"
+    kSymbol,     // index of a Variable in scope; bits = signed byte offset of "sym+n"
+    kLabel,      // statement index
+    kSpecial,    // special, axis
+    kPair,       // "d|p": parts[0], parts[1]
+    kSink,       // _
+  };
+  Kind kind = Kind::kSink;
+  bool negated = false;
+  bool is_float = false;
+  uint8_t float_bytes = 0;  // 4: written 0f..., bits is a float's pattern; 8: double's pattern
+  uint32_t reg = 0;         // index into Entry::registers
+  uint64_t bits = 0;
+  uint32_t symbol = 0;      // index into Entry::variables
+  uint32_t label = 0;       // index into Entry::statements
+  SpecialKind special = SpecialKind::kTid;
+  uint8_t axis = 0;
+  std::vector<Operand> parts;
+};
+
+struct Statement {
+  bool guarded = false;  // @p or @!p
+  bool guard_negated = false;
+  uint32_t guard = 0;  // index into Entry::registers
+  std::string root;                    // "cp", "tcgen05", "add"
+  std::vector<std::string> modifiers;  // without dots, as written: {"async", "bulk", "tensor", "2d", "shared::cluster"}
+  std::vector<Operand> operands;
+  std::string text;  // the statement as written, blanks squeezed, for messages and traces
+  int line = 0;      // of the PTX text, 1-based
+  int loc = -1;      // index into Module::locations, -1: no .loc before it
+};
+
+struct Location {  // a .loc directive
+  int file = 0;    // number of the .file directive
+  int line = 0;
+};
+
+struct Entry {
+  std::string name;
+  std::vector<Variable> variables;  // parameters first, then module variables, then the entry's own
+  uint32_t num_params = 0;
+  uint64_t param_bytes = 0;
+  std::vector<Register> registers;
+  uint64_t register_bytes = 0;  // size of a warp's register file
+  uint64_t local_bytes = 0;     // per thread
+  std::vector<Statement> statements;
+  std::array<uint32_t, 3> reqntid = {0, 0, 0};  // 0: not given
+  std::array<uint32_t, 3> maxntid = {0, 0, 0};
+  std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
+  bool explicit_cluster = false;
+};
+
+struct Module {
+  std::string name;  // for messages
+  int version_major = 0, version_minor = 0;
+  std::string target;  // "sm_100a"
+  int address_size = 64;
+  std::map<int, std::string> files;
+  std::vector<Location> locations;
+  std::vector<Entry> entries;
+};
+
+}  // namespace ptxsim

@@ -1,0 +1,98 @@
+// One entry, decoded: what the machine executes. Immutable after decode(); shared by all warps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ptxsim/ir/module.hpp"
+
+namespace ptxsim {
+
+struct Execution;  // machine/execution.hpp
+struct Insn;
+
+// What a handler says about the lanes it was called for.
+enum class Outcome : uint8_t {
+  kNext,   // done: the lanes go on with the next statement
+  kJump,   // done: the handler has set the lanes' pc
+  kBlock,  // not done: execute the same statement again after something has changed in the cluster
+  kYield,  // done, but let other warps run first (a poll that failed)
+  kExit,   // the lanes end
+};
+using Handler = Outcome (*)(Execution&, const Insn&);
+
+// Where an operand's 32 lanes lie: in the warp's register file, or (top bit) in the program's constants.
+struct Slot {
+  static constexpr uint32_t kConstant = 0x80000000u;
+  static constexpr uint32_t kAbsent = 0x7fffffffu;
+  uint32_t at = kAbsent;
+  bool is_constant() const { return (at & kConstant) != 0; }
+  bool present() const { return at != kAbsent; }
+  friend bool operator==(Slot, Slot) = default;
+};
+
+// Family-specific decoded modifiers and long operand lists.
+struct Detail {
+  virtual ~Detail() = default;
+};
+
+enum class Convergence : uint8_t {
+  kNone,     // executes for whatever lanes are here
+  kAligned,  // .aligned: waits until all lanes of the warp that have not exited are here
+  kMembers,  // .sync with a member mask (slot `members`): waits until the named lanes are here
+};
+
+struct Insn {
+  Handler execute = nullptr;
+  Slot guard;  // predicate; absent: unconditional
+  bool guard_negated = false;
+  Convergence convergence = Convergence::kNone;
+  uint8_t family = 0;      // for families: free small fields
+  uint8_t variant = 0;
+  Slot members;            // Convergence::kMembers: 32-bit mask
+  Slot slot[5];            // destination first, then sources, as the family defines
+  uint64_t imm = 0;        // as the family defines: address offset, lookup table, modifier bits
+  uint32_t target = 0;     // branch target
+  uint32_t statement = 0;  // index into Program::statements: text and place
+  uint32_t first_use = 0;  // Program::uses[first_use .. +num_uses): registers that are read or written
+  uint32_t num_uses = 0;
+  const Detail* detail = nullptr;
+};
+
+struct RegisterUse {
+  uint32_t at;     // offset in the register file
+  uint32_t bytes;  // all lanes
+  bool is_write;
+};
+
+// Registers the machine fills when a warp starts: special registers and addresses of symbols.
+struct StartValue {
+  enum class Kind : uint8_t { kSpecial, kSharedAddress, kParamAddress, kConstAddress, kGlobalAddress, kLocalAddress };
+  Kind kind;
+  Slot slot;         // in the register file, of `bytes` per lane
+  uint8_t bytes;     // 2, 4 or 8
+  SpecialKind special = SpecialKind::kTid;
+  uint8_t axis = 0;
+  uint32_t symbol = 0;  // index into Entry::variables
+  int64_t offset = 0;
+};
+
+struct Program {
+  std::shared_ptr<const Module> module;
+  const Entry* entry = nullptr;
+  std::vector<Insn> insns;  // one for each statement, same indices
+  std::vector<std::byte> constants;  // broadcast immediates: 32 lanes each
+  std::vector<RegisterUse> uses;
+  std::vector<StartValue> start_values;
+  std::vector<std::unique_ptr<Detail>> details;
+  uint64_t register_bytes = 0;  // entry->register_bytes plus the start values
+  // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic array last.
+  std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
+  uint64_t static_shared_bytes = 0;
+};
+
+}  // namespace ptxsim

@@ -1,0 +1,45 @@
+// A kernel launch as the interpreter takes it, and how it is to be run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ptxsim {
+
+using Dim3 = std::array<uint32_t, 3>;  // x y z
+inline uint64_t volume(const Dim3& d) { return uint64_t{d[0]} * d[1] * d[2]; }
+
+struct Launch {
+  Dim3 grid{1, 1, 1};     // CTAs
+  Dim3 block{1, 1, 1};    // threads
+  Dim3 cluster{1, 1, 1};  // CTAs
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint8_t> params;  // laid out as the kernel's parameters are
+};
+
+// When an asynchronous operation completes, and which warp goes on.
+enum class Schedule : uint8_t {
+  kEager,   // asynchronous operations complete at once; warps in turn
+  kLazy,    // they complete only when no warp can go on, in a random order
+  kRandom,  // both at random
+};
+
+enum class MmaMode : uint8_t {
+  kExact,   // the model of the hardware's alignment and truncation
+  kRounded,  // FP32 products and sums: for exploring schedules, where values matter less
+};
+
+struct Options {
+  Schedule schedule = Schedule::kEager;
+  uint64_t seed = 1;
+  bool sanitize = true;
+  bool strict = false;  // advisories and warnings count as errors
+  bool check_uninitialized = true;  // reads of bytes of shared and global memory that nobody wrote are errors
+  MmaMode mma = MmaMode::kExact;
+  uint64_t max_warp_instructions = 2'000'000'000;
+  uint32_t resident_clusters = 4;  // how many run at the same time
+  uint32_t num_sms = 148;          // %nsmid
+};
+
+}  // namespace ptxsim

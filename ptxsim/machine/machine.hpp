@@ -1,0 +1,78 @@
+// Runs a launch: clusters, their warps and their asynchronous operations, under a schedule.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ptxsim/check/report.hpp"
+#include "ptxsim/ir/program.hpp"
+#include "ptxsim/machine/async.hpp"
+#include "ptxsim/machine/launch.hpp"
+#include "ptxsim/machine/memory.hpp"
+#include "ptxsim/trace/stats.hpp"
+
+namespace ptxsim {
+
+struct Cta;
+struct Cluster;
+struct Warp;
+struct Execution;
+class Tracer;  // trace/tracer.hpp
+
+class Machine {
+ public:
+  Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
+          const Options& options, Reports& reports, Tracer* tracer);
+  ~Machine();
+
+  void run();  // throws Fault, completed with place and actor
+
+  const Program& program() const { return *program_; }
+  const Launch& launch() const { return launch_; }
+  const Options& options() const { return options_; }
+  GlobalMemory& global() { return global_; }
+  Reports& reports() { return reports_; }
+  Stats& stats() { return stats_; }
+  Tracer* tracer() { return tracer_; }
+  const std::vector<uint8_t>& params() const { return launch_.params; }
+  uint64_t module_global_address(uint32_t symbol) const;  // of a .global variable
+  const std::vector<std::byte>& const_bank() const { return const_bank_; }
+  uint64_t const_address(uint32_t symbol) const;
+  uint64_t step() const { return stats_.warp_instructions; }  // a clock for %clock and traces
+
+  // clusterlaunchcontrol: takes a cluster that has not been launched away from the grid. False when there is none.
+  bool cancel_pending_cluster(Dim3& first_ctaid);
+
+  Place place_of(uint32_t statement) const;
+  std::string actor_of(const Warp& warp, int lane) const;  // "CTA (0,1,0) rank 1, warp 2, lane 5"
+
+ private:
+  void launch_next_cluster();
+  bool run_cluster(Cluster& cluster);  // false: nothing in it can go on
+  bool run_warp(Cluster& cluster, Warp& warp, uint32_t quantum);
+  bool wake_a_timeout(Cluster& cluster);
+  void finish_cluster(Cluster& cluster);
+  [[noreturn]] void report_deadlock();
+  void lay_out_module_memory();
+
+  std::shared_ptr<const Program> program_;
+  Launch launch_;
+  GlobalMemory& global_;
+  Options options_;
+  Reports& reports_;
+  Tracer* tracer_;
+  Stats stats_;
+  std::vector<std::byte> const_bank_;
+  std::map<uint32_t, uint64_t> symbol_addresses_;
+  std::vector<std::unique_ptr<Cluster>> resident_;
+  std::deque<uint32_t> pending_clusters_;
+  uint32_t shared_bytes_ = 0;
+  Random random_;
+};
+
+}  // namespace ptxsim

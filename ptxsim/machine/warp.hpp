@@ -1,0 +1,57 @@
+// A warp: 32 lanes with a program counter each and a register file as a structure of arrays.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ptxsim/ir/module.hpp"
+
+namespace ptxsim {
+
+struct Cta;
+
+// What a blocked group of lanes waits for: for the deadlock report.
+struct WaitInfo {
+  enum class Kind : uint8_t { kNone, kMbarrier, kNamedBarrier, kClusterBarrier, kAsync, kConverge, kOther };
+  Kind kind = Kind::kNone;
+  uint32_t cta_rank = 0;
+  uint32_t where = 0;   // offset of the mbarrier, or number of the barrier
+  uint32_t parity = 0;
+  const char* what = "";
+};
+
+struct alignas(64) RegisterLine {
+  std::byte bytes[64];
+};
+
+struct Warp {
+  Cta* cta = nullptr;
+  uint32_t index = 0;     // in the CTA
+  uint32_t live = 0;      // lanes that have not exited
+  uint32_t blocked = 0;   // lanes whose statement is to be tried again
+  uint32_t parked = 0;    // lanes that wait at a converging statement for others of the warp
+  std::array<uint32_t, kWarpSize> pc{};
+  std::array<uint64_t, kWarpSize> blocked_at{};  // Cluster::version when the lane blocked
+  std::array<uint64_t, kWarpSize> ticket{};  // a handler's own note about a statement that blocked; 0 when it starts
+  std::array<WaitInfo, kWarpSize> wait{};
+  std::vector<RegisterLine> registers;
+  std::vector<std::byte> local;  // kWarpSize frames of Entry::local_bytes
+  uint64_t executed = 0;
+
+  // Registers that an unfinished asynchronous operation owns (R8): ranges of the register file.
+  struct OwnedRange {
+    uint32_t at, bytes;
+    uint64_t owner;        // whoever added it removes it by this number
+    bool reads_allowed;    // an operand that is only read (wgmma's A)
+    int statement;
+  };
+  std::vector<OwnedRange> owned;
+
+  std::byte* file() { return reinterpret_cast<std::byte*>(registers.data()); }
+};
+
+}  // namespace ptxsim

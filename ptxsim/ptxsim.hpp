@@ -1,0 +1,44 @@
+// ptxsim: executes PTX of sm_80 .. sm_121a kernels on a CPU and checks their synchronisation. All that a user includes.
+//
+//   auto module = ptxsim::load(text, "kernel.ptx");                 // Result<shared_ptr<const Module>>
+//   auto program = ptxsim::decode(*module, "my_kernel");            // Result<shared_ptr<const Program>>
+//   ptxsim::GlobalMemory memory;  memory.add("a", 0x10'0000'0000, bytes, true, true);
+//   ptxsim::RunResult result = ptxsim::run(*program, launch, memory, options);
+//
+// Nothing is thrown out of these functions. GlobalMemory::add throws Fault: use add_buffer() for a Result.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ptxsim/check/report.hpp"
+#include "ptxsim/error.hpp"
+#include "ptxsim/insn/decode.hpp"
+#include "ptxsim/ir/module.hpp"
+#include "ptxsim/ir/program.hpp"
+#include "ptxsim/machine/launch.hpp"
+#include "ptxsim/machine/memory.hpp"
+#include "ptxsim/parse/parser.hpp"
+#include "ptxsim/trace/stats.hpp"
+
+namespace ptxsim {
+
+class Tracer;
+
+Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name);
+
+struct RunResult {
+  std::optional<Error> error;  // a Fault, a deadlock, the budget, or a launch that is not valid
+  Reports reports;             // of the sanitizer
+  Stats stats;
+  // No error and no report of severity kError.
+  bool clean() const { return !error && reports.count(Severity::kError) == 0; }
+};
+
+// Runs the launch to its end. `memory` holds the results; its contents after an error are what the kernel had done.
+RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
+              const Options& options, Tracer* tracer = nullptr);
+
+}  // namespace ptxsim
