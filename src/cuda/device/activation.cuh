@@ -1,0 +1,73 @@
+// The activations in FP32. docs/numerics.md, "Error bound", allows their functions 16 u in all;
+// ex2.approx (2^-22 = 4 u), rcp.approx (2 u) and the roundings around them stay below 10 u.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+#include "cuda/ptx/math.cuh"
+
+namespace dualgemm::cuda {
+
+// exp(x) = 2^(high + low): the product x*log2(e) in two parts, so that a large x costs no accuracy.
+// Beyond +-128 the result is inf or 0, and the low part, which may be NaN there, is left out.
+DUALGEMM_DEVICE float exp_f32(float x) {
+  constexpr float kLog2E = 1.44269502e+0f, kLog2ELow = 1.92596303e-8f, kLn2 = 6.93147182e-1f;
+  const float high = x * kLog2E;
+  const float low = fmaf(x, kLog2ELow, fmaf(x, kLog2E, -high));
+  const float power = ptx::ex2_approx_ftz(high);
+  return fabsf(high) < 128.0f ? fmaf(power, low * kLn2, power) : power;
+}
+
+DUALGEMM_DEVICE float sigmoid_f32(float x) { return ptx::rcp_approx_ftz(1.0f + exp_f32(-x)); }
+
+// x * sigmoid(scale * x)
+DUALGEMM_DEVICE float swish_f32(float x, float scale) { return x * sigmoid_f32(scale * x); }
+
+// min and max that keep NaN.
+DUALGEMM_DEVICE float clamp_above(float x, float limit) { return x > limit ? limit : x; }
+DUALGEMM_DEVICE float clamp_below(float x, float limit) { return x < limit ? limit : x; }
+
+template <ActKind kKind>
+DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
+  if constexpr (kKind == ActKind::kSilu) {
+    return swish_f32(g, 1.0f) * u;
+  } else if constexpr (kKind == ActKind::kClampedSwiglu || kKind == ActKind::kSwigluOai) {
+    const float clamped = clamp_below(clamp_above(u, act.limit), -act.limit);
+    return swish_f32(clamp_above(g, act.limit), act.alpha) * (clamped + act.beta);
+  } else if constexpr (kKind == ActKind::kGeluErf) {
+    return 0.5f * g * erfcf(g * -0.70710678f) * u;
+  } else if constexpr (kKind == ActKind::kGeluTanh) {  // 0.5*(1 + tanh(z)) = sigmoid(2z)
+    return g * sigmoid_f32(1.59576912f * (g + 0.044715f * (g * g * g))) * u;
+  } else if constexpr (kKind == ActKind::kRelu2) {
+    const float positive = clamp_below(g, 0.0f);
+    return positive * positive * u;
+  } else if constexpr (kKind == ActKind::kSigmoid) {
+    return sigmoid_f32(g) * u;
+  } else {
+    return g * u;
+  }
+}
+
+// g[i] = activate(g[i], u[i]) with the kind chosen once for all elements: a uniform branch.
+template <int kCount>
+DUALGEMM_DEVICE void activate_all(const ActParams& act, float (&g)[kCount],
+                                  const float (&u)[kCount]) {
+#define DUALGEMM_ACTIVATE(kind)                                                                \
+  case kind:                                                                                   \
+    _Pragma("unroll") for (int i = 0; i < kCount; ++i) g[i] = activate<kind>(act, g[i], u[i]); \
+    break
+  switch (act.kind) {
+    DUALGEMM_ACTIVATE(ActKind::kSilu);
+    DUALGEMM_ACTIVATE(ActKind::kClampedSwiglu);
+    DUALGEMM_ACTIVATE(ActKind::kSwigluOai);
+    DUALGEMM_ACTIVATE(ActKind::kGeluErf);
+    DUALGEMM_ACTIVATE(ActKind::kGeluTanh);
+    DUALGEMM_ACTIVATE(ActKind::kRelu2);
+    DUALGEMM_ACTIVATE(ActKind::kSigmoid);
+    DUALGEMM_ACTIVATE(ActKind::kIdentity);
+  }
+#undef DUALGEMM_ACTIVATE
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,150 @@
+// The three roles in the order of the data flow. Part of dual_gemm.cuh, which has the tables.
+#pragma once
+
+#include "cuda/device/activation.cuh"
+#include "cuda/device/store_row.cuh"
+
+namespace dualgemm::cuda::sm100a {
+
+// Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
+template <Config kCfg>
+DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem, Tile tile) {
+  // Weights are read once per column of tiles, at about the same time; a by all columns.
+  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
+  const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
+  const auto m_begin = static_cast<int32_t>(tile.m_begin);
+  const auto n_begin = static_cast<int32_t>(tile.n_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+    Stage<kCfg>& stage = smem.stages[ring.stage];
+    ptx::Barrier* const full = &smem.ab_full[ring.stage];
+    if (k_tile >= smem.kStages) {  // the stage was used in the round before, of the other parity
+      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
+    }
+    ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
+    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+    const auto k_block = static_cast<int32_t>(k_tile * kMmaSteps);
+    ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, pass);
+    ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, pass);
+    ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_block,
+                                 n_begin / kScaleBlockRows, batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_block,
+                                 n_begin / kScaleBlockRows, batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_block,
+                                 m_begin / kScaleBlockRows, batch, full, keep);
+  }
+}
+
+// The six operands of one stage as descriptors; a step along K = 64 is an addition to each.
+struct StageDescriptors {
+  uint64_t a, gate, up, sf_a, sf_gate, sf_up;
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE StageDescriptors describe(const Stage<kCfg>& stage) {
+  const auto rows = [](const uint8_t* operand) {
+    return smem_descriptor(ptx::shared_address(operand), kSwizzledRows128B, SmemSwizzle::k128B);
+  };
+  const auto scales = [](const uint8_t* block) {
+    return smem_descriptor(ptx::shared_address(block), dualgemm::cuda::kScaleBlockRows,
+                           SmemSwizzle::kNone);
+  };
+  return {rows(stage.a),      rows(stage.gate),      rows(stage.up),
+          scales(stage.sf_a), scales(stage.sf_gate), scales(stage.sf_up)};
+}
+
+// Runs on: one thread of kMmaWarp.   Waits: ab_full[stage].   Arrives: ab_empty[stage], acc_full.
+template <Config kCfg>
+DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, Tile tile,
+                               uint32_t tmem_base) {
+  using Cols = Budget<kCfg>;
+  constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kTileM, kCfg.tile_n);
+  constexpr uint32_t kStepBytes = kMmaK / 2;
+  // A tile of 64 columns uses one half of its 128-row scale block: two of the four TMEM columns.
+  const uint32_t block_half_col = tile.n_begin % kScaleBlockRows / 32;
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+    ptx::tcgen05_fence_after_thread_sync();
+    const StageDescriptors from = describe(smem.stages[ring.stage]);
+#pragma unroll
+    for (int step = 0; step < kMmaSteps; ++step) {
+      const uint32_t sf_a =
+          tmem_base + Cols::kScaleCol + ring.stage * Cols::kStageCols + step * Cols::kStepCols;
+      const uint32_t sf_gate = sf_a + kScaleBlockCols, sf_up = sf_gate + kScaleBlockCols;
+      const uint32_t block = step * kScaleBlockBytes, data = step * kStepBytes;
+      ptx::tcgen05_cp_32x128b_warpx4(sf_a, advance_descriptor(from.sf_a, block));
+      ptx::tcgen05_cp_32x128b_warpx4(sf_gate, advance_descriptor(from.sf_gate, block));
+      ptx::tcgen05_cp_32x128b_warpx4(sf_up, advance_descriptor(from.sf_up, block));
+      const uint32_t accumulate = k_tile != 0 || step != 0;
+      ptx::tcgen05_mma_mxf4nvf4_block16<ptx::CollectorA::kFill>(
+          tmem_base + Cols::kAccGateCol, advance_descriptor(from.a, data),
+          advance_descriptor(from.gate, data), kInstruction, sf_a, sf_gate + block_half_col,
+          accumulate);
+      ptx::tcgen05_mma_mxf4nvf4_block16<ptx::CollectorA::kLastUse>(
+          tmem_base + Cols::kAccUpCol, advance_descriptor(from.a, data),
+          advance_descriptor(from.up, data), kInstruction, sf_a, sf_up + block_half_col,
+          accumulate);
+    }
+    if (k_tile + smem.kStages < params.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);
+  }
+  ptx::tcgen05_commit(&smem.acc_full);
+}
+
+// What scales the accumulators of one row.
+struct RowScales {
+  float alpha_gate, alpha_up, row;
+};
+
+DUALGEMM_DEVICE RowScales row_scales(const Params& params, uint32_t batch, uint32_t row) {
+  RowScales scales{params.alpha_gate, params.alpha_up, 1.0f};
+  if (params.alpha_gate_per_batch != nullptr)
+    scales.alpha_gate = params.alpha_gate_per_batch[batch];
+  if (params.alpha_up_per_batch != nullptr) scales.alpha_up = params.alpha_up_per_batch[batch];
+  if (params.a_row_scale != nullptr && row < params.m) {
+    scales.row = params.a_row_scale[static_cast<uint64_t>(batch) * params.m + row];
+  }
+  return scales;
+}
+
+// Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full.   Arrives: nothing; teardown's CTA
+// barrier says that the accumulators are read.
+template <Config kCfg>
+DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, Tile tile,
+                              uint32_t tmem_base, uint32_t warp) {
+  using Cols = Budget<kCfg>;
+  const uint32_t row = tile.m_begin + threadIdx.x;
+  const bool row_exists = row < params.m;
+  const RowScales scales = row_scales(params, tile.batch, row);
+  uint8_t* const d_row = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes;
+  const uint32_t quarter = tmem_base + (32 * warp << 16);  // the lane field: this warp's own
+
+  ptx::mbarrier_wait_parity(&smem.acc_full, 0);
+  __syncwarp();
+  ptx::tcgen05_fence_after_thread_sync();
+  if (tile.m_begin + 32 * warp >= params.m) return;  // no row of this warp exists
+#pragma unroll 1
+  for (uint32_t col = 0; col < kCfg.tile_n && tile.n_begin + col < params.n; col += kEpilogueCols) {
+    float g[kEpilogueCols], u[kEpilogueCols];
+    ptx::tcgen05_ld_32x32b_x16_pair(quarter + Cols::kAccGateCol + col,
+                                    quarter + Cols::kAccUpCol + col, g, u);
+#pragma unroll
+    for (int i = 0; i < kEpilogueCols; ++i) {
+      g[i] = g[i] * scales.alpha_gate * scales.row;
+      u[i] = u[i] * scales.alpha_up * scales.row;
+    }
+    activate_all(params.act, g, u);
+    const uint32_t n_begin = tile.n_begin + col;
+    if (row_exists) {
+      store_row<kCfg.output>(d_row + static_cast<uint64_t>(n_begin) * bytes_of(kCfg.output), g,
+                             static_cast<int>(params.n - n_begin));
+    }
+    __syncwarp();
+  }
+}
+
+}  // namespace dualgemm::cuda::sm100a

@@ -1,0 +1,59 @@
+// Tensor copies by the TMA unit. PTX ISA 9.0, "Data Movement and Conversion Instructions:
+// Asynchronous Copy, Tensor Copy". One thread issues; data outside the tensor arrives as zeros and
+// counts towards the barrier's bytes like the rest of the box.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/mbarrier.cuh"
+
+namespace dualgemm::cuda::ptx {
+
+// A 64-bit policy word for the L2 cache.
+struct CachePolicy {
+  uint64_t word;
+};
+
+// createpolicy.fractional.L2::evict_first.b64 policy, 1.0;      PTX ISA 7.4, sm_80, "createpolicy"
+DUALGEMM_DEVICE CachePolicy createpolicy_evict_first() {
+  CachePolicy policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy.word));
+  return policy;
+}
+
+// createpolicy.fractional.L2::evict_last.b64 policy, 1.0;      PTX ISA 7.4, sm_80, "createpolicy"
+DUALGEMM_DEVICE CachePolicy createpolicy_evict_last() {
+  CachePolicy policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy.word));
+  return policy;
+}
+
+// prefetch.tensormap [map];      PTX ISA 8.0, sm_90, "prefetch". Performance only.
+DUALGEMM_DEVICE void prefetch_tensormap(const void* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// cp.async.bulk.tensor.3d...      PTX ISA 8.0, sm_90, "cp.async.bulk.tensor": the box at
+// coordinates (c0, c1, c2), innermost first, goes to `destination`; its bytes complete on `bar`.
+DUALGEMM_DEVICE void cp_async_bulk_tensor_3d(void* destination, const void* map, int32_t c0,
+                                             int32_t c1, int32_t c2, Barrier* bar,
+                                             CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(destination)),
+      "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(shared_address(bar)), "l"(policy.word)
+      : "memory");
+}
+
+// cp.async.bulk.tensor.4d...      as above with four coordinates
+DUALGEMM_DEVICE void cp_async_bulk_tensor_4d(void* destination, const void* map, int32_t c0,
+                                             int32_t c1, int32_t c2, int32_t c3, Barrier* bar,
+                                             CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".L2::cache_hint [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared_address(destination)),
+      "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(shared_address(bar)), "l"(policy.word)
+      : "memory");
+}
+
+}  // namespace dualgemm::cuda::ptx

@@ -1,0 +1,20 @@
+// How functions are marked, and which images may hold Blackwell's tcgen05 code. Plain C++ compilers
+// see only what the host shares with the kernels.
+#pragma once
+
+#ifdef __CUDACC__
+#define DUALGEMM_DEVICE __device__ __forceinline__
+#define DUALGEMM_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+#define DUALGEMM_HOST_DEVICE inline
+#endif
+
+// 1 in images for sm_100a, sm_103a and the family target sm_100f, and only there: the block-scaled
+// tcgen05.mma is legal in no other (PTX ISA 8.8, "tcgen05.mma", target notes).
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL) ||       \
+    (defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000 && \
+     __CUDA_ARCH_FAMILY_SPECIFIC__ < 1100)
+#define DUALGEMM_TARGET_SM100 1
+#else
+#define DUALGEMM_TARGET_SM100 0
+#endif
