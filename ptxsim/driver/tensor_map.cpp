@@ -1,0 +1,245 @@
+#include "ptxsim/driver/tensor_map.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+namespace ptxsim {
+namespace {
+
+using Problem = std::optional<std::string>;  // what is wrong; nothing when all is well
+
+std::string at(const char* name, uint32_t index) {
+  return std::string(name) + "[" + std::to_string(index) + "]";
+}
+
+std::string observed(const std::string& what, uint64_t value, const std::string& rule) {
+  return what + ": " + std::to_string(value) + "; " + rule;
+}
+
+// Addresses and strides of these must be multiples of 32 rather than 16.
+bool needs_32_bytes(const TiledTensorMap& map) {
+  return map.interleave == TensorMapInterleave::k32 || is_packed_with_gaps(map.type);
+}
+
+Problem check_enums(const TiledTensorMap& map) {
+  const auto range = [](const char* name, uint32_t value, uint32_t last) -> Problem {
+    if (value <= last) return std::nullopt;
+    return observed(name, value, "must be 0 .. " + std::to_string(last));
+  };
+  if (auto p = range("tensorDataType", static_cast<uint32_t>(map.type), 15)) return p;
+  if (auto p = range("interleave", static_cast<uint32_t>(map.interleave), 2)) return p;
+  if (auto p = range("swizzle", static_cast<uint32_t>(map.swizzle), 6)) return p;
+  if (auto p = range("l2Promotion", static_cast<uint32_t>(map.l2_promotion), 3)) return p;
+  return range("oobFill", static_cast<uint32_t>(map.fill), 1);
+}
+
+Problem check_rank(const TiledTensorMap& map) {
+  if (map.rank < 1 || map.rank > kTensorMapMaxRank)
+    return observed("tensorRank", map.rank, "must be 1 .. 5");
+  if (map.interleave != TensorMapInterleave::kNone && map.rank < 3)
+    return observed("tensorRank", map.rank, "must be at least 3 with an interleaved layout");
+  return std::nullopt;
+}
+
+Problem check_address(const TiledTensorMap& map) {
+  if (map.address % 16 != 0)
+    return observed("globalAddress", map.address, "must be a multiple of 16");
+  if (needs_32_bytes(map) && map.address % 32 != 0)
+    return observed("globalAddress", map.address,
+                    "must be a multiple of 32 with interleave 32B and with the ALIGN16B types");
+  return std::nullopt;
+}
+
+Problem check_extents(const TiledTensorMap& map) {
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    if (map.extents[i] < 1 || map.extents[i] > uint64_t{1} << 32)
+      return observed(at("globalDim", i), map.extents[i], "must be 1 .. 2^32");
+  }
+  if (is_packed_with_gaps(map.type) && map.extents[0] % 128 != 0)
+    return observed("globalDim[0]", map.extents[0],
+                    "must be a multiple of 128 with the ALIGN16B types");
+  if (map.type == TensorMapType::k16U4Align8 && map.extents[0] % 2 != 0)
+    return observed("globalDim[0]", map.extents[0], "must be even with type 16U4_ALIGN8B");
+  return std::nullopt;
+}
+
+// The manual also writes that each stride holds the one before it; the driver takes others (CUTLASS
+// gives 0 for a dimension of extent 1), so that is no check.
+Problem check_strides(const TiledTensorMap& map) {
+  for (uint32_t i = 0; i + 1 < map.rank; ++i) {
+    const uint64_t stride = map.stride_bytes[i];
+    if (stride % 16 != 0)
+      return observed(at("globalStrides", i), stride, "must be a multiple of 16");
+    if (needs_32_bytes(map) && stride % 32 != 0)
+      return observed(at("globalStrides", i), stride,
+                      "must be a multiple of 32 with interleave 32B and with the ALIGN16B types");
+    if (stride >= uint64_t{1} << 40)
+      return observed(at("globalStrides", i), stride, "must be below 2^40");
+  }
+  return std::nullopt;
+}
+
+Problem check_box(const TiledTensorMap& map) {
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    if (map.box[i] < 1 || map.box[i] > 256)
+      return observed(at("boxDim", i), map.box[i], "must be 1 .. 256");
+  }
+  if (is_packed_with_gaps(map.type) && map.box[0] != 128)
+    return observed("boxDim[0]", map.box[0], "must be 128 with the ALIGN16B types");
+  if (map.interleave != TensorMapInterleave::kNone) return std::nullopt;
+  const uint64_t bits = uint64_t{map.box[0]} * element_bits(map.type);
+  if (!is_packed_with_gaps(map.type) && bits % 128 != 0)
+    return observed(
+        "boxDim[0]", map.box[0],
+        "times " + std::to_string(element_bits(map.type)) + " bits must be a multiple of 16 bytes");
+  const uint32_t span = swizzle_span_bytes(map.swizzle);
+  const uint64_t bytes = shared_row_bytes(map.type, map.box[0]);
+  if (span != 0 && bytes > span)
+    return observed("boxDim[0]", map.box[0],
+                    "takes " + std::to_string(bytes) + " bytes; at most the swizzle's span of " +
+                        std::to_string(span) + " bytes");
+  return std::nullopt;
+}
+
+Problem check_element_strides(const TiledTensorMap& map) {
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    if (map.element_strides[i] < 1 || map.element_strides[i] > 8)
+      return observed(at("elementStrides", i), map.element_strides[i], "must be 1 .. 8");
+  }
+  return std::nullopt;
+}
+
+Problem check_combinations(const TiledTensorMap& map) {
+  const uint32_t swizzle = static_cast<uint32_t>(map.swizzle);
+  if (map.interleave == TensorMapInterleave::k32 && map.swizzle != TensorMapSwizzle::k32)
+    return observed("swizzle", swizzle, "must be 1 (32B) with interleave 32B");
+  if (map.type == TensorMapType::k16U6Align16) {
+    if (map.interleave != TensorMapInterleave::kNone)
+      return observed("interleave", static_cast<uint32_t>(map.interleave),
+                      "must be 0 (none) with type 16U6_ALIGN16B");
+    const bool legal = swizzle == 0 || swizzle == 3 || swizzle == 4 || swizzle == 6;
+    if (!legal)
+      return observed("swizzle", swizzle,
+                      "must be 0 (none), 3 (128B), 4 (128B_ATOM_32B) or 6 (128B_ATOM_64B) with "
+                      "type 16U6_ALIGN16B");
+  }
+  if (map.type == TensorMapType::k16U4Align16 && swizzle != 0 && swizzle != 3 && swizzle != 4)
+    return observed("swizzle", swizzle,
+                    "must be 0 (none), 3 (128B) or 4 (128B_ATOM_32B) with type 16U4_ALIGN16B");
+  if (map.fill == TensorMapFill::kNan && !is_floating(map.type))
+    return observed("oobFill", 1,
+                    "NaN needs a floating-point type; tensorDataType is " +
+                        std::to_string(static_cast<uint32_t>(map.type)));
+  return std::nullopt;
+}
+
+using Check = Problem (*)(const TiledTensorMap&);
+constexpr Check kChecks[] = {check_enums,   check_rank, check_address,         check_extents,
+                             check_strides, check_box,  check_element_strides, check_combinations};
+
+thread_local std::string last_error;  // of encode_tiled_abi
+
+int refuse(std::string message) {
+  constexpr int kInvalidValue = 1;  // CUDA_ERROR_INVALID_VALUE
+  last_error = std::move(message);
+  return kInvalidValue;
+}
+
+}  // namespace
+
+uint64_t checksum_of(const TensorMapRecord& record) {
+  unsigned char bytes[offsetof(TensorMapRecord, checksum)];
+  std::memcpy(bytes, &record, sizeof bytes);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+uint32_t element_bits(TensorMapType type) {
+  static constexpr uint8_t kBits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+  const uint32_t index = static_cast<uint32_t>(type);
+  return index < 16 ? kBits[index] : 0;
+}
+
+bool is_packed_with_gaps(TensorMapType type) {
+  return type == TensorMapType::k16U4Align16 || type == TensorMapType::k16U6Align16;
+}
+
+uint64_t shared_row_bytes(TensorMapType type, uint64_t elements) {
+  if (is_packed_with_gaps(type)) return elements / 16 * 16;  // 16 values take 16 bytes
+  return elements * element_bits(type) / 8;
+}
+
+bool is_floating(TensorMapType type) {
+  const uint32_t index = static_cast<uint32_t>(type);
+  return index >= static_cast<uint32_t>(TensorMapType::kF16) &&
+         index <= static_cast<uint32_t>(TensorMapType::kTf32Ftz);
+}
+
+uint32_t swizzle_span_bytes(TensorMapSwizzle swizzle) {
+  static constexpr uint8_t kSpan[7] = {0, 32, 64, 128, 128, 128, 128};
+  const uint32_t index = static_cast<uint32_t>(swizzle);
+  return index < 7 ? kSpan[index] : 0;
+}
+
+Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map) {
+  for (const Check check : kChecks) {
+    if (Problem problem = check(map))
+      return Error{ErrorKind::kInput, "tensor map: " + *problem, {}};
+  }
+  TensorMapRecord record{};
+  record.magic = kTensorMapMagic;
+  record.address = map.address;
+  record.rank = static_cast<uint8_t>(map.rank);
+  record.type = static_cast<uint8_t>(map.type);
+  record.interleave = static_cast<uint8_t>(map.interleave);
+  record.swizzle = static_cast<uint8_t>(map.swizzle);
+  record.fill = static_cast<uint8_t>(map.fill);
+  record.l2_promotion = static_cast<uint8_t>(map.l2_promotion);
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    record.last_index[i] = static_cast<uint32_t>(map.extents[i] - 1);
+    record.last_box[i] = static_cast<uint8_t>(map.box[i] - 1);
+    record.element_stride[i] = static_cast<uint8_t>(map.element_strides[i]);
+    if (i > 0) record.stride_bytes[i - 1] = map.stride_bytes[i - 1];
+  }
+  record.checksum = checksum_of(record);
+  return record;
+}
+
+int encode_tiled_abi(void* tensor_map, uint32_t type, uint32_t rank, void* address,
+                     const uint64_t* extents, const uint64_t* stride_bytes, const uint32_t* box,
+                     const uint32_t* element_strides, uint32_t interleave, uint32_t swizzle,
+                     uint32_t l2_promotion, uint32_t fill) {
+  if (tensor_map == nullptr) return refuse("tensor map: tensorMap is a null pointer");
+  const uint64_t place = reinterpret_cast<uintptr_t>(tensor_map);
+  if (place % 64 != 0)
+    return refuse("tensor map: " +
+                  observed("tensorMap", place, "the address must be a multiple of 64"));
+  if (extents == nullptr || box == nullptr || element_strides == nullptr)
+    return refuse("tensor map: globalDim, boxDim or elementStrides is a null pointer");
+  if (stride_bytes == nullptr && rank > 1)
+    return refuse("tensor map: globalStrides is a null pointer; needed from rank 2 on");
+  TiledTensorMap map;
+  map.type = static_cast<TensorMapType>(type);
+  map.rank = rank;
+  map.address = reinterpret_cast<uintptr_t>(address);
+  for (uint32_t i = 0; i < rank && i < kTensorMapMaxRank; ++i) {
+    map.extents[i] = extents[i];
+    map.box[i] = box[i];
+    map.element_strides[i] = element_strides[i];
+    if (i > 0) map.stride_bytes[i - 1] = stride_bytes[i - 1];
+  }
+  map.interleave = static_cast<TensorMapInterleave>(interleave);
+  map.swizzle = static_cast<TensorMapSwizzle>(swizzle);
+  map.l2_promotion = static_cast<TensorMapL2Promotion>(l2_promotion);
+  map.fill = static_cast<TensorMapFill>(fill);
+  const Result<TensorMapRecord> record = encode_tiled(map);
+  if (!record.ok()) return refuse(record.error().message);
+  std::memcpy(tensor_map, &record.value(), sizeof(TensorMapRecord));
+  return 0;
+}
+
+const std::string& last_encode_error() { return last_error; }
+
+}  // namespace ptxsim

@@ -1,0 +1,123 @@
+// A stand-in for the driver's cuTensorMapEncodeTiled: the same arguments and the same checks, and a
+// private 128-byte record in place of the undocumented hardware format (CUDA driver API 13.0,
+// "Tensor Map Object Management").
+//
+// Three ways in, all of which do the same:
+//  - encode_tiled(): typed, with a message for the check that failed;
+//  - encode_tiled_abi(): binary-compatible with cuTensorMapEncodeTiled; code that keeps the
+//  driver's entry point as a
+//    function pointer takes this one instead:
+//    reinterpret_cast<PFN_cuTensorMapEncodeTiled>(&encode_tiled_abi);
+//  - the C symbol cuTensorMapEncodeTiled itself: driver_symbols.cpp, a library of its own
+//  (ptxsim_driver), so that
+//    programs that link the real driver never meet it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "ptxsim/error.hpp"
+
+namespace ptxsim {
+
+// Values of the enums are the driver's.
+enum class TensorMapType : uint32_t {
+  kU8,
+  kU16,
+  kU32,
+  kS32,
+  kU64,
+  kS64,
+  kF16,
+  kF32,
+  kF64,
+  kBf16,
+  kF32Ftz,
+  kTf32,
+  kTf32Ftz,
+  k16U4Align8,   // packed 4-bit values, no gaps
+  k16U4Align16,  // packed in global memory; in shared memory 8 bytes of values, then an 8-byte gap
+  k16U6Align16,  // packed in global memory; in shared memory 12 bytes of values, then a 4-byte gap
+};
+enum class TensorMapInterleave : uint32_t { kNone, k16, k32 };
+enum class TensorMapSwizzle : uint32_t {
+  kNone,
+  k32,
+  k64,
+  k128,
+  k128Atom32,
+  k128Atom32Flip8,
+  k128Atom64
+};
+enum class TensorMapL2Promotion : uint32_t { kNone, k64, k128, k256 };
+enum class TensorMapFill : uint32_t { kZero, kNan };
+
+inline constexpr uint32_t kTensorMapMaxRank = 5;
+inline constexpr uint64_t kTensorMapMagic = 0x70616d2d6d697370;  // "psim-map"
+
+// What the 128 bytes hold. Little endian, no padding; fields of dimensions beyond the rank are 0.
+struct TensorMapRecord {
+  uint64_t magic;
+  uint64_t
+      zero;  // CUTLASS clears a bit of this word of a hardware descriptor when the driver is old
+  uint64_t address;
+  std::array<uint32_t, 5> last_index;  // extent - 1, since an extent may be 2^32
+  std::array<uint8_t, 5> last_box;     // box - 1: 1..256
+  std::array<uint8_t, 5> element_stride;
+  uint8_t rank;
+  uint8_t type;
+  uint8_t interleave;
+  uint8_t swizzle;
+  uint8_t fill;
+  uint8_t l2_promotion;
+  std::array<uint8_t, 4> unused0;
+  std::array<uint64_t, 4> stride_bytes;  // of dimensions 1..4
+  std::array<uint64_t, 3> unused1;
+  uint64_t checksum;  // of the bytes before it
+};
+static_assert(sizeof(TensorMapRecord) == 128);
+
+uint64_t checksum_of(const TensorMapRecord& record);
+
+// Bits of one element in global memory.
+uint32_t element_bits(TensorMapType type);
+// Bytes that `elements` of the innermost dimension take in shared memory, gaps included.
+uint64_t shared_row_bytes(TensorMapType type, uint64_t elements);
+bool is_packed_with_gaps(TensorMapType type);
+bool is_floating(TensorMapType type);
+// Bytes within which a swizzle mode moves its chunks; 0 for none.
+uint32_t swizzle_span_bytes(TensorMapSwizzle swizzle);
+
+struct TiledTensorMap {
+  TensorMapType type = TensorMapType::kU8;
+  uint32_t rank = 1;
+  uint64_t address = 0;                            // as the kernel sees it
+  std::array<uint64_t, 5> extents{1, 1, 1, 1, 1};  // elements, innermost first
+  std::array<uint64_t, 4> stride_bytes{};          // of dimensions 1 .. rank - 1
+  std::array<uint32_t, 5> box{1, 1, 1, 1, 1};      // elements
+  std::array<uint32_t, 5> element_strides{1, 1, 1, 1, 1};
+  TensorMapInterleave interleave = TensorMapInterleave::kNone;
+  TensorMapSwizzle swizzle = TensorMapSwizzle::kNone;
+  TensorMapL2Promotion l2_promotion = TensorMapL2Promotion::kNone;
+  TensorMapFill fill = TensorMapFill::kZero;
+};
+
+// Every documented check of the arguments; the message names the argument, the value and the rule.
+Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map);
+
+// Signature of cuTensorMapEncodeTiled as the calling convention sees it (enums are 32-bit, CUresult
+// an int). Returns 0 or 1 (CUDA_ERROR_INVALID_VALUE); the reason is in last_encode_error() of the
+// same thread.
+using EncodeTiledAbi = int (*)(void* tensor_map, uint32_t type, uint32_t rank, void* address,
+                               const uint64_t* extents, const uint64_t* stride_bytes,
+                               const uint32_t* box, const uint32_t* element_strides,
+                               uint32_t interleave, uint32_t swizzle, uint32_t l2_promotion,
+                               uint32_t fill);
+int encode_tiled_abi(void* tensor_map, uint32_t type, uint32_t rank, void* address,
+                     const uint64_t* extents, const uint64_t* stride_bytes, const uint32_t* box,
+                     const uint32_t* element_strides, uint32_t interleave, uint32_t swizzle,
+                     uint32_t l2_promotion, uint32_t fill);
+const std::string& last_encode_error();
+
+}  // namespace ptxsim
