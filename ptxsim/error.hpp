@@ -45,10 +45,14 @@ class Fault : public std::exception {
   const Error& error() const { return error_; }
   Error& error() { return error_; }
   int lane() const { return lane_; }  // of the warp; -1: the whole warp
+  // The fault happened while an asynchronous operation completed: the statement that issued it, else -1.
+  void issued_by(uint32_t statement) { issuer_ = static_cast<int64_t>(statement); }
+  int64_t issuer() const { return issuer_; }
 
  private:
   Error error_;
   int lane_ = -1;
+  int64_t issuer_ = -1;
 };
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/error.hpp"
 #include "ptxsim/ir/module.hpp"
 
 namespace ptxsim {
@@ -94,5 +95,10 @@ struct Program {
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
 };
+
+inline constexpr uint64_t kSharedLayoutBegin = 1024;  // the first KiB of shared memory belongs to the system
+
+// The PTX line of a statement, and the source line of its .loc.
+Place place_of(const Program& program, uint32_t statement);
 
 }  // namespace ptxsim

@@ -30,15 +30,18 @@ class AsyncEngine {
   size_t in_flight() const { return in_flight_; }
   void complete_one(Random& random);  // one of those that may complete now; not empty()
   bool eager = false;
+  uint32_t statement = 0;  // which is executing: operations remember the one that issued them
 
  private:
   struct Pending {
-    uint64_t channel;
+    uint64_t channel;  // 0: unordered
+    uint32_t statement;
     Complete complete;
   };
-  void run(Pending pending);
-  std::vector<Pending> ready_;                                   // heads of channels, and unordered ones
-  std::vector<std::pair<uint64_t, std::deque<Complete>>> behind_;  // what waits behind a head
+  void run(Pending& pending);
+  std::vector<Pending> ready_;  // heads of channels, and unordered ones
+  std::vector<std::pair<uint64_t, std::deque<Pending>>> behind_;  // what waits behind a head
+  uint64_t running_ = 0;  // the channel whose operation is completing
   uint64_t last_channel_ = 0;
   size_t in_flight_ = 0;
 };

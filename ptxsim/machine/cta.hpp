@@ -31,8 +31,10 @@ struct NamedBarrier {
 };
 
 // State of one kind of asynchronous operation that families keep per CTA (queues, groups): see insn/.
+struct Cta;
 struct FamilyState {
   virtual ~FamilyState() = default;
+  virtual void cta_exits(Cta&) {}  // the last thread has gone; may throw a Fault
 };
 
 struct Cta {
@@ -83,6 +85,8 @@ struct Cluster {
   uint64_t version = 1;   // rises whenever something happens that a blocked lane may wait for
   uint32_t live_threads = 0;
   uint32_t next_warp = 0;  // whose turn it is
+  uint64_t polled_version = 0;  // `version` when the polls below began
+  uint32_t vain_polls = 0;      // turns since then that ended with a failed poll
   void changed() { ++version; }
 };
 

@@ -24,6 +24,12 @@ struct Warp;
 struct Execution;
 class Tracer;  // trace/tracer.hpp
 
+enum class TurnResult : uint8_t {
+  kNothing,  // no lane could go on
+  kRan,
+  kYielded,  // ended with a poll that failed
+};
+
 class Machine {
  public:
   Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
@@ -38,6 +44,7 @@ class Machine {
   GlobalMemory& global() { return global_; }
   Reports& reports() { return reports_; }
   Stats& stats() { return stats_; }
+  const Stats& stats() const { return stats_; }
   Tracer* tracer() { return tracer_; }
   const std::vector<uint8_t>& params() const { return launch_.params; }
   uint64_t module_global_address(uint32_t symbol) const;  // of a .global variable
@@ -54,7 +61,9 @@ class Machine {
  private:
   void launch_next_cluster();
   bool run_cluster(Cluster& cluster);  // false: nothing in it can go on
-  bool run_warp(Cluster& cluster, Warp& warp, uint32_t quantum);
+  TurnResult run_warp(Cluster& cluster, Warp& warp, uint32_t statements);
+  void complete_one(Cluster& cluster);
+  bool is_polling_in_vain(Cluster& cluster, uint32_t warps);
   bool wake_a_timeout(Cluster& cluster);
   void finish_cluster(Cluster& cluster);
   [[noreturn]] void report_deadlock();

@@ -24,6 +24,10 @@ struct WaitInfo {
   const char* what = "";
 };
 
+// Set by the machine in `ticket` of lanes that are blocked in mbarrier.try_wait when nothing else can go on: the
+// statement is executed again and returns false, as the hardware's time limit makes it do.
+inline constexpr uint64_t kTicketTimeout = 1;
+
 struct alignas(64) RegisterLine {
   std::byte bytes[64];
 };
@@ -37,6 +41,9 @@ struct Warp {
   std::array<uint32_t, kWarpSize> pc{};
   std::array<uint64_t, kWarpSize> blocked_at{};  // Cluster::version when the lane blocked
   std::array<uint64_t, kWarpSize> ticket{};  // a handler's own note about a statement that blocked; 0 when it starts
+  uint32_t ticketed = 0;  // lanes whose ticket is to be zeroed when their statement completes
+  uint32_t yielded = 0;   // lanes that polled in vain: others of the warp go first
+  std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
   std::array<WaitInfo, kWarpSize> wait{};
   std::vector<RegisterLine> registers;
   std::vector<std::byte> local;  // kWarpSize frames of Entry::local_bytes

@@ -1,0 +1,130 @@
+#include "ptxsim/machine/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace ptxsim {
+namespace {
+
+void fill_with_poison(std::byte* data, size_t bytes, size_t offset) {
+  for (size_t i = 0; i < bytes; ++i)
+    data[i] = static_cast<std::byte>(kPoisonWord >> (8 * ((offset + i) % 4)));
+}
+
+}  // namespace
+
+GlobalBuffer& GlobalMemory::add(std::string name, uint64_t address, std::vector<std::byte> data, bool initialized,
+                                bool read_only) {
+  const uint64_t bytes = data.size();
+  if (address == 0 || bytes == 0 || address + bytes < address)
+    throw Fault(fmt::format("buffer '{}' of {} bytes at 0x{:x}; needs an address above 0 and at least one byte", name,
+                            bytes, address), ErrorKind::kInput);
+  if (address + bytes > kSharedWindow)
+    throw Fault(fmt::format("buffer '{}' at 0x{:x} reaches into the windows of other state spaces from 0x{:x}", name,
+                            address, kSharedWindow), ErrorKind::kInput);
+  const auto place = std::lower_bound(buffers_.begin(), buffers_.end(), address,
+                                      [](const GlobalBuffer& b, uint64_t a) { return b.address < a; });
+  const bool hits_next = place != buffers_.end() && address + bytes > place->address;
+  const bool hits_last = place != buffers_.begin() && std::prev(place)->address + std::prev(place)->data.size() > address;
+  if (hits_next || hits_last)
+    throw Fault(fmt::format("buffer '{}' at 0x{:x} overlaps buffer '{}'", name, address,
+                            hits_next ? place->name : std::prev(place)->name), ErrorKind::kInput);
+  GlobalBuffer buffer{std::move(name), address, std::move(data), {}, read_only};
+  if (!initialized) {
+    fill_with_poison(buffer.data.data(), buffer.data.size(), 0);
+    buffer.written.assign(buffer.data.size(), false);
+  }
+  last_ = 0;
+  return *buffers_.insert(place, std::move(buffer));
+}
+
+GlobalBuffer* GlobalMemory::find(uint64_t address) {
+  const auto next = std::upper_bound(buffers_.begin(), buffers_.end(), address,
+                                     [](uint64_t a, const GlobalBuffer& b) { return a < b.address; });
+  if (next == buffers_.begin()) return nullptr;
+  GlobalBuffer& buffer = *std::prev(next);
+  return address - buffer.address < buffer.data.size() ? &buffer : nullptr;
+}
+
+GlobalBuffer* GlobalMemory::find(const std::string& name) {
+  for (GlobalBuffer& buffer : buffers_)
+    if (buffer.name == name) return &buffer;
+  return nullptr;
+}
+
+GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* what) {
+  if (last_ < buffers_.size()) {
+    GlobalBuffer& buffer = buffers_[last_];
+    const uint64_t offset = address - buffer.address;
+    if (offset < buffer.data.size() && buffer.data.size() - offset >= bytes) return buffer;
+  }
+  GlobalBuffer* buffer = find(address);
+  if (buffer != nullptr && address - buffer->address + bytes <= buffer->data.size()) {
+    last_ = static_cast<size_t>(buffer - buffers_.data());
+    return *buffer;
+  }
+  std::string nearest = "there are none";
+  uint64_t best = UINT64_MAX;
+  for (const GlobalBuffer& b : buffers_) {
+    const uint64_t end = b.address + b.data.size();
+    const uint64_t distance = address >= end ? address - end : address >= b.address ? 0 : b.address - address;
+    if (distance >= best) continue;
+    best = distance;
+    nearest = fmt::format("the nearest is '{}' at 0x{:x} of {} bytes (offset {})", b.name, b.address, b.data.size(),
+                          static_cast<int64_t>(address - b.address));
+  }
+  throw Fault(fmt::format("global {} of {} bytes at 0x{:x} is not inside a registered buffer; {}", what, bytes, address,
+                          nearest));
+}
+
+const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes) {
+  GlobalBuffer& buffer = at(address, bytes, "read");
+  const uint64_t offset = address - buffer.address;
+  if (check_uninitialized && !buffer.written.empty()) {
+    for (uint64_t i = 0; i < bytes; ++i)
+      if (!buffer.written[offset + i])
+        throw Fault(fmt::format("global read of {} bytes at 0x{:x}: byte {} of buffer '{}' was never written", bytes,
+                                address, offset + i, buffer.name));
+  }
+  return buffer.data.data() + offset;
+}
+
+std::byte* GlobalMemory::write(uint64_t address, uint64_t bytes) {
+  GlobalBuffer& buffer = at(address, bytes, "write");
+  const uint64_t offset = address - buffer.address;
+  if (buffer.read_only)
+    throw Fault(fmt::format("global write of {} bytes at 0x{:x}: buffer '{}' is read only", bytes, address, buffer.name));
+  if (!buffer.written.empty())
+    for (uint64_t i = 0; i < bytes; ++i) buffer.written[offset + i] = true;
+  return buffer.data.data() + offset;
+}
+
+SharedMemory::SharedMemory(uint32_t bytes) : data_(bytes), written_(bytes, false) {
+  fill_with_poison(data_.data(), data_.size(), 0);
+}
+
+void SharedMemory::check_range(uint32_t offset, uint64_t bytes) const {
+  if (offset < kSharedBegin || offset + bytes > data_.size())
+    throw Fault(fmt::format("shared memory access of {} bytes at offset 0x{:x}; the CTA's memory is 0x{:x} .. 0x{:x}",
+                            bytes, offset, kSharedBegin, data_.size()));
+}
+
+bool SharedMemory::is_written(uint32_t offset, uint32_t bytes) const {
+  for (uint32_t i = 0; i < bytes; ++i)
+    if (!written_[offset + i]) return false;
+  return true;
+}
+
+void SharedMemory::mark_written(uint32_t offset, uint32_t bytes) {
+  std::fill_n(written_.begin() + offset, bytes, true);
+}
+
+void SharedMemory::poison(uint32_t offset, uint32_t bytes) {
+  fill_with_poison(data_.data() + offset, bytes, offset);
+  std::fill_n(written_.begin() + offset, bytes, false);
+}
+
+}  // namespace ptxsim

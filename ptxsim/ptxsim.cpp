@@ -1,0 +1,32 @@
+#include "ptxsim/ptxsim.hpp"
+
+#include <exception>
+
+#include "ptxsim/machine/execution.hpp"
+#include "ptxsim/machine/machine.hpp"
+
+namespace ptxsim {
+
+Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name) {
+  Result<Module> module = parse(text, std::move(name));
+  if (!module.ok()) return module.error();
+  return std::shared_ptr<const Module>(std::make_shared<Module>(std::move(*module)));
+}
+
+RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
+              const Options& options, Tracer* tracer) {
+  RunResult result;
+  std::unique_ptr<Machine> machine;
+  try {
+    machine = std::make_unique<Machine>(std::move(program), launch, memory, options, result.reports, tracer);
+    machine->run();
+  } catch (const Fault& fault) {
+    result.error = fault.error();
+  } catch (const std::exception& error) {  // out of memory
+    result.error = Error{ErrorKind::kInput, error.what(), {}};
+  }
+  if (machine) result.stats = machine->stats();
+  return result;
+}
+
+}  // namespace ptxsim
