@@ -1,6 +1,6 @@
 # CUDA is optional. DUALGEMM_CUDA=AUTO takes it when nvcc is found, ON demands it, OFF leaves it alone.
 # Every architecture has its own code; the PTX of the portable one serves GPUs that are not named.
-set(DUALGEMM_CUDA_ARCHITECTURES 80 90a-real 100a-real 120a-real CACHE STRING "CUDA architectures")
+set(DUALGEMM_CUDA_ARCHITECTURES 80 90a-real 100a-real 103a-real 120a-real CACHE STRING "CUDA architectures")
 
 macro(dualgemm_find_cuda)
   set(DUALGEMM_CUDA_FOUND FALSE)

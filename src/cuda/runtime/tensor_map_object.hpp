@@ -5,9 +5,10 @@
 
 namespace dualgemm::cuda {
 
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
   uint64_t opaque[16];
 };
-static_assert(sizeof(TensorMap) == 128, "the size of CUtensorMap");
+static_assert(sizeof(TensorMap) == 128,
+              "the size of CUtensorMap; its users need 64-byte alignment, CUDA 13 gives it 128");
 
 }  // namespace dualgemm::cuda

@@ -1,0 +1,127 @@
+// Which problems the kernel takes, with which instance, and which operands must be copied first.
+#include <fmt/format.h>
+
+#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/sm100a/extents.hpp"
+#include "cuda/kernels/sm100a/launch.hpp"
+
+namespace dualgemm::cuda::sm100a {
+namespace {
+
+constexpr int64_t kWorkspaceAlignment = 64;            // what the library's interface promises
+constexpr int64_t kMaxExtent = int64_t{1} << 31;       // coordinates are signed 32-bit numbers
+constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
+constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along x
+
+OutputType output_of(DataType type) {
+  return type == DataType::kF16    ? OutputType::kF16
+         : type == DataType::kBF16 ? OutputType::kBF16
+                                   : OutputType::kF32;
+}
+
+bool data_needs_copy(const core::ResolvedMatrix& matrix, int64_t batches) {
+  const bool one_row = matrix.rows == 1, one_batch = batches == 1;
+  return (!one_row && matrix.ld / 2 % kTmaAlignment != 0) ||
+         (!one_batch && matrix.batch_stride / 2 % kTmaAlignment != 0);
+}
+
+bool scales_need_copy(const core::ResolvedMatrix& matrix, int64_t batches) {
+  return matrix.scale_layout == ScaleLayout::kLinear || matrix.cols % kMmaK != 0 ||
+         (batches > 1 && matrix.scale_batch_stride % kTmaAlignment != 0);
+}
+
+// Hands out aligned pieces of the workspace.
+struct Arena {
+  int64_t used = 0;
+  int64_t take(int64_t bytes) {
+    const int64_t offset = used;
+    used += round_up(bytes, kWorkspaceAlignment);
+    return offset;
+  }
+};
+
+Status check_extent(const char* name, int64_t value) {
+  if (value < kMaxExtent) return {};
+  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
+}
+
+Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
+  for (const int64_t bytes : {matrix.ld / 2, matrix.batch_stride / 2, matrix.scale_batch_stride}) {
+    if (bytes >= kMaxStrideBytes) {
+      return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
+                                 "must be below 2^40 on this GPU");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status supports(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               "the sm_100a kernel takes none");
+  }
+  if (problem.a.type != DataType::kE2M1) {
+    return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
+                               "the sm_100a kernel takes e2m1");
+  }
+  if (problem.d.type == DataType::kE2M1) {
+    return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
+                               "the sm_100a kernel writes f16, bf16 or f32");
+  }
+  DUALGEMM_TRY(check_extent("m", problem.m));
+  DUALGEMM_TRY(check_extent("n", problem.n));
+  DUALGEMM_TRY(check_extent("k", problem.k));
+  DUALGEMM_TRY(check_extent("l", problem.l));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  DUALGEMM_TRY(check_strides("a", resolved.a));
+  DUALGEMM_TRY(check_strides("gate", resolved.gate));
+  DUALGEMM_TRY(check_strides("up", resolved.up));
+  int64_t tiles = ceil_div(problem.m, kTileM) * ceil_div(problem.n, 64);  // below 2^50
+  if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "must be at most 2^31 - 1 tiles of 128 x 64");
+}
+
+const Instance* find_instance(int64_t tile_n, DataType output) {
+  for (const Instance& instance : instances()) {
+    if (instance.config == Config{static_cast<int>(tile_n), output_of(output)}) return &instance;
+  }
+  return nullptr;
+}
+
+const Instance& choose_instance(const Problem& problem, int num_sms) {
+  // A wave of narrow tiles takes a little more than half as long as one of wide tiles: the tensor
+  // core then reads shared memory as fast as it can, at 64 instead of 128 columns an A.
+  constexpr double kNarrowCost = 0.55;
+  const auto waves = [&](int64_t tile_n) {
+    return static_cast<double>(ceil_div(num_ctas(problem, tile_n), num_sms > 0 ? num_sms : 1));
+  };
+  const bool narrow = problem.n <= 64 || waves(64) * kNarrowCost < waves(128);
+  return *find_instance(narrow ? 64 : 128, problem.d.type);
+}
+
+Copies plan_copies(const core::ResolvedProblem& problem) {
+  const int64_t batches = problem.problem.l;
+  Arena arena;
+  const auto data = [&](const core::ResolvedMatrix& matrix) {
+    if (!data_needs_copy(matrix, batches)) return Copies::kDirect;
+    return arena.take(copied_row_bytes(matrix) * matrix.rows * batches);
+  };
+  const auto scales = [&](const core::ResolvedMatrix& matrix) {
+    if (!scales_need_copy(matrix, batches)) return Copies::kDirect;
+    return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
+  };
+  Copies copies;
+  copies.a = data(problem.a);
+  copies.gate = data(problem.gate);
+  copies.up = data(problem.up);
+  copies.sf_a = scales(problem.a);
+  copies.sf_gate = scales(problem.gate);
+  copies.sf_up = scales(problem.up);
+  copies.workspace_bytes = arena.used;
+  return copies;
+}
+
+}  // namespace dualgemm::cuda::sm100a

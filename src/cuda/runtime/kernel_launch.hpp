@@ -1,0 +1,44 @@
+// One kernel launch as a value: made without a GPU, run on one, or handed to an interpreter.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "dualgemm/status.hpp"
+
+namespace dualgemm::cuda {
+
+// A compiled kernel, under the names by which a device and an interpreter know it.
+struct Kernel {
+  const char* module;  // the .ptx file that holds it, without its ending
+  const char* entry;
+  const void* handle;  // what the CUDA runtime launches
+};
+
+// Every kernel of this library takes one struct by value, has a grid along x and no cluster.
+struct KernelLaunch {
+  static constexpr size_t kMaxParamBytes = 1024;
+
+  Kernel kernel;
+  uint32_t ctas = 0;
+  uint32_t threads = 0;
+  uint32_t dynamic_smem_bytes = 0;
+  uint32_t param_bytes = 0;
+  alignas(128) std::array<uint8_t, kMaxParamBytes> params{};
+
+  template <class Params>
+  void set_params(const Params& value) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= kMaxParamBytes);
+    param_bytes = sizeof(Params);
+    std::memcpy(params.data(), &value, sizeof(Params));
+  }
+};
+
+// Enqueues it. An error is one of the launch, or of an earlier one.
+Status enqueue(const KernelLaunch& launch, cudaStream_t stream);
+
+}  // namespace dualgemm::cuda
