@@ -46,14 +46,15 @@ struct Operand {
   enum class Kind : uint8_t {
     kRegister,   // reg; negated for !p
     kImmediate,  // bits; is_float: bits is a double's pattern unless float_bytes == 4
-    kVector,     // parts
+    kVector,     // parts: {a, b, c}, and the lists in parentheses of `call`
     kAddress,    // parts[0] = base (register, symbol or immediate), parts[1..] = what follows a comma or a further
                  // bracket: tensor coordinates as one kVector; `bits` = signed byte offset of "+n"
     kSymbol,     // index of a Variable in scope; bits = signed byte offset of "sym+n"
-    kLabel,      // statement index
+    kLabel,      // statement index; the name of a .branchtargets list becomes a kVector of kLabel
     kSpecial,    // special, axis
     kPair,       // "d|p": parts[0], parts[1]
     kSink,       // _
+    kFunction,   // symbol: index into Module::functions (operand of `call`)
   };
   Kind kind = Kind::kSink;
   bool negated = false;
@@ -83,17 +84,21 @@ struct Statement {
 struct Location {  // a .loc directive
   int file = 0;    // number of the .file directive
   int line = 0;
+  int column = 0;
+  int inlined_at = -1;  // index into Module::locations: the call that this code was inlined at; -1: not inlined
 };
 
 struct Entry {
   std::string name;
-  std::vector<Variable> variables;  // parameters first, then module variables, then the entry's own
+  // Parameters first; then, as they are declared or first named, the entry's own variables and those of the module
+  // that the entry names. (A module's .shared variable that no statement names takes no space.)
+  std::vector<Variable> variables;
   uint32_t num_params = 0;
   uint64_t param_bytes = 0;
   std::vector<Register> registers;
   uint64_t register_bytes = 0;  // size of a warp's register file
   uint64_t local_bytes = 0;     // per thread
-  std::vector<Statement> statements;
+  std::vector<Statement> statements;  // the last one ends the thread: a `ret` is added where the text has none
   std::array<uint32_t, 3> reqntid = {0, 0, 0};  // 0: not given
   std::array<uint32_t, 3> maxntid = {0, 0, 0};
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
@@ -108,6 +113,7 @@ struct Module {
   std::map<int, std::string> files;
   std::vector<Location> locations;
   std::vector<Entry> entries;
+  std::vector<std::string> functions;  // names of .func, declared or defined; their bodies are not kept
 };
 
 }  // namespace ptxsim

@@ -27,10 +27,14 @@ std::string quoted(std::string_view text) {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case Token::Kind::kEnd: return "the end of the text";
-    case Token::Kind::kString: return "a string";
-    case Token::Kind::kDotWord: return quoted(fmt::format(".{}", token.text));
-    default: return quoted(token.text);
+    case Token::Kind::kEnd:
+      return "the end of the text";
+    case Token::Kind::kString:
+      return "a string";
+    case Token::Kind::kDotWord:
+      return quoted(fmt::format(".{}", token.text));
+    default:
+      return quoted(token.text);
   }
 }
 
@@ -137,7 +141,8 @@ void Lexer::read_dot_word() {
 void Lexer::read_string() {
   ++at_;
   const char* p = at_;
-  while (p != end_ && *p != '"' && *p != '\n') p += (*p == '\\' && end_ - p > 1 && p[1] != '\n') ? 2 : 1;
+  while (p != end_ && *p != '"' && *p != '\n')
+    p += (*p == '\\' && end_ - p > 1 && p[1] != '\n') ? 2 : 1;
   if (p == end_ || *p != '"') fail(token_, "string without an end");
   set(Token::Kind::kString, p);
   ++at_;

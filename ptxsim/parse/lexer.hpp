@@ -12,7 +12,8 @@ struct Token {
     kEnd,
     kIdentifier,   // also registers and labels: %r1, $L__BB0_2, _
     kNumber,       // as written; literal.hpp reads it
-    kDotWord,      // ".shared::cluster" without its first dot; a directive, a modifier, a type, a component
+    kDotWord,      // ".shared::cluster" without its first dot; a directive, a modifier, a type, a
+                   // component
     kString,       // without its quotes
     kPunctuation,  // one character
   };
@@ -38,7 +39,8 @@ class Lexer {
   Token expect_kind(Token::Kind kind, std::string_view what);
 
   [[noreturn]] void fail(const Token& at, std::string message) const;
-  [[noreturn]] void unexpected(std::string_view wanted) const;  // "expected <wanted>, found <token>"
+  [[noreturn]] void unexpected(
+      std::string_view wanted) const;  // "expected <wanted>, found <token>"
 
  private:
   void advance();

@@ -1,6 +1,7 @@
 // PTX text to a Module (PTX ISA 9.0, "Syntax").
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,9 +10,17 @@
 
 namespace ptxsim {
 
-// Accepts PTX versions 7.0 to 9.x of targets sm_80 .. sm_121 (a and f forms included), 64-bit addresses. Errors (kInput) name line and column:
-// malformed text, unknown directive, undeclared or doubly declared name, unknown label, unsupported version/target.
-// Opcodes are not looked at here: decode() does.
-Result<Module> parse(std::string_view text, std::string name);
+struct ParseLimits {
+  uint64_t text_bytes = uint64_t{256} << 20;
+  uint32_t registers = 1u << 20;  // of all entries together
+  uint64_t initial_bytes =
+      uint64_t{64} << 20;  // initial values of variables, once for each entry that names one
+};
+
+// Accepts PTX versions 7.0 to 9.x of targets sm_80 .. sm_121 (a and f forms included), 64-bit
+// addresses. Errors (kInput) name line and column: malformed text, unknown directive, undeclared or
+// doubly declared name, unknown label, unsupported version or target. Opcodes are not looked at
+// here: decode() does.
+Result<Module> parse(std::string_view text, std::string name, const ParseLimits& limits = {});
 
 }  // namespace ptxsim

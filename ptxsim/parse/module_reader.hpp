@@ -1,0 +1,47 @@
+// Directives outside bodies (PTX ISA 9.0, "Directives").
+#pragma once
+
+#include <string_view>
+
+#include "ptxsim/ir/module.hpp"
+#include "ptxsim/parse/body.hpp"
+#include "ptxsim/parse/entry_builder.hpp"
+#include "ptxsim/parse/lexer.hpp"
+#include "ptxsim/parse/module_scope.hpp"
+#include "ptxsim/parse/parser.hpp"
+
+namespace ptxsim {
+
+class ModuleReader {
+ public:
+  ModuleReader(Lexer& lexer, Module& module, const ParseLimits& limits);
+  void read();
+
+ private:
+  struct Linkage {
+    bool is_extern = false;
+  };
+  void read_version();
+  void read_target();
+  void read_address_size();
+  void read_directive();
+  void read_file();
+  void read_section();
+  void read_pragma();
+  void read_alias();
+  void read_linked(const Token& directive, Linkage linkage);
+  void read_variables(Space space, Linkage linkage);
+  void read_function();
+  void read_entry();
+  void read_parameters(EntryBuilder& builder);
+  void read_entry_directives(Entry& entry);
+  void skip_parentheses();
+  void skip_braces();
+
+  Lexer& lexer_;
+  Module& module_;
+  ModuleScope scope_;
+  LocationReader locations_;
+};
+
+}  // namespace ptxsim

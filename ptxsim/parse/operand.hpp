@@ -1,0 +1,35 @@
+// Operands of statements (PTX ISA 9.0, "Instruction Operands").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ptxsim/ir/module.hpp"
+#include "ptxsim/parse/entry_builder.hpp"
+#include "ptxsim/parse/lexer.hpp"
+
+namespace ptxsim {
+
+class OperandReader {
+ public:
+  OperandReader(Lexer& lexer, EntryBuilder& builder) : lexer_(lexer), builder_(builder) {}
+
+  // All operands of a statement, up to its ';', which is left. `statement` is the statement's
+  // index; the operands of a branch are labels first.
+  std::vector<Operand> read_all(uint32_t statement, bool is_branch);
+
+ private:
+  enum class Names : uint8_t { kKnown, kLabelAllowed, kLabelFirst };
+  Operand read_operand(int depth, Names names);  // with "|" pairs
+  Operand read_single(int depth, Names names);
+  Operand read_name(Names names);
+  Operand read_negated();
+  Operand read_address(int depth);
+  Operand read_list(int depth, char close);
+
+  Lexer& lexer_;
+  EntryBuilder& builder_;
+  Token label_;  // the name in the operand last read that is to be a label; empty text: none
+};
+
+}  // namespace ptxsim
