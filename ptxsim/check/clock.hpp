@@ -1,5 +1,5 @@
-// Vector clocks, shared until changed. An index is a thread of the cluster, an mbarrier, or a queue of asynchronous
-// operations; a value is how far that one is known to have come.
+// Vector clocks, shared until changed. An index is a thread of the cluster, an mbarrier, or a queue
+// of asynchronous operations; a value is how far that one is known to have come.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,40 @@ namespace ptxsim {
 
 struct ClockValues {
   std::vector<uint32_t> order;  // what happened before
-  std::vector<uint32_t> async;  // the part of it that the async proxy sees too (after fence.proxy.async)
+  std::vector<uint32_t>
+      async;  // the part of it that the async proxy sees too (after fence.proxy.async)
+  // What is over, whether its effects can be seen or not: order, and what came through .relaxed
+  // barriers. Empty: the same as `order`.
+  std::vector<uint32_t> execution;
+  uint32_t started = 0;  // CTAs of the cluster, by rank, that are known to run
 };
+using SharedClock = std::shared_ptr<const ClockValues>;
 
 // Carried by barriers: what their arrivals released. Empty when the sanitizer is off.
 struct SyncClock {
-  std::shared_ptr<const ClockValues> values;
+  SharedClock values;
   void clear() { values.reset(); }
 };
+
+// An index past the end has the value 0.
+inline uint32_t clock_value(const std::vector<uint32_t>& clock, uint32_t index) {
+  return index < clock.size() ? clock[index] : 0;
+}
+inline const std::vector<uint32_t>& execution_of(const ClockValues& clock) {
+  return clock.execution.empty() ? clock.order : clock.execution;
+}
+void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value);
+void raise_order(ClockValues& clock, uint32_t index, uint32_t value);  // and `execution` with it
+
+bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part);
+bool covers(const ClockValues& clock, const ClockValues& part);  // in every component
+
+// The clock itself when nobody else holds it, a copy otherwise; made when there is none.
+ClockValues& writable(SharedClock& clock);
+
+void join_into(SharedClock& clock,
+               const SharedClock& other);  // shares `other` when it covers the clock
+void join_execution_into(SharedClock& clock,
+                         const ClockValues& other);  // only what .relaxed carries
 
 }  // namespace ptxsim

@@ -10,9 +10,10 @@
 namespace ptxsim {
 
 enum class Severity : uint8_t { kError, kWarning, kAdvisory };
+const char* name_of(Severity severity);  // "error"
 
 struct Report {
-  int rule = 0;  // 1..15: R1..R15
+  int rule = 0;  // 1..16: R1..R16 of docs/ptxsim_rules.md
   Severity severity = Severity::kError;
   std::string message;  // what happened, in one line
   Place place;          // of the access at which it was noticed
@@ -21,12 +22,16 @@ struct Report {
   std::string missing;  // which ordering is missing
   std::string fix;      // how to mend it
   uint64_t count = 1;
+  int statement = -1;        // of the program: the access at which it was noticed
+  int other_statement = -1;  // the earlier one
 };
 std::string to_string(const Report& report);  // several lines, as a compiler writes them
 
 struct Reports {
   std::vector<Report> list;
   void add(Report report);  // counts an equal one up
+  // The equal one, counted up, when there is one: nobody then needs to write the report.
+  bool count_up(int rule, int statement, int other_statement);
   uint64_t count(Severity severity) const;  // distinct ones
 };
 
