@@ -1,5 +1,5 @@
-// Errors of the interpreter. Inside the library an error is a thrown Fault; the functions of ptxsim.hpp catch it and
-// return it as a value, so nothing is thrown across the library's boundary.
+// Errors of the interpreter. Inside the library an error is a thrown Fault; the functions of
+// ptxsim.hpp catch it and return it as a value, so nothing is thrown across the library's boundary.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct Error {
 };
 std::string to_string(const Error& error);  // "<place>: error: <message>"
 
-// Thrown inside the library only. The machine adds the place of the instruction and the CTA, warp and lane.
+// Thrown inside the library only. The machine adds the place of the instruction and the CTA, warp
+// and lane.
 class Fault : public std::exception {
  public:
   explicit Fault(std::string message, ErrorKind kind = ErrorKind::kFault, int lane = -1)
@@ -45,7 +46,8 @@ class Fault : public std::exception {
   const Error& error() const { return error_; }
   Error& error() { return error_; }
   int lane() const { return lane_; }  // of the warp; -1: the whole warp
-  // The fault happened while an asynchronous operation completed: the statement that issued it, else -1.
+  // The fault happened while an asynchronous operation completed: the statement that issued it,
+  // else -1.
   void issued_by(uint32_t statement) { issuer_ = static_cast<int64_t>(statement); }
   int64_t issuer() const { return issuer_; }
 

@@ -18,7 +18,8 @@ RunResult run(std::shared_ptr<const Program> program, const Launch& launch, Glob
   RunResult result;
   std::unique_ptr<Machine> machine;
   try {
-    machine = std::make_unique<Machine>(std::move(program), launch, memory, options, result.reports, tracer);
+    machine = std::make_unique<Machine>(std::move(program), launch, memory, options, result.reports,
+                                        tracer);
     machine->run();
   } catch (const Fault& fault) {
     result.error = fault.error();

@@ -1,11 +1,13 @@
-// ptxsim: executes PTX of sm_80 .. sm_121a kernels on a CPU and checks their synchronisation. All that a user includes.
+// ptxsim: executes PTX of sm_80 .. sm_121a kernels on a CPU and checks their synchronisation. All
+// that a user includes.
 //
-//   auto module = ptxsim::load(text, "kernel.ptx");                 // Result<shared_ptr<const Module>>
-//   auto program = ptxsim::decode(*module, "my_kernel");            // Result<shared_ptr<const Program>>
-//   ptxsim::GlobalMemory memory;  memory.add("a", 0x10'0000'0000, bytes, true, true);
-//   ptxsim::RunResult result = ptxsim::run(*program, launch, memory, options);
+//   auto module = ptxsim::load(text, "kernel.ptx");                 // Result<shared_ptr<const
+//   Module>> auto program = ptxsim::decode(*module, "my_kernel");            //
+//   Result<shared_ptr<const Program>> ptxsim::GlobalMemory memory;  memory.add("a", 0x10'0000'0000,
+//   bytes, true, true); ptxsim::RunResult result = ptxsim::run(*program, launch, memory, options);
 //
-// Nothing is thrown out of these functions. GlobalMemory::add throws Fault: use add_buffer() for a Result.
+// Nothing is thrown out of these functions. GlobalMemory::add throws Fault: use add_buffer() for a
+// Result.
 #pragma once
 
 #include <memory>
@@ -37,7 +39,8 @@ struct RunResult {
   bool clean() const { return !error && reports.count(Severity::kError) == 0; }
 };
 
-// Runs the launch to its end. `memory` holds the results; its contents after an error are what the kernel had done.
+// Runs the launch to its end. `memory` holds the results; its contents after an error are what the
+// kernel had done.
 RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
               const Options& options, Tracer* tracer = nullptr);
 

@@ -1,5 +1,5 @@
-// Control flow (PTX ISA 9.0, "Control Flow Instructions"): bra, brx.idx, ret, exit, trap, brkpt; nanosleep, pmevent.
-// `call` is refused: kernels are compiled with everything inlined.
+// Control flow (PTX ISA 9.0, "Control Flow Instructions"): bra, brx.idx, ret, exit, trap, brkpt;
+// nanosleep, pmevent. `call` is refused: kernels are compiled with everything inlined.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,7 +25,9 @@ Outcome branch_indexed(Execution& x, const Insn& insn) {
   const uint32_t* index = x.source<uint32_t>(insn.slot[0]);
   x.for_lanes([&](int lane) {
     if (index[lane] >= table.size())
-      x.fault(fmt::format("brx.idx with index {}; the list has {} labels", index[lane], table.size()), lane);
+      x.fault(
+          fmt::format("brx.idx with index {}; the list has {} labels", index[lane], table.size()),
+          lane);
     x.warp.pc[lane] = table[index[lane]];
   });
   x.jump_target = Execution::kPerLane;
@@ -84,12 +86,19 @@ void decode_pmevent(Decode& d) {
   d.insn().execute = nothing;
 }
 
-void decode_call(Decode& d) { d.fail("call is not modelled; compile the kernel with everything inlined"); }
+void decode_call(Decode& d) {
+  d.fail("call is not modelled; compile the kernel with everything inlined");
+}
 
-constexpr std::array kDecoders = {
-    Decoder{"bra", decode_bra},     Decoder{"brx", decode_brx},   Decoder{"ret", decode_leave},
-    Decoder{"exit", decode_leave},  Decoder{"trap", decode_trap}, Decoder{"brkpt", decode_trap},
-    Decoder{"nanosleep", decode_nanosleep}, Decoder{"pmevent", decode_pmevent}, Decoder{"call", decode_call}};
+constexpr std::array kDecoders = {Decoder{"bra", decode_bra},
+                                  Decoder{"brx", decode_brx},
+                                  Decoder{"ret", decode_leave},
+                                  Decoder{"exit", decode_leave},
+                                  Decoder{"trap", decode_trap},
+                                  Decoder{"brkpt", decode_trap},
+                                  Decoder{"nanosleep", decode_nanosleep},
+                                  Decoder{"pmevent", decode_pmevent},
+                                  Decoder{"call", decode_call}};
 
 }  // namespace
 

@@ -12,11 +12,16 @@ namespace {
 
 Type type_of_bytes(unsigned bytes) {
   switch (bytes) {
-    case 1: return Type::kB8;
-    case 2: return Type::kB16;
-    case 4: return Type::kB32;
-    case 16: return Type::kB128;
-    default: return Type::kB64;
+    case 1:
+      return Type::kB8;
+    case 2:
+      return Type::kB16;
+    case 4:
+      return Type::kB32;
+    case 16:
+      return Type::kB128;
+    default:
+      return Type::kB64;
   }
 }
 
@@ -24,9 +29,12 @@ unsigned special_bytes(SpecialKind kind) {
   switch (kind) {
     case SpecialKind::kGridid:
     case SpecialKind::kClock64:
-    case SpecialKind::kGlobaltimer: return 8;
-    case SpecialKind::kIsExplicitCluster: return 0;
-    default: return 4;
+    case SpecialKind::kGlobaltimer:
+      return 8;
+    case SpecialKind::kIsExplicitCluster:
+      return 0;
+    default:
+      return 4;
   }
 }
 
@@ -38,18 +46,25 @@ bool changes_while_running(SpecialKind kind) {
     case SpecialKind::kClock64:
     case SpecialKind::kGlobaltimer:
     case SpecialKind::kGlobaltimerLo:
-    case SpecialKind::kGlobaltimerHi: return true;
-    default: return false;
+    case SpecialKind::kGlobaltimerHi:
+      return true;
+    default:
+      return false;
   }
 }
 
 StartValue::Kind address_kind(Space space) {
   switch (space) {
-    case Space::kShared: return StartValue::Kind::kSharedAddress;
-    case Space::kParam: return StartValue::Kind::kParamAddress;
-    case Space::kConst: return StartValue::Kind::kConstAddress;
-    case Space::kLocal: return StartValue::Kind::kLocalAddress;
-    default: return StartValue::Kind::kGlobalAddress;
+    case Space::kShared:
+      return StartValue::Kind::kSharedAddress;
+    case Space::kParam:
+      return StartValue::Kind::kParamAddress;
+    case Space::kConst:
+      return StartValue::Kind::kConstAddress;
+    case Space::kLocal:
+      return StartValue::Kind::kLocalAddress;
+    default:
+      return StartValue::Kind::kGlobalAddress;
   }
 }
 
@@ -73,8 +88,9 @@ int Modifiers::take_one_of(std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     if (take(name)) {
       if (found >= 0)
-        throw Fault(fmt::format("modifiers .{} and .{} exclude each other", *(names.begin() + found), name),
-                    ErrorKind::kInput);
+        throw Fault(
+            fmt::format("modifiers .{} and .{} exclude each other", *(names.begin() + found), name),
+            ErrorKind::kInput);
       found = index;
     }
     ++index;
@@ -104,11 +120,13 @@ std::optional<std::string> Modifiers::take_prefix(std::string_view prefix) {
 }
 
 bool Modifiers::has(std::string_view name) const {
-  return std::find(statement_.modifiers.begin(), statement_.modifiers.end(), name) != statement_.modifiers.end();
+  return std::find(statement_.modifiers.begin(), statement_.modifiers.end(), name) !=
+         statement_.modifiers.end();
 }
 
 std::string_view Modifiers::at(size_t index) const {
-  return index < statement_.modifiers.size() ? std::string_view(statement_.modifiers[index]) : std::string_view();
+  return index < statement_.modifiers.size() ? std::string_view(statement_.modifiers[index])
+                                             : std::string_view();
 }
 
 const std::string* Modifiers::first_left() const {
@@ -118,10 +136,25 @@ const std::string* Modifiers::first_left() const {
 }
 
 void Modifiers::take_performance_hints() {
-  static constexpr std::string_view kHints[] = {
-      "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-      "L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last", "L2::evict_normal", "L2::64B",
-      "L2::128B", "L2::256B", "level::eviction_priority"};
+  static constexpr std::string_view kHints[] = {"ca",
+                                                "cg",
+                                                "cs",
+                                                "lu",
+                                                "cv",
+                                                "wb",
+                                                "wt",
+                                                "L1::evict_normal",
+                                                "L1::evict_unchanged",
+                                                "L1::evict_first",
+                                                "L1::evict_last",
+                                                "L1::no_allocate",
+                                                "L2::evict_first",
+                                                "L2::evict_last",
+                                                "L2::evict_normal",
+                                                "L2::64B",
+                                                "L2::128B",
+                                                "L2::256B",
+                                                "level::eviction_priority"};
   for (std::string_view hint : kHints) take(hint);
 }
 
@@ -130,24 +163,29 @@ Decode::Decode(Program& program, const Statement& statement, Insn& insn)
 
 const Operand& Decode::operand(size_t index) const {
   if (index >= statement_.operands.size())
-    fail(fmt::format("{} has {} operands; needs at least {}", statement_.root, statement_.operands.size(), index + 1));
+    fail(fmt::format("{} has {} operands; needs at least {}", statement_.root,
+                     statement_.operands.size(), index + 1));
   return statement_.operands[index];
 }
 
 void Decode::expect_operands(size_t least, size_t most) const {
   const size_t count = statement_.operands.size();
   if (count < least || count > most)
-    fail(least == most ? fmt::format("{} has {} operands; must have {}", statement_.root, count, least)
-                       : fmt::format("{} has {} operands; must have {} to {}", statement_.root, count, least, most));
+    fail(least == most
+             ? fmt::format("{} has {} operands; must have {}", statement_.root, count, least)
+             : fmt::format("{} has {} operands; must have {} to {}", statement_.root, count, least,
+                           most));
 }
 
 Slot Decode::register_slot(const Operand& operand, unsigned bytes, bool wider_ok, bool is_write) {
   const Register& reg = entry().registers[operand.reg];
   const unsigned width = bytes_of(reg.type);
   if (reg.type == Type::kPred)
-    fail(fmt::format("register {} is a predicate; a value of {} bytes is needed here", reg.name, bytes));
+    fail(fmt::format("register {} is a predicate; a value of {} bytes is needed here", reg.name,
+                     bytes));
   if (width != bytes && !(wider_ok && width > bytes))
-    fail(fmt::format("register {} has {} bytes; the instruction's type has {}", reg.name, width, bytes));
+    fail(fmt::format("register {} has {} bytes; the instruction's type has {}", reg.name, width,
+                     bytes));
   program_.uses.push_back({reg.offset, width * kWarpSize, is_write});
   return {reg.offset};
 }
@@ -155,7 +193,8 @@ Slot Decode::register_slot(const Operand& operand, unsigned bytes, bool wider_ok
 Slot Decode::source(const Operand& operand, Type type, bool wider_ok) {
   const unsigned bytes = bytes_of(type);
   switch (operand.kind) {
-    case Operand::Kind::kRegister: return register_slot(operand, bytes, wider_ok, false);
+    case Operand::Kind::kRegister:
+      return register_slot(operand, bytes, wider_ok, false);
     case Operand::Kind::kImmediate: {
       uint64_t bits = operand.bits;
       if (operand.is_float) {
@@ -176,7 +215,8 @@ Slot Decode::source(const Operand& operand, Type type, bool wider_ok) {
         } else if (bytes == 8) {
           std::memcpy(&bits, &value, 8);
         } else if (bytes != 4) {
-          fail(fmt::format("a floating-point literal where the type has {} bytes; must have 4 or 8", bytes));
+          fail(fmt::format("a floating-point literal where the type has {} bytes; must have 4 or 8",
+                           bytes));
         }
       } else if (type == Type::kF32 || type == Type::kF64) {
         fail("an integer literal where a floating-point value is needed");
@@ -184,21 +224,31 @@ Slot Decode::source(const Operand& operand, Type type, bool wider_ok) {
       return constant(&bits, bytes);
     }
     case Operand::Kind::kSpecial: {
-      if (changes_while_running(operand.special)) fail("this special register can be read by mov alone");
-      StartValue value{StartValue::Kind::kSpecial, {}, static_cast<uint8_t>(bytes), operand.special, operand.axis, 0, 0};
+      if (changes_while_running(operand.special))
+        fail("this special register can be read by mov alone");
+      StartValue value{StartValue::Kind::kSpecial,
+                       {},
+                       static_cast<uint8_t>(bytes),
+                       operand.special,
+                       operand.axis,
+                       0,
+                       0};
       if (bytes != special_bytes(operand.special) && bytes < special_bytes(operand.special))
         fail(fmt::format("the special register has {} bytes; the instruction's type has {}",
                          special_bytes(operand.special), bytes));
       return start_value(value);
     }
     case Operand::Kind::kSymbol: {
-      if (bytes != 4 && bytes != 8) fail(fmt::format("an address as a value of {} bytes; must have 4 or 8", bytes));
+      if (bytes != 4 && bytes != 8)
+        fail(fmt::format("an address as a value of {} bytes; must have 4 or 8", bytes));
       const Variable& variable = entry().variables[operand.symbol];
-      StartValue value{address_kind(variable.space), {}, static_cast<uint8_t>(bytes), {}, 0, operand.symbol,
-                       static_cast<int64_t>(operand.bits)};
+      StartValue value{
+          address_kind(variable.space),      {}, static_cast<uint8_t>(bytes), {}, 0, operand.symbol,
+          static_cast<int64_t>(operand.bits)};
       return start_value(value);
     }
-    default: fail("this operand cannot be read as a value");
+    default:
+      fail("this operand cannot be read as a value");
   }
 }
 
@@ -215,19 +265,21 @@ Slot Decode::destination(const Operand& operand, Type type, bool wider_ok) {
 }
 
 unsigned Decode::width_of(const Operand& operand) const {
-  return operand.kind == Operand::Kind::kRegister ? bytes_of(entry().registers[operand.reg].type) : 0;
+  return operand.kind == Operand::Kind::kRegister ? bytes_of(entry().registers[operand.reg].type)
+                                                  : 0;
 }
 
 Decode::Address Decode::address(const Operand& operand) {
-  if (operand.kind != Operand::Kind::kAddress || operand.parts.empty()) fail("an address in brackets is needed here");
+  if (operand.kind != Operand::Kind::kAddress || operand.parts.empty())
+    fail("an address in brackets is needed here");
   const Operand& base = operand.parts[0];
   Address address{{}, 8, static_cast<int64_t>(operand.bits), nullptr, {}};
   for (size_t i = 1; i < operand.parts.size(); ++i) address.more.push_back(&operand.parts[i]);
   if (base.kind == Operand::Kind::kRegister) {
     address.base_bytes = width_of(base);
     if (address.base_bytes != 4 && address.base_bytes != 8)
-      fail(fmt::format("address register {} has {} bytes; must have 4 or 8", entry().registers[base.reg].name,
-                       address.base_bytes));
+      fail(fmt::format("address register {} has {} bytes; must have 4 or 8",
+                       entry().registers[base.reg].name, address.base_bytes));
   } else if (base.kind == Operand::Kind::kSymbol) {
     address.variable = &entry().variables[base.symbol];
     const Space space = address.variable->space;
@@ -255,7 +307,8 @@ Slot Decode::predicate(const Operand& operand) {
     const uint32_t mask = operand.bits != 0 ? 0xffffffffu : 0;
     return constant(&mask, 4);
   }
-  if (operand.kind != Operand::Kind::kRegister || entry().registers[operand.reg].type != Type::kPred)
+  if (operand.kind != Operand::Kind::kRegister ||
+      entry().registers[operand.reg].type != Type::kPred)
     fail("a predicate register is needed here");
   const Register& reg = entry().registers[operand.reg];
   program_.uses.push_back({reg.offset, 4, false});
@@ -274,13 +327,15 @@ uint32_t Decode::label(size_t index) const {
 }
 
 Slot Decode::constant(const void* value, unsigned bytes) {
-  // Lanes are contiguous; equal constants share one place (searching backwards over the last few is enough).
+  // Lanes are contiguous; equal constants share one place (searching backwards over the last few is
+  // enough).
   auto& pool = program_.constants;
   const size_t total = size_t{bytes} * kWarpSize;
   const size_t start = (pool.size() + 63) / 64 * 64;
   if (start + total >= Slot::kAbsent) fail("too many constants");
   pool.resize(start + total);
-  for (int lane = 0; lane < kWarpSize; ++lane) std::memcpy(pool.data() + start + size_t{bytes} * lane, value, bytes);
+  for (int lane = 0; lane < kWarpSize; ++lane)
+    std::memcpy(pool.data() + start + size_t{bytes} * lane, value, bytes);
   return {static_cast<uint32_t>(start) | Slot::kConstant};
 }
 
@@ -300,17 +355,21 @@ void Decode::fail(const std::string& message) const { throw Fault(message, Error
 void Decode::finish() const {
   if (const std::string* left = modifiers_.first_left())
     fail(fmt::format("modifier .{} is not known for {}", *left, statement_.root));
-  if (insn_.execute == nullptr) fail(fmt::format("{} has no meaning with these modifiers", statement_.root));
+  if (insn_.execute == nullptr)
+    fail(fmt::format("{} has no meaning with these modifiers", statement_.root));
 }
 
 namespace {
 
-// Shared variables in the order of their declaration, the dynamic array after them at its own alignment.
+// Shared variables in the order of their declaration, the dynamic array after them at its own
+// alignment.
 void lay_out_shared(Program& program) {
   const auto& variables = program.entry->variables;
   program.shared_offsets.assign(variables.size(), 0);
   uint64_t offset = kSharedLayoutBegin;
-  const auto align = [&](uint64_t alignment) { offset = (offset + alignment - 1) / alignment * alignment; };
+  const auto align = [&](uint64_t alignment) {
+    offset = (offset + alignment - 1) / alignment * alignment;
+  };
   for (size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].space != Space::kShared || variables[i].is_extern) continue;
     align(std::max<uint32_t>(variables[i].alignment, 1));
@@ -319,13 +378,15 @@ void lay_out_shared(Program& program) {
   }
   const uint64_t static_end = offset;
   uint64_t dynamic_begin = static_end;
-  for (const Variable& variable : variables)  // all extern arrays are one, at the strictest alignment
+  for (const Variable& variable :
+       variables)  // all extern arrays are one, at the strictest alignment
     if (variable.space == Space::kShared && variable.is_extern) {
       align(std::max<uint32_t>(variable.alignment, 16));
       dynamic_begin = std::max(dynamic_begin, offset);
     }
   for (size_t i = 0; i < variables.size(); ++i)
-    if (variables[i].space == Space::kShared && variables[i].is_extern) program.shared_offsets[i] = dynamic_begin;
+    if (variables[i].space == Space::kShared && variables[i].is_extern)
+      program.shared_offsets[i] = dynamic_begin;
   program.static_shared_bytes = dynamic_begin - kSharedLayoutBegin;
 }
 
@@ -356,13 +417,15 @@ const Entry* find_entry(const Module& module, std::string_view name) {
     if (entry.name == name) return &entry;
   std::string names;
   for (const Entry& entry : module.entries) names += (names.empty() ? "" : ", ") + entry.name;
-  throw Fault(fmt::format("entry '{}' is not in the module; it has: {}", name, names.empty() ? "none" : names),
+  throw Fault(fmt::format("entry '{}' is not in the module; it has: {}", name,
+                          names.empty() ? "none" : names),
               ErrorKind::kInput);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module, std::string_view entry_name) {
+Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
+                                              std::string_view entry_name) {
   auto program = std::make_shared<Program>();
   program->module = module;
   uint32_t index = 0;

@@ -1,5 +1,6 @@
-// From parsed statements to executable ones. Every family file registers decoders for the roots it knows
-// (registry.cpp lists the families); a modifier that a decoder did not take is an error that names it.
+// From parsed statements to executable ones. Every family file registers decoders for the roots it
+// knows (registry.cpp lists the families); a modifier that a decoder did not take is an error that
+// names it.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,22 @@
 
 namespace ptxsim {
 
-// The modifiers of one statement as a set: different compilers write the same ones in different orders.
+// The modifiers of one statement as a set: different compilers write the same ones in different
+// orders.
 class Modifiers {
  public:
   explicit Modifiers(const Statement& statement);
   bool take(std::string_view name);  // true and marks it when it is there
   // The one of `names` that is there, or -1; two of them are an error.
   int take_one_of(std::initializer_list<std::string_view> names);
-  Type take_type();            // the first type not yet taken, in written order; kNone when there is none
-  std::optional<std::string> take_prefix(std::string_view prefix);  // "x4" for prefix "x": returns "4"
+  Type take_type();  // the first type not yet taken, in written order; kNone when there is none
+  std::optional<std::string> take_prefix(
+      std::string_view prefix);  // "x4" for prefix "x": returns "4"
   bool has(std::string_view name) const;
   std::string_view at(size_t index) const;  // as written; empty when past the end
   const std::string* first_left() const;    // nullptr when all were taken
-  // Cache operators, eviction priorities, prefetch sizes, .weak and the like, which change no result.
+  // Cache operators, eviction priorities, prefetch sizes, .weak and the like, which change no
+  // result.
   void take_performance_hints();
 
  private:
@@ -50,37 +54,44 @@ class Decode {
   const Operand& operand(size_t index) const;  // an error when the statement has fewer
   void expect_operands(size_t least, size_t most) const;
 
-  // Operand `index` as a slot whose lanes are bytes_of(type) wide. A register must have just that width
-  // (PTX ISA, "Operand Size Exceeding Instruction-Type Size": wider ones are allowed for ld, st and cvt: pass
-  // `wider_ok` and look at width_of()). Immediates are converted to `type` and broadcast.
+  // Operand `index` as a slot whose lanes are bytes_of(type) wide. A register must have just that
+  // width (PTX ISA, "Operand Size Exceeding Instruction-Type Size": wider ones are allowed for ld,
+  // st and cvt: pass `wider_ok` and look at width_of()). Immediates are converted to `type` and
+  // broadcast.
   Slot source(size_t index, Type type) { return source(operand(index), type); }
   Slot source(const Operand& operand, Type type, bool wider_ok = false);
   Slot destination(size_t index, Type type) { return destination(operand(index), type); }
   Slot destination(const Operand& operand, Type type, bool wider_ok = false);  // absent for _
   unsigned width_of(const Operand& operand) const;  // bytes per lane of a register; 0 for others
 
-  // [base + offset]: a slot of the 32- or 64-bit base address (symbols become addresses) and the byte offset.
+  // [base + offset]: a slot of the 32- or 64-bit base address (symbols become addresses) and the
+  // byte offset.
   struct Address {
     Slot base;
     unsigned base_bytes;  // 4 or 8
     int64_t offset;
     const Variable* variable;  // when the base is a symbol
-    std::vector<const Operand*> more;  // what follows the base inside the brackets (a kVector of coordinates, ...)
+    std::vector<const Operand*>
+        more;  // what follows the base inside the brackets (a kVector of coordinates, ...)
   };
   Address address(size_t index) { return address(operand(index)); }
   Address address(const Operand& operand);
   // Elements of a vector operand, or the operand itself as the only element.
   std::vector<const Operand*> elements(size_t index) const;
 
-  Slot predicate(size_t index) { return predicate(operand(index)); }  // source predicate, register or literal 0/1
-  Slot predicate(const Operand& operand);                            // negation: see is_negated
+  Slot predicate(size_t index) {
+    return predicate(operand(index));
+  }                                        // source predicate, register or literal 0/1
+  Slot predicate(const Operand& operand);  // negation: see is_negated
   bool is_negated(size_t index) const { return operand(index).negated; }
-  std::optional<uint64_t> immediate(size_t index) const;             // an integer literal, else nothing
+  std::optional<uint64_t> immediate(size_t index) const;  // an integer literal, else nothing
   uint32_t label(size_t index) const;
 
   Slot constant(const void* value, unsigned bytes);  // broadcast to 32 lanes
   void require_aligned() { insn_.convergence = Convergence::kAligned; }
-  void require_members(Slot mask) { insn_.convergence = Convergence::kMembers, insn_.members = mask; }
+  void require_members(Slot mask) {
+    insn_.convergence = Convergence::kMembers, insn_.members = mask;
+  }
 
   template <class T, class... Args>
   T* make_detail(Args&&... args) {
@@ -92,7 +103,8 @@ class Decode {
   }
 
   [[noreturn]] void fail(const std::string& message) const;  // throws Fault(kInput)
-  void finish() const;  // an error when a modifier was not taken; the registry calls it after each decoder
+  void finish()
+      const;  // an error when a modifier was not taken; the registry calls it after each decoder
 
  private:
   Slot register_slot(const Operand& operand, unsigned bytes, bool wider_ok, bool is_write);

@@ -7,25 +7,28 @@
 
 namespace ptxsim {
 
-// Roots that several families share (cp, fence, st) have one decoder that looks at the modifiers and hands over.
-std::span<const Decoder> decoders_move();      // mov, selp, cvta, mapa, isspacep, prmt, ...
+// Roots that several families share (cp, fence, st) have one decoder that looks at the modifiers
+// and hands over.
+std::span<const Decoder> decoders_move();  // mov, selp, cvta, mapa, isspacep, prmt, ...
 std::span<const Decoder> decoders_integer();
 std::span<const Decoder> decoders_float();
 std::span<const Decoder> decoders_convert();
-std::span<const Decoder> decoders_compare();   // setp, set, slct, testp
-std::span<const Decoder> decoders_control();   // bra, brx, ret, exit, trap, call (refused), nanosleep, pragma-like
-std::span<const Decoder> decoders_memory();    // ld, st, ldu, prefetch, atom, red, ...
+std::span<const Decoder> decoders_compare();  // setp, set, slct, testp
+std::span<const Decoder>
+decoders_control();  // bra, brx, ret, exit, trap, call (refused), nanosleep, pragma-like
+std::span<const Decoder> decoders_memory();       // ld, st, ldu, prefetch, atom, red, ...
 std::span<const Decoder> decoders_matrix_move();  // ldmatrix, stmatrix, movmatrix
-std::span<const Decoder> decoders_warp();      // shfl, vote, match, redux, elect, activemask, bar.warp
-std::span<const Decoder> decoders_barrier();   // bar, barrier (with .cluster), griddepcontrol, setmaxnreg
-std::span<const Decoder> decoders_fence();     // fence, membar
+std::span<const Decoder> decoders_warp();  // shfl, vote, match, redux, elect, activemask, bar.warp
+std::span<const Decoder>
+decoders_barrier();  // bar, barrier (with .cluster), griddepcontrol, setmaxnreg
+std::span<const Decoder> decoders_fence();  // fence, membar
 std::span<const Decoder> decoders_mbarrier();
-std::span<const Decoder> decoders_copy();      // cp (async, bulk, tensor, reduce, prefetch)
+std::span<const Decoder> decoders_copy();       // cp (async, bulk, tensor, reduce, prefetch)
 std::span<const Decoder> decoders_tensormap();  // tensormap.replace
-std::span<const Decoder> decoders_clc();       // clusterlaunchcontrol
+std::span<const Decoder> decoders_clc();        // clusterlaunchcontrol
 std::span<const Decoder> decoders_tcgen05();
 std::span<const Decoder> decoders_wgmma();
-std::span<const Decoder> decoders_mma();       // mma.sync
+std::span<const Decoder> decoders_mma();  // mma.sync
 
 const Decoder* find_decoder(std::string_view root);  // nullptr: unknown opcode
 

@@ -15,15 +15,45 @@ inline constexpr int kWarpSize = 32;
 
 // Special registers (PTX ISA 9.0, "Special Registers"); axis 0..2 for .x .y .z.
 enum class SpecialKind : uint8_t {
-  kTid, kNtid, kCtaid, kNctaid, kClusterid, kNclusterid, kClusterCtaid, kClusterNctaid,
-  kClusterCtarank, kClusterNctarank, kIsExplicitCluster, kLaneid, kWarpid, kNwarpid, kSmid, kNsmid, kGridid,
-  kLanemaskEq, kLanemaskLe, kLanemaskLt, kLanemaskGe, kLanemaskGt,
-  kClock, kClockHi, kClock64, kGlobaltimer, kGlobaltimerLo, kGlobaltimerHi,
-  kDynamicSmemSize, kTotalSmemSize, kAggrSmemSize, kReservedSmemOffsetBegin, kReservedSmemOffsetEnd, kWarpSz,
+  kTid,
+  kNtid,
+  kCtaid,
+  kNctaid,
+  kClusterid,
+  kNclusterid,
+  kClusterCtaid,
+  kClusterNctaid,
+  kClusterCtarank,
+  kClusterNctarank,
+  kIsExplicitCluster,
+  kLaneid,
+  kWarpid,
+  kNwarpid,
+  kSmid,
+  kNsmid,
+  kGridid,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kClock,
+  kClockHi,
+  kClock64,
+  kGlobaltimer,
+  kGlobaltimerLo,
+  kGlobaltimerHi,
+  kDynamicSmemSize,
+  kTotalSmemSize,
+  kAggrSmemSize,
+  kReservedSmemOffsetBegin,
+  kReservedSmemOffsetEnd,
+  kWarpSz,
 };
 
-// A register of one entry. All registers of a warp lie in one file, structure of arrays: `offset` is the byte offset
-// of lane 0, lanes follow at bytes_of(type) each; a predicate is one 32-bit mask. Offsets are multiples of 64.
+// A register of one entry. All registers of a warp lie in one file, structure of arrays: `offset`
+// is the byte offset of lane 0, lanes follow at bytes_of(type) each; a predicate is one 32-bit
+// mask. Offsets are multiples of 64.
 struct Register {
   std::string name;
   Type type = Type::kNone;
@@ -34,12 +64,12 @@ struct Variable {  // .const, .global, .shared, .local, or a kernel parameter
   std::string name;
   Space space = Space::kGlobal;
   Type type = Type::kB8;
-  uint64_t bytes = 0;           // 0 for an unsized .extern .shared array
+  uint64_t bytes = 0;  // 0 for an unsized .extern .shared array
   uint32_t alignment = 1;
-  bool is_extern = false;       // the dynamic shared array
+  bool is_extern = false;  // the dynamic shared array
   bool has_initializer = false;
   std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
-  uint64_t offset = 0;          // params: offset in the parameter blob; local: in the thread's frame
+  uint64_t offset = 0;  // params: offset in the parameter blob; local: in the thread's frame
 };
 
 struct Operand {
@@ -47,14 +77,15 @@ struct Operand {
     kRegister,   // reg; negated for !p
     kImmediate,  // bits; is_float: bits is a double's pattern unless float_bytes == 4
     kVector,     // parts: {a, b, c}, and the lists in parentheses of `call`
-    kAddress,    // parts[0] = base (register, symbol or immediate), parts[1..] = what follows a comma or a further
-                 // bracket: tensor coordinates as one kVector; `bits` = signed byte offset of "+n"
-    kSymbol,     // index of a Variable in scope; bits = signed byte offset of "sym+n"
-    kLabel,      // statement index; the name of a .branchtargets list becomes a kVector of kLabel
-    kSpecial,    // special, axis
-    kPair,       // "d|p": parts[0], parts[1]
-    kSink,       // _
-    kFunction,   // symbol: index into Module::functions (operand of `call`)
+    kAddress,  // parts[0] = base (register, symbol or immediate), parts[1..] = what follows a comma
+               // or a further bracket: tensor coordinates as one kVector; `bits` = signed byte
+               // offset of "+n"
+    kSymbol,    // index of a Variable in scope; bits = signed byte offset of "sym+n"
+    kLabel,     // statement index; the name of a .branchtargets list becomes a kVector of kLabel
+    kSpecial,   // special, axis
+    kPair,      // "d|p": parts[0], parts[1]
+    kSink,      // _
+    kFunction,  // symbol: index into Module::functions (operand of `call`)
   };
   Kind kind = Kind::kSink;
   bool negated = false;
@@ -62,8 +93,8 @@ struct Operand {
   uint8_t float_bytes = 0;  // 4: written 0f..., bits is a float's pattern; 8: double's pattern
   uint32_t reg = 0;         // index into Entry::registers
   uint64_t bits = 0;
-  uint32_t symbol = 0;      // index into Entry::variables
-  uint32_t label = 0;       // index into Entry::statements
+  uint32_t symbol = 0;  // index into Entry::variables
+  uint32_t label = 0;   // index into Entry::statements
   SpecialKind special = SpecialKind::kTid;
   uint8_t axis = 0;
   std::vector<Operand> parts;
@@ -73,8 +104,9 @@ struct Statement {
   bool guarded = false;  // @p or @!p
   bool guard_negated = false;
   uint32_t guard = 0;  // index into Entry::registers
-  std::string root;                    // "cp", "tcgen05", "add"
-  std::vector<std::string> modifiers;  // without dots, as written: {"async", "bulk", "tensor", "2d", "shared::cluster"}
+  std::string root;    // "cp", "tcgen05", "add"
+  std::vector<std::string>
+      modifiers;  // without dots, as written: {"async", "bulk", "tensor", "2d", "shared::cluster"}
   std::vector<Operand> operands;
   std::string text;  // the statement as written, blanks squeezed, for messages and traces
   int line = 0;      // of the PTX text, 1-based
@@ -85,20 +117,23 @@ struct Location {  // a .loc directive
   int file = 0;    // number of the .file directive
   int line = 0;
   int column = 0;
-  int inlined_at = -1;  // index into Module::locations: the call that this code was inlined at; -1: not inlined
+  int inlined_at =
+      -1;  // index into Module::locations: the call that this code was inlined at; -1: not inlined
 };
 
 struct Entry {
   std::string name;
-  // Parameters first; then, as they are declared or first named, the entry's own variables and those of the module
-  // that the entry names. (A module's .shared variable that no statement names takes no space.)
+  // Parameters first; then, as they are declared or first named, the entry's own variables and
+  // those of the module that the entry names. (A module's .shared variable that no statement names
+  // takes no space.)
   std::vector<Variable> variables;
   uint32_t num_params = 0;
   uint64_t param_bytes = 0;
   std::vector<Register> registers;
   uint64_t register_bytes = 0;  // size of a warp's register file
   uint64_t local_bytes = 0;     // per thread
-  std::vector<Statement> statements;  // the last one ends the thread: a `ret` is added where the text has none
+  std::vector<Statement>
+      statements;  // the last one ends the thread: a `ret` is added where the text has none
   std::array<uint32_t, 3> reqntid = {0, 0, 0};  // 0: not given
   std::array<uint32_t, 3> maxntid = {0, 0, 0};
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
@@ -113,7 +148,8 @@ struct Module {
   std::map<int, std::string> files;
   std::vector<Location> locations;
   std::vector<Entry> entries;
-  std::vector<std::string> functions;  // names of .func, declared or defined; their bodies are not kept
+  std::vector<std::string>
+      functions;  // names of .func, declared or defined; their bodies are not kept
 };
 
 }  // namespace ptxsim

@@ -26,7 +26,8 @@ enum class Outcome : uint8_t {
 };
 using Handler = Outcome (*)(Execution&, const Insn&);
 
-// Where an operand's 32 lanes lie: in the warp's register file, or (top bit) in the program's constants.
+// Where an operand's 32 lanes lie: in the warp's register file, or (top bit) in the program's
+// constants.
 struct Slot {
   static constexpr uint32_t kConstant = 0x80000000u;
   static constexpr uint32_t kAbsent = 0x7fffffffu;
@@ -52,14 +53,15 @@ struct Insn {
   Slot guard;  // predicate; absent: unconditional
   bool guard_negated = false;
   Convergence convergence = Convergence::kNone;
-  uint8_t family = 0;      // for families: free small fields
+  uint8_t family = 0;  // for families: free small fields
   uint8_t variant = 0;
   Slot members;            // Convergence::kMembers: 32-bit mask
   Slot slot[5];            // destination first, then sources, as the family defines
   uint64_t imm = 0;        // as the family defines: address offset, lookup table, modifier bits
   uint32_t target = 0;     // branch target
   uint32_t statement = 0;  // index into Program::statements: text and place
-  uint32_t first_use = 0;  // Program::uses[first_use .. +num_uses): registers that are read or written
+  uint32_t first_use =
+      0;  // Program::uses[first_use .. +num_uses): registers that are read or written
   uint32_t num_uses = 0;
   const Detail* detail = nullptr;
 };
@@ -72,10 +74,17 @@ struct RegisterUse {
 
 // Registers the machine fills when a warp starts: special registers and addresses of symbols.
 struct StartValue {
-  enum class Kind : uint8_t { kSpecial, kSharedAddress, kParamAddress, kConstAddress, kGlobalAddress, kLocalAddress };
+  enum class Kind : uint8_t {
+    kSpecial,
+    kSharedAddress,
+    kParamAddress,
+    kConstAddress,
+    kGlobalAddress,
+    kLocalAddress
+  };
   Kind kind;
-  Slot slot;         // in the register file, of `bytes` per lane
-  uint8_t bytes;     // 2, 4 or 8
+  Slot slot;      // in the register file, of `bytes` per lane
+  uint8_t bytes;  // 2, 4 or 8
   SpecialKind special = SpecialKind::kTid;
   uint8_t axis = 0;
   uint32_t symbol = 0;  // index into Entry::variables
@@ -85,18 +94,20 @@ struct StartValue {
 struct Program {
   std::shared_ptr<const Module> module;
   const Entry* entry = nullptr;
-  std::vector<Insn> insns;  // one for each statement, same indices
+  std::vector<Insn> insns;           // one for each statement, same indices
   std::vector<std::byte> constants;  // broadcast immediates: 32 lanes each
   std::vector<RegisterUse> uses;
   std::vector<StartValue> start_values;
   std::vector<std::unique_ptr<Detail>> details;
   uint64_t register_bytes = 0;  // entry->register_bytes plus the start values
-  // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic array last.
+  // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic
+  // array last.
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
 };
 
-inline constexpr uint64_t kSharedLayoutBegin = 1024;  // the first KiB of shared memory belongs to the system
+inline constexpr uint64_t kSharedLayoutBegin =
+    1024;  // the first KiB of shared memory belongs to the system
 
 // The PTX line of a statement, and the source line of its .loc.
 Place place_of(const Program& program, uint32_t statement);

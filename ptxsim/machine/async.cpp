@@ -12,9 +12,9 @@ void AsyncEngine::submit(Complete complete) { submit(0, std::move(complete)); }
 void AsyncEngine::submit(uint64_t channel, Complete complete) {
   Pending pending{channel, statement, std::move(complete)};
   ++in_flight_;
-  const bool head = channel == 0 || std::none_of(ready_.begin(), ready_.end(), [&](const Pending& p) {
-                      return p.channel == channel;
-                    });
+  const bool head =
+      channel == 0 || std::none_of(ready_.begin(), ready_.end(),
+                                   [&](const Pending& p) { return p.channel == channel; });
   if (eager && head && (channel == 0 || channel != running_)) {
     run(pending);
     return;
@@ -23,7 +23,8 @@ void AsyncEngine::submit(uint64_t channel, Complete complete) {
     ready_.push_back(std::move(pending));
     return;
   }
-  auto queue = std::find_if(behind_.begin(), behind_.end(), [&](const auto& q) { return q.first == channel; });
+  auto queue = std::find_if(behind_.begin(), behind_.end(),
+                            [&](const auto& q) { return q.first == channel; });
   if (queue == behind_.end()) queue = behind_.insert(behind_.end(), {channel, {}});
   queue->second.push_back(std::move(pending));
 }

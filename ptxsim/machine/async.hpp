@@ -1,5 +1,5 @@
-// Asynchronous operations in flight. Each completes at a moment that the schedule chooses; operations of one channel
-// complete in the order in which they were submitted.
+// Asynchronous operations in flight. Each completes at a moment that the schedule chooses;
+// operations of one channel complete in the order in which they were submitted.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class AsyncEngine {
  public:
   using Complete = std::function<void()>;
 
-  // Unordered: completes independently of all others. With Schedule::kEager it runs before submit() returns, once the
-  // operations before it in its channel have.
+  // Unordered: completes independently of all others. With Schedule::kEager it runs before submit()
+  // returns, once the operations before it in its channel have.
   void submit(Complete complete);
   // Ordered among those of the same `channel` (a number from new_channel()).
   void submit(uint64_t channel, Complete complete);

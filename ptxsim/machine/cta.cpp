@@ -6,12 +6,17 @@
 namespace ptxsim {
 
 Cta::Cta(Cluster& cluster, uint32_t rank, uint32_t shared_bytes, uint32_t threads)
-    : cluster(cluster), machine(cluster.machine), rank(rank), threads(threads), live_threads(threads),
+    : cluster(cluster),
+      machine(cluster.machine),
+      rank(rank),
+      threads(threads),
+      live_threads(threads),
       shared(shared_bytes) {}
 
 Cta::~Cta() = default;
 
-Cluster::Cluster(Machine& machine, uint32_t index, uint64_t seed) : machine(machine), index(index), random(seed) {
+Cluster::Cluster(Machine& machine, uint32_t index, uint64_t seed)
+    : machine(machine), index(index), random(seed) {
   async.eager = machine.options().schedule == Schedule::kEager;
 }
 

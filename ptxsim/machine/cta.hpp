@@ -30,7 +30,8 @@ struct NamedBarrier {
   uint32_t result_and = 1, result_or = 0, result_popc = 0;           // of the last generation
 };
 
-// State of one kind of asynchronous operation that families keep per CTA (queues, groups): see insn/.
+// State of one kind of asynchronous operation that families keep per CTA (queues, groups): see
+// insn/.
 struct Cta;
 struct FamilyState {
   virtual ~FamilyState() = default;
@@ -43,8 +44,8 @@ struct Cta {
 
   Cluster& cluster;
   Machine& machine;
-  uint32_t rank;     // in the cluster
-  Dim3 ctaid{};      // in the grid
+  uint32_t rank;  // in the cluster
+  Dim3 ctaid{};   // in the grid
   uint32_t threads;
   uint32_t live_threads = 0;
   bool exited = false;
@@ -60,7 +61,8 @@ struct Cta {
     if (!slot) slot = std::make_unique<T>();
     return static_cast<T&>(*slot);
   }
-  std::map<const char*, std::unique_ptr<FamilyState>> family_states;  // keyed by T::kFamilyKey, a unique literal
+  std::map<const char*, std::unique_ptr<FamilyState>>
+      family_states;  // keyed by T::kFamilyKey, a unique literal
 };
 
 // barrier.cluster
@@ -75,16 +77,16 @@ struct Cluster {
   ~Cluster();
 
   Machine& machine;
-  uint32_t index;   // linear in the grid of clusters
+  uint32_t index;  // linear in the grid of clusters
   Dim3 clusterid{};
   std::vector<std::unique_ptr<Cta>> ctas;  // by rank
   ClusterBarrier barrier;
   AsyncEngine async;
   Random random;
   std::unique_ptr<Sanitizer> sanitizer;  // null: off
-  uint64_t version = 1;   // rises whenever something happens that a blocked lane may wait for
+  uint64_t version = 1;  // rises whenever something happens that a blocked lane may wait for
   uint32_t live_threads = 0;
-  uint32_t next_warp = 0;  // whose turn it is
+  uint32_t next_warp = 0;       // whose turn it is
   uint64_t polled_version = 0;  // `version` when the polls below began
   uint32_t vain_polls = 0;      // turns since then that ended with a failed poll
   void changed() { ++version; }

@@ -1,7 +1,9 @@
-// Executes statements of one warp: which lanes go together, when they converge, and what a handler's outcome means.
+// Executes statements of one warp: which lanes go together, when they converge, and what a
+// handler's outcome means.
 //
-// Lanes with the lowest program counter go first, so that lanes which left a branch wait where the paths meet. A
-// statement that needs lanes which are elsewhere parks those that have come until the others arrive.
+// Lanes with the lowest program counter go first, so that lanes which left a branch wait where the
+// paths meet. A statement that needs lanes which are elsewhere parks those that have come until the
+// others arrive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,34 +54,40 @@ bool choose_group(const Cluster& cluster, Warp& warp, Group& group) {
   return true;
 }
 
-// Whether a converging statement can execute; narrows `exec` to the lanes that its member mask names.
+// Whether a converging statement can execute; narrows `exec` to the lanes that its member mask
+// names.
 bool has_converged(const Execution& x, const Insn& insn, const Group& group, uint32_t& exec) {
   if (insn.convergence == Convergence::kAligned) {
     if (group.lanes != x.warp.live) return false;
     if (exec != group.lanes)
-      throw Fault(fmt::format("aligned instruction executed by lanes {:08x} of {:08x}, as its guard differs; all "
-                              "lanes of the warp must execute it (R12)", exec, group.lanes));
+      throw Fault(fmt::format(
+          "aligned instruction executed by lanes {:08x} of {:08x}, as its guard differs; all "
+          "lanes of the warp must execute it (R12)",
+          exec, group.lanes));
     return true;
   }
   const uint32_t* members = x.source<uint32_t>(insn.members);
   const int lane = std::countr_zero(exec);
   const uint32_t named = members[lane];
   if ((named >> lane & 1) == 0)
-    throw Fault(fmt::format("member mask {:08x} does not name the executing lane {} (R12)", named, lane),
-                ErrorKind::kFault, lane);
+    throw Fault(
+        fmt::format("member mask {:08x} does not name the executing lane {} (R12)", named, lane),
+        ErrorKind::kFault, lane);
   const uint32_t needed = named & x.warp.live;
   if ((needed & ~exec) != 0) {
     if ((needed & group.lanes & ~exec) != 0)
-      throw Fault(fmt::format("member mask {:08x} names lanes {:08x} whose guard is false (R12)", named,
-                              needed & group.lanes & ~exec), ErrorKind::kFault, lane);
+      throw Fault(fmt::format("member mask {:08x} names lanes {:08x} whose guard is false (R12)",
+                              named, needed & group.lanes & ~exec),
+                  ErrorKind::kFault, lane);
     return false;
   }
   uint32_t same = 0;
   for (uint32_t left = exec & named; left != 0; left &= left - 1) {
     const int other = std::countr_zero(left);
     if (members[other] != named)
-      throw Fault(fmt::format("member masks {:08x} of lane {} and {:08x} of lane {} differ (R12)", named, lane,
-                              members[other], other), ErrorKind::kFault, other);
+      throw Fault(fmt::format("member masks {:08x} of lane {} and {:08x} of lane {} differ (R12)",
+                              named, lane, members[other], other),
+                  ErrorKind::kFault, other);
     same |= 1u << other;
   }
   exec = same;
@@ -94,7 +102,8 @@ void check_owned(const Program& program, const Warp& warp, const Insn& insn) {
       if (use.at >= owned.at + owned.bytes || owned.at >= use.at + use.bytes) continue;
       if (owned.reads_allowed && !use.is_write) continue;
       throw Fault(fmt::format("a register of the unfinished '{}' is {} before its wait (R8)",
-                              program.entry->statements[owned.statement].text, use.is_write ? "written" : "read"));
+                              program.entry->statements[owned.statement].text,
+                              use.is_write ? "written" : "read"));
     }
   }
 }
@@ -104,7 +113,8 @@ void set_pc(Warp& warp, uint32_t lanes, uint32_t pc) {
 }
 
 void zero_tickets(Warp& warp, uint32_t lanes) {
-  for (uint32_t left = warp.ticketed & lanes; left != 0; left &= left - 1) warp.ticket[std::countr_zero(left)] = 0;
+  for (uint32_t left = warp.ticketed & lanes; left != 0; left &= left - 1)
+    warp.ticket[std::countr_zero(left)] = 0;
   warp.ticketed &= ~lanes;
 }
 
@@ -127,7 +137,11 @@ void exit_lanes(Execution& x, uint32_t lanes) {
 class Turn {
  public:
   Turn(Machine& machine, Cluster& cluster, Warp& warp, uint32_t statements)
-      : machine_(machine), program_(machine.program()), cluster_(cluster), warp_(warp), left_(statements),
+      : machine_(machine),
+        program_(machine.program()),
+        cluster_(cluster),
+        warp_(warp),
+        left_(statements),
         x_{machine, cluster, *warp.cta, warp, 0, 0, program_.constants.data(), warp.file()} {}
 
   TurnResult run();
@@ -147,7 +161,9 @@ class Turn {
   }
   void flush();
   [[noreturn]] void add_place(Fault& fault);
-  uint32_t last_statement() const { return std::min(pc_, static_cast<uint32_t>(program_.insns.size()) - 1); }
+  uint32_t last_statement() const {
+    return std::min(pc_, static_cast<uint32_t>(program_.insns.size()) - 1);
+  }
 
   Machine& machine_;
   const Program& program_;
@@ -167,8 +183,10 @@ TurnResult Turn::run() {
       if (!choose_group(cluster_, warp_, group_)) {
         if (warp_.parked == 0 || warp_.parked != warp_.live) break;
         pc_ = warp_.pc[std::countr_zero(warp_.live)];
-        throw Fault(fmt::format("lanes {:08x} wait at different converging statements, or for lanes that never come "
-                                "(R12)", warp_.live));
+        throw Fault(fmt::format(
+            "lanes {:08x} wait at different converging statements, or for lanes that never come "
+            "(R12)",
+            warp_.live));
       }
       run_group();
     }
@@ -178,8 +196,10 @@ TurnResult Turn::run() {
   }
   flush();
   if (machine_.stats().warp_instructions > machine_.options().max_warp_instructions) {
-    Fault fault(fmt::format("{} warp instructions executed; the budget is {}", machine_.stats().warp_instructions,
-                            machine_.options().max_warp_instructions), ErrorKind::kBudget);
+    Fault fault(
+        fmt::format("{} warp instructions executed; the budget is {}",
+                    machine_.stats().warp_instructions, machine_.options().max_warp_instructions),
+        ErrorKind::kBudget);
     add_place(fault);
   }
   return result_;
@@ -197,7 +217,8 @@ void Turn::run_group() {
   }
   if (state == Step::kStopped) return;
   set_pc(warp_, group_.lanes, pc_);
-  // A turn spent by some lanes while others could go on: those go first next time (a loop that polls memory).
+  // A turn spent by some lanes while others could go on: those go first next time (a loop that
+  // polls memory).
   if (left_ == 0 && group_.lanes != warp_.live) warp_.yielded = group_.lanes;
 }
 
@@ -304,8 +325,8 @@ void Turn::flush() {
 }
 
 void Turn::add_place(Fault& fault) {
-  const uint32_t statement =
-      fault.issuer() >= 0 ? static_cast<uint32_t>(fault.issuer()) : program_.insns[last_statement()].statement;
+  const uint32_t statement = fault.issuer() >= 0 ? static_cast<uint32_t>(fault.issuer())
+                                                 : program_.insns[last_statement()].statement;
   Error& error = fault.error();
   if (error.place.ptx_line == 0) error.place = machine_.place_of(statement);
   error.message += fmt::format("; {}: '{}'", machine_.actor_of(warp_, fault.lane()),

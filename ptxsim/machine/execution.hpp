@@ -18,7 +18,8 @@ struct Execution {
   Cta& cta;
   Warp& warp;
   uint32_t mask;  // the lanes: active, and the guard is true
-  uint32_t jump_target = 0;  // Outcome::kJump: where all of `mask` go, or kPerLane when the handler set warp.pc
+  uint32_t jump_target =
+      0;  // Outcome::kJump: where all of `mask` go, or kPerLane when the handler set warp.pc
   const std::byte* constants;
   std::byte* registers;
   const Insn* insn = nullptr;
@@ -64,8 +65,9 @@ struct Execution {
     const T value = lanes[first_lane()];
     for_lanes([&](int lane) {
       if (lanes[lane] != value)
-        fault(std::string(what) + " differs between lanes " + std::to_string(first_lane()) + " and " +
-                  std::to_string(lane) + "; must be the same in all of them (R12)", lane);
+        fault(std::string(what) + " differs between lanes " + std::to_string(first_lane()) +
+                  " and " + std::to_string(lane) + "; must be the same in all of them (R12)",
+              lane);
     });
     return value;
   }
@@ -74,7 +76,9 @@ struct Execution {
     for_lanes([&](int lane) { warp.wait[lane] = wait; });
     return Outcome::kBlock;
   }
-  uint32_t thread_of(int lane) const { return warp.index * kWarpSize + lane; }  // linear %tid in the CTA
+  uint32_t thread_of(int lane) const {
+    return warp.index * kWarpSize + lane;
+  }  // linear %tid in the CTA
 };
 
 // A shared-memory address resolved: whose memory, and where.
@@ -82,10 +86,10 @@ struct SharedAt {
   Cta* cta;
   uint32_t offset;
 };
-// From a 32-bit shared::cluster address; `own_only`: an address of another CTA is a Fault (.shared::cta).
-// Range-checked for `bytes`, and aligned to `alignment`; a Fault otherwise.
-SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment, bool own_only,
-                        int lane);
+// From a 32-bit shared::cluster address; `own_only`: an address of another CTA is a Fault
+// (.shared::cta). Range-checked for `bytes`, and aligned to `alignment`; a Fault otherwise.
+SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
+                        bool own_only, int lane);
 // From a generic address that must lie in the shared window.
 uint64_t shared_from_generic(const Execution& x, uint64_t generic, int lane);
 inline uint32_t shared_address(const Cta& cta, uint32_t offset) {

@@ -1,4 +1,5 @@
-// The main loop: whose turn it is, when asynchronous operations complete, and what it means when nothing can go on.
+// The main loop: whose turn it is, when asynchronous operations complete, and what it means when
+// nothing can go on.
 #include "ptxsim/machine/machine.hpp"
 
 #include <fmt/format.h>
@@ -10,11 +11,14 @@
 namespace ptxsim {
 namespace {
 
-constexpr uint32_t kTurn = 512;            // statements of a warp before the next one's turn
+constexpr uint32_t kTurn = 512;  // statements of a warp before the next one's turn
 constexpr uint32_t kLongestRandomTurn = 64;
-constexpr uint32_t kVainPolls = 64;        // failed polls of each warp without any change that count as waiting
+constexpr uint32_t kVainPolls =
+    64;  // failed polls of each warp without any change that count as waiting
 
-std::string lanes_text(uint32_t lanes) { return lanes == 0xffffffffu ? "all lanes" : fmt::format("lanes {:08x}", lanes); }
+std::string lanes_text(uint32_t lanes) {
+  return lanes == 0xffffffffu ? "all lanes" : fmt::format("lanes {:08x}", lanes);
+}
 
 std::string wait_text(const Cluster& cluster, const WaitInfo& wait) {
   switch (wait.kind) {
@@ -22,13 +26,19 @@ std::string wait_text(const Cluster& cluster, const WaitInfo& wait) {
       if (wait.cta_rank >= cluster.ctas.size()) return "an mbarrier";
       const Cta& cta = *cluster.ctas[wait.cta_rank];
       const auto found = cta.mbarriers.find(wait.where);
-      if (found == cta.mbarriers.end()) return fmt::format("mbarrier at 0x{:x}, which is not initialised", wait.where);
-      return fmt::format("phase parity {} of {}", wait.parity, describe(cta, wait.where, found->second));
+      if (found == cta.mbarriers.end())
+        return fmt::format("mbarrier at 0x{:x}, which is not initialised", wait.where);
+      return fmt::format("phase parity {} of {}", wait.parity,
+                         describe(cta, wait.where, found->second));
     }
-    case WaitInfo::Kind::kNamedBarrier: return fmt::format("named barrier {} ({})", wait.where, wait.what);
-    case WaitInfo::Kind::kClusterBarrier: return "the cluster barrier";
-    case WaitInfo::Kind::kConverge: return "the other lanes of the warp";
-    default: return wait.what;
+    case WaitInfo::Kind::kNamedBarrier:
+      return fmt::format("named barrier {} ({})", wait.where, wait.what);
+    case WaitInfo::Kind::kClusterBarrier:
+      return "the cluster barrier";
+    case WaitInfo::Kind::kConverge:
+      return "the other lanes of the warp";
+    default:
+      return wait.what;
   }
 }
 
@@ -46,7 +56,8 @@ std::string Machine::actor_of(const Warp& warp, int lane) const {
 
 void Machine::run() {
   while (!resident_.empty() || !pending_clusters_.empty()) {
-    while (resident_.size() < options_.resident_clusters && !pending_clusters_.empty()) launch_next_cluster();
+    while (resident_.size() < options_.resident_clusters && !pending_clusters_.empty())
+      launch_next_cluster();
     bool progress = false;
     for (size_t i = 0; i < resident_.size();) {
       Cluster& cluster = *resident_[i];
@@ -75,7 +86,8 @@ void Machine::complete_one(Cluster& cluster) {
   }
 }
 
-// Polls (test_wait, nanosleep loops) that fail again and again while nothing changes count as waiting.
+// Polls (test_wait, nanosleep loops) that fail again and again while nothing changes count as
+// waiting.
 bool Machine::is_polling_in_vain(Cluster& cluster, uint32_t warps) {
   if (cluster.polled_version != cluster.version) {
     cluster.polled_version = cluster.version;
@@ -92,8 +104,10 @@ bool Machine::run_cluster(Cluster& cluster) {
   }
   const uint32_t warps_of_cta = static_cast<uint32_t>(cluster.ctas[0]->warps.size());
   const uint32_t count = warps_of_cta * static_cast<uint32_t>(cluster.ctas.size());
-  const uint32_t first = random ? static_cast<uint32_t>(cluster.random() % count) : cluster.next_warp;
-  const uint32_t statements = random ? 1 + static_cast<uint32_t>(cluster.random() % kLongestRandomTurn) : kTurn;
+  const uint32_t first =
+      random ? static_cast<uint32_t>(cluster.random() % count) : cluster.next_warp;
+  const uint32_t statements =
+      random ? 1 + static_cast<uint32_t>(cluster.random() % kLongestRandomTurn) : kTurn;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t at = (first + i) % count;
     Warp& warp = *cluster.ctas[at / warps_of_cta]->warps[at % warps_of_cta];
@@ -111,14 +125,16 @@ bool Machine::run_cluster(Cluster& cluster) {
   return cluster.live_threads != 0 && wake_a_timeout(cluster);
 }
 
-// mbarrier.try_wait has a time limit: where nothing else can go on, one of the waits returns false. A warp whose wait
-// already did so since the last change of anything is not woken again.
+// mbarrier.try_wait has a time limit: where nothing else can go on, one of the waits returns false.
+// A warp whose wait already did so since the last change of anything is not woken again.
 bool Machine::wake_a_timeout(Cluster& cluster) {
   for (auto& cta : cluster.ctas) {
     for (auto& warp : cta->warps) {
       for (uint32_t left = warp->blocked & warp->live; left != 0; left &= left - 1) {
         const int lane = std::countr_zero(left);
-        if (warp->wait[lane].kind != WaitInfo::Kind::kMbarrier || warp->timed_out_at[lane] == cluster.version) continue;
+        if (warp->wait[lane].kind != WaitInfo::Kind::kMbarrier ||
+            warp->timed_out_at[lane] == cluster.version)
+          continue;
         for (uint32_t others = left; others != 0; others &= others - 1) {
           const int other = std::countr_zero(others);
           if (warp->pc[other] != warp->pc[lane]) continue;
@@ -153,9 +169,10 @@ void Machine::report_deadlock() {
           if (place.ptx_line == 0) place = here;
           WaitInfo wait = warp->wait[lane];
           if ((warp->parked >> lane & 1) != 0) wait.kind = WaitInfo::Kind::kConverge;
-          text += fmt::format("\n  {}, {}: {}: '{}' waits for {}", actor_of(*warp, -1), lanes_text(group),
-                              to_string(here), program_->entry->statements[statement].text,
-                              wait_text(*cluster, wait));
+          text +=
+              fmt::format("\n  {}, {}: {}: '{}' waits for {}", actor_of(*warp, -1),
+                          lanes_text(group), to_string(here),
+                          program_->entry->statements[statement].text, wait_text(*cluster, wait));
         }
       }
     }

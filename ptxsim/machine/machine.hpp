@@ -52,7 +52,8 @@ class Machine {
   uint64_t const_address(uint32_t symbol) const;
   uint64_t step() const { return stats_.warp_instructions; }  // a clock for %clock and traces
 
-  // clusterlaunchcontrol: takes a cluster that has not been launched away from the grid. False when there is none.
+  // clusterlaunchcontrol: takes a cluster that has not been launched away from the grid. False when
+  // there is none.
   bool cancel_pending_cluster(Dim3& first_ctaid);
 
   Place place_of(uint32_t statement) const;

@@ -16,22 +16,31 @@ void fill_with_poison(std::byte* data, size_t bytes, size_t offset) {
 
 }  // namespace
 
-GlobalBuffer& GlobalMemory::add(std::string name, uint64_t address, std::vector<std::byte> data, bool initialized,
-                                bool read_only) {
+GlobalBuffer& GlobalMemory::add(std::string name, uint64_t address, std::vector<std::byte> data,
+                                bool initialized, bool read_only) {
   const uint64_t bytes = data.size();
   if (address == 0 || bytes == 0 || address + bytes < address)
-    throw Fault(fmt::format("buffer '{}' of {} bytes at 0x{:x}; needs an address above 0 and at least one byte", name,
-                            bytes, address), ErrorKind::kInput);
+    throw Fault(
+        fmt::format(
+            "buffer '{}' of {} bytes at 0x{:x}; needs an address above 0 and at least one byte",
+            name, bytes, address),
+        ErrorKind::kInput);
   if (address + bytes > kSharedWindow)
-    throw Fault(fmt::format("buffer '{}' at 0x{:x} reaches into the windows of other state spaces from 0x{:x}", name,
-                            address, kSharedWindow), ErrorKind::kInput);
-  const auto place = std::lower_bound(buffers_.begin(), buffers_.end(), address,
-                                      [](const GlobalBuffer& b, uint64_t a) { return b.address < a; });
+    throw Fault(
+        fmt::format(
+            "buffer '{}' at 0x{:x} reaches into the windows of other state spaces from 0x{:x}",
+            name, address, kSharedWindow),
+        ErrorKind::kInput);
+  const auto place =
+      std::lower_bound(buffers_.begin(), buffers_.end(), address,
+                       [](const GlobalBuffer& b, uint64_t a) { return b.address < a; });
   const bool hits_next = place != buffers_.end() && address + bytes > place->address;
-  const bool hits_last = place != buffers_.begin() && std::prev(place)->address + std::prev(place)->data.size() > address;
+  const bool hits_last = place != buffers_.begin() &&
+                         std::prev(place)->address + std::prev(place)->data.size() > address;
   if (hits_next || hits_last)
     throw Fault(fmt::format("buffer '{}' at 0x{:x} overlaps buffer '{}'", name, address,
-                            hits_next ? place->name : std::prev(place)->name), ErrorKind::kInput);
+                            hits_next ? place->name : std::prev(place)->name),
+                ErrorKind::kInput);
   GlobalBuffer buffer{std::move(name), address, std::move(data), {}, read_only};
   if (!initialized) {
     fill_with_poison(buffer.data.data(), buffer.data.size(), 0);
@@ -42,8 +51,9 @@ GlobalBuffer& GlobalMemory::add(std::string name, uint64_t address, std::vector<
 }
 
 GlobalBuffer* GlobalMemory::find(uint64_t address) {
-  const auto next = std::upper_bound(buffers_.begin(), buffers_.end(), address,
-                                     [](uint64_t a, const GlobalBuffer& b) { return a < b.address; });
+  const auto next =
+      std::upper_bound(buffers_.begin(), buffers_.end(), address,
+                       [](uint64_t a, const GlobalBuffer& b) { return a < b.address; });
   if (next == buffers_.begin()) return nullptr;
   GlobalBuffer& buffer = *std::prev(next);
   return address - buffer.address < buffer.data.size() ? &buffer : nullptr;
@@ -70,14 +80,16 @@ GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* wha
   uint64_t best = UINT64_MAX;
   for (const GlobalBuffer& b : buffers_) {
     const uint64_t end = b.address + b.data.size();
-    const uint64_t distance = address >= end ? address - end : address >= b.address ? 0 : b.address - address;
+    const uint64_t distance = address >= end         ? address - end
+                              : address >= b.address ? 0
+                                                     : b.address - address;
     if (distance >= best) continue;
     best = distance;
-    nearest = fmt::format("the nearest is '{}' at 0x{:x} of {} bytes (offset {})", b.name, b.address, b.data.size(),
-                          static_cast<int64_t>(address - b.address));
+    nearest = fmt::format("the nearest is '{}' at 0x{:x} of {} bytes (offset {})", b.name,
+                          b.address, b.data.size(), static_cast<int64_t>(address - b.address));
   }
-  throw Fault(fmt::format("global {} of {} bytes at 0x{:x} is not inside a registered buffer; {}", what, bytes, address,
-                          nearest));
+  throw Fault(fmt::format("global {} of {} bytes at 0x{:x} is not inside a registered buffer; {}",
+                          what, bytes, address, nearest));
 }
 
 const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes) {
@@ -86,8 +98,9 @@ const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes) {
   if (check_uninitialized && !buffer.written.empty()) {
     for (uint64_t i = 0; i < bytes; ++i)
       if (!buffer.written[offset + i])
-        throw Fault(fmt::format("global read of {} bytes at 0x{:x}: byte {} of buffer '{}' was never written", bytes,
-                                address, offset + i, buffer.name));
+        throw Fault(fmt::format(
+            "global read of {} bytes at 0x{:x}: byte {} of buffer '{}' was never written", bytes,
+            address, offset + i, buffer.name));
   }
   return buffer.data.data() + offset;
 }
@@ -96,7 +109,8 @@ std::byte* GlobalMemory::write(uint64_t address, uint64_t bytes) {
   GlobalBuffer& buffer = at(address, bytes, "write");
   const uint64_t offset = address - buffer.address;
   if (buffer.read_only)
-    throw Fault(fmt::format("global write of {} bytes at 0x{:x}: buffer '{}' is read only", bytes, address, buffer.name));
+    throw Fault(fmt::format("global write of {} bytes at 0x{:x}: buffer '{}' is read only", bytes,
+                            address, buffer.name));
   if (!buffer.written.empty())
     for (uint64_t i = 0; i < bytes; ++i) buffer.written[offset + i] = true;
   return buffer.data.data() + offset;
@@ -108,8 +122,9 @@ SharedMemory::SharedMemory(uint32_t bytes) : data_(bytes), written_(bytes, false
 
 void SharedMemory::check_range(uint32_t offset, uint64_t bytes) const {
   if (offset < kSharedBegin || offset + bytes > data_.size())
-    throw Fault(fmt::format("shared memory access of {} bytes at offset 0x{:x}; the CTA's memory is 0x{:x} .. 0x{:x}",
-                            bytes, offset, kSharedBegin, data_.size()));
+    throw Fault(fmt::format(
+        "shared memory access of {} bytes at offset 0x{:x}; the CTA's memory is 0x{:x} .. 0x{:x}",
+        bytes, offset, kSharedBegin, data_.size()));
 }
 
 bool SharedMemory::is_written(uint32_t offset, uint32_t bytes) const {

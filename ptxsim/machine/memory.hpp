@@ -1,8 +1,9 @@
-// Address spaces. Global memory is what the caller registered; everything else between is a red zone.
+// Address spaces. Global memory is what the caller registered; everything else between is a red
+// zone.
 //
-// Generic 64-bit addresses: windows below stand for shared, local, parameter and constant memory; the rest is global.
-// shared::cluster 32-bit addresses are (rank of the CTA in its cluster << 24) | offset, also those of the own CTA
-// (ISA reference 8.3; checked on an H200, see docs/ptxsim.md).
+// Generic 64-bit addresses: windows below stand for shared, local, parameter and constant memory;
+// the rest is global. shared::cluster 32-bit addresses are (rank of the CTA in its cluster << 24) |
+// offset, also those of the own CTA (ISA reference 8.3; checked on an H200, see docs/ptxsim.md).
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,12 @@ inline constexpr uint64_t kSharedWindow = 0x0000'7f00'0000'0000;  // + shared::c
 inline constexpr uint64_t kLocalWindow = 0x0000'7f10'0000'0000;
 inline constexpr uint64_t kParamWindow = 0x0000'7f20'0000'0000;
 inline constexpr uint64_t kConstWindow = 0x0000'7f30'0000'0000;  // .const variables
-inline constexpr uint64_t kModuleGlobalBase = 0x0000'7e00'0000'0000;  // .global variables of the module
+inline constexpr uint64_t kModuleGlobalBase =
+    0x0000'7e00'0000'0000;  // .global variables of the module
 inline constexpr uint64_t kWindowBytes = 0x10'0000'0000;
 inline constexpr uint32_t kSharedRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = 0x00ff'ffff;
-inline constexpr uint32_t kSharedBegin = 1024;           // the first KiB of a CTA belongs to the system
+inline constexpr uint32_t kSharedBegin = 1024;  // the first KiB of a CTA belongs to the system
 inline constexpr uint32_t kMaxSharedBytes = 228 * 1024;  // with the reserved KiB
 
 struct GlobalBuffer {
@@ -35,12 +37,13 @@ struct GlobalBuffer {
 
 class GlobalMemory {
  public:
-  // Registers a buffer. Overlaps, address 0 and addresses inside the windows are kInput Faults. `initialized` false:
-  // bytes count as never written until the kernel writes them, and hold a poison pattern.
-  GlobalBuffer& add(std::string name, uint64_t address, std::vector<std::byte> data, bool initialized,
-                    bool read_only);
-  // The bytes at [address, address + bytes): a Fault that names the nearest buffer when they are not inside one.
-  // A read looks at `written` when check_uninitialized is set; a write marks.
+  // Registers a buffer. Overlaps, address 0 and addresses inside the windows are kInput Faults.
+  // `initialized` false: bytes count as never written until the kernel writes them, and hold a
+  // poison pattern.
+  GlobalBuffer& add(std::string name, uint64_t address, std::vector<std::byte> data,
+                    bool initialized, bool read_only);
+  // The bytes at [address, address + bytes): a Fault that names the nearest buffer when they are
+  // not inside one. A read looks at `written` when check_uninitialized is set; a write marks.
   const std::byte* read(uint64_t address, uint64_t bytes);
   std::byte* write(uint64_t address, uint64_t bytes);
   GlobalBuffer* find(uint64_t address);  // nullptr when no buffer holds it
@@ -53,7 +56,8 @@ class GlobalMemory {
   size_t last_ = 0;
 };
 
-// Shared memory of one CTA: `bytes` from offset 0, the reserved KiB included. Filled with a NaN pattern.
+// Shared memory of one CTA: `bytes` from offset 0, the reserved KiB included. Filled with a NaN
+// pattern.
 class SharedMemory {
  public:
   explicit SharedMemory(uint32_t bytes);
@@ -63,13 +67,15 @@ class SharedMemory {
   void check_range(uint32_t offset, uint64_t bytes) const;
   bool is_written(uint32_t offset, uint32_t bytes) const;  // every byte
   void mark_written(uint32_t offset, uint32_t bytes);
-  void poison(uint32_t offset, uint32_t bytes);  // NaN pattern; not "written" until the operation completes
+  void poison(uint32_t offset,
+              uint32_t bytes);  // NaN pattern; not "written" until the operation completes
 
  private:
   std::vector<std::byte> data_;
   std::vector<bool> written_;
 };
 
-inline constexpr uint32_t kPoisonWord = 0x7fff'dead;  // a NaN as f32, f16 and bf16 halves of it too (0x7fff)
+inline constexpr uint32_t kPoisonWord =
+    0x7fff'dead;  // a NaN as f32, f16 and bf16 halves of it too (0x7fff)
 
 }  // namespace ptxsim

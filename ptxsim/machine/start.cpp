@@ -1,4 +1,5 @@
-// Checks a launch, lays out memory, and starts clusters: registers that hold special values and addresses.
+// Checks a launch, lays out memory, and starts clusters: registers that hold special values and
+// addresses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ std::string text_of(const Dim3& d) { return fmt::format("{}x{}x{}", d[0], d[1], 
 void check_launch(const Program& program, Launch& launch) {
   const Entry& entry = *program.entry;
   if (volume(launch.grid) == 0 || volume(launch.block) == 0 || volume(launch.cluster) == 0)
-    refuse(fmt::format("grid {} block {} cluster {}; every extent must be at least 1", text_of(launch.grid),
-                       text_of(launch.block), text_of(launch.cluster)));
+    refuse(fmt::format("grid {} block {} cluster {}; every extent must be at least 1",
+                       text_of(launch.grid), text_of(launch.block), text_of(launch.cluster)));
   if (volume(launch.block) > 1024 || launch.block[2] > 64)
     refuse(fmt::format("block {}: {} threads; at most 1024, and 64 along z", text_of(launch.block),
                        volume(launch.block)));
@@ -28,100 +29,147 @@ void check_launch(const Program& program, Launch& launch) {
     for (int i = 0; i < 3; ++i) required[i] = std::max<uint32_t>(entry.reqnctapercluster[i], 1);
     if (volume(launch.cluster) == 1) launch.cluster = required;
     if (launch.cluster != required)
-      refuse(fmt::format("cluster {}; the entry requires {}", text_of(launch.cluster), text_of(required)));
+      refuse(fmt::format("cluster {}; the entry requires {}", text_of(launch.cluster),
+                         text_of(required)));
   }
   for (int i = 0; i < 3; ++i)
     if (launch.grid[i] % launch.cluster[i] != 0)
-      refuse(fmt::format("grid {} is not a multiple of cluster {}", text_of(launch.grid), text_of(launch.cluster)));
+      refuse(fmt::format("grid {} is not a multiple of cluster {}", text_of(launch.grid),
+                         text_of(launch.cluster)));
   if (volume(launch.cluster) > 16)
-    refuse(fmt::format("cluster {} has {} CTAs; at most 16", text_of(launch.cluster), volume(launch.cluster)));
+    refuse(fmt::format("cluster {} has {} CTAs; at most 16", text_of(launch.cluster),
+                       volume(launch.cluster)));
   if (entry.reqntid[0] != 0) {
     Dim3 required;
     for (int i = 0; i < 3; ++i) required[i] = std::max<uint32_t>(entry.reqntid[i], 1);
     if (launch.block != required)
-      refuse(fmt::format("block {}; the entry requires {}", text_of(launch.block), text_of(required)));
+      refuse(
+          fmt::format("block {}; the entry requires {}", text_of(launch.block), text_of(required)));
   }
   if (entry.maxntid[0] != 0) {
     uint64_t most = 1;
     for (uint32_t extent : entry.maxntid) most *= std::max<uint32_t>(extent, 1);
     if (volume(launch.block) > most)
-      refuse(fmt::format("block {} has {} threads; .maxntid allows {}", text_of(launch.block), volume(launch.block), most));
+      refuse(fmt::format("block {} has {} threads; .maxntid allows {}", text_of(launch.block),
+                         volume(launch.block), most));
   }
   if (launch.params.size() != entry.param_bytes)
-    refuse(fmt::format("{} bytes of parameters; entry '{}' has {}", launch.params.size(), entry.name, entry.param_bytes));
+    refuse(fmt::format("{} bytes of parameters; entry '{}' has {}", launch.params.size(),
+                       entry.name, entry.param_bytes));
   const uint64_t shared = kSharedBegin + program.static_shared_bytes + launch.dynamic_shared_bytes;
   if (shared > kMaxSharedBytes)
     refuse(fmt::format("{} bytes of static and {} of dynamic shared memory; at most {} together",
-                       program.static_shared_bytes, launch.dynamic_shared_bytes, kMaxSharedBytes - kSharedBegin));
+                       program.static_shared_bytes, launch.dynamic_shared_bytes,
+                       kMaxSharedBytes - kSharedBegin));
 }
 
 Dim3 unflatten(uint64_t index, const Dim3& extent) {
-  return {static_cast<uint32_t>(index % extent[0]), static_cast<uint32_t>(index / extent[0] % extent[1]),
+  return {static_cast<uint32_t>(index % extent[0]),
+          static_cast<uint32_t>(index / extent[0] % extent[1]),
           static_cast<uint32_t>(index / extent[0] / extent[1])};
 }
 
 uint64_t lane_mask(SpecialKind kind, uint32_t lane) {
   const uint32_t eq = 1u << lane;
   switch (kind) {
-    case SpecialKind::kLanemaskEq: return eq;
-    case SpecialKind::kLanemaskLt: return eq - 1;
-    case SpecialKind::kLanemaskLe: return eq | (eq - 1);
-    case SpecialKind::kLanemaskGt: return ~(eq | (eq - 1)) & 0xffffffffu;
-    default: return ~(eq - 1) & 0xffffffffu;  // ge
+    case SpecialKind::kLanemaskEq:
+      return eq;
+    case SpecialKind::kLanemaskLt:
+      return eq - 1;
+    case SpecialKind::kLanemaskLe:
+      return eq | (eq - 1);
+    case SpecialKind::kLanemaskGt:
+      return ~(eq | (eq - 1)) & 0xffffffffu;
+    default:
+      return ~(eq - 1) & 0xffffffffu;  // ge
   }
 }
 
 // PTX ISA 9.0, "Special Registers".
-uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp, uint32_t lane, const StartValue& v) {
+uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp, uint32_t lane,
+                       const StartValue& v) {
   const Launch& launch = machine.launch();
   const uint32_t thread = warp.index * kWarpSize + lane;
   const Dim3 clusters{launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
                       launch.grid[2] / launch.cluster[2]};
   const uint64_t linear_cta =
-      cta.ctaid[0] + uint64_t{launch.grid[0]} * (cta.ctaid[1] + uint64_t{launch.grid[1]} * cta.ctaid[2]);
+      cta.ctaid[0] +
+      uint64_t{launch.grid[0]} * (cta.ctaid[1] + uint64_t{launch.grid[1]} * cta.ctaid[2]);
   switch (v.special) {
-    case SpecialKind::kTid: return unflatten(thread, launch.block)[v.axis];
-    case SpecialKind::kNtid: return launch.block[v.axis];
-    case SpecialKind::kCtaid: return cta.ctaid[v.axis];
-    case SpecialKind::kNctaid: return launch.grid[v.axis];
-    case SpecialKind::kClusterid: return cta.cluster.clusterid[v.axis];
-    case SpecialKind::kNclusterid: return clusters[v.axis];
-    case SpecialKind::kClusterCtaid: return unflatten(cta.rank, launch.cluster)[v.axis];
-    case SpecialKind::kClusterNctaid: return launch.cluster[v.axis];
-    case SpecialKind::kClusterCtarank: return cta.rank;
-    case SpecialKind::kClusterNctarank: return volume(launch.cluster);
-    case SpecialKind::kIsExplicitCluster: return volume(launch.cluster) > 1;
-    case SpecialKind::kLaneid: return lane;
-    case SpecialKind::kWarpid: return warp.index;
-    case SpecialKind::kNwarpid: return (cta.threads + kWarpSize - 1) / kWarpSize;
-    case SpecialKind::kSmid: return linear_cta % machine.options().num_sms;
-    case SpecialKind::kNsmid: return machine.options().num_sms;
-    case SpecialKind::kGridid: return 1;
-    case SpecialKind::kDynamicSmemSize: return launch.dynamic_shared_bytes;
-    case SpecialKind::kTotalSmemSize: return cta.shared.bytes() - kSharedBegin;
-    case SpecialKind::kAggrSmemSize: return cta.shared.bytes();
-    case SpecialKind::kReservedSmemOffsetBegin: return 0;
-    case SpecialKind::kReservedSmemOffsetEnd: return kSharedBegin;
-    case SpecialKind::kWarpSz: return kWarpSize;
+    case SpecialKind::kTid:
+      return unflatten(thread, launch.block)[v.axis];
+    case SpecialKind::kNtid:
+      return launch.block[v.axis];
+    case SpecialKind::kCtaid:
+      return cta.ctaid[v.axis];
+    case SpecialKind::kNctaid:
+      return launch.grid[v.axis];
+    case SpecialKind::kClusterid:
+      return cta.cluster.clusterid[v.axis];
+    case SpecialKind::kNclusterid:
+      return clusters[v.axis];
+    case SpecialKind::kClusterCtaid:
+      return unflatten(cta.rank, launch.cluster)[v.axis];
+    case SpecialKind::kClusterNctaid:
+      return launch.cluster[v.axis];
+    case SpecialKind::kClusterCtarank:
+      return cta.rank;
+    case SpecialKind::kClusterNctarank:
+      return volume(launch.cluster);
+    case SpecialKind::kIsExplicitCluster:
+      return volume(launch.cluster) > 1;
+    case SpecialKind::kLaneid:
+      return lane;
+    case SpecialKind::kWarpid:
+      return warp.index;
+    case SpecialKind::kNwarpid:
+      return (cta.threads + kWarpSize - 1) / kWarpSize;
+    case SpecialKind::kSmid:
+      return linear_cta % machine.options().num_sms;
+    case SpecialKind::kNsmid:
+      return machine.options().num_sms;
+    case SpecialKind::kGridid:
+      return 1;
+    case SpecialKind::kDynamicSmemSize:
+      return launch.dynamic_shared_bytes;
+    case SpecialKind::kTotalSmemSize:
+      return cta.shared.bytes() - kSharedBegin;
+    case SpecialKind::kAggrSmemSize:
+      return cta.shared.bytes();
+    case SpecialKind::kReservedSmemOffsetBegin:
+      return 0;
+    case SpecialKind::kReservedSmemOffsetEnd:
+      return kSharedBegin;
+    case SpecialKind::kWarpSz:
+      return kWarpSize;
     case SpecialKind::kLanemaskEq:
     case SpecialKind::kLanemaskLe:
     case SpecialKind::kLanemaskLt:
     case SpecialKind::kLanemaskGe:
-    case SpecialKind::kLanemaskGt: return lane_mask(v.special, lane);
-    default: return 0;  // the clocks: read when executed (insn/move.cpp)
+    case SpecialKind::kLanemaskGt:
+      return lane_mask(v.special, lane);
+    default:
+      return 0;  // the clocks: read when executed (insn/move.cpp)
   }
 }
 
-uint64_t start_value(const Machine& machine, const Cta& cta, const Warp& warp, uint32_t lane, const StartValue& v) {
+uint64_t start_value(const Machine& machine, const Cta& cta, const Warp& warp, uint32_t lane,
+                     const StartValue& v) {
   const Program& program = machine.program();
   switch (v.kind) {
-    case StartValue::Kind::kSpecial: return special_value(machine, cta, warp, lane, v);
+    case StartValue::Kind::kSpecial:
+      return special_value(machine, cta, warp, lane, v);
     case StartValue::Kind::kSharedAddress:
-      return shared_address(cta, static_cast<uint32_t>(program.shared_offsets[v.symbol] + v.offset));
-    case StartValue::Kind::kParamAddress: return program.entry->variables[v.symbol].offset + v.offset;
-    case StartValue::Kind::kLocalAddress: return program.entry->variables[v.symbol].offset + v.offset;
-    case StartValue::Kind::kConstAddress: return machine.const_address(v.symbol) + v.offset;
-    case StartValue::Kind::kGlobalAddress: return machine.module_global_address(v.symbol) + v.offset;
+      return shared_address(cta,
+                            static_cast<uint32_t>(program.shared_offsets[v.symbol] + v.offset));
+    case StartValue::Kind::kParamAddress:
+      return program.entry->variables[v.symbol].offset + v.offset;
+    case StartValue::Kind::kLocalAddress:
+      return program.entry->variables[v.symbol].offset + v.offset;
+    case StartValue::Kind::kConstAddress:
+      return machine.const_address(v.symbol) + v.offset;
+    case StartValue::Kind::kGlobalAddress:
+      return machine.module_global_address(v.symbol) + v.offset;
   }
   return 0;
 }
@@ -135,12 +183,14 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   const Program& program = machine.program();
   warp->registers.resize((program.register_bytes + 63) / 64);
   uint32_t* words = reinterpret_cast<uint32_t*>(warp->registers.data());
-  std::fill_n(words, warp->registers.size() * 16, kPoisonWord);  // a register that nobody wrote holds NaN
+  std::fill_n(words, warp->registers.size() * 16,
+              kPoisonWord);  // a register that nobody wrote holds NaN
   warp->local.resize(program.entry->local_bytes * kWarpSize);
   for (const StartValue& v : program.start_values)
     for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
       const uint64_t value = start_value(machine, cta, *warp, lane, v);
-      std::memcpy(warp->file() + v.slot.at + size_t{v.bytes} * lane, &value, v.bytes);  // little endian
+      std::memcpy(warp->file() + v.slot.at + size_t{v.bytes} * lane, &value,
+                  v.bytes);  // little endian
     }
   cta.warps.push_back(std::move(warp));
 }
@@ -149,11 +199,17 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
 
 Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
                  const Options& options, Reports& reports, Tracer* tracer)
-    : program_(std::move(program)), launch_(launch), global_(global), options_(options), reports_(reports),
-      tracer_(tracer), random_(options.seed) {
+    : program_(std::move(program)),
+      launch_(launch),
+      global_(global),
+      options_(options),
+      reports_(reports),
+      tracer_(tracer),
+      random_(options.seed) {
   check_launch(*program_, launch_);
   if (options_.resident_clusters == 0) refuse("resident clusters: 0; at least 1");
-  shared_bytes_ = static_cast<uint32_t>(kSharedBegin + program_->static_shared_bytes + launch_.dynamic_shared_bytes);
+  shared_bytes_ = static_cast<uint32_t>(kSharedBegin + program_->static_shared_bytes +
+                                        launch_.dynamic_shared_bytes);
   global_.check_uninitialized = options_.check_uninitialized;
   lay_out_module_memory();
   const uint64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
@@ -191,13 +247,16 @@ void Machine::lay_out_module_memory() {
   }
 }
 
-uint64_t Machine::module_global_address(uint32_t symbol) const { return symbol_addresses_.at(symbol); }
+uint64_t Machine::module_global_address(uint32_t symbol) const {
+  return symbol_addresses_.at(symbol);
+}
 uint64_t Machine::const_address(uint32_t symbol) const { return symbol_addresses_.at(symbol); }
 
 void Machine::launch_next_cluster() {
   const uint32_t index = pending_clusters_.front();
   pending_clusters_.pop_front();
-  auto cluster = std::make_unique<Cluster>(*this, index, options_.seed * 0x9e3779b97f4a7c15u + index);
+  auto cluster =
+      std::make_unique<Cluster>(*this, index, options_.seed * 0x9e3779b97f4a7c15u + index);
   const Dim3 clusters{launch_.grid[0] / launch_.cluster[0], launch_.grid[1] / launch_.cluster[1],
                       launch_.grid[2] / launch_.cluster[2]};
   cluster->clusterid = unflatten(index, clusters);
@@ -205,12 +264,14 @@ void Machine::launch_next_cluster() {
   for (uint32_t rank = 0; rank < volume(launch_.cluster); ++rank) {
     auto cta = std::make_unique<Cta>(*cluster, rank, shared_bytes_, threads);
     const Dim3 in_cluster = unflatten(rank, launch_.cluster);
-    for (int i = 0; i < 3; ++i) cta->ctaid[i] = cluster->clusterid[i] * launch_.cluster[i] + in_cluster[i];
+    for (int i = 0; i < 3; ++i)
+      cta->ctaid[i] = cluster->clusterid[i] * launch_.cluster[i] + in_cluster[i];
     for (uint32_t w = 0; w * kWarpSize < threads; ++w) start_warp(*this, *cta, w);
     cluster->live_threads += threads;
     cluster->ctas.push_back(std::move(cta));
   }
-  if (options_.sanitize) cluster->sanitizer = std::make_unique<Sanitizer>(*cluster, reports_, options_.strict);
+  if (options_.sanitize)
+    cluster->sanitizer = std::make_unique<Sanitizer>(*cluster, reports_, options_.strict);
   resident_.push_back(std::move(cluster));
 }
 

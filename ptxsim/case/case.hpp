@@ -1,0 +1,79 @@
+// A launch described in JSON: what `ptxsim run --case` takes, and what test kernels carry in lines
+// that begin with
+// "//! ". docs/ptxsim.md has the schema. Unknown keys and values that do not fit are errors that
+// name the key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxsim/ptxsim.hpp"
+
+namespace ptxsim {
+
+// Element types of buffers: integers, or floating-point values given by number (f32, f64) or by
+// pattern (f16, bf16).
+enum class ElementType : uint8_t {
+  kU8,
+  kS8,
+  kU16,
+  kS16,
+  kU32,
+  kS32,
+  kU64,
+  kS64,
+  kF16,
+  kBf16,
+  kF32,
+  kF64
+};
+unsigned bytes_of(ElementType type);
+
+struct CaseBuffer {
+  std::string name;
+  ElementType type = ElementType::kU8;
+  uint64_t address = 0;
+  std::vector<std::byte> data;
+  bool initialized = true;
+  bool read_only = false;
+  std::vector<std::optional<uint64_t>> expect;  // patterns; nothing: any value
+  double absolute = 0, relative = 0;  // tolerance of `expect` for f32 and f64; 0: equal patterns
+};
+
+// |d - value| <= bound for every element of a batch of matrices; elements between the rows must
+// stay untouched.
+struct CaseMatrix {
+  std::string buffer;
+  ElementType type = ElementType::kF32;
+  uint64_t batches = 1, rows = 0, cols = 0, row_stride = 0, batch_stride = 0;  // elements
+  std::vector<double> value, bound;
+};
+
+struct Case {
+  std::string entry;
+  Launch launch;
+  std::vector<CaseBuffer> buffers;
+  std::vector<CaseMatrix> matrices;
+  std::optional<std::string> expect_error;         // a part of the message
+  std::optional<std::vector<int>> expect_reports;  // rules reported with severity error, ascending
+};
+
+struct CaseResult {
+  RunResult run;
+  std::vector<std::string> mismatches;  // what differs from what the case expects; empty: passed
+  GlobalMemory memory;
+};
+
+// `folder`: where the files that the case names lie.
+Result<Case> parse_case(std::string_view json, const std::string& folder);
+// The "//! " lines of PTX text without their mark; empty when there are none.
+std::string case_text(std::string_view ptx);
+
+// Runs it and compares.
+CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
+                    const Options& options, Tracer* tracer = nullptr);
+
+}  // namespace ptxsim

@@ -1,0 +1,55 @@
+// ptxsim: runs a PTX kernel on the CPU and checks its synchronisation.
+//   ptxsim run kernel.ptx [--entry name] [--case case.json] [--schedule eager|lazy|random|all]
+//   [--seed n] [--seeds n] ptxsim check kernel.ptx          every entry decoded: what is not known
+//   is named
+// Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
+// that is not valid.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "ptxsim/cli/run_command.hpp"
+
+namespace {
+
+int check(const std::string& path) {
+  ptxsim::Result<std::string> text = ptxsim::cli::read_text(path);
+  if (!text.ok()) return ptxsim::cli::print_error(text.error());
+  auto module = ptxsim::load(*text, path);
+  if (!module.ok()) return ptxsim::cli::print_error(module.error());
+  int code = 0;
+  for (const ptxsim::Entry& entry : module.value()->entries) {
+    auto program = ptxsim::decode(*module, entry.name);
+    if (program.ok()) {
+      std::cout << fmt::format("{}: {} statements\n", entry.name, entry.statements.size());
+    } else {
+      code = ptxsim::cli::print_error(program.error());
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs PTX kernels on the CPU and checks their synchronisation"};
+  app.require_subcommand(1);
+  ptxsim::cli::RunArgs args;
+  CLI::App* run = app.add_subcommand(
+      "run", "Run one entry on the case's buffers and compare with what it expects");
+  ptxsim::cli::add_run_options(*run, args);
+  std::string checked;
+  CLI::App* check_command =
+      app.add_subcommand("check", "Decode every entry and name what is not known");
+  check_command->add_option("kernel", checked, "PTX file")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  }
+  return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
+}

@@ -1,0 +1,249 @@
+#include "ptxsim/cli/run_command.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ptxsim/case/case.hpp"
+#include "ptxsim/trace/tracer.hpp"
+
+namespace ptxsim::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+const char* name_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::kEager:
+      return "eager";
+    case Schedule::kLazy:
+      return "lazy";
+    default:
+      return "random";
+  }
+}
+
+Json to_json(const Stats& s) {
+  return Json{{"warp_instructions", s.warp_instructions},
+              {"lane_instructions", s.lane_instructions},
+              {"by_warp", s.by_warp},
+              {"mma_instructions", s.mma_instructions},
+              {"mma_multiply_adds", s.mma_multiply_adds},
+              {"tma_load_bytes", s.tma_load_bytes},
+              {"tma_store_bytes", s.tma_store_bytes},
+              {"l2_read_bytes", s.l2_read_bytes},
+              {"l2_write_bytes", s.l2_write_bytes},
+              {"barrier_waits", s.barrier_waits},
+              {"barrier_waits_blocked", s.barrier_waits_blocked},
+              {"async_operations", s.async_operations}};
+}
+
+Json to_json(const Place& p) {
+  return Json{{"ptx", p.ptx_name},
+              {"line", p.ptx_line},
+              {"source", p.source_file},
+              {"source_line", p.source_line}};
+}
+
+Json to_json(const CaseResult& result, Schedule schedule, uint64_t seed) {
+  Json j{{"schedule", name_of(schedule)},       {"seed", seed},
+         {"passed", result.mismatches.empty()}, {"stats", to_json(result.run.stats)},
+         {"mismatches", result.mismatches},     {"reports", Json::array()}};
+  if (result.run.error)
+    j["error"] =
+        Json{{"message", result.run.error->message}, {"place", to_json(result.run.error->place)}};
+  for (const Report& r : result.run.reports.list)
+    j["reports"].push_back(Json{{"rule", fmt::format("R{}", r.rule)},
+                                {"severity", name_of(r.severity)},
+                                {"message", r.message},
+                                {"place", to_json(r.place)},
+                                {"actor", r.actor},
+                                {"other", r.other},
+                                {"missing", r.missing},
+                                {"fix", r.fix},
+                                {"count", r.count}});
+  return j;
+}
+
+void print_stats(const Stats& s) {
+  std::cout << fmt::format("  warp instructions {}, lanes {}\n", s.warp_instructions,
+                           s.lane_instructions);
+  for (size_t i = 0; i < s.by_warp.size(); ++i)
+    std::cout << fmt::format("    warp {}: {}\n", i, s.by_warp[i]);
+  std::cout << fmt::format(
+      "  MMA {} ({} multiply-adds); TMA loads {} B, stores {} B; L2 reads {} B, writes {} B\n",
+      s.mma_instructions, s.mma_multiply_adds, s.tma_load_bytes, s.tma_store_bytes, s.l2_read_bytes,
+      s.l2_write_bytes);
+  std::cout << fmt::format("  barrier waits {}, of them blocked {}; asynchronous operations {}\n",
+                           s.barrier_waits, s.barrier_waits_blocked, s.async_operations);
+}
+
+void print_result(const RunArgs& args, const CaseResult& result, Schedule schedule, uint64_t seed) {
+  const Reports& reports = result.run.reports;
+  std::cout << fmt::format("{} {} seed {}: {} errors, {} warnings, {} advisories\n",
+                           result.mismatches.empty() ? "passed" : "FAILED", name_of(schedule), seed,
+                           reports.count(Severity::kError), reports.count(Severity::kWarning),
+                           reports.count(Severity::kAdvisory));
+  for (const std::string& text : result.mismatches) std::cout << "  " << text << "\n";
+  for (const Report& report : reports.list)
+    if (args.verbose && report.severity != Severity::kError) std::cout << to_string(report) << "\n";
+  if (args.stats) print_stats(result.run.stats);
+}
+
+Result<std::vector<Schedule>> schedules_of(const std::string& name) {
+  if (name == "eager") return std::vector{Schedule::kEager};
+  if (name == "lazy") return std::vector{Schedule::kLazy};
+  if (name == "random") return std::vector{Schedule::kRandom};
+  if (name == "all") return std::vector{Schedule::kEager, Schedule::kLazy, Schedule::kRandom};
+  return Error{
+      ErrorKind::kInput, fmt::format("--schedule: '{}'; eager, lazy, random or all", name), {}};
+}
+
+int dump_buffers(const RunArgs& args, CaseResult& result) {
+  for (const std::string& dump : args.dumps) {
+    const size_t equals = dump.find('=');
+    GlobalBuffer* buffer =
+        equals == std::string::npos ? nullptr : result.memory.find(dump.substr(0, equals));
+    if (buffer == nullptr)
+      return print_error(
+          {ErrorKind::kInput,
+           fmt::format("--dump: '{}'; must be <buffer>=<file> of a buffer of the case", dump),
+           {}});
+    std::ofstream file(dump.substr(equals + 1), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(buffer->data.data()),
+               static_cast<std::streamsize>(buffer->data.size()));
+    if (!file.flush())
+      return print_error({ErrorKind::kInput,
+                          fmt::format("--dump: cannot write '{}'", dump.substr(equals + 1)),
+                          {}});
+  }
+  return 0;
+}
+
+struct Loaded {
+  std::shared_ptr<const Program> program;
+  Case description;
+};
+
+Result<Loaded> load_all(const RunArgs& args) {
+  Result<std::string> text = read_text(args.kernel);
+  if (!text.ok()) return text.error();
+  std::string json = case_text(*text);
+  std::string folder = std::filesystem::path(args.kernel).parent_path().string();
+  if (!args.case_file.empty()) {
+    Result<std::string> file = read_text(args.case_file);
+    if (!file.ok()) return file.error();
+    json = *file;
+    folder = std::filesystem::path(args.case_file).parent_path().string();
+  }
+  if (json.empty())
+    return Error{ErrorKind::kInput,
+                 "no case: give --case, or lines that begin with //! in the PTX file",
+                 {}};
+  Result<Case> description = parse_case(json, folder.empty() ? "." : folder);
+  if (!description.ok()) return description.error();
+  auto module = load(*text, args.kernel);
+  if (!module.ok()) return module.error();
+  auto program = decode(*module, args.entry.empty() ? description->entry : args.entry);
+  if (!program.ok()) return program.error();
+  return Loaded{*program, std::move(*description)};
+}
+
+Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
+  Options options;
+  options.schedule = schedule;
+  options.seed = seed;
+  options.sanitize = !args.no_sanitizer;
+  options.strict = args.strict;
+  options.check_uninitialized = !args.allow_uninitialized;
+  options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
+  options.max_warp_instructions = args.budget;
+  options.resident_clusters = args.resident;
+  return options;
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || !text) return Error{ErrorKind::kInput, fmt::format("cannot read '{}'", path), {}};
+  return text.str();
+}
+
+int print_error(const Error& error) {
+  std::cerr << to_string(error) << "\n";
+  return error.kind == ErrorKind::kInput ? 2 : 1;
+}
+
+void add_run_options(CLI::App& app, RunArgs& args) {
+  app.add_option("kernel", args.kernel, "PTX file, as `nvcc -ptx -lineinfo` writes it")->required();
+  app.add_option("--entry", args.entry, "Kernel; default: the case's, or the only one");
+  app.add_option("--case", args.case_file,
+                 "JSON: grid, buffers, parameters, expected results; default: the //! lines");
+  app.add_option("--schedule", args.schedule, "eager, lazy, random or all")->capture_default_str();
+  app.add_option("--seed", args.seed, "First seed")->capture_default_str();
+  app.add_option("--seeds", args.seeds, "How many seeds, from --seed on")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}));
+  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, quicker")
+      ->check(CLI::IsMember({"exact", "rounded"}))
+      ->capture_default_str();
+  app.add_option("--budget", args.budget, "Warp instructions after which to stop")
+      ->capture_default_str();
+  app.add_option("--resident", args.resident, "Clusters that run at the same time")
+      ->capture_default_str();
+  app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
+  app.add_flag("--strict", args.strict, "Warnings and advisories count as errors");
+  app.add_flag("--allow-uninitialized", args.allow_uninitialized,
+               "Reads of bytes that nobody wrote are no error");
+  app.add_option("--trace", args.trace, "Write every executed statement to this file");
+  app.add_option("--dump", args.dumps,
+                 "<buffer>=<file>: write a buffer's contents after the last run");
+  app.add_flag("--stats", args.stats, "Print counters");
+  app.add_flag("--json", args.json, "Print everything as JSON");
+  app.add_flag("--verbose", args.verbose, "Print warnings and advisories");
+}
+
+int run_command(const RunArgs& args) {
+  Result<Loaded> loaded = load_all(args);
+  if (!loaded.ok()) return print_error(loaded.error());
+  Result<std::vector<Schedule>> schedules = schedules_of(args.schedule);
+  if (!schedules.ok()) return print_error(schedules.error());
+  std::ofstream trace_file;
+  std::unique_ptr<TextTracer> tracer;
+  if (!args.trace.empty()) {
+    trace_file.open(args.trace);
+    if (!trace_file)
+      return print_error(
+          {ErrorKind::kInput, fmt::format("--trace: cannot write '{}'", args.trace), {}});
+    tracer = std::make_unique<TextTracer>(trace_file);
+  }
+  int code = 0;
+  Json all = Json::array();
+  CaseResult last;
+  for (uint64_t seed = args.seed; seed < args.seed + args.seeds; ++seed)
+    for (Schedule schedule : *schedules) {
+      last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed),
+                      tracer.get());
+      const bool invalid = last.run.error && last.run.error->kind == ErrorKind::kInput &&
+                           !loaded->description.expect_error;
+      if (invalid) return print_error(*last.run.error);
+      if (!last.mismatches.empty()) code = 1;
+      if (args.json)
+        all.push_back(to_json(last, schedule, seed));
+      else
+        print_result(args, last, schedule, seed);
+    }
+  if (args.json) std::cout << all.dump(1) << "\n";
+  const int dumped = dump_buffers(args, last);
+  return dumped != 0 ? dumped : code;
+}
+
+}  // namespace ptxsim::cli

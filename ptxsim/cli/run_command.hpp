@@ -1,0 +1,28 @@
+// `ptxsim run`
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ptxsim/ptxsim.hpp"
+
+namespace ptxsim::cli {
+
+struct RunArgs {
+  std::string kernel, entry, case_file, schedule = "eager", mma = "exact", trace;
+  uint64_t seed = 1, seeds = 1, budget = 2'000'000'000;
+  uint32_t resident = 4;
+  bool no_sanitizer = false, strict = false, allow_uninitialized = false, stats = false,
+       json = false, verbose = false;
+  std::vector<std::string> dumps;  // buffer=file
+};
+
+void add_run_options(CLI::App& app, RunArgs& args);
+int run_command(const RunArgs& args);
+
+Result<std::string> read_text(const std::string& path);
+int print_error(const Error& error);  // to stderr; the exit code
+
+}  // namespace ptxsim::cli
