@@ -10,7 +10,6 @@
 #include "cutlass/epilogue/collective/collective_builder.hpp"
 #include "cutlass/gemm/collective/collective_builder.hpp"
 #include "cutlass/gemm/kernel/gemm_universal.hpp"
-#include "driver_entry.hpp"
 #include "launch_record.hpp"
 #include "product.hpp"
 
