@@ -47,6 +47,7 @@ struct Warp {
   std::array<WaitInfo, kWarpSize> wait{};
   std::vector<RegisterLine> registers;
   std::vector<std::byte> local;  // kWarpSize frames of Entry::local_bytes
+  uint32_t carry = 0;  // CC.CF of each lane (add.cc and the other extended-precision instructions)
   uint64_t executed = 0;
 
   // Registers that an unfinished asynchronous operation owns (R8): ranges of the register file.
