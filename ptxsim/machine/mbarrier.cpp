@@ -1,0 +1,121 @@
+#include "ptxsim/machine/mbarrier.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "ptxsim/machine/execution.hpp"
+
+namespace ptxsim {
+namespace {
+
+constexpr uint32_t kObjectBytes = 8;
+constexpr unsigned char kPattern = 0xb7;  // what the object's bytes in shared memory hold
+
+[[noreturn]] void refuse(std::string message) { throw Fault(std::move(message)); }
+
+void complete_phase_if_done(Cta& cta, Mbarrier& barrier) {
+  if (barrier.pending != 0 || barrier.tx_count != 0) return;
+  if (Sanitizer* sanitizer = cta.cluster.sanitizer.get())
+    sanitizer->mbarrier_phase_completed(barrier);
+  barrier.completed = std::move(barrier.arriving);
+  barrier.arriving.clear();
+  barrier.pending = barrier.expected;
+  ++barrier.phase;
+  cta.cluster.changed();
+}
+
+void add_to_tx_count(Cta& cta, uint32_t offset, Mbarrier& barrier, int64_t bytes) {
+  const int64_t sum = barrier.tx_count + bytes;
+  if (sum > kMbarrierMax || sum < -kMbarrierMax)
+    refuse(fmt::format("tx-count of {} would become {}; its range is -(2^20 - 1) .. 2^20 - 1 (R10)",
+                       describe(cta, offset, barrier), sum));
+  barrier.tx_count = sum;
+}
+
+}  // namespace
+
+Mbarrier& mbarrier_at(Cta& cta, uint32_t offset) {
+  if (offset % kObjectBytes != 0)
+    refuse(fmt::format("mbarrier at 0x{:x}; the address must be a multiple of 8 (R10)", offset));
+  const auto found = cta.mbarriers.find(offset);
+  if (found == cta.mbarriers.end())
+    refuse(
+        fmt::format("no mbarrier is initialised at 0x{:x} of CTA rank {} (R10)", offset, cta.rank));
+  return found->second;
+}
+
+// "mbarrier.init": phase 0, expected and pending arrivals = count, tx-count 0. On a valid object it
+// is undefined.
+void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t count) {
+  if (offset % kObjectBytes != 0)
+    refuse(fmt::format("mbarrier at 0x{:x}; the address must be a multiple of 8 (R10)", offset));
+  cta.shared.check_range(offset, kObjectBytes);
+  if (count < 1 || count > kMbarrierMax)
+    refuse(fmt::format("count {} of the mbarrier at 0x{:x}; must be 1 .. 2^20 - 1 (R10)", count,
+                       offset));
+  const auto next =
+      cta.mbarriers.lower_bound(offset >= kObjectBytes ? offset - kObjectBytes + 1 : 0);
+  if (next != cta.mbarriers.end() && next->first < offset + kObjectBytes)
+    refuse(fmt::format("mbarrier.init on the valid {}; mbarrier.inval must come first (R10)",
+                       describe(cta, next->first, next->second)));
+  Mbarrier& barrier = cta.mbarriers[offset];
+  barrier.expected = count;
+  barrier.pending = count;
+  barrier.init_statement = static_cast<int>(x.insn->statement);
+  std::memset(cta.shared.at(offset), kPattern, kObjectBytes);
+  if (Sanitizer* sanitizer = x.sanitizer())
+    sanitizer->mbarrier_initialized(x, lane, cta, offset, barrier);
+  cta.cluster.changed();
+}
+
+void mbarrier_inval(Execution& x, int lane, Cta& cta, uint32_t offset) {
+  Mbarrier& barrier = mbarrier_at(cta, offset);
+  if (Sanitizer* sanitizer = x.sanitizer())
+    sanitizer->mbarrier_used(x, lane, cta, offset, barrier, false);
+  cta.shared.poison(offset, kObjectBytes);
+  cta.mbarriers.erase(offset);
+  cta.cluster.changed();
+}
+
+void mbarrier_arrive(Cta& cta, uint32_t offset, uint32_t count) {
+  Mbarrier& barrier = mbarrier_at(cta, offset);
+  if (count < 1 || count > kMbarrierMax)
+    refuse(fmt::format("arrive count {} at {}; must be 1 .. 2^20 - 1 (R10)", count,
+                       describe(cta, offset, barrier)));
+  if (barrier.pending < count)
+    refuse(fmt::format(
+        "pending count of {} would fall below 0 by {} more; its phases take {} arrivals (R10)",
+        describe(cta, offset, barrier), count, barrier.expected));
+  barrier.pending -= count;
+  complete_phase_if_done(cta, barrier);
+}
+
+void mbarrier_expect_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
+  Mbarrier& barrier = mbarrier_at(cta, offset);
+  add_to_tx_count(cta, offset, barrier, bytes);
+  complete_phase_if_done(cta, barrier);
+}
+
+void mbarrier_complete_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
+  Mbarrier& barrier = mbarrier_at(cta, offset);
+  add_to_tx_count(cta, offset, barrier, -static_cast<int64_t>(bytes));
+  complete_phase_if_done(cta, barrier);
+}
+
+// The phase that completed last has the parity opposite to the current one's: a fresh object counts
+// as if a phase of parity 1 had completed.
+bool mbarrier_parity_done(const Mbarrier& barrier, uint32_t parity) {
+  return (barrier.phase & 1) != parity;
+}
+
+std::string describe(const Cta& cta, uint32_t offset, const Mbarrier& barrier) {
+  const std::string rank = volume(cta.machine.launch().cluster) > 1
+                               ? fmt::format(" of CTA rank {}", cta.rank)
+                               : std::string();
+  return fmt::format("mbarrier 0x{:x}{} (phase {}, {} of {} arrivals pending, tx-count {})", offset,
+                     rank, barrier.phase, barrier.pending, barrier.expected, barrier.tx_count);
+}
+
+}  // namespace ptxsim
