@@ -1,0 +1,219 @@
+#include "ptxsim/machine/addresses.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+
+namespace ptxsim {
+namespace {
+
+bool in_window(uint64_t address, uint64_t window) {
+  return address >= window && address - window < kWindowBytes;
+}
+
+void check_alignment(const Execution& x, const char* space, uint64_t address, uint32_t bytes,
+                     uint32_t alignment, int lane) {
+  if (address % alignment != 0)
+    x.fault(fmt::format("misaligned {} address 0x{:x} of an access of {} bytes; must be a multiple "
+                        "of {} (R14)",
+                        space, address, bytes, alignment),
+            lane);
+}
+
+MemoryAt at_offset(const Execution& x, Space space, const char* name, uint64_t offset,
+                   uint64_t size, uint32_t bytes, uint32_t alignment, int lane) {
+  check_alignment(x, name, offset, bytes, alignment, lane);
+  if (offset > size || size - offset < bytes)
+    x.fault(fmt::format("access of {} bytes at {} offset 0x{:x}; there are {} bytes", bytes, name,
+                        offset, size),
+            lane);
+  return {space, nullptr, offset};
+}
+
+// Addresses of the parameter, local and constant spaces may come as offsets (names of variables)
+// or, converted by cvta, as generic addresses.
+uint64_t offset_in(uint64_t address, uint64_t window) {
+  return in_window(address, window) ? address - window : address;
+}
+
+Space space_of_generic(uint64_t address) {
+  if (in_window(address, kSharedWindow)) return Space::kShared;
+  if (in_window(address, kLocalWindow)) return Space::kLocal;
+  if (in_window(address, kParamWindow)) return Space::kParam;
+  if (in_window(address, kConstWindow)) return Space::kConst;
+  return Space::kGlobal;
+}
+
+// Global memory throws without knowing the lane.
+template <class F>
+auto with_lane(int lane, F&& f) {
+  try {
+    return f();
+  } catch (const Fault& fault) {
+    throw Fault(fault.error().message, fault.error().kind, lane);
+  }
+}
+
+[[noreturn]] void refuse_write(const Execution& x, const char* space, const MemoryAt& at,
+                               int lane) {
+  x.fault(fmt::format("write to the {} space at offset 0x{:x}; it is read only", space, at.offset),
+          lane);
+}
+
+std::byte* local_bytes(Execution& x, const MemoryAt& at, int lane) {
+  return x.warp.local.data() + x.program().entry->local_bytes * static_cast<uint64_t>(lane) +
+         at.offset;
+}
+
+// Shared memory: what all ordinary accesses have in common.
+std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
+                        bool reads, int lane) {
+  const uint32_t offset = static_cast<uint32_t>(at.offset);
+  refuse_live_mbarrier(x, *at.owner, offset, bytes, lane);
+  if (auto* s = x.sanitizer()) s->shared_access(x, lane, *at.owner, offset, bytes, kind);
+  SharedMemory& shared = at.owner->shared;
+  if (reads && x.machine.options().check_uninitialized && !shared.is_written(offset, bytes))
+    x.fault(
+        fmt::format("read of {} bytes at shared address 0x{:x}, of which nobody has written all; "
+                    "or a copy into them has not completed",
+                    bytes, shared_address(*at.owner, offset)),
+        lane);
+  return shared.at(offset);
+}
+
+}  // namespace
+
+SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
+                        bool own_only, int lane) {
+  check_alignment(x, "shared", address, static_cast<uint32_t>(bytes), alignment, lane);
+  if (address > 0xffffffffu)
+    x.fault(fmt::format("0x{:x} is no address of shared memory; shared addresses have 32 bits "
+                        "(cvta.to.shared makes them from generic ones)",
+                        address),
+            lane);
+  const uint32_t rank = static_cast<uint32_t>(address >> kSharedRankShift);
+  const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
+  if (rank >= x.cluster.ctas.size())
+    x.fault(fmt::format("shared address 0x{:x} names CTA rank {}; the cluster has {} CTAs", address,
+                        rank, x.cluster.ctas.size()),
+            lane);
+  Cta& owner = *x.cluster.ctas[rank];
+  if (own_only && &owner != &x.cta)
+    x.fault(fmt::format("shared::cta address 0x{:x} names CTA rank {}; the executing CTA has rank "
+                        "{} (.shared::cluster is needed for others)",
+                        address, rank, x.cta.rank),
+            lane);
+  if (offset < kSharedBegin || offset + bytes > owner.shared.bytes())
+    x.fault(fmt::format("shared memory access of {} bytes at address 0x{:x}; the CTA's memory is "
+                        "0x{:x} .. 0x{:x}",
+                        bytes, address, shared_address(owner, kSharedBegin),
+                        shared_address(owner, owner.shared.bytes())),
+            lane);
+  if (owner.exited && &owner != &x.cta)
+    x.fault(
+        fmt::format("access to shared memory of CTA rank {}, which has exited; a cluster barrier "
+                    "before its exit is missing (R11)",
+                    rank),
+        lane);
+  return {&owner, offset};
+}
+
+uint64_t shared_from_generic(const Execution& x, uint64_t generic, int lane) {
+  if (!in_window(generic, kSharedWindow))
+    x.fault(fmt::format("generic address 0x{:x} is not one of shared memory", generic), lane);
+  return generic - kSharedWindow;
+}
+
+MemoryAt locate(const Execution& x, AddressSpace space, uint64_t address, uint32_t bytes,
+                uint32_t alignment, int lane) {
+  Space kind = space.space;
+  bool own_shared_only = space.own_shared_only;
+  if (kind == Space::kGeneric) {
+    kind = space_of_generic(address);
+    own_shared_only = false;
+    if (kind == Space::kShared) address -= kSharedWindow;
+  }
+  switch (kind) {
+    case Space::kShared: {
+      const SharedAt at = resolve_shared(x, address, bytes, alignment, own_shared_only, lane);
+      return {kind, at.cta, at.offset};
+    }
+    case Space::kLocal:
+      return at_offset(x, kind, "local", offset_in(address, kLocalWindow),
+                       x.program().entry->local_bytes, bytes, alignment, lane);
+    case Space::kParam:
+      return at_offset(x, kind, "parameter", offset_in(address, kParamWindow),
+                       x.machine.params().size(), bytes, alignment, lane);
+    case Space::kConst:
+      return at_offset(x, kind, "constant", offset_in(address, kConstWindow),
+                       x.machine.const_bank().size(), bytes, alignment, lane);
+    default:
+      check_alignment(x, "global", address, bytes, alignment, lane);
+  }
+  return {Space::kGlobal, nullptr, address};
+}
+
+void refuse_live_mbarrier(const Execution& x, const Cta& owner, uint32_t offset, uint32_t bytes,
+                          int lane) {
+  const auto& barriers = owner.mbarriers;
+  if (barriers.empty() || offset >= barriers.rbegin()->first + 8 ||
+      offset + bytes <= barriers.begin()->first)
+    return;
+  const auto next = barriers.lower_bound(offset + bytes);
+  if (next == barriers.begin()) return;
+  const uint32_t barrier = std::prev(next)->first;
+  if (barrier + 8 <= offset) return;
+  x.fault(fmt::format("ordinary access of {} bytes at shared address 0x{:x} touches the live "
+                      "mbarrier 0x{:x}; only mbarrier instructions may, until mbarrier.inval (R10)",
+                      bytes, shared_address(owner, offset), shared_address(owner, barrier)),
+          lane);
+}
+
+const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
+                               int lane) {
+  switch (at.space) {
+    case Space::kShared:
+      return shared_bytes(x, at, bytes, kind, true, lane);
+    case Space::kLocal:
+      return local_bytes(x, at, lane);
+    case Space::kParam:
+      return reinterpret_cast<const std::byte*>(x.machine.params().data()) + at.offset;
+    case Space::kConst:
+      return x.machine.const_bank().data() + at.offset;
+    default:
+      return with_lane(lane, [&] { return x.machine.global().read(at.offset, bytes); });
+  }
+}
+
+std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
+                          int lane) {
+  switch (at.space) {
+    case Space::kShared: {
+      std::byte* to = shared_bytes(x, at, bytes, kind, false, lane);
+      at.owner->shared.mark_written(static_cast<uint32_t>(at.offset), bytes);
+      return to;
+    }
+    case Space::kLocal:
+      return local_bytes(x, at, lane);
+    case Space::kParam:
+      refuse_write(x, "parameter", at, lane);
+    case Space::kConst:
+      refuse_write(x, "constant", at, lane);
+    default:
+      return with_lane(lane, [&] { return x.machine.global().write(at.offset, bytes); });
+  }
+}
+
+std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane) {
+  if (at.space == Space::kShared)
+    return shared_bytes(x, at, bytes, AccessKind::kAtomic, true, lane);
+  if (at.space != Space::kGlobal)
+    x.fault("atomic operation outside global and shared memory", lane);
+  return with_lane(lane, [&] {
+    x.machine.global().read(at.offset, bytes);
+    return x.machine.global().write(at.offset, bytes);
+  });
+}
+
+}  // namespace ptxsim
