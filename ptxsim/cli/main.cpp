@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
+#include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
 
 namespace {
@@ -45,11 +45,16 @@ int main(int argc, char** argv) {
   CLI::App* check_command =
       app.add_subcommand("check", "Decode every entry and name what is not known");
   check_command->add_option("kernel", checked, "PTX file")->required();
+  ptxsim::cli::MutateArgs mutate_args;
+  CLI::App* mutate = app.add_subcommand(
+      "mutate", "Drop or weaken one statement at a time; every mutant must be noticed");
+  ptxsim::cli::add_mutate_options(*mutate, mutate_args);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
+  if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
   return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
 }

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "ptxsim/case/case.hpp"
+#include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/trace/tracer.hpp"
 
 namespace ptxsim::cli {
@@ -125,35 +123,6 @@ int dump_buffers(const RunArgs& args, CaseResult& result) {
   return 0;
 }
 
-struct Loaded {
-  std::shared_ptr<const Program> program;
-  Case description;
-};
-
-Result<Loaded> load_all(const RunArgs& args) {
-  Result<std::string> text = read_text(args.kernel);
-  if (!text.ok()) return text.error();
-  std::string json = case_text(*text);
-  std::string folder = std::filesystem::path(args.kernel).parent_path().string();
-  if (!args.case_file.empty()) {
-    Result<std::string> file = read_text(args.case_file);
-    if (!file.ok()) return file.error();
-    json = *file;
-    folder = std::filesystem::path(args.case_file).parent_path().string();
-  }
-  if (json.empty())
-    return Error{ErrorKind::kInput,
-                 "no case: give --case, or lines that begin with //! in the PTX file",
-                 {}};
-  Result<Case> description = parse_case(json, folder.empty() ? "." : folder);
-  if (!description.ok()) return description.error();
-  auto module = load(*text, args.kernel);
-  if (!module.ok()) return module.error();
-  auto program = decode(*module, args.entry.empty() ? description->entry : args.entry);
-  if (!program.ok()) return program.error();
-  return Loaded{*program, std::move(*description)};
-}
-
 Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
   Options options;
   options.schedule = schedule;
@@ -168,19 +137,6 @@ Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
 }
 
 }  // namespace
-
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) return Error{ErrorKind::kInput, fmt::format("cannot read '{}'", path), {}};
-  return text.str();
-}
-
-int print_error(const Error& error) {
-  std::cerr << to_string(error) << "\n";
-  return error.kind == ErrorKind::kInput ? 2 : 1;
-}
 
 void add_run_options(CLI::App& app, RunArgs& args) {
   app.add_option("kernel", args.kernel, "PTX file, as `nvcc -ptx -lineinfo` writes it")->required();
@@ -212,7 +168,7 @@ void add_run_options(CLI::App& app, RunArgs& args) {
 }
 
 int run_command(const RunArgs& args) {
-  Result<Loaded> loaded = load_all(args);
+  Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return print_error(loaded.error());
   Result<std::vector<Schedule>> schedules = schedules_of(args.schedule);
   if (!schedules.ok()) return print_error(schedules.error());

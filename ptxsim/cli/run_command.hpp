@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "ptxsim/ptxsim.hpp"
-
 namespace ptxsim::cli {
 
 struct RunArgs {
@@ -21,8 +19,5 @@ struct RunArgs {
 
 void add_run_options(CLI::App& app, RunArgs& args);
 int run_command(const RunArgs& args);
-
-Result<std::string> read_text(const std::string& path);
-int print_error(const Error& error);  // to stderr; the exit code
 
 }  // namespace ptxsim::cli

@@ -95,7 +95,7 @@ class Decode {
 
   template <class T, class... Args>
   T* make_detail(Args&&... args) {
-    auto owned = std::make_unique<T>(std::forward<Args>(args)...);
+    auto owned = std::make_shared<T>(std::forward<Args>(args)...);
     T* detail = owned.get();
     program_.details.push_back(std::move(owned));
     insn_.detail = detail;

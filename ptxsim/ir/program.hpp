@@ -98,7 +98,7 @@ struct Program {
   std::vector<std::byte> constants;  // broadcast immediates: 32 lanes each
   std::vector<RegisterUse> uses;
   std::vector<StartValue> start_values;
-  std::vector<std::unique_ptr<Detail>> details;
+  std::vector<std::shared_ptr<const Detail>> details;  // shared: a Program can be copied
   uint64_t register_bytes = 0;  // entry->register_bytes plus the start values
   // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic
   // array last.

@@ -255,6 +255,7 @@ Turn::Step Turn::step(const Insn& insn) {
 Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
   if (result_ == TurnResult::kNothing) result_ = TurnResult::kRan;
   count(exec);
+  ++machine_.stats().by_statement[insn.statement];
   if (warp_.ticketed != 0) zero_tickets(warp_, exec);
   const uint32_t rest = group_.lanes & ~exec;
   // A member mask can narrow a group whose other lanes have not executed the statement yet.

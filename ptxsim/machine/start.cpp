@@ -216,6 +216,7 @@ Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, G
   if (clusters > (1u << 24)) refuse(fmt::format("{} clusters; at most {}", clusters, 1u << 24));
   for (uint32_t i = 0; i < clusters; ++i) pending_clusters_.push_back(i);
   stats_.by_warp.assign((volume(launch_.block) + kWarpSize - 1) / kWarpSize, 0);
+  stats_.by_statement.assign(program_->insns.size(), 0);
 }
 
 Machine::~Machine() = default;

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 namespace ptxsim {
@@ -23,7 +21,7 @@ struct Stats {
   uint64_t barrier_waits = 0;          // mbarrier waits that were satisfied
   uint64_t barrier_waits_blocked = 0;  // of them, those that had to wait
   uint64_t async_operations = 0;
-  std::map<std::string, uint64_t> by_root;  // filled only when asked for
+  std::vector<uint64_t> by_statement;  // how often each was executed (blocked tries not counted)
 };
 
 }  // namespace ptxsim

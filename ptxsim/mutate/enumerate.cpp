@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ptxsim/mutate/mutation.hpp"
+
+namespace ptxsim {
+namespace {
+
+bool has(const Statement& s, std::string_view modifier) {
+  return std::find(s.modifiers.begin(), s.modifiers.end(), modifier) != s.modifiers.end();
+}
+bool any_starts_with(const Statement& s, std::string_view prefix) {
+  return std::any_of(s.modifiers.begin(), s.modifiers.end(),
+                     [&](const std::string& m) { return m.starts_with(prefix); });
+}
+
+class Enumeration {
+ public:
+  explicit Enumeration(const Program& program) : program_(program) {}
+
+  std::vector<Mutation> all() {
+    const auto& statements = program_.entry->statements;
+    for (at_ = 0; at_ < statements.size(); ++at_) look_at(statements[at_]);
+    return std::move(list_);
+  }
+
+ private:
+  void look_at(const Statement& s);
+  void tcgen05(const Statement& s);
+  void copies(const Statement& s);
+  void mbarriers(const Statement& s);
+
+  void drop(const char* group) {
+    list_.push_back({MutationKind::kDrop, group, at_, "drop", 0, false, 0, 0, 0});
+  }
+  // The value of operand `index` (of its vector element or address base when it has parts).
+  void change(const char* group, size_t index, std::string what, uint64_t add, uint64_t flip = 0,
+              MutationKind kind = MutationKind::kChangeValue) {
+    const Statement& s = program_.entry->statements[at_];
+    if (index >= s.operands.size()) return;
+    const Operand* operand = &s.operands[index];
+    while (!operand->parts.empty()) operand = &operand->parts[0];
+    Mutation m{kind, group, at_, std::move(what), 0, false, static_cast<uint32_t>(index),
+               add,  flip};
+    if (operand->kind == Operand::Kind::kRegister) {
+      m.from_register = true;
+      m.reg = operand->reg;
+      list_.push_back(m);
+    } else if (operand->kind == Operand::Kind::kImmediate && !operand->is_float) {
+      list_.push_back(m);
+    }
+  }
+
+  const Program& program_;
+  uint32_t at_ = 0;
+  std::vector<Mutation> list_;
+};
+
+void Enumeration::tcgen05(const Statement& s) {
+  if (has(s, "mma")) {
+    drop("mma");
+    // Operands: D, A, B, idesc, SFA, SFB, enable-input-d.
+    change("descriptor", 1, "A descriptor: start address + 32 B", 2);
+    change("descriptor", 2, "B descriptor: start address + 32 B", 2);
+    change("descriptor", 1, "A descriptor: stride + 16 B", uint64_t{1} << 32);
+    change("descriptor", 2, "B descriptor: swizzle flipped", 0, uint64_t{1} << 62);
+    if (has(s, "block_scale")) {
+      change("descriptor", 3, "instruction descriptor: N - 8", ~uint64_t{0} << 17);
+      change("scale column", 4, "SFA column + 4", 4);
+      change("scale column", 5, "SFB column + 4", 4);
+    }
+    change("accumulator", 0, "D column + 32", 32);
+  } else if (has(s, "cp")) {
+    drop("cp");
+    change("scale column", 0, "destination column + 4", 4);
+    change("descriptor", 1, "descriptor: start address + 512 B", 32);
+  } else if (has(s, "commit")) {
+    drop("commit");
+    change("stage index", 0, "barrier + 8 B", 8);
+  } else if (any_starts_with(s, "wait::")) {
+    drop(has(s, "wait::ld") ? "wait::ld" : "wait::st");
+  } else if (any_starts_with(s, "fence::")) {
+    drop("tcgen05 fence");
+  } else if (has(s, "alloc") || has(s, "dealloc")) {
+    drop("alloc");
+  }
+}
+
+void Enumeration::copies(const Statement& s) {
+  if (has(s, "commit_group")) return drop("wait_group");
+  if (has(s, "wait_group") || has(s, "wait_all")) return drop("wait_group");
+  if (!has(s, "bulk") || has(s, "prefetch")) return;
+  drop("tma");
+  const bool load = any_starts_with(s, "mbarrier::");
+  if (!load) return;
+  change("stage index", 0, "destination + 1024 B", 1024);
+  // The barrier is the third operand of a tensor copy, the fourth of a plain one (after the size).
+  change("stage index", has(s, "tensor") ? 2 : 3, "barrier + 8 B", 8);
+  if (!has(s, "tensor")) change("bytes", 2, "size - 16", ~uint64_t{15});
+}
+
+void Enumeration::mbarriers(const Statement& s) {
+  if (has(s, "try_wait") || has(s, "test_wait")) {
+    list_.push_back({MutationKind::kWaitPasses, "wait", at_, "passes at once", 0, false, 0, 0, 0});
+    if (has(s, "parity")) change("parity", 2, "other parity", 0, 1, MutationKind::kFlipParity);
+    change("stage index", 1, "barrier + 8 B", 8);
+  } else if (has(s, "arrive") || has(s, "arrive_drop")) {
+    drop("arrive");
+    const size_t barrier =
+        s.operands.size() > 1 && s.operands[0].kind != Operand::Kind::kAddress ? 1 : 0;
+    if (has(s, "expect_tx")) {
+      change("bytes", barrier + 1, "bytes + 16", 16);
+      change("bytes", barrier + 1, "bytes - 16", ~uint64_t{15});
+    }
+    change("stage index", barrier, "barrier + 8 B", 8);
+  } else if (has(s, "expect_tx")) {
+    drop("arrive");
+    change("bytes", 1, "bytes + 16", 16);
+  } else if (has(s, "init")) {
+    drop("init");
+    change("init", 1, "count + 1", 1);
+  }
+}
+
+void Enumeration::look_at(const Statement& s) {
+  if (s.root == "tcgen05") return tcgen05(s);
+  if (s.root == "cp") return copies(s);
+  if (s.root == "mbarrier") return mbarriers(s);
+  if (s.root == "fence") return drop(has(s, "mbarrier_init") ? "mbarrier_init fence" : "fence");
+  if (s.root == "barrier" && has(s, "cluster")) return drop("cluster barrier");
+  if (s.root == "bar" || s.root == "barrier") return drop(has(s, "warp") ? "bar.warp" : "bar.sync");
+  if (s.root != "wgmma") return;
+  if (has(s, "mma_async")) {
+    drop("mma");
+    change("descriptor", 2, "B descriptor: start address + 32 B", 2);
+  } else if (has(s, "wait_group")) {
+    drop("wait_group");
+  } else if (has(s, "fence")) {
+    drop("wgmma fence");
+  } else if (has(s, "commit_group")) {
+    drop("commit");
+  }
+}
+
+}  // namespace
+
+std::vector<Mutation> enumerate_mutations(const Program& program) {
+  return Enumeration(program).all();
+}
+
+}  // namespace ptxsim
