@@ -4,12 +4,15 @@
 // name the key.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
 
 namespace ptxsim {
@@ -67,8 +70,15 @@ struct CaseResult {
   GlobalMemory memory;
 };
 
+// Where buffers lie and how tensor maps are encoded, when not as ptxsim does: on a GPU.
+struct CaseTarget {
+  std::function<uint64_t(const std::string& buffer, uint64_t bytes)> place;
+  std::function<Result<std::array<uint8_t, 128>>(const TiledTensorMap&)> encode;
+};
+
 // `folder`: where the files that the case names lie.
-Result<Case> parse_case(std::string_view json, const std::string& folder);
+Result<Case> parse_case(std::string_view json, const std::string& folder,
+                        const CaseTarget* target = nullptr);
 // The "//! " lines of PTX text without their mark; empty when there are none.
 std::string case_text(std::string_view ptx);
 

@@ -10,7 +10,6 @@
 #include <random>
 
 #include "ptxsim/case/case.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
 
 namespace ptxsim {
 namespace {
@@ -198,7 +197,7 @@ uint32_t index_of(const std::string& name, std::initializer_list<const char*> na
   refuse(fmt::format("{} '{}' is unknown", what, name));
 }
 
-TensorMapRecord parse_tensor_map(const Case& c, const Json& m) {
+TiledTensorMap parse_tensor_map(const Case& c, const Json& m) {
   only_keys(m, "a tensor map",
             {"buffer", "offset", "data_type", "dims", "strides_bytes", "box", "element_strides",
              "interleave", "swizzle", "oob_nan"});
@@ -232,12 +231,24 @@ TensorMapRecord parse_tensor_map(const Case& c, const Json& m) {
     if (m.contains("element_strides"))
       map.element_strides[i] = m["element_strides"].at(i).get<uint32_t>();
   }
-  Result<TensorMapRecord> record = encode_tiled(map);
-  if (!record.ok()) throw Fault(record.error());
-  return *record;
+  return map;
 }
 
-void append_param(Case& c, const Json& p, const std::string& folder) {
+std::vector<std::byte> encode(const TiledTensorMap& map, const CaseTarget* target) {
+  std::vector<std::byte> bytes(128);
+  if (target != nullptr) {
+    const auto record = target->encode(map);
+    if (!record.ok()) throw Fault(record.error());
+    std::memcpy(bytes.data(), record.value().data(), bytes.size());
+  } else {
+    const auto record = encode_tiled(map);
+    if (!record.ok()) throw Fault(record.error());
+    std::memcpy(bytes.data(), &record.value(), bytes.size());
+  }
+  return bytes;
+}
+
+void append_param(Case& c, const Json& p, const std::string& folder, const CaseTarget* target) {
   only_keys(p, "a parameter",
             {"buffer", "offset", "type", "value", "values", "tensor_map", "file", "align"});
   std::vector<std::byte> bytes;
@@ -248,9 +259,7 @@ void append_param(Case& c, const Json& p, const std::string& folder) {
            8);
     alignment = std::max<size_t>(alignment, 8);
   } else if (p.contains("tensor_map")) {
-    const TensorMapRecord record = parse_tensor_map(c, p["tensor_map"]);
-    bytes.resize(sizeof record);
-    std::memcpy(bytes.data(), &record, sizeof record);
+    bytes = encode(parse_tensor_map(c, p["tensor_map"]), target);
     alignment = std::max<size_t>(alignment, 64);
   } else if (p.contains("file")) {
     bytes = read_file(folder, p["file"]);
@@ -286,7 +295,7 @@ CaseMatrix parse_matrix(const Json& m, const std::string& folder) {
   return matrix;
 }
 
-Case parse_root(const Json& root, const std::string& folder) {
+Case parse_root(const Json& root, const std::string& folder, const CaseTarget* target) {
   only_keys(root, "the case",
             {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params",
              "expected", "expect_error", "expect_reports", "comment"});
@@ -297,14 +306,17 @@ Case parse_root(const Json& root, const std::string& folder) {
   c.launch.cluster = dimensions(root, "cluster");
   c.launch.dynamic_shared_bytes = root.value("dynamic_shared_bytes", 0u);
   if (root.contains("buffers"))
-    for (const Json& b : root["buffers"])
+    for (const Json& b : root["buffers"]) {
       c.buffers.push_back(parse_buffer(b, c.buffers.size(), folder));
+      CaseBuffer& buffer = c.buffers.back();
+      if (target != nullptr) buffer.address = target->place(buffer.name, buffer.data.size());
+    }
   if (root.contains("params")) {
     const Json& params = root["params"];
     if (params.is_string())
-      append_param(c, Json{{"file", params}}, folder);
+      append_param(c, Json{{"file", params}}, folder, target);
     else
-      for (const Json& p : params) append_param(c, p, folder);
+      for (const Json& p : params) append_param(c, p, folder, target);
   }
   if (root.contains("expected")) {
     const Json& expected = root["expected"];
@@ -348,9 +360,10 @@ unsigned bytes_of(ElementType type) {
   }
 }
 
-Result<Case> parse_case(std::string_view json, const std::string& folder) {
+Result<Case> parse_case(std::string_view json, const std::string& folder,
+                        const CaseTarget* target) {
   try {
-    return parse_root(Json::parse(json), folder);
+    return parse_root(Json::parse(json), folder, target);
   } catch (const Fault& fault) {
     return fault.error();
   } catch (const std::exception& error) {  // the JSON library's own messages, and memory

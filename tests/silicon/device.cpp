@@ -1,0 +1,170 @@
+#include "device.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace silicon {
+namespace {
+
+using ptxsim::Case;
+using ptxsim::Error;
+using ptxsim::ErrorKind;
+using ptxsim::Fault;
+
+constexpr size_t kGuardBytes = 4096;
+constexpr std::byte kGuard{0xa5};
+
+void check(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) throw Fault(fmt::format("{}: {}", what, cudaGetErrorString(error)));
+}
+
+template <class Function>
+Function entry_point(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found), name);
+  if (function == nullptr || found != cudaDriverEntryPointSuccess)
+    throw Fault(fmt::format("the driver has no {}", name));
+  return reinterpret_cast<Function>(function);
+}
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  const char* text = nullptr;
+  entry_point<decltype(&cuGetErrorString)>("cuGetErrorString")(result, &text);
+  throw Fault(fmt::format("{}: {}", what, text == nullptr ? "unknown error" : text));
+}
+
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(uint64_t bytes) : bytes_(bytes) {
+    check(cudaMalloc(&base_, bytes + 2 * kGuardBytes + 1024), "cudaMalloc");
+    std::vector<std::byte> guard(bytes + 2 * kGuardBytes, kGuard);
+    check(cudaMemcpy(base_, guard.data(), guard.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  ~DeviceBuffer() { cudaFree(base_); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  std::byte* data() const { return static_cast<std::byte*>(base_) + kGuardBytes; }
+  void set(const std::vector<std::byte>& from) const {
+    check(cudaMemcpy(data(), from.data(), from.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  std::vector<std::byte> contents(const std::string& name) const {
+    std::vector<std::byte> all(bytes_ + 2 * kGuardBytes);
+    check(cudaMemcpy(all.data(), base_, all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    for (size_t i = 0; i < all.size(); ++i)
+      if ((i < kGuardBytes || i >= kGuardBytes + bytes_) && all[i] != kGuard)
+        throw Fault(fmt::format("the GPU wrote outside '{}', at offset {}", name,
+                                static_cast<int64_t>(i - kGuardBytes)));
+    return {all.begin() + kGuardBytes, all.end() - kGuardBytes};
+  }
+
+ private:
+  void* base_ = nullptr;
+  uint64_t bytes_;
+};
+
+ptxsim::Result<std::array<uint8_t, 128>> encode(const ptxsim::TiledTensorMap& m) {
+  alignas(64) CUtensorMap map{};
+  static const auto function =
+      entry_point<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+  const CUresult result = function(
+      &map, static_cast<CUtensorMapDataType>(m.type), m.rank, reinterpret_cast<void*>(m.address),
+      reinterpret_cast<const cuuint64_t*>(m.extents.data()),
+      reinterpret_cast<const cuuint64_t*>(m.stride_bytes.data()), m.box.data(),
+      m.element_strides.data(), static_cast<CUtensorMapInterleave>(m.interleave),
+      static_cast<CUtensorMapSwizzle>(m.swizzle),
+      static_cast<CUtensorMapL2promotion>(m.l2_promotion),
+      static_cast<CUtensorMapFloatOOBfill>(m.fill));
+  if (result != CUDA_SUCCESS)
+    return Error{ErrorKind::kInput, "cuTensorMapEncodeTiled refused the tensor map", {}};
+  std::array<uint8_t, 128> bytes;
+  std::memcpy(bytes.data(), &map, sizeof map);
+  return bytes;
+}
+
+void launch(const std::string& ptx, const Case& c) {
+  static const auto load = entry_point<decltype(&cuModuleLoadDataEx)>("cuModuleLoadDataEx");
+  static const auto unload = entry_point<decltype(&cuModuleUnload)>("cuModuleUnload");
+  static const auto get = entry_point<decltype(&cuModuleGetFunction)>("cuModuleGetFunction");
+  static const auto attribute = entry_point<decltype(&cuFuncSetAttribute)>("cuFuncSetAttribute");
+  static const auto run = entry_point<decltype(&cuLaunchKernelEx)>("cuLaunchKernelEx");
+  char log[4096] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUmodule module = nullptr;
+  if (load(&module, ptx.c_str(), 2, options, values) != CUDA_SUCCESS)
+    throw Fault(fmt::format("the driver refused the PTX: {}", log));
+  CUfunction function = nullptr;
+  check(get(&function, module, c.entry.c_str()), "cuModuleGetFunction");
+  check(attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                  static_cast<int>(c.launch.dynamic_shared_bytes)),
+        "cuFuncSetAttribute");
+  const auto& [grid, block, cluster] = std::tie(c.launch.grid, c.launch.block, c.launch.cluster);
+  CUlaunchAttribute attributes[1] = {};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attributes[0].value.clusterDim.x = cluster[0];
+  attributes[0].value.clusterDim.y = cluster[1];
+  attributes[0].value.clusterDim.z = cluster[2];
+  CUlaunchConfig config{};
+  config.gridDimX = grid[0], config.gridDimY = grid[1], config.gridDimZ = grid[2];
+  config.blockDimX = block[0], config.blockDimY = block[1], config.blockDimZ = block[2];
+  config.sharedMemBytes = c.launch.dynamic_shared_bytes;
+  config.attrs = attributes;
+  config.numAttrs = ptxsim::volume(cluster) > 1 ? 1 : 0;
+  std::vector<uint8_t> params = c.launch.params;
+  size_t size = params.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &size, CU_LAUNCH_PARAM_END};
+  check(run(&config, function, nullptr, extra), "cuLaunchKernelEx");
+  check(cudaDeviceSynchronize(), "the kernel");
+  check(unload(module), "cuModuleUnload");
+}
+
+}  // namespace
+
+ptxsim::Result<DeviceInfo> open_device() {
+  cudaDeviceProp properties{};
+  DeviceInfo info;
+  const cudaError_t error = cudaGetDeviceProperties(&properties, 0);
+  if (error != cudaSuccess)
+    return Error{ErrorKind::kInput, fmt::format("no GPU: {}", cudaGetErrorString(error)), {}};
+  cudaFree(nullptr);
+  cudaDriverGetVersion(&info.driver);
+  info.name = properties.name;
+  info.major = properties.major;
+  info.minor = properties.minor;
+  return info;
+}
+
+ptxsim::Result<DeviceRun> run_on_device(const std::string& ptx, const std::string& case_json,
+                                        const std::string& folder) {
+  try {
+    std::vector<std::unique_ptr<DeviceBuffer>> memory;
+    DeviceRun result;
+    const ptxsim::CaseTarget target{
+        [&](const std::string&, uint64_t bytes) {
+          memory.push_back(std::make_unique<DeviceBuffer>(bytes));
+          result.addresses.push_back(reinterpret_cast<uint64_t>(memory.back()->data()));
+          return result.addresses.back();
+        },
+        encode};
+    ptxsim::Result<Case> c = ptxsim::parse_case(case_json, folder, &target);
+    if (!c.ok()) return c.error();
+    for (size_t i = 0; i < memory.size(); ++i)
+      if (c->buffers[i].initialized) memory[i]->set(c->buffers[i].data);
+    launch(ptx, *c);
+    for (size_t i = 0; i < memory.size(); ++i)
+      result.buffers.push_back(memory[i]->contents(c->buffers[i].name));
+    return result;
+  } catch (const Fault& fault) {
+    cudaDeviceReset();  // a kernel that failed leaves the context unusable
+    return fault.error();
+  }
+}
+
+}  // namespace silicon

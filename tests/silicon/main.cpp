@@ -1,0 +1,152 @@
+// Runs every PTX case on the GPU and in ptxsim and compares the buffers bit for bit. Cases with a
+// tolerance (approximate functions) are compared by ulp, and the largest distance is printed.
+//   ptxsim_silicon <folder of .ptx files>...
+// Exit codes: 0 all agree; 1 a difference; 2 no GPU or unreadable input.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "device.hpp"
+
+namespace {
+
+using namespace ptxsim;
+
+struct Verdict {
+  enum Kind { kAgrees, kDiffers, kNotHere, kBroken } kind = kAgrees;
+  std::string text;
+};
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Numbers of representable f32 values between two patterns.
+int64_t ulps(uint32_t a, uint32_t b) {
+  const auto ordered = [](uint32_t x) {
+    return (x >> 31) != 0 ? -static_cast<int64_t>(x & 0x7fffffff) : int64_t{x};
+  };
+  return std::abs(ordered(a) - ordered(b));
+}
+
+struct Distance {
+  uint64_t bytes = 0, first = 0;
+  int64_t largest_ulps = 0;
+};
+
+Distance compare(const CaseBuffer& buffer, const std::vector<std::byte>& device,
+                 const std::vector<std::byte>& simulated, const std::vector<bool>& written) {
+  Distance d;
+  const bool by_ulp =
+      buffer.type == ElementType::kF32 && (buffer.absolute != 0 || buffer.relative != 0);
+  const size_t step = by_ulp ? 4 : 1;
+  for (size_t i = 0; i + step <= device.size(); i += step) {
+    if (!written.empty() && !written[i])
+      continue;  // uninitialised in both, with different patterns
+    if (std::memcmp(&device[i], &simulated[i], step) == 0) continue;
+    if (by_ulp) {
+      uint32_t a, b;
+      std::memcpy(&a, &device[i], 4);
+      std::memcpy(&b, &simulated[i], 4);
+      const bool both_nan = (a & 0x7fffffff) > 0x7f800000 && (b & 0x7fffffff) > 0x7f800000;
+      if (!both_nan) d.largest_ulps = std::max(d.largest_ulps, ulps(a, b));
+      continue;
+    }
+    if (d.bytes++ == 0) d.first = i;
+  }
+  return d;
+}
+
+bool runs_here(const Module& module, const silicon::DeviceInfo& device) {
+  const int arch = std::atoi(module.target.c_str() + 3);  // "sm_90a"
+  const bool specific = module.target.back() == 'a';
+  const int here = device.major * 10 + device.minor;
+  return specific ? arch == here : arch <= here;
+}
+
+std::string differences(const Case& c, const silicon::DeviceRun& device,
+                        const CaseResult& simulated, int64_t& worst) {
+  std::string text;
+  for (size_t i = 0; i < c.buffers.size(); ++i) {
+    const CaseBuffer& buffer = c.buffers[i];
+    CaseResult& result = const_cast<CaseResult&>(simulated);
+    const GlobalBuffer& mine = *result.memory.find(buffer.name);
+    const Distance d = compare(buffer, device.buffers[i], mine.data, mine.written);
+    worst = std::max(worst, d.largest_ulps);
+    if (d.bytes == 0) continue;
+    const size_t width = bytes_of(buffer.type), at = d.first / width * width;
+    uint64_t there = 0, here = 0;
+    std::memcpy(&there, &device.buffers[i][at], width);
+    std::memcpy(&here, &mine.data[at], width);
+    text += fmt::format("{}{}: {} bytes differ, first [{}]: GPU 0x{:x}, ptxsim 0x{:x}",
+                        text.empty() ? "" : "; ", buffer.name, d.bytes, at / width, there, here);
+  }
+  return text;
+}
+
+Verdict run_file(const std::filesystem::path& path, const silicon::DeviceInfo& device) {
+  const std::string ptx = read(path), json = case_text(ptx), folder = path.parent_path().string();
+  auto module = load(ptx, path.filename().string());
+  auto c = parse_case(json, folder);
+  if (!c.ok()) return {Verdict::kBroken, to_string(c.error())};
+  if (!module.ok()) return {Verdict::kBroken, to_string(module.error())};
+  if (!runs_here(**module, device)) return {Verdict::kNotHere, "needs " + (*module)->target};
+  if (c->expect_error || c->expect_reports)
+    return {Verdict::kNotHere, "a broken rule: not run on silicon"};
+  auto program = decode(*module, c->entry);
+  if (!program.ok()) return {Verdict::kBroken, to_string(program.error())};
+  const CaseResult simulated = run_case(*c, *program, Options{});
+  if (!simulated.mismatches.empty())
+    return {Verdict::kBroken, "in ptxsim: " + simulated.mismatches[0]};
+  auto on_device = silicon::run_on_device(ptx, json, folder);
+  if (!on_device.ok()) return {Verdict::kBroken, "on the GPU: " + on_device.error().message};
+  int64_t worst = 0;
+  const std::string text = differences(*c, *on_device, simulated, worst);
+  if (!text.empty()) return {Verdict::kDiffers, text};
+  return {Verdict::kAgrees, worst == 0 ? "same bits" : fmt::format("at most {} ulp", worst)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto device = silicon::open_device();
+  if (!device.ok()) {
+    std::cerr << device.error().message << "\n";
+    return 2;
+  }
+  std::vector<std::filesystem::path> files;
+  for (int i = 1; i < argc; ++i) {
+    if (!std::filesystem::is_directory(argv[i])) {
+      files.emplace_back(argv[i]);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i]))
+      if (entry.path().extension() == ".ptx") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  int counts[4] = {};
+  std::cout << fmt::format(
+      "{}, compute capability {}.{}, driver {}\n\n| case | comparison |\n|---|---|\n",
+      device.value().name, device.value().major, device.value().minor, device.value().driver);
+  static constexpr const char* kNames[] = {"", "DIFFERS: ", "not compared: ", "BROKEN: "};
+  for (const auto& file : files) {
+    const Verdict verdict = run_file(file, device.value());
+    ++counts[verdict.kind];
+    std::cout << fmt::format("| {} | {}{} |\n", file.stem().string(), kNames[verdict.kind],
+                             verdict.text)
+              << std::flush;
+  }
+  std::cout << fmt::format("\n{} agree, {} differ, {} not compared, {} broken\n", counts[0],
+                           counts[1], counts[2], counts[3]);
+  if (files.empty()) return 2;
+  return counts[1] + counts[3] == 0 ? 0 : 1;
+}
