@@ -1,10 +1,13 @@
-// The sanitizer: happens-before with vector clocks, over threads, proxies and asynchronous operations; rules R1..R15
-// of docs/ptxsim.md. One for each cluster. Instruction handlers tell it what they do; it only looks and reports.
+// The sanitizer: happens-before with vector clocks, over threads, proxies and asynchronous
+// operations; rules R1..R16 of docs/ptxsim_rules.md. One for each cluster. Instruction handlers
+// tell it what they do; it only looks and reports.
 //
 // Who knows what:
-//  - each thread has a clock: for every other thread the epoch up to which its accesses happened before, and the same
+//  - each thread has a clock: for every other thread the epoch up to which its accesses happened
+//  before, and the same
 //    for the async proxy (raised by fence.proxy.async);
-//  - an asynchronous operation is ordered after what its issuer knew when it issued it; that it is complete is known to
+//  - an asynchronous operation is ordered after what its issuer knew when it issued it; that it is
+//  complete is known to
 //    who waited on the mbarrier phase that it completed, or on its group.
 #pragma once
 
@@ -37,7 +40,8 @@ enum class AsyncKind : uint8_t {
   kClc,        // clusterlaunchcontrol: completes on an mbarrier
 };
 
-// An operation in flight. Operations of one queue (one issuing thread and kind) are numbered upwards.
+// An operation in flight. Operations of one queue (one issuing thread and kind) are numbered
+// upwards.
 struct AsyncOp {
   uint32_t queue = 0;  // clock index
   uint32_t sequence = 0;
@@ -49,37 +53,52 @@ class Sanitizer {
   Sanitizer(Cluster& cluster, Reports& reports, bool strict);
   ~Sanitizer();
 
-  // Ordinary (generic proxy) access of one lane to shared memory, own or of another CTA of the cluster.
-  void shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes, AccessKind kind);
+  // Ordinary (generic proxy) access of one lane to shared memory, own or of another CTA of the
+  // cluster.
+  void shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
+                     AccessKind kind);
 
-  // Barriers of threads. `lanes` is a mask. An arrival releases into the barrier's clock, a wait acquires from it.
-  void release(const Execution& x, uint32_t lanes, SyncClock& into, BarrierOrder order = BarrierOrder::kAcquireRelease);
+  // Barriers of threads. `lanes` is a mask. An arrival releases into the barrier's clock, a wait
+  // acquires from it.
+  void release(const Execution& x, uint32_t lanes, SyncClock& into,
+               BarrierOrder order = BarrierOrder::kAcquireRelease);
   void acquire(const Execution& x, uint32_t lanes, const SyncClock& from,
                BarrierOrder order = BarrierOrder::kAcquireRelease);
-  void synchronize_lanes(const Execution& x, uint32_t lanes);  // bar.warp.sync and other .sync of these lanes
+  void synchronize_lanes(const Execution& x,
+                         uint32_t lanes);  // bar.warp.sync and other .sync of these lanes
   void fence_proxy_async(const Execution& x, uint32_t lanes);
   void fence_mbarrier_init(const Execution& x, uint32_t lanes);
   void fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thread_sync);
 
   // mbarriers. `lane` < 0: the arrival of asynchronous operations, see publish().
-  void mbarrier_initialized(const Execution& x, int lane, Cta& owner, uint32_t offset, Mbarrier& barrier);
-  void mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t offset, Mbarrier& barrier, bool by_async_or_remote);
+  void mbarrier_initialized(const Execution& x, int lane, Cta& owner, uint32_t offset,
+                            Mbarrier& barrier);
+  void mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t offset, Mbarrier& barrier,
+                     bool by_async_or_remote);
   void mbarrier_phase_completed(Mbarrier& barrier);  // called before `arriving` becomes `completed`
 
-  // Asynchronous operations, in this order: issue, its accesses, then how its completion becomes known.
+  // Asynchronous operations, in this order: issue, its accesses, then how its completion becomes
+  // known.
   AsyncOp issue(const Execution& x, int lane, AsyncKind kind);
-  void async_shared(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t offset, uint32_t bytes, AccessKind kind);
+  void async_shared(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t offset,
+                    uint32_t bytes, AccessKind kind);
   // Cells [first_lane, +lanes) x [first_column, +columns) of tensor memory.
-  void async_tmem(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t first_lane, uint32_t lanes,
-                  uint32_t first_column, uint32_t columns, AccessKind kind);
-  // `op` (with everything before it in its queue when `and_before`) is complete when the current phase of `barrier` is.
+  void async_tmem(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t first_lane,
+                  uint32_t lanes, uint32_t first_column, uint32_t columns, AccessKind kind);
+  // `op` (with everything before it in its queue when `and_before`) is complete when the current
+  // phase of `barrier` is.
   void publish(const AsyncOp& op, bool and_before, Mbarrier& barrier);
-  // These lanes know that `op` and everything before it in its queue is complete (wait_group, wait::ld). For bulk
-  // stores `only_reads`: their sources have been read, their writes may still be under way.
+  // These lanes know that `op` and everything before it in its queue is complete (wait_group,
+  // wait::ld). For bulk stores `only_reads`: their sources have been read, their writes may still
+  // be under way.
   void learn(const Execution& x, uint32_t lanes, const AsyncOp& op, bool only_reads = false);
+  // tcgen05.dealloc of these columns by the lane's warp: nothing may still use them (R9).
+  void tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t first_column,
+                  uint32_t columns);
 
   void thread_exits(const Execution& x, uint32_t lanes);
-  void cta_exits(Cta& cta);  // the last thread has gone: leaks, operations that still use its memory
+  void cta_exits(
+      Cta& cta);  // the last thread has gone: leaks, operations that still use its memory
 
   struct State;
 

@@ -1,0 +1,120 @@
+// The end of a CTA: nothing may use its memory any more (R8, R9, R11).
+#include <fmt/format.h>
+
+#include <set>
+
+#include "ptxsim/check/state.hpp"
+#include "ptxsim/machine/machine.hpp"
+
+namespace ptxsim {
+namespace {
+
+Finding use_after_exit(int rule, const std::string& what) {
+  const bool is_remote = rule == 11;
+  return {
+      rule, Severity::kError, fmt::format("{} after its CTA has ended", what),
+      is_remote
+          ? "a barrier by which the CTA knows that the access is over, before its last thread ends"
+          : "a wait for the operation's completion in some thread of the CTA",
+      is_remote
+          ? "barrier.cluster.arrive and wait (or a wait on the mbarrier concerned) before the end"
+          : "wait for it (mbarrier phase, wait_group, tcgen05.wait) before the last thread ends"};
+}
+
+}  // namespace
+
+bool Sanitizer::State::executed(const ClockValues& clock, uint32_t warp, uint32_t lanes,
+                                uint32_t epoch) const {
+  const std::vector<uint32_t>& known = execution_of(clock);
+  for (; lanes != 0; lanes &= lanes - 1)
+    if (clock_value(known, index_of(warp, std::countr_zero(lanes))) < epoch) return false;
+  return true;
+}
+
+void Sanitizer::State::report_at_exit(uint32_t statement, const std::string& who, Finding finding) {
+  if (seen_before(finding.rule, statement, statement)) return;
+  Report report;
+  report.rule = finding.rule;
+  report.severity = finding.severity;
+  report.message = fmt::format("'{}' {}", text_of(statement), finding.message);
+  report.place = cluster.machine.place_of(statement);
+  report.actor = who;
+  report.missing = std::move(finding.missing);
+  report.fix = std::move(finding.fix);
+  report.statement = report.other_statement = static_cast<int>(statement);
+  reports.add(std::move(report));
+}
+
+void Sanitizer::State::check_exit_of_shared(const Cta& cta, const ClockValues& known) {
+  const std::vector<Granule>& shadow = ctas[cta.rank].shared;
+  std::set<uint32_t> checked;  // operations: one of them covers many granules
+  for (size_t i = 0; i < shadow.size(); ++i) {
+    const uint32_t at = static_cast<uint32_t>(i * kGranule);
+    for (const ShadowEntry& entry : shadow[i]) {
+      if (!entry.is_async) {
+        if (rank_of(entry.actor) != cta.rank &&
+            !executed(known, entry.actor, entry.lanes, entry.epoch))
+          report_at_exit(entry.statement, actor(entry.actor, std::countr_zero(entry.lanes)),
+                         use_after_exit(11, fmt::format("may access {}", place_in(cta, at))));
+        continue;
+      }
+      if (!checked.insert(entry.actor).second) continue;
+      const Record& record = records[entry.actor];
+      if (complete(execution_of(known), record, cta.rank)) continue;
+      report_at_exit(record.statement, actor(record.warp, record.lane),
+                     use_after_exit(rank_of(record.warp) == cta.rank ? 8 : 11,
+                                    fmt::format("may still {} {}",
+                                                entry.kind == AccessKind::kRead ? "read" : "write",
+                                                place_in(cta, at))));
+    }
+  }
+}
+
+void Sanitizer::State::check_exit_of_tensor(const Cta& cta, const ClockValues& known) {
+  std::set<uint32_t> checked;
+  auto check = [&](uint32_t index) {
+    if (index == kNobody || !checked.insert(index).second) return;
+    const Record& record = records[index];
+    if (complete(execution_of(known), record, cta.rank)) return;
+    report_at_exit(record.statement, actor(record.warp, record.lane),
+                   use_after_exit(9, "may still use tensor memory"));
+  };
+  for (const TensorCell& cell : ctas[cta.rank].tensor) {
+    check(cell.writer);
+    for (uint32_t reader : cell.readers) check(reader);
+  }
+}
+
+void Sanitizer::State::check_exit_of_barriers(const Cta& cta, const ClockValues& known) {
+  for (const auto& [slot, barrier] : barriers) {
+    if (barrier.rank != cta.rank) continue;
+    const std::string memory = place_in(cta, barrier.offset);
+    for (const RemoteArrival& arrival : barrier.remote)
+      if (!executed(known, arrival.warp, 1u << arrival.lane, arrival.epoch))
+        report_at_exit(arrival.statement, actor(arrival.warp, arrival.lane),
+                       use_after_exit(11, fmt::format("may arrive at the mbarrier in {}", memory)));
+    for (const Commitment& commitment : barrier.commitments) {
+      const std::vector<uint32_t>& over = execution_of(known);
+      if (clock_value(over, slot) >= commitment.phase ||
+          clock_value(over, commitment.queue) >= commitment.sequence)
+        continue;
+      const Record& record = records[commitment.record];
+      report_at_exit(record.statement, actor(record.warp, record.lane),
+                     use_after_exit(rank_of(record.warp) == cta.rank ? 9 : 11,
+                                    fmt::format("may be committed to the mbarrier in {}", memory)));
+    }
+  }
+}
+
+void Sanitizer::cta_exits(Cta& cta) {
+  State& s = *state_;
+  const SharedClock known = s.ctas[cta.rank].at_exit;
+  if (!known) return;
+  s.check_exit_of_shared(cta, *known);
+  s.check_exit_of_tensor(cta, *known);
+  s.check_exit_of_barriers(cta, *known);
+  s.ctas[cta.rank].shared = {};
+  s.ctas[cta.rank].tensor = {};
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,171 @@
+// The rules of shared memory: R1 to R4, R8, R11 and R16.
+#include <fmt/format.h>
+
+#include "ptxsim/check/state.hpp"
+#include "ptxsim/machine/machine.hpp"
+
+namespace ptxsim {
+namespace {
+
+const char* verb(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::kRead:
+      return "reads";
+    case AccessKind::kWrite:
+      return "writes";
+    default:
+      return "updates";
+  }
+}
+
+const char* participle(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::kRead:
+      return "read";
+    case AccessKind::kWrite:
+      return "written";
+    default:
+      return "updated";
+  }
+}
+
+// Whether the operation's accesses to shared memory are made by the generic proxy.
+bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
+
+// How a thread comes to know that the operation is complete.
+const char* completion_of(AsyncKind kind) {
+  switch (kind) {
+    case AsyncKind::kTmaLoad:
+    case AsyncKind::kClc:
+      return "a wait on the phase of the mbarrier that the operation's complete_tx completes";
+    case AsyncKind::kTmaStore:
+      return "cp.async.bulk.commit_group and wait_group(.read) by the issuing thread, then a "
+             "barrier";
+    case AsyncKind::kCpAsync:
+      return "cp.async.wait_group (or cp.async.mbarrier.arrive and a wait on it), then a barrier";
+    case AsyncKind::kTcgen05:
+      return "tcgen05.commit to an mbarrier after the operation, and a wait on its phase";
+    case AsyncKind::kWgmma:
+      return "wgmma.commit_group and wgmma.wait_group by the warpgroup, then a barrier";
+    default:
+      return "tcgen05.wait::ld or wait::st, then a barrier";
+  }
+}
+
+Finding missing_proxy_fence(const Access& access, const std::string& at) {
+  return {
+      1, Severity::kError,
+      fmt::format(
+          "{} {} through the async proxy; ordinary stores wrote it, with no proxy fence between",
+          verb(access.kind), at),
+      "fence.proxy.async between the write and the synchronisation that hands it over",
+      "execute fence.proxy.async.shared::cta in each writing thread, before the barrier or the "
+      "arrive"};
+}
+
+Finding read_of_unfinished(const Record& earlier, const std::string& at) {
+  return {2, Severity::kError,
+          fmt::format("reads {} while the operation that writes it may not be complete", at),
+          completion_of(earlier.kind),
+          "wait for the operation before the read, on the phase that it completes"};
+}
+
+Finding overwrite(const Record& earlier, AccessKind earlier_kind, const std::string& at) {
+  const bool is_store = earlier.kind == AsyncKind::kTmaStore;
+  return {is_store ? 8 : 3, Severity::kError,
+          fmt::format("overwrites {} while an operation may still {} it", at,
+                      earlier_kind == AccessKind::kRead ? "read" : "write"),
+          completion_of(earlier.kind),
+          is_store ? "cp.async.bulk.wait_group.read before the memory is written again"
+                   : "wait, before the write, on the barrier that says that the memory is free"};
+}
+
+}  // namespace
+
+std::string place_in(const Cta& owner, uint32_t offset) {
+  const bool is_alone = volume(owner.machine.launch().cluster) == 1;
+  return is_alone ? fmt::format("shared memory 0x{:x}", offset)
+                  : fmt::format("shared memory 0x{:x} of CTA rank {}", offset, owner.rank);
+}
+
+bool Sanitizer::State::is_clean_after_async(const Access& access, const ShadowEntry& entry,
+                                            uint32_t at) {
+  if (access.record != nullptr && access.record_index == entry.actor) return true;
+  const Record& earlier = records[entry.actor];
+  const uint32_t rank = access.owner.rank;
+  const bool is_known = complete(access.who.clock->order, earlier, rank);
+  const bool crosses = is_generic_proxy(earlier.kind) && access.record != nullptr &&
+                       !is_generic_proxy(access.record->kind);
+  if (is_known && (!crosses || complete(access.who.clock->async, earlier, rank))) return true;
+  const bool reads = access.kind == AccessKind::kRead;
+  const int rule = is_known ? 1 : reads ? 2 : earlier.kind == AsyncKind::kTmaStore ? 8 : 3;
+  if (seen_before(rule, access.x.insn->statement, earlier.statement)) return false;
+  const std::string memory = place_in(access.owner, at);
+  report(access.x, access.lane, earlier.statement, describe(earlier),
+         is_known ? missing_proxy_fence(access, memory)
+         : reads  ? read_of_unfinished(earlier, memory)
+                  : overwrite(earlier, entry.kind, memory));
+  return false;
+}
+
+bool Sanitizer::State::is_clean_after_generic(const Access& access, const ShadowEntry& entry,
+                                              uint32_t at) {
+  const uint32_t statement = access.x.insn->statement;
+  const bool is_async = access.record != nullptr;
+  const bool is_race = !ordered(access.who, entry.actor, entry.lanes, entry.epoch);
+  const bool crosses = is_async && !is_generic_proxy(access.record->kind);
+  if (!is_race && (!crosses || seen_by_async(access.who, entry.actor, entry.lanes, entry.epoch)))
+    return true;
+  if (is_race && !is_async) {
+    if (entry.kind == AccessKind::kAtomic && access.kind == AccessKind::kAtomic) return true;
+    // Lanes of one instruction may write the same bytes: one of them wins.
+    if (entry.actor == access.warp && entry.statement == statement &&
+        entry.epoch == warps[access.warp].epoch)
+      return true;
+  }
+  const bool was_read = entry.kind == AccessKind::kRead;
+  const int rule = is_race ? (is_async && was_read ? 3 : 16) : (was_read ? 4 : 1);
+  if (seen_before(rule, statement, entry.statement)) return false;
+  const std::string memory = place_in(access.owner, at);
+  if (rule == 1) {
+    report(access.x, access.lane, entry.statement, describe(entry),
+           missing_proxy_fence(access, memory));
+  } else if (rule == 4) {
+    report(access.x, access.lane, entry.statement, describe(entry),
+           {4, Severity::kWarning,
+            fmt::format("overwrites {} through the async proxy; ordinary loads read it, ordered "
+                        "only by barriers",
+                        memory),
+            "fence.proxy.async between the reads and the synchronisation that frees the memory",
+            "execute fence.proxy.async.shared::cta after the reads, before the barrier or the "
+            "arrive"});
+  } else {
+    report(access.x, access.lane, entry.statement, describe(entry),
+           {rule, Severity::kError,
+            fmt::format("{} {}, and nothing orders this after its being {} by another thread",
+                        verb(access.kind), memory, participle(entry.kind)),
+            "a barrier between the two: bar.sync, barrier.cluster, bar.warp.sync, or an mbarrier "
+            "arrive and wait",
+            "arrive on a barrier after the earlier access and wait for it before the later one"});
+  }
+  return false;
+}
+
+// R11. A CTA of the cluster may be touched once it is known to have started and while it has not
+// ended.
+void Sanitizer::State::check_remote(const Execution& x, int lane, const Cta& owner,
+                                    uint32_t offset) {
+  const bool has_started = (knower(x, lane).clock->started >> owner.rank & 1) != 0;
+  if (has_started && !owner.exited) return;
+  if (seen_before(11, x.insn->statement, x.insn->statement)) return;
+  report(x, lane, x.insn->statement, "",
+         {11, Severity::kError,
+          fmt::format("touches {}, a CTA that {}", place_in(owner, offset),
+                      has_started ? "has exited" : "may not have started"),
+          has_started ? "a cluster barrier, or an mbarrier wait of that CTA, after this access and "
+                        "before its end"
+                      : "anything that happens in that CTA and is waited for here",
+          "barrier.cluster.arrive and wait in all CTAs, after the start or before the end"});
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,247 @@
+// What the sanitizer keeps: clocks of the warps, records of asynchronous operations, and shadows of
+// shared and tensor memory. Private to check/.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ptxsim/check/sanitizer.hpp"
+#include "ptxsim/machine/execution.hpp"
+
+namespace ptxsim {
+namespace check {
+
+// Lanes of a warp that have the same clock.
+struct LaneGroup {
+  uint32_t lanes = 0;
+  SharedClock clock;
+};
+using LaneGroups = std::vector<LaneGroup>;  // disjoint masks
+
+// A warp's epoch rises whenever one of its lanes releases, fences or issues, so that an access is
+// named by (lane, epoch of the warp). What a lane knows of itself is not in its clock: its own
+// accesses always happened before, and those up to `own_async` are visible to the async proxy.
+struct WarpClocks {
+  uint32_t epoch = 1;
+  LaneGroups groups;
+  LaneGroups after_fence;  // the clocks at the last tcgen05.fence::after_thread_sync
+  std::array<uint32_t, kWarpSize> own_async{};
+};
+
+// What somebody knows: a lane of a warp, or (warp < 0) all threads of a CTA together when it ends.
+struct Knower {
+  const ClockValues* clock;
+  int warp = -1;
+  int lane = -1;
+  uint32_t own_async = 0;
+  bool is_lane(uint32_t other_warp, int other_lane) const {
+    return warp == static_cast<int>(other_warp) && lane == other_lane;
+  }
+};
+
+// An operation is complete when this phase of this barrier is.
+struct Publication {
+  uint32_t slot;
+  uint32_t phase;  // number of completed phases that shows it
+  uint32_t rank;   // CTA of the barrier
+};
+
+enum class TensorWork : uint8_t {
+  kNone,
+  kMma,
+  kCopy,
+  kOther
+};  // kinds of tcgen05 work, from the statement
+
+struct Record {
+  AsyncKind kind;
+  TensorWork work;
+  uint32_t queue;
+  uint32_t sequence;
+  uint32_t warp;
+  int lane;
+  uint32_t statement;
+  std::vector<Publication> publications;
+};
+
+struct Queue {
+  uint32_t last_sequence = 0;
+  uint32_t fenced_before = 0;  // operations up to this one lie before a fence::before_thread_sync
+  SharedClock issue_clock;     // of the issuer at the last operation
+  uint32_t issue_warp = 0, issue_epoch = 0, issue_own_async = 0;
+  int issue_lane = 0;
+};
+
+struct RemoteArrival {
+  uint32_t warp, epoch, statement;
+  int lane;
+};
+struct Commitment {  // an arrival that operations will make when they are complete
+  uint32_t phase, queue, sequence, record;
+};
+
+struct BarrierObject {
+  uint32_t rank = 0, offset = 0;
+  uint32_t warp = 0, epoch = 0, statement = 0;  // of its initialisation
+  int lane = 0;
+  uint32_t fenced_at = 0;  // epoch of the initialising warp at fence.mbarrier_init; 0: none yet
+  std::vector<RemoteArrival> remote;
+  std::vector<Commitment> commitments;
+};
+
+// An access to some bytes of a 16-byte granule of shared memory.
+struct ShadowEntry {
+  uint32_t actor;  // warp of the cluster; asynchronous: index of the record
+  uint32_t lanes;  // generic
+  uint32_t epoch;  // generic
+  uint32_t statement;
+  uint16_t bytes;
+  AccessKind kind;
+  bool is_async;
+};
+inline constexpr uint32_t kGranule = 16;
+using Granule = std::vector<ShadowEntry>;
+
+// Tensor memory: 16 lanes of one column. Indices of records.
+inline constexpr uint32_t kTensorRows = 16;
+inline constexpr uint32_t kTensorColumns = 512;
+inline constexpr uint32_t kNobody = 0xffffffffu;
+struct TensorCell {
+  uint32_t writer = kNobody;
+  std::vector<uint32_t> readers;
+};
+
+struct CtaShadow {
+  std::vector<Granule> shared;
+  std::vector<TensorCell> tensor;  // [row block][column]
+  SharedClock at_exit;             // what its exited threads knew
+};
+
+// An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
+// one.
+struct Access {
+  const Execution& x;
+  int lane;
+  const Cta& owner;
+  AccessKind kind;
+  Knower who;
+  uint32_t warp;
+  const Record* record = nullptr;
+  uint32_t record_index = kNobody;
+};
+struct TensorAccess {
+  const Execution& x;
+  const Cta& owner;
+  AccessKind kind;
+  Knower who;
+  const Record& record;
+  const ClockValues*
+      after_fence;  // what was known at the last fence::after_thread_sync; null: there was none
+};
+
+struct Finding {
+  int rule;
+  Severity severity;
+  std::string message, missing, fix;
+};
+
+}  // namespace check
+using namespace check;  // in check/*.cpp only
+
+const ClockValues* clock_of(const LaneGroups& groups, int lane);
+uint64_t queue_key(AsyncKind kind, uint32_t issuer);
+std::string place_in(const Cta& owner, uint32_t offset);  // "shared memory 0x1c400 of CTA rank 1"
+
+struct Sanitizer::State {
+  State(Cluster& cluster, Reports& reports, bool strict);
+
+  // Threads (threads.cpp).
+  uint32_t warp_of(const Execution& x) const { return x.cta.rank * warps_per_cta + x.warp.index; }
+  uint32_t index_of(uint32_t warp, int lane) const {
+    return warp * kWarpSize + static_cast<uint32_t>(lane);
+  }
+  uint32_t rank_of(uint32_t warp) const { return warp / warps_per_cta; }
+  Knower knower(const Execution& x, int lane) const;
+  template <class F>
+  void change(LaneGroups& groups, uint32_t lanes,
+              F&& f);  // f(LaneGroup&) for groups that hold just these lanes
+  void mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+
+  // What is known (knowledge.cpp).
+  bool ordered(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  bool seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  bool executed(const ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  bool complete(const std::vector<uint32_t>& known, const Record& record, uint32_t rank) const;
+
+  // Operations (operations.cpp).
+  void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
+
+  // Accesses (shared_shadow.cpp, shared_findings.cpp, tensor_shadow.cpp).
+  void access_shared(const Access& access, uint32_t offset, uint32_t bytes);
+  void enter(const Access& access, Granule& granule, uint16_t bytes) const;
+  bool is_clean_after_generic(const Access& access, const ShadowEntry& entry, uint32_t at);
+  bool is_clean_after_async(const Access& access, const ShadowEntry& entry, uint32_t at);
+  void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
+  void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
+                  uint32_t row, uint32_t column);
+
+  // Ends (exits.cpp).
+  void check_exit_of_shared(const Cta& cta, const ClockValues& known);
+  void check_exit_of_tensor(const Cta& cta, const ClockValues& known);
+  void check_exit_of_barriers(const Cta& cta, const ClockValues& known);
+
+  // Reports (findings.cpp).
+  bool seen_before(int rule, uint32_t statement, uint32_t other_statement);
+  void report(const Execution& x, int lane, uint32_t other_statement, const std::string& other,
+              Finding finding);
+  void report_at_exit(uint32_t statement, const std::string& who, Finding finding);
+  void report_uninitialized(const Execution& x, int lane, const BarrierObject& object,
+                            bool is_ordered);
+  std::string text_of(uint32_t statement) const;
+  std::string actor(uint32_t warp, int lane) const;
+  std::string describe(uint32_t statement, uint32_t warp, int lane) const;
+  std::string describe(const ShadowEntry& entry) const;
+  std::string describe(const Record& record) const {
+    return describe(record.statement, record.warp, record.lane);
+  }
+
+  Cluster& cluster;
+  Reports& reports;
+  bool strict;
+  uint32_t warps_per_cta;
+  uint32_t next_slot;  // clock indices: threads, then one for each queue and mbarrier
+  std::vector<WarpClocks> warps;
+  std::vector<CtaShadow> ctas;
+  std::vector<Record> records;
+  std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
+  std::unordered_map<uint32_t, Queue> queues;            // by slot
+  std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot
+};
+
+// Splits the groups so that `lanes` are groups of their own, calls f for each of those, and joins
+// equal ones again.
+template <class F>
+void Sanitizer::State::change(LaneGroups& groups, uint32_t lanes, F&& f) {
+  const size_t before = groups.size();
+  for (size_t i = 0; i < before; ++i) {
+    const uint32_t inside = groups[i].lanes & lanes;
+    if (inside == 0 || inside == groups[i].lanes) continue;
+    groups.push_back({groups[i].lanes & ~inside, groups[i].clock});
+    groups[i].lanes = inside;
+  }
+  for (LaneGroup& group : groups)
+    if ((group.lanes & lanes) != 0) f(group);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = groups.size(); --j > i;) {
+      if (groups[j].clock != groups[i].clock) continue;
+      groups[i].lanes |= groups[j].lanes;
+      groups.erase(groups.begin() + static_cast<ptrdiff_t>(j));
+    }
+  }
+}
+
+}  // namespace ptxsim

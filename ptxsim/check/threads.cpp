@@ -1,0 +1,142 @@
+// What threads tell each other: releases, acquires, fences.
+#include "ptxsim/check/state.hpp"
+#include "ptxsim/machine/machine.hpp"
+
+namespace ptxsim {
+
+Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict)
+    : cluster(of), reports(to), strict(is_strict) {
+  const Launch& launch = of.machine.launch();
+  const uint32_t num_ctas = static_cast<uint32_t>(volume(launch.cluster));
+  warps_per_cta = static_cast<uint32_t>((volume(launch.block) + kWarpSize - 1) / kWarpSize);
+  next_slot = num_ctas * warps_per_cta * kWarpSize;
+  warps.resize(size_t{num_ctas} * warps_per_cta);
+  ctas.resize(num_ctas);
+  for (uint32_t rank = 0; rank < num_ctas; ++rank) {
+    auto start = std::make_shared<ClockValues>();
+    start->started = 1u << rank;
+    for (uint32_t w = 0; w < warps_per_cta; ++w)
+      warps[rank * warps_per_cta + w].groups = {{0xffffffffu, start}};
+  }
+}
+
+Sanitizer::Sanitizer(Cluster& cluster, Reports& reports, bool strict)
+    : state_(std::make_unique<State>(cluster, reports, strict)) {}
+Sanitizer::~Sanitizer() = default;
+
+const ClockValues* clock_of(const LaneGroups& groups, int lane) {
+  for (const LaneGroup& group : groups)
+    if ((group.lanes >> lane & 1) != 0) return group.clock.get();
+  return nullptr;
+}
+
+Knower Sanitizer::State::knower(const Execution& x, int lane) const {
+  const uint32_t warp = warp_of(x);
+  const WarpClocks& clocks = warps[warp];
+  return {clock_of(clocks.groups, lane), static_cast<int>(warp), lane, clocks.own_async[lane]};
+}
+
+// Adds what the lanes know of themselves to a clock that they hand on.
+void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes,
+                                uint32_t epoch) const {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    raise_order(clock, index_of(warp, lane), epoch);
+    raise(clock.async, index_of(warp, lane), warps[warp].own_async[lane]);
+  }
+}
+
+void Sanitizer::release(const Execution& x, uint32_t lanes, SyncClock& into, BarrierOrder order) {
+  State& s = *state_;
+  const uint32_t warp = s.warp_of(x);
+  WarpClocks& clocks = s.warps[warp];
+  for (const LaneGroup& group : clocks.groups) {
+    const uint32_t releasing = group.lanes & lanes;
+    if (releasing == 0) continue;
+    if (order == BarrierOrder::kAcquireRelease) {
+      join_into(into.values, group.clock);
+      s.mark_own(writable(into.values), warp, releasing, clocks.epoch);
+      continue;
+    }
+    join_execution_into(into.values, *group.clock);
+    ClockValues& values = writable(into.values);
+    for (uint32_t left = releasing; left != 0; left &= left - 1)
+      raise(values.execution, s.index_of(warp, std::countr_zero(left)), clocks.epoch);
+  }
+  ++clocks.epoch;
+}
+
+void Sanitizer::acquire(const Execution& x, uint32_t lanes, const SyncClock& from,
+                        BarrierOrder order) {
+  if (!from.values) return;
+  State& s = *state_;
+  s.change(s.warps[s.warp_of(x)].groups, lanes, [&](LaneGroup& group) {
+    if (order == BarrierOrder::kAcquireRelease) {
+      join_into(group.clock, from.values);
+    } else if ((from.values->started & ~group.clock->started) != 0 ||
+               !covers(execution_of(*group.clock), execution_of(*from.values))) {
+      join_execution_into(group.clock, *from.values);
+    }
+  });
+}
+
+void Sanitizer::synchronize_lanes(const Execution& x, uint32_t lanes) {
+  SyncClock all;
+  release(x, lanes, all);
+  acquire(x, lanes, all);
+}
+
+// Proxy-preserved causality order (PTX ISA, "Causality order"): the fence makes visible to the
+// async proxy what happened before it, whoever did it.
+void Sanitizer::fence_proxy_async(const Execution& x, uint32_t lanes) {
+  State& s = *state_;
+  WarpClocks& clocks = s.warps[s.warp_of(x)];
+  s.change(clocks.groups, lanes, [](LaneGroup& group) {
+    if (group.clock->async == group.clock->order) return;
+    ClockValues& values = writable(group.clock);
+    values.async = values.order;
+  });
+  for (uint32_t left = lanes; left != 0; left &= left - 1)
+    clocks.own_async[std::countr_zero(left)] = clocks.epoch;
+  ++clocks.epoch;
+}
+
+void Sanitizer::fence_mbarrier_init(const Execution& x, uint32_t lanes) {
+  State& s = *state_;
+  const uint32_t warp = s.warp_of(x);
+  for (auto& [slot, barrier] : s.barriers) {
+    if (barrier.warp == warp && barrier.fenced_at == 0 && (lanes >> barrier.lane & 1) != 0)
+      barrier.fenced_at = s.warps[warp].epoch;
+  }
+  ++s.warps[warp].epoch;
+}
+
+void Sanitizer::fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thread_sync) {
+  State& s = *state_;
+  const uint32_t warp = s.warp_of(x);
+  WarpClocks& clocks = s.warps[warp];
+  if (after_thread_sync) {
+    for (LaneGroup& group : clocks.after_fence) group.lanes &= ~lanes;
+    std::erase_if(clocks.after_fence, [](const LaneGroup& group) { return group.lanes == 0; });
+    for (const LaneGroup& group : clocks.groups)
+      if ((group.lanes & lanes) != 0)
+        clocks.after_fence.push_back({group.lanes & lanes, group.clock});
+    return;
+  }
+  for (AsyncKind kind : {AsyncKind::kTcgen05Ld, AsyncKind::kTcgen05St}) {
+    const auto slot = s.queue_slots.find(queue_key(kind, s.index_of(warp, 0)));
+    if (slot == s.queue_slots.end()) continue;
+    Queue& queue = s.queues.at(slot->second);
+    queue.fenced_before = queue.last_sequence;
+  }
+}
+
+void Sanitizer::thread_exits(const Execution& x, uint32_t lanes) {
+  State& s = *state_;
+  SyncClock last;
+  last.values = std::move(s.ctas[x.cta.rank].at_exit);
+  release(x, lanes, last);
+  s.ctas[x.cta.rank].at_exit = std::move(last.values);
+}
+
+}  // namespace ptxsim
