@@ -1,8 +1,6 @@
 #include "ptxsim/insn/memory_order.hpp"
 
-#include <algorithm>
 #include <map>
-#include <vector>
 
 namespace ptxsim {
 namespace {
@@ -19,23 +17,6 @@ struct FencedClocks final : FamilyState {
   std::map<uint32_t, SyncClock> to_release, to_acquire;
 };
 
-void join(std::vector<uint32_t>& into, const std::vector<uint32_t>& from) {
-  if (into.size() < from.size()) into.resize(from.size(), 0);
-  for (size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
-}
-
-void join(SyncClock& into, const SyncClock& from) {
-  if (!from.values || into.values == from.values) return;
-  if (!into.values) {
-    into = from;
-    return;
-  }
-  auto both = std::make_shared<ClockValues>(*into.values);
-  join(both->order, from.values->order);
-  join(both->async, from.values->async);
-  into.values = std::move(both);
-}
-
 bool can_be_flag(const MemoryAt& at) {
   return at.space == Space::kGlobal || at.space == Space::kShared;
 }
@@ -45,8 +26,7 @@ ReleasedClocks& released_clocks(const Execution& x, const MemoryAt& at) {
   return owner.state<ReleasedClocks>();
 }
 
-// Shared offsets and global addresses share the map of rank 0: offsets are below any global address
-// that can be registered only by convention, so the top bit tells them apart.
+// Shared offsets and global addresses share the map of rank 0: the top bit tells them apart.
 uint64_t key_of(const MemoryAt& at) {
   return at.space == Space::kShared ? at.offset | uint64_t{1} << 63 : at.offset;
 }
@@ -71,7 +51,7 @@ void note_strong_write(const Execution& x, int lane, const MemoryAt& at, MemoryO
   }
   auto& clocks = released_clocks(x, at).by_address;
   if (is_update) {
-    if (released.values) join(clocks[key_of(at)], released);
+    if (released.values) join_into(clocks[key_of(at)].values, released.values);
   } else if (released.values) {
     clocks[key_of(at)] = released;
   } else {
@@ -88,7 +68,8 @@ void note_strong_read(const Execution& x, int lane, const MemoryAt& at, MemoryOr
   if (acquires(order)) {
     sanitizer->acquire(x, 1u << lane, found->second);
   } else {
-    join(x.cta.state<FencedClocks>().to_acquire[x.thread_of(lane)], found->second);
+    join_into(x.cta.state<FencedClocks>().to_acquire[x.thread_of(lane)].values,
+              found->second.values);
   }
 }
 

@@ -26,8 +26,11 @@ struct NamedBarrier {
   uint32_t arrived = 0;
   uint64_t generation = 0;  // completed so far
   SyncClock arriving, completed;
+  bool all_threads = false;  // without a count: every thread that has not exited
+  bool reduces = false;      // bar.red
   uint32_t reduction_and = 1, reduction_or = 0, reduction_popc = 0;  // bar.red under way
-  uint32_t result_and = 1, result_or = 0, result_popc = 0;           // of the last generation
+  // Of the phase under way, by warp: lanes that have arrived, and those of them that wait.
+  std::array<uint32_t, 32> arrived_lanes{}, waiting_lanes{};
 };
 
 // State of one kind of asynchronous operation that families keep per CTA (queues, groups): see

@@ -1,0 +1,11 @@
+// Parts of the roots bar and barrier.
+#pragma once
+
+#include "ptxsim/insn/decode.hpp"
+
+namespace ptxsim {
+
+void decode_named_barrier(Decode& d, bool aligned);
+void decode_cluster_barrier(Decode& d);
+
+}  // namespace ptxsim
