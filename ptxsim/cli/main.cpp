@@ -12,6 +12,7 @@
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
+#include "ptxsim/cli/speed_command.hpp"
 
 namespace {
 
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   CLI::App* check_command =
       app.add_subcommand("check", "Decode every entry and name what is not known");
   check_command->add_option("kernel", checked, "PTX file")->required();
+  CLI::App* speed = app.add_subcommand("speed", "Measure how quickly this machine interprets");
   ptxsim::cli::MutateArgs mutate_args;
   CLI::App* mutate = app.add_subcommand(
       "mutate", "Drop or weaken one statement at a time; every mutant must be noticed");
@@ -55,6 +57,7 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : 2;
   }
+  if (speed->parsed()) return ptxsim::cli::speed_command();
   if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
   return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
 }
