@@ -60,7 +60,8 @@ void Sanitizer::State::check_exit_of_shared(const Cta& cta, const ClockValues& k
       }
       if (!checked.insert(entry.actor).second) continue;
       const Record& record = records[entry.actor];
-      if (complete(execution_of(known), record, cta.rank)) continue;
+      const int rank = entry.kind == AccessKind::kRead ? -1 : static_cast<int>(cta.rank);
+      if (complete(execution_of(known), record, rank)) continue;
       report_at_exit(record.statement, actor(record.warp, record.lane),
                      use_after_exit(rank_of(record.warp) == cta.rank ? 8 : 11,
                                     fmt::format("may still {} {}",
@@ -75,7 +76,7 @@ void Sanitizer::State::check_exit_of_tensor(const Cta& cta, const ClockValues& k
   auto check = [&](uint32_t index) {
     if (index == kNobody || !checked.insert(index).second) return;
     const Record& record = records[index];
-    if (complete(execution_of(known), record, cta.rank)) return;
+    if (complete(execution_of(known), record, -1)) return;
     report_at_exit(record.statement, actor(record.warp, record.lane),
                    use_after_exit(9, "may still use tensor memory"));
   };

@@ -1,4 +1,6 @@
 // What a thread knows of accesses and operations, from its clock.
+#include <algorithm>
+
 #include "ptxsim/check/state.hpp"
 
 namespace ptxsim {
@@ -28,21 +30,13 @@ bool Sanitizer::State::seen_by_async(const Knower& who, uint32_t warp, uint32_t 
   return knows(who.clock->async, index_of(warp, 0), lanes, epoch);
 }
 
-// An operation that completes on barriers, as one that is multicast, shows its effects in a CTA by
-// the barrier of that CTA, or of the other CTA of its pair; only if it has neither by any.
 bool Sanitizer::State::complete(const std::vector<uint32_t>& known, const Record& record,
-                                uint32_t rank) const {
+                                int rank) const {
   if (clock_value(known, record.queue) >= record.sequence) return true;
-  int closest = 0;
-  bool is_known = false;
-  for (const Publication& publication : record.publications) {
-    const int closeness = publication.rank == rank ? 3 : publication.rank == (rank ^ 1) ? 2 : 1;
-    if (closeness < closest) continue;
-    if (closeness > closest) is_known = false;
-    closest = closeness;
-    is_known |= clock_value(known, publication.slot) >= publication.phase;
-  }
-  return is_known;
+  return std::ranges::any_of(record.publications, [&](const Publication& publication) {
+    const bool is_about = rank < 0 || publication.rank < 0 || publication.rank == rank;
+    return is_about && clock_value(known, publication.slot) >= publication.phase;
+  });
 }
 
 }  // namespace ptxsim

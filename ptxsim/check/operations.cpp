@@ -61,12 +61,13 @@ AsyncOp Sanitizer::issue(const Execution& x, int lane, AsyncKind kind) {
   return op;
 }
 
-void Sanitizer::publish(const AsyncOp& op, bool and_before, Mbarrier& barrier) {
+void Sanitizer::publish(const AsyncOp& op, bool and_before, Mbarrier& barrier,
+                        int destination_rank) {
   State& s = *state_;
   const uint32_t phase = static_cast<uint32_t>(barrier.phase) + 1;
   BarrierObject& object = s.barriers[barrier.slot];
   if (!and_before) {
-    s.records[op.record].publications.push_back({barrier.slot, phase, object.rank});
+    s.records[op.record].publications.push_back({barrier.slot, phase, destination_rank});
     return;
   }
   const Queue& queue = s.queues.at(op.queue);

@@ -86,8 +86,9 @@ class Sanitizer {
   void async_tmem(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t first_lane,
                   uint32_t lanes, uint32_t first_column, uint32_t columns, AccessKind kind);
   // `op` (with everything before it in its queue when `and_before`) is complete when the current
-  // phase of `barrier` is.
-  void publish(const AsyncOp& op, bool and_before, Mbarrier& barrier);
+  // phase of `barrier` is. `destination_rank`: only its writes into that CTA are, as each
+  // destination of a multicast has a barrier; -1: all.
+  void publish(const AsyncOp& op, bool and_before, Mbarrier& barrier, int destination_rank = -1);
   // These lanes know that `op` and everything before it in its queue is complete (wait_group,
   // wait::ld). For bulk stores `only_reads`: their sources have been read, their writes may still
   // be under way.

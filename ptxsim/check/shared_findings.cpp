@@ -92,7 +92,8 @@ bool Sanitizer::State::is_clean_after_async(const Access& access, const ShadowEn
                                             uint32_t at) {
   if (access.record != nullptr && access.record_index == entry.actor) return true;
   const Record& earlier = records[entry.actor];
-  const uint32_t rank = access.owner.rank;
+  // What a copy between CTAs has read is over when its destination is written.
+  const int rank = entry.kind == AccessKind::kRead ? -1 : static_cast<int>(access.owner.rank);
   const bool is_known = complete(access.who.clock->order, earlier, rank);
   const bool crosses = is_generic_proxy(earlier.kind) && access.record != nullptr &&
                        !is_generic_proxy(access.record->kind);

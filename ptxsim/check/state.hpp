@@ -47,7 +47,7 @@ struct Knower {
 struct Publication {
   uint32_t slot;
   uint32_t phase;  // number of completed phases that shows it
-  uint32_t rank;   // CTA of the barrier
+  int rank;        // of the CTA whose memory it is about; -1: of any
 };
 
 enum class TensorWork : uint8_t {
@@ -175,7 +175,8 @@ struct Sanitizer::State {
   bool ordered(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   bool seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   bool executed(const ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
-  bool complete(const std::vector<uint32_t>& known, const Record& record, uint32_t rank) const;
+  // `rank`: of the CTA that was written; -1: an access to any.
+  bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
   // Operations (operations.cpp).
   void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);

@@ -75,7 +75,7 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
       report(access.x, access.record.lane, earlier.statement, describe(earlier),
              std::move(finding));
   };
-  if (!complete(access.who.clock->order, earlier, access.owner.rank)) {
+  if (!complete(access.who.clock->order, earlier, -1)) {
     if (!same_queue || is_warp_access(earlier.kind)) {
       add(unfinished(access, earlier, earlier_writes, cell_name(access.owner, row, column)));
     } else if (access.record.work == TensorWork::kCopy) {
@@ -89,8 +89,7 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
     return;
   if (is_warp_access(earlier.kind) && queues.at(earlier.queue).fenced_before < earlier.sequence)
     add(missing_fence(false));
-  if (access.after_fence == nullptr ||
-      !complete(access.after_fence->order, earlier, access.owner.rank))
+  if (access.after_fence == nullptr || !complete(access.after_fence->order, earlier, -1))
     add(missing_fence(true));
 }
 
@@ -138,7 +137,7 @@ void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t fi
   const uint32_t end = std::min(kTensorColumns, first_column + columns);
   auto check = [&](uint32_t index) {
     const Record& earlier = s.records[index];
-    if (s.complete(who.clock->order, earlier, owner.rank) ||
+    if (s.complete(who.clock->order, earlier, -1) ||
         s.seen_before(9, x.insn->statement, earlier.statement))
       return;
     s.report(x, lane, earlier.statement, s.describe(earlier),
