@@ -205,9 +205,8 @@ void BodyReader::read_statement(const Token& root, Statement statement, const ch
     statement.modifiers.emplace_back(lexer_.take().text);
   }
   std::vector<Statement>& statements = builder_.entry().statements;
-  const bool is_branch = root.text == "bra" || root.text == "brx";
   statement.operands =
-      OperandReader(lexer_, builder_).read_all(static_cast<uint32_t>(statements.size()), is_branch);
+      OperandReader(lexer_, builder_).read_all(static_cast<uint32_t>(statements.size()), root.text);
   const std::string_view last = lexer_.peek().text;
   lexer_.expect(';', "after an instruction");
   statement.text = squeezed(begin, last.data() + last.size());

@@ -48,12 +48,13 @@ Operand special(const Lexer& lexer, const Token& name, const Token* component) {
 
 }  // namespace
 
-std::vector<Operand> OperandReader::read_all(uint32_t statement, bool is_branch) {
+std::vector<Operand> OperandReader::read_all(uint32_t statement, std::string_view root) {
   std::vector<Operand> operands;
   if (lexer_.peek().is(';')) return operands;
   do {
     label_ = {};
-    operands.push_back(read_operand(0, is_branch ? Names::kLabelFirst : Names::kLabelAllowed));
+    const bool is_target = root == "bra" || (root == "brx" && !operands.empty());
+    operands.push_back(read_operand(0, is_target ? Names::kLabelOnly : Names::kLabelAllowed));
     if (!label_.text.empty()) {
       builder_.scopes().use_label(label_, statement, static_cast<uint32_t>(operands.size() - 1));
     }
@@ -100,7 +101,7 @@ Operand OperandReader::read_name(Names names) {
   const Token name = lexer_.take();
   Operand operand;
   if (name.text == "_") return operand;
-  if (names != Names::kLabelFirst) operand = builder_.find(name);
+  if (names != Names::kLabelOnly) operand = builder_.find(name);
   if (operand.kind == Operand::Kind::kSymbol) operand.bits = read_offset(lexer_);
   if (lexer_.peek().kind == Token::Kind::kDotWord) {
     const Token component = lexer_.take();
@@ -111,12 +112,7 @@ Operand OperandReader::read_name(Names names) {
     return special(lexer_, name, &component);
   }
   if (operand.kind != Operand::Kind::kSink) return operand;
-  if (names == Names::kLabelFirst && builder_.scopes().find(name.text) != nullptr) {
-    operand = builder_.find(name);  // the index of brx.idx
-    if (operand.kind == Operand::Kind::kRegister) return operand;
-    operand = {};
-  }
-  if (name.text[0] == '%') return special(lexer_, name, nullptr);
+  if (names != Names::kLabelOnly && name.text[0] == '%') return special(lexer_, name, nullptr);
   if (names == Names::kKnown)
     lexer_.fail(name, fmt::format("{} is not declared", quoted(name.text)));
   label_ = name;

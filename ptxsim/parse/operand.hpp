@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "ptxsim/ir/module.hpp"
@@ -15,11 +16,12 @@ class OperandReader {
   OperandReader(Lexer& lexer, EntryBuilder& builder) : lexer_(lexer), builder_(builder) {}
 
   // All operands of a statement, up to its ';', which is left. `statement` is the statement's
-  // index; the operands of a branch are labels first.
-  std::vector<Operand> read_all(uint32_t statement, bool is_branch);
+  // index, `root` its opcode: the targets of branches are labels even where a variable has that
+  // name.
+  std::vector<Operand> read_all(uint32_t statement, std::string_view root);
 
  private:
-  enum class Names : uint8_t { kKnown, kLabelAllowed, kLabelFirst };
+  enum class Names : uint8_t { kKnown, kLabelAllowed, kLabelOnly };
   Operand read_operand(int depth, Names names);  // with "|" pairs
   Operand read_single(int depth, Names names);
   Operand read_name(Names names);
