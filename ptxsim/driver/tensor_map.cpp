@@ -195,6 +195,8 @@ Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map) {
   record.type = static_cast<uint8_t>(map.type);
   record.interleave = static_cast<uint8_t>(map.interleave);
   record.swizzle = static_cast<uint8_t>(map.swizzle);
+  record.swizzle_atomicity =
+      map.swizzle >= TensorMapSwizzle::k128 ? static_cast<uint8_t>(record.swizzle - 3) : 0;
   record.fill = static_cast<uint8_t>(map.fill);
   record.l2_promotion = static_cast<uint8_t>(map.l2_promotion);
   for (uint32_t i = 0; i < map.rank; ++i) {

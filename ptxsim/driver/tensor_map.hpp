@@ -71,7 +71,9 @@ struct TensorMapRecord {
   uint8_t swizzle;
   uint8_t fill;
   uint8_t l2_promotion;
-  std::array<uint8_t, 4> unused0;
+  uint8_t
+      swizzle_atomicity;  // as tensormap.replace has it: 0 16B, 1 32B, 2 32B with 8B flip, 3 64B
+  std::array<uint8_t, 3> unused0;
   std::array<uint64_t, 4> stride_bytes;  // of dimensions 1..4
   std::array<uint64_t, 3> unused1;
   uint64_t checksum;  // of the bytes before it

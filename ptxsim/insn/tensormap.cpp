@@ -1,0 +1,205 @@
+// tensormap.replace on a tensor map in global or shared memory (PTX ISA 9.0, "tensormap.replace").
+// The record stays well-formed; whether the new values are legal together is checked when a copy
+// uses it. 96B swizzling is not modelled.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ptxsim/insn/registry.hpp"
+#include "ptxsim/machine/addresses.hpp"
+#include "ptxsim/machine/tensor_map.hpp"
+
+namespace ptxsim {
+namespace {
+
+enum class Field : uint8_t {
+  kGlobalAddress,
+  kRank,
+  kBoxDim,
+  kGlobalDim,
+  kGlobalStride,
+  kElementStride,
+  kElemtype,
+  kInterleave,
+  kSwizzleMode,
+  kSwizzleAtomicity,
+  kFillMode,
+};
+constexpr const char* kFieldNames[] = {
+    "global_address", "rank",     "box_dim",           "global_dim",   "global_stride",
+    "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity",
+    "fill_mode"};
+
+struct ReplaceDetail : Detail {
+  Field field = Field::kRank;
+  AddressSpace space;
+  Slot base;
+  unsigned base_bytes = 8;
+  int64_t offset = 0;
+  uint32_t ordinal = 0;
+  Slot value;
+  bool wide = false;  // .b64
+};
+
+// Swizzle modes 0-3 of the table "Tensormap new_val validity" are the driver's; 128B has variants
+// by atomicity.
+constexpr uint8_t kOf128[] = {static_cast<uint8_t>(TensorMapSwizzle::k128),
+                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom32),
+                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom32Flip8),
+                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom64)};
+constexpr uint8_t kMode128 = 3;
+
+// Values of .elemtype are not those of the driver's enum (same table).
+constexpr TensorMapType kElementTypes[] = {
+    TensorMapType::kU8,         TensorMapType::kU16,        TensorMapType::kU32,
+    TensorMapType::kS32,        TensorMapType::kU64,        TensorMapType::kS64,
+    TensorMapType::kF16,        TensorMapType::kF32,        TensorMapType::kF32Ftz,
+    TensorMapType::kF64,        TensorMapType::kBf16,       TensorMapType::kTf32,
+    TensorMapType::kTf32Ftz,    TensorMapType::k16U4Align8, TensorMapType::k16U4Align16,
+    TensorMapType::k16U6Align16};
+
+void check_at_most(const Execution& x, const char* what, uint64_t value, uint64_t most, int lane) {
+  if (value > most)
+    x.fault(fmt::format("tensormap.replace .{}: {}; at most {} (R14)", what, value, most), lane);
+}
+
+void replace(const Execution& x, TensorMapRecord& record, const ReplaceDetail& detail,
+             uint64_t value, int lane) {
+  const uint32_t i = detail.ordinal;
+  const char* name = kFieldNames[static_cast<int>(detail.field)];
+  switch (detail.field) {
+    case Field::kGlobalAddress:
+      record.address = value;
+      break;
+    case Field::kRank:
+      check_at_most(x, name, value, 4, lane);
+      record.rank = static_cast<uint8_t>(value + 1);
+      break;
+    case Field::kBoxDim:
+      if (value == 0) x.fault("tensormap.replace .box_dim: 0; at least 1 (R14)", lane);
+      check_at_most(x, name, value, 256, lane);
+      record.last_box[i] = static_cast<uint8_t>(value - 1);
+      break;
+    case Field::kGlobalDim:
+      record.last_index[i] = static_cast<uint32_t>(value - 1);
+      break;  // 0 stands for 2^32
+    case Field::kGlobalStride:
+      record.stride_bytes[i] = value;
+      break;
+    case Field::kElementStride:
+      check_at_most(x, name, value, 8, lane);
+      record.element_stride[i] = static_cast<uint8_t>(value);
+      break;
+    case Field::kElemtype:
+      record.type = static_cast<uint8_t>(kElementTypes[value]);
+      break;
+    case Field::kInterleave:
+      record.interleave = static_cast<uint8_t>(value);
+      break;
+    case Field::kSwizzleMode:
+      record.swizzle =
+          value == kMode128 ? kOf128[record.swizzle_atomicity] : static_cast<uint8_t>(value);
+      break;
+    case Field::kSwizzleAtomicity:
+      record.swizzle_atomicity = static_cast<uint8_t>(value);
+      if (record.swizzle >= kMode128) record.swizzle = kOf128[value];
+      break;
+    case Field::kFillMode:
+      record.fill = static_cast<uint8_t>(value);
+      break;
+  }
+}
+
+Outcome execute_replace(Execution& x, const Insn& insn) {
+  const auto& detail = static_cast<const ReplaceDetail&>(*insn.detail);
+  constexpr uint32_t kBytes = sizeof(TensorMapRecord);
+  x.for_lanes([&](int lane) {
+    const uint64_t base = detail.base_bytes == 4 ? x.source<uint32_t>(detail.base)[lane]
+                                                 : x.source<uint64_t>(detail.base)[lane];
+    const MemoryAt at =
+        locate(x, detail.space, base + static_cast<uint64_t>(detail.offset), kBytes, 128, lane);
+    if (at.space != Space::kGlobal && at.space != Space::kShared)
+      x.fault("tensormap.replace needs a tensor map in global or shared memory", lane);
+    std::byte* bytes = bytes_to_update(x, at, kBytes, lane);
+    TensorMapRecord record;
+    std::memcpy(&record, bytes, kBytes);
+    if (record.magic != kTensorMapMagic || record.checksum != checksum_of(record))
+      x.fault("the bytes are no tensor map that the stand-in for cuTensorMapEncodeTiled encoded",
+              lane);
+    const uint64_t value = detail.wide ? x.source<uint64_t>(detail.value)[lane]
+                                       : x.source<uint32_t>(detail.value)[lane];
+    replace(x, record, detail, value, lane);
+    record.checksum = checksum_of(record);
+    std::memcpy(bytes, &record, kBytes);
+  });
+  return Outcome::kNext;
+}
+
+// The greatest value of the fields that take an immediate.
+uint64_t greatest(Field field) {
+  switch (field) {
+    case Field::kElemtype:
+      return 15;
+    case Field::kInterleave:
+      return 2;
+    case Field::kFillMode:
+      return 1;
+    default:
+      return 3;
+  }
+}
+
+void take_value(Decode& d, ReplaceDetail& detail, size_t index) {
+  const bool wide = detail.field == Field::kGlobalAddress || detail.field == Field::kGlobalStride;
+  detail.wide = d.modifiers().take_one_of({"b32", "b64"}) == 1;
+  if (detail.wide != wide)
+    d.fail(wide ? "this field needs the type .b64" : "this field needs the type .b32");
+  if (detail.field >= Field::kElemtype) {
+    const auto value = d.immediate(index);
+    if (!value) d.fail("the new value of this field must be an immediate");
+    if (*value > greatest(detail.field))
+      d.fail(fmt::format("new value {} of .{}; at most {} is modelled", *value,
+                         kFieldNames[static_cast<int>(detail.field)], greatest(detail.field)));
+  }
+  detail.value = d.source(index, wide ? Type::kB64 : Type::kB32);
+}
+
+void decode_tensormap(Decode& d) {
+  Modifiers& modifiers = d.modifiers();
+  if (!modifiers.take("replace") || !modifiers.take("tile") || !modifiers.take("b1024"))
+    d.fail("only tensormap.replace.tile on .b1024 is known");
+  auto* detail = d.make_detail<ReplaceDetail>();
+  const int field = modifiers.take_one_of(
+      {"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
+       "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity", "fill_mode"});
+  if (field < 0) d.fail("tensormap.replace needs a field");
+  detail->field = static_cast<Field>(field);
+  const int space = modifiers.take_one_of({"global", "shared::cta"});
+  detail->space = {space == 0   ? Space::kGlobal
+                   : space == 1 ? Space::kShared
+                                : Space::kGeneric,
+                   true};
+  const Decode::Address address = d.address(0);
+  detail->base = address.base;
+  detail->base_bytes = address.base_bytes;
+  detail->offset = address.offset;
+  size_t next = 1;
+  if (detail->field >= Field::kBoxDim && detail->field <= Field::kElementStride) {
+    const auto ordinal = d.immediate(next++);
+    const uint64_t count = detail->field == Field::kGlobalStride ? 4 : 5;
+    if (!ordinal || *ordinal >= count)
+      d.fail(fmt::format("the ordinal must be an immediate below {}", count));
+    detail->ordinal = static_cast<uint32_t>(*ordinal);
+  }
+  take_value(d, *detail, next);
+  d.expect_operands(next + 1, next + 1);
+  d.insn().execute = execute_replace;
+}
+
+constexpr Decoder kDecoders[] = {{"tensormap", decode_tensormap}};
+
+}  // namespace
+
+std::span<const Decoder> decoders_tensormap() { return kDecoders; }
+
+}  // namespace ptxsim
