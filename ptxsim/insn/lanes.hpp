@@ -12,15 +12,16 @@
 #include "ptxsim/machine/execution.hpp"
 
 // A destination is a source's register or disjoint from it, so lanes do not depend on each other.
-#if defined(__clang__)
-#define PTXSIM_LANES_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
+// (Clang finds that out when it runs.)
+#if defined(__GNUC__) && !defined(__clang__)
 #define PTXSIM_LANES_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define PTXSIM_LANES_INDEPENDENT
 #endif
 
 namespace ptxsim {
 
-// Carry-less 128-bit integer of the compilers, for wide products.
+// The compilers' 128-bit integers, for products of 64 bits.
 __extension__ using Uint128 = unsigned __int128;
 __extension__ using Int128 = __int128;
 
