@@ -36,7 +36,8 @@ void write_response(const LoadTarget& target, const Response& response, const As
   std::memcpy(cta.shared.at(target.offset), response.data(), kResponseBytes);
   cta.shared.mark_written(target.offset, kResponseBytes);
   if (cta.cluster.sanitizer)
-    cta.cluster.sanitizer->publish(op, false, mbarrier_at(cta, target.barrier));
+    cta.cluster.sanitizer->publish(op, false, mbarrier_at(cta, target.barrier),
+                                   static_cast<int>(cta.rank));
   mbarrier_complete_tx(cta, target.barrier, kResponseBytes);
   cta.cluster.changed();
 }

@@ -45,7 +45,8 @@ void complete_load(const LoadTarget& target, const Load& load, const AsyncOp& op
   load.write(*target.cta, target.offset);
   Mbarrier& barrier = mbarrier_at(*target.barrier_cta, target.barrier);
   Cluster& cluster = target.cta->cluster;
-  if (cluster.sanitizer) cluster.sanitizer->publish(op, false, barrier);
+  if (cluster.sanitizer)
+    cluster.sanitizer->publish(op, false, barrier, static_cast<int>(target.cta->rank));
   mbarrier_complete_tx(*target.barrier_cta, target.barrier, load.counted_bytes);
   cluster.changed();
 }
