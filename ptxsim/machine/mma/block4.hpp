@@ -1,0 +1,47 @@
+// kind::mxf4nvf4 and kind::mxf4: E2M1 operands with a scale for every 16 or 32 elements along K
+// (PTX ISA 9.0, "Block Scaling for tcgen05.mma.sync"). One instruction has K = 64. mma.sync uses
+// the same arithmetic.
+//
+// The model, for each output: four dot products of 16 E2M1 products each are exact; a term is such
+// a dot product times both scales; terms and accumulator are aligned and cut off at 35 fractional
+// bits; see truncation.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace ptxsim {
+
+enum class ScaleType : uint8_t { kUe8m0, kUe4m3 };
+
+// One operand of one instruction. `along_rows`: element k of all rows lies together, as B needs it.
+class Block4Operand {
+ public:
+  static constexpr unsigned kMaxRows = 256;
+  static constexpr unsigned kK = 64;
+  static constexpr unsigned kTerms = 4;  // of 16 elements
+
+  explicit Block4Operand(bool along_rows);
+  // 32 bytes: 64 codes, the low nibble first. `negate`: the sign bit of each is flipped.
+  void set_row(unsigned row, const uint8_t* codes, bool negate);
+  // `count` scale codes (2 or 4) for the row; each covers kK / count elements.
+  void set_scales(unsigned row, const uint8_t* codes, unsigned count, ScaleType type);
+
+ private:
+  friend struct Block4Kernel;
+  struct Data {
+    alignas(64) int16_t element[kMaxRows * kK];      // twice the value: -12 .. 12
+    alignas(64) double scale[kTerms * kMaxRows];     // [term][row]
+    alignas(64) double exponent[kTerms * kMaxRows];  // of the scale's significand
+  };
+  bool along_rows_;
+  std::unique_ptr<Data> data_;
+};
+
+// cells[n] = float bits of A[row] * B[n] (+ cells[n] when `accumulate`) for n < columns <= 256.
+// `exact` false: FP32 sums of the four terms.
+void block4_row(const Block4Operand& a, unsigned row, const Block4Operand& b, unsigned columns,
+                bool accumulate, bool exact, uint32_t* cells);
+
+}  // namespace ptxsim
