@@ -22,7 +22,7 @@ std::string provenance_line(const BenchReport& report) {
   return fmt::format("dualgemm {} revision {} ({}, {}), {}, {} threads, {}, seed {}, {}",
                      build["version"].get<std::string>(), build["revision"].get<std::string>(),
                      build["compiler"].get<std::string>(), build["build_type"].get<std::string>(),
-                     device_caps().name, report.threads, report.isa, report.seed, report.timestamp);
+                     report.device, report.threads, report.isa, report.seed, report.timestamp);
 }
 
 std::string peaks_line(const bench::Peaks& peaks) {
@@ -267,7 +267,7 @@ std::string bench_csv(const BenchReport& report) {
                      std::to_string(r.timing.rejected_others + r.timing.rejected_host),
                      r.status(),
                      revision,
-                     device_caps().name,
+                     report.device,
                      std::to_string(report.seed)});
     }
   }

@@ -45,6 +45,7 @@ struct BenchReport {
   uint64_t seed = 1;
   int threads = 0;
   std::string isa;        // in use
+  std::string device;     // its name
   std::string timestamp;  // UTC, ISO 8601
   bool monitored = true;  // other processes could be watched
 

@@ -19,6 +19,8 @@ constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the le
 constexpr int64_t kRotateBelowM =
     32;  // up to here the weights' traffic matters, and reading them from a cache would flatter
 constexpr int64_t kMaxOperandSets = 6;
+constexpr int64_t kMaxDeviceOperandSets = 64;
+constexpr int kDeviceCalls = 100, kDeviceReplays = 21;  // runs in a CUDA graph, and its replays
 
 std::vector<Shape> shapes_of(const BenchCommand& command) {
   if (command.shapes.empty())
@@ -30,7 +32,7 @@ std::vector<Shape> shapes_of(const BenchCommand& command) {
 std::vector<StrategyId> strategies_of(const BenchCommand& command) {
   std::vector<StrategyId> list = command.strategies;
   if (list.empty()) {
-    list = all_strategies();
+    list = all_strategies(command.execution.device);
     std::erase(list, StrategyId::kReference);
   }
   std::stable_partition(list.begin(), list.end(),
@@ -51,18 +53,40 @@ api::MachineLimits limits_of(const bench::Peaks& peaks, const Problem& problem, 
       return {peaks.amx_bf16_gflops, peaks.read_gbps};
     case Isa::kAuto:
     case Isa::kScalar:
+    case Isa::kSm100a:  // the peaks are the CPU's
       break;
   }
   return {};
 }
 
 // How many sets of operands exceed the last cache three times, so that each comes from memory.
-int64_t operand_sets(const Problem& problem) {
+int64_t operand_sets(const Problem& problem, DeviceKind device) {
   const Expected<OperandSizes> sizes = operand_sizes(problem);
-  if (!sizes || problem.m > kRotateBelowM) return 1;
+  const Expected<DeviceCaps> caps = device_caps(device);
+  const bool gpu = device == DeviceKind::kCuda;
+  if (!sizes || !caps || (problem.m > kRotateBelowM && !gpu)) return 1;
   const int64_t one = sizes->gate + sizes->gate_scales + sizes->up + sizes->up_scales;
-  return std::clamp<int64_t>(3 * device_caps().l3_bytes / std::max<int64_t>(one, 1) + 1, 1,
-                             kMaxOperandSets);
+  const int64_t cache = gpu ? caps->l2_bytes : caps->l3_bytes;
+  return std::clamp<int64_t>(3 * cache / std::max<int64_t>(one, 1) + 1, 1,
+                             gpu ? kMaxDeviceOperandSets : kMaxOperandSets);
+}
+
+// The median of seconds per run on the GPU, each of a graph of runs; the host is not measured.
+Expected<bench::QuietResult> time_on_device(std::vector<ReadyRun>& runs, const char* name) {
+  Expected<std::vector<double>> timed =
+      ReadyRun::time_on_device(runs, kDeviceCalls, kDeviceReplays);
+  if (!timed) return timed.status();
+  std::vector<double>& seconds = *timed;
+  std::sort(seconds.begin(), seconds.end());
+  bench::QuietResult result;
+  result.name = name;
+  result.median_seconds = seconds[seconds.size() / 2];
+  result.min_seconds = seconds.front();
+  result.relative_spread =
+      (seconds[seconds.size() * 3 / 4] - seconds[seconds.size() / 4]) / result.median_seconds;
+  result.samples = static_cast<int>(seconds.size());
+  result.runs = kDeviceCalls * result.samples;
+  return result;
 }
 
 // All runs of one strategy on one shape: one per set of operands, writing the same d.
@@ -78,7 +102,7 @@ class ShapeBench {
   ShapeBench(const BenchCommand& command, const Problem& problem)
       : command_(command), problem_(problem) {
     shape_.problem = problem;
-    shape_.operand_sets = static_cast<int>(operand_sets(problem));
+    shape_.operand_sets = static_cast<int>(operand_sets(problem, command.execution.device));
   }
 
   Status make_operands() {
@@ -100,6 +124,7 @@ class ShapeBench {
   }
 
   void time(Progress& progress, int64_t index, int64_t count, bool& monitored) {
+    if (command_.execution.device == DeviceKind::kCuda) return time_on_gpu();
     std::vector<bench::QuietCase> cases;
     std::vector<Contestant*> timed;
     for (const auto& contestant : contestants_) {
@@ -145,6 +170,16 @@ class ShapeBench {
   }
 
  private:
+  void time_on_gpu() {
+    for (const auto& contestant : contestants_) {
+      BenchResult& result = contestant->result;
+      if (!result.error.ok()) continue;
+      const auto timing = time_on_device(contestant->runs, name_of(result.strategy));
+      if (timing) result.timing = *timing;
+      result.error = timing.status();
+    }
+  }
+
   Status prepare_and_check(Contestant& contestant) {
     BenchResult& result = contestant.result;
     Expected<api::Output> output = api::allocate_output(problem_);
@@ -226,7 +261,8 @@ Status check_request(const BenchCommand& command) {
 }
 
 Status measure(const BenchCommand& command, BenchReport& report) {
-  if (command.peaks) {
+  const bool on_cpu = command.execution.device != DeviceKind::kCuda;
+  if (command.peaks && on_cpu) {
     talk("measuring peaks");
     report.peaks = bench::measure_peaks(command.execution.threads);
   }
@@ -255,6 +291,8 @@ void describe_run(const BenchCommand& command, BenchReport& report) {
   const Shape shape = shapes_of(command).front();
   const auto plan = make_plan(command.problem.problem(shape.m, shape.n, shape.k, shape.l),
                               command.execution.plan_options(StrategyId::kAuto));
+  const Expected<DeviceCaps> caps = device_caps(command.execution.device);
+  report.device = caps ? caps->name : "";
   if (!plan) return;
   report.threads = plan->threads;
   report.isa = name_of(plan->isa);
@@ -272,6 +310,8 @@ Status write_reports(const BenchCommand& command, const BenchReport& report) {
 }  // namespace
 
 int execute(const BenchCommand& command) {
+  if (const Status status = check_device(command.execution); !status.ok())
+    return fail_usage(status);
   if (const Status status = check_request(command); !status.ok()) return fail_usage(status);
   for (const std::string& path : {command.json, command.markdown, command.csv}) {
     if (path.empty()) continue;

@@ -42,6 +42,15 @@ std::string names_of(const std::vector<Isa>& isas) {
   return names;
 }
 
+// The GPU and what this build has for it, or why there is none.
+std::string gpu_text() {
+  const Expected<DeviceCaps> caps = device_caps(DeviceKind::kCuda);
+  if (!caps) return caps.status().message();
+  return fmt::format("{}, compute capability {}.{}, {} SMs; kernels: {}", caps->name,
+                     caps->compute_capability / 10, caps->compute_capability % 10, caps->num_sms,
+                     caps->isas.empty() ? "none (they need 10.0 or 10.3)" : names_of(caps->isas));
+}
+
 void print_text(const InfoCommand& command, Isa isa, const bench::Peaks& peaks) {
   const DeviceCaps& caps = device_caps();
   const auto line = [](const char* name, const std::string& value) {
@@ -54,6 +63,7 @@ void print_text(const InfoCommand& command, Isa isa, const bench::Peaks& peaks) 
        fmt::format("{} (revision {}, {}, {})", version(), kRevision, kCompiler, kBuildType));
   line("CUDA", kHasCuda ? "compiled in" : "not in this build");
   line("device", fmt::format("{}: {}", name_of(caps.kind), caps.name));
+  if (kHasCuda) line("GPU", gpu_text());
   line("cores", std::to_string(caps.cores));
   line("caches", fmt::format("L1d {}, L2 {} per core, L3 {}", cache(caps.l1d_bytes),
                              cache(caps.l2_bytes), cache(caps.l3_bytes)));
@@ -69,6 +79,8 @@ void print_text(const InfoCommand& command, Isa isa, const bench::Peaks& peaks) 
 void print_json(const InfoCommand& command, Isa isa, const bench::Peaks& peaks) {
   Json json = to_json(device_caps());
   json["isa_in_use"] = name_of(isa);
+  const Expected<DeviceCaps> gpu = device_caps(DeviceKind::kCuda);
+  json["gpu"] = gpu ? to_json(*gpu) : Json(nullptr);
   json["build"] = provenance();
   if (command.peaks) {
     Json& object = json["peaks"];

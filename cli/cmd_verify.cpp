@@ -17,7 +17,7 @@ namespace {
 
 std::vector<StrategyId> strategies_of(const VerifyCommand& command) {
   if (!command.strategies.empty()) return command.strategies;
-  std::vector<StrategyId> all = all_strategies();
+  std::vector<StrategyId> all = all_strategies(command.execution.device);
   // --samples says that the shape is large, and the scalar oracle would compute every element of
   // it.
   if (command.samples > 0) std::erase(all, StrategyId::kReference);
@@ -180,6 +180,8 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
 }  // namespace
 
 int execute(const VerifyCommand& command) {
+  if (const Status status = check_device(command.execution); !status.ok())
+    return fail_usage(status);
   std::vector<VerifyCase> cases;
   if (command.files.weights.empty()) {
     const Status status = verify_random(command, cases);

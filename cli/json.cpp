@@ -49,6 +49,7 @@ Json to_json(const Plan& plan) {
           {"tile_m", plan.tile_m},
           {"tile_n", plan.tile_n},
           {"slab_k", plan.slab_k},
+          {"stages", plan.stages},
           {"workspace_bytes", plan.workspace_bytes},
           {"prepared_bytes", plan.prepared_bytes},
           {"rejected", std::move(rejected)}};
@@ -57,9 +58,11 @@ Json to_json(const Plan& plan) {
 Json to_json(const DeviceCaps& caps) {
   Json isas = Json::array();
   for (const Isa isa : caps.isas) isas.push_back(name_of(isa));
-  return {{"kind", name_of(caps.kind)},  {"name", caps.name},         {"cores", caps.cores},
-          {"l1d_bytes", caps.l1d_bytes}, {"l2_bytes", caps.l2_bytes}, {"l3_bytes", caps.l3_bytes},
-          {"isas", std::move(isas)}};
+  return {{"kind", name_of(caps.kind)}, {"name", caps.name},
+          {"cores", caps.cores},        {"l1d_bytes", caps.l1d_bytes},
+          {"l2_bytes", caps.l2_bytes},  {"l3_bytes", caps.l3_bytes},
+          {"isas", std::move(isas)},    {"compute_capability", caps.compute_capability},
+          {"num_sms", caps.num_sms}};
 }
 
 Json provenance() {

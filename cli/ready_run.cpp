@@ -21,6 +21,13 @@ Expected<Plan> plan_for(const Problem& problem, StrategyId strategy,
 
 }  // namespace
 
+Status check_device(const ExecutionOptions& options) {
+  if (options.device != DeviceKind::kCuda) return {};
+  Problem smallest;
+  smallest.m = smallest.n = smallest.k = kSfVec;
+  return make_plan(smallest, options.plan_options(StrategyId::kAuto)).status();
+}
+
 Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers,
                                   StrategyId strategy, const ExecutionOptions& options) {
   const Expected<Plan> plan = plan_for(problem, strategy, options);
@@ -33,6 +40,13 @@ Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers
     if (!prepared) return prepared.status();
     ready.prepared_ = *std::move(prepared);
   }
+  if (plan->device == DeviceKind::kCuda) {
+    DUALGEMM_TRY(validate(problem, buffers));
+    Expected<api::DeviceRun> device = api::DeviceRun::make(*plan, buffers);
+    if (!device) return device.status();
+    ready.device_ = *std::move(device);
+    return ready;
+  }
   Expected<api::AlignedBytes> workspace = api::allocate_filled(plan->workspace_bytes, 0);
   if (!workspace) return workspace.status();
   ready.workspace_ = *std::move(workspace);
@@ -41,8 +55,16 @@ Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers
 
 Status ReadyRun::run(RunInfo* info) {
   Buffers buffers = buffers_;
+  if (plan_.device == DeviceKind::kCuda) return device_.run(buffers, info);
   if (plan_.prepared) buffers.prepared = &prepared_;
   return dualgemm::run(plan_, buffers, workspace_.data(), workspace_.size(), info);
+}
+
+Expected<std::vector<double>> ReadyRun::time_on_device(std::vector<ReadyRun>& runs, int calls,
+                                                       int replays) {
+  std::vector<api::DeviceRun*> on_device;
+  for (ReadyRun& run : runs) on_device.push_back(&run.device_);
+  return api::DeviceRun::time(on_device, calls, replays);
 }
 
 }  // namespace dualgemm::cli

@@ -17,6 +17,7 @@ macro(dualgemm_find_cuda)
       endif()
       set(CMAKE_CUDA_STANDARD 20)
       set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+      find_package(CUDAToolkit REQUIRED)  # here, so that every directory sees its targets
       set(DUALGEMM_CUDA_FOUND TRUE)
     elseif(DUALGEMM_CUDA STREQUAL "ON")
       message(FATAL_ERROR "DUALGEMM_CUDA: ON, but there is no nvcc; needs it in PATH or in /usr/local/cuda/bin")

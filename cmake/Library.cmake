@@ -21,6 +21,9 @@ function(dualgemm_add_libraries)
     target_compile_features(${target} INTERFACE cxx_std_20)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:dualgemm_flags> $<BUILD_INTERFACE:dualgemm_fmt>
       OpenMP::OpenMP_CXX)
+    if(DUALGEMM_CUDA_FOUND)  # inside the shared library; users of the static one link it too
+      target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+    endif()
     set_target_properties(${target} PROPERTIES OUTPUT_NAME dualgemm LINKER_LANGUAGE CXX)
   endforeach()
   set_target_properties(dualgemm PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})

@@ -27,6 +27,10 @@ const char* version() noexcept;
 // What this machine offers. Detected once, then cached; thread-safe.
 const DeviceCaps& device_caps();
 
+// The same for one kind of device; kCuda: the GPU that is current at the first call. An error says
+// why there is none: no GPU, no driver, or a build without CUDA.
+Expected<DeviceCaps> device_caps(DeviceKind kind);
+
 // Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,
 // strides, alignment, overflow, overlap of d with any input, nulls, activation parameters, expert
 // offsets. The first broken rule is returned.
@@ -46,7 +50,7 @@ struct OperandSizes {
 Expected<OperandSizes> operand_sizes(const Problem& problem);
 
 // Chooses how to run `problem` on this machine, or says why it cannot. Pure in (problem,
-// device_caps(), options, DUALGEMM_FORCE_ISA).
+// device_caps() of options.device, options, DUALGEMM_FORCE_ISA). kAuto is the CPU.
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options = {});
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
                          const DeviceCaps& caps);
@@ -78,7 +82,8 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 
 // Runs the plan. Validates first; on any error nothing is written. `workspace` needs
 // plan.workspace_bytes bytes at 64-byte alignment (null is legal for 0 bytes). Reentrant: plans and
-// prepared weights may be shared between threads, a workspace may not.
+// prepared weights may be shared between threads, a workspace may not. On kCuda the workspace is
+// device memory that must live until the stream has passed.
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 
@@ -88,5 +93,7 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
 
 // The strategies in the order of the documentation's table.
 std::vector<StrategyId> all_strategies();
+// Those that this build has for one kind of device.
+std::vector<StrategyId> all_strategies(DeviceKind device);
 
 }  // namespace dualgemm

@@ -105,7 +105,8 @@ struct Problem {
 
 class PreparedWeights;
 
-// Where the operands lie. The library reads no byte of padding for its value and writes nothing but
+// Where the operands lie; for a plan on the device kCuda all pointers are device memory, and run()
+// enqueues and returns. The library reads no byte of padding for its value and writes nothing but
 // d (and d_scales).
 struct Buffers {
   const void* a = nullptr;
@@ -127,6 +128,7 @@ struct Buffers {
   float d_global_scale = 1.0f;  // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
   const PreparedWeights* prepared =
       nullptr;  // from prepare(); for the plan's n, k, l and strategy; m and ISA may differ
+  void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
 };
 
 enum class StrategyId : int32_t {
@@ -144,7 +146,14 @@ enum class StrategyId : int32_t {
 
 enum class DeviceKind : int32_t { kAuto = 0, kCpu = 1, kCuda = 2 };
 
-enum class Isa : int32_t { kAuto = 0, kScalar = 1, kAvx2 = 2, kAvx512Vnni = 3, kAmxBf16 = 4 };
+enum class Isa : int32_t {
+  kAuto = 0,
+  kScalar = 1,
+  kAvx2 = 2,
+  kAvx512Vnni = 3,
+  kAmxBf16 = 4,
+  kSm100a = 5,  // CUDA: tcgen05 of B200 and B300
+};
 
 // Which loop nest the CPU backend runs; chosen from m.
 enum class Regime : int32_t { kGemv = 0, kMultiRow = 1, kTile = 2 };
@@ -179,6 +188,8 @@ struct DeviceCaps {
   int64_t l1d_bytes = 32 << 10;
   int64_t l2_bytes = 512 << 10;  // per core
   int64_t l3_bytes = 0;          // shared; 0 = unknown or none
+  int compute_capability = 0;    // kCuda: 10 * major + minor
+  int num_sms = 0;               // kCuda: streaming multiprocessors
 };
 
 struct PlanOptions {
@@ -206,9 +217,10 @@ struct Plan {
   bool prepared = false;
   int64_t tile_m = 0;           // rows per micro-tile
   int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
-  int64_t slab_k = 0;           // k elements decoded per panel
+  int64_t slab_k = 0;           // k elements decoded per panel (kCuda: per stage)
   int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
   int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
+  int64_t stages = 0;           // kCuda: tiles of k in flight between memory and tensor core
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
   std::vector<RejectedCandidate> rejected;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "api/cuda_backend.hpp"
 #include "api/registry.hpp"
 #include "core/validate.hpp"
 #include "plan/choose.hpp"
@@ -45,7 +46,9 @@ Expected<const Strategy*> strategy_of(const Plan& plan) {
         "plan.strategy", name_of(plan.strategy),
         std::string("this build has no such strategy for ") + name_of(plan.device));
   }
-  const std::vector<Isa>& isas = device_caps().isas;
+  const Expected<DeviceCaps> caps = device_caps(plan.device);
+  if (!caps) return caps.status();
+  const std::vector<Isa>& isas = caps->isas;
   if (std::find(isas.begin(), isas.end(), plan.isa) == isas.end()) {
     return Status::unsupported("plan.isa", name_of(plan.isa), "this machine does not offer it");
   }
@@ -124,14 +127,37 @@ const DeviceCaps& device_caps() {
   return caps;
 }
 
+Expected<DeviceCaps> device_caps(DeviceKind kind) {
+  if (kind == DeviceKind::kCuda) return api::cuda_device_caps();
+  return device_caps();
+}
+
 std::vector<StrategyId> all_strategies() {
   std::vector<StrategyId> ids;
-  for (const Strategy* strategy : api::registry()) ids.push_back(strategy->id());
+  for (const Strategy* strategy : api::registry()) {  // devices may share a strategy's name
+    if (std::find(ids.begin(), ids.end(), strategy->id()) == ids.end()) {
+      ids.push_back(strategy->id());
+    }
+  }
+  return ids;
+}
+
+std::vector<StrategyId> all_strategies(DeviceKind device) {
+  const DeviceKind wanted = device == DeviceKind::kAuto ? device_caps().kind : device;
+  std::vector<StrategyId> ids;
+  for (const Strategy* strategy : api::registry()) {
+    if (strategy->device() == wanted) ids.push_back(strategy->id());
+  }
   return ids;
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options) {
-  return make_plan(problem, options, device_caps());
+  DUALGEMM_TRY(
+      guarded([&] { return validate(problem); }));  // a mistake counts before a missing GPU
+  const Expected<DeviceCaps> caps =
+      guarded([&]() -> Expected<DeviceCaps> { return device_caps(options.device); });
+  if (!caps) return caps.status();
+  return make_plan(problem, options, *caps);
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
@@ -190,6 +216,9 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
     if (!made) return made.status();
     prepared = *std::move(made);
     complete.prepared = &prepared;
+  }
+  if (plan->device == DeviceKind::kCuda) {
+    return guarded([&] { return api::run_in_device_workspace(*plan, complete, info); });
   }
   const Expected<Workspace> workspace = allocate_workspace(plan->workspace_bytes);
   if (!workspace) return workspace.status();

@@ -12,7 +12,7 @@ namespace {
 static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
 static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
-static_assert(sizeof(dualgemm_buffers) == 17 * 8);
+static_assert(sizeof(dualgemm_buffers) == 18 * 8);
 static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4);
 static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
 static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 5 * 8);
@@ -130,6 +130,7 @@ Expected<Buffers> to_buffers(const dualgemm_buffers* caller) {
   to.d_scales = from.d_scales;
   to.d_global_scale = from.d_global_scale;
   to.prepared = from.prepared != nullptr ? &from.prepared->weights : nullptr;
+  to.stream = from.stream;
   return to;
 }
 

@@ -36,7 +36,7 @@ Status check_option(const char* name, Enum value, Enum last) {
 Status check_options(const PlanOptions& options) {
   DUALGEMM_TRY(check_option("strategy", options.strategy, StrategyId::kFp8));
   DUALGEMM_TRY(check_option("device", options.device, DeviceKind::kCuda));
-  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kAmxBf16));
+  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kSm100a));
   if (options.threads >= 0 && options.threads <= kMaxThreads) return {};
   return Status::invalid("threads", std::to_string(options.threads),
                          fmt::format("must be 0 (all cores) .. {}", kMaxThreads));
@@ -52,6 +52,14 @@ Status check_isa(Isa isa, const char* argument, const Problem& problem, const De
                                "batch_invariant excludes it: its tiles add in another order");
   }
   return {};
+}
+
+Status no_kernel_for(const DeviceCaps& caps) {
+  return Status::unsupported(
+      "device",
+      fmt::format("{} of compute capability {}.{}", caps.name, caps.compute_capability / 10,
+                  caps.compute_capability % 10),
+      "the CUDA kernels need 10.0 or 10.3 (B200, B300)");
 }
 
 // The instruction sets to try, best first: one if it is forced, else all.
@@ -159,14 +167,16 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const 
   const DeviceKind device = options.device == DeviceKind::kAuto ? caps.kind : options.device;
   if (device != caps.kind) {
     return Status::unsupported("device", name_of(device),
-                               std::string("this build runs on ") + name_of(caps.kind) + " only");
+                               std::string("the plan is made for ") + name_of(caps.kind));
   }
+  if (caps.isas.empty()) return no_kernel_for(caps);
   Plan base;
   base.problem = problem;
   base.threads = options.threads == 0 ? caps.cores : options.threads;
   base.prepared = options.prepared;
   Expected<std::vector<Isa>> isas =
-      candidate_isas(problem, options, caps, force_isa, base.rejected);
+      candidate_isas(problem, options, caps, device == DeviceKind::kCpu ? force_isa : std::string(),
+                     base.rejected);
   if (!isas) return isas.status();
 
   const std::span<const StrategyId> wanted = options.strategy == StrategyId::kAuto

@@ -10,7 +10,8 @@ namespace dualgemm::plan {
 
 inline constexpr int kMaxThreads = 1024;  // a runaway count would make OpenMP abort the process
 
-// force_isa: the value of DUALGEMM_FORCE_ISA; empty = not set. PlanOptions::isa wins over it.
+// force_isa: the value of DUALGEMM_FORCE_ISA, which is about the CPU; empty = not set.
+// PlanOptions::isa wins over it.
 Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps,
                       std::span<const Strategy* const> strategies, const std::string& force_isa);
 

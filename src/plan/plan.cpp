@@ -59,6 +59,10 @@ const char* numerics(const Plan& plan) {
            "scale: "
            "the same bits on every instruction set and for any thread count";
   }
+  if (plan.isa == Isa::kSm100a) {
+    return "16-blocks exact, four of them and the sum added with one truncation to FP32, steps in "
+           "ascending k: the same bits for every tile and every m";
+  }
   if (plan.isa == Isa::kAmxBf16) {
     return "products exact in bf16, added in FP32 in the order of the hardware: the bits differ "
            "from the other instruction sets";
@@ -86,8 +90,23 @@ void explain_problem(Lines out, const Problem& p) {
                  static_cast<double>(weight_bytes) * 1e-6);
 }
 
+void explain_cuda(Lines out, const Plan& plan) {
+  fmt::format_to(out, "device     {}, {}\n", name_of(plan.device), name_of(plan.isa));
+  fmt::format_to(
+      out,
+      "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k per stage, {} "
+      "stages\n",
+      plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k, plan.stages);
+  fmt::format_to(out,
+                 "memory     {} bytes of workspace on the device for operands that must be "
+                 "copied first\n",
+                 plan.workspace_bytes);
+  fmt::format_to(out, "numerics   {}\n", numerics(plan));
+}
+
 void explain_choice(Lines out, const Plan& plan) {
   fmt::format_to(out, "strategy   {}: {}\n", name_of(plan.strategy), how_it_works(plan.strategy));
+  if (plan.device == DeviceKind::kCuda) return explain_cuda(out, plan);
   fmt::format_to(out, "device     {}, {}, {} thread{}\n", name_of(plan.device), name_of(plan.isa),
                  plan.threads, plan.threads == 1 ? "" : "s");
   if (plan.tile_m > 0) {
@@ -111,6 +130,10 @@ void explain_choice(Lines out, const Plan& plan) {
 
 std::string Plan::config() const {
   std::string out = fmt::format("{}_{}_{}", name_of(device), name_of(isa), name_of(strategy));
+  if (device == DeviceKind::kCuda) {
+    return out + fmt::format("_t{}x{}x{}_s{}_{}", tile_m, tile_n, slab_k, stages,
+                             name_of(problem.d.type));
+  }
   if (tile_m > 0) out += fmt::format("_{}_t{}x{}", name_of(regime), tile_m, tile_n);
   if (slab_k > 0) out += fmt::format("_k{}", slab_k);
   out += fmt::format("_p{}", threads);

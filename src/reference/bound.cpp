@@ -19,6 +19,8 @@ constexpr double kPartialTiny = 0x1p-140;
 // docs/numerics.md lists what the backends achieve.
 constexpr double kFunctionRounds = 16.0;
 constexpr double kSigmoidFloor = 0x1p-124;  // below this a sigmoid may be flushed to 0
+constexpr double kTensorCoreK = 64.0;       // elements of a step of kTensorCoreStep
+constexpr double kTensorCoreCut = 0x1p-35;  // of the largest magnitude: what one term may lose
 constexpr double kSlope = 1.13;  // >= |f'| of silu (1.100), gelu_erf (1.129), gelu_tanh (1.129)
 
 // A value and the bound on its error.
@@ -174,6 +176,7 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
   if (problem.a.type != DataType::kE2M1) return Accumulation::kBlockPartial;
+  if (isa == Isa::kSm100a) return Accumulation::kTensorCoreStep;
   return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
 }
 
@@ -182,6 +185,11 @@ double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumul
   if (accumulation == Accumulation::kAnyOrder) {
     const double underflow = terms * 0x1p-113;  // operands may be flushed: 2^-126 * 2688 * 2
     return std::expm1(terms * kRound) * acc.abs_sum + underflow;  // (1 + u)^k - 1 <= e^(ku) - 1
+  }
+  if (accumulation == Accumulation::kTensorCoreStep) {
+    const double steps = std::ceil(terms / kTensorCoreK), cuts = 6.0 * kTensorCoreCut;
+    const double growth = std::exp((2.0 * kRound + cuts) * steps);
+    return ((2.0 * kRound + cuts) * acc.running_sum + cuts * steps * acc.scale_product) * growth;
   }
   const double growth = std::exp(kRound * terms / kSfVec);
   const double sums = kRound * acc.running_sum;

@@ -16,9 +16,12 @@ enum class Accumulation : int32_t {
   // with the block scale: fma(partial, scale, sum)
   kBlockPartial = 1,
   kAnyOrder = 2,  // any order, at the most k roundings on the way of each product
+  // ascending steps of four 16-blocks, each exact: they and the sum so far are cut off 35 bits
+  // below the largest exponent among the products of scales and the sum, added, and cut to FP32
+  kTensorCoreStep = 3,
 };
 
-// What the CPU kernels of `isa` do. AMX tiles take NVFP4 activations only.
+// What the kernels of `isa` do. AMX tiles and sm_100a take NVFP4 activations only.
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept;
 
 // Bound on |FP32 accumulator - acc.value|.

@@ -55,6 +55,23 @@ std::vector<double> decode_rows(const core::ResolvedMatrix& matrix, const void* 
   return out;
 }
 
+// The largest scale of each row, at least 2^-6 and NaN left out; 0 for operands without scales.
+std::vector<double> largest_scales(const core::ResolvedMatrix& matrix, const uint8_t* scales,
+                                   int64_t batch, int64_t sf_row_begin, int64_t rows) {
+  std::vector<double> largest(rows, 0.0);
+  if (matrix.type != DataType::kE2M1) return largest;
+  const ScaleMap map = matrix.scale_map();
+  for (int64_t row = 0; row < rows; ++row) {
+    largest[row] = 0x1p-6;
+    for (int64_t block = 0; block < matrix.sf_cols; ++block) {
+      const int64_t offset = map(sf_row_begin + row, block);
+      const double scale = decode_scale(scales[batch * matrix.scale_batch_stride + offset]);
+      if (scale > largest[row]) largest[row] = scale;
+    }
+  }
+  return largest;
+}
+
 Accumulator dot(const double* a, const double* w, int64_t k) {
   Accumulator acc;
   for (int64_t block = 0; block < k; block += kSfVec) {
@@ -110,6 +127,12 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
                                                group.batch, col_begin, col_begin, cols);
   const std::vector<double> up = decode_rows(problem.up, buffers.up, buffers.up_scales, group.batch,
                                              col_begin, col_begin, cols);
+  const std::vector<double> sf_a = largest_scales(problem.a, buffers.a_scales, group.a_batch,
+                                                  group.sf_row_begin + row_begin, rows);
+  const std::vector<double> sf_gate =
+      largest_scales(problem.gate, buffers.gate_scales, group.batch, col_begin, cols);
+  const std::vector<double> sf_up =
+      largest_scales(problem.up, buffers.up_scales, group.batch, col_begin, cols);
   std::vector<Element> tile(rows * cols);
 #pragma omp parallel for if (rows * cols * k > 100000)  // a team costs more than a small tile
   for (int64_t index = 0; index < rows * cols; ++index) {
@@ -122,6 +145,8 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
     e.row_scale = buffers.a_row_scale ? buffers.a_row_scale[row_index] : 1.0;
     e.gate = dot(&a[row * k], &gate[col * k], k);
     e.up = dot(&a[row * k], &up[col * k], k);
+    e.gate.scale_product = sf_a[row] * sf_gate[col];
+    e.up.scale_product = sf_a[row] * sf_up[col];
     e.g = e.row_scale * e.alpha_gate * e.gate.value;
     e.u = e.row_scale * e.alpha_up * e.up.value;
     e.d = core::activate(problem.problem.act, e.g, e.u);

@@ -16,6 +16,9 @@ struct Accumulator {
   // Sum over the 16-blocks of |the sum up to and with that block|: what is rounded when blocks are
   // added in ascending k.
   double running_sum = 0.0;
+  // At least the largest product of two block scales, each counted as 2^-6 if it is smaller (the
+  // exponent of subnormal scales): what aligns the terms of a tensor core.
+  double scale_product = 0.0;
 };
 
 struct Element {

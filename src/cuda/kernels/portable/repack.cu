@@ -42,7 +42,7 @@ __device__ int64_t swizzled_offset(int64_t row, int64_t col, int64_t col_blocks)
 
 // One thread a word of 8 bytes of the destination.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    dualgemm_repack_rows(const __grid_constant__ RepackRowsParams p) {
+    dual_gemm_repack_rows(const __grid_constant__ RepackRowsParams p) {
   const int64_t row_words = p.destination_row_bytes / kWordBytes;
   const int64_t words = row_words * p.rows * p.batches;
   for (int64_t word = first_piece(); word < words; word += piece_stride()) {
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // One thread a word of the destination: four scales of one row.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    dualgemm_repack_scales(const __grid_constant__ RepackScalesParams p) {
+    dual_gemm_repack_scales(const __grid_constant__ RepackScalesParams p) {
   const int64_t row_blocks = (p.rows + kBlockRows - 1) / kBlockRows;
   const int64_t col_blocks = (p.sf_cols + kBlockCols - 1) / kBlockCols;
   const int64_t words = row_blocks * col_blocks * kBlockRows * p.batches;
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 KernelLaunch repack_rows_launch(const RepackRowsParams& params) {
-  KernelLaunch launch{.kernel = {"repack", "dualgemm_repack_rows",
-                                 reinterpret_cast<const void*>(&dualgemm_repack_rows)},
+  KernelLaunch launch{.kernel = {"repack", "dual_gemm_repack_rows",
+                                 reinterpret_cast<const void*>(&dual_gemm_repack_rows)},
                       .threads = kThreads};
   launch.ctas = ctas_for(params.destination_row_bytes / kWordBytes * params.rows * params.batches);
   launch.set_params(params);
@@ -90,8 +90,8 @@ KernelLaunch repack_rows_launch(const RepackRowsParams& params) {
 }
 
 KernelLaunch repack_scales_launch(const RepackScalesParams& params) {
-  KernelLaunch launch{.kernel = {"repack", "dualgemm_repack_scales",
-                                 reinterpret_cast<const void*>(&dualgemm_repack_scales)},
+  KernelLaunch launch{.kernel = {"repack", "dual_gemm_repack_scales",
+                                 reinterpret_cast<const void*>(&dual_gemm_repack_scales)},
                       .threads = kThreads};
   launch.ctas =
       ctas_for(swizzled_scale_bytes(params.rows, params.sf_cols) / kBlockCols * params.batches);

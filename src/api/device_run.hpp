@@ -1,0 +1,34 @@
+// A problem whose operands lie in host memory, run on a GPU: copies there and back, and timing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm::api {
+
+class DeviceRun {
+ public:
+  DeviceRun() noexcept;
+  ~DeviceRun();
+  DeviceRun(DeviceRun&&) noexcept;
+  DeviceRun& operator=(DeviceRun&&) noexcept;
+
+  // Copies the operands of `host`, and d as it is, to the current GPU, and allocates the workspace.
+  // Precondition: plan.device == kCuda, validated buffers, Grouping::kNone.
+  static Expected<DeviceRun> make(const Plan& plan, const Buffers& host);
+
+  // Runs, waits, and copies d back to the host's.
+  Status run(const Buffers& host, RunInfo* info);
+
+  // Seconds per run: a CUDA graph of `calls` runs, which take the elements of `runs` in turn,
+  // replayed `replays` times.
+  static Expected<std::vector<double>> time(std::vector<DeviceRun*> runs, int calls, int replays);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dualgemm::api
