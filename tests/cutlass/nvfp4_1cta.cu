@@ -22,6 +22,6 @@ int main(int argc, char** argv) {
                                                          problem, scales);
     };
     write("exact", {200, 264, 544, 1, 0, 32, 0, 1.0f, 2.0f, 101}, Scales::kExact);
-    write("range", {136, 132, 1312, 2, 64, 0, 8, 0.37f, -1.25f, 102}, Scales::kRange);
+    write("range", {136, 132, 1344, 2, 64, 0, 8, 0.37f, -1.25f, 102}, Scales::kRange);
   });
 }

@@ -1,0 +1,156 @@
+// What our sm_100a kernel's tensor maps make the TMA unit load, byte by byte against those that
+// CUTLASS encodes for the same operands: its kernel nvfp4_1cta, case "range".
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a/params.hpp"
+#include "ptxsim/driver/tensor_map.hpp"
+
+namespace {
+
+using namespace dualgemm;
+
+constexpr int kM = 136, kN = 132, kK = 1344, kL = 2, kLda = kK + 64;
+constexpr uint64_t kOutside = ~uint64_t{0};  // a byte that the hardware fills
+
+std::vector<char> read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// By address, as the kernel's parameters hold them.
+std::map<uint64_t, ptxsim::TensorMapRecord> maps_in(const void* params, size_t bytes) {
+  std::map<uint64_t, ptxsim::TensorMapRecord> maps;
+  for (size_t at = 0; at + 128 <= bytes; at += 64) {
+    ptxsim::TensorMapRecord record;
+    std::memcpy(&record, static_cast<const char*>(params) + at, sizeof record);
+    if (record.magic == ptxsim::kTensorMapMagic) maps.emplace(record.address, record);
+  }
+  return maps;
+}
+
+// The global address of every byte of a box, in the order in which it lands in shared memory.
+// `begin`: the box's first element, innermost first.
+std::vector<uint64_t> box_bytes(const ptxsim::TensorMapRecord& map, std::array<int64_t, 5> begin) {
+  const auto bits =
+      static_cast<int64_t>(ptxsim::element_bits(static_cast<ptxsim::TensorMapType>(map.type)));
+  std::vector<uint64_t> addresses;
+  std::array<int64_t, 5> i{};
+  for (i[4] = 0; i[4] <= map.last_box[4]; ++i[4])
+    for (i[3] = 0; i[3] <= map.last_box[3]; ++i[3])
+      for (i[2] = 0; i[2] <= map.last_box[2]; ++i[2])
+        for (i[1] = 0; i[1] <= map.last_box[1]; ++i[1]) {
+          uint64_t row = map.address;
+          bool inside = true;
+          for (size_t d = 1; d < map.rank; ++d) {
+            const int64_t at = begin[d] + i[d];
+            inside = inside && at >= 0 && at <= map.last_index[d];
+            row += static_cast<uint64_t>(at) * map.stride_bytes[d - 1];
+          }
+          const int64_t first = begin[0] * bits / 8, count = (map.last_box[0] + 1) * bits / 8,
+                        end = (int64_t{map.last_index[0]} + 1) * bits / 8;
+          for (int64_t byte = first; byte < first + count; ++byte) {
+            addresses.push_back(
+                inside && byte >= 0 && byte < end ? row + static_cast<uint64_t>(byte) : kOutside);
+          }
+        }
+  return addresses;
+}
+
+struct Maps {
+  std::map<uint64_t, ptxsim::TensorMapRecord> cutlass, ours;
+};
+
+// Made-up device addresses of the case: a, b, sfa, sfb.
+uint64_t operand(int index) { return 0x10'0000'0000 + static_cast<uint64_t>(index) * 0x1000'0000; }
+
+Maps both_maps() {
+  Maps maps;
+  const auto theirs =
+      read_file(std::filesystem::path(DUALGEMM_CUTLASS_CASES) / "nvfp4_1cta/range/params.bin");
+  maps.cutlass = maps_in(theirs.data(), theirs.size());
+
+  Problem problem{.m = kM, .n = kN, .k = kK, .l = kL};
+  problem.a.ld = kLda;
+  for (Matrix* matrix : {&problem.a, &problem.gate, &problem.up}) {
+    matrix->scale_layout = ScaleLayout::kSwizzled128x4;
+  }
+  problem.d.type = DataType::kF32;
+  Buffers buffers;
+  const auto at = [](int index) { return reinterpret_cast<void*>(operand(index)); };
+  buffers.a = at(0);
+  buffers.gate = buffers.up = at(1);
+  buffers.a_scales = static_cast<const uint8_t*>(at(2));
+  buffers.gate_scales = buffers.up_scales = static_cast<const uint8_t*>(at(3));
+  buffers.d = at(5);
+  const auto launches = cuda::sm100a::build_launches(
+      core::resolve(problem), buffers, nullptr, *cuda::sm100a::find_instance(128, DataType::kF32),
+      reinterpret_cast<cuda::EncodeTiled>(&ptxsim::encode_tiled_abi));
+  EXPECT_TRUE(launches.ok());
+  if (!launches.ok() || launches->size() != 1) return maps;  // 1: no operand needed a copy
+  const cuda::KernelLaunch& launch = launches->front();
+  maps.ours = maps_in(launch.params.data(), launch.param_bytes);
+  return maps;
+}
+
+// Every box of the operand: the same bytes in the same order, and the same swizzle.
+template <class TheirBegin, class OurBegin>
+void compare_operand(int index, int rows, const TheirBegin& their_begin,
+                     const OurBegin& our_begin) {
+  const Maps maps = both_maps();
+  const auto theirs = maps.cutlass.find(operand(index)), ours = maps.ours.find(operand(index));
+  ASSERT_NE(theirs, maps.cutlass.end());
+  ASSERT_NE(ours, maps.ours.end());
+  EXPECT_EQ(theirs->second.swizzle, ours->second.swizzle);
+  EXPECT_EQ(theirs->second.interleave, ours->second.interleave);
+  EXPECT_EQ(theirs->second.fill, ours->second.fill);
+  for (int l = 0; l < kL; ++l) {
+    for (int tile = 0; tile * 128 < rows; ++tile) {
+      for (int k_tile = 0; k_tile * 256 < kK; ++k_tile) {
+        EXPECT_EQ(box_bytes(theirs->second, their_begin(k_tile, tile, l)),
+                  box_bytes(ours->second, our_begin(k_tile, tile, l)))
+            << "k tile " << k_tile << " tile " << tile << " batch " << l;
+      }
+    }
+  }
+}
+
+using Begin = std::array<int64_t, 5>;
+
+TEST(TensorMaps, OperandsAreCutlasss) {
+  for (const auto& [index, rows] : {std::pair{0, kM}, std::pair{1, kN}}) {
+    compare_operand(
+        index, rows,
+        [](int k, int tile, int l) {
+          return Begin{k * 256, tile * 128, l};
+        },
+        [](int k, int tile, int l) {
+          return Begin{k * 128, tile * 128, l};
+        });
+  }
+}
+
+TEST(TensorMaps, ScalesAreCutlasss) {
+  for (const auto& [index, rows] : {std::pair{2, kM}, std::pair{3, kN}}) {
+    compare_operand(
+        index, rows,
+        [](int k, int tile, int l) {
+          return Begin{0, k * 4, tile, l};
+        },
+        [](int k, int tile, int l) {
+          return Begin{0, k * 8, tile, l};
+        });
+  }
+}
+
+}  // namespace
