@@ -296,9 +296,10 @@ CaseMatrix parse_matrix(const Json& m, const std::string& folder) {
 }
 
 Case parse_root(const Json& root, const std::string& folder, const CaseTarget* target) {
-  only_keys(root, "the case",
-            {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params",
-             "expected", "expect_error", "expect_reports", "comment"});
+  only_keys(
+      root, "the case",
+      {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params", "expected",
+       "expect_error", "expect_reports", "strict", "check_uninitialized", "comment"});
   Case c;
   c.entry = root.value("entry", "");
   c.launch.grid = dimensions(root, "grid");
@@ -325,6 +326,8 @@ Case parse_root(const Json& root, const std::string& folder, const CaseTarget* t
     else
       c.matrices.push_back(parse_matrix(expected, folder));
   }
+  c.strict = root.value("strict", false);
+  c.check_uninitialized = root.value("check_uninitialized", true);
   if (root.contains("expect_error")) c.expect_error = root["expect_error"].get<std::string>();
   if (root.contains("expect_reports")) {
     c.expect_reports.emplace();

@@ -142,7 +142,10 @@ CaseResult run_case(const Case& description, std::shared_ptr<const Program> prog
     compare_outcome(description, result);
     return result;
   }
-  result.run = run(std::move(program), description.launch, result.memory, options, tracer);
+  Options effective = options;
+  effective.strict |= description.strict;
+  effective.check_uninitialized &= description.check_uninitialized;
+  result.run = run(std::move(program), description.launch, result.memory, effective, tracer);
   compare_outcome(description, result);
   if (result.run.error) return result;
   for (const CaseBuffer& b : description.buffers)
