@@ -7,6 +7,7 @@ namespace {
 TensorWork work_of(const Statement& statement) {
   if (statement.root != "tcgen05" || statement.modifiers.empty()) return TensorWork::kNone;
   if (statement.modifiers[0] == "mma") return TensorWork::kMma;
+  if (statement.modifiers[0] == "commit") return TensorWork::kCommit;
   return statement.modifiers[0] == "cp" ? TensorWork::kCopy : TensorWork::kOther;
 }
 
@@ -41,44 +42,52 @@ AsyncOp Sanitizer::issue(const Execution& x, int lane, AsyncKind kind) {
   if (is_first) ++s.next_slot;
   Queue& queue = s.queues[found->second];
   WarpClocks& clocks = s.warps[warp];
-  queue.issue_warp = warp;
-  queue.issue_lane = lane;
-  queue.issue_epoch = clocks.epoch++;
-  queue.issue_own_async = clocks.own_async[lane];
-  // Only these complete together with what is before them.
-  if (kind == AsyncKind::kTcgen05 || kind == AsyncKind::kCpAsync)
-    for (const LaneGroup& group : clocks.groups)
-      if ((group.lanes >> lane & 1) != 0) queue.issue_clock = group.clock;
-  const AsyncOp op{found->second, ++queue.last_sequence, static_cast<uint32_t>(s.records.size())};
+  const uint32_t index = static_cast<uint32_t>(s.records.size());
+  const AsyncOp op{found->second, ++queue.last_sequence, index};
+  const TensorWork work = work_of(x.program().entry->statements[x.insn->statement]);
   s.records.push_back({kind,
-                       work_of(x.program().entry->statements[x.insn->statement]),
+                       work,
                        op.queue,
                        op.sequence,
                        warp,
                        lane,
                        x.insn->statement,
-                       {}});
+                       clocks.epoch++,
+                       clocks.own_async[lane],
+                       {},
+                       nullptr});
+  if (kind == AsyncKind::kCpAsync || work == TensorWork::kCommit) {
+    for (const LaneGroup& group : clocks.groups)
+      if ((group.lanes >> lane & 1) != 0) s.records.back().clock = group.clock;
+    queue.with_clock.push_back(index);
+  }
   return op;
 }
 
+// A queue completes in order, so that nothing older will be published any more.
+void Sanitizer::State::forget_clocks(uint32_t queue_slot, uint32_t sequence) {
+  std::deque<uint32_t>& held = queues.at(queue_slot).with_clock;
+  for (; !held.empty() && records[held.front()].sequence < sequence; held.pop_front())
+    records[held.front()].clock.reset();
+}
+
+// The operations and what their issuer knew happened before the arrival.
 void Sanitizer::publish(const AsyncOp& op, bool and_before, Mbarrier& barrier,
                         int destination_rank) {
   State& s = *state_;
   const uint32_t phase = static_cast<uint32_t>(barrier.phase) + 1;
-  BarrierObject& object = s.barriers[barrier.slot];
+  Record& record = s.records[op.record];
   if (!and_before) {
-    s.records[op.record].publications.push_back({barrier.slot, phase, destination_rank});
+    record.publications.push_back({barrier.slot, phase, destination_rank});
     return;
   }
-  const Queue& queue = s.queues.at(op.queue);
-  join_into(barrier.arriving.values, queue.issue_clock);
+  join_into(barrier.arriving.values, record.clock);
   ClockValues& values = writable(barrier.arriving.values);
   raise_order(values, op.queue, op.sequence);
-  const uint32_t thread = s.index_of(queue.issue_warp, queue.issue_lane);
-  raise_order(values, thread, queue.issue_epoch);
-  raise(values.async, thread, queue.issue_own_async);
-  std::erase_if(object.commitments, [&](const Commitment& c) { return c.queue == op.queue; });
-  object.commitments.push_back({phase, op.queue, op.sequence, op.record});
+  const uint32_t thread = s.index_of(record.warp, record.lane);
+  raise_order(values, thread, record.epoch);
+  raise(values.async, thread, record.own_async);
+  s.forget_clocks(op.queue, op.sequence);
 }
 
 void Sanitizer::learn(const Execution& x, uint32_t lanes, const AsyncOp& op, bool /*only_reads*/) {
@@ -89,6 +98,7 @@ void Sanitizer::learn(const Execution& x, uint32_t lanes, const AsyncOp& op, boo
     if (clock_value(group.clock->order, op.queue) < op.sequence)
       raise_order(writable(group.clock), op.queue, op.sequence);
   });
+  s.forget_clocks(op.queue, op.sequence);
 }
 
 void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, uint32_t offset,
@@ -121,7 +131,22 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
   const bool is_visible = is_fenced || s.seen_by_async(who, object.warp, lanes, object.epoch);
   const bool is_right = by_async_or_remote ? is_visible : is_ordered;
   if (!is_right) s.report_uninitialized(x, lane, object, is_ordered);
-  if (owner.rank != x.cta.rank) s.note_remote_arrival(object, who, x.insn->statement);
+  const bool commits = !s.records.empty() && s.records.back().work == TensorWork::kCommit &&
+                       s.records.back().statement == x.insn->statement;
+  if (commits) {
+    s.note_commitment(object, static_cast<uint32_t>(barrier.phase) + 1);
+  } else if (owner.rank != x.cta.rank) {
+    s.note_remote_arrival(object, who, x.insn->statement);
+  }
+}
+
+// Of the commit that was issued last.
+void Sanitizer::State::note_commitment(BarrierObject& object, uint32_t phase) {
+  const Record& record = records.back();
+  std::erase_if(object.commitments,
+                [&](const Commitment& earlier) { return earlier.queue == record.queue; });
+  object.commitments.push_back(
+      {phase, record.queue, record.sequence, static_cast<uint32_t>(records.size() - 1)});
 }
 
 void Sanitizer::State::note_remote_arrival(BarrierObject& object, const Knower& who,

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -54,6 +55,7 @@ enum class TensorWork : uint8_t {
   kNone,
   kMma,
   kCopy,
+  kCommit,
   kOther
 };  // kinds of tcgen05 work, from the statement
 
@@ -65,15 +67,16 @@ struct Record {
   uint32_t warp;
   int lane;
   uint32_t statement;
+  uint32_t epoch;      // of its warp, and
+  uint32_t own_async;  // of its lane, when it was issued
   std::vector<Publication> publications;
+  SharedClock clock;  // of the issuer, for operations that others are committed with
 };
 
 struct Queue {
   uint32_t last_sequence = 0;
   uint32_t fenced_before = 0;  // operations up to this one lie before a fence::before_thread_sync
-  SharedClock issue_clock;     // of the issuer at the last operation
-  uint32_t issue_warp = 0, issue_epoch = 0, issue_own_async = 0;
-  int issue_lane = 0;
+  std::deque<uint32_t> with_clock;  // records that hold one, oldest first
 };
 
 struct RemoteArrival {
@@ -179,6 +182,8 @@ struct Sanitizer::State {
   bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
   // Operations (operations.cpp).
+  void forget_clocks(uint32_t queue, uint32_t sequence);  // of operations before this one
+  void note_commitment(BarrierObject& object, uint32_t phase);
   void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
 
   // Accesses (shared_shadow.cpp, shared_findings.cpp, tensor_shadow.cpp).
