@@ -115,8 +115,7 @@ Wide add_wide(Wide a, Wide b) {
 }
 
 double fma_to(double a, double b, double c, const Target& target, Rounding rounding) {
-  const double plain = a * b + c;
-  if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c)) return plain;
+  if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c)) return std::fma(a, b, c);
   const bool product_negative = std::signbit(a) != std::signbit(b);
   if (a == 0 || b == 0) {
     if (c != 0) return c;
