@@ -11,6 +11,7 @@
 #include <charconv>
 
 #include "ptxsim/insn/tcgen05.hpp"
+#include "ptxsim/machine/owned.hpp"
 #include "ptxsim/machine/tmem_shapes.hpp"
 
 namespace ptxsim {
@@ -168,9 +169,7 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
     return x.block({.kind = WaitInfo::Kind::kAsync,
                     .cta_rank = x.cta.rank,
                     .what = loads ? "tcgen05.wait::ld" : "tcgen05.wait::st"});
-  if (loads)
-    std::erase_if(x.warp.owned,
-                  [](const Warp::OwnedRange& range) { return range.owner == kLoadOwner; });
+  if (loads) release_owned(x, kLoadOwner);
   if (auto* s = x.sanitizer(); s != nullptr && transfers.last) s->learn(x, x.mask, *transfers.last);
   transfers.last.reset();
   return Outcome::kNext;

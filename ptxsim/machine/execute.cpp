@@ -11,6 +11,7 @@
 
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/machine.hpp"
+#include "ptxsim/machine/owned.hpp"
 #include "ptxsim/trace/tracer.hpp"
 
 namespace ptxsim {
@@ -92,20 +93,6 @@ bool has_converged(const Execution& x, const Insn& insn, const Group& group, uin
   }
   exec = same;
   return true;
-}
-
-// R8: registers that an unfinished asynchronous operation owns.
-void check_owned(const Program& program, const Warp& warp, const Insn& insn) {
-  for (uint32_t i = 0; i < insn.num_uses; ++i) {
-    const RegisterUse& use = program.uses[insn.first_use + i];
-    for (const Warp::OwnedRange& owned : warp.owned) {
-      if (use.at >= owned.at + owned.bytes || owned.at >= use.at + use.bytes) continue;
-      if (owned.reads_allowed && !use.is_write) continue;
-      throw Fault(fmt::format("a register of the unfinished '{}' is {} before its wait (R8)",
-                              program.entry->statements[owned.statement].text,
-                              use.is_write ? "written" : "read"));
-    }
-  }
 }
 
 void set_pc(Warp& warp, uint32_t lanes, uint32_t pc) {
@@ -236,11 +223,11 @@ Turn::Step Turn::step(const Insn& insn) {
     park(exec);
     return Step::kStopped;
   }
-  if (!warp_.owned.empty()) check_owned(program_, warp_, insn);
   x_.mask = exec;
   x_.insn = &insn;
   cluster_.async.statement = insn.statement;
-  const Outcome outcome = insn.execute(x_, insn);
+  const bool put_off = !warp_.owned.empty() && put_off_or_refuse(x_, insn);
+  const Outcome outcome = put_off ? Outcome::kNext : insn.execute(x_, insn);
   if (machine_.tracer() != nullptr) {
     flush();
     machine_.tracer()->executed(machine_, warp_, insn, exec, outcome == Outcome::kBlock);

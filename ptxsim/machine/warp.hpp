@@ -13,6 +13,7 @@
 namespace ptxsim {
 
 struct Cta;
+struct Insn;
 
 // What a blocked group of lanes waits for: for the deadlock report.
 struct WaitInfo {
@@ -58,6 +59,12 @@ struct Warp {
     int statement;
   };
   std::vector<OwnedRange> owned;
+  struct PutOff {  // a mov that waits for its source (machine/owned.hpp)
+    const Insn* insn;
+    uint32_t mask;
+    uint64_t owner;
+  };
+  std::vector<PutOff> put_off;
 
   std::byte* file() { return reinterpret_cast<std::byte*>(registers.data()); }
 };

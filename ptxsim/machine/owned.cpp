@@ -1,0 +1,66 @@
+#include "ptxsim/machine/owned.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ptxsim/machine/execution.hpp"
+
+namespace ptxsim {
+namespace {
+
+const Warp::OwnedRange* find_owned(const Warp& warp, const RegisterUse& use) {
+  for (const Warp::OwnedRange& owned : warp.owned) {
+    if (use.at >= owned.at + owned.bytes || owned.at >= use.at + use.bytes) continue;
+    if (owned.reads_allowed && !use.is_write) continue;
+    return &owned;
+  }
+  return nullptr;
+}
+
+std::span<const RegisterUse> uses_of(const Program& program, const Insn& insn) {
+  return {program.uses.data() + insn.first_use, insn.num_uses};
+}
+
+}  // namespace
+
+bool put_off_or_refuse(Execution& x, const Insn& insn) {
+  const Program& program = x.program();
+  const bool is_move =
+      program.entry->statements[insn.statement].root == "mov" && !insn.guard.present();
+  const Warp::OwnedRange* source = nullptr;
+  for (const RegisterUse& use : uses_of(program, insn)) {
+    const Warp::OwnedRange* owned = find_owned(x.warp, use);
+    if (owned == nullptr) continue;
+    if (!is_move || use.is_write)
+      x.fault(fmt::format("a register of the unfinished '{}' is {} before its wait (R8)",
+                          program.entry->statements[owned->statement].text,
+                          use.is_write ? "written" : "read"));
+    source = owned;
+  }
+  if (source == nullptr) return false;
+  const Warp::OwnedRange from = *source;
+  x.warp.put_off.push_back({&insn, x.mask, from.owner});
+  for (const RegisterUse& use : uses_of(program, insn))
+    if (use.is_write)
+      x.warp.owned.push_back({use.at, use.bytes, from.owner, false, from.statement});
+  return true;
+}
+
+void release_owned(Execution& x, uint64_t owner) {
+  std::erase_if(x.warp.owned, [&](const Warp::OwnedRange& range) { return range.owner == owner; });
+  const auto mine = std::stable_partition(x.warp.put_off.begin(), x.warp.put_off.end(),
+                                          [&](const Warp::PutOff& p) { return p.owner != owner; });
+  std::vector<Warp::PutOff> due(mine, x.warp.put_off.end());
+  x.warp.put_off.erase(mine, x.warp.put_off.end());
+  const uint32_t mask = x.mask;
+  for (const Warp::PutOff& p : due) {
+    x.mask = p.mask;
+    p.insn->execute(x, *p.insn);
+  }
+  x.mask = mask;
+}
+
+}  // namespace ptxsim
