@@ -18,8 +18,8 @@ Result<Module> parse(std::string_view text, std::string name, const ParseLimits&
   }
   try {
     Module module;
-    module.name = name;
-    Lexer lexer(text, name);
+    module.name = std::move(name);
+    Lexer lexer(text, module.name);
     ModuleReader(lexer, module, limits).read();
     return module;
   } catch (const Fault& fault) {
