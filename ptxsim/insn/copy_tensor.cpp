@@ -36,10 +36,11 @@ Outcome execute_load(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const TensorLoadDetail&>(*insn.detail);
   x.for_lanes([&](int lane) {
     const auto tensor = tensor_box(x, detail.tensor, lane);
-    const auto targets = route_load(x, lane, detail.route, tensor->footprint, kTensorAlignment);
+    const auto targets =
+        route_load(x, lane, detail.route, tensor->box.shared_bytes, kTensorAlignment);
     x.machine.stats().l2_read_bytes += bytes_in_bounds(tensor->box);
     start_load(x, lane, targets,
-               {tensor->footprint, tensor->box.copied_bytes, AccessKind::kWrite,
+               {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
                 [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); }, nullptr});
   });
   return Outcome::kNext;
@@ -98,8 +99,6 @@ std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOper
   tensor->box = operand.mode == BoxMode::kTile
                     ? walk_box(tensor->map, std::span(at).first(operand.dimensions))
                     : walk_four_rows(tensor->map, at[0], std::span(at).subspan<1, 4>());
-  const uint32_t span = std::max(swizzle_span_bytes(tensor->map.swizzle), 1u);
-  tensor->footprint = (tensor->box.shared_bytes + span - 1) / span * span;
   return tensor;
 }
 

@@ -25,11 +25,10 @@ inline constexpr uint32_t kTensorAlignment = 128;  // of a box in shared memory
 // .1d .. .5d and the mode; `four_rows` is the legal name of that mode.
 TensorOperand take_tensor_operand(Decode& d, size_t index, const char* four_rows);
 
-// A box of one lane: the map, the bytes, what it touches in shared memory (whole swizzle patterns).
+// A box of one lane.
 struct TensorBox {
   TiledTensorMap map;
   Box box;
-  uint32_t footprint = 0;
 };
 std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOperand& operand,
                                             int lane);

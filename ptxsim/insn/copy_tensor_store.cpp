@@ -111,8 +111,8 @@ Outcome execute_store(Execution& x, const Insn& insn) {
     check_storable(x, detail, *tensor, lane);
     const UpdateElement update = update_of(x, detail, *tensor, lane);
     const uint32_t offset =
-        locate(x, detail.source, lane, tensor->footprint, kTensorAlignment).offset;
-    Store store{offset, tensor->footprint, bytes_in_bounds(tensor->box), nullptr, nullptr};
+        locate(x, detail.source, lane, tensor->box.shared_bytes, kTensorAlignment).offset;
+    Store store{offset, tensor->box.shared_bytes, bytes_in_bounds(tensor->box), nullptr, nullptr};
     store.read = [tensor, offset](Cta& cta) { return read_box(*tensor, cta, offset); };
     store.write = [tensor, update](GlobalMemory& global, const std::vector<std::byte>& bytes) {
       write_box(*tensor, global, bytes, update);

@@ -93,30 +93,28 @@ void add_row(Box& box, const TiledTensorMap& map, uint64_t row, int64_t start, b
     run(inside.end, map.box[0], false);
     box.copied_bytes += row_bytes;
   }
-  box.shared_bytes += row_bytes;
+  box.shared_bytes += std::max(row_bytes, swizzle_span_bytes(map.swizzle));
 }
 
+// The address of a box must be a multiple of 16 bytes ("Bounding Box"); an H200 stops with an
+// illegal instruction where the first coordinate breaks that.
 void check_first_coordinate(const TiledTensorMap& map, int32_t coordinate) {
-  if (map.type == TensorMapType::k16U4Align8 && coordinate % 2 != 0)
-    refuse(fmt::format(
-        "first coordinate {} of a tensor of packed 4-bit values; odd ones are not modelled",
-        coordinate));
   if (is_packed_with_gaps(map.type) && coordinate % 128 != 0)
     refuse(
         fmt::format("first coordinate {}; must be a multiple of 128 with the ALIGN16B types (R14)",
                     coordinate));
+  const int64_t bits = int64_t{coordinate} * element_bits(map.type);
+  if (!is_packed_with_gaps(map.type) && bits % 128 != 0)
+    refuse(fmt::format(
+        "first coordinate {} of elements of {} bits; the box must begin at a multiple of "
+        "16 bytes (R14)",
+        coordinate, element_bits(map.type)));
 }
 
 void refuse_interleave(const TiledTensorMap& map) {
   if (map.interleave != TensorMapInterleave::kNone)
     refuse(fmt::format("tensor map with interleave {}B; interleaved layouts are not modelled",
                        map.interleave == TensorMapInterleave::k16 ? 16 : 32));
-}
-
-template <class Word>
-void fill_words(std::byte* data, uint32_t bytes, Word word) {
-  for (uint32_t i = 0; i + sizeof(Word) <= bytes; i += sizeof(Word))
-    std::memcpy(data + i, &word, sizeof(Word));
 }
 
 }  // namespace
@@ -227,24 +225,19 @@ void fill_out_of_bounds(const TiledTensorMap& map, std::byte* data, uint32_t byt
     std::memset(data, 0, bytes);
     return;
   }
-  switch (element_bits(map.type)) {
-    case 16:
-      return fill_words<uint16_t>(data, bytes, 0x7fff);
-    case 32:
-      return fill_words<uint32_t>(data, bytes, 0x7fffffff);
-    default:
-      return fill_words<uint64_t>(data, bytes, 0x7fffffffffffffff);
-  }
+  constexpr uint16_t kNan = 0x7ff7;  // in every 16 bits, whatever the type: read from an H200
+  for (uint32_t i = 0; i < bytes; i += 2) std::memcpy(data + i, &kNan, 2);
 }
 
+// Read from an H200: TF32 maps round to nearest even and NaN becomes 0x7fffe000; .FTZ maps flush
+// nothing on a load.
 void convert_loaded(const TiledTensorMap& map, std::byte* data, uint32_t bytes) {
-  const bool flushes = map.type == TensorMapType::kF32Ftz || map.type == TensorMapType::kTf32Ftz;
-  const bool rounds = map.type == TensorMapType::kTf32 || map.type == TensorMapType::kTf32Ftz;
-  if (!flushes && !rounds) return;
+  if (map.type != TensorMapType::kTf32 && map.type != TensorMapType::kTf32Ftz) return;
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t word;
     std::memcpy(&word, data + i, 4);
-    if (flushes && (word & 0x7f800000) == 0) word &= 0x80000000;
+    const bool is_nan = (word & 0x7fffffff) > 0x7f800000;
+    word = is_nan ? 0x7fffe000 : (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
     std::memcpy(data + i, &word, 4);
   }
 }

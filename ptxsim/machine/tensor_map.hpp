@@ -37,7 +37,8 @@ struct BoxRun {
 
 struct Box {
   std::vector<BoxRun> runs;
-  uint32_t shared_bytes = 0;  // that the box takes in shared memory, gaps included
+  uint32_t shared_bytes = 0;  // that the box takes in shared memory: with gaps, and, when swizzled,
+                              // a whole span for each row, however short (read from an H200)
   uint32_t copied_bytes = 0;  // that complete_tx counts: the whole box, without gaps
 };
 
@@ -48,7 +49,7 @@ Box walk_four_rows(const TiledTensorMap& map, int32_t column, std::span<const in
 
 // What the out-of-bounds bytes of a load hold: `bytes` of them, at an element's boundary.
 void fill_out_of_bounds(const TiledTensorMap& map, std::byte* data, uint32_t bytes);
-// What a load changes in the values of types that it converts (.FTZ, TF32).
+// What a load changes in the values of types that it converts (TF32).
 void convert_loaded(const TiledTensorMap& map, std::byte* data, uint32_t bytes);
 
 }  // namespace ptxsim
