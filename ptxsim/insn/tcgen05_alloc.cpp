@@ -117,6 +117,11 @@ Outcome execute_alloc(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
+// In program order: nothing may still use the columns when this CTA gives them up.
+void note_freed(Execution& x, uint32_t first_column, uint32_t columns) {
+  if (auto* s = x.sanitizer()) s->tmem_freed(x, x.first_lane(), x.cta, first_column, columns);
+}
+
 Outcome free_pair(Execution& x, uint32_t first_column, uint32_t columns) {
   PairRequest& request = request_of(x);
   const uint64_t ticket = x.warp.ticket[x.first_lane()];
@@ -125,6 +130,7 @@ Outcome free_pair(Execution& x, uint32_t first_column, uint32_t columns) {
     peer_of(x, "tcgen05.dealloc");
     tensor_memory(x.cta).check_may_free(first_column, columns);
     arrive(x, request, {true, PairRequest::Kind::kFree, columns, first_column}, "tcgen05.dealloc");
+    note_freed(x, first_column, columns);
   }
   if (!request.side[~x.cta.rank & 1].arrived)
     return wait_for(x, "tcgen05.dealloc: the other CTA of the pair");
@@ -146,6 +152,7 @@ Outcome execute_dealloc(Execution& x, const Insn& insn) {
   if (detail.cta_group == 2) return free_pair(x, address.column, columns);
   TensorMemory& tmem = tensor_memory(x.cta);
   tmem.check_may_free(address.column, columns);
+  note_freed(x, address.column, columns);
   tmem.free(address.column);
   x.cluster.changed();
   return Outcome::kNext;
