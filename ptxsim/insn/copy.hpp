@@ -73,6 +73,7 @@ struct Load {
   uint32_t counted_bytes = 0;              // for complete_tx
   AccessKind access = AccessKind::kWrite;  // kAtomic: a reduction; nothing is poisoned
   WriteBytes write;
+  WriteBytes poison = nullptr;         // what `write` will change; nullptr: all of shared_bytes
   const LoadTarget* source = nullptr;  // a source in shared memory, of `shared_bytes`
 };
 void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, Load load);

@@ -44,7 +44,7 @@ Outcome execute_load(Execution& x, const Insn& insn) {
                   std::memcpy(cta.shared.at(offset), cta.machine.global().read(source, size), size);
                   cta.shared.mark_written(offset, size);
                 },
-                nullptr});
+                nullptr, nullptr});
   });
   return Outcome::kNext;
 }
@@ -81,7 +81,7 @@ Outcome execute_between(Execution& x, const Insn& insn) {
     };
     start_load(x, lane, targets,
                {size, size, detail.update != nullptr ? AccessKind::kAtomic : AccessKind::kWrite,
-                write, &from});
+                write, nullptr, &from});
   });
   return Outcome::kNext;
 }

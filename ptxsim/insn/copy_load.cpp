@@ -95,9 +95,12 @@ void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, 
                       AccessKind::kRead);
     for (const LoadTarget& target : targets) tell_sanitizer(x, lane, target, load, op);
   }
-  for (const LoadTarget& target : targets)
-    if (load.access == AccessKind::kWrite)
+  for (const LoadTarget& target : targets) {
+    if (load.poison)
+      load.poison(*target.cta, target.offset);
+    else if (load.access == AccessKind::kWrite)
       target.cta->shared.poison(target.offset, load.shared_bytes);
+  }
   Stats& stats = x.machine.stats();
   stats.tma_load_bytes += uint64_t{load.counted_bytes} * targets.size();
   load.source = nullptr;  // not needed any more, and it may not outlive this call

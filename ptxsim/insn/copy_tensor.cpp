@@ -32,6 +32,13 @@ void write_box(const TensorBox& tensor, Cta& cta, uint32_t offset) {
   }
 }
 
+// The gaps of packed types, and of rows shorter than the swizzle's span, keep what they hold.
+void poison_box(const TensorBox& tensor, Cta& cta, uint32_t offset) {
+  for (const BoxRun& run : tensor.box.runs)
+    for_pieces(tensor.map, run, offset,
+               [&](uint32_t to, uint32_t, uint32_t bytes) { cta.shared.poison(to, bytes); });
+}
+
 Outcome execute_load(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const TensorLoadDetail&>(*insn.detail);
   x.for_lanes([&](int lane) {
@@ -39,9 +46,11 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     const auto targets =
         route_load(x, lane, detail.route, tensor->box.shared_bytes, kTensorAlignment);
     x.machine.stats().l2_read_bytes += bytes_in_bounds(tensor->box);
-    start_load(x, lane, targets,
-               {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
-                [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); }, nullptr});
+    start_load(
+        x, lane, targets,
+        {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
+         [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); },
+         [tensor](Cta& cta, uint32_t offset) { poison_box(*tensor, cta, offset); }, nullptr});
   });
   return Outcome::kNext;
 }

@@ -1,6 +1,6 @@
-// tensormap.replace on a tensor map in global or shared memory (PTX ISA 9.0, "tensormap.replace").
-// The record stays well-formed; whether the new values are legal together is checked when a copy
-// uses it. 96B swizzling is not modelled.
+// tensormap.replace on a tensor map in global or shared memory, and tensormap.cp_fenceproxy (PTX
+// ISA 9.0, "tensormap.replace"). The record stays well-formed; whether the new values are legal
+// together is checked when a copy uses it. 96B swizzling is not modelled.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -164,8 +164,54 @@ void take_value(Decode& d, ReplaceDetail& detail, size_t index) {
   detail.value = d.source(index, wide ? Type::kB64 : Type::kB32);
 }
 
+struct CopyDetail : Detail {
+  AddressSpace to, from;
+  Decode::Address to_address, from_address;
+};
+
+uint64_t address_in(const Execution& x, const Decode::Address& a, int lane) {
+  const uint64_t base =
+      a.base_bytes == 4 ? x.source<uint32_t>(a.base)[lane] : x.source<uint64_t>(a.base)[lane];
+  return base + static_cast<uint64_t>(a.offset);
+}
+
+// The fence of it needs no model: nobody keeps an old copy of a tensor map.
+Outcome execute_copy(Execution& x, const Insn& insn) {
+  const auto& detail = static_cast<const CopyDetail&>(*insn.detail);
+  constexpr uint32_t kBytes = sizeof(TensorMapRecord);
+  const int lane = x.first_lane();  // one copy for the warp
+  const MemoryAt from =
+      locate(x, detail.from, address_in(x, detail.from_address, lane), kBytes, 128, lane);
+  const MemoryAt to =
+      locate(x, detail.to, address_in(x, detail.to_address, lane), kBytes, 128, lane);
+  const std::byte* bytes = bytes_to_read(x, from, kBytes, AccessKind::kRead, lane);
+  std::memcpy(bytes_to_write(x, to, kBytes, AccessKind::kWrite, lane), bytes, kBytes);
+  return Outcome::kNext;
+}
+
+// tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned (PTX
+// ISA 9.0, "tensormap.cp_fenceproxy")
+void decode_copy(Decode& d) {
+  Modifiers& modifiers = d.modifiers();
+  for (const char* needed :
+       {"global", "shared::cta", "tensormap::generic", "release", "sync", "aligned"})
+    if (!modifiers.take(needed)) d.fail(std::string("tensormap.cp_fenceproxy needs .") + needed);
+  if (modifiers.take_one_of({"cta", "cluster", "gpu", "sys"}) < 0)
+    d.fail("tensormap.cp_fenceproxy needs a scope");
+  d.expect_operands(3, 3);
+  auto* detail = d.make_detail<CopyDetail>();
+  detail->to = {Space::kGlobal, true};
+  detail->from = {Space::kShared, true};
+  detail->to_address = d.address(0);
+  detail->from_address = d.address(1);
+  if (d.immediate(2) != sizeof(TensorMapRecord)) d.fail("tensormap.cp_fenceproxy copies 128 bytes");
+  d.require_aligned();
+  d.insn().execute = execute_copy;
+}
+
 void decode_tensormap(Decode& d) {
   Modifiers& modifiers = d.modifiers();
+  if (modifiers.take("cp_fenceproxy")) return decode_copy(d);
   if (!modifiers.take("replace") || !modifiers.take("tile") || !modifiers.take("b1024"))
     d.fail("only tensormap.replace.tile on .b1024 is known");
   auto* detail = d.make_detail<ReplaceDetail>();
