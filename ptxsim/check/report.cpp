@@ -52,6 +52,7 @@ void Reports::add(Report report) {
       return;
     }
   }
+  if (strict) report.severity = Severity::kError;
   list.push_back(std::move(report));
 }
 

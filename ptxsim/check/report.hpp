@@ -29,6 +29,7 @@ std::string to_string(const Report& report);  // several lines, as a compiler wr
 
 struct Reports {
   std::vector<Report> list;
+  bool strict = false;      // warnings and advisories count as errors
   void add(Report report);  // counts an equal one up
   // The equal one, counted up, when there is one: nobody then needs to write the report.
   bool count_up(int rule, int statement, int other_statement);

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <memory>
+#include <utility>
 
 #include "ptxsim/insn/tcgen05.hpp"
 #include "ptxsim/machine/owned.hpp"
@@ -153,10 +155,16 @@ Outcome execute_move(Execution& x, const Insn& insn) {
     x.warp.owned.push_back(range);
   }
   std::byte* registers = x.registers;
-  cluster.async.submit([&tmem, at, &detail, &transfers, &cluster, registers] {
+  auto load = std::make_shared<Warp::Unfinished>();
+  load->owner = kLoadOwner;
+  load->finish = [&tmem, at, &detail, &transfers, &cluster, registers] {
     load_now(tmem, at, detail, registers);
     --transfers.in_flight;
     cluster.changed();
+  };
+  x.warp.unfinished.push_back(load);
+  cluster.async.submit([load] {
+    if (!std::exchange(load->done, true)) load->finish();
   });
   return Outcome::kNext;
 }

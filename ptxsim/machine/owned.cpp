@@ -24,6 +24,33 @@ std::span<const RegisterUse> uses_of(const Program& program, const Insn& insn) {
   return {program.uses.data() + insn.first_use, insn.num_uses};
 }
 
+// True when `owner` is a kind of load that can be completed early, and was.
+bool finish_early(Execution& x, const Insn& insn, const Warp::OwnedRange& owned) {
+  bool any = false;
+  for (const auto& load : x.warp.unfinished) {
+    if (load->owner != owned.owner) continue;
+    any = true;
+    if (!std::exchange(load->done, true)) load->finish();
+  }
+  if (!any) return false;
+  const Program& program = x.program();
+  x.machine.reports().add(
+      {.rule = 8,
+       .severity = Severity::kWarning,
+       .message = fmt::format("a register of '{}' is read before its wait by '{}'",
+                              program.entry->statements[owned.statement].root,
+                              program.entry->statements[insn.statement].text),
+       .place = x.machine.place_of(insn.statement),
+       .actor = x.machine.actor_of(x.warp, -1),
+       .other = fmt::format("'{}' at {}", program.entry->statements[owned.statement].text,
+                            to_string(x.machine.place_of(owned.statement))),
+       .missing = "tcgen05.wait::ld between the load and the use of its result",
+       .fix = "wait first; today's ptxas orders the two by the registers, which the PTX manual "
+              "does not promise"});
+  release_owned(x, owned.owner);
+  return true;
+}
+
 }  // namespace
 
 bool put_off_or_refuse(Execution& x, const Insn& insn) {
@@ -34,6 +61,8 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
   for (const RegisterUse& use : uses_of(program, insn)) {
     const Warp::OwnedRange* owned = find_owned(x.warp, use);
     if (owned == nullptr) continue;
+    if (!is_move && !use.is_write && finish_early(x, insn, Warp::OwnedRange(*owned)))
+      return put_off_or_refuse(x, insn);  // other ranges, now that these are released
     if (!is_move || use.is_write)
       x.fault(fmt::format("a register of the unfinished '{}' is {} before its wait (R8)",
                           program.entry->statements[owned->statement].text,
@@ -51,6 +80,7 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
 
 void release_owned(Execution& x, uint64_t owner) {
   std::erase_if(x.warp.owned, [&](const Warp::OwnedRange& range) { return range.owner == owner; });
+  std::erase_if(x.warp.unfinished, [&](const auto& load) { return load->owner == owner; });
   const auto mine = std::stable_partition(x.warp.put_off.begin(), x.warp.put_off.end(),
                                           [&](const Warp::PutOff& p) { return p.owner != owner; });
   std::vector<Warp::PutOff> due(mine, x.warp.put_off.end());

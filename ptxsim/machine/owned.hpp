@@ -8,11 +8,15 @@ namespace ptxsim {
 struct Execution;
 struct Insn;
 
-// Called before each statement of a warp that has owned registers. A Fault when the statement
-// touches one, but for a mov that only reads: compilers copy results of tcgen05.ld between the asm
-// statements of the load and of its wait, and ptxas makes the copy disappear. Such a mov is
-// executed when its source is released, and its destination is owned until then. True when it was
-// put off so.
+// Called before each statement of a warp that has owned registers.
+//  - A mov that only reads is put off: compilers copy results of tcgen05.ld between the asm
+//  statements of the load and
+//    of its wait. It happens when its source is released; its destination is owned until then.
+//    Returns true.
+//  - Another read of a load's result: the load completes now, as the hardware's scoreboard makes it
+//  do, and R8 is
+//    reported as a warning (CUTLASS 4.2 computes before tcgen05.wait::ld).
+//  - Everything else is a Fault.
 bool put_off_or_refuse(Execution& x, const Insn& insn);
 
 // The operations of `owner` are complete: their registers may be used, and what was put off

@@ -207,6 +207,7 @@ Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, G
       tracer_(tracer),
       random_(options.seed) {
   check_launch(*program_, launch_);
+  reports_.strict = options_.strict;
   if (options_.resident_clusters == 0) refuse("resident clusters: 0; at least 1");
   shared_bytes_ = static_cast<uint32_t>(kSharedBegin + program_->static_shared_bytes +
                                         launch_.dynamic_shared_bytes);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,16 +18,25 @@ struct Insn;
 
 // What a blocked group of lanes waits for: for the deadlock report.
 struct WaitInfo {
-  enum class Kind : uint8_t { kNone, kMbarrier, kNamedBarrier, kClusterBarrier, kAsync, kConverge, kOther };
+  enum class Kind : uint8_t {
+    kNone,
+    kMbarrier,
+    kNamedBarrier,
+    kClusterBarrier,
+    kAsync,
+    kConverge,
+    kOther
+  };
   Kind kind = Kind::kNone;
   uint32_t cta_rank = 0;
-  uint32_t where = 0;   // offset of the mbarrier, or number of the barrier
+  uint32_t where = 0;  // offset of the mbarrier, or number of the barrier
   uint32_t parity = 0;
   const char* what = "";
 };
 
-// Set by the machine in `ticket` of lanes that are blocked in mbarrier.try_wait when nothing else can go on: the
-// statement is executed again and returns false, as the hardware's time limit makes it do.
+// Set by the machine in `ticket` of lanes that are blocked in mbarrier.try_wait when nothing else
+// can go on: the statement is executed again and returns false, as the hardware's time limit makes
+// it do.
 inline constexpr uint64_t kTicketTimeout = 1;
 
 struct alignas(64) RegisterLine {
@@ -35,13 +45,14 @@ struct alignas(64) RegisterLine {
 
 struct Warp {
   Cta* cta = nullptr;
-  uint32_t index = 0;     // in the CTA
-  uint32_t live = 0;      // lanes that have not exited
-  uint32_t blocked = 0;   // lanes whose statement is to be tried again
-  uint32_t parked = 0;    // lanes that wait at a converging statement for others of the warp
+  uint32_t index = 0;    // in the CTA
+  uint32_t live = 0;     // lanes that have not exited
+  uint32_t blocked = 0;  // lanes whose statement is to be tried again
+  uint32_t parked = 0;   // lanes that wait at a converging statement for others of the warp
   std::array<uint32_t, kWarpSize> pc{};
   std::array<uint64_t, kWarpSize> blocked_at{};  // Cluster::version when the lane blocked
-  std::array<uint64_t, kWarpSize> ticket{};  // a handler's own note about a statement that blocked; 0 when it starts
+  std::array<uint64_t, kWarpSize>
+      ticket{};           // a handler's own note about a statement that blocked; 0 when it starts
   uint32_t ticketed = 0;  // lanes whose ticket is to be zeroed when their statement completes
   uint32_t yielded = 0;   // lanes that polled in vain: others of the warp go first
   std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
@@ -54,8 +65,8 @@ struct Warp {
   // Registers that an unfinished asynchronous operation owns (R8): ranges of the register file.
   struct OwnedRange {
     uint32_t at, bytes;
-    uint64_t owner;        // whoever added it removes it by this number
-    bool reads_allowed;    // an operand that is only read (wgmma's A)
+    uint64_t owner;      // whoever added it removes it by this number
+    bool reads_allowed;  // an operand that is only read (wgmma's A)
     int statement;
   };
   std::vector<OwnedRange> owned;
@@ -65,6 +76,13 @@ struct Warp {
     uint64_t owner;
   };
   std::vector<PutOff> put_off;
+  // Loads whose result the hardware's scoreboard delivers when it is read before the wait.
+  struct Unfinished {
+    uint64_t owner;
+    bool done = false;
+    std::function<void()> finish;
+  };
+  std::vector<std::shared_ptr<Unfinished>> unfinished;
 
   std::byte* file() { return reinterpret_cast<std::byte*>(registers.data()); }
 };
