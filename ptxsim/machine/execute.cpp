@@ -100,7 +100,7 @@ void set_pc(Warp& warp, uint32_t lanes, uint32_t pc) {
 }
 
 void zero_tickets(Warp& warp, uint32_t lanes) {
-  for (uint32_t left = warp.ticketed & lanes; left != 0; left &= left - 1)
+  for (uint32_t left = lanes; left != 0; left &= left - 1)
     warp.ticket[std::countr_zero(left)] = 0;
   warp.ticketed &= ~lanes;
 }
@@ -243,7 +243,8 @@ Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
   if (result_ == TurnResult::kNothing) result_ = TurnResult::kRan;
   count(exec);
   ++machine_.stats().by_statement[insn.statement];
-  if (warp_.ticketed != 0) zero_tickets(warp_, exec);
+  // Converging statements (barriers, allocations) may have set tickets without ever blocking.
+  if (warp_.ticketed != 0 || insn.convergence != Convergence::kNone) zero_tickets(warp_, exec);
   const uint32_t rest = group_.lanes & ~exec;
   // A member mask can narrow a group whose other lanes have not executed the statement yet.
   const bool narrowed = insn.convergence == Convergence::kMembers && rest != 0;
