@@ -65,8 +65,13 @@ void arrive(Execution& x, PairRequest& request, const PairRequest::Side& mine, c
                     other.kind == PairRequest::Kind::kFree ? "dealloc" : "alloc", other.columns));
   side = mine;
   side.arrived = true;
-  x.warp.ticket[x.first_lane()] = kArrived + request.completed;
   x.cluster.changed();
+}
+
+// A ticket is only kept by a statement that blocks.
+Outcome wait_in_pair(Execution& x, const PairRequest& request, const char* what) {
+  x.warp.ticket[x.first_lane()] = kArrived + request.completed;
+  return wait_for(x, what);
 }
 
 void complete(Execution& x, PairRequest& request) {
@@ -86,11 +91,11 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
     return Outcome::kNext;
   }
   if (!request.side[~x.cta.rank & 1].arrived)
-    return wait_for(x, "tcgen05.alloc: the other CTA of the pair");
+    return wait_in_pair(x, request, "tcgen05.alloc: the other CTA of the pair");
   TensorMemory& own = tensor_memory(x.cta);
   TensorMemory& other = tensor_memory(peer_of(x, "tcgen05.alloc"));
   const std::optional<uint32_t> room = own.find_room(columns, &other);
-  if (!room) return wait_for(x, "tcgen05.alloc: room in tensor memory");
+  if (!room) return wait_in_pair(x, request, "tcgen05.alloc: room in tensor memory");
   own.take(*room, columns);
   other.take(*room, columns);
   request.allocated_column = *room;
@@ -133,7 +138,7 @@ Outcome free_pair(Execution& x, uint32_t first_column, uint32_t columns) {
     note_freed(x, first_column, columns);
   }
   if (!request.side[~x.cta.rank & 1].arrived)
-    return wait_for(x, "tcgen05.dealloc: the other CTA of the pair");
+    return wait_in_pair(x, request, "tcgen05.dealloc: the other CTA of the pair");
   tensor_memory(x.cta).free(first_column);
   tensor_memory(peer_of(x, "tcgen05.dealloc")).free(first_column);
   complete(x, request);
