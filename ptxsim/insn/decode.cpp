@@ -411,6 +411,24 @@ void decode_statement(Program& program, uint32_t index) {
   insn.num_uses = static_cast<uint32_t>(program.uses.size()) - insn.first_use;
 }
 
+// Marks the statements that write registers which wgmma.mma_async takes as D or A.
+void mark_wgmma_operands(Program& program) {
+  std::vector<bool> is_operand(program.register_bytes / 64, false);
+  bool any = false;
+  for (const Insn& insn : program.insns)
+    if (insn.may_touch_owned)
+      for (uint32_t i = 0; i < insn.num_uses; ++i) {
+        is_operand[program.uses[insn.first_use + i].at / 64] = true;
+        any = true;
+      }
+  if (!any) return;
+  for (Insn& insn : program.insns)
+    for (uint32_t i = 0; i < insn.num_uses && !insn.may_touch_owned; ++i) {
+      const RegisterUse& use = program.uses[insn.first_use + i];
+      insn.writes_operand |= use.is_write && is_operand[use.at / 64];
+    }
+}
+
 const Entry* find_entry(const Module& module, std::string_view name) {
   if (name.empty() && module.entries.size() == 1) return &module.entries[0];
   for (const Entry& entry : module.entries)
@@ -435,6 +453,7 @@ Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> modu
     lay_out_shared(*program);
     program->insns.resize(program->entry->statements.size());
     for (; index < program->insns.size(); ++index) decode_statement(*program, index);
+    mark_wgmma_operands(*program);
   } catch (const Fault& fault) {
     Error error = fault.error();
     error.place.ptx_name = module->name;

@@ -100,8 +100,7 @@ void set_pc(Warp& warp, uint32_t lanes, uint32_t pc) {
 }
 
 void zero_tickets(Warp& warp, uint32_t lanes) {
-  for (uint32_t left = lanes; left != 0; left &= left - 1)
-    warp.ticket[std::countr_zero(left)] = 0;
+  for (uint32_t left = lanes; left != 0; left &= left - 1) warp.ticket[std::countr_zero(left)] = 0;
   warp.ticketed &= ~lanes;
 }
 
@@ -226,7 +225,8 @@ Turn::Step Turn::step(const Insn& insn) {
   x_.mask = exec;
   x_.insn = &insn;
   cluster_.async.statement = insn.statement;
-  const bool put_off = !warp_.owned.empty() && put_off_or_refuse(x_, insn);
+  const bool put_off = !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
+  if (insn.writes_operand) note_unfenced(x_, insn);
   const Outcome outcome = put_off ? Outcome::kNext : insn.execute(x_, insn);
   if (machine_.tracer() != nullptr) {
     flush();

@@ -78,6 +78,13 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
   return true;
 }
 
+void note_unfenced(Execution& x, const Insn& insn) {
+  std::vector<uint32_t>& list = x.warp.unfenced;
+  for (const RegisterUse& use : uses_of(x.program(), insn))
+    if (use.is_write && std::find(list.begin(), list.end(), use.at) == list.end())
+      list.push_back(use.at);
+}
+
 void release_owned(Execution& x, uint64_t owner) {
   std::erase_if(x.warp.owned, [&](const Warp::OwnedRange& range) { return range.owner == owner; });
   std::erase_if(x.warp.unfinished, [&](const auto& load) { return load->owner == owner; });

@@ -23,4 +23,8 @@ bool put_off_or_refuse(Execution& x, const Insn& insn);
 // happens.
 void release_owned(Execution& x, uint64_t owner);
 
+// A statement writes registers that wgmma.mma_async uses: wgmma.fence must come before the next
+// one.
+void note_unfenced(Execution& x, const Insn& insn);
+
 }  // namespace ptxsim

@@ -70,6 +70,7 @@ struct Warp {
     int statement;
   };
   std::vector<OwnedRange> owned;
+  std::vector<uint32_t> unfenced;  // registers of wgmma operands written since the last wgmma.fence
   struct PutOff {  // a mov that waits for its source (machine/owned.hpp)
     const Insn* insn;
     uint32_t mask;
