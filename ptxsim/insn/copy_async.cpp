@@ -125,7 +125,7 @@ Outcome execute_arrive(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
     const SharedAt at = locate(x, detail.barrier, lane, 8, 8);
     Mbarrier& barrier = mbarrier_at(*at.cta, at.offset);
-    if (auto* s = x.sanitizer()) s->mbarrier_used(x, lane, *at.cta, at.offset, barrier, true);
+    if (auto* s = x.sanitizer()) s->mbarrier_used(x, lane, *at.cta, at.offset, barrier, false);
     if (!detail.no_increment && ++barrier.pending > kMbarrierMax)
       x.fault(fmt::format("pending count of {} is above 2^20 - 1 (R10)",
                           describe(*at.cta, at.offset, barrier)),
