@@ -182,8 +182,9 @@ void take_reduction(Decode& d, BulkDetail& detail, bool to_global) {
   const bool exists = op != AtomicOp::kExch && op != AtomicOp::kCas &&
                       (to_global || exists_for_shared) &&
                       !(type == Type::kS64 && op == AtomicOp::kAdd) && bytes_of(type) <= 8;
-  const AtomicUpdate update = atomic_update(op, type, true);
-  detail.update = to_global ? update.global : update.shared;
+  // .shared: without flushing of subnormals. The manual says that .add.f32 flushes; an H200 does
+  // not.
+  detail.update = atomic_update(op, type, true).shared;
   if (!exists || detail.update == nullptr)
     d.fail(fmt::format("this reduction of type .{} does not exist for a destination in {} memory",
                        name_of(type), to_global ? "global" : "shared"));

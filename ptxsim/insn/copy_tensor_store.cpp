@@ -96,7 +96,10 @@ UpdateElement update_of(const Execution& x, const TensorStoreDetail& detail,
     default:
       break;
   }
-  const UpdateElement update = atomic_update(detail.op, type, true).global;
+  // Only the .FTZ type flushes subnormals, as with cp.reduce.async.bulk (copy_bulk.cpp).
+  const AtomicUpdate updates = atomic_update(detail.op, type, true);
+  const bool flushes = tensor.map.type == TensorMapType::kF32Ftz;
+  const UpdateElement update = flushes ? updates.global : updates.shared;
   if (update == nullptr || (type == Type::kS64 && detail.op == AtomicOp::kAdd))
     x.fault(fmt::format("this reduction does not exist for tensor map type {}",
                         static_cast<uint32_t>(tensor.map.type)),
