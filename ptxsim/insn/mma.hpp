@@ -1,0 +1,39 @@
+// mma.sync (PTX ISA 9.0, "Warp Level Matrix Multiply-Accumulate Instructions"): what decoding and
+// arithmetic share. m16n8kK with A row-major and B column-major; sparse, single-bit, f64 and the
+// m8n8 shapes are not modelled.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ptxsim/insn/decode.hpp"
+#include "ptxsim/machine/mma/block4.hpp"
+#include "ptxsim/machine/mma/dense.hpp"
+
+namespace ptxsim {
+
+inline constexpr uint32_t kMmaRows = 16, kMmaColumns = 8;
+
+enum class MmaForm : uint8_t {
+  kDense,    // one product per K, no scales
+  kInteger,  // s8, u8
+  kBlock4,   // mxf4, mxf4nvf4: E2M1, two codes a byte, a scale for 16 or 32 of them
+};
+
+struct MmaSyncDetail final : Detail {
+  MmaForm form = MmaForm::kDense;
+  uint32_t k = 0;
+  uint32_t container_bits = 16;  // that an element has in a register: 32, 16, 8 or 4
+  Element a_type = Element::kF16, b_type = Element::kF16;
+  bool a_signed = false, b_signed = false, saturate = false;
+  DenseRules rules;
+  uint32_t scales = 0;  // per row: 0, 1, 2 or 4
+  ScaleType scale_type = ScaleType::kUe8m0;
+  std::vector<Slot> d, a, b, c;
+  Slot sfa, sfb, byte_a, thread_a, byte_b, thread_b;
+};
+
+// Reads the fragments of all 32 lanes, multiplies, writes D.
+void compute(Execution& x, const MmaSyncDetail& detail);
+
+}  // namespace ptxsim
