@@ -112,11 +112,6 @@ void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, 
 }
 
 void check_source(const Cta& cta, uint32_t offset, uint32_t bytes) {
-  if (cta.exited)
-    throw Fault(
-        fmt::format("the CTA has exited before the source of a bulk copy at 0x{:x} was read; "
-                    "cp.async.bulk.wait_group.read is missing (R8)",
-                    offset));
   if (cta.machine.options().check_uninitialized && !cta.shared.is_written(offset, bytes))
     throw Fault(fmt::format(
         "a bulk copy reads {} bytes at shared address 0x{:x}, of which nobody has written all; or "
