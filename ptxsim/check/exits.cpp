@@ -35,7 +35,7 @@ void Sanitizer::State::report_at_exit(uint32_t statement, const std::string& who
   if (seen_before(finding.rule, statement, statement)) return;
   Report report;
   report.rule = finding.rule;
-  report.severity = finding.severity;
+  report.severity = strict ? Severity::kError : finding.severity;
   report.message = fmt::format("'{}' {}", text_of(statement), finding.message);
   report.place = cluster.machine.place_of(statement);
   report.actor = who;

@@ -46,11 +46,12 @@ void Sanitizer::State::report(const Execution& x, int lane, uint32_t other_state
 
 // R10
 void Sanitizer::State::report_uninitialized(const Execution& x, int lane,
-                                            const BarrierObject& object, bool is_ordered) {
+                                            const BarrierObject& object, bool is_ordered,
+                                            Severity severity) {
   if (seen_before(10, x.insn->statement, object.statement)) return;
   const std::string memory = place_in(*cluster.ctas[object.rank], object.offset);
   report(x, lane, object.statement, describe(object.statement, object.warp, object.lane),
-         {10, Severity::kError,
+         {10, severity,
           fmt::format(
               "uses the mbarrier in {}, whose initialisation is not {}", memory,
               is_ordered ? "made visible to other CTAs and to the async proxy" : "ordered before"),

@@ -120,24 +120,38 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
                               Mbarrier& barrier, bool by_async_or_remote) {
   State& s = *state_;
   if (lane < 0) return;
-  if (owner.rank != x.cta.rank) s.check_remote(x, lane, owner, offset);
+  const bool is_remote = owner.rank != x.cta.rank;
+  if (is_remote) s.check_remote(x, lane, owner, offset);
   BarrierObject& object = s.barriers[barrier.slot];
   const Knower who = s.knower(x, lane);
-  const uint32_t lanes = 1u << object.lane;
-  const bool is_own = who.is_lane(object.warp, object.lane);
-  const bool is_fenced = object.fenced_at != 0 &&
-                         (is_own || s.executed(*who.clock, object.warp, lanes, object.fenced_at));
-  const bool is_ordered = is_fenced || s.ordered(who, object.warp, lanes, object.epoch);
-  const bool is_visible = is_fenced || s.seen_by_async(who, object.warp, lanes, object.epoch);
-  const bool is_right = by_async_or_remote ? is_visible : is_ordered;
-  if (!is_right) s.report_uninitialized(x, lane, object, is_ordered);
-  const bool commits = !s.records.empty() && s.records.back().work == TensorWork::kCommit &&
-                       s.records.back().statement == x.insn->statement;
-  if (commits) {
+  // The operation that this statement has issued uses it, or else the thread itself does.
+  const bool by_operation =
+      by_async_or_remote && !s.records.empty() && s.records.back().statement == x.insn->statement;
+  s.check_initialized(x, who, object, by_async_or_remote, by_operation);
+  if (by_operation && s.records.back().work == TensorWork::kCommit) {
     s.note_commitment(object, static_cast<uint32_t>(barrier.phase) + 1);
-  } else if (owner.rank != x.cta.rank) {
+  } else if (is_remote && !by_operation) {
     s.note_remote_arrival(object, who, x.insn->statement);
   }
+}
+
+// R10. fence.mbarrier_init with a barrier after it, relaxed ones included, shows the initialisation
+// to everybody. In its place the same barriers are enough as for ordinary stores: what released and
+// acquired, for threads; a proxy fence on the way, for the async proxy and for other CTAs.
+void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
+                                         const BarrierObject& object, bool must_be_visible,
+                                         bool by_operation) {
+  const uint32_t lanes = 1u << object.lane;
+  const bool is_own = who.is_lane(object.warp, object.lane);
+  if (object.fenced_at != 0 &&
+      (is_own || executed(*who.clock, object.warp, lanes, object.fenced_at)))
+    return;
+  const bool is_ordered = ordered(who, object.warp, lanes, object.epoch);
+  if (must_be_visible ? seen_by_async(who, object.warp, lanes, object.epoch) : is_ordered) return;
+  // A thread that arrives after a relaxed barrier without the fence: published kernels do.
+  const bool is_over = !by_operation && executed(*who.clock, object.warp, lanes, object.epoch);
+  report_uninitialized(x, who.lane, object, is_ordered,
+                       is_over ? Severity::kWarning : Severity::kError);
 }
 
 // Of the commit that was issued last.

@@ -183,6 +183,8 @@ struct Sanitizer::State {
 
   // Operations (operations.cpp).
   void forget_clocks(uint32_t queue, uint32_t sequence);  // of operations before this one
+  void check_initialized(const Execution& x, const Knower& who, const BarrierObject& object,
+                         bool must_be_visible, bool by_operation);
   void note_commitment(BarrierObject& object, uint32_t phase);
   void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
 
@@ -206,7 +208,7 @@ struct Sanitizer::State {
               Finding finding);
   void report_at_exit(uint32_t statement, const std::string& who, Finding finding);
   void report_uninitialized(const Execution& x, int lane, const BarrierObject& object,
-                            bool is_ordered);
+                            bool is_ordered, Severity severity);
   std::string text_of(uint32_t statement) const;
   std::string actor(uint32_t warp, int lane) const;
   std::string describe(uint32_t statement, uint32_t warp, int lane) const;
