@@ -54,7 +54,8 @@ void Sanitizer::release(const Execution& x, uint32_t lanes, SyncClock& into, Bar
     const uint32_t releasing = group.lanes & lanes;
     if (releasing == 0) continue;
     if (order == BarrierOrder::kAcquireRelease) {
-      join_into(into.values, group.clock);
+      if (into.last != group.clock) join_into(into.values, group.clock);
+      into.last = group.clock;
       s.mark_own(writable(into.values), warp, releasing, clocks.epoch);
       continue;
     }
