@@ -169,7 +169,6 @@ ptxsim::Result<DeviceRun> run_on_device(const std::string& ptx, const std::strin
       result.buffers.push_back(memory[i]->contents(c->buffers[i].name));
     return result;
   } catch (const Fault& fault) {
-    cudaDeviceReset();  // a kernel that failed leaves the context unusable
     return fault.error();
   }
 }

@@ -4,6 +4,9 @@
 // Exit codes: 0 all agree; 1 a difference; 2 no GPU or unreadable input.
 #include <fmt/format.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -115,14 +118,47 @@ Verdict run_file(const std::filesystem::path& path, const silicon::DeviceInfo& d
   return {Verdict::kAgrees, worst == 0 ? "same bits" : fmt::format("at most {} ulp", worst)};
 }
 
-}  // namespace
+static constexpr const char* kNames[] = {"", "DIFFERS: ", "not compared: ", "BROKEN: "};
+constexpr int kNoDevice = 9;
 
-int main(int argc, char** argv) {
+int print_device() {
   const auto device = silicon::open_device();
   if (!device.ok()) {
     std::cerr << device.error().message << "\n";
-    return 2;
+    return kNoDevice;
   }
+  std::cout << fmt::format(
+                   "{}, compute capability {}.{}, driver {}\n\n| case | comparison |\n|---|---|\n",
+                   device.value().name, device.value().major, device.value().minor,
+                   device.value().driver)
+            << std::flush;
+  return 0;
+}
+
+int print_row(const std::filesystem::path& file) {
+  const auto device = silicon::open_device();
+  const Verdict verdict = device.ok() ? run_file(file, device.value())
+                                      : Verdict{Verdict::kBroken, device.error().message};
+  std::cout << fmt::format("| {} | {}{} |\n", file.stem().string(), kNames[verdict.kind],
+                           verdict.text)
+            << std::flush;
+  return verdict.kind;
+}
+
+// In a process of its own: a kernel that fails leaves the GPU's context unusable.
+template <class F>
+int apart(F&& f) {
+  const pid_t child = fork();
+  if (child == 0) _exit(f());
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+    return Verdict::kBroken;
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   std::vector<std::filesystem::path> files;
   for (int i = 1; i < argc; ++i) {
     if (!std::filesystem::is_directory(argv[i])) {
@@ -133,20 +169,10 @@ int main(int argc, char** argv) {
       if (entry.path().extension() == ".ptx") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
+  if (files.empty() || apart(print_device) != 0) return 2;
   int counts[4] = {};
-  std::cout << fmt::format(
-      "{}, compute capability {}.{}, driver {}\n\n| case | comparison |\n|---|---|\n",
-      device.value().name, device.value().major, device.value().minor, device.value().driver);
-  static constexpr const char* kNames[] = {"", "DIFFERS: ", "not compared: ", "BROKEN: "};
-  for (const auto& file : files) {
-    const Verdict verdict = run_file(file, device.value());
-    ++counts[verdict.kind];
-    std::cout << fmt::format("| {} | {}{} |\n", file.stem().string(), kNames[verdict.kind],
-                             verdict.text)
-              << std::flush;
-  }
+  for (const auto& file : files) ++counts[std::min(apart([&] { return print_row(file); }), 3)];
   std::cout << fmt::format("\n{} agree, {} differ, {} not compared, {} broken\n", counts[0],
                            counts[1], counts[2], counts[3]);
-  if (files.empty()) return 2;
   return counts[1] + counts[3] == 0 ? 0 : 1;
 }
