@@ -150,7 +150,8 @@ void Tcgen05State::cta_exits(Cta& cta) {
          .actor = fmt::format("CTA rank {}", cta.rank),
          .other = {},
          .missing = {},
-         .fix = "use the matrix with collector::a::use or lastuse, or leave the modifier out"});
+         .fix = "use the matrix with collector::a::use or lastuse, or leave the modifier out",
+         .statement = static_cast<int>(fill->statement)});
 }
 
 }  // namespace ptxsim

@@ -35,7 +35,11 @@ void write_address(Execution& x, const AllocDetail& detail, uint32_t first_colum
   const AddressSpace space{detail.destination.is_generic ? Space::kGeneric : Space::kShared, true};
   const MemoryAt at = locate(x, space, address, 4, 4, lane);
   if (at.space != Space::kShared) x.fault("tcgen05.alloc writes its address to shared memory only");
+  // .sync: the lanes meet here, and what alloc writes is ordered with their later accesses (PTX
+  // ISA, "Asynchronous Operations": allocation maintains same-address ordering).
+  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
   std::memcpy(bytes_to_write(x, at, 4, AccessKind::kWrite, lane), &first_column, 4);
+  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
 }
 
 Outcome wait_for(Execution& x, const char* what) {

@@ -38,7 +38,8 @@ void warn_of_collector(Execution& x, int lane, std::string message) {
                            .actor = x.machine.actor_of(x.warp, lane),
                            .other = {},
                            .missing = {},
-                           .fix = "fill the collector with the matrix that is to be used again"});
+                           .fix = "fill the collector with the matrix that is to be used again",
+                           .statement = static_cast<int>(x.insn->statement)});
 }
 
 // R15: A of a use must be A of the last fill.

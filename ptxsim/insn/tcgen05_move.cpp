@@ -81,7 +81,8 @@ void warn_of_lane(Execution& x, const MoveDetail& detail, uint32_t lane, uint32_
        .actor = x.machine.actor_of(x.warp, 0),
        .other = {},
        .missing = {},
-       .fix = "add 32 * (warp index % 4) to the lane of the address"});
+       .fix = "add 32 * (warp index % 4) to the lane of the address",
+       .statement = static_cast<int>(x.insn->statement)});
 }
 
 // The address with the lane of this warp's quarter. Kernels that are known to run leave the quarter
