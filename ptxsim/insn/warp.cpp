@@ -1,16 +1,14 @@
-// Exchange within a warp: shfl.sync, vote.sync, match.sync, redux.sync, elect.sync, activemask (PTX
+// Exchange within a warp: shfl.sync, vote.sync, match.sync, elect.sync, activemask (PTX
 // ISA 9.0, "Data Movement and Conversion Instructions: shfl.sync"; "Parallel Synchronization and
-// Communication Instructions: vote.sync", "match.sync", "redux.sync", "elect.sync", "activemask").
+// Communication Instructions: vote.sync", "match.sync", "elect.sync", "activemask").
 //
 // The machine runs these handlers with just the lanes of the member mask that have not exited, and
 // reports members that never come (R12). None of them orders memory.
-#include <fmt/format.h>
-
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include "ptxsim/insn/registry.hpp"
+#include "ptxsim/insn/warp.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/memory.hpp"
 
@@ -121,64 +119,6 @@ Outcome match_all(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-template <class T, class F>
-Outcome reduce(Execution& x, const Insn& insn, F&& combine) {
-  const T* a = x.source<T>(insn.slot[1]);
-  T result = a[x.first_lane()];
-  for (uint32_t left = x.mask & (x.mask - 1); left != 0; left &= left - 1)
-    result = combine(result, a[std::countr_zero(left)]);
-  T* d = x.destination<T>(insn.slot[0]);
-  x.for_lanes([&](int lane) { d[lane] = result; });
-  return Outcome::kNext;
-}
-
-enum class ReduceOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor };
-
-template <class T>
-Outcome reduce_integer(Execution& x, const Insn& insn) {
-  switch (static_cast<ReduceOp>(insn.variant)) {
-    case ReduceOp::kAdd:
-      return reduce<uint32_t>(x, insn, [](uint32_t p, uint32_t q) { return p + q; });
-    case ReduceOp::kMin:
-      return reduce<T>(x, insn, [](T p, T q) { return p < q ? p : q; });
-    case ReduceOp::kMax:
-      return reduce<T>(x, insn, [](T p, T q) { return p > q ? p : q; });
-    case ReduceOp::kAnd:
-      return reduce<uint32_t>(x, insn, [](uint32_t p, uint32_t q) { return p & q; });
-    case ReduceOp::kOr:
-      return reduce<uint32_t>(x, insn, [](uint32_t p, uint32_t q) { return p | q; });
-    default:
-      return reduce<uint32_t>(x, insn, [](uint32_t p, uint32_t q) { return p ^ q; });
-  }
-}
-
-constexpr uint8_t kReduceAbs = 1, kReduceNan = 2;  // Insn::family of redux.sync.f32
-
-// "redux.sync": +0 is above -0; without .NaN only numbers are considered; NaN is 0x7fffffff.
-Outcome reduce_float(Execution& x, const Insn& insn) {
-  const bool is_min = static_cast<ReduceOp>(insn.variant) == ReduceOp::kMin;
-  const uint32_t drop_sign = (insn.family & kReduceAbs) != 0 ? 0x7fffffffu : 0xffffffffu;
-  const uint32_t* a = x.source<uint32_t>(insn.slot[1]);
-  bool any_number = false, any_nan = false;
-  float result = 0;
-  x.for_lanes([&](int lane) {
-    const float v = std::bit_cast<float>(a[lane] & drop_sign);
-    if (v != v) {
-      any_nan = true;
-      return;
-    }
-    const bool less = v < result || (v == result && std::signbit(v) && !std::signbit(result));
-    const bool more = v > result || (v == result && !std::signbit(v) && std::signbit(result));
-    if (!any_number || (is_min ? less : more)) result = v;
-    any_number = true;
-  });
-  const bool is_nan = !any_number || (any_nan && (insn.family & kReduceNan) != 0);
-  const uint32_t bits = is_nan ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
-  uint32_t* d = x.destination<uint32_t>(insn.slot[0]);
-  x.for_lanes([&](int lane) { d[lane] = bits; });
-  return Outcome::kNext;
-}
-
 // The leader is the lowest lane; the text leaves the choice open but makes it deterministic.
 Outcome elect(Execution& x, const Insn& insn) {
   const int leader = x.first_lane();
@@ -207,16 +147,6 @@ void take_result_and_predicate(Decode& d, bool predicate_required) {
   } else {
     d.insn().slot[0] = d.destination(result, Type::kB32);
   }
-}
-
-void require_result(Decode& d) {
-  if (!d.insn().slot[0].present()) d.fail("needs a destination register");
-}
-
-void take_sync(Decode& d, size_t operand) {
-  if (!d.modifiers().take("sync"))
-    d.fail("only the form with .sync and a member mask is known; the one without is deprecated");
-  d.require_members(d.source(operand, Type::kU32));
 }
 
 void decode_shfl(Decode& d) {
@@ -266,31 +196,6 @@ void decode_match(Decode& d) {
   d.insn().slot[1] = d.source(1, width == 0 ? Type::kB32 : Type::kB64);
 }
 
-void decode_redux(Decode& d) {
-  d.expect_operands(3, 3);
-  take_sync(d, 2);
-  auto& m = d.modifiers();
-  const int op = m.take_one_of({"add", "min", "max", "and", "or", "xor"});
-  const int type = m.take_one_of({"u32", "s32", "b32", "f32"});
-  if (op < 0 || type < 0) d.fail("redux needs an operation and .u32, .s32, .b32 or .f32");
-  const auto which = static_cast<ReduceOp>(op);
-  const bool is_bitwise = which >= ReduceOp::kAnd;
-  if ((type == 2) != is_bitwise || (type == 3 && which == ReduceOp::kAdd))
-    d.fail(
-        "redux has .add .min .max for .u32 and .s32, .and .or .xor for .b32, .min .max for .f32");
-  d.insn().slot[0] = d.destination(0, Type::kB32);
-  require_result(d);
-  d.insn().slot[1] = d.source(1, type == 3 ? Type::kF32 : Type::kB32);
-  d.insn().variant = static_cast<uint8_t>(op);
-  if (type == 3) {
-    d.insn().family =
-        static_cast<uint8_t>((m.take("abs") ? kReduceAbs : 0) | (m.take("NaN") ? kReduceNan : 0));
-    d.insn().execute = reduce_float;
-  } else {
-    d.insn().execute = type == 1 ? reduce_integer<int32_t> : reduce_integer<uint32_t>;
-  }
-}
-
 void decode_elect(Decode& d) {
   d.expect_operands(2, 2);
   take_sync(d, 1);
@@ -312,6 +217,16 @@ constexpr std::array kDecoders = {
     Decoder{"elect", decode_elect}, Decoder{"activemask", decode_activemask}};
 
 }  // namespace
+
+void require_result(Decode& d) {
+  if (!d.insn().slot[0].present()) d.fail("needs a destination register");
+}
+
+void take_sync(Decode& d, size_t operand) {
+  if (!d.modifiers().take("sync"))
+    d.fail("only the form with .sync and a member mask is known; the one without is deprecated");
+  d.require_members(d.source(operand, Type::kU32));
+}
 
 std::span<const Decoder> decoders_warp() { return kDecoders; }
 
