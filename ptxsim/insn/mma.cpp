@@ -136,6 +136,7 @@ void decode_mma(Decode& d) {
   auto* detail = d.make_detail<MmaSyncDetail>();
   const int kind =
       m.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
+  detail->kind_f8f6f4 = kind == 0 || kind == 1;
   take_shape(d, *detail);
   take_scaling(d, *detail, std::max(kind, 0));
   take_types(d, *detail);

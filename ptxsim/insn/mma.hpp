@@ -27,7 +27,8 @@ struct MmaSyncDetail final : Detail {
   Element a_type = Element::kF16, b_type = Element::kF16;
   bool a_signed = false, b_signed = false, saturate = false;
   DenseRules rules;
-  uint32_t scales = 0;  // per row: 0, 1, 2 or 4
+  bool kind_f8f6f4 = false;  // .kind::f8f6f4 or .kind::mxf8f6f4
+  uint32_t scales = 0;       // per row: 0, 1, 2 or 4
   ScaleType scale_type = ScaleType::kUe8m0;
   std::vector<Slot> d, a, b, c;
   Slot sfa, sfb, byte_a, thread_a, byte_b, thread_b;

@@ -90,15 +90,18 @@ void store_d(const Execution& x, const MmaSyncDetail& detail,
   }
 }
 
-void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
-                    uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  DenseOperand a(kMmaRows, detail.k, false), b(kMmaColumns, detail.k, true);
-  for_elements(x, detail, true, [&](uint32_t row, uint32_t k, uint32_t c) {
-    a.set(row, k, detail.a_type, code_of(c, detail.a_type));
-  });
-  for_elements(x, detail, false, [&](uint32_t row, uint32_t k, uint32_t c) {
-    b.set(row, k, detail.b_type, code_of(c, detail.b_type));
-  });
+// Columns [first_k, first_k + k) of both operands.
+void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t first_k,
+                   uint32_t k_count, uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+  DenseOperand a(kMmaRows, k_count, false), b(kMmaColumns, k_count, true);
+  const auto fill = [&](DenseOperand& operand, bool is_a, Element element) {
+    for_elements(x, detail, is_a, [&](uint32_t row, uint32_t k, uint32_t container) {
+      if (k >= first_k && k < first_k + k_count)
+        operand.set(row, k - first_k, element, code_of(container, element));
+    });
+  };
+  fill(a, true, detail.a_type);
+  fill(b, false, detail.b_type);
   if (detail.scales != 0) {
     for (uint32_t row = 0; row < kMmaRows; ++row)
       a.scale_row(row, static_cast<uint8_t>(scales_of(x, detail, true, row)));
@@ -108,6 +111,16 @@ void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
   DenseRules rules = detail.rules;
   rules.exact = x.machine.options().mma == MmaMode::kExact;
   for (uint32_t row = 0; row < kMmaRows; ++row) dense_row(a, row, b, rules, true, cells[row]);
+}
+
+// An H200 rounds mma.sync of FP8 after every 16 of K: it converts to F16 and multiplies those.
+// Without scales only: the scaled kinds are of sm_120a, which has FP8 units.
+void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
+                    uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+  const bool halves = detail.container_bits == 8 && !detail.kind_f8f6f4;
+  const uint32_t step = halves ? detail.k / 2 : detail.k;
+  for (uint32_t first = 0; first < detail.k; first += step)
+    multiply_part(x, detail, first, step, cells);
 }
 
 void multiply_integer(const Execution& x, const MmaSyncDetail& detail,
