@@ -198,6 +198,9 @@ struct PlanOptions {
   Isa isa = Isa::kAuto;   // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
   int threads = 0;        // 0 = all available cores
   bool prepared = false;  // the caller will pass PreparedWeights
+  // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
+  // Otherwise those that are read in place must start at a multiple of 16 bytes.
+  bool unaligned = false;
 };
 
 struct RejectedCandidate {
@@ -215,6 +218,7 @@ struct Plan {
   Regime regime = Regime::kTile;
   int threads = 1;
   bool prepared = false;
+  bool unaligned = false;       // PlanOptions::unaligned
   int64_t tile_m = 0;           // rows per micro-tile
   int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
   int64_t slab_k = 0;           // k elements decoded per panel (kCuda: per stage)

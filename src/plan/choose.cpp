@@ -174,6 +174,7 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const 
   base.problem = problem;
   base.threads = options.threads == 0 ? caps.cores : options.threads;
   base.prepared = options.prepared;
+  base.unaligned = options.unaligned;
   Expected<std::vector<Isa>> isas =
       candidate_isas(problem, options, caps, device == DeviceKind::kCpu ? force_isa : std::string(),
                      base.rejected);

@@ -1,5 +1,7 @@
 // Help that teaches, and wrong requests: exit code 2, a message on stderr that names option, value
 // and rule, nothing on stdout, nothing written.
+#include <algorithm>
+
 #include "run_program.hpp"
 
 namespace dualgemm::test {
@@ -113,6 +115,23 @@ TEST_F(Usage, WrongRequestsAreRefused) {
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.rfind("dualgemm: ", 0), 0u) << result.err;
     for (const std::string& part : item.parts) EXPECT_TRUE(contains(result.err, part));
+  }
+  EXPECT_TRUE(files().empty());
+}
+
+// Without a GPU, on one that has no kernel, or in a build without CUDA: one line that says which.
+TEST_F(Usage, DeviceThatIsNotThereIsRefusedBeforeAnyWork) {
+  if (run({"plan", "--device", "cuda"}).exit_code == 0) {
+    GTEST_SKIP() << "this machine has a GPU that the kernels run on";
+  }
+  const std::vector<std::vector<std::string>> commands = {
+      {"plan", "--device", "cuda"}, {"verify", "--device", "cuda"}, {"bench", "--device", "cuda"}};
+  for (const auto& arguments : commands) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.rfind("dualgemm: device: ", 0), 0u) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   EXPECT_TRUE(files().empty());
 }

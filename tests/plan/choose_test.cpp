@@ -253,5 +253,56 @@ TEST(Plan, EveryStrategyIsExplained) {
   }
 }
 
+// A GPU's strategy and capabilities, made up.
+class FakeGpuStrategy final : public Strategy {
+ public:
+  StrategyId id() const noexcept override { return StrategyId::kFused; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status plan(Plan& plan, const DeviceCaps&) const override {
+    plan.tile_m = 128;
+    plan.tile_n = 64;
+    plan.slab_k = 256;
+    plan.stages = 5;
+    return {};
+  }
+  int64_t workspace_bytes(const Plan&) const override { return 0; }
+  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+    return PreparedWeights();
+  }
+  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+};
+
+DeviceCaps gpu(int compute_capability) {
+  DeviceCaps caps;
+  caps.kind = DeviceKind::kCuda;
+  caps.name = "made up GPU";
+  caps.compute_capability = compute_capability;
+  caps.num_sms = 148;
+  if (compute_capability == 100) caps.isas = {Isa::kSm100a};
+  return caps;
+}
+
+TEST(ChooseOnGpu, TakesItsOwnStrategiesAndNotTheCpuOnes) {
+  const FakeGpuStrategy on_gpu;
+  const std::vector<const Strategy*> all{&two_pass, &fused, &on_gpu};
+  const auto plan = choose({.device = DeviceKind::kCuda}, gpu(100), "avx2", kProblem, all);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();  // the CPU's DUALGEMM_FORCE_ISA is not for it
+  EXPECT_EQ(plan->device, DeviceKind::kCuda);
+  EXPECT_EQ(plan->config(), "cuda_sm100a_fused_t128x64x256_s5_f16");
+  EXPECT_NE(plan->explain().find("5 stages"), std::string::npos) << plan->explain();
+  EXPECT_EQ(choose({}, kOld, "", kProblem, all)->device, DeviceKind::kCpu);
+  expect_error(choose({.strategy = StrategyId::kTwoPass, .device = DeviceKind::kCuda}, gpu(100), "",
+                      kProblem, all),
+               StatusCode::kUnsupported, "strategy", "two_pass");
+}
+
+TEST(ChooseOnGpu, RefusesAGpuWithoutKernels) {
+  const FakeGpuStrategy on_gpu;
+  const auto plan = choose({.device = DeviceKind::kCuda}, gpu(90), "", kProblem, {&on_gpu});
+  expect_error(plan, StatusCode::kUnsupported, "device", "made up GPU of compute capability 9.0");
+  EXPECT_EQ(plan.status().rule(), "the CUDA kernels need 10.0 or 10.3 (B200, B300)");
+}
+
 }  // namespace
 }  // namespace dualgemm

@@ -197,6 +197,63 @@ TEST(Bound, HoldsForAccumulatorsOfBlockPartials) {
   EXPECT_GT(worst_share, 0.1);
 }
 
+// One K = 64 step of a tensor core as docs/numerics.md describes it, in doubles, which hold all of
+// it exactly: terms and sum are cut at 2^-35 of the largest exponent, added, and cut to FP32.
+float tensor_core_step(float sum, const double* dots, const uint8_t* sf_a, const uint8_t* sf_w) {
+  const auto exponent = [](uint8_t scale) { return std::max((scale >> 3) & 15, 1) - 7; };
+  int largest = sum == 0.0f ? -200 : std::ilogb(sum);
+  for (int j = 0; j < 4; ++j) largest = std::max(largest, exponent(sf_a[j]) + exponent(sf_w[j]));
+  const auto cut = [&](double x) {
+    return std::ldexp(std::trunc(std::ldexp(x, 35 - largest)), largest - 35);
+  };
+  double total = cut(sum);
+  for (int j = 0; j < 4; ++j) {
+    total += cut(dots[j] * decode_scale(sf_a[j]) * decode_scale(sf_w[j]));
+  }
+  const auto nearest = static_cast<float>(total);
+  return std::abs(static_cast<double>(nearest)) > std::abs(total) ? std::nextafterf(nearest, 0.0f)
+                                                                  : nearest;
+}
+
+// Scales over their whole range and much cancellation: never outside, and not so far inside that
+// the bound would mean nothing.
+TEST(Bound, HoldsForTensorCoreSteps) {
+  Rng rng;
+  double worst_share = 0.0;
+  for (int round = 0; round < 3000; ++round) {
+    const int64_t steps = rng.integer(1, 30);
+    const int64_t range = rng.chance(0.5) ? 0x7E : 8;  // bytes: all magnitudes, or a few neighbours
+    reference::Accumulator exact;
+    float sum = 0.0f;
+    double largest[2] = {0x1p-6, 0x1p-6};
+    for (int64_t step = 0; step < steps; ++step) {
+      double dots[4] = {};
+      uint8_t scales[2][4];
+      for (int j = 0; j < 4; ++j) {
+        for (int side = 0; side < 2; ++side) {
+          scales[side][j] = static_cast<uint8_t>(0x7E - rng.integer(0, range));
+          largest[side] = std::max<double>(largest[side], decode_scale(scales[side][j]));
+        }
+        const bool silent = rng.chance(0.3);  // only its scale counts
+        for (int i = 0; i < 16 && !silent; ++i) {
+          dots[j] += decode_e2m1(rng.byte() & 15) * decode_e2m1(rng.byte() & 15);
+        }
+        const double term = dots[j] * decode_scale(scales[0][j]) * decode_scale(scales[1][j]);
+        exact.value += term;
+        exact.abs_sum += std::abs(term);
+        exact.running_sum += std::abs(exact.value);
+      }
+      sum = tensor_core_step(sum, dots, scales[0], scales[1]);
+    }
+    exact.scale_product = largest[0] * largest[1];
+    const double bound =
+        reference::accumulator_error(exact, 64 * steps, Accumulation::kTensorCoreStep);
+    ASSERT_LE(std::abs(sum - exact.value), bound) << "round " << round;
+    worst_share = std::max(worst_share, std::abs(sum - exact.value) / bound);
+  }
+  EXPECT_GT(worst_share, 0.1);
+}
+
 // Partials that are subnormal in FP32.
 TEST(Bound, HoldsForSubnormalPartials) {
   Rng rng;
@@ -225,6 +282,7 @@ TEST(Bound, OrderOfEveryIsa) {
   EXPECT_EQ(reference::accumulation_of(p, Isa::kScalar), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Vnni), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kAnyOrder);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kSm100a), Accumulation::kTensorCoreStep);
   p.a.type = DataType::kF32;
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx2), Accumulation::kBlockPartial);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kBlockPartial);

@@ -40,7 +40,7 @@ class FusedStrategy final : public Strategy {
   }
 
   int64_t workspace_bytes(const Plan& plan) const override {
-    return sm100a::plan_copies(core::resolve(plan.problem)).workspace_bytes;
+    return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned).workspace_bytes;
   }
 
   Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
@@ -57,13 +57,15 @@ class FusedStrategy final : public Strategy {
     const Expected<EncodeTiled> encode = encode_tiled();
     if (!encode) return encode.status();
     const core::ResolvedProblem problem = core::resolve(plan.problem);
-    const auto launches = sm100a::build_launches(problem, buffers, workspace, *instance, *encode);
+    const sm100a::Copies copies = sm100a::plan_copies(problem, plan.unaligned);
+    const auto launches =
+        sm100a::build_launches(problem, buffers, copies, workspace, *instance, *encode);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));
     }
     if (info != nullptr) {
-      *info = {plan.isa, plan.regime, plan.threads, 2 * workspace_bytes(plan)};
+      *info = {plan.isa, plan.regime, plan.threads, 2 * copies.workspace_bytes};
     }
     return {};
   }

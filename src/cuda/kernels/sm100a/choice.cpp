@@ -19,17 +19,6 @@ OutputType output_of(DataType type) {
                                    : OutputType::kF32;
 }
 
-bool data_needs_copy(const core::ResolvedMatrix& matrix, int64_t batches) {
-  const bool one_row = matrix.rows == 1, one_batch = batches == 1;
-  return (!one_row && matrix.ld / 2 % kTmaAlignment != 0) ||
-         (!one_batch && matrix.batch_stride / 2 % kTmaAlignment != 0);
-}
-
-bool scales_need_copy(const core::ResolvedMatrix& matrix, int64_t batches) {
-  return matrix.scale_layout == ScaleLayout::kLinear || matrix.cols % kMmaK != 0 ||
-         (batches > 1 && matrix.scale_batch_stride % kTmaAlignment != 0);
-}
-
 // Hands out aligned pieces of the workspace.
 struct Arena {
   int64_t used = 0;
@@ -102,15 +91,15 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
   return *find_instance(narrow ? 64 : 128, problem.d.type);
 }
 
-Copies plan_copies(const core::ResolvedProblem& problem) {
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
   const int64_t batches = problem.problem.l;
   Arena arena;
   const auto data = [&](const core::ResolvedMatrix& matrix) {
-    if (!data_needs_copy(matrix, batches)) return Copies::kDirect;
+    if (!unaligned && !data_needs_copy(matrix, batches)) return Copies::kDirect;
     return arena.take(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
-    if (!scales_need_copy(matrix, batches)) return Copies::kDirect;
+    if (!unaligned && !scales_need_copy(matrix, batches)) return Copies::kDirect;
     return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Copies copies;

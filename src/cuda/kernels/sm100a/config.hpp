@@ -20,7 +20,6 @@ inline constexpr int kMmaK = 64;    // elements along K per MMA
 inline constexpr int kMmaSteps = kTileK / kMmaK;
 inline constexpr int kRowBytes = kTileK / 2;  // of one row of a stage
 inline constexpr int kScaleBlockBytes = 512;  // 128 rows x 4 scales: K = 64
-inline constexpr int kScaleRowBytes = 256;    // of a block as the TMA unit sees it
 inline constexpr int kScaleBlockRows = 128;   // rows that share a block
 inline constexpr int kScaleBlockCols = 4;     // TMEM columns of a block
 inline constexpr int kSmemBytes =

@@ -1,5 +1,7 @@
 #include "cuda/kernels/sm100a/launch.hpp"
 
+#include <string>
+
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
@@ -28,22 +30,6 @@ struct Operand {
   int64_t data_copy, scale_copy;  // Copies' offsets
 };
 
-// Where a view of bytes goes. It starts at the last multiple of 16 bytes before the operand; the
-// `shift` bytes between are in no box.
-struct Slot {
-  TensorMap* map;
-  int32_t* shift;
-};
-
-// view.address and view.dims[0] are still the operand's own.
-Status encode_shifted(TensorView view, EncodeTiled encode_tiled, Slot slot) {
-  const auto shift = reinterpret_cast<uintptr_t>(view.address) % kTmaAlignment;
-  view.address = static_cast<const uint8_t*>(view.address) - shift;
-  view.dims[0] += shift;
-  *slot.shift = static_cast<int32_t>(shift);
-  return encode(view, encode_tiled, slot.map);
-}
-
 // The operand's rows of k/2 bytes; a stage takes `box_rows` of them.
 TensorView data_view(const Operand& operand, int64_t batches, int box_rows,
                      const uint8_t* workspace) {
@@ -69,22 +55,41 @@ TensorView data_view(const Operand& operand, int64_t batches, int box_rows,
 TensorView scale_view(const Operand& operand, int64_t batches, const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *operand.matrix;
   const bool copied = operand.scale_copy != Copies::kDirect;
-  constexpr int kRowsPerBlock = kScaleBlockBytes / kScaleRowBytes;
   const int64_t k_blocks = ceil_div(matrix.cols, kMmaK);
   const int64_t row_blocks = ceil_div(matrix.rows, kScaleBlockRows);
   const int64_t row_stride = k_blocks * kScaleBlockBytes;
   const int64_t batch_stride =
       copied || batches == 1 ? row_blocks * row_stride : matrix.scale_batch_stride;
   return {.name = operand.scales_name,
-          .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+          .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
           .rank = 4,
           .address = copied ? workspace + operand.scale_copy : operand.scales,
-          .dims = {kScaleRowBytes, static_cast<uint64_t>(k_blocks * kRowsPerBlock),
+          .dims = {kScaleBlockBytes / 2, static_cast<uint64_t>(k_blocks),
                    static_cast<uint64_t>(row_blocks), static_cast<uint64_t>(batches)},
-          .stride_bytes = {kScaleRowBytes, static_cast<uint64_t>(row_stride),
+          .stride_bytes = {kScaleBlockBytes, static_cast<uint64_t>(row_stride),
                            static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleRowBytes, kMmaSteps * kRowsPerBlock, 1, 1}};
+          .box = {kScaleBlockBytes / 2, kMmaSteps, 1, 1}};
+}
+
+bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }
+
+// Where an array is read: a planned copy that nothing demands is left out, a copy that is needed
+// and was not planned is an error.
+Status settle(const char* name, const void* data, bool needs_copy, int64_t* copy) {
+  const bool needed = needs_copy || !is_aligned(data);
+  if (!needed) *copy = Copies::kDirect;
+  if (!needed || *copy != Copies::kDirect) return {};
+  return Status::unsupported(
+      name, "address % 16 = " + std::to_string(reinterpret_cast<uintptr_t>(data) % kTmaAlignment),
+      "must be aligned to 16 bytes, or planned for with PlanOptions::unaligned");
+}
+
+Status settle(Operand& operand, int64_t batches) {
+  DUALGEMM_TRY(settle(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
+                      &operand.data_copy));
+  return settle(operand.scales_name, operand.scales, scales_need_copy(*operand.matrix, batches),
+                &operand.scale_copy);
 }
 
 void add_copies(const Operand& operand, int64_t batches, uint8_t* workspace,
@@ -138,37 +143,37 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
 }  // namespace
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers, void* workspace,
-                                                   const Instance& instance,
+                                                   const Buffers& buffers, const Copies& copies,
+                                                   void* workspace, const Instance& instance,
                                                    EncodeTiled encode_tiled) {
   const int64_t batches = problem.problem.l;
   auto* const base = static_cast<uint8_t*>(workspace);
-  const Copies copies = plan_copies(problem);
   Params params = scalar_params(problem, buffers, instance.config);
   const int tile_n = instance.config.tile_n;
-  const struct {
+  struct {
     Operand operand;
     int box_rows;
-    Slot data, scales;
+    TensorMap *data, *scales;
   } operands[] = {
       {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
        kTileM,
-       {&params.map_a, &params.shifts.a},
-       {&params.map_sf_a, &params.shifts.sf_a}},
+       &params.map_a,
+       &params.map_sf_a},
       {{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, copies.gate,
         copies.sf_gate},
        tile_n,
-       {&params.map_gate, &params.shifts.gate},
-       {&params.map_sf_gate, &params.shifts.sf_gate}},
+       &params.map_gate,
+       &params.map_sf_gate},
       {{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
        tile_n,
-       {&params.map_up, &params.shifts.up},
-       {&params.map_sf_up, &params.shifts.sf_up}},
+       &params.map_up,
+       &params.map_sf_up},
   };
   std::vector<KernelLaunch> launches;
-  for (const auto& [operand, box_rows, data, scales] : operands) {
-    DUALGEMM_TRY(encode_shifted(data_view(operand, batches, box_rows, base), encode_tiled, data));
-    DUALGEMM_TRY(encode_shifted(scale_view(operand, batches, base), encode_tiled, scales));
+  for (auto& [operand, box_rows, data, scales] : operands) {
+    DUALGEMM_TRY(settle(operand, batches));
+    DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
+    DUALGEMM_TRY(encode(scale_view(operand, batches, base), encode_tiled, scales));
     add_copies(operand, batches, base, launches);
   }
   KernelLaunch launch{.kernel = {"dual_gemm_sm100a", instance.entry, instance.kernel},

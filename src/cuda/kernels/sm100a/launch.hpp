@@ -29,20 +29,22 @@ const Instance* find_instance(int64_t tile_n, DataType output);  // null: not co
 //           rows are tight)
 //   scales  linear ones; swizzled ones with k % 64 != 0, because a block's padding along k would be
 //           multiplied (0 * NaN is NaN); batches no multiple of 16 bytes apart
+// `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
+// bytes are read where they lie all the same, if nothing else forbids it.
 struct Copies {
   static constexpr int64_t kDirect = -1;
   int64_t a = kDirect, gate = kDirect, up = kDirect;
   int64_t sf_a = kDirect, sf_gate = kDirect, sf_up = kDirect;
   int64_t workspace_bytes = 0;
 };
-Copies plan_copies(const core::ResolvedProblem& problem);
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned);
 
 // The launches in stream order: the copies, then the kernel. All pointers of `buffers` and
-// `workspace` are device memory and are not read. Operands that are read where they lie must be
-// aligned to 16 bytes.
+// `workspace` are device memory and are not read. An operand that must be copied and has no room
+// among `copies` is an error.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers, void* workspace,
-                                                   const Instance& instance,
+                                                   const Buffers& buffers, const Copies& copies,
+                                                   void* workspace, const Instance& instance,
                                                    EncodeTiled encode_tiled);
 
 }  // namespace dualgemm::cuda::sm100a

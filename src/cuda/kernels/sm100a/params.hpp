@@ -8,25 +8,18 @@
 
 namespace dualgemm::cuda::sm100a {
 
-// Where the first byte of a view lies in it, 0 .. 15: tensor maps start at multiples of 16 bytes,
-// operands anywhere.
-struct ViewShifts {
-  int32_t a, gate, up;
-  int32_t sf_a, sf_gate, sf_up;
-};
-
-// Six views of bytes; boxes are one stage of one CTA, bytes outside a view are zero.
-//   map_a                   (shift + k/2, m, l), box (128, 128, 1), 128-byte swizzle
-//   map_gate, map_up        (shift + k/2, n, l), box (128, tile_n, 1), the same
-//   map_sf_a                (shift + 256, 2*ceil(k/64), ceil(m/128), l), box (256, 8, 1, 1):
-//                           a scale block of 512 bytes is two rows of 256, the most a box can have
-//   map_sf_gate, map_sf_up  (shift + 256, 2*ceil(k/64), ceil(n/128), l), the same
+// Three views of bytes and three of scale blocks; boxes are one stage of one CTA, what is outside a
+// view is zero.
+//   map_a                   (k/2, m, l) bytes, box (128, 128, 1), 128-byte swizzle
+//   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), the same
+//   map_sf_a                (256, ceil(k/64), ceil(m/128), l) of 16 bits, box (256, 4, 1, 1): a row
+//                           of the view is a scale block of 512 bytes
+//   map_sf_gate, map_sf_up  (256, ceil(k/64), ceil(n/128), l), the same
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
 struct Params {
   TensorMap map_a, map_gate, map_up;
   TensorMap map_sf_a, map_sf_gate, map_sf_up;
-  ViewShifts shifts;
   uint8_t* d;  // (l, m, n) outputs, aligned to one element
   int64_t d_row_bytes, d_batch_bytes;
   const float* a_row_scale;           // [l*m], or null: 1

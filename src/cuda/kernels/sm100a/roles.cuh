@@ -15,7 +15,6 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
   const auto m_begin = static_cast<int32_t>(tile.m_begin);
   const auto n_begin = static_cast<int32_t>(tile.n_begin);
   const auto batch = static_cast<int32_t>(tile.batch);
-  const ViewShifts at = params.shifts;
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
@@ -26,19 +25,16 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
     }
     ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
     const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-    const auto k_row =
-        static_cast<int32_t>(k_tile * (kMmaSteps * kScaleBlockBytes / kScaleRowBytes));
+    const auto k_block = static_cast<int32_t>(k_tile * kMmaSteps);
     const int32_t n_block = n_begin / kScaleBlockRows, m_block = m_begin / kScaleBlockRows;
-    ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, at.gate + k_byte, n_begin, batch,
+    ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, pass);
+    ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, pass);
+    ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_block, n_block, batch,
                                  full, pass);
-    ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, at.up + k_byte, n_begin, batch, full,
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_block, n_block, batch, full,
                                  pass);
-    ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, at.a + k_byte, m_begin, batch, full, keep);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, at.sf_gate, k_row, n_block,
-                                 batch, full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, at.sf_up, k_row, n_block, batch,
-                                 full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, at.sf_a, k_row, m_block, batch, full,
+    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_block, m_block, batch, full,
                                  keep);
   }
 }
