@@ -93,9 +93,10 @@ Maps both_maps() {
   buffers.a_scales = static_cast<const uint8_t*>(at(2));
   buffers.gate_scales = buffers.up_scales = static_cast<const uint8_t*>(at(3));
   buffers.d = at(5);
-  const auto launches = cuda::sm100a::build_launches(
-      core::resolve(problem), buffers, nullptr, *cuda::sm100a::find_instance(128, DataType::kF32),
-      reinterpret_cast<cuda::EncodeTiled>(&ptxsim::encode_tiled_abi));
+  const auto launches =
+      cuda::sm100a::build_launches(core::resolve(problem), buffers, {}, nullptr,
+                                   *cuda::sm100a::find_instance(128, DataType::kF32),
+                                   reinterpret_cast<cuda::EncodeTiled>(&ptxsim::encode_tiled_abi));
   EXPECT_TRUE(launches.ok());
   if (!launches.ok() || launches->size() != 1) return maps;  // 1: no operand needed a copy
   const cuda::KernelLaunch& launch = launches->front();
@@ -148,7 +149,7 @@ TEST(TensorMaps, ScalesAreCutlasss) {
           return Begin{0, k * 4, tile, l};
         },
         [](int k, int tile, int l) {
-          return Begin{0, k * 8, tile, l};
+          return Begin{0, k * 4, tile, l};
         });
   }
 }
