@@ -2,52 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "ptxsim/case/survivors.hpp"
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/mutate/mutation.hpp"
 
 namespace ptxsim::cli {
 namespace {
 
-// A mutant that may survive, and why: {"entry", "group", "what", "text", "reason"}; entry, group,
-// what and text must be part of the mutant's own.
-struct Allowed {
-  std::string entry, group, what, text, reason;
-  uint64_t used = 0;
-};
-
-Result<std::vector<Allowed>> read_allowed(const std::string& path) {
-  std::vector<Allowed> list;
-  if (path.empty()) return list;
+Result<std::vector<Survivor>> read_allowed(const std::string& path) {
+  if (path.empty()) return std::vector<Survivor>{};
   Result<std::string> text = read_text(path);
   if (!text.ok()) return text.error();
-  try {
-    for (const auto& item : nlohmann::json::parse(*text)) {
-      list.push_back({item.value("entry", ""), item.value("group", ""), item.value("what", ""),
-                      item.at("text"), item.at("reason"), 0});
-      if (list.back().reason.empty() || list.back().text.empty())
-        return Error{
-            ErrorKind::kInput, fmt::format("{}: every entry needs a text and a reason", path), {}};
-    }
-  } catch (const std::exception& error) {
-    return Error{ErrorKind::kInput, fmt::format("{}: {}", path, error.what()), {}};
-  }
-  return list;
-}
-
-Allowed* find_allowed(std::vector<Allowed>& list, const Program& program, const Mutation& m) {
-  const std::string& text = program.entry->statements[m.statement].text;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Allowed& a) {
-    return program.entry->name.find(a.entry) != std::string::npos &&
-           m.group.find(a.group) != std::string::npos && m.what.find(a.what) != std::string::npos &&
-           text.find(a.text) != std::string::npos;
-  });
-  return found == list.end() ? nullptr : &*found;
+  return parse_survivors(*text);
 }
 
 struct Counts {
@@ -82,7 +52,7 @@ void add_mutate_options(CLI::App& app, MutateArgs& args) {
 int mutate_command(const MutateArgs& args) {
   Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return print_error(loaded.error());
-  Result<std::vector<Allowed>> allowed = read_allowed(args.allowed_file);
+  Result<std::vector<Survivor>> allowed = read_allowed(args.allowed_file);
   if (!allowed.ok()) return print_error(allowed.error());
   const Case& description = loaded->description;
   const RunTrial trial = [&](std::shared_ptr<const Program> program, const Options& options) {
@@ -98,11 +68,8 @@ int mutate_command(const MutateArgs& args) {
     if (r.fate != Fate::kNotExecuted) ++counts.executed;
     const bool survived = r.fate == Fate::kSurvived;
     if (!survived && r.fate != Fate::kNotExecuted) ++counts.killed;
-    Allowed* reason = survived ? find_allowed(*allowed, program, r.mutation) : nullptr;
-    if (reason != nullptr) {
-      ++counts.allowed;
-      ++reason->used;
-    }
+    const Survivor* reason = survived ? find_survivor(*allowed, program, r.mutation) : nullptr;
+    if (reason != nullptr) ++counts.allowed;
     if (survived && reason == nullptr) ++survivors;
     if (args.list || survived)
       std::cout << fmt::format("{}: {}{}\n", name_of(r.fate), to_string(program, r.mutation),

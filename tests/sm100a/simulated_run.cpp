@@ -138,7 +138,8 @@ AssertionResult execute(const cuda::KernelLaunch& launch, DeviceBuffers& device,
 }  // namespace
 
 std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
-  return program_of(cuda::sm100a::find_instance(tile_n, d_type)->kernel);
+  const auto* instance = cuda::sm100a::find_instance(tile_n, d_type);
+  return program_of({"dual_gemm_sm100a", instance->entry, instance->kernel});
 }
 
 std::string describe(const ptxsim::Options& options) {

@@ -20,8 +20,8 @@ struct SimulatedRun {
   // Bytes between a multiple of 256 and the operands in device memory (d: elements), so that
   // nothing leans on the allocator's alignment.
   int64_t misalign = 0;
-  ptxsim::Stats stats{};  // of the last launch, filled in
-  size_t launches = 0;    // filled in
+  ptxsim::Stats stats{};       // of the last launch, filled in
+  size_t launches = 0;         // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in
   // When set: runs in place of the entry that has its name.
   std::shared_ptr<const ptxsim::Program> mutant{};

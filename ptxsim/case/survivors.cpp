@@ -1,0 +1,34 @@
+#include "ptxsim/case/survivors.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ptxsim {
+
+Result<std::vector<Survivor>> parse_survivors(const std::string& json) {
+  std::vector<Survivor> list;
+  try {
+    for (const auto& item : nlohmann::json::parse(json)) {
+      list.push_back({item.value("entry", ""), item.value("group", ""), item.value("what", ""),
+                      item.at("text"), item.at("reason")});
+      if (list.back().reason.empty() || list.back().text.empty())
+        return Error{ErrorKind::kInput, "survivors: every entry needs a text and a reason", {}};
+    }
+  } catch (const std::exception& error) {
+    return Error{ErrorKind::kInput, std::string("survivors: ") + error.what(), {}};
+  }
+  return list;
+}
+
+const Survivor* find_survivor(const std::vector<Survivor>& list, const Program& program,
+                              const Mutation& m) {
+  const std::string& text = program.entry->statements[m.statement].text;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Survivor& s) {
+    return program.entry->name.find(s.entry) != std::string::npos &&
+           m.group.find(s.group) != std::string::npos && m.what.find(s.what) != std::string::npos &&
+           text.find(s.text) != std::string::npos;
+  });
+  return found == list.end() ? nullptr : &*found;
+}
+
+}  // namespace ptxsim
