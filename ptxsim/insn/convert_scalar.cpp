@@ -75,13 +75,15 @@ uint64_t float_to_integer(const Conversion& how, double value) {
   return static_cast<uint64_t>(static_cast<Int128>(value));
 }
 
-// A floating-point result: .sat, .relu, .ftz, then the code of the destination's format.
+// A floating-point result, NaN only with .sat: .sat, .relu, .ftz (which looks at the value before
+// it is rounded), then the code of the destination's format.
 uint64_t float_result(const Conversion& how, double value) {
   if (how.sat) value = value > 0 ? std::min(value, 1.0) : 0.0;  // NaN and -0 become +0
-  if (how.relu && !(value > 0) && value == value) value = 0.0;
-  if (how.to == Type::kF64) return f64_out(value);
-  const uint32_t code = encode(*format_of(how.to), value, how.rounding, how.satfinite);
-  return how.to == Type::kF32 && how.ftz ? flush_f32(code) : code;
+  if (how.relu && !(value > 0)) value = 0.0;
+  if (how.to == Type::kF64) return std::bit_cast<uint64_t>(value);
+  if (how.ftz && how.to == Type::kF32 && std::fabs(value) < kLeastNormalF32)
+    value = std::copysign(0.0, value);
+  return encode(*format_of(how.to), value, how.rounding, how.satfinite);
 }
 
 // An integer as a double rounded to odd, so that rounding it again is one rounding of the integer.
@@ -101,6 +103,36 @@ uint64_t integer_to_float_bits(const Conversion& how, Int128 value) {
   return float_result(how, integer_to_odd(negative, magnitude));
 }
 
+// What a NaN becomes, where PTX leaves it open as an H200 has it: to and from f64 the sign and the
+// payload's upper bits stay; f32 to f32 without modifiers is a move; else the canonical NaN.
+struct NanFields {
+  unsigned bits, fraction_bits;  // of the format
+};
+NanFields nan_fields(Type type) {
+  switch (type) {
+    case Type::kF16:
+      return {16, 10};
+    case Type::kBf16:
+      return {16, 7};
+    case Type::kF32:
+      return {32, 23};
+    default:
+      return {64, 52};
+  }
+}
+uint64_t convert_nan(const Conversion& how, uint64_t bits) {
+  if (how.to == how.from && !how.ftz && !how.integral) return bits;
+  if (how.to != Type::kF64 && how.from != Type::kF64)
+    return how.to == Type::kF32 ? kNanF32 : uint64_t{kNanHalf};
+  if (how.from == Type::kF32 && how.ftz) bits = kNanF32;
+  const NanFields from = nan_fields(how.from), to = nan_fields(how.to);
+  const uint64_t sign = (bits >> (from.bits - 1)) & 1;
+  const uint64_t fraction = bits << (64 - from.fraction_bits) >> (64 - to.fraction_bits);
+  const uint64_t quiet = uint64_t{1} << (to.fraction_bits - 1);
+  const uint64_t exponent = (uint64_t{1} << (to.bits - 1)) - (uint64_t{1} << to.fraction_bits);
+  return (sign << (to.bits - 1)) | exponent | quiet | fraction;
+}
+
 uint64_t convert(const Conversion& how, uint64_t bits) {
   if (!is_float(how.from)) {
     const Int128 value = integer_value(how.from, bits);
@@ -110,6 +142,7 @@ uint64_t convert(const Conversion& how, uint64_t bits) {
   }
   double value = float_value(how.from, bits, how.ftz);
   if (!is_float(how.to)) return float_to_integer(how, value);
+  if (value != value && !how.sat) return convert_nan(how, bits);
   if (how.integral) value = to_integral(value, how.rounding);
   return float_result(how, value);
 }
@@ -228,7 +261,7 @@ template <class T>
 uint32_t to_f32(T a) {
   return std::bit_cast<uint32_t>(static_cast<float>(a));
 }
-uint32_t f16_to_f32(uint16_t a) { return f32_out<false, false>(f16_to_float(a)); }
+uint32_t f16_to_f32(uint16_t a) { return f32_out<false>(f16_to_float(a)); }
 uint16_t f32_to_f16(float a) { return float_to_f16(a); }
 uint16_t f32_to_bf16(float a) { return float_to_bf16(a); }
 // The exponent of a NaN and its payload move as they are.

@@ -31,23 +31,35 @@ T fused(T a, T b, T c, Rounding rounding) {
   return rounding == Rounding::kNearestEven ? std::fma(a, b, c) : fma_rounded(a, b, c, rounding);
 }
 
+// The exact result of two floats, or that result rounded to odd.
+template <Op kOp>
+double to_odd(float a, float b) {
+  if constexpr (kOp == Op::kMul) return static_cast<double>(a) * static_cast<double>(b);
+  return fma_to_odd(a, 1.0f, kOp == Op::kSub ? -b : b);
+}
+
 template <Op kOp, bool kFlush, bool kClamp>
 uint32_t f32_nearest(uint32_t a, uint32_t b) {
-  return f32_out<kFlush, kClamp>(nearest<kOp>(f32_in<kFlush>(a), f32_in<kFlush>(b)));
+  const float x = f32_in<kFlush>(a), y = f32_in<kFlush>(b);
+  // Sums below the normal range are exact, so that flushing them after rounding is the same.
+  if constexpr (kFlush && kOp != Op::kMul) return flush_f32(f32_out<kClamp>(nearest<kOp>(x, y)));
+  if constexpr (kFlush) return f32_flushed_out<kClamp>(to_odd<kOp>(x, y));
+  return f32_out<kClamp>(nearest<kOp>(x, y));
 }
 template <Op kOp>
 uint32_t f32_general(uint32_t a, uint32_t b, uint64_t modifiers) {
-  return f32_out(rounded<kOp>(f32_in(a, modifiers), f32_in(b, modifiers), rounding_of(modifiers)),
-                 modifiers);
+  const float x = f32_in(a, modifiers), y = f32_in(b, modifiers);
+  return f32_out(rounded<kOp>(x, y, rounding_of(modifiers)), to_odd<kOp>(x, y), modifiers);
 }
+// The float nearest to a double rounded to odd is the fused result, in straight-line code.
 template <bool kFlush, bool kClamp>
 uint32_t f32_fma_nearest(uint32_t a, uint32_t b, uint32_t c) {
-  return f32_out<kFlush, kClamp>(std::fma(f32_in<kFlush>(a), f32_in<kFlush>(b), f32_in<kFlush>(c)));
+  const double exact = fma_to_odd(f32_in<kFlush>(a), f32_in<kFlush>(b), f32_in<kFlush>(c));
+  return kFlush ? f32_flushed_out<kClamp>(exact) : f32_out<kClamp>(static_cast<float>(exact));
 }
 uint32_t f32_fma(uint32_t a, uint32_t b, uint32_t c, uint64_t modifiers) {
-  return f32_out(fused(f32_in(a, modifiers), f32_in(b, modifiers), f32_in(c, modifiers),
-                       rounding_of(modifiers)),
-                 modifiers);
+  const float x = f32_in(a, modifiers), y = f32_in(b, modifiers), z = f32_in(c, modifiers);
+  return f32_out(fused(x, y, z, rounding_of(modifiers)), fma_to_odd(x, y, z), modifiers);
 }
 
 uint64_t join(uint32_t low, uint32_t high) { return low | (uint64_t{high} << 32); }
@@ -67,10 +79,10 @@ uint64_t f32x2_fma(uint64_t a, uint64_t b, uint64_t c, uint64_t modifiers) {
 double f64_in(uint64_t bits) { return std::bit_cast<double>(bits); }
 template <Op kOp>
 uint64_t f64_general(uint64_t a, uint64_t b, uint64_t modifiers) {
-  return f64_out(rounded<kOp>(f64_in(a), f64_in(b), rounding_of(modifiers)));
+  return f64_out(rounded<kOp>(f64_in(a), f64_in(b), rounding_of(modifiers)), b, a);
 }
 uint64_t f64_fma(uint64_t a, uint64_t b, uint64_t c, uint64_t modifiers) {
-  return f64_out(fused(f64_in(a), f64_in(b), f64_in(c), rounding_of(modifiers)));
+  return f64_out(fused(f64_in(a), f64_in(b), f64_in(c), rounding_of(modifiers)), b, c, a);
 }
 
 // One rounding: sums of halves rounded to float and again are right, as a float has more than twice
@@ -92,12 +104,11 @@ uint16_t half_fma(uint16_t a, uint16_t b, uint16_t c, uint64_t modifiers) {
 // f32 results of operations on halves and floats.
 template <class H, Op kOp>
 uint32_t mixed(uint16_t a, uint32_t c, uint64_t modifiers) {
-  return f32_out(rounded<kOp>(H::decode(a), std::bit_cast<float>(c), rounding_of(modifiers)),
-                 modifiers);
+  return f32_general<kOp>(std::bit_cast<uint32_t>(H::decode(a)), c, modifiers);
 }
 template <class H>
 uint32_t mixed_fma(uint16_t a, uint16_t b, uint32_t c, uint64_t modifiers) {
-  return f32_out(fused(H::decode(a), H::decode(b), std::bit_cast<float>(c), rounding_of(modifiers)),
+  return f32_fma(std::bit_cast<uint32_t>(H::decode(a)), std::bit_cast<uint32_t>(H::decode(b)), c,
                  modifiers);
 }
 

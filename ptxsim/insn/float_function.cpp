@@ -15,46 +15,50 @@ namespace {
 double f64_in(uint64_t bits) { return std::bit_cast<double>(bits); }
 
 uint32_t f32_div(uint32_t a, uint32_t b, uint64_t modifiers) {
-  return f32_out(div_rounded(f32_in(a, modifiers), f32_in(b, modifiers), rounding_of(modifiers)),
-                 modifiers);
+  const float x = f32_in(a, modifiers), y = f32_in(b, modifiers);
+  return f32_out(div_rounded(x, y, rounding_of(modifiers)), static_cast<double>(x) / y, modifiers);
 }
 uint32_t f32_div_nearest(uint32_t a, uint32_t b, uint64_t modifiers) {
-  return f32_out(f32_in(a, modifiers) / f32_in(b, modifiers), modifiers);
+  const float x = f32_in(a, modifiers), y = f32_in(b, modifiers);
+  return f32_out(x / y, static_cast<double>(x) / y, modifiers);
 }
 // a * (1 / b), where 1 / b is flushed to zero for |b| > 2^126.
 uint32_t f32_div_approximate(uint32_t a, uint32_t b, uint64_t modifiers) {
   const float divisor = f32_in(b, modifiers);
-  if (std::fabs(divisor) > 0x1p126f)
-    return f32_out(f32_in(a, modifiers) * std::copysign(0.0f, divisor), modifiers);
-  return f32_div_nearest(a, b, modifiers);
+  if (std::fabs(divisor) <= 0x1p126f || divisor != divisor) return f32_div_nearest(a, b, modifiers);
+  const float product = f32_in(a, modifiers) * std::copysign(0.0f, divisor);
+  return f32_out(product, product, modifiers);
 }
 uint64_t f64_div(uint64_t a, uint64_t b, uint64_t modifiers) {
-  if (rounding_of(modifiers) == Rounding::kNearestEven) return f64_out(f64_in(a) / f64_in(b));
-  return f64_out(div_rounded(f64_in(a), f64_in(b), rounding_of(modifiers)));
+  const Rounding rounding = rounding_of(modifiers);
+  const double x = f64_in(a), y = f64_in(b);
+  return f64_out(rounding == Rounding::kNearestEven ? x / y : div_rounded(x, y, rounding), a, b);
 }
 
-uint32_t f32_reciprocal(uint32_t a, uint64_t modifiers) {
-  return f32_out(div_rounded(1.0f, f32_in(a, modifiers), rounding_of(modifiers)), modifiers);
-}
+constexpr uint32_t kOneF32 = 0x3f800000u;
+constexpr uint64_t kOneF64 = 0x3ff0000000000000u;
+uint32_t f32_reciprocal(uint32_t a, uint64_t modifiers) { return f32_div(kOneF32, a, modifiers); }
 uint32_t f32_reciprocal_nearest(uint32_t a, uint64_t modifiers) {
-  return f32_out(1.0f / f32_in(a, modifiers), modifiers);
+  return f32_div_nearest(kOneF32, a, modifiers);
 }
-uint64_t f64_reciprocal(uint64_t a, uint64_t modifiers) {
-  return f64_div(std::bit_cast<uint64_t>(1.0), a, modifiers);
-}
+uint64_t f64_reciprocal(uint64_t a, uint64_t modifiers) { return f64_div(kOneF64, a, modifiers); }
+
+// Roots are never below the normal range.
 uint32_t f32_root(uint32_t a, uint64_t modifiers) {
-  return f32_out(sqrt_rounded(f32_in(a, modifiers), rounding_of(modifiers)), modifiers);
+  return f32_out<false>(sqrt_rounded(f32_in(a, modifiers), rounding_of(modifiers)));
 }
 uint32_t f32_root_nearest(uint32_t a, uint64_t modifiers) {
-  return f32_out(std::sqrt(f32_in(a, modifiers)), modifiers);
+  return f32_out<false>(std::sqrt(f32_in(a, modifiers)));
 }
 uint64_t f64_root(uint64_t a, uint64_t modifiers) {
-  if (rounding_of(modifiers) == Rounding::kNearestEven) return f64_out(std::sqrt(f64_in(a)));
-  return f64_out(sqrt_rounded(f64_in(a), rounding_of(modifiers)));
+  const Rounding rounding = rounding_of(modifiers);
+  return f64_out(
+      rounding == Rounding::kNearestEven ? std::sqrt(f64_in(a)) : sqrt_rounded(f64_in(a), rounding),
+      a);
 }
 
 double reciprocal_root(double a) { return 1.0 / std::sqrt(a); }
-uint64_t f64_reciprocal_root(uint64_t a) { return f64_out(reciprocal_root(f64_in(a))); }
+uint64_t f64_reciprocal_root(uint64_t a) { return f64_out(reciprocal_root(f64_in(a)), a); }
 
 // rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the upper word of the operand and of the result,
 // in 1.11.20 format, without subnormals; a NaN gives 0x7fffffff in the upper word.
@@ -69,7 +73,10 @@ uint64_t gross_f64(uint64_t a) {
 }
 double reciprocal(double a) { return 1.0 / a; }
 
-double sine(double a) { return std::sin(a); }
+// A subnormal's sine is a zero on an H200.
+double sine(double a) {
+  return std::fabs(a) < kLeastNormalF32 ? std::copysign(0.0, a) : std::sin(a);
+}
 double cosine(double a) { return std::cos(a); }
 double power_of_two(double a) { return std::exp2(a); }
 double base_2_logarithm(double a) { return std::log2(a); }
@@ -78,8 +85,8 @@ double hyperbolic_tangent(double a) { return std::tanh(a); }
 using Real = double (*)(double);
 template <Real kFunction>
 uint32_t f32_function(uint32_t a, uint64_t modifiers) {
-  return f32_out(static_cast<float>(kFunction(static_cast<double>(f32_in(a, modifiers)))),
-                 modifiers);
+  const double value = kFunction(static_cast<double>(f32_in(a, modifiers)));
+  return f32_out(static_cast<float>(value), value, modifiers);
 }
 template <class H, Real kFunction>
 uint16_t half_function(uint16_t a, uint64_t modifiers) {

@@ -9,8 +9,7 @@
 namespace ptxsim {
 namespace {
 
-// T: unsigned integer of the format's width. Only the sign bit changes, also of a NaN (which PTX
-// leaves open).
+// T: unsigned integer of the format's width.
 template <class T>
 constexpr T kSignBit = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
 template <class T>
@@ -18,74 +17,71 @@ T absolute(T a) {
   return a & static_cast<T>(~kSignBit<T>);
 }
 template <class T>
-T negated(T a) {
-  return a ^ kSignBit<T>;
-}
-template <class T>
 T copy_sign(T a, T b) {
   return (a & kSignBit<T>) | absolute(b);
 }
-template <bool kAbsolute>
-uint32_t sign_flushed_f32(uint32_t a) {
-  return flush_f32(kAbsolute ? absolute(a) : negated(a));
-}
-template <bool kAbsolute>
-uint16_t sign_flushed_f16(uint16_t a, uint64_t) {
-  return flush_f16(kAbsolute ? absolute(a) : negated(a));
-}
-constexpr uint32_t kBothSigns = 0x80008000u;
-template <bool kAbsolute>
-uint32_t sign_of_halves(uint32_t a) {
-  return kAbsolute ? a & ~kBothSigns : a ^ kBothSigns;
-}
 
-template <bool kAbsolute>
-Handler sign_handler(Type type, bool ftz) {
-  switch (type) {
-    case Type::kF32:
-      return ftz                      ? &each_lane<&sign_flushed_f32<kAbsolute>>
-             : &each_lane < kAbsolute ? &absolute<uint32_t>
-                                      : &negated < uint32_t >>
-          ;
-    case Type::kF64:
-      return &each_lane < kAbsolute ? &absolute<uint64_t> : &negated < uint64_t >> ;
-    case Type::kF16:
-      if (ftz) return &each_lane_imm<&sign_flushed_f16<kAbsolute>>;
-      [[fallthrough]];
-    case Type::kBf16:
-      return &each_lane < kAbsolute ? &absolute<uint16_t> : &negated < uint16_t >> ;
-    case Type::kF16x2:
-      if (ftz) return &each_lane_imm<&unary_halves<&sign_flushed_f16<kAbsolute>>>;
-      [[fallthrough]];
-    default:
-      return &each_lane<&sign_of_halves<kAbsolute>>;
-  }
-}
-
-// Formats as min and max see them: the order of sign-and-magnitude codes is that of the values, -0
-// below +0.
-struct F32Order {
+// Formats by their codes: infinity's, and what a NaN becomes. PTX leaves open which NaN abs and neg
+// give, and min and max of f64; these are an H200's.
+struct F32Codes {
   using Bits = uint32_t;
-  static constexpr Bits kInfinity = 0x7f800000u, kNan = kNanF32;
+  static constexpr Bits kInfinity = 0x7f800000u;
+  static Bits nan_from(Bits) { return kNanF32; }
   static Bits flush(Bits bits) { return flush_f32(bits); }
 };
-struct F64Order {
+struct F64Codes {
   using Bits = uint64_t;
-  static constexpr Bits kInfinity = 0x7ff0000000000000u, kNan = kNanF64;
+  static constexpr Bits kInfinity = 0x7ff0000000000000u;
+  static Bits nan_from(Bits nan) { return quiet_f64(nan); }
   static Bits flush(Bits bits) { return bits; }
 };
 template <class H>
-struct HalfOrder {
+struct HalfCodes {
   using Bits = uint16_t;
-  static constexpr Bits kInfinity = H::kExponent, kNan = kNanHalf;
+  static constexpr Bits kInfinity = H::kExponent;
+  static Bits nan_from(Bits) { return kNanHalf; }
   static Bits flush(Bits bits) { return H::flush(bits); }
 };
+using F16Codes = HalfCodes<HalfF16>;
+using Bf16Codes = HalfCodes<HalfBf16>;
+
+template <class F>
+bool is_nan(typename F::Bits a) {
+  return absolute(a) > F::kInfinity;
+}
+
+// abs (kAbsolute) or neg.
+template <class F, bool kAbsolute>
+typename F::Bits with_sign(typename F::Bits a, uint64_t modifiers) {
+  using Bits = typename F::Bits;
+  if (is_nan<F>(a)) return F::nan_from(a);
+  const Bits result = kAbsolute ? absolute(a) : static_cast<Bits>(a ^ kSignBit<Bits>);
+  return (modifiers & kFtz) != 0 ? F::flush(result) : result;
+}
+
+template <bool kAbsolute>
+Handler sign_handler(Type type) {
+  switch (type) {
+    case Type::kF32:
+      return &each_lane_imm<&with_sign<F32Codes, kAbsolute>>;
+    case Type::kF64:
+      return &each_lane_imm<&with_sign<F64Codes, kAbsolute>>;
+    case Type::kF16:
+      return &each_lane_imm<&with_sign<F16Codes, kAbsolute>>;
+    case Type::kBf16:
+      return &each_lane_imm<&with_sign<Bf16Codes, kAbsolute>>;
+    case Type::kF16x2:
+      return &each_lane_imm<&unary_halves<&with_sign<F16Codes, kAbsolute>>>;
+    default:
+      return &each_lane_imm<&unary_halves<&with_sign<Bf16Codes, kAbsolute>>>;
+  }
+}
 
 template <class F, bool kMin>
 typename F::Bits lesser_or_greater(typename F::Bits a, typename F::Bits b, bool nan_wins) {
   using Bits = typename F::Bits;
-  const bool a_nan = absolute<Bits>(a) > F::kInfinity, b_nan = absolute<Bits>(b) > F::kInfinity;
-  if ((a_nan && b_nan) || (nan_wins && (a_nan || b_nan))) return F::kNan;
+  const bool a_nan = is_nan<F>(a), b_nan = is_nan<F>(b);
+  if ((a_nan && b_nan) || (nan_wins && (a_nan || b_nan))) return F::nan_from(b_nan ? b : a);
   if (a_nan) return b;
   if (b_nan) return a;
   // Codes as numbers in the order of the values: negative ones count down from the middle.
@@ -108,13 +104,12 @@ typename F::Bits min_max(typename F::Bits a, typename F::Bits b, uint64_t modifi
   const Bits sign = (a ^ b) & kSignBit<Bits>;
   const Bits result = lesser_or_greater<F, kMin>(
       prepared<F>(a, modifiers), prepared<F>(b, modifiers), (modifiers & kNanResult) != 0);
-  if ((modifiers & kXorSign) != 0 && absolute(result) <= F::kInfinity)
-    return absolute(result) | sign;
+  if ((modifiers & kXorSign) != 0 && !is_nan<F>(result)) return absolute(result) | sign;
   return result;
 }
 template <bool kMin>
 uint32_t min_max_of_three(uint32_t a, uint32_t b, uint32_t c, uint64_t modifiers) {
-  return min_max<F32Order, kMin>(min_max<F32Order, kMin>(a, b, modifiers), c, modifiers);
+  return min_max<F32Codes, kMin>(min_max<F32Codes, kMin>(a, b, modifiers), c, modifiers);
 }
 
 template <bool kMin>
@@ -122,17 +117,17 @@ Handler min_max_handler(Type type, bool three) {
   switch (type) {
     case Type::kF32:
       return three ? &each_lane_imm<&min_max_of_three<kMin>>
-                   : &each_lane_imm<&min_max<F32Order, kMin>>;
+                   : &each_lane_imm<&min_max<F32Codes, kMin>>;
     case Type::kF64:
-      return &each_lane_imm<&min_max<F64Order, kMin>>;
+      return &each_lane_imm<&min_max<F64Codes, kMin>>;
     case Type::kF16:
-      return &each_lane_imm<&min_max<HalfOrder<HalfF16>, kMin>>;
+      return &each_lane_imm<&min_max<F16Codes, kMin>>;
     case Type::kBf16:
-      return &each_lane_imm<&min_max<HalfOrder<HalfBf16>, kMin>>;
+      return &each_lane_imm<&min_max<Bf16Codes, kMin>>;
     case Type::kF16x2:
-      return &each_lane_imm<&binary_halves<&min_max<HalfOrder<HalfF16>, kMin>>>;
+      return &each_lane_imm<&binary_halves<&min_max<F16Codes, kMin>>>;
     default:
-      return &each_lane_imm<&binary_halves<&min_max<HalfOrder<HalfBf16>, kMin>>>;
+      return &each_lane_imm<&binary_halves<&min_max<Bf16Codes, kMin>>>;
   }
 }
 
@@ -147,8 +142,9 @@ void decode_float_abs_neg(Decode& d) {
   const Type type = take_type_of(d, kTypes);
   if (ftz && !has_ftz(type)) d.fail(".ftz is not known for this type");
   take_operands(d, type, {type});
+  d.insn().imm = ftz ? kFtz : 0;
   d.insn().execute =
-      d.statement().root == "abs" ? sign_handler<true>(type, ftz) : sign_handler<false>(type, ftz);
+      d.statement().root == "abs" ? sign_handler<true>(type) : sign_handler<false>(type);
 }
 
 void decode_float_min_max(Decode& d) {

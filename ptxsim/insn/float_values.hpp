@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 
 #include "ptxsim/number/formats.hpp"
 #include "ptxsim/number/rounded.hpp"
@@ -34,29 +35,45 @@ template <bool kFlush>
 float f32_in(uint32_t bits) {
   return std::bit_cast<float>(kFlush ? flush_f32(bits) : bits);
 }
-// Results become registers: NaN canonical, subnormals flushed, or clamped to [0, 1] where a NaN is
-// +0.
-template <bool kFlush, bool kClamp>
+// .ftz looks at the exact result: what rounds up to the least normal number is flushed too (seen on
+// an H200).
+inline constexpr double kLeastNormalF32 = 0x1p-126;
+
+// A result becomes a register: [0, 1] with .sat, where a NaN is +0; else a NaN is the canonical
+// one.
+template <bool kClamp>
 uint32_t f32_out(float value) {
   if constexpr (kClamp) {
     value = value > 0 ? value : 0.0f;  // NaN and -0 become +0
     value = value < 1 ? value : 1.0f;
   }
-  uint32_t bits = value != value ? kNanF32 : std::bit_cast<uint32_t>(value);
-  return kFlush ? flush_f32(bits) : bits;
+  return value != value ? kNanF32 : std::bit_cast<uint32_t>(value);
+}
+// The nearest float of `exact`, a double that is exact or rounded to odd; with .ftz.
+template <bool kClamp>
+uint32_t f32_flushed_out(double exact) {
+  const float value = static_cast<float>(exact);
+  return f32_out<kClamp>(std::fabs(exact) < kLeastNormalF32 ? std::copysign(0.0f, value) : value);
 }
 inline float f32_in(uint32_t bits, uint64_t modifiers) {
   return std::bit_cast<float>((modifiers & kFtz) != 0 ? flush_f32(bits) : bits);
 }
-inline uint32_t f32_out(float value, uint64_t modifiers) {
-  const bool flush = (modifiers & kFtz) != 0;
-  if ((modifiers & kSat) != 0)
-    return flush ? f32_out<true, true>(value) : f32_out<false, true>(value);
-  return flush ? f32_out<true, false>(value) : f32_out<false, false>(value);
+// `value`, rounded from `exact`; .ftz and .sat as the modifiers say.
+inline uint32_t f32_out(float value, double exact, uint64_t modifiers) {
+  if ((modifiers & kFtz) != 0 && std::fabs(exact) < kLeastNormalF32)
+    value = std::copysign(0.0f, value);
+  return (modifiers & kSat) != 0 ? f32_out<true>(value) : f32_out<false>(value);
 }
 
-inline uint64_t f64_out(double value) {
-  return value != value ? kNanF64 : std::bit_cast<uint64_t>(value);
+// f64 keeps a NaN operand's sign and payload and makes it quiet; PTX leaves open whose. The order
+// of the operands here is that of an H200. Other NaNs are kNanF64.
+inline bool is_nan_f64(uint64_t bits) { return (bits << 1) > 0xffe0000000000000u; }
+inline uint64_t quiet_f64(uint64_t nan) { return nan | (uint64_t{1} << 51); }
+inline uint64_t f64_out(double value, uint64_t first, uint64_t second = 0, uint64_t third = 0) {
+  if (value == value) return std::bit_cast<uint64_t>(value);
+  for (const uint64_t operand : {first, second, third})
+    if (is_nan_f64(operand)) return quiet_f64(operand);
+  return kNanF64;
 }
 
 // The two 16-bit formats.
@@ -65,6 +82,7 @@ struct HalfF16 {
   static uint16_t encode(float value) { return float_to_f16(value); }
   static uint16_t flush(uint16_t bits) { return flush_f16(bits); }
   static constexpr uint16_t kExponent = 0x7c00, kOne = 0x3c00;
+  static constexpr float kLeastNormal = 0x1p-14f;
 };
 struct HalfBf16 {
   static float decode(uint16_t bits) { return bf16_to_float(bits); }
@@ -73,6 +91,7 @@ struct HalfBf16 {
     return static_cast<uint16_t>((bits & 0x7f80u) == 0 ? bits & 0x8000u : bits);
   }
   static constexpr uint16_t kExponent = 0x7f80, kOne = 0x3f80;
+  static constexpr float kLeastNormal = 0x1p-126f;
 };
 template <class H>
 bool is_nan_half(uint16_t bits) {
@@ -82,10 +101,12 @@ template <class H>
 float half_in(uint16_t bits, uint64_t modifiers) {
   return H::decode((modifiers & kFtz) != 0 ? H::flush(bits) : bits);
 }
+// `value` is exact or rounded to odd; .ftz looks at it before it is rounded, as for f32.
 template <class H>
 uint16_t half_out(float value, uint64_t modifiers) {
-  uint16_t bits = H::encode(value);
-  if ((modifiers & kFtz) != 0) bits = H::flush(bits);
+  if ((modifiers & kFtz) != 0 && std::fabs(value) < H::kLeastNormal)
+    value = std::copysign(0.0f, value);
+  const uint16_t bits = H::encode(value);
   if ((modifiers & kSat) != 0) {
     if (is_nan_half<H>(bits) || (bits & 0x8000u) != 0) return 0;
     return bits > H::kOne ? H::kOne : bits;

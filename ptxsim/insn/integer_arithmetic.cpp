@@ -11,14 +11,6 @@ namespace ptxsim {
 namespace {
 
 template <class T>
-T add(T a, T b) {
-  return static_cast<T>(a + b);
-}
-template <class T>
-T sub(T a, T b) {
-  return static_cast<T>(a - b);
-}
-template <class T>
 T min_of(T a, T b) {
   return a < b ? a : b;
 }
@@ -67,22 +59,24 @@ T then_relu(T a, T b) {
   return relu_of<T>(kFunction(a, b));
 }
 
+template <bool kAdd, class T>
+T add_or_sub(T a, T b) {
+  return static_cast<T>(kAdd ? a + b : a - b);
+}
 template <bool kAdd>
 Handler add_sub_handler(Type type) {
   switch (type) {
     case Type::kU16:
     case Type::kS16:
-      return &each_lane < kAdd ? &add<uint16_t> : &sub < uint16_t >> ;
+      return &each_lane<&add_or_sub<kAdd, uint16_t>>;
     case Type::kU32:
     case Type::kS32:
-      return &each_lane < kAdd ? &add<uint32_t> : &sub < uint32_t >> ;
+      return &each_lane<&add_or_sub<kAdd, uint32_t>>;
     case Type::kU64:
     case Type::kS64:
-      return &each_lane < kAdd ? &add<uint64_t> : &sub < uint64_t >> ;
+      return &each_lane<&add_or_sub<kAdd, uint64_t>>;
     default:
-      return &each_lane < kAdd ? &halves<uint16_t, &add<uint16_t>> : &halves < uint16_t,
-             &sub < uint16_t >>>
-          ;
+      return &each_lane<&halves<uint16_t, &add_or_sub<kAdd, uint16_t>>>;
   }
 }
 

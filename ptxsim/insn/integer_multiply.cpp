@@ -144,8 +144,7 @@ struct ChooseMad {
   static Handler handler(Part part) { return mad_handler<T>(part); }
 };
 
-// Division by zero has an unspecified result (PTX ISA, "div"); what GPUs give is all ones, and a
-// for the remainder.
+// Division by zero has an unspecified result (PTX ISA, "div", "rem"): all ones, as an H200 has it.
 template <class T>
 T quotient(T a, T b) {
   if (b == 0) return static_cast<T>(~T{0});
@@ -156,7 +155,7 @@ T quotient(T a, T b) {
 }
 template <class T>
 T remainder(T a, T b) {
-  if (b == 0) return a;
+  if (b == 0) return static_cast<T>(~T{0});
   if constexpr (std::is_signed_v<T>) {
     if (b == -1) return 0;
   }
