@@ -63,6 +63,7 @@ Outcome predicate_logic(Execution& x, const Insn& insn) {
 }
 
 void decode_predicate_logic(Decode& d, Operation operation) {
+  if (operation == Operation::kCnot) d.fail("cnot is not known for predicates");
   const size_t sources = operation == Operation::kNot ? 1 : 2;
   d.expect_operands(sources + 1, sources + 1);
   for (size_t i = 1; i <= sources; ++i) {
@@ -80,11 +81,9 @@ void decode_predicate_logic(Decode& d, Operation operation) {
     case Operation::kXor:
       d.insn().execute = &predicate_logic<Operation::kXor>;
       break;
-    case Operation::kNot:
+    default:
       d.insn().execute = &predicate_logic<Operation::kNot>;
       break;
-    default:
-      d.fail("cnot is not known for predicates");
   }
 }
 
