@@ -14,15 +14,14 @@ namespace {
 
 // tf32 of a NaN as an H200 has it: .rna only clears the low bits, other roundings give the
 // canonical NaN's upper ones.
-uint32_t tf32_of_nan(const Conversion& how, double nan) {
+uint32_t tf32_of_nan(const Conversion& how, uint32_t nan) {
   constexpr uint32_t kLowBits = 0x1fff;
   const bool as_it_is = how.rounding == Rounding::kNearestAway && !how.satfinite;
-  return (as_it_is ? std::bit_cast<uint32_t>(static_cast<float>(nan)) : kNanF32) & ~kLowBits;
+  return (as_it_is ? nan : kNanF32) & ~kLowBits;
 }
 
 // One element; .relu makes what is negative +0.
 uint32_t convert_element(const Conversion& how, Format to, double value) {
-  if (to == Format::kTf32 && value != value) return tf32_of_nan(how, value);
   const uint32_t code = encode(to, value, how.rounding, how.satfinite);
   const bool negative = value < 0 || (value == 0 && std::signbit(value));
   return how.relu && negative ? 0 : code;
@@ -71,7 +70,9 @@ Outcome from_floats(Execution& x, const Insn& insn) {
   const float* b = two ? x.source<float>(insn.slot[2]) : nullptr;
   std::byte* out = x.destination<std::byte>(insn.slot[0]);
   x.for_lanes([&](int lane) {
-    uint32_t value = convert_element(how, to, a[lane]);
+    uint32_t value = to == Format::kTf32 && a[lane] != a[lane]
+                         ? tf32_of_nan(how, std::bit_cast<uint32_t>(a[lane]))
+                         : convert_element(how, to, a[lane]);
     if (two) value = (value << pitch_of(to)) | convert_element(how, to, b[lane]);
     store(out, how.to_width, lane, value);
   });

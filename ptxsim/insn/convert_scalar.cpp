@@ -75,13 +75,13 @@ uint64_t float_to_integer(const Conversion& how, double value) {
   return static_cast<uint64_t>(static_cast<Int128>(value));
 }
 
-// A floating-point result, NaN only with .sat: .sat, .relu, .ftz (which looks at the value before
-// it is rounded), then the code of the destination's format.
+// A floating-point result, NaN only with .sat: .sat, .relu, .ftz, then the code of the
+// destination's format.
 uint64_t float_result(const Conversion& how, double value) {
   if (how.sat) value = value > 0 ? std::min(value, 1.0) : 0.0;  // NaN and -0 become +0
   if (how.relu && !(value > 0)) value = 0.0;
   if (how.to == Type::kF64) return std::bit_cast<uint64_t>(value);
-  if (how.ftz && how.to == Type::kF32 && std::fabs(value) < kLeastNormalF32)
+  if (how.ftz && how.to == Type::kF32 && is_flushed_f32(value, how.rounding))
     value = std::copysign(0.0, value);
   return encode(*format_of(how.to), value, how.rounding, how.satfinite);
 }

@@ -74,9 +74,7 @@ uint64_t gross_f64(uint64_t a) {
 double reciprocal(double a) { return 1.0 / a; }
 
 // A subnormal's sine is a zero on an H200.
-double sine(double a) {
-  return std::fabs(a) < kLeastNormalF32 ? std::copysign(0.0, a) : std::sin(a);
-}
+double sine(double a) { return std::fabs(a) < 0x1p-126 ? std::copysign(0.0, a) : std::sin(a); }
 double cosine(double a) { return std::cos(a); }
 double power_of_two(double a) { return std::exp2(a); }
 double base_2_logarithm(double a) { return std::log2(a); }

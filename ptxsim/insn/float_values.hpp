@@ -35,9 +35,18 @@ template <bool kFlush>
 float f32_in(uint32_t bits) {
   return std::bit_cast<float>(kFlush ? flush_f32(bits) : bits);
 }
-// .ftz looks at the exact result: what rounds up to the least normal number is flushed too (seen on
-// an H200).
-inline constexpr double kLeastNormalF32 = 0x1p-126;
+// Whether .ftz makes a zero of a result: when it is below the normal range after rounding to the
+// format's digits with an unbounded exponent, as an H200 does it. So 2^-126 (1 - 2^-24), a float's
+// digits, is flushed; 2^-126 (1 - 2^-26) is not. `exact` is the result before rounding, exact or
+// rounded to odd.
+inline constexpr double kFlushedBelowF32 =
+    0x1.ffffffp-127;  // to nearest: half a digit under 2^-126
+inline bool is_flushed_f32(double exact, Rounding rounding) {
+  const double magnitude = std::fabs(exact);
+  if (rounding == Rounding::kNearestEven) return magnitude < kFlushedBelowF32;
+  const bool away = rounding == (exact > 0 ? Rounding::kUp : Rounding::kDown);
+  return away ? magnitude <= 0x1.fffffep-127 : magnitude < 0x1p-126;
+}
 
 // A result becomes a register: [0, 1] with .sat, where a NaN is +0; else a NaN is the canonical
 // one.
@@ -53,14 +62,14 @@ uint32_t f32_out(float value) {
 template <bool kClamp>
 uint32_t f32_flushed_out(double exact) {
   const float value = static_cast<float>(exact);
-  return f32_out<kClamp>(std::fabs(exact) < kLeastNormalF32 ? std::copysign(0.0f, value) : value);
+  return f32_out<kClamp>(std::fabs(exact) < kFlushedBelowF32 ? std::copysign(0.0f, value) : value);
 }
 inline float f32_in(uint32_t bits, uint64_t modifiers) {
   return std::bit_cast<float>((modifiers & kFtz) != 0 ? flush_f32(bits) : bits);
 }
 // `value`, rounded from `exact`; .ftz and .sat as the modifiers say.
 inline uint32_t f32_out(float value, double exact, uint64_t modifiers) {
-  if ((modifiers & kFtz) != 0 && std::fabs(exact) < kLeastNormalF32)
+  if ((modifiers & kFtz) != 0 && is_flushed_f32(exact, rounding_of(modifiers)))
     value = std::copysign(0.0f, value);
   return (modifiers & kSat) != 0 ? f32_out<true>(value) : f32_out<false>(value);
 }
@@ -82,7 +91,7 @@ struct HalfF16 {
   static uint16_t encode(float value) { return float_to_f16(value); }
   static uint16_t flush(uint16_t bits) { return flush_f16(bits); }
   static constexpr uint16_t kExponent = 0x7c00, kOne = 0x3c00;
-  static constexpr float kLeastNormal = 0x1p-14f;
+  static constexpr float kFlushedBelow = 0x1.ffep-15f;
 };
 struct HalfBf16 {
   static float decode(uint16_t bits) { return bf16_to_float(bits); }
@@ -91,7 +100,7 @@ struct HalfBf16 {
     return static_cast<uint16_t>((bits & 0x7f80u) == 0 ? bits & 0x8000u : bits);
   }
   static constexpr uint16_t kExponent = 0x7f80, kOne = 0x3f80;
-  static constexpr float kLeastNormal = 0x1p-126f;
+  static constexpr float kFlushedBelow = 0x1.ffp-127f;
 };
 template <class H>
 bool is_nan_half(uint16_t bits) {
@@ -101,10 +110,10 @@ template <class H>
 float half_in(uint16_t bits, uint64_t modifiers) {
   return H::decode((modifiers & kFtz) != 0 ? H::flush(bits) : bits);
 }
-// `value` is exact or rounded to odd; .ftz looks at it before it is rounded, as for f32.
+// `value` is exact or rounded to odd; .ftz as for f32.
 template <class H>
 uint16_t half_out(float value, uint64_t modifiers) {
-  if ((modifiers & kFtz) != 0 && std::fabs(value) < H::kLeastNormal)
+  if ((modifiers & kFtz) != 0 && std::fabs(value) < H::kFlushedBelow)
     value = std::copysign(0.0f, value);
   const uint16_t bits = H::encode(value);
   if ((modifiers & kSat) != 0) {
