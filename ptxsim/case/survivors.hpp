@@ -13,6 +13,7 @@ namespace ptxsim {
 
 struct Survivor {
   std::string entry, group, what, text, reason;
+  int occurrence = -1;  // -1: any
 };
 
 Result<std::vector<Survivor>> parse_survivors(const std::string& json);

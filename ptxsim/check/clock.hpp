@@ -22,7 +22,8 @@ using SharedClock = std::shared_ptr<const ClockValues>;
 // Carried by barriers: what their arrivals released. Empty when the sanitizer is off.
 struct SyncClock {
   SharedClock values;
-  SharedClock last;  // joined into `values` last: lanes of a warp that arrive one by one have the same
+  SharedClock
+      last;  // joined into `values` last: lanes of a warp that arrive one by one have the same
   void clear() { values.reset(), last.reset(); }
 };
 

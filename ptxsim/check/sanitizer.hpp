@@ -93,6 +93,9 @@ class Sanitizer {
   // wait::ld). For bulk stores `only_reads`: their sources have been read, their writes may still
   // be under way.
   void learn(const Execution& x, uint32_t lanes, const AsyncOp& op, bool only_reads = false);
+  // tcgen05.alloc of these columns by the executing warp: users must be ordered after it (R5, R6,
+  // R7).
+  void tmem_allocated(const Execution& x, Cta& owner, uint32_t first_column, uint32_t columns);
   // tcgen05.dealloc of these columns by the lane's warp: nothing may still use them (R9).
   void tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t first_column,
                   uint32_t columns);

@@ -83,14 +83,20 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
     }
     return;
   }
-  // R7. A warp that waits for its own tcgen05.ld or st needs no fence.
-  if (same_queue || (earlier.warp == access.record.warp && is_warp_access(earlier.kind) &&
-                     is_warp_access(access.record.kind)))
-    return;
+  // R7. A warp that waits for its own tcgen05.ld or st, or allocated itself, needs no fence.
+  if (same_queue || (earlier.warp == access.record.warp && is_warp_access(earlier.kind))) return;
   if (is_warp_access(earlier.kind) && queues.at(earlier.queue).fenced_before < earlier.sequence)
     add(missing_fence(false));
   if (access.after_fence == nullptr || !complete(access.after_fence->order, earlier, -1))
     add(missing_fence(true));
+}
+
+void Sanitizer::tmem_allocated(const Execution& x, Cta& owner, uint32_t first_column,
+                               uint32_t columns) {
+  // As a store of the whole warp that is complete at once: users must be ordered after it.
+  const AsyncOp op = issue(x, x.first_lane(), AsyncKind::kTcgen05St);
+  async_tmem(op, x, owner, 0, kTensorLanes, first_column, columns, AccessKind::kWrite);
+  learn(x, x.mask, op);
 }
 
 void Sanitizer::async_tmem(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t first_lane,
@@ -134,17 +140,27 @@ void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t fi
   std::vector<TensorCell>& cells = s.ctas[owner.rank].tensor;
   if (cells.empty()) return;
   const Knower who = s.knower(x, lane);
+  const uint32_t warp = s.warp_of(x);
+  const ClockValues* after_fence = clock_of(s.warps[warp].after_fence, lane);
   const uint32_t end = std::min(kTensorColumns, first_column + columns);
   auto check = [&](uint32_t index) {
     const Record& earlier = s.records[index];
-    if (s.complete(who.clock->order, earlier, -1) ||
-        s.seen_before(9, x.insn->statement, earlier.statement))
-      return;
-    s.report(x, lane, earlier.statement, s.describe(earlier),
-             {9, Severity::kError, "frees tensor memory that an operation may still use",
-              "a wait for the operation's completion, then a barrier with the warp that frees",
-              "wait for the commit (tcgen05.wait::ld for loads) in the user, then bar.sync or "
-              "barrier.cluster"});
+    auto add = [&](Finding finding) {
+      if (!s.seen_before(finding.rule, x.insn->statement, earlier.statement))
+        s.report(x, lane, earlier.statement, s.describe(earlier), std::move(finding));
+    };
+    if (!s.complete(who.clock->order, earlier, -1)) {
+      add({9, Severity::kError, "frees tensor memory that an operation may still use",
+           "a wait for the operation's completion, then a barrier with the warp that frees",
+           "wait for the commit (tcgen05.wait::ld for loads) in the user, then bar.sync or "
+           "barrier.cluster"});
+    } else if (earlier.warp != warp) {
+      if (is_warp_access(earlier.kind) &&
+          s.queues.at(earlier.queue).fenced_before < earlier.sequence)
+        add(missing_fence(false));
+      if (after_fence == nullptr || !s.complete(after_fence->order, earlier, -1))
+        add(missing_fence(true));
+    }
   };
   for (uint32_t row = 0; row < kTensorLanes / kTensorRows; ++row) {
     uint32_t checked = kNobody;

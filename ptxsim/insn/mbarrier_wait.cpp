@@ -117,6 +117,15 @@ void acquire(const Execution& x, uint32_t done, const Wait (&waits)[kWarpSize],
   }
 }
 
+// Lanes need not see a phase complete in the same poll: in the random schedule some now and then
+// see it one poll later, so that what follows must not rely on the warp having stayed together.
+uint32_t seen_now(const Execution& x, uint32_t done) {
+  if (x.machine.options().schedule != Schedule::kRandom || (done & (done - 1)) == 0 ||
+      x.cluster.random() % kSpuriousOneIn != 0)
+    return done;
+  return done & (static_cast<uint32_t>(x.cluster.random()) | (done & -done));
+}
+
 bool returns_early(const Execution& x) {
   if (x.warp.ticket[x.first_lane()] == kTicketTimeout) return true;
   return x.machine.options().schedule == Schedule::kRandom &&
@@ -132,6 +141,7 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
     waits[lane] = test(x, detail, history, lane);
     if (waits[lane].done) done |= 1u << lane;
   });
+  done = seen_now(x, done);
   const Wait& first = waits[x.first_lane()];
   if (done == 0 && detail.may_suspend && !returns_early(x)) {
     x.for_lanes([&](int lane) { x.warp.ticket[lane] = kTicketWaiting; });

@@ -84,6 +84,10 @@ void complete(Execution& x, PairRequest& request) {
   x.cluster.changed();
 }
 
+void note_allocated(Execution& x, uint32_t first_column, uint32_t columns) {
+  if (auto* s = x.sanitizer()) s->tmem_allocated(x, x.cta, first_column, columns);
+}
+
 Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns) {
   PairRequest& request = request_of(x);
   const uint64_t ticket = x.warp.ticket[x.first_lane()];
@@ -92,6 +96,7 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
     arrive(x, request, {true, PairRequest::Kind::kAllocate, columns, 0}, "tcgen05.alloc");
   } else if (request.completed > ticket - kArrived) {
     write_address(x, detail, request.allocated_column);
+    note_allocated(x, request.allocated_column, columns);
     return Outcome::kNext;
   }
   if (!request.side[~x.cta.rank & 1].arrived)
@@ -105,6 +110,7 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
   request.allocated_column = *room;
   complete(x, request);
   write_address(x, detail, *room);
+  note_allocated(x, *room, columns);
   return Outcome::kNext;
 }
 
@@ -123,6 +129,7 @@ Outcome execute_alloc(Execution& x, const Insn& insn) {
   if (!room) return wait_for(x, "tcgen05.alloc: room in tensor memory");
   tmem.take(*room, columns);
   write_address(x, detail, *room);
+  note_allocated(x, *room, columns);
   return Outcome::kNext;
 }
 

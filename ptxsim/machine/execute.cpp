@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/machine.hpp"
@@ -119,6 +120,26 @@ void exit_lanes(Execution& x, uint32_t lanes) {
   if (auto* s = x.sanitizer()) s->cta_exits(x.cta);
 }
 
+// R12. Where the paths of a branch meet, the lanes go on together in this interpreter and mostly on
+// hardware; PTX promises it only after bar.warp.sync or another .sync instruction of these lanes.
+void advise_of_separation(Execution& x) {
+  const uint32_t lanes = std::exchange(x.warp.separated, 0);
+  const Machine& machine = x.machine;
+  x.machine.reports().add(
+      {.rule = 12,
+       .severity = Severity::kAdvisory,
+       .message = fmt::format(
+           "'{}' needs a converged warp; lanes {:08x} were separated by a branch before",
+           machine.program().entry->statements[x.insn->statement].root, lanes),
+       .place = machine.place_of(x.insn->statement),
+       .actor = machine.actor_of(x.warp, -1),
+       .other =
+           fmt::format("'{}' at {}", machine.program().entry->statements[x.warp.separated_by].text,
+                       to_string(machine.place_of(x.warp.separated_by))),
+       .missing = "bar.warp.sync (__syncwarp) between the two",
+       .fix = "reconverge before instructions with .aligned"});
+}
+
 // One turn of one warp.
 class Turn {
  public:
@@ -224,6 +245,9 @@ Turn::Step Turn::step(const Insn& insn) {
   }
   x_.mask = exec;
   x_.insn = &insn;
+  if (warp_.separated != 0 && insn.convergence == Convergence::kAligned &&
+      x_.sanitizer() != nullptr)
+    advise_of_separation(x_);
   cluster_.async.statement = insn.statement;
   const bool put_off = !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
   if (insn.writes_operand) note_unfenced(x_, insn);
@@ -245,6 +269,7 @@ Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
   ++machine_.stats().by_statement[insn.statement];
   // Converging statements (barriers, allocations) may have set tickets without ever blocking.
   if (warp_.ticketed != 0 || insn.convergence != Convergence::kNone) zero_tickets(warp_, exec);
+  if (insn.convergence == Convergence::kMembers) warp_.separated &= ~exec;
   const uint32_t rest = group_.lanes & ~exec;
   // A member mask can narrow a group whose other lanes have not executed the statement yet.
   const bool narrowed = insn.convergence == Convergence::kMembers && rest != 0;
@@ -269,6 +294,8 @@ void Turn::split(const Insn& insn, uint32_t exec, Outcome outcome) {
   set_pc(warp_, rest & ~waiting, pc_ + 1);
   set_pc(warp_, waiting, pc_);
   if (outcome == Outcome::kJump) {
+    warp_.separated |= group_.lanes;
+    warp_.separated_by = insn.statement;
     if (x_.jump_target != Execution::kPerLane) set_pc(warp_, exec, x_.jump_target);
     return;
   }

@@ -54,7 +54,10 @@ struct Warp {
   std::array<uint64_t, kWarpSize>
       ticket{};           // a handler's own note about a statement that blocked; 0 when it starts
   uint32_t ticketed = 0;  // lanes whose ticket is to be zeroed when their statement completes
-  uint32_t yielded = 0;   // lanes that polled in vain: others of the warp go first
+  uint32_t separated =
+      0;  // lanes that a branch separated, and nothing that synchronises the warp joined since
+  uint32_t separated_by = 0;  // the statement of the branch
+  uint32_t yielded = 0;       // lanes that polled in vain: others of the warp go first
   std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
   std::array<WaitInfo, kWarpSize> wait{};
   std::vector<RegisterLine> registers;
@@ -71,7 +74,7 @@ struct Warp {
   };
   std::vector<OwnedRange> owned;
   std::vector<uint32_t> unfenced;  // registers of wgmma operands written since the last wgmma.fence
-  struct PutOff {  // a mov that waits for its source (machine/owned.hpp)
+  struct PutOff {                  // a mov that waits for its source (machine/owned.hpp)
     const Insn* insn;
     uint32_t mask;
     uint64_t owner;
