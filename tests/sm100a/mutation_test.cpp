@@ -92,9 +92,8 @@ void run_campaign(int tile_n, uint64_t most) {
       std::cout << "may survive: " << ptxsim::to_string(*program, mutant.mutation) << "\n";
     EXPECT_NE(reason, nullptr) << "survived: " << ptxsim::to_string(*program, mutant.mutation);
   };
-  const ptxsim::CampaignOptions options{.random_seeds = all_mutants() ? 3u : 1u,
-                                        .max_mutants = all_mutants() ? 0 : most,
-                                        .strict = true};
+  const ptxsim::CampaignOptions options{
+      .random_seeds = 6, .max_mutants = all_mutants() ? 0 : most, .strict = true};
   CampaignRunner runner(tile_n);
   const auto campaign = ptxsim::run_campaign(program, std::ref(runner), options, look_at);
   ASSERT_TRUE(campaign.ok()) << ptxsim::to_string(campaign.error());
