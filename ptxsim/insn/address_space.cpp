@@ -3,6 +3,8 @@
 // Addresses of shared memory carry the CTA's rank.
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "ptxsim/insn/lanes.hpp"
 #include "ptxsim/insn/move.hpp"
 
@@ -20,30 +22,27 @@ uint64_t to_generic(uint64_t address, uint64_t window) {
 uint64_t from_generic(uint64_t address, uint64_t window) { return address - window; }
 uint64_t unchanged(uint64_t address) { return address; }
 
-uint64_t window_of(Decode& d, int space) {
-  switch (space) {
-    case 0:
-      return kConstWindow;
-    case 2:
-      return kLocalWindow;
-    case 3:
-    case 4:
-    case 5:
-      return kSharedWindow;
-    case 6:
-    case 7:
-      return kParamWindow;
-    default:
-      d.fail("one of .const .global .local .shared .param must be given");
-  }
+struct NamedSpace {
+  std::string_view name;
+  Space space;
+  uint64_t window;             // 0: global addresses are generic ones
+  bool whole_cluster = false;  // shared memory of all CTAs, not the own alone
+};
+constexpr NamedSpace kSpaces[] = {
+    {"const", Space::kConst, kConstWindow},
+    {"global", Space::kGlobal, 0},
+    {"local", Space::kLocal, kLocalWindow},
+    {"shared", Space::kShared, kSharedWindow},
+    {"shared::cta", Space::kShared, kSharedWindow},
+    {"shared::cluster", Space::kShared, kSharedWindow, true},
+    {"param", Space::kParam, kParamWindow},
+    {"param::entry", Space::kParam, kParamWindow},
+};
+const NamedSpace& take_space(Decode& d) {
+  for (const NamedSpace& space : kSpaces)
+    if (d.modifiers().take(space.name)) return space;
+  d.fail("one of .const .global .local .shared .param must be given");
 }
-int take_space(Decode& d) {
-  const int space = d.modifiers().take_one_of({"const", "global", "local", "shared", "shared::cta",
-                                               "shared::cluster", "param", "param::entry"});
-  if (space < 0) d.fail("one of .const .global .local .shared .param must be given");
-  return space;
-}
-constexpr int kGlobal = 1, kSharedCluster = 5;
 
 void need_64_bits(Decode& d) {
   if (d.modifiers().take_type() != Type::kU64)
@@ -126,29 +125,29 @@ Type take_address_type(Decode& d) {
 
 void decode_cvta(Decode& d) {
   const bool to = d.modifiers().take("to");
-  const int space = take_space(d);
+  const NamedSpace& space = take_space(d);
   need_64_bits(d);
   take_operands(d, Type::kU64, {Type::kU64});
-  if (space == kGlobal) {
+  if (space.space == Space::kGlobal) {
     d.insn().execute = &each_lane<&unchanged>;
     return;
   }
-  d.insn().imm = window_of(d, space);
+  d.insn().imm = space.window;
   d.insn().execute = to ? &each_lane_imm<&from_generic> : &each_lane_imm<&to_generic>;
 }
 
 void decode_isspacep(Decode& d) {
-  const int space = take_space(d);
+  const NamedSpace& space = take_space(d);
   d.expect_operands(2, 2);
   d.insn().slot[0] = d.destination(0, Type::kPred);
   d.insn().slot[1] = d.source(1, Type::kU64);
-  if (space == kGlobal) {
+  if (space.space == Space::kGlobal) {
     d.insn().execute = &is_global;
     return;
   }
-  d.insn().imm = window_of(d, space);
-  d.insn().execute =
-      d.insn().imm == kSharedWindow && space != kSharedCluster ? &is_in_own_shared : &is_in_window;
+  d.insn().imm = space.window;
+  const bool own_only = space.space == Space::kShared && !space.whole_cluster;
+  d.insn().execute = own_only ? &is_in_own_shared : &is_in_window;
 }
 
 void decode_mapa(Decode& d) {
