@@ -8,6 +8,7 @@ TensorWork work_of(const Statement& statement) {
   if (statement.root != "tcgen05" || statement.modifiers.empty()) return TensorWork::kNone;
   if (statement.modifiers[0] == "mma") return TensorWork::kMma;
   if (statement.modifiers[0] == "commit") return TensorWork::kCommit;
+  if (statement.modifiers[0] == "alloc") return TensorWork::kAllocate;
   return statement.modifiers[0] == "cp" ? TensorWork::kCopy : TensorWork::kOther;
 }
 

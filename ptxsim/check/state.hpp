@@ -56,6 +56,7 @@ enum class TensorWork : uint8_t {
   kMma,
   kCopy,
   kCommit,
+  kAllocate,
   kOther
 };  // kinds of tcgen05 work, from the statement
 

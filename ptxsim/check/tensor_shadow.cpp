@@ -28,6 +28,12 @@ std::string cell_name(const Cta& owner, uint32_t row, uint32_t column) {
 Finding unfinished(const TensorAccess& access, const Record& earlier, bool earlier_writes,
                    const std::string& cell) {
   const bool reads = access.kind == AccessKind::kRead;
+  if (earlier.work == TensorWork::kAllocate)
+    return {5, Severity::kError,
+            fmt::format("uses {}, and nothing orders this after its allocation", cell),
+            "a barrier between tcgen05.alloc and this use",
+            "tcgen05.fence::before_thread_sync and bar.sync after tcgen05.alloc, then "
+            "tcgen05.fence::after_thread_sync"};
   const bool needs_wait = is_warp_access(earlier.kind);
   return {earlier_writes && reads ? 5 : 6, Severity::kError,
           fmt::format("{} {} while an operation may still {} it", reads ? "reads" : "overwrites",
@@ -70,6 +76,9 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
   const Record& earlier = records[earlier_index];
   const uint32_t statement = access.x.insn->statement;
   const bool same_queue = earlier.queue == access.record.queue;
+  // A pair allocates together: who may use its own columns may use those of the other CTA.
+  if (earlier.work == TensorWork::kAllocate && access.owner.rank != rank_of(access.record.warp))
+    return;
   auto add = [&](Finding finding) {
     if (!seen_before(finding.rule, statement, earlier.statement))
       report(access.x, access.record.lane, earlier.statement, describe(earlier),
