@@ -149,8 +149,11 @@ void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
     return;
   const bool is_ordered = ordered(who, object.warp, lanes, object.epoch);
   if (must_be_visible ? seen_by_async(who, object.warp, lanes, object.epoch) : is_ordered) return;
-  // A thread that arrives after a relaxed barrier without the fence: published kernels do.
-  const bool is_over = !by_operation && executed(*who.clock, object.warp, lanes, object.epoch);
+  // A thread of another CTA that arrives after a relaxed barrier without the fence: published
+  // kernels do.
+  const bool is_remote = rank_of(static_cast<uint32_t>(who.warp)) != object.rank;
+  const bool is_over =
+      is_remote && !by_operation && executed(*who.clock, object.warp, lanes, object.epoch);
   report_uninitialized(x, who.lane, object, is_ordered,
                        is_over ? Severity::kWarning : Severity::kError);
 }
