@@ -247,7 +247,8 @@ typedef struct dualgemm_buffers {
   float d_global_scale; /**< d = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
   const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan */
-  void* stream; /**< CUDA: the cudaStream_t; null: the default stream. All pointers are device memory then */
+  void* stream; /**< CUDA: the cudaStream_t; null: the default stream. All pointers are device
+                   memory then */
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */

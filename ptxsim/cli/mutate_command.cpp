@@ -45,7 +45,7 @@ void add_mutate_options(CLI::App& app, MutateArgs& args) {
   app.add_option("--seeds", args.seeds, "Random schedules besides eager and lazy")
       ->capture_default_str();
   app.add_flag("--strict", args.strict,
-               "Warnings and advisories count: for a kernel that raises none");
+               "Reports of any severity count, when the unchanged kernel does not raise them");
   app.add_flag("--list", args.list, "Print every mutant and its fate, not only the survivors");
 }
 

@@ -34,6 +34,8 @@ void write_box(const TensorBox& tensor, Cta& cta, uint32_t offset) {
 
 // The gaps of packed types, and of rows shorter than the swizzle's span, keep what they hold.
 void poison_box(const TensorBox& tensor, Cta& cta, uint32_t offset) {
+  if (tensor.box.shared_bytes == tensor.box.copied_bytes)
+    return cta.shared.poison(offset, tensor.box.shared_bytes);
   for (const BoxRun& run : tensor.box.runs)
     for_pieces(tensor.map, run, offset,
                [&](uint32_t to, uint32_t, uint32_t bytes) { cta.shared.poison(to, bytes); });

@@ -84,6 +84,8 @@ void complete(Execution& x, PairRequest& request) {
   x.cluster.changed();
 }
 
+// Of one CTA. A pair allocates together: neither alloc returns before the other CTA has come, so
+// that the leader may use both CTAs' columns without a barrier with the other's warp.
 void note_allocated(Execution& x, uint32_t first_column, uint32_t columns) {
   if (auto* s = x.sanitizer()) s->tmem_allocated(x, x.cta, first_column, columns);
 }
@@ -96,7 +98,6 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
     arrive(x, request, {true, PairRequest::Kind::kAllocate, columns, 0}, "tcgen05.alloc");
   } else if (request.completed > ticket - kArrived) {
     write_address(x, detail, request.allocated_column);
-    note_allocated(x, request.allocated_column, columns);
     return Outcome::kNext;
   }
   if (!request.side[~x.cta.rank & 1].arrived)
@@ -110,7 +111,6 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
   request.allocated_column = *room;
   complete(x, request);
   write_address(x, detail, *room);
-  note_allocated(x, *room, columns);
   return Outcome::kNext;
 }
 

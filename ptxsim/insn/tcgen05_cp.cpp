@@ -130,6 +130,7 @@ void copy(Execution& x, const Insn& insn, const CopyDetail& detail, int lane) {
     for (const ByteRange& range : ranges) cta->shared.check_range(range.offset, range.bytes);
   }
   note_accesses(x, lane, ctas, ranges, to, detail);
+  ++x.machine.stats().async_operations;
   x.cluster.async.submit(channel_of(x, lane), [ctas, source, to, &detail] {
     for (Cta* cta : ctas) copy_now(*cta, source, to, detail);
   });

@@ -206,6 +206,7 @@ void issue(Execution& x, const MmaDetail& detail, int lane) {
   note_accesses(x, lane, op, bytes_a, bytes_b);
   Stats& stats = x.machine.stats();
   ++stats.mma_instructions;
+  ++stats.async_operations;
   stats.mma_multiply_adds += uint64_t{op.shape.m} * op.shape.n * op.shape.k;
   x.cluster.async.submit(channel_of(x, lane), [op = std::move(op)] { execute(op); });
 }

@@ -136,6 +136,7 @@ Outcome execute_move(Execution& x, const Insn& insn) {
   Tcgen05State::Transfers& transfers = detail.is_load ? warp_state.loads : warp_state.stores;
   note_accesses(x, detail, at, transfers);
   ++transfers.in_flight;
+  ++x.machine.stats().async_operations;
   TensorMemory& tmem = tensor_memory(x.cta);
   Cluster& cluster = x.cluster;
   if (!detail.is_load) {

@@ -161,7 +161,9 @@ class Turn {
   void split(const Insn& insn, uint32_t exec, Outcome outcome);
   void park(uint32_t exec);
   void block(const Insn& insn, uint32_t exec);
+  // One statement done, be it one whose guard is false for all lanes: the warp has gone on.
   void count(uint32_t exec) {
+    if (result_ == TurnResult::kNothing) result_ = TurnResult::kRan;
     --left_;
     ++executed_;
     lanes_executed_ += static_cast<uint64_t>(std::popcount(exec));
@@ -264,7 +266,6 @@ Turn::Step Turn::step(const Insn& insn) {
 }
 
 Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
-  if (result_ == TurnResult::kNothing) result_ = TurnResult::kRan;
   count(exec);
   ++machine_.stats().by_statement[insn.statement];
   // Converging statements (barriers, allocations) may have set tickets without ever blocking.

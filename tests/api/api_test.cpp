@@ -65,7 +65,8 @@ TEST(Api, ForcedIsaIsReadForEveryPlan) {
   EXPECT_EQ(plan.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(
       plan.status().message(),
-      "DUALGEMM_FORCE_ISA: \"mmx\"; must be one of auto, scalar, avx2, avx512_vnni, amx_bf16");
+      "DUALGEMM_FORCE_ISA: \"mmx\"; must be one of auto, scalar, avx2, avx512_vnni, amx_bf16, "
+      "sm100a");
 }
 
 // A test of the forcing itself: the kernel reports what ran.
@@ -140,8 +141,9 @@ TEST_F(Refusal, EditedPlans) {
   plan.threads = 0;
   expect(try_run(workspace.data(), workspace.size()), StatusCode::kInvalidArgument, "plan.threads");
   plan = good;
-  plan.device = DeviceKind::kCuda;
-  expect(try_run(workspace.data(), workspace.size()), StatusCode::kUnsupported, "plan.strategy");
+  plan.device = DeviceKind::kCuda;  // host memory: never to be given to a GPU's kernel
+  EXPECT_EQ(try_run(workspace.data(), workspace.size()).code(), StatusCode::kUnsupported);
+  EXPECT_TRUE(data.d.data.all_bytes(test::kPoison));
   plan = good;
   plan.isa = Isa::kAuto;
   expect(try_run(workspace.data(), workspace.size()), StatusCode::kUnsupported, "plan.isa");

@@ -103,9 +103,11 @@ STARTED:
 )";
   s += "  tcgen05.alloc" + group + ".sync.aligned.shared::cta.b32 [%slot], " +
        std::to_string(k.columns) + ";\n";
-  s += "  tcgen05.relinquish_alloc_permit" + group + ".sync.aligned;\n";
+  s += "  tcgen05.relinquish_alloc_permit" + group +
+       ".sync.aligned;\n  tcgen05.fence::before_thread_sync;\n";
   s += R"(ALLOCATED:
   bar.sync 0;
+  tcgen05.fence::after_thread_sync;
   ld.shared.b32 %taddr, [%slot];
   shl.b32 %t3, %quarter, 21;
   add.u32 %t3, %t3, %taddr;
@@ -144,6 +146,7 @@ PUT:
 WAIT:
   mbarrier.try_wait.parity.shared::cta.b64 %p5, [%bar], 0;
   @!%p5 bra WAIT;
+  bar.warp.sync 0xffffffff;
   tcgen05.fence::after_thread_sync;
   ld.param.u64 %a7, [p_out];
   add.u64 %a7, %a7, %a4;

@@ -2,6 +2,7 @@
 // (R15), commit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "tcgen05_kernel.hpp"
@@ -111,6 +112,26 @@ TEST(TcRules, DisabledLanesKeepTheirValue) {
     EXPECT_EQ(cell(result.tensor[0], lane, 63), disabled ? 77u : 0u) << lane;
     EXPECT_EQ(cell(result.tensor[0], lane, 64), 77u) << lane;
   }
+}
+
+// s8 times u8: 32 * -2 * 200 + 5, and saturation of the sum.
+TEST(TcInteger, SumsOfBytes) {
+  const uint32_t i8 = 2u << 4 | 1u << 7 | 8u << 17 | 8u << 24;
+  Kernel kernel = kernel_of(Mma{.instruction = i8, .modifiers = ".kind::i8", .tail = "1"}.text() +
+                            set32("%x1", i8 | 1u << 3) + at("%x0", 128) +
+                            "  tcgen05.mma.cta_group::1.kind::i8 [%x0], %d0, %d1, %x1, 1;\n");
+  std::fill_n(kernel.shared[0].begin(), 0x4000, uint8_t{0xfe});
+  std::fill_n(kernel.shared[0].begin() + 0x4000, 0x4000, uint8_t{200});
+  kernel.tensor = {Tmem(size_t{kLanes} * kColumns, 5)};
+  cell(kernel.tensor[0], 3, 128) = 0x80000001;
+  const Result result = run_clean(kernel);
+  EXPECT_EQ(cell(result.tensor[0], 3, 0), static_cast<uint32_t>(5 - 32 * 2 * 200));
+  EXPECT_EQ(cell(result.tensor[0], 127, 63), static_cast<uint32_t>(5 - 32 * 2 * 200));
+  EXPECT_EQ(cell(result.tensor[0], 3, 128), 0x80000000u);
+  EXPECT_EQ(cell(result.tensor[0], 4, 128), static_cast<uint32_t>(5 - 32 * 2 * 200));
+  expect_error(
+      kernel_of(Mma{.instruction = i8 | 1u << 13, .modifiers = ".kind::i8", .tail = "1"}.text()),
+      "integers have none");
 }
 
 // R15: warnings, so the runs succeed.

@@ -55,7 +55,8 @@ enum class CollectorA { kFill, kLastUse };
 
 // tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16.collector::a::...      PTX ISA
 // 8.8 (with .scale_vec::4X for .block16, which family targets do not know: 8.6), "tcgen05.mma".
-// D[tmem] = A*B + (accumulate ? D : 0) with one UE4M3 scale per 16 elements along K. kLastUse: A must be that of the kFill before it.
+// D[tmem] = A*B + (accumulate ? D : 0) with one UE4M3 scale per 16 elements along K. kLastUse: A
+// must be that of the kFill before it.
 template <CollectorA kCollector>
 DUALGEMM_DEVICE void tcgen05_mma_mxf4nvf4_block16(uint32_t tmem_d, uint64_t desc_a, uint64_t desc_b,
                                                   uint32_t instruction, uint32_t tmem_sf_a,
