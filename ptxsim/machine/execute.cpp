@@ -353,6 +353,12 @@ void Turn::add_place(Fault& fault) {
 
 }  // namespace
 
+void Execution::refuse_difference(const char* what, int lane) const {
+  fault(fmt::format("{} differs between lanes {} and {}; must be the same in all of them (R12)",
+                    what, first_lane(), lane),
+        lane);
+}
+
 TurnResult Machine::run_warp(Cluster& cluster, Warp& warp, uint32_t statements) {
   return Turn(*this, cluster, warp, statements).run();
 }

@@ -64,13 +64,11 @@ struct Execution {
     const T* lanes = source<T>(slot);
     const T value = lanes[first_lane()];
     for_lanes([&](int lane) {
-      if (lanes[lane] != value)
-        fault(std::string(what) + " differs between lanes " + std::to_string(first_lane()) +
-                  " and " + std::to_string(lane) + "; must be the same in all of them (R12)",
-              lane);
+      if (lanes[lane] != value) refuse_difference(what, lane);
     });
     return value;
   }
+  [[noreturn]] void refuse_difference(const char* what, int lane) const;
   // Notes what the lanes wait for and blocks them.
   Outcome block(WaitInfo wait) const {
     for_lanes([&](int lane) { warp.wait[lane] = wait; });

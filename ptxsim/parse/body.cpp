@@ -39,7 +39,7 @@ int read_int(Lexer& lexer) {
   constexpr uint64_t kMost = 0x7fffffff;
   const Token at = lexer.peek();
   const uint64_t value = read_integer(lexer);
-  if (value > kMost) lexer.fail(at, fmt::format("{}: at most {}", quoted(at.text), kMost));
+  if (value > kMost) lexer.fail(at, fmt::format("{}: at most {}", in_quotes(at.text), kMost));
   return static_cast<int>(value);
 }
 
@@ -74,7 +74,7 @@ int LocationReader::read(Lexer& lexer) {
       const int line = read_int(lexer);
       location.inlined_at = find_or_add({file, line, read_int(lexer)});
     } else {
-      lexer.fail(attribute, fmt::format("unknown attribute {} of .loc", quoted(attribute.text)));
+      lexer.fail(attribute, fmt::format("unknown attribute {} of .loc", in_quotes(attribute.text)));
     }
   }
   const auto index = static_cast<int>(module_.locations.size());
@@ -189,8 +189,8 @@ void BodyReader::read_guarded() {
   const Operand guard = builder_.find(name);
   if (guard.kind != Operand::Kind::kRegister ||
       builder_.entry().registers[guard.reg].type != Type::kPred) {
-    lexer_.fail(name,
-                fmt::format("guard {} is not declared as a predicate register", quoted(name.text)));
+    lexer_.fail(name, fmt::format("guard {} is not declared as a predicate register",
+                                  in_quotes(name.text)));
   }
   statement.guard = guard.reg;
   const Token root = lexer_.expect_kind(Token::Kind::kIdentifier, "an instruction after the guard");

@@ -150,10 +150,10 @@ VariableDeclaration read_declarator(Lexer& lexer, Space space, const Prefix& pre
   for (uint64_t count : dimensions) variable.bytes *= count;
   if (variable.bytes > kMaxVariableBytes) {
     lexer.fail(result.name,
-               fmt::format("{}: more than {} bytes", quoted(variable.name), kMaxVariableBytes));
+               fmt::format("{}: more than {} bytes", in_quotes(variable.name), kMaxVariableBytes));
   }
   if (variable.bytes == 0 && !is_unsized) {
-    lexer.fail(result.name, fmt::format("{}: an array of no elements", quoted(variable.name)));
+    lexer.fail(result.name, fmt::format("{}: an array of no elements", in_quotes(variable.name)));
   }
   if (is_unsized) variable.bytes = 0;
   return result;
@@ -172,8 +172,8 @@ std::vector<VariableDeclaration> read_variables(Lexer& lexer, Space space, bool 
     Variable& variable = declaration.variable;
     variable.is_extern = is_extern;
     if (is_unsized && !is_extern) {
-      lexer.fail(declaration.name,
-                 fmt::format("{}: only an .extern array may have no size", quoted(variable.name)));
+      lexer.fail(declaration.name, fmt::format("{}: only an .extern array may have no size",
+                                               in_quotes(variable.name)));
     }
     if (is_extern && space != Space::kShared) {
       declaration.unsupported = "it is .extern, and modules are not linked";
@@ -183,7 +183,7 @@ std::vector<VariableDeclaration> read_variables(Lexer& lexer, Space space, bool 
         lexer.fail(
             lexer.peek(),
             fmt::format("{}: only .global and .const variables of this module have initial values",
-                        quoted(variable.name)));
+                        in_quotes(variable.name)));
       }
       lexer.take();
       read_initializer(lexer, declaration, dimensions, initial_bytes_left);
@@ -202,7 +202,7 @@ VariableDeclaration read_parameter(Lexer& lexer) {
       read_declarator(lexer, Space::kParam, prefix, is_unsized, dimensions);
   if (is_unsized) {
     lexer.fail(declaration.name,
-               fmt::format("parameter {} has no size", quoted(declaration.name.text)));
+               fmt::format("parameter {} has no size", in_quotes(declaration.name.text)));
   }
   return declaration;
 }
@@ -228,7 +228,7 @@ std::vector<RegisterDeclaration> read_registers(Lexer& lexer, uint32_t most) {
     if (count > most || (total += count) > most) {
       lexer.fail(declaration.name,
                  fmt::format("{}: more registers than the {} that are left to this module",
-                             quoted(declaration.name.text), most));
+                             in_quotes(declaration.name.text), most));
     }
     declaration.count = static_cast<uint32_t>(count);
     declarations.push_back(declaration);

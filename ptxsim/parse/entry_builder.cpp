@@ -26,7 +26,7 @@ void EntryBuilder::add_parameter(const VariableDeclaration& declaration) {
   if (entry_.param_bytes > kMaxParamBytes) {
     lexer_.fail(declaration.name,
                 fmt::format("parameters of {} bytes up to {}; at most {}", entry_.param_bytes,
-                            quoted(variable.name), kMaxParamBytes));
+                            in_quotes(variable.name), kMaxParamBytes));
   }
   entry_.variables.push_back(std::move(variable));
   ++entry_.num_params;
@@ -37,7 +37,7 @@ void EntryBuilder::add_variable(const VariableDeclaration& declaration) {
   scopes_.declare(declaration.name, {Symbol::Kind::kVariable, index});
   if (!declaration.unsupported.empty()) {
     lexer_.fail(declaration.name,
-                fmt::format("{}: {}", quoted(declaration.name.text), declaration.unsupported));
+                fmt::format("{}: {}", in_quotes(declaration.name.text), declaration.unsupported));
   }
   Variable variable = declaration.variable;
   if (variable.space == Space::kLocal) {
@@ -75,14 +75,14 @@ uint32_t EntryBuilder::module_variable(const Token& name, uint32_t index) {
   if (found != used_.end()) return found->second;
   const VariableDeclaration& declaration = module_.variables[index];
   if (!declaration.unsupported.empty()) {
-    lexer_.fail(name, fmt::format("{}: {}", quoted(name.text), declaration.unsupported));
+    lexer_.fail(name, fmt::format("{}: {}", in_quotes(name.text), declaration.unsupported));
   }
   const uint64_t bytes = declaration.variable.initial.size();
   if (bytes > module_.initial_bytes_left) {
     lexer_.fail(
         name,
         fmt::format("{}: {} bytes of initial values for this entry; {} are left to this module",
-                    quoted(name.text), bytes, module_.initial_bytes_left));
+                    in_quotes(name.text), bytes, module_.initial_bytes_left));
   }
   module_.initial_bytes_left -= bytes;
   const auto in_entry = static_cast<uint32_t>(entry_.variables.size());
@@ -118,7 +118,7 @@ Operand EntryBuilder::find(const Token& name) {
       break;
     case Symbol::Kind::kEntry:
       lexer_.fail(name,
-                  fmt::format("{} is an entry, which cannot be an operand", quoted(name.text)));
+                  fmt::format("{} is an entry, which cannot be an operand", in_quotes(name.text)));
   }
   return operand;
 }

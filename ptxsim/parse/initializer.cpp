@@ -116,7 +116,7 @@ void read_initializer(Lexer& lexer, VariableDeclaration& declaration,
   if (variable.bytes > initial_bytes_left) {
     lexer.fail(declaration.name,
                fmt::format("{}: {} bytes of initial values; {} are left to this module",
-                           quoted(variable.name), variable.bytes, initial_bytes_left));
+                           in_quotes(variable.name), variable.bytes, initial_bytes_left));
   }
   initial_bytes_left -= variable.bytes;
   variable.has_initializer = true;

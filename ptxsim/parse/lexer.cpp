@@ -19,7 +19,7 @@ bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kMaxShown = 60;
   return text.size() <= kMaxShown ? fmt::format("'{}'", text)
                                   : fmt::format("'{}...'", text.substr(0, kMaxShown));
@@ -32,9 +32,9 @@ std::string describe(const Token& token) {
     case Token::Kind::kString:
       return "a string";
     case Token::Kind::kDotWord:
-      return quoted(fmt::format(".{}", token.text));
+      return in_quotes(fmt::format(".{}", token.text));
     default:
-      return quoted(token.text);
+      return in_quotes(token.text);
   }
 }
 

@@ -58,8 +58,8 @@ class Lexer {
   Token token_;
 };
 
-// For messages: quoted, cut when long.
-std::string quoted(std::string_view text);
+// For messages: in quotes, cut when long.
+std::string in_quotes(std::string_view text);
 std::string describe(const Token& token);
 
 }  // namespace ptxsim

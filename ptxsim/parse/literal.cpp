@@ -26,7 +26,7 @@ Constant pattern(const Lexer& lexer, const Token& token, uint8_t bytes) {
   const std::string_view digits = token.text.substr(2);
   if (digits.size() != size_t{2} * bytes || !read_all(digits, constant.bits, 16)) {
     lexer.fail(token, fmt::format("{}: expected {} hexadecimal digits after '{}'",
-                                  quoted(token.text), 2 * bytes, token.text.substr(0, 2)));
+                                  in_quotes(token.text), 2 * bytes, token.text.substr(0, 2)));
   }
   return constant;
 }
@@ -34,7 +34,7 @@ Constant pattern(const Lexer& lexer, const Token& token, uint8_t bytes) {
 Constant decimal_float(const Lexer& lexer, const Token& token) {
   double value = 0;
   if (!read_all(token.text, value)) {
-    lexer.fail(token, fmt::format("{} is no number that a double can hold", quoted(token.text)));
+    lexer.fail(token, fmt::format("{} is no number that a double can hold", in_quotes(token.text)));
   }
   return {true, 8, std::bit_cast<uint64_t>(value)};
 }
@@ -50,7 +50,7 @@ Constant integer(const Lexer& lexer, const Token& token) {
   }
   Constant constant;
   if (!read_all(digits, constant.bits, base)) {
-    lexer.fail(token, fmt::format("{} is no integer of at most 64 bits", quoted(token.text)));
+    lexer.fail(token, fmt::format("{} is no integer of at most 64 bits", in_quotes(token.text)));
   }
   return constant;
 }

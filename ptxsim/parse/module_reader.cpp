@@ -56,7 +56,8 @@ void ModuleReader::read_version() {
   const bool has_minor = major.ec == std::errc() && major.ptr != end && *major.ptr == '.';
   const auto minor = std::from_chars(has_minor ? major.ptr + 1 : end, end, module_.version_minor);
   if (!has_minor || minor.ec != std::errc() || minor.ptr != end) {
-    lexer_.fail(token, fmt::format("{} is no version: expected major.minor", quoted(token.text)));
+    lexer_.fail(token,
+                fmt::format("{} is no version: expected major.minor", in_quotes(token.text)));
   }
   if (module_.version_major < 7 || module_.version_major > 9) {
     lexer_.fail(token, fmt::format("PTX version {} is not supported: 7.0 to 9.x are", token.text));
@@ -68,13 +69,13 @@ void ModuleReader::read_target() {
   const Token target = lexer_.expect_kind(Token::Kind::kIdentifier, "a target");
   if (std::find(std::begin(kTargets), std::end(kTargets), target.text) == std::end(kTargets)) {
     lexer_.fail(target, fmt::format("target {} is not supported: sm_80 to sm_121 are",
-                                    quoted(target.text)));
+                                    in_quotes(target.text)));
   }
   module_.target = std::string(target.text);
   while (lexer_.accept(',')) {
     const Token option = lexer_.expect_kind(Token::Kind::kIdentifier, "a target option");
     if (option.text != "debug" && !option.text.starts_with("texmode_")) {
-      lexer_.fail(option, fmt::format("target option {} is not supported", quoted(option.text)));
+      lexer_.fail(option, fmt::format("target option {} is not supported", in_quotes(option.text)));
     }
   }
 }
@@ -144,7 +145,7 @@ void ModuleReader::read_alias() {  // another name of a .func
   lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a function");
   lexer_.expect(';', "after .alias");
   if (!scope_.names.contains(name.text)) {
-    lexer_.fail(name, fmt::format("{} is not declared", quoted(name.text)));
+    lexer_.fail(name, fmt::format("{} is not declared", in_quotes(name.text)));
   }
 }
 
@@ -163,7 +164,7 @@ void ModuleReader::read_variables(Space space, Linkage linkage) {
     if (!is_variable ||
         (!scope_.variables[found->second.index].variable.is_extern && !linkage.is_extern)) {
       lexer_.fail(declaration.name,
-                  fmt::format("{} is already declared", quoted(declaration.name.text)));
+                  fmt::format("{} is already declared", in_quotes(declaration.name.text)));
     }
     if (!linkage.is_extern) scope_.variables[found->second.index] = std::move(declaration);
   }
@@ -206,7 +207,7 @@ void ModuleReader::read_function() {
   const auto [found, is_first] = scope_.names.emplace(name.text, symbol);
   if (is_first) module_.functions.emplace_back(name.text);
   if (found->second.kind != Symbol::Kind::kFunction) {
-    lexer_.fail(name, fmt::format("{} is already declared", quoted(name.text)));
+    lexer_.fail(name, fmt::format("{} is already declared", in_quotes(name.text)));
   }
   if (!lexer_.accept(';')) skip_braces();
 }
@@ -223,7 +224,7 @@ void ModuleReader::read_entry() {
       scope_.names.try_emplace(std::string(name.text), Symbol{Symbol::Kind::kEntry, 0});
   // Symbol::index counts the definitions: a declaration may come before.
   if (found->second.kind != Symbol::Kind::kEntry || (is_defined && found->second.index > 0)) {
-    lexer_.fail(name, fmt::format("{} is already declared", quoted(name.text)));
+    lexer_.fail(name, fmt::format("{} is already declared", in_quotes(name.text)));
   }
   if (!is_defined) return lexer_.expect(';', "or a body after the declaration of an entry");
   found->second.index = 1;

@@ -25,7 +25,7 @@ Operand special(const Lexer& lexer, const Token& name, const Token* component) {
   const SpecialName* found = find_special(name.text);
   if (found == nullptr) {
     lexer.fail(name, fmt::format("{} is neither declared nor a special register that is supported",
-                                 quoted(name.text)));
+                                 in_quotes(name.text)));
   }
   Operand operand;
   operand.kind = Operand::Kind::kSpecial;
@@ -33,14 +33,14 @@ Operand special(const Lexer& lexer, const Token& name, const Token* component) {
   if (!found->has_axis) {
     if (component != nullptr) {
       lexer.fail(*component,
-                 fmt::format("{} has no component {}", quoted(name.text), describe(*component)));
+                 fmt::format("{} has no component {}", in_quotes(name.text), describe(*component)));
     }
     return operand;
   }
   const std::string_view axis = component == nullptr ? "" : component->text;
   if (axis != "x" && axis != "y" && axis != "z") {
     lexer.fail(component == nullptr ? name : *component,
-               fmt::format("{} is used with .x, .y or .z", quoted(name.text)));
+               fmt::format("{} is used with .x, .y or .z", in_quotes(name.text)));
   }
   operand.axis = static_cast<uint8_t>(axis[0] - 'x');
   return operand;
@@ -106,7 +106,7 @@ Operand OperandReader::read_name(Names names) {
   if (lexer_.peek().kind == Token::Kind::kDotWord) {
     const Token component = lexer_.take();
     if (operand.kind != Operand::Kind::kSink || name.text[0] != '%') {
-      lexer_.fail(component, fmt::format("{} is no vector: component {}", quoted(name.text),
+      lexer_.fail(component, fmt::format("{} is no vector: component {}", in_quotes(name.text),
                                          describe(component)));
     }
     return special(lexer_, name, &component);
@@ -114,7 +114,7 @@ Operand OperandReader::read_name(Names names) {
   if (operand.kind != Operand::Kind::kSink) return operand;
   if (names != Names::kLabelOnly && name.text[0] == '%') return special(lexer_, name, nullptr);
   if (names == Names::kKnown)
-    lexer_.fail(name, fmt::format("{} is not declared", quoted(name.text)));
+    lexer_.fail(name, fmt::format("{} is not declared", in_quotes(name.text)));
   label_ = name;
   return operand;
 }

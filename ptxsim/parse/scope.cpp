@@ -28,7 +28,7 @@ void Scopes::open(const Token& at) {
 void Scopes::declare(const Token& name, std::string_view spelling, Symbol symbol) {
   Block& block = blocks_.back();
   if (block.labels.contains(spelling) || !block.symbols.emplace(spelling, symbol).second) {
-    lexer_.fail(name, fmt::format("{} is already declared in this block", quoted(spelling)));
+    lexer_.fail(name, fmt::format("{} is already declared in this block", in_quotes(spelling)));
   }
 }
 
@@ -43,7 +43,7 @@ const Symbol* Scopes::find(std::string_view name) const {
 void Scopes::declare_label(const Token& name, Label label) {
   Block& block = blocks_.back();
   if (block.symbols.contains(name.text) || !block.labels.emplace(name.text, label).second) {
-    lexer_.fail(name, fmt::format("{} is already declared in this block", quoted(name.text)));
+    lexer_.fail(name, fmt::format("{} is already declared in this block", in_quotes(name.text)));
   }
 }
 
@@ -72,7 +72,7 @@ void Scopes::resolve(Block& block) {
     use.label = found->second;
     if (use.in_list && use.label.is_list) {
       lexer_.fail(use.name,
-                  fmt::format("{} is a list of targets, not a label", quoted(use.name.text)));
+                  fmt::format("{} is a list of targets, not a label", in_quotes(use.name.text)));
     }
     resolved_.push_back(use);
   }
@@ -92,7 +92,7 @@ void Scopes::finish(std::vector<Statement>& statements) {
   if (!blocks_.front().pending.empty()) {
     const Token& name = blocks_.front().pending.front().name;
     lexer_.fail(name, fmt::format("{} is not declared, and no label of this block or one around it",
-                                  quoted(name.text)));
+                                  in_quotes(name.text)));
   }
   for (const Use& use : resolved_) {
     if (use.in_list) target_lists_[use.owner][use.position] = use.label.index;
