@@ -54,6 +54,8 @@ api::MachineLimits limits_of(const bench::Peaks& peaks, const Problem& problem, 
     case Isa::kAuto:
     case Isa::kScalar:
     case Isa::kSm100a:  // the peaks are the CPU's
+    case Isa::kSm90a:
+    case Isa::kSm80:
       break;
   }
   return {};

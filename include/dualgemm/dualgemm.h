@@ -118,14 +118,16 @@ enum {
 
 enum { DUALGEMM_DEVICE_AUTO = 0, DUALGEMM_DEVICE_CPU = 1, DUALGEMM_DEVICE_CUDA = 2 };
 
-/** Instruction sets of the CPU backend. */
+/** Instruction sets. */
 enum {
   DUALGEMM_ISA_AUTO = 0, /**< the environment's DUALGEMM_FORCE_ISA if set, else the best one here */
   DUALGEMM_ISA_SCALAR = 1,
   DUALGEMM_ISA_AVX2 = 2,
   DUALGEMM_ISA_AVX512_VNNI = 3,
   DUALGEMM_ISA_AMX_BF16 = 4,
-  DUALGEMM_ISA_SM100A = 5 /**< CUDA: B200, B300 */
+  DUALGEMM_ISA_SM100A = 5, /**< CUDA: B200, B300 */
+  DUALGEMM_ISA_SM90A = 6,  /**< CUDA: H100, H200 */
+  DUALGEMM_ISA_SM80 = 7    /**< CUDA: any GPU of compute capability 8.0 or later; cuBLASLt */
 };
 
 /** Loop nest of the CPU backend, chosen from m. */

@@ -153,6 +153,8 @@ enum class Isa : int32_t {
   kAvx512Vnni = 3,
   kAmxBf16 = 4,
   kSm100a = 5,  // CUDA: tcgen05 of B200 and B300
+  kSm90a = 6,   // CUDA: wgmma of H100 and H200
+  kSm80 = 7,    // CUDA: what every GPU of compute capability 8.0 and later has; cuBLASLt's kernels
 };
 
 // Which loop nest the CPU backend runs; chosen from m.

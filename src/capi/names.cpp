@@ -58,6 +58,8 @@ static_assert(equal(DUALGEMM_ISA_AVX2, Isa::kAvx2));
 static_assert(equal(DUALGEMM_ISA_AVX512_VNNI, Isa::kAvx512Vnni));
 static_assert(equal(DUALGEMM_ISA_AMX_BF16, Isa::kAmxBf16));
 static_assert(equal(DUALGEMM_ISA_SM100A, Isa::kSm100a));
+static_assert(equal(DUALGEMM_ISA_SM90A, Isa::kSm90a));
+static_assert(equal(DUALGEMM_ISA_SM80, Isa::kSm80));
 static_assert(equal(DUALGEMM_REGIME_GEMV, Regime::kGemv));
 static_assert(equal(DUALGEMM_REGIME_MULTI_ROW, Regime::kMultiRow));
 static_assert(equal(DUALGEMM_REGIME_TILE, Regime::kTile));

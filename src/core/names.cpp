@@ -63,6 +63,7 @@ constexpr std::array kIsas{
     Named{Isa::kAuto, "auto"},        Named{Isa::kScalar, "scalar"},
     Named{Isa::kAvx2, "avx2"},        Named{Isa::kAvx512Vnni, "avx512_vnni"},
     Named{Isa::kAmxBf16, "amx_bf16"}, Named{Isa::kSm100a, "sm100a"},
+    Named{Isa::kSm90a, "sm90a"},      Named{Isa::kSm80, "sm80"},
 };
 constexpr std::array kRegimes{
     Named{Regime::kGemv, "gemv"},

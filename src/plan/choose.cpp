@@ -36,7 +36,7 @@ Status check_option(const char* name, Enum value, Enum last) {
 Status check_options(const PlanOptions& options) {
   DUALGEMM_TRY(check_option("strategy", options.strategy, StrategyId::kFp8));
   DUALGEMM_TRY(check_option("device", options.device, DeviceKind::kCuda));
-  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kSm100a));
+  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kSm80));
   if (options.threads >= 0 && options.threads <= kMaxThreads) return {};
   return Status::invalid("threads", std::to_string(options.threads),
                          fmt::format("must be 0 (all cores) .. {}", kMaxThreads));
@@ -59,7 +59,7 @@ Status no_kernel_for(const DeviceCaps& caps) {
       "device",
       fmt::format("{} of compute capability {}.{}", caps.name, caps.compute_capability / 10,
                   caps.compute_capability % 10),
-      "the CUDA kernels need 10.0 or 10.3 (B200, B300)");
+      "the CUDA strategies need 8.0 or later");
 }
 
 // The instruction sets to try, best first: one if it is forced, else all.

@@ -54,6 +54,10 @@ const char* why_regime(Regime regime) {
 const char* numerics(const Plan& plan) {
   if (plan.strategy == StrategyId::kReference) return "double precision, rounded once to D's type";
   if (plan.strategy == StrategyId::kFp8) return "not exact: operands lose bits to FP8";
+  if (plan.isa == Isa::kSm90a || plan.isa == Isa::kSm80) {
+    return "operands exact in fp16 or bf16, products added in FP32 in the order of the tensor "
+           "cores: the bits are the same in every run";
+  }
   if (plan.problem.a.type != DataType::kE2M1) {
     return "weights exact; per 16-block 16 FP32 multiply-adds in ascending k and one with its "
            "scale: "

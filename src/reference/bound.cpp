@@ -175,6 +175,7 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 }  // namespace
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
+  if (isa == Isa::kSm90a || isa == Isa::kSm80) return Accumulation::kAnyOrder;
   if (problem.a.type != DataType::kE2M1) return Accumulation::kBlockPartial;
   if (isa == Isa::kSm100a) return Accumulation::kTensorCoreStep;
   return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
@@ -182,9 +183,11 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
 
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {
   const double terms = static_cast<double>(k);
+  const double oracle = terms * 0x1p-52 * acc.abs_sum;  // its own additions, in double
   if (accumulation == Accumulation::kAnyOrder) {
     const double underflow = terms * 0x1p-113;  // operands may be flushed: 2^-126 * 2688 * 2
-    return std::expm1(terms * kRound) * acc.abs_sum + underflow;  // (1 + u)^k - 1 <= e^(ku) - 1
+    // (1 + u)^k - 1 <= e^(ku) - 1
+    return std::expm1(terms * kRound) * acc.abs_sum + oracle + underflow;
   }
   if (accumulation == Accumulation::kTensorCoreStep) {
     const double steps = std::ceil(terms / kTensorCoreK), cuts = 6.0 * kTensorCoreCut;
@@ -195,7 +198,6 @@ double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumul
   const double sums = kRound * acc.running_sum;
   if (accumulation == Accumulation::kBlockOrder) return sums * growth;
   const double partials = std::expm1(kSfVec * kRound) * acc.abs_sum;
-  const double oracle = terms * 0x1p-52 * acc.abs_sum;  // its own additions, in double
   return (partials + sums) * growth + oracle + terms * kPartialTiny;
 }
 

@@ -66,7 +66,7 @@ TEST(Api, ForcedIsaIsReadForEveryPlan) {
   EXPECT_EQ(
       plan.status().message(),
       "DUALGEMM_FORCE_ISA: \"mmx\"; must be one of auto, scalar, avx2, avx512_vnni, amx_bf16, "
-      "sm100a");
+      "sm100a, sm90a, sm80");
 }
 
 // A test of the forcing itself: the kernel reports what ran.

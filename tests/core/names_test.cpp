@@ -46,7 +46,8 @@ TEST(Names, BothDirections) {
                             "fused_epilogue", "fused_sequential", "fused", "fp8"},
                            parse_strategy);
   expect_names<DeviceKind>({"auto", "cpu", "cuda"}, parse_device);
-  expect_names<Isa>({"auto", "scalar", "avx2", "avx512_vnni", "amx_bf16", "sm100a"}, parse_isa);
+  expect_names<Isa>(
+      {"auto", "scalar", "avx2", "avx512_vnni", "amx_bf16", "sm100a", "sm90a", "sm80"}, parse_isa);
   const char* regimes[] = {"gemv", "multi_row", "tile", "unknown"};
   for (int i = 0; i < 4; ++i) EXPECT_STREQ(name_of(static_cast<Regime>(i)), regimes[i]);
 }

@@ -286,6 +286,11 @@ TEST(Bound, OrderOfEveryIsa) {
   p.a.type = DataType::kF32;
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx2), Accumulation::kBlockPartial);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kBlockPartial);
+  for (const DataType a : {DataType::kE2M1, DataType::kF16}) {
+    p.a.type = a;
+    EXPECT_EQ(reference::accumulation_of(p, Isa::kSm90a), Accumulation::kAnyOrder);
+    EXPECT_EQ(reference::accumulation_of(p, Isa::kSm80), Accumulation::kAnyOrder);
+  }
 }
 
 // The largest k of the challenge. One lost 16-block of 448 must show in nearly every element, not

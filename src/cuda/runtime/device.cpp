@@ -19,6 +19,14 @@ Status check_present() {
 
 }  // namespace
 
+std::vector<Isa> isas_of(int compute_capability) {
+  std::vector<Isa> isas;
+  if (compute_capability == 100 || compute_capability == 103) isas.push_back(Isa::kSm100a);
+  if (compute_capability == 90) isas.push_back(Isa::kSm90a);
+  if (compute_capability >= 80) isas.push_back(Isa::kSm80);
+  return isas;
+}
+
 Expected<DeviceCaps> detect_device_caps() {
   DUALGEMM_TRY(check_present());
   int device = 0;
@@ -32,8 +40,7 @@ Expected<DeviceCaps> detect_device_caps() {
   caps.num_sms = properties.multiProcessorCount;
   caps.l1d_bytes = static_cast<int64_t>(properties.sharedMemPerMultiprocessor);
   caps.l2_bytes = properties.l2CacheSize;
-  const bool has_tcgen05 = caps.compute_capability == 100 || caps.compute_capability == 103;
-  if (has_tcgen05) caps.isas = {Isa::kSm100a};
+  caps.isas = isas_of(caps.compute_capability);
   return caps;
 }
 

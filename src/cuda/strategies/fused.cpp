@@ -28,6 +28,9 @@ class FusedStrategy final : public Strategy {
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
+    if (plan.isa != Isa::kSm100a) {
+      return Status::unsupported("isa", name_of(plan.isa), "the fused kernel is one for sm100a");
+    }
     const sm100a::Instance& instance = sm100a::choose_instance(plan.problem, caps.num_sms);
     plan.threads = 1;  // of the host; a GPU's are the instance's
     plan.regime = Regime::kTile;
