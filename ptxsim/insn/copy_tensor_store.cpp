@@ -1,8 +1,11 @@
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor out of shared memory (PTX ISA 9.0,
-// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"). What lies out of bounds is not written.
+// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor"). What lies out of bounds is not written,
+// but for the rest of 16 bytes that a row ends in.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "ptxsim/insn/atomic.hpp"
 #include "ptxsim/insn/copy_tensor.hpp"
@@ -16,6 +19,20 @@ struct TensorStoreDetail : Detail {
   bool reduces = false;
   AtomicOp op = AtomicOp::kAdd;
 };
+
+// An H200 clips the rows of stores and reductions in steps of 16 bytes: where the extent of the
+// first dimension ends inside 16 bytes, it writes all of them (measured with u8, u16 and u32, with
+// and without swizzles; loads are clipped to the element).
+void end_rows_at_16_bytes(Box& box) {
+  for (size_t i = 0; i + 1 < box.runs.size(); ++i) {
+    BoxRun &run = box.runs[i], &next = box.runs[i + 1];
+    if (!run.in_bounds || run.bytes % 16 == 0 || next.in_bounds) continue;
+    const uint32_t more = std::min(16 - run.bytes % 16, next.bytes);
+    run.bytes += more;
+    next.bytes -= more;
+    next.dense += more;
+  }
+}
 
 // The in-bounds bytes of the box, at their dense offsets.
 std::vector<std::byte> read_box(const TensorBox& tensor, Cta& cta, uint32_t offset) {
@@ -110,7 +127,9 @@ UpdateElement update_of(const Execution& x, const TensorStoreDetail& detail,
 Outcome execute_store(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const TensorStoreDetail&>(*insn.detail);
   x.for_lanes([&](int lane) {
-    const auto tensor = tensor_box(x, detail.tensor, lane);
+    const auto box = std::make_shared<TensorBox>(*tensor_box(x, detail.tensor, lane));
+    end_rows_at_16_bytes(box->box);
+    const std::shared_ptr<const TensorBox> tensor = box;
     check_storable(x, detail, *tensor, lane);
     const UpdateElement update = update_of(x, detail, *tensor, lane);
     const uint32_t offset =

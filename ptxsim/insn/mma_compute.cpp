@@ -9,6 +9,7 @@
 // mma.sync").
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -90,14 +91,16 @@ void store_d(const Execution& x, const MmaSyncDetail& detail,
   }
 }
 
-// Columns [first_k, first_k + k) of both operands.
-void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t first_k,
-                   uint32_t k_count, uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+// The columns of K of both operands for which `position` does not give -1, in the places it gives.
+template <class Position>
+void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t k_count,
+                   Position&& position, uint32_t (&cells)[kMmaRows][kMmaColumns]) {
   DenseOperand a(kMmaRows, k_count, false), b(kMmaColumns, k_count, true);
   const auto fill = [&](DenseOperand& operand, bool is_a, Element element) {
     for_elements(x, detail, is_a, [&](uint32_t row, uint32_t k, uint32_t container) {
-      if (k >= first_k && k < first_k + k_count)
-        operand.set(row, k - first_k, element, code_of(container, element));
+      const int at = position(k);
+      if (at >= 0)
+        operand.set(row, static_cast<uint32_t>(at), element, code_of(container, element));
     });
   };
   fill(a, true, detail.a_type);
@@ -113,14 +116,31 @@ void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t fir
   for (uint32_t row = 0; row < kMmaRows; ++row) dense_row(a, row, b, rules, true, cells[row]);
 }
 
-// An H200 rounds mma.sync of FP8 after every 16 of K: it converts to F16 and multiplies those.
-// Without scales only: the scaled kinds are of sm_120a, which has FP8 units.
+// mma.sync of FP8 and K = 32 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16
+// and multiplies the first two of each register's four elements, adds the product of the other two,
+// and then adds C with an FP32 addition (read from the machine code that CUDA 13.0 makes for
+// sm_90a, and equal to an H200's bits; another ptxas may choose another order).
+void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
+                        uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+  uint32_t product[kMmaRows][kMmaColumns] = {};
+  for (uint32_t half = 0; half < 2; ++half)
+    multiply_part(
+        x, detail, detail.k / 2,
+        [&](uint32_t k) { return k % 4 / 2 == half ? static_cast<int>(k / 4 * 2 + k % 2) : -1; },
+        product);
+  for (uint32_t row = 0; row < kMmaRows; ++row)
+    for (uint32_t n = 0; n < kMmaColumns; ++n)
+      cells[row][n] = std::bit_cast<uint32_t>(std::bit_cast<float>(product[row][n]) +
+                                              std::bit_cast<float>(cells[row][n]));
+}
+
 void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
                     uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  const bool halves = detail.container_bits == 8 && !detail.kind_f8f6f4;
-  const uint32_t step = halves ? detail.k / 2 : detail.k;
-  for (uint32_t first = 0; first < detail.k; first += step)
-    multiply_part(x, detail, first, step, cells);
+  const bool fp8_of_sm90 = detail.container_bits == 8 && !detail.kind_f8f6f4;
+  if (fp8_of_sm90 && detail.k == 32 && detail.rules.accumulator == Accumulator::kF32)
+    return multiply_as_halves(x, detail, cells);
+  multiply_part(
+      x, detail, detail.k, [](uint32_t k) { return static_cast<int>(k); }, cells);
 }
 
 void multiply_integer(const Execution& x, const MmaSyncDetail& detail,
