@@ -1,13 +1,14 @@
 // ptxsim: executes PTX of sm_80 .. sm_121a kernels on a CPU and checks their synchronisation. All
-// that a user includes.
+// that a user includes; docs/ptxsim.md has a whole example.
 //
-//   auto module = ptxsim::load(text, "kernel.ptx");                 // Result<shared_ptr<const
-//   Module>> auto program = ptxsim::decode(*module, "my_kernel");            //
-//   Result<shared_ptr<const Program>> ptxsim::GlobalMemory memory;  memory.add("a", 0x10'0000'0000,
-//   bytes, true, true); ptxsim::RunResult result = ptxsim::run(*program, launch, memory, options);
+//   auto module = ptxsim::load(text, "kernel.ptx");        // Result<shared_ptr<const Module>>
+//   auto program = ptxsim::decode(*module, "my_kernel");   // Result<shared_ptr<const Program>>
+//   ptxsim::GlobalMemory memory;
+//   memory.add("a", 0x10'0000'0000, bytes, true, true);
+//   ptxsim::RunResult result = ptxsim::run(*program, launch, memory, options);
 //
-// Nothing is thrown out of these functions. GlobalMemory::add throws Fault: use add_buffer() for a
-// Result.
+// Nothing is thrown out of these functions but by GlobalMemory::add: Fault, for a buffer that
+// overlaps another.
 #pragma once
 
 #include <memory>

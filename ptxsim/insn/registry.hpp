@@ -2,6 +2,8 @@
 #pragma once
 
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "ptxsim/insn/decode.hpp"
 
@@ -31,5 +33,6 @@ std::span<const Decoder> decoders_wgmma();
 std::span<const Decoder> decoders_mma();  // mma.sync
 
 const Decoder* find_decoder(std::string_view root);  // nullptr: unknown opcode
+std::vector<std::string_view> decoded_roots();       // all of them, sorted
 
 }  // namespace ptxsim
