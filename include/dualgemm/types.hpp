@@ -227,6 +227,8 @@ struct Plan {
   int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
   int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
   int64_t stages = 0;           // kCuda: tiles of k in flight between memory and tensor core
+  int64_t phases = 0;           // kCuda, sm90a: warpgroups that take turns with the tiles of k
+  int64_t ctas = 0;             // kCuda, sm90a: of the grid, each with an equal share of the work
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
   std::vector<RejectedCandidate> rejected;

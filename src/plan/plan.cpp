@@ -23,7 +23,8 @@ const char* how_it_works(StrategyId strategy) {
     case StrategyId::kGraph:
       return "a prepared plan replayed without any allocation or set-up";
     case StrategyId::kStreams:
-      return "both products at the same time on half of the threads each, then the activation";
+      return "both products at the same time, each on half of the threads or on a stream of its "
+             "own, then the activation";
     case StrategyId::kFusedEpilogue:
       return "gate product to memory; the up product's epilogue reads it and writes D";
     case StrategyId::kFusedSequential:
@@ -96,15 +97,18 @@ void explain_problem(Lines out, const Problem& p) {
 
 void explain_cuda(Lines out, const Plan& plan) {
   fmt::format_to(out, "device     {}, {}\n", name_of(plan.device), name_of(plan.isa));
-  fmt::format_to(
-      out,
-      "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k per stage, {} "
-      "stages\n",
-      plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k, plan.stages);
-  fmt::format_to(out,
-                 "memory     {} bytes of workspace on the device for operands that must be "
-                 "copied first\n",
-                 plan.workspace_bytes);
+  if (plan.tile_m > 0) {
+    fmt::format_to(
+        out,
+        "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k per stage, {} "
+        "stages\n",
+        plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k, plan.stages);
+  } else {
+    fmt::format_to(out, "products   two GEMMs of cuBLASLt into FP32\n");
+  }
+  fmt::format_to(out, "memory     {} bytes of workspace on the device", plan.workspace_bytes);
+  if (plan.prepared_bytes > 0) fmt::format_to(out, ", {} if prepared", plan.prepared_bytes);
+  fmt::format_to(out, "\n");
   fmt::format_to(out, "numerics   {}\n", numerics(plan));
 }
 
@@ -135,8 +139,11 @@ void explain_choice(Lines out, const Plan& plan) {
 std::string Plan::config() const {
   std::string out = fmt::format("{}_{}_{}", name_of(device), name_of(isa), name_of(strategy));
   if (device == DeviceKind::kCuda) {
-    return out + fmt::format("_t{}x{}x{}_s{}_{}", tile_m, tile_n, slab_k, stages,
-                             name_of(problem.d.type));
+    if (ctas > 0) out += fmt::format("_c{}_p{}", ctas, phases);
+    if (tile_m > 0) out += fmt::format("_t{}x{}x{}_s{}", tile_m, tile_n, slab_k, stages);
+    out += fmt::format("_{}", name_of(problem.d.type));
+    if (prepared) out += "_prepared";
+    return out;
   }
   if (tile_m > 0) out += fmt::format("_{}_t{}x{}", name_of(regime), tile_m, tile_n);
   if (slab_k > 0) out += fmt::format("_k{}", slab_k);

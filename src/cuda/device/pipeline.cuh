@@ -18,6 +18,17 @@ struct RingPosition {
       round_parity ^= 1;
     }
   }
+
+  // kSteps at once, at most one round.
+  template <int kSteps>
+  DUALGEMM_DEVICE void skip() {
+    static_assert(kSteps <= kStages);
+    stage += kSteps;
+    if (stage >= kStages) {
+      stage -= kStages;
+      round_parity ^= 1;
+    }
+  }
 };
 
 }  // namespace dualgemm::cuda

@@ -32,6 +32,11 @@ DUALGEMM_DEVICE void mbarrier_arrive_expect_tx(Barrier* bar, uint32_t bytes) {
                : "memory");
 }
 
+// mbarrier.arrive.shared::cta.b64 _, [bar];      PTX ISA 7.0, sm_80, "mbarrier.arrive" (release)
+DUALGEMM_DEVICE void mbarrier_arrive(Barrier* bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+
 // mbarrier.try_wait.parity.shared::cta.b64 done, [bar], parity;      PTX ISA 7.8, sm_90,
 // "mbarrier.try_wait": true once the phase of that parity is complete (acquire); may time out.
 DUALGEMM_DEVICE bool mbarrier_try_wait_parity(const Barrier* bar, uint32_t parity) {

@@ -1,5 +1,5 @@
-// How functions are marked, and which images may hold Blackwell's tcgen05 code. Plain C++ compilers
-// see only what the host shares with the kernels.
+// How functions are marked, and which images may hold the code of one architecture. Plain C++
+// compilers see only what the host shares with the kernels.
 #pragma once
 
 #ifdef __CUDACC__
@@ -17,4 +17,11 @@
 #define DUALGEMM_TARGET_SM100 1
 #else
 #define DUALGEMM_TARGET_SM100 0
+#endif
+
+// 1 in images for sm_90a: wgmma and setmaxnreg are legal in no other (PTX ISA 8.0, target notes).
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define DUALGEMM_TARGET_SM90 1
+#else
+#define DUALGEMM_TARGET_SM90 0
 #endif

@@ -16,6 +16,11 @@ Status enqueue(const KernelLaunch& launch, cudaStream_t stream) {
   config.blockDim = dim3(launch.threads);
   config.dynamicSmemBytes = launch.dynamic_smem_bytes;
   config.stream = stream;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = launch.overlaps_previous ? 1 : 0;
   void* arguments[] = {const_cast<uint8_t*>(launch.params.data())};  // only read
   DUALGEMM_CUDA_TRY(cudaLaunchKernelExC(&config, launch.kernel.handle, arguments));
   return {};

@@ -27,6 +27,8 @@ struct KernelLaunch {
   uint32_t ctas = 0;
   uint32_t threads = 0;
   uint32_t dynamic_smem_bytes = 0;
+  // The kernel waits for the one before it by itself (griddepcontrol.wait) and may begin earlier.
+  bool overlaps_previous = false;
   uint32_t param_bytes = 0;
   alignas(128) std::array<uint8_t, kMaxParamBytes> params{};
 

@@ -1,9 +1,7 @@
-// fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel.
-#include <fmt/format.h>
+// fused: one kernel from packed operands to d, with what must be copied or prepared before it.
+#include <array>
 
-#include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/runtime/kernel_launch.hpp"
-#include "cuda/runtime/tensor_map.hpp"
+#include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/strategies.hpp"
 
 namespace dualgemm::cuda {
@@ -15,35 +13,43 @@ Expected<EncodeTiled> encode_tiled() {
   return function;
 }
 
+// null: there is none for this instruction set.
+const FusedKernel* kernel_for(Isa isa) {
+  static const std::array kernels{&fused_kernel_sm100a(), &fused_kernel_sm90a()};
+  for (const FusedKernel* kernel : kernels) {
+    if (kernel->isa == isa) return kernel;
+  }
+  return nullptr;
+}
+
+Status no_kernel(Isa isa) {
+  return Status::unsupported("isa", name_of(isa), "the fused kernels are for sm100a and sm90a");
+}
+
 class FusedStrategy final : public Strategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFused; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
 
-  Status supports(const Problem& problem, const DeviceCaps& caps) const override {
-    if (caps.kind != DeviceKind::kCuda) {
-      return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
-    }
-    return sm100a::supports(problem);
+  Status supports(const Problem&, const DeviceCaps& caps) const override {
+    if (caps.kind == DeviceKind::kCuda) return {};  // plan() asks the instruction set's kernel
+    return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
-    if (plan.isa != Isa::kSm100a) {
-      return Status::unsupported("isa", name_of(plan.isa), "the fused kernel is one for sm100a");
-    }
-    const sm100a::Instance& instance = sm100a::choose_instance(plan.problem, caps.num_sms);
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    if (kernel == nullptr) return no_kernel(plan.isa);
+    DUALGEMM_TRY(kernel->supports(plan.problem));
     plan.threads = 1;  // of the host; a GPU's are the instance's
     plan.regime = Regime::kTile;
-    plan.tile_m = sm100a::kTileM;
-    plan.tile_n = instance.config.tile_n;
-    plan.slab_k = sm100a::kTileK;
-    plan.stages = instance.stages;
-    plan.workspace_bytes = workspace_bytes(plan);
+    kernel->plan(plan, caps);
+    plan.workspace_bytes = kernel->workspace_bytes(plan);
     return {};
   }
 
   int64_t workspace_bytes(const Plan& plan) const override {
-    return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned).workspace_bytes;
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    return kernel == nullptr ? 0 : kernel->workspace_bytes(plan);
   }
 
   Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
@@ -52,24 +58,18 @@ class FusedStrategy final : public Strategy {
 
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
              RunInfo* info) const override {
-    DUALGEMM_TRY(sm100a::supports(plan.problem));
-    const sm100a::Instance* instance = sm100a::find_instance(plan.tile_n, plan.problem.d.type);
-    if (instance == nullptr) {
-      return Status::unsupported("plan.tile_n", std::to_string(plan.tile_n), "must be 64 or 128");
-    }
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    if (kernel == nullptr) return no_kernel(plan.isa);
+    DUALGEMM_TRY(kernel->supports(plan.problem));
     const Expected<EncodeTiled> encode = encode_tiled();
     if (!encode) return encode.status();
-    const core::ResolvedProblem problem = core::resolve(plan.problem);
-    const sm100a::Copies copies = sm100a::plan_copies(problem, plan.unaligned);
-    const auto launches =
-        sm100a::build_launches(problem, buffers, copies, workspace, *instance, *encode);
+    int64_t intermediate_bytes = 0;
+    const auto launches = kernel->launches(plan, buffers, workspace, *encode, &intermediate_bytes);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));
     }
-    if (info != nullptr) {
-      *info = {plan.isa, plan.regime, plan.threads, 2 * copies.workspace_bytes};
-    }
+    if (info != nullptr) *info = {plan.isa, plan.regime, plan.threads, intermediate_bytes};
     return {};
   }
 };

@@ -1,0 +1,168 @@
+// Which problems the kernel takes, with which instance, and how the work is dealt out.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/sm90a/extents.hpp"
+#include "cuda/kernels/sm90a/launch.hpp"
+
+namespace dualgemm::cuda::sm90a {
+namespace {
+
+constexpr int64_t kWorkspaceAlignment = 64;             // what the library's interface promises
+constexpr int64_t kMaxExtent = int64_t{1} << 31;        // coordinates are signed 32-bit numbers
+constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;   // of a tensor map
+constexpr int64_t kMaxBlocks = (int64_t{1} << 31) - 1;  // of k, over all tiles: 32-bit numbers
+
+// Hands out aligned pieces of the workspace.
+struct Arena {
+  int64_t used = 0;
+  int64_t take(int64_t bytes) {
+    const int64_t offset = used;
+    used += round_up(bytes, kWorkspaceAlignment);
+    return offset;
+  }
+};
+
+Status check_extent(const char* name, int64_t value) {
+  if (value < kMaxExtent) return {};
+  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
+}
+
+Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
+  for (const int64_t bytes : {matrix.ld / 2, matrix.batch_stride / 2, matrix.scale_batch_stride}) {
+    if (bytes >= kMaxStrideBytes) {
+      return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
+                                 "must be below 2^40 on this GPU");
+    }
+  }
+  return {};
+}
+
+Status check_types(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               "the sm_90a kernel takes none");
+  }
+  if (problem.a.type == DataType::kF32) {
+    return Status::unsupported("a.type", "f32", "the sm_90a kernel takes e2m1, f16 or bf16");
+  }
+  if (problem.d.type == DataType::kE2M1) {
+    return Status::unsupported("d.type", "e2m1", "the sm_90a kernel writes f16, bf16 or f32");
+  }
+  return {};
+}
+
+// Rows of a per tile. Up to 64 the smallest that holds them all. Beyond, tiles of 256 read the
+// least, but must not leave SMs without a tile.
+int64_t tokens_for(const Problem& p, int num_sms) {
+  for (const int64_t tokens : {8, 16, 32, 64, 128}) {
+    if (p.m <= tokens) return tokens;
+  }
+  const int64_t columns = ceil_div(p.n, 64) * p.l;
+  const bool fills = ceil_div(p.m, 256) * columns * 10 >= int64_t{9} * num_sms;
+  const bool wastes = round_up(p.m, 256) > round_up(p.m, 128) + p.m / 8;
+  return fills && !wastes ? 256 : 128;
+}
+
+}  // namespace
+
+Status supports(const Problem& problem) {
+  DUALGEMM_TRY(check_types(problem));
+  DUALGEMM_TRY(check_extent("m", problem.m));
+  DUALGEMM_TRY(check_extent("n", problem.n));
+  DUALGEMM_TRY(check_extent("k", problem.k));
+  DUALGEMM_TRY(check_extent("l", problem.l));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  DUALGEMM_TRY(check_strides("gate", resolved.gate));
+  DUALGEMM_TRY(check_strides("up", resolved.up));
+  int64_t blocks = 0, rows = 0;
+  const bool overflows =
+      __builtin_mul_overflow(ceil_div(problem.m, 8) * ceil_div(problem.n, 32), k_blocks_of(problem),
+                             &blocks) ||
+      __builtin_mul_overflow(blocks, problem.l, &blocks) ||
+      __builtin_mul_overflow(problem.m * k_blocks_of(problem), problem.l * 512, &rows);
+  if (!overflows && blocks <= kMaxBlocks && rows < kMaxStrideBytes) return {};
+  return Status::unsupported(
+      "m, n, k, l", fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
+      "must be at most 2^31 - 1 blocks of 8 x 32 x 256, and a at most 2^40 bytes in 16 bits");
+}
+
+bool multiplies_bf16(const Problem& problem) { return problem.a.type == DataType::kBF16; }
+
+const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16) {
+  for (const Instance& instance : instances()) {
+    const Config& config = instance.config;
+    if (config.tokens == tokens && cols_of(config) == cols && config.phases == phases &&
+        config.bf16 == bf16) {
+      return &instance;
+    }
+  }
+  return nullptr;
+}
+
+const Instance& choose_instance(const Problem& problem, int num_sms) {
+  const bool bf16 = multiplies_bf16(problem);
+  const int64_t tokens = tokens_for(problem, num_sms);
+  // Phases add in an order of their own: the bits of a row must not depend on how many there are.
+  if (problem.batch_invariant && tokens <= 64) return *find_instance(64, 128, 1, bf16);
+  switch (tokens) {
+    case 8:
+      return *find_instance(8, 32, 4, bf16);
+    case 16:
+    case 32:
+    case 64:
+      return *find_instance(tokens, 64, 2, bf16);
+    default:
+      return *find_instance(tokens, 64, 1, bf16);
+  }
+}
+
+Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
+  const int64_t tiles = tiles_of(problem, config), k_blocks = k_blocks_of(problem);
+  const int64_t most = std::max<int64_t>(max_ctas, 1), waves = ceil_div(tiles, most);
+  // Whole tiles where they keep nine in ten CTAs busy or where there is too little to share out;
+  // else the last one to two waves are shared out evenly.
+  const bool whole =
+      problem.batch_invariant || tiles * 10 >= waves * most * 9 || tiles * k_blocks < 2 * most;
+  Schedule schedule{};
+  schedule.k_blocks = static_cast<uint32_t>(k_blocks);
+  const int64_t whole_tiles = whole ? tiles : std::max<int64_t>(waves - 2, 0) * most;
+  schedule.ctas = static_cast<uint32_t>(whole ? std::min(tiles, most) : most);
+  schedule.whole_tiles = static_cast<uint32_t>(whole_tiles);
+  schedule.shared_blocks = static_cast<uint32_t>((tiles - whole_tiles) * k_blocks);
+  return schedule;
+}
+
+Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
+                         const Schedule& schedule, bool unaligned) {
+  const int64_t batches = problem.problem.l;
+  Arena arena;
+  const auto data = [&](const core::ResolvedMatrix& matrix) {
+    if (!unaligned && !data_needs_copy(matrix, batches)) return Workspace::kDirect;
+    return arena.take(copied_row_bytes(matrix) * matrix.rows * batches);
+  };
+  const bool linear =
+      linear_scales_suit(problem.gate, batches) && linear_scales_suit(problem.up, batches);
+  const auto scales = [&](const core::ResolvedMatrix& matrix) {
+    if (!unaligned && (linear || swizzled_scales_suit(matrix, batches))) return Workspace::kDirect;
+    return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
+  };
+  Workspace pieces;
+  pieces.gate = data(problem.gate);
+  pieces.up = data(problem.up);
+  pieces.sf_gate = scales(problem.gate);
+  pieces.sf_up = scales(problem.up);
+  pieces.activations =
+      arena.take(batches * problem.problem.m * k_blocks_of(problem.problem) * kBlockK * 2);
+  if (schedule.shared_blocks != 0) {
+    constexpr int64_t kBytes = 4;
+    pieces.flags = arena.take(schedule.ctas * kBytes);
+    pieces.partials = arena.take(schedule.ctas * cols_of(config) * 2 * config.tokens * kBytes);
+  }
+  pieces.bytes = arena.used;
+  return pieces;
+}
+
+}  // namespace dualgemm::cuda::sm90a

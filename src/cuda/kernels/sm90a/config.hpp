@@ -1,0 +1,81 @@
+// What can be chosen about the sm_90a kernel, and what follows from the choice: bytes, stages,
+// threads, registers. Host and device.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+
+namespace dualgemm::cuda::sm90a {
+
+// Consumer warpgroups are numbered group + groups * phase.
+struct Config {
+  int tokens;  // rows of a per tile: the N of wgmma
+  int groups;  // of 32 columns of d per tile; each has `phases` warpgroups of its own
+  int phases;  // warpgroups that take turns with the blocks of k of a group
+  bool bf16;   // the type that both operands are decoded to: bf16, else fp16
+  bool operator==(const Config&) const = default;
+};
+
+inline constexpr int kGroupCols = 32;  // of d: 32 rows of gate and 32 of up are wgmma's 64
+inline constexpr int kBlockK = 256;    // elements along k of a weight stage: 128 bytes of a row
+inline constexpr int kSubK = 64;       // elements along k of 128 bytes of decoded a
+inline constexpr int kSubs = kBlockK / kSubK;
+inline constexpr int kMmaK = 16;
+inline constexpr int kSteps = kSubK / kMmaK;  // MMAs of a sub-block
+inline constexpr int kRowBytes = 128;         // of one row of a stage, one swizzle atom wide
+inline constexpr int kSwizzleAlignment = 1024;
+inline constexpr int kScaleRowBytes = kBlockK / 16;           // linear scales of a row
+inline constexpr int kScaleBlockBytes = 512;                  // swizzled ones: 128 rows x 4 scales
+inline constexpr int kScaleBlocks = kBlockK / 64;             // of a stage
+inline constexpr int kSmemBytes = 227 * 1024;                 // of one CTA
+inline constexpr int kSmemReserve = kSwizzleAlignment + 512;  // aligning by hand; barriers
+inline constexpr int kChunkTokens = 32;                       // that the epilogue takes at a time
+inline constexpr int kScratchPitch = 2 * kGroupCols + 4;      // floats: 32 gate, 32 up, bank offset
+inline constexpr int kWarpgroup = 128;                        // threads
+
+// Derived from a Config; every rule stands under what it limits.
+template <Config kCfg>
+struct Budget {
+  static constexpr int kCols = kCfg.groups * kGroupCols;  // of d
+  static_assert(kCols <= 128, "swizzled scales of a tile lie in one block of 128 rows");
+  static constexpr int kWarpgroups = kCfg.groups * kCfg.phases;
+  static constexpr int kConsumers = kWarpgroups * kWarpgroup;
+  static constexpr int kThreads = kConsumers + kWarpgroup;
+
+  // The register file's 65536 are handed out evenly, in eights, at launch; the producers then give
+  // theirs to the consumers.
+  static constexpr int kProducerRegisters = 24;
+  static constexpr int kLaunchRegisters = 65536 / kThreads / 8 * 8;
+  static constexpr int kSpare = (kLaunchRegisters - kProducerRegisters) / kWarpgroups / 8 * 8;
+  static constexpr int kConsumerRegisters =
+      kLaunchRegisters + kSpare < 240 ? kLaunchRegisters + kSpare : 240;
+
+  static constexpr int kCodeBytes = 2 * kCols * kRowBytes;
+  // Room for either layout: rows of 16 scales, or four blocks of 128 rows each.
+  static constexpr int kScaleBytes = 2 * kScaleBlocks * kScaleBlockBytes;
+  static constexpr int kWeightBytes = kCodeBytes + kScaleBytes;
+  static_assert(kWeightBytes % kSwizzleAlignment == 0, "stages follow each other at atoms");
+
+  // Sub-blocks of a per stage: small tiles take a whole block at a time.
+  static constexpr int kActSubs = kCfg.tokens <= 32 ? kSubs : kCfg.tokens <= 64 ? 2 : 1;
+  static constexpr int kActStagesPerBlock = kSubs / kActSubs;
+  static constexpr int kActBytes = kActSubs * kCfg.tokens * kRowBytes;
+
+  static constexpr int kChunk = kCfg.tokens < kChunkTokens ? kCfg.tokens : kChunkTokens;
+  static constexpr int kScratchBytes = kChunk * kScratchPitch * 4;  // of one warpgroup
+  static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kWarpgroups * kScratchBytes;
+
+  static constexpr int kWholeStages = kStageRoom / (kWeightBytes + kActBytes);
+  static constexpr int kWeightStages = kActSubs == kSubs   ? (kWholeStages < 16 ? kWholeStages : 16)
+                                       : kCfg.tokens > 128 ? 2
+                                                           : 3;
+  static constexpr int kActStages =
+      kActSubs == kSubs ? kWeightStages : (kStageRoom - kWeightStages * kWeightBytes) / kActBytes;
+  static_assert(kWeightStages >= 2 && kActStages >= 2, "loads must overlap the MMAs");
+  static_assert(kWeightStages >= kCfg.phases && kActStages >= kCfg.phases * kActStagesPerBlock,
+                "a warpgroup steps over the stages of the other phases, at most once around");
+  static_assert((2 * kWeightStages + 2 * kActStages) * 8 <= kSmemReserve - kSwizzleAlignment);
+};
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,188 @@
+// The consumer warpgroups' main loop. Part of dual_gemm.cuh, which has the tables.
+#pragma once
+
+#include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/kernels/sm90a/epilogue.cuh"
+#include "cuda/ptx/wgmma.cuh"
+
+namespace dualgemm::cuda::sm90a {
+
+// K-major rows of 128 bytes, 128-byte swizzle: address >> 4 in bits 0-13, 8 rows' 1024 bytes >> 4
+// in bits 32-45, mode 1 in bits 62-63. PTX ISA 9.0, "wgmma matrix descriptor".
+DUALGEMM_DEVICE uint64_t wgmma_descriptor(const uint8_t* rows) {
+  constexpr uint64_t kSwizzle128B = uint64_t{1} << 62, kGroupOf8Rows = uint64_t{1024 >> 4} << 32;
+  return kSwizzle128B | kGroupOf8Rows | uint64_t{1} << 16 |
+         (ptx::shared_address(rows) & 0x3FFFF) >> 4;
+}
+
+// Where a thread finds its rows of a stage.
+struct RowPlace {
+  uint32_t codes;   // of 16 bytes; the other 16 of the block are at codes ^ 16
+  uint32_t scales;  // of a word of four
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uint32_t n_begin) {
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  const uint32_t row = group * kGroupCols + warp * 8 + lane / 4, q = lane % 4;
+  const uint32_t block_row = (n_begin + row) % 128;
+  const uint32_t swizzled = q * kScaleBlockBytes + block_row % 32 * 16 + block_row / 32 * 4;
+  const uint32_t linear = row * kScaleRowBytes + q * 4;
+  return {row * kRowBytes + ((2 * q) ^ (row % 8)) * 16, linear_scales ? linear : swizzled};
+}
+
+// A block of weights on its way through a thread: 16 bytes of each row and all of its scales.
+struct RawBlock {
+  uint32_t gate[4], up[4];
+  uint32_t gate_scales[4], up_scales[4];
+};
+
+DUALGEMM_DEVICE void load_codes(const uint8_t* from, uint32_t (&to)[4]) {
+  const uint4 words = *reinterpret_cast<const uint4*>(from);
+  to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_half(const WeightStage<kCfg>& stage, uint32_t codes, RawBlock& raw) {
+  load_codes(stage.gate + codes, raw.gate);
+  load_codes(stage.up + codes, raw.up);
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place, RawBlock& raw) {
+  expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_gate + place),
+                           raw.gate_scales);
+  expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_up + place), raw.up_scales);
+}
+
+// The operands of a sub-block's four MMAs.
+template <Config kCfg, int kSub>
+DUALGEMM_DEVICE void decode_sub(const RawBlock& raw, uint32_t (&fragments)[kSteps][4]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int word = 2 * (kSub % 2) + i;
+    decode_words<kCfg.bf16>(raw.gate[word], raw.up[word], raw.gate_scales[kSub],
+                            raw.up_scales[kSub], fragments[2 * i], fragments[2 * i + 1]);
+  }
+}
+
+// One consumer warpgroup's state between tiles.
+template <Config kCfg>
+struct Consumer {
+  using B = Budget<kCfg>;
+  SharedStorage<kCfg>& smem;
+  uint32_t group, phase;
+  RingPosition<B::kWeightStages> weights;  // of the phase's next block
+  RingPosition<B::kActStages> acts;        // of the next sub-block
+  ptx::Barrier* unreleased;                // a_empty of the stage that the last MMAs read
+  uint32_t ordinal;                        // of the CTA's block that comes next
+
+  DUALGEMM_DEVICE void arrive(ptx::Barrier* bar) const {
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(bar);
+  }
+
+  DUALGEMM_DEVICE void begin_block(const RowPlace& place, RawBlock& raw) {
+    ptx::mbarrier_wait_parity(&smem.w_full[weights.stage], weights.round_parity);
+    const WeightStage<kCfg>& stage = smem.weights[weights.stage];
+    load_half(stage, place.codes, raw);
+    load_scales(stage, place.scales, raw);
+  }
+
+  // The second half of the rows; nothing of the stage is needed afterwards.
+  DUALGEMM_DEVICE void end_block(const RowPlace& place, RawBlock& raw) {
+    load_half(smem.weights[weights.stage], place.codes ^ 16, raw);
+    __syncwarp();
+    arrive(&smem.w_empty[weights.stage]);
+    weights.template skip<kCfg.phases>();
+  }
+
+  // Enqueues the MMAs of sub-block kSub; those before it are then complete and their a is released.
+  template <int kSub>
+  DUALGEMM_DEVICE void multiply(const uint32_t (&fragments)[kSteps][4],
+                                float (&acc)[kCfg.tokens / 2]) {
+    constexpr int kIndex = kSub % B::kActSubs;
+    if constexpr (kIndex == 0)
+      ptx::mbarrier_wait_parity(&smem.a_full[acts.stage], acts.round_parity);
+    const uint64_t descriptor =
+        wgmma_descriptor(smem.a[acts.stage] + kIndex * kCfg.tokens * kRowBytes);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens>(acc, fragments[step],
+                                                descriptor + step * (2 * kMmaK >> 4));
+    }
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();
+    if constexpr (kIndex == 0) {
+      if (unreleased != nullptr) arrive(unreleased);
+      unreleased = &smem.a_empty[acts.stage];
+    }
+    if constexpr (kIndex == B::kActSubs - 1) {
+      if constexpr (kSub == kSubs - 1) {
+        acts.template skip<(kCfg.phases - 1) * B::kActStagesPerBlock + 1>();
+      } else {
+        acts.advance();
+      }
+    }
+  }
+
+  // acc = this phase's part of the segment.
+  DUALGEMM_DEVICE void accumulate(const Segment& segment, const RowPlace& place,
+                                  float (&acc)[kCfg.tokens / 2]) {
+#pragma unroll
+    for (float& value : acc) value = 0.0f;
+    const uint32_t blocks = segment.k_end - segment.k_begin;
+    // The CTA's blocks go to the phases in turn.
+    const uint32_t first = (phase + kCfg.phases - ordinal % kCfg.phases) % kCfg.phases;
+    ordinal += blocks;
+    if (first >= blocks) return;
+    uint32_t fragments[2][kSteps][4];
+    RawBlock raw;
+    begin_block(place, raw);
+    decode_sub<kCfg, 0>(raw, fragments[0]);
+#pragma unroll 1
+    for (uint32_t block = first; block < blocks; block += kCfg.phases) {
+      multiply<0>(fragments[0], acc);
+      decode_sub<kCfg, 1>(raw, fragments[1]);
+      end_block(place, raw);
+      multiply<1>(fragments[1], acc);
+      decode_sub<kCfg, 2>(raw, fragments[0]);
+      multiply<2>(fragments[0], acc);
+      decode_sub<kCfg, 3>(raw, fragments[1]);
+      multiply<3>(fragments[1], acc);
+      if (block + kCfg.phases < blocks) {
+        begin_block(place, raw);
+        decode_sub<kCfg, 0>(raw, fragments[0]);
+      }
+    }
+    ptx::wgmma_wait_group<0>();
+    ptx::pin_registers(acc);
+    arrive(unreleased);
+    unreleased = nullptr;
+  }
+};
+
+// Runs on: the consumer warpgroups.   Waits: w_full, a_full.   Arrives: w_empty, a_empty.
+template <Config kCfg>
+DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
+  const uint32_t warpgroup = warp / 4;
+  const uint32_t phase = warpgroup / kCfg.groups, group = warpgroup - phase * kCfg.groups;
+  Consumer<kCfg> consumer{.smem = smem,
+                          .group = group,
+                          .phase = phase,
+                          .weights = {phase, 0},
+                          .acts = {phase * Budget<kCfg>::kActStagesPerBlock, 0},
+                          .unreleased = nullptr,
+                          .ordinal = 0};
+  Walk walk(params.schedule);
+#pragma unroll 1
+  for (Segment segment; walk.next(segment);) {
+    const Tile tile = locate<kCfg>(params, segment.tile);
+    float acc[kCfg.tokens / 2];
+    const RowPlace place = place_of_thread<kCfg>(params.linear_scales, group, tile.n_begin);
+    consumer.accumulate(segment, place, acc);
+    finish_segment<kCfg>(params, smem, segment, tile, group, phase, acc);
+  }
+}
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,71 @@
+// NVFP4 codes and scales to pairs of fp16 or bf16, exactly.
+//
+// E2M1 is s eem; placed at the sign, the two lowest exponent bits and the highest mantissa bit of a
+// half it is the number times 2^-14 (fp16) or 2^-126 (bf16), the subnormal 1/2 included. One
+// multiplication by the scale, which carries the rest of the power of two, finishes the decoding.
+//   fp16: (c * 2^-14) * (s * 2^7)   = c*s * 2^-7:  2^-17 .. 21, a multiple of 2^-17
+//   bf16: (c * 2^-126) * (s * 2^112) = c*s * 2^-14
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/half2.cuh"
+#include "cuda/ptx/math.cuh"
+
+namespace dualgemm::cuda::sm90a {
+
+// What a decoded weight must be multiplied with: exact in the FP32 sum.
+template <bool kBf16>
+inline constexpr float kWeightUnit = kBf16 ? 0x1p14f : 0x1p7f;
+
+// The codes 4*kPair .. of nibbles kPair and kPair+4 of a word, as halves times 2^-14 or 2^-126.
+template <bool kBf16, int kPair>
+DUALGEMM_DEVICE uint32_t place_pair(uint32_t word) {
+  constexpr int kSign = 12 - 4 * kPair;               // left: bit 3 of the nibble to bit 15
+  constexpr int kRest = (kBf16 ? 6 : 9) - 4 * kPair;  // left: bit 0 to the top of the mantissa
+  constexpr uint32_t kRestMask = kBf16 ? 0x01C001C0u : 0x0E000E00u;
+  const uint32_t rest =
+      kRest >= 0 ? word << (kRest < 0 ? 0 : kRest) : word >> (kRest < 0 ? -kRest : 0);
+  return ((word << kSign) & 0x80008000u) | (rest & kRestMask);
+}
+
+template <bool kBf16>
+DUALGEMM_DEVICE uint32_t multiply(uint32_t a, uint32_t b) {
+  return kBf16 ? ptx::mul_bf16x2(a, b) : ptx::mul_f16x2(a, b);
+}
+
+// Four scales of a word (neighbours along k), ready for the multiplication: both halves alike.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
+  scales &= 0x7F7F7F7Fu;  // the sign counts for nothing
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t two = ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(scales >> (16 * i)));
+    if constexpr (kBf16) {
+      const float low = ptx::cvt_f32_f16(static_cast<uint16_t>(two)) * 0x1p112f;
+      const float high = ptx::cvt_f32_f16(static_cast<uint16_t>(two >> 16)) * 0x1p112f;
+      pairs[2 * i] = ptx::cvt_bf16x2(low, low);
+      pairs[2 * i + 1] = ptx::cvt_bf16x2(high, high);
+    } else {
+      const uint32_t scaled = ptx::mul_f16x2(two, 0x58005800u);  // 2^7
+      pairs[2 * i] = __byte_perm(scaled, 0, 0x1010);
+      pairs[2 * i + 1] = __byte_perm(scaled, 0, 0x3232);
+    }
+  }
+}
+
+// Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
+template <bool kBf16>
+DUALGEMM_DEVICE void decode_words(uint32_t gate, uint32_t up, uint32_t gate_scale,
+                                  uint32_t up_scale, uint32_t (&first)[4], uint32_t (&second)[4]) {
+  first[0] = multiply<kBf16>(place_pair<kBf16, 0>(gate), gate_scale);
+  first[1] = multiply<kBf16>(place_pair<kBf16, 0>(up), up_scale);
+  first[2] = multiply<kBf16>(place_pair<kBf16, 1>(gate), gate_scale);
+  first[3] = multiply<kBf16>(place_pair<kBf16, 1>(up), up_scale);
+  second[0] = multiply<kBf16>(place_pair<kBf16, 2>(gate), gate_scale);
+  second[1] = multiply<kBf16>(place_pair<kBf16, 2>(up), up_scale);
+  second[2] = multiply<kBf16>(place_pair<kBf16, 3>(gate), gate_scale);
+  second[3] = multiply<kBf16>(place_pair<kBf16, 3>(up), up_scale);
+}
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,122 @@
+// d = act(alpha_gate * a * gate^T) (*) (alpha_up * a * up^T) on Hopper: weights stay packed NVFP4
+// in memory, are decoded to fp16 or bf16 in registers and multiplied from there; decoded a comes
+// from shared memory. docs/kernels/sm90a.md has the reasons.
+//
+//   warp                     role              does
+//   0 .. 4*W-1               consume           W warpgroups: decode, wgmma, epilogue
+//   4*W                      load_weights      one thread: codes and scales of gate and up
+//   4*W + 1                  load_activations  one thread: decoded a, after the prepare kernel
+//
+//   A warpgroup multiplies 64 rows: each of its warps 8 rows of gate and the same 8 of up, so that
+//   both sums of an output are in one thread. groups: 32 columns of d each. phases: warpgroups of a
+//   group take turns with the blocks of k; their sums meet in shared memory.
+//
+//   barrier        count          arrives                             waits
+//   w_full[s]      1 (+bytes)     load_weights, TMA hardware          consume (one phase)
+//   w_empty[s]     4 * groups     lane 0 of each warp that read it    load_weights, from round 1 on
+//   a_full[s]      1 (+bytes)     load_activations, TMA hardware      consume (one phase)
+//   a_empty[s]     4 * groups     lane 0 of each warp that read it    load_activations, likewise
+//   named 1+group  128 * phases   the group's warpgroups              in the epilogue
+//   named 7        all consumers  a tile's partial sums written or awaited
+//
+// Needs: sm_90a; PTX ISA 8.0; no cluster; 227 KB of shared memory.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/sm90a/config.hpp"
+#include "cuda/kernels/sm90a/params.hpp"
+#include "cuda/kernels/sm90a/schedule.cuh"
+#include "cuda/ptx/cp_async_bulk.cuh"
+#include "cuda/ptx/grid.cuh"
+#include "cuda/ptx/warp.cuh"
+
+namespace dualgemm::cuda::sm90a {
+
+template <Config kCfg>
+struct WeightStage {
+  alignas(
+      kSwizzleAlignment) uint8_t gate[Budget<kCfg>::kCols * kRowBytes];  // (cols, 128), swizzled
+  uint8_t up[Budget<kCfg>::kCols * kRowBytes];
+  uint8_t sf_gate[kScaleBlocks * kScaleBlockBytes];  // (cols, 16), or (4, 512) blocks of 128 rows
+  uint8_t sf_up[kScaleBlocks * kScaleBlockBytes];
+};
+
+template <Config kCfg>
+struct SharedStorage {
+  using B = Budget<kCfg>;
+  WeightStage<kCfg> weights[B::kWeightStages];
+  alignas(kSwizzleAlignment) uint8_t a[B::kActStages][B::kActBytes];  // (subs, tokens, 128) each
+  alignas(16) float scratch[B::kWarpgroups][B::kChunk * kScratchPitch];
+  ptx::Barrier w_full[B::kWeightStages];
+  ptx::Barrier w_empty[B::kWeightStages];
+  ptx::Barrier a_full[B::kActStages];
+  ptx::Barrier a_empty[B::kActStages];
+};
+
+// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
+template <Config kCfg>
+inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
+
+// Where a tile lies.
+struct Tile {
+  uint32_t m_begin, n_begin, batch;
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
+  const uint32_t row = tile / params.tiles_n;
+  const uint32_t batch = row / params.tiles_m;
+  return {(row - batch * params.tiles_m) * kCfg.tokens,
+          (tile - row * params.tiles_n) * Budget<kCfg>::kCols, batch};
+}
+
+}  // namespace dualgemm::cuda::sm90a
+
+#include "cuda/kernels/sm90a/consume.cuh"
+#include "cuda/kernels/sm90a/load.cuh"
+
+namespace dualgemm::cuda::sm90a {
+
+template <Config kCfg>
+DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
+  using B = Budget<kCfg>;
+  for (int i = 0; i < B::kWeightStages; ++i) {
+    ptx::mbarrier_init(&smem.w_full[i], 1);
+    ptx::mbarrier_init(&smem.w_empty[i], 4 * kCfg.groups);
+  }
+  for (int i = 0; i < B::kActStages; ++i) {
+    ptx::mbarrier_init(&smem.a_full[i], 1);
+    ptx::mbarrier_init(&smem.a_empty[i], 4 * kCfg.groups);
+  }
+  ptx::fence_mbarrier_init();
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+  using B = Budget<kCfg>;
+  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
+  extern __shared__ uint8_t dynamic_smem[];
+  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
+  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
+      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  const uint32_t warp = ptx::warp_index();
+  constexpr uint32_t kWeightsWarp = 4 * B::kWarpgroups, kActivationsWarp = kWeightsWarp + 1;
+
+  if (warp == kWeightsWarp && ptx::elect_sync()) init_barriers(smem);
+  __syncthreads();
+  if (warp < kWeightsWarp) {
+    ptx::setmaxnreg_inc<B::kConsumerRegisters>();
+    consume(params, smem, warp);
+  } else {
+    ptx::setmaxnreg_dec<B::kProducerRegisters>();
+    if (warp == kWeightsWarp) {
+      if (ptx::elect_sync()) load_weights(params, smem);
+    } else if (warp == kActivationsWarp) {
+      if (ptx::elect_sync()) load_activations(params, smem);
+    }
+  }
+}
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,51 @@
+// One kernel per Config, with an entry name that can be told from outside.
+#include "cuda/kernels/sm90a/instances.hpp"
+
+#include "cuda/kernels/sm90a/dual_gemm.cuh"
+
+namespace dualgemm::cuda::sm90a {
+namespace {
+
+constexpr bool bf16 = true, f16 = false;  // as the list of instances spells them
+
+// Runs in images that have wgmma; any other traps, and the host refuses before it comes to that.
+template <Config kCfg>
+DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
+#if DUALGEMM_TARGET_SM90
+  dual_gemm<kCfg>(params);
+#else
+  __trap();
+#endif
+}
+
+}  // namespace
+
+#define DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type) \
+  Config { tokens, groups, phases, type }
+#define DUALGEMM_SM90A_ENTRY(tokens, groups, phases, type)                          \
+  extern "C" __global__ void __launch_bounds__(                                     \
+      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kThreads, 1)     \
+      dual_gemm_sm90a_t##tokens##_g##groups##_p##phases##_##type(                   \
+          const __grid_constant__ Params params) {                                  \
+    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>(params); \
+  }
+DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ENTRY)
+#undef DUALGEMM_SM90A_ENTRY
+
+std::span<const Instance> instances() {
+#define DUALGEMM_SM90A_ROW(tokens, groups, phases, type)                          \
+  Instance{                                                                       \
+      DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type),                        \
+      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kWeightStages, \
+      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kActStages,    \
+      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kActSubs,      \
+      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kThreads,      \
+      kDynamicSmemBytes<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>,     \
+      "dual_gemm_sm90a_t" #tokens "_g" #groups "_p" #phases "_" #type,            \
+      reinterpret_cast<const void*>(&dual_gemm_sm90a_t##tokens##_g##groups##_p##phases##_##type)},
+  static const Instance all[] = {DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ROW)};
+#undef DUALGEMM_SM90A_ROW
+  return all;
+}
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,34 @@
+// The compiled Configs of the sm_90a kernel. The same list feeds the choice of a plan, the tests
+// and the benchmark.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/kernels/sm90a/config.hpp"
+
+// X(tokens, groups, phases, bf16 or f16)
+#define DUALGEMM_SM90A_SHAPES(X, type) \
+  X(8, 1, 4, type)                     \
+  X(16, 2, 2, type)                    \
+  X(32, 2, 2, type)                    \
+  X(64, 2, 2, type)                    \
+  X(64, 4, 1, type)                    \
+  X(128, 2, 1, type)                   \
+  X(256, 2, 1, type)
+#define DUALGEMM_SM90A_INSTANCES(X) DUALGEMM_SM90A_SHAPES(X, f16) DUALGEMM_SM90A_SHAPES(X, bf16)
+
+namespace dualgemm::cuda::sm90a {
+
+struct Instance {
+  Config config;
+  int weight_stages, act_stages;
+  int act_subs;  // sub-blocks of a per stage
+  uint32_t threads, dynamic_smem_bytes;
+  const char* entry;   // name of the kernel's entry point
+  const void* kernel;  // its host handle
+};
+
+std::span<const Instance> instances();
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,231 @@
+#include "cuda/kernels/sm90a/launch.hpp"
+
+#include <string>
+
+#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/sm90a/extents.hpp"
+#include "cuda/kernels/sm90a/prepare.hpp"
+
+namespace dualgemm::cuda::sm90a {
+namespace {
+
+// One weight with its scales, and where the kernel reads them.
+struct Weight {
+  const char* name;
+  const char* scales_name;
+  const core::ResolvedMatrix* matrix;
+  const void* data;
+  const uint8_t* scales;
+  int64_t data_copy, scale_copy;  // Workspace's offsets
+  TensorMap *data_map, *scale_map;
+};
+
+bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }
+
+// Rows of k/2 bytes; a stage takes `cols` of them.
+TensorView data_view(const Weight& weight, int64_t batches, int64_t cols,
+                     const uint8_t* workspace) {
+  const core::ResolvedMatrix& matrix = *weight.matrix;
+  const bool copied = weight.data_copy != Workspace::kDirect;
+  // A stride that is never used must be legal all the same.
+  const int64_t row_stride = copied || matrix.rows == 1 ? copied_row_bytes(matrix) : matrix.ld / 2;
+  const int64_t batch_stride =
+      copied || batches == 1 ? row_stride * matrix.rows : matrix.batch_stride / 2;
+  return {.name = weight.name,
+          .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+          .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+          .rank = 3,
+          .address = copied ? workspace + weight.data_copy : weight.data,
+          .dims = {static_cast<uint64_t>(row_bytes(matrix)), static_cast<uint64_t>(matrix.rows),
+                   static_cast<uint64_t>(batches)},
+          .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
+          .box = {kRowBytes, static_cast<uint32_t>(cols), 1}};
+}
+
+// Rows of k/16 scales.
+TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t cols) {
+  const core::ResolvedMatrix& matrix = *weight.matrix;
+  const int64_t row_stride =
+      matrix.rows == 1 ? round_up(matrix.sf_cols, kTmaAlignment) : matrix.scale_ld;
+  const int64_t batch_stride = batches == 1 ? row_stride * matrix.rows : matrix.scale_batch_stride;
+  return {.name = weight.scales_name,
+          .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+          .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+          .rank = 3,
+          .address = weight.scales,
+          .dims = {static_cast<uint64_t>(matrix.sf_cols), static_cast<uint64_t>(matrix.rows),
+                   static_cast<uint64_t>(batches)},
+          .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
+          .box = {kScaleRowBytes, static_cast<uint32_t>(cols), 1}};
+}
+
+// Blocks of 128 rows x 4 scales, 512 bytes each.
+TensorView swizzled_scale_view(const Weight& weight, int64_t batches, const uint8_t* workspace) {
+  const core::ResolvedMatrix& matrix = *weight.matrix;
+  const bool copied = weight.scale_copy != Workspace::kDirect;
+  const int64_t k_blocks = ceil_div(matrix.cols, 64), row_blocks = ceil_div(matrix.rows, 128);
+  const int64_t row_stride = k_blocks * kScaleBlockBytes;
+  const int64_t batch_stride =
+      copied || batches == 1 ? row_blocks * row_stride : matrix.scale_batch_stride;
+  return {.name = weight.scales_name,
+          .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+          .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+          .rank = 4,
+          .address = copied ? workspace + weight.scale_copy : weight.scales,
+          .dims = {kScaleBlockBytes / 2, static_cast<uint64_t>(k_blocks),
+                   static_cast<uint64_t>(row_blocks), static_cast<uint64_t>(batches)},
+          .stride_bytes = {kScaleBlockBytes, static_cast<uint64_t>(row_stride),
+                           static_cast<uint64_t>(batch_stride)},
+          .box = {kScaleBlockBytes / 2, kScaleBlocks, 1, 1}};
+}
+
+// Decoded a: (l, 4 * k_blocks, m, 64) halves.
+TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
+  const int64_t subs = k_blocks_of(p) * kSubs;
+  return {.name = "activations",
+          .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+          .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+          .rank = 4,
+          .address = data,
+          .dims = {kSubK, static_cast<uint64_t>(p.m), static_cast<uint64_t>(subs),
+                   static_cast<uint64_t>(p.l)},
+          .stride_bytes = {kRowBytes, static_cast<uint64_t>(p.m * kRowBytes),
+                           static_cast<uint64_t>(p.m * subs * kRowBytes)},
+          .box = {kSubK, static_cast<uint32_t>(instance.config.tokens),
+                  static_cast<uint32_t>(instance.act_subs), 1}};
+}
+
+// Where an array is read: a planned copy that nothing demands is left out, a copy that is needed
+// and was not planned is an error.
+Status settle(const char* name, const void* data, bool needs_copy, int64_t* copy) {
+  const bool needed = needs_copy || !is_aligned(data);
+  if (!needed) *copy = Workspace::kDirect;
+  if (!needed || *copy != Workspace::kDirect) return {};
+  return Status::unsupported(
+      name, "address % 16 = " + std::to_string(reinterpret_cast<uintptr_t>(data) % kTmaAlignment),
+      "must be aligned to 16 bytes, or planned for with PlanOptions::unaligned");
+}
+
+void add_copies(const Weight& weight, int64_t batches, uint8_t* workspace,
+                std::vector<KernelLaunch>& launches) {
+  const core::ResolvedMatrix& matrix = *weight.matrix;
+  if (weight.data_copy != Workspace::kDirect) {
+    launches.push_back(repack_rows_launch({.source = static_cast<const uint8_t*>(weight.data),
+                                           .destination = workspace + weight.data_copy,
+                                           .source_row_bytes = matrix.ld / 2,
+                                           .source_batch_bytes = matrix.batch_stride / 2,
+                                           .row_bytes = row_bytes(matrix),
+                                           .destination_row_bytes = copied_row_bytes(matrix),
+                                           .rows = matrix.rows,
+                                           .batches = batches}));
+  }
+  if (weight.scale_copy != Workspace::kDirect) {
+    const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
+    launches.push_back(repack_scales_launch({.source = weight.scales,
+                                             .destination = workspace + weight.scale_copy,
+                                             .source_ld = linear ? matrix.scale_ld : 0,
+                                             .source_batch_bytes = matrix.scale_batch_stride,
+                                             .rows = matrix.rows,
+                                             .sf_cols = matrix.sf_cols,
+                                             .batches = batches}));
+  }
+}
+
+KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
+                         const Schedule& schedule, const Workspace& pieces, uint8_t* workspace) {
+  const Problem& p = problem.problem;
+  const bool packed = p.a.type == DataType::kE2M1;
+  const auto bytes = [&](int64_t elements) { return packed ? elements / 2 : elements * 2; };
+  PrepareParams params{};
+  params.a = static_cast<const uint8_t*>(buffers.a);
+  params.scales = buffers.a_scales;
+  params.out = workspace + pieces.activations;
+  params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
+  params.row_bytes = bytes(problem.a.ld);
+  params.batch_bytes = bytes(problem.a.batch_stride);
+  params.scale_ld =
+      packed && problem.a.scale_layout == ScaleLayout::kLinear ? problem.a.scale_ld : 0;
+  params.scale_batch_bytes = packed ? problem.a.scale_batch_stride : 0;
+  params.k_blocks = static_cast<uint32_t>(k_blocks_of(p));
+  params.pieces = p.l * p.m * k_blocks_of(p) * (kBlockK / 32);
+  params.m = static_cast<uint32_t>(p.m);
+  params.k = static_cast<uint32_t>(p.k);
+  params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;
+  params.type = packed                       ? ActivationsType::kE2M1
+                : p.a.type == DataType::kF16 ? ActivationsType::kF16
+                                             : ActivationsType::kBF16;
+  return prepare_launch(params);
+}
+
+// Everything but the tensor maps.
+Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers,
+                     const Config& config, const Schedule& schedule, const Workspace& pieces,
+                     uint8_t* workspace) {
+  const Problem& p = problem.problem;
+  Params params{};
+  params.output = p.d.type == DataType::kF16    ? OutputType::kF16
+                  : p.d.type == DataType::kBF16 ? OutputType::kBF16
+                                                : OutputType::kF32;
+  const int64_t element = bytes_of(params.output);
+  params.d = static_cast<uint8_t*>(buffers.d);
+  params.d_row_bytes = problem.d.ld * element;
+  params.d_batch_bytes = problem.d.batch_stride * element;
+  params.a_row_scale = buffers.a_row_scale;
+  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
+  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  params.partials = reinterpret_cast<float*>(workspace + pieces.partials);
+  params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
+  params.alpha_gate = buffers.alpha_gate;
+  params.alpha_up = buffers.alpha_up;
+  params.act = {static_cast<ActKind>(p.act.kind), p.act.alpha, p.act.beta, p.act.limit};
+  params.m = static_cast<uint32_t>(p.m);
+  params.n = static_cast<uint32_t>(p.n);
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, config.tokens));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
+  params.schedule = schedule;
+  return params;
+}
+
+}  // namespace
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers, Workspace pieces,
+                                                   void* workspace, const Instance& instance,
+                                                   const Schedule& schedule,
+                                                   EncodeTiled encode_tiled) {
+  const int64_t batches = problem.problem.l, cols = cols_of(instance.config);
+  auto* const base = static_cast<uint8_t*>(workspace);
+  Params params = scalar_params(problem, buffers, instance.config, schedule, pieces, base);
+  params.linear_scales = linear_scales_suit(problem.gate, batches) &&
+                         linear_scales_suit(problem.up, batches) &&
+                         is_aligned(buffers.gate_scales) && is_aligned(buffers.up_scales);
+  std::vector<KernelLaunch> launches;
+  for (Weight weight :
+       {Weight{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, pieces.gate,
+               pieces.sf_gate, &params.map_gate, &params.map_sf_gate},
+        Weight{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, pieces.up,
+               pieces.sf_up, &params.map_up, &params.map_sf_up}}) {
+    DUALGEMM_TRY(settle(weight.name, weight.data, data_needs_copy(*weight.matrix, batches),
+                        &weight.data_copy));
+    const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
+    DUALGEMM_TRY(settle(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
+    DUALGEMM_TRY(encode(data_view(weight, batches, cols, base), encode_tiled, weight.data_map));
+    DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, cols)
+                                             : swizzled_scale_view(weight, batches, base),
+                        encode_tiled, weight.scale_map));
+    add_copies(weight, batches, base, launches);
+  }
+  DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
+                      encode_tiled, &params.map_a));
+  launches.push_back(preparation(problem, buffers, schedule, pieces, base));
+  KernelLaunch launch{.kernel = {"dual_gemm_sm90a", instance.entry, instance.kernel},
+                      .ctas = schedule.ctas,
+                      .threads = instance.threads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .overlaps_previous = true};
+  launch.set_params(params);
+  launches.push_back(launch);
+  return launches;
+}
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,60 @@
+// From a problem to the launches that solve it on Hopper. Nothing here calls the CUDA runtime: all
+// is decided and filled in by plain functions, whose results a GPU and an interpreter run alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "cuda/kernels/sm90a/config.hpp"
+#include "cuda/kernels/sm90a/instances.hpp"
+#include "cuda/kernels/sm90a/params.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/tensor_map.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm::cuda::sm90a {
+
+// ok, or what the kernel does not do.
+Status supports(const Problem& problem);
+
+// The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
+const Instance& choose_instance(const Problem& problem, int num_sms);
+
+// null: not compiled.
+const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16);
+
+// Whether both operands are decoded to bf16 (a is bf16), not to fp16.
+bool multiplies_bf16(const Problem& problem);
+
+// How the work is dealt out to at most `max_ctas` CTAs; the same if called again with its `ctas`.
+Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas);
+
+// Pieces of the workspace, as offsets. Copies that the TMA unit makes necessary, or kDirect: the
+// operand is read where it lies. Depends on the problem and the schedule alone.
+//   data    rows or batches that are no multiple of 16 bytes apart
+//   scales  linear ones in rows that are no multiple of 16 bytes apart; linear ones of one operand
+//           where the other's are not; swizzled ones with k % 64 != 0, because a block's padding
+//           along k would be multiplied (0 * NaN is NaN); batches no multiple of 16 bytes apart
+// `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
+// bytes are read where they lie all the same, if nothing else forbids it.
+struct Workspace {
+  static constexpr int64_t kDirect = -1;
+  int64_t gate = kDirect, up = kDirect;
+  int64_t sf_gate = kDirect, sf_up = kDirect;
+  int64_t activations = 0, flags = 0, partials = 0;
+  int64_t bytes = 0;
+};
+Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
+                         const Schedule& schedule, bool unaligned);
+
+// The launches in stream order: the copies, a's preparation, then the kernel, which begins while a
+// is still being prepared. All pointers of `buffers` and `workspace` are device memory and are not
+// read. An operand that must be copied and has no room in `pieces` is an error.
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers, Workspace pieces,
+                                                   void* workspace, const Instance& instance,
+                                                   const Schedule& schedule,
+                                                   EncodeTiled encode_tiled);
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,89 @@
+// The two roles that fill the rings. Part of dual_gemm.cuh, which has the tables.
+#pragma once
+
+namespace dualgemm::cuda::sm90a {
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg>& stage,
+                                       ptx::Barrier* full, const Tile& tile, uint32_t block,
+                                       ptx::CachePolicy policy) {
+  const auto n_begin = static_cast<int32_t>(tile.n_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  const auto k_byte = static_cast<int32_t>(block * kRowBytes);
+  constexpr uint32_t kLinearBytes = 2 * Budget<kCfg>::kCols * kScaleRowBytes;
+  constexpr uint32_t kSwizzledBytes = 2 * kScaleBlocks * kScaleBlockBytes;
+  ptx::mbarrier_arrive_expect_tx(
+      full, Budget<kCfg>::kCodeBytes + (params.linear_scales ? kLinearBytes : kSwizzledBytes));
+  ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
+  ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, policy);
+  if (params.linear_scales) {
+    const auto col = static_cast<int32_t>(block * kScaleRowBytes);
+    ptx::cp_async_bulk_tensor_3d(stage.sf_gate, &params.map_sf_gate, col, n_begin, batch, full,
+                                 policy);
+    ptx::cp_async_bulk_tensor_3d(stage.sf_up, &params.map_sf_up, col, n_begin, batch, full, policy);
+  } else {
+    const auto k_block = static_cast<int32_t>(block * kScaleBlocks);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_block, n_begin / 128,
+                                 batch, full, policy);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_block, n_begin / 128, batch,
+                                 full, policy);
+  }
+}
+
+// Runs on: one thread.   Waits: w_empty[stage].   Arrives: w_full[stage]. Does not wait for the
+// prepare kernel: nothing before this call in the stream is still at work on the weights.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& smem) {
+  constexpr int kStages = Budget<kCfg>::kWeightStages;
+  // Read once if there is one tile of rows; else every tile of rows reads them again.
+  const ptx::CachePolicy policy =
+      params.tiles_m == 1 ? ptx::createpolicy_evict_first() : ptx::createpolicy_evict_last();
+  RingPosition<kStages> ring;
+  uint32_t filled = 0;
+  Walk walk(params.schedule);
+#pragma unroll 1
+  for (Segment segment; walk.next(segment);) {
+    const Tile tile = locate<kCfg>(params, segment.tile);
+#pragma unroll 1
+    for (uint32_t block = segment.k_begin; block < segment.k_end; ++block, ring.advance()) {
+      if (filled >= kStages) {
+        ptx::mbarrier_wait_parity(&smem.w_empty[ring.stage], ring.round_parity ^ 1);
+      } else {
+        ++filled;
+      }
+      load_weight_stage(params, smem.weights[ring.stage], &smem.w_full[ring.stage], tile, block,
+                        policy);
+    }
+  }
+}
+
+// Runs on: one thread.   Waits: the prepare kernel, a_empty[stage].   Arrives: a_full[stage].
+template <Config kCfg>
+DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>& smem) {
+  using B = Budget<kCfg>;
+  const ptx::CachePolicy policy = ptx::createpolicy_evict_last();
+  RingPosition<B::kActStages> ring;
+  uint32_t filled = 0;
+  ptx::griddepcontrol_wait();
+  Walk walk(params.schedule);
+#pragma unroll 1
+  for (Segment segment; walk.next(segment);) {
+    const Tile tile = locate<kCfg>(params, segment.tile);
+#pragma unroll 1
+    for (uint32_t sub = segment.k_begin * kSubs; sub < segment.k_end * kSubs;
+         sub += B::kActSubs, ring.advance()) {
+      if (filled >= B::kActStages) {
+        ptx::mbarrier_wait_parity(&smem.a_empty[ring.stage], ring.round_parity ^ 1);
+      } else {
+        ++filled;
+      }
+      ptx::Barrier* const full = &smem.a_full[ring.stage];
+      ptx::mbarrier_arrive_expect_tx(full, B::kActBytes);
+      ptx::cp_async_bulk_tensor_4d(smem.a[ring.stage], &params.map_a, 0,
+                                   static_cast<int32_t>(tile.m_begin), static_cast<int32_t>(sub),
+                                   static_cast<int32_t>(tile.batch), full, policy);
+    }
+  }
+}
+
+}  // namespace dualgemm::cuda::sm90a

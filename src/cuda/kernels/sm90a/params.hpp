@@ -1,0 +1,65 @@
+// What the two kernels of a call get, as plain structs that any host code can fill.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+#include "cuda/runtime/tensor_map_object.hpp"
+
+namespace dualgemm::cuda::sm90a {
+
+enum class ActivationsType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
+
+// Decodes a to (l, k_blocks * 4, m, 64) halves in the order of prepare.cu, zero from k on.
+struct PrepareParams {
+  const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
+  const uint8_t* scales;  // kE2M1 only
+  uint8_t* out;           // aligned to 16 bytes
+  uint32_t* flags;        // num_flags words that become 0
+  int64_t row_bytes, batch_bytes;
+  int64_t scale_ld;  // linear: from row to row; 0: swizzled 128x4
+  int64_t scale_batch_bytes;
+  int64_t pieces;  // l * m * k_blocks * 8: one thread's work each
+  uint32_t m, k, k_blocks;
+  uint32_t num_flags;
+  ActivationsType type;
+};
+
+// Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
+// by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in equal contiguous
+// ranges.
+struct Schedule {
+  uint32_t ctas;
+  uint32_t k_blocks;
+  uint32_t whole_tiles;
+  uint32_t shared_blocks;  // (tiles - whole_tiles) * k_blocks
+};
+
+// Views; boxes are one stage of one CTA, what is outside a view is zero.
+//   map_a                   (64, m, 4 * k_blocks, l) halves, box (64, tokens, subs, 1), swizzled
+//   map_gate, map_up        (k/2, n, l) bytes, box (128, cols, 1), 128-byte swizzle
+//   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, cols, 1); swizzled 128x4: (256,
+//                           ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
+// Every scale that belongs to k .. 256*k_blocks is zero: from the view's end by the TMA unit, and
+// before it in memory.
+struct Params {
+  TensorMap map_a;
+  TensorMap map_gate, map_up;
+  TensorMap map_sf_gate, map_sf_up;
+  uint8_t* d;  // (l, m, n) outputs, aligned to one element
+  int64_t d_row_bytes, d_batch_bytes;
+  const float* a_row_scale;           // [l*m], or null: 1
+  const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
+  const float* alpha_up_per_batch;
+  float* partials;  // for each CTA one tile of sums, 16-byte aligned
+  uint32_t* flags;  // for each CTA: 1 when its partial sums are there; 0 at the start
+  float alpha_gate, alpha_up;
+  ActParams act;
+  OutputType output;
+  bool linear_scales;
+  uint32_t m, n;
+  uint32_t tiles_m, tiles_n;  // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
+  Schedule schedule;
+};
+
+}  // namespace dualgemm::cuda::sm90a

@@ -1,0 +1,43 @@
+// fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel.
+#include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/strategies/fused_kernel.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+void plan_sm100a(Plan& plan, const DeviceCaps& caps) {
+  const sm100a::Instance& instance = sm100a::choose_instance(plan.problem, caps.num_sms);
+  plan.tile_m = sm100a::kTileM;
+  plan.tile_n = instance.config.tile_n;
+  plan.slab_k = sm100a::kTileK;
+  plan.stages = instance.stages;
+}
+
+sm100a::Copies copies_of(const Plan& plan) {
+  return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned);
+}
+
+int64_t workspace_bytes_sm100a(const Plan& plan) { return copies_of(plan).workspace_bytes; }
+
+Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
+                                                    void* workspace, EncodeTiled encode_tiled,
+                                                    int64_t* intermediate_bytes) {
+  const sm100a::Instance* instance = sm100a::find_instance(plan.tile_n, plan.problem.d.type);
+  if (instance == nullptr) {
+    return Status::unsupported("plan.tile_n", std::to_string(plan.tile_n), "must be 64 or 128");
+  }
+  const sm100a::Copies copies = copies_of(plan);
+  *intermediate_bytes = 2 * copies.workspace_bytes;
+  return sm100a::build_launches(core::resolve(plan.problem), buffers, copies, workspace, *instance,
+                                encode_tiled);
+}
+
+}  // namespace
+
+const FusedKernel& fused_kernel_sm100a() {
+  static const FusedKernel kernel{Isa::kSm100a, sm100a::supports, plan_sm100a,
+                                  workspace_bytes_sm100a, launches_sm100a};
+  return kernel;
+}
+
+}  // namespace dualgemm::cuda

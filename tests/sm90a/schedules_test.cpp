@@ -1,0 +1,42 @@
+// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
+// or at random, and the sanitizer has nothing to say. Rings that go around several times, tiles
+// that several CTAs share.
+#include "sm90a/simulated_run.hpp"
+#include "support/bound.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ptxsim::Schedule;
+
+constexpr uint64_t kSeeds = 6;  // of the random and of the lazy schedule
+
+void expect_same_in_every_schedule(int tokens, int cols, int phases) {
+  Problem p{.m = tokens + 1, .n = 100, .k = 256 * 15 - 64, .d = {.type = DataType::kF32}};
+  Rng rng;
+  RandomCase data(p, rng, Values::kWide);
+  const SimulatedRun fixed{.tokens = tokens, .cols = cols, .phases = phases, .max_ctas = 3};
+  SimulatedRun eager = fixed;
+  ASSERT_TRUE(simulate(data, eager));
+  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+  EXPECT_TRUE(eager.shares_tiles);
+  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
+  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SimulatedRun run = fixed;
+      run.options.schedule = schedule;
+      run.options.seed = seed;
+      data.poison_d();
+      ASSERT_TRUE(simulate(data, run));
+      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
+          << describe(run.options);
+    }
+  }
+}
+
+TEST(Sm90aSchedules, FourPhases) { expect_same_in_every_schedule(8, 32, 4); }
+TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(16, 64, 2); }
+TEST(Sm90aSchedules, WideTile) { expect_same_in_every_schedule(128, 64, 1); }
+
+}  // namespace
+}  // namespace dualgemm::test
