@@ -34,17 +34,31 @@ std::string peaks_line(const bench::Peaks& peaks) {
       std::max(peaks.fma_zmm_gflops, peaks.fma_ymm_gflops), peaks.read_gbps);
 }
 
+std::string device_peaks_line(const api::DevicePeaks& peaks) {
+  return fmt::format(
+      "peaks measured in this run: cuBLASLt fp16 {:.0f} TFLOP/s, E4M3 {:.0f} TFLOP/s (8192^3), "
+      "copy "
+      "{:.0f} GB/s",
+      peaks.f16_gflops * 1e-3, peaks.e4m3_gflops * 1e-3, peaks.copy_gbps);
+}
+
+// The line about peaks, or nothing.
+std::string any_peaks_line(const BenchReport& report) {
+  if (report.peaks) return peaks_line(*report.peaks) + "\n";
+  return report.device_peaks ? device_peaks_line(*report.device_peaks) + "\n" : "";
+}
+
 std::string speed_up_cell(const BenchShape& shape, const BenchResult& result) {
   const std::optional<double> value = speed_up(shape, result);
   return value ? fmt::format("{:.2f}x", *value) : "-";
 }
 
-Table shape_table(const BenchShape& shape) {
+Table shape_table(const BenchShape& shape, bool on_gpu) {
   Table table({{"strategy", Align::kLeft},
-               {"ms"},
+               {on_gpu ? "us" : "ms"},
                {"noise %"},
                {"speed-up"},
-               {"GOP/s"},
+               {on_gpu ? "TFLOP/s" : "GOP/s"},
                {"GB/s"},
                {"roofline %"},
                {"intermediates"},
@@ -56,9 +70,12 @@ Table shape_table(const BenchShape& shape) {
     }
     const api::Throughput& rate = result.throughput;
     table.add_row(
-        {name_of(result.strategy), fmt::format("{:.3f}", result.timing.median_seconds * 1e3),
+        {name_of(result.strategy),
+         on_gpu ? fmt::format("{:.2f}", result.timing.median_seconds * 1e6)
+                : fmt::format("{:.3f}", result.timing.median_seconds * 1e3),
          fmt::format("{:.1f}", result.timing.relative_spread * 100.0), speed_up_cell(shape, result),
-         fmt::format("{:.1f}", rate.gops), fmt::format("{:.2f}", rate.gbps),
+         fmt::format("{:.1f}", on_gpu ? rate.gops * 1e-3 : rate.gops),
+         fmt::format("{:.2f}", rate.gbps),
          rate.roofline_share > 0.0 ? fmt::format("{:.1f}", rate.roofline_share * 100.0) : "-",
          format_bytes(result.info.intermediate_bytes), result.status()});
   }
@@ -97,8 +114,9 @@ std::string picture(const BenchReport& report) {
   std::vector<Bar> bars;
   for (const Ranked& entry : ranking(report)) {
     const std::string note = entry.speed_up ? fmt::format("  {:.2f}x", *entry.speed_up) : "";
-    bars.push_back({name_of(entry.strategy), entry.milliseconds,
-                    fmt::format("{:.3f} ms{}", entry.milliseconds, note)});
+    const std::string time = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
+                                           : fmt::format("{:.3f} ms", entry.milliseconds);
+    bars.push_back({name_of(entry.strategy), entry.milliseconds, time + note});
   }
   return bar_picture(bars, kBarWidth);
 }
@@ -197,20 +215,20 @@ std::optional<double> speed_up(const BenchShape& shape, const BenchResult& resul
 
 std::string bench_text(const BenchReport& report) {
   std::string text = provenance_line(report) + "\n";
-  if (report.peaks) text += peaks_line(*report.peaks) + "\n";
+  text += any_peaks_line(report);
   for (const BenchShape& shape : report.shapes) {
-    text += fmt::format("\n{}\n{}{}\n", shape_name(shape.problem), shape_table(shape).text(),
-                        disturbance_line(shape));
+    text += fmt::format("\n{}\n{}{}\n", shape_name(shape.problem),
+                        shape_table(shape, report.on_gpu).text(), disturbance_line(shape));
   }
   return text + "\n" + picture_title(report) + "\n" + picture(report);
 }
 
 std::string bench_markdown(const BenchReport& report) {
   std::string text = "# dualgemm bench\n\n" + provenance_line(report) + "\n";
-  if (report.peaks) text += "\n" + peaks_line(*report.peaks) + "\n";
+  if (const std::string peaks = any_peaks_line(report); !peaks.empty()) text += "\n" + peaks;
   for (const BenchShape& shape : report.shapes) {
     text += fmt::format("\n## {}\n\n{}\n{}\n", shape_name(shape.problem),
-                        shape_table(shape).markdown(), disturbance_line(shape));
+                        shape_table(shape, report.on_gpu).markdown(), disturbance_line(shape));
   }
   return text + "\n## Ranking\n\n" + picture_title(report) + "\n\n```\n" + picture(report) +
          "```\n";
@@ -285,6 +303,11 @@ std::string bench_json(const BenchReport& report) {
                      {"fma_ymm_gflops", report.peaks->fma_ymm_gflops},
                      {"amx_bf16_gflops", report.peaks->amx_bf16_gflops},
                      {"read_gbps", report.peaks->read_gbps}};
+  }
+  if (report.device_peaks) {
+    json["device_peaks"] = {{"f16_gflops", report.device_peaks->f16_gflops},
+                            {"e4m3_gflops", report.device_peaks->e4m3_gflops},
+                            {"copy_gbps", report.device_peaks->copy_gbps}};
   }
   json["shapes"] = Json::array();
   for (const BenchShape& shape : report.shapes) {

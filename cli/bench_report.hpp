@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/check.hpp"
+#include "api/device_run.hpp"
 #include "api/throughput.hpp"
 #include "bench/peaks.hpp"
 #include "bench/quiet_runner.hpp"
@@ -42,6 +43,8 @@ struct BenchShape {
 struct BenchReport {
   std::vector<BenchShape> shapes;
   std::optional<bench::Peaks> peaks;
+  std::optional<api::DevicePeaks> device_peaks;
+  bool on_gpu = false;  // times in microseconds, rates in TFLOP/s
   uint64_t seed = 1;
   int threads = 0;
   std::string isa;        // in use

@@ -61,6 +61,13 @@ api::MachineLimits limits_of(const bench::Peaks& peaks, const Problem& problem, 
   return {};
 }
 
+// NVFP4 tensor cores have no measured peak.
+api::MachineLimits limits_of(const api::DevicePeaks& peaks, const BenchResult& result) {
+  if (result.info.isa == Isa::kSm100a) return {};
+  return {result.strategy == StrategyId::kFp8 ? peaks.e4m3_gflops : peaks.f16_gflops,
+          peaks.copy_gbps};
+}
+
 // How many sets of operands exceed the last cache three times, so that each comes from memory.
 int64_t operand_sets(const Problem& problem, DeviceKind device) {
   const Expected<OperandSizes> sizes = operand_sizes(problem);
@@ -152,12 +159,13 @@ class ShapeBench {
     monitored = monitored && report.monitored;
   }
 
-  BenchShape finish(const std::optional<bench::Peaks>& peaks) {
+  BenchShape finish(const BenchReport& report) {
     for (const auto& contestant : contestants_) {
       BenchResult& result = contestant->result;
       if (result.timed()) {
-        const api::MachineLimits limits =
-            peaks ? limits_of(*peaks, problem_, result.info.isa) : api::MachineLimits{};
+        api::MachineLimits limits;
+        if (report.peaks) limits = limits_of(*report.peaks, problem_, result.info.isa);
+        if (report.device_peaks) limits = limits_of(*report.device_peaks, result);
         const auto rate = api::throughput(problem_, result.timing.median_seconds, limits);
         if (rate) result.throughput = *rate;
       }
@@ -268,6 +276,13 @@ Status measure(const BenchCommand& command, BenchReport& report) {
     talk("measuring peaks");
     report.peaks = bench::measure_peaks(command.execution.threads);
   }
+  if (command.peaks && !on_cpu) {
+    talk("measuring peaks");
+    const Expected<api::DevicePeaks> peaks = api::measure_device_peaks();
+    if (!peaks) return peaks.status();
+    report.device_peaks = *peaks;
+  }
+  report.on_gpu = !on_cpu;
   const std::vector<Shape> shapes = shapes_of(command);
   const auto count = static_cast<int64_t>(shapes.size());
   Progress progress(count);
@@ -282,7 +297,7 @@ Status measure(const BenchCommand& command, BenchReport& report) {
       shape.enter(strategy);
     }
     shape.time(progress, i, count, report.monitored);
-    report.shapes.push_back(shape.finish(report.peaks));
+    report.shapes.push_back(shape.finish(report));
   }
   return {};
 }

@@ -35,17 +35,17 @@ Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers
   ReadyRun ready;
   ready.plan_ = *plan;
   ready.buffers_ = buffers;
-  if (plan->prepared) {
-    Expected<PreparedWeights> prepared = prepare(*plan, buffers);
-    if (!prepared) return prepared.status();
-    ready.prepared_ = *std::move(prepared);
-  }
   if (plan->device == DeviceKind::kCuda) {
     DUALGEMM_TRY(validate(problem, buffers));
     Expected<api::DeviceRun> device = api::DeviceRun::make(*plan, buffers);
     if (!device) return device.status();
     ready.device_ = *std::move(device);
     return ready;
+  }
+  if (plan->prepared) {
+    Expected<PreparedWeights> prepared = prepare(*plan, buffers);
+    if (!prepared) return prepared.status();
+    ready.prepared_ = *std::move(prepared);
   }
   Expected<api::AlignedBytes> workspace = api::allocate_filled(plan->workspace_bytes, 0);
   if (!workspace) return workspace.status();

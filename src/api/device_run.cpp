@@ -4,6 +4,7 @@
 
 #if DUALGEMM_HAS_CUDA
 #include "cuda/runtime/device_memory.hpp"
+#include "cuda/runtime/device_peaks.hpp"
 #include "cuda/runtime/graph_timer.hpp"
 #endif
 
@@ -15,6 +16,7 @@ struct DeviceRun::State {
   Plan plan;
   std::vector<cuda::DeviceMemory> inputs;
   cuda::DeviceMemory d, workspace;
+  PreparedWeights prepared;
   Buffers device;
 
   // *to = a copy of `bytes` bytes on the device; null stays null.
@@ -62,8 +64,17 @@ struct DeviceRun::State {
     return {};
   }
 
+  Status prepare_weights() {
+    if (!plan.prepared) return {};
+    Expected<PreparedWeights> made = prepare(plan, device);
+    if (!made) return made.status();
+    prepared = *std::move(made);
+    return {};
+  }
+
   Status enqueue(void* stream, RunInfo* info) {
     Buffers buffers = device;
+    if (plan.prepared) buffers.prepared = &prepared;
     buffers.stream = stream;
     return dualgemm::run(plan, buffers, workspace.data(), workspace.size(), info);
   }
@@ -77,6 +88,7 @@ Expected<DeviceRun> DeviceRun::make(const Plan& plan, const Buffers& host) {
   run.state_->plan = plan;
   DUALGEMM_TRY(run.state_->copy_inputs(host, *sizes));
   DUALGEMM_TRY(run.state_->allocate_output(host, *sizes));
+  DUALGEMM_TRY(run.state_->prepare_weights());
   return run;
 }
 
@@ -93,9 +105,17 @@ Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*> runs, int 
   });
 }
 
+Expected<DevicePeaks> measure_device_peaks() {
+  const Expected<cuda::DevicePeaks> peaks = cuda::measure_device_peaks();
+  if (!peaks) return peaks.status();
+  return DevicePeaks{peaks->f16_gflops, peaks->e4m3_gflops, peaks->copy_gbps};
+}
+
 #else
 
 struct DeviceRun::State {};
+
+Expected<DevicePeaks> measure_device_peaks() { return not_in_this_build(); }
 
 Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) { return not_in_this_build(); }
 Status DeviceRun::run(const Buffers&, RunInfo*) { return not_in_this_build(); }

@@ -8,6 +8,13 @@
 
 namespace dualgemm::api {
 
+// What the current GPU does at best, measured; 0 = not on this GPU.
+struct DevicePeaks {
+  double f16_gflops = 0.0, e4m3_gflops = 0.0;  // of cuBLASLt, 8192^3
+  double copy_gbps = 0.0;                      // within the device, bytes read and written
+};
+Expected<DevicePeaks> measure_device_peaks();
+
 class DeviceRun {
  public:
   DeviceRun() noexcept;
@@ -15,7 +22,8 @@ class DeviceRun {
   DeviceRun(DeviceRun&&) noexcept;
   DeviceRun& operator=(DeviceRun&&) noexcept;
 
-  // Copies the operands of `host`, and d as it is, to the current GPU, and allocates the workspace.
+  // Copies the operands of `host`, and d as it is, to the current GPU, allocates the workspace, and
+  // prepares the weights if the plan says so.
   // Precondition: plan.device == kCuda, validated buffers, Grouping::kNone.
   static Expected<DeviceRun> make(const Plan& plan, const Buffers& host);
 

@@ -1,26 +1,18 @@
-// Every code with every scale byte through the GPU's decoder, against values written out by hand.
+// Every code with every scale byte through the GPU's decoders, against values written out by hand;
+// both layouts, any alignment, rows beyond the last.
 #include "cuda/kernels/portable/dequantize.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <memory>
-#include <vector>
 
+#include "core/half.hpp"
+#include "cuda/on_gpu.hpp"
+
+namespace dualgemm::cuda {
 namespace {
 
-using dualgemm::Status;
-
-struct DeviceFree {
-  void operator()(void* pointer) const { cudaFree(pointer); }
-};
-template <class T>
-std::unique_ptr<T, DeviceFree> device_array(size_t count) {
-  void* pointer = nullptr;
-  EXPECT_EQ(cudaMalloc(&pointer, count * sizeof(T)), cudaSuccess);
-  return std::unique_ptr<T, DeviceFree>(static_cast<T*>(pointer));
-}
+using test::GuardedDevice;
 
 constexpr double kE2M1[16] = {0.0,  0.5,  1.0,  1.5,  2.0,  3.0,  4.0,  6.0,
                               -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};
@@ -31,11 +23,32 @@ double scale_value(int byte) {  // OCP E4M3, sign ignored
   return exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
 }
 
-TEST(Dequantize, EveryCodeWithEveryScale) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    GTEST_SKIP() << "no CUDA device on this machine";
+double value_of(uint16_t bits, OutputType type) {
+  return type == OutputType::kF16 ? core::decode_f16(bits) : core::decode_bf16(bits);
+}
+
+// `launch` left these values in `out`.
+std::vector<uint16_t> values_after(const KernelLaunch& launch, GuardedDevice& out) {
+  const Status status = enqueue(launch, nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(synchronize(nullptr).ok());
+  const std::vector<uint8_t> bytes = out.download();
+  std::vector<uint16_t> values(bytes.size() / 2);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+void expect_value(double expected, double observed, const std::string& what) {
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(observed)) << what;
+    return;
   }
+  EXPECT_EQ(expected, observed) << what;
+  EXPECT_EQ(std::signbit(expected), std::signbit(observed)) << what;
+}
+
+TEST(Dequantize, EveryCodeWithEveryScale) {
+  DUALGEMM_NEEDS_GPU();
   constexpr int kRows = 256, kCols = 32;  // row = scale byte; block 0 counts up, block 1 down
   std::vector<uint8_t> codes(kRows * kCols / 2), scales(kRows * 2);
   for (int row = 0; row < kRows; ++row) {
@@ -46,51 +59,71 @@ TEST(Dequantize, EveryCodeWithEveryScale) {
       codes[row * kCols / 2 + pair] = static_cast<uint8_t>((even & 15) | (odd & 15) << 4);
     }
   }
-  const size_t canary = kRows * kCols;
-  auto device_codes = device_array<uint8_t>(codes.size());
-  auto device_scales = device_array<uint8_t>(scales.size());
-  auto device_out = device_array<float>(canary + 1);
-  ASSERT_EQ(cudaMemcpy(device_codes.get(), codes.data(), codes.size(), cudaMemcpyHostToDevice),
-            cudaSuccess);
-  ASSERT_EQ(cudaMemcpy(device_scales.get(), scales.data(), scales.size(), cudaMemcpyHostToDevice),
-            cudaSuccess);
-  ASSERT_EQ(cudaMemset(device_out.get(), 0x5A, (canary + 1) * sizeof(float)), cudaSuccess);
+  for (const OutputType type : {OutputType::kF16, OutputType::kBF16}) {
+    GuardedDevice on_codes(kRows * kCols / 2, 0, codes.data()),
+        on_scales(kRows * 2, 0, scales.data());
+    GuardedDevice out(kRows * kCols * 2, 0);
+    const auto values = values_after(
+        dequantize_launch({.source = {on_codes.data(), on_scales.data(), kCols / 2, 0, 2, 0},
+                           .extent = {kRows, kRows, 1, kCols},
+                           .out = out.data()},
+                          type),
+        out);
+    for (int i = 0; i < kRows * kCols; ++i) {
+      const int row = i / kCols, col = i % kCols, code = col < 16 ? col : 31 - col;
+      expect_value(kE2M1[code] * scale_value(row), value_of(values[static_cast<size_t>(i)], type),
+                   std::string(name_of(type)) + ", scale byte " + std::to_string(row) + ", code " +
+                       std::to_string(code));
+    }
+  }
+}
 
-  const Status status = dualgemm::cuda::dequantize_nvfp4(device_codes.get(), device_scales.get(),
-                                                         kRows, kCols, device_out.get(), nullptr);
-  ASSERT_TRUE(status.ok()) << status.message();
-  std::vector<float> out(canary + 1);
-  ASSERT_EQ(
-      cudaMemcpy(out.data(), device_out.get(), out.size() * sizeof(float), cudaMemcpyDeviceToHost),
-      cudaSuccess);
-
-  for (int row = 0; row < kRows; ++row) {
-    for (int col = 0; col < kCols; ++col) {
-      const int code = col < 16 ? col : 31 - col;
-      const double expected = kE2M1[code] * scale_value(row);
-      const float observed = out[row * kCols + col];
-      if (std::isnan(expected)) {
-        EXPECT_TRUE(std::isnan(observed)) << "scale byte " << row << " code " << code;
-      } else {
-        EXPECT_EQ(expected, observed) << "scale byte " << row << " code " << code;
-        EXPECT_EQ(std::signbit(expected), std::signbit(observed)) << row << " " << code;
+// Padding between rows, blocks and batches is poison: 0xFF, a NaN as a scale.
+TEST(Dequantize, LayoutsStridesAndRowsBeyondTheLast) {
+  DUALGEMM_NEEDS_GPU();
+  test::Rng rng;
+  for (const auto& [rows, cols, batches] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 16, 1}, {5, 48, 3}, {130, 80, 2}, {3, 8208, 1}}) {
+    for (const bool swizzled : {false, true}) {
+      for (const int64_t shift : {0, 1}) {
+        Problem p{.m = 1, .n = rows, .k = cols, .l = batches};
+        p.gate.ld = cols + 6;
+        p.gate.scale_layout = swizzled ? ScaleLayout::kSwizzled128x4 : ScaleLayout::kLinear;
+        if (!swizzled) p.gate.scale_ld = cols / 16 + 3;
+        const core::ResolvedMatrix gate = core::resolve(p).gate;
+        test::Operand operand(gate, batches);
+        operand.randomize(gate, batches, rng, test::Values::kWide);
+        GuardedDevice codes(operand.data.size(), shift, operand.data.data());
+        GuardedDevice scales(operand.scales.size(), shift, operand.scales.data());
+        const int64_t out_rows = rows + 4;
+        GuardedDevice out(batches * out_rows * cols * 2, 0);
+        const auto values = values_after(
+            dequantize_launch(
+                {.source = {codes.data(), scales.data(), gate.row_bytes(), gate.batch_stride / 2,
+                            swizzled ? 0 : gate.scale_ld, gate.scale_batch_stride},
+                 .extent = {rows, out_rows, batches, cols},
+                 .out = out.data()},
+                OutputType::kF16),
+            out);
+        for (size_t i = 0; i < values.size(); ++i) {
+          const auto at = static_cast<int64_t>(i);
+          const int64_t col = at % cols, row = at / cols % out_rows, l = at / (cols * out_rows);
+          double expected = 0.0;
+          if (row < rows) {
+            const uint8_t pair = operand.data[(l * gate.batch_stride + row * gate.ld + col) / 2];
+            expected =
+                kE2M1[pair >> (col % 2 * 4) & 15] *
+                scale_value(
+                    operand.scales[l * gate.scale_batch_stride + gate.scale_map()(row, col / 16)]);
+          }
+          ASSERT_EQ(expected, value_of(values[i], OutputType::kF16))
+              << rows << " x " << cols << (swizzled ? " swizzled" : " linear") << ", shift "
+              << shift << ", batch " << l << " row " << row << " col " << col;
+        }
       }
     }
   }
-  uint32_t last = 0;
-  std::memcpy(&last, &out[canary], sizeof(last));
-  EXPECT_EQ(last, 0x5A5A5A5Au) << "wrote past the end";
-}
-
-TEST(Dequantize, RefusesBadExtents) {
-  const Status odd = dualgemm::cuda::dequantize_nvfp4(nullptr, nullptr, 1, 24, nullptr, nullptr);
-  EXPECT_EQ(odd.argument(), "cols");
-  const Status negative =
-      dualgemm::cuda::dequantize_nvfp4(nullptr, nullptr, -1, 16, nullptr, nullptr);
-  EXPECT_EQ(negative.argument(), "rows");
-  const Status huge = dualgemm::cuda::dequantize_nvfp4(nullptr, nullptr, int64_t{1} << 60,
-                                                       int64_t{1} << 10, nullptr, nullptr);
-  EXPECT_EQ(huge.code(), dualgemm::StatusCode::kOverflow);
 }
 
 }  // namespace
+}  // namespace dualgemm::cuda

@@ -76,10 +76,9 @@ class FusedStrategy final : public Strategy {
 
 }  // namespace
 
-std::span<const Strategy* const> strategies() {
-  static const FusedStrategy fused;
-  static const Strategy* const all[] = {&fused};
-  return all;
+const Strategy& fused_strategy() noexcept {
+  static const FusedStrategy strategy;
+  return strategy;
 }
 
 }  // namespace dualgemm::cuda

@@ -7,6 +7,14 @@
 
 namespace dualgemm::cuda {
 
+// In the order of the documentation's table. The objects live as long as the program.
 std::span<const Strategy* const> strategies();
+
+const Strategy& two_pass_strategy() noexcept;
+const Strategy& cached_strategy() noexcept;
+const Strategy& graph_strategy() noexcept;
+const Strategy& streams_strategy() noexcept;
+const Strategy& fused_strategy() noexcept;
+const Strategy& fp8_strategy() noexcept;
 
 }  // namespace dualgemm::cuda

@@ -1,66 +1,92 @@
 #include "cuda/kernels/portable/dequantize.hpp"
 
 #include <algorithm>
-#include <string>
 
-#include "cuda/runtime/check.hpp"
+#include "cuda/device/store_row.cuh"
+#include "cuda/kernels/portable/source.cuh"
 
 namespace dualgemm::cuda {
 namespace {
 
-constexpr int kSfVec = 16;     // codes that share one scale
-constexpr int kThreads = 256;  // per CTA; one thread decodes one 16-block
-constexpr int64_t kMaxCtas = 65535;
+constexpr int kThreads = 256;
+constexpr int kUnroll = 4;  // chunks that a thread loads before it decodes the first
+constexpr int kUnit = kThreads * kUnroll;
+constexpr int64_t kMaxCtas = 1 << 20;
 
-// E4M3 without its sign: 4 exponent bits with bias 7, 3 mantissa bits, 0x7F is NaN, no infinities.
-__device__ float decode_scale(uint8_t bits) {
-  const uint32_t magnitude = bits & 0x7F;
-  if (magnitude == 0x7F) return __uint_as_float(0x7FC00000u);
-  if (magnitude < 8) return static_cast<float>(magnitude) * 0x1p-9f;  // subnormal
-  return __uint_as_float((magnitude << 20) + ((127u - 7u) << 23));
+int64_t num_chunks(const SourceExtent& extent) {
+  return extent.out_rows * extent.batches * (extent.cols / kChunk);
 }
 
-// Twice an E2M1 value is one of 0 1 2 3 4 6 8 12: eight nibbles of one constant hold them all.
-__device__ float decode_code(uint32_t code) {
-  const uint32_t twice = (0xC8643210u >> (4 * (code & 7))) & 0xF;
-  const float value = static_cast<float>(twice) * 0.5f;
-  return code & 8 ? -value : value;
+// Row of a chunk whose place is counted from the beginning of a row; a unit has kUnit of them.
+__device__ uint32_t rows_before(uint32_t offset, uint32_t row_chunks) {
+  if (2 * row_chunks < kUnit) return offset / row_chunks;
+  return (offset >= row_chunks) + (offset >= 2 * row_chunks);  // a unit touches three rows at most
 }
 
-__global__ void __launch_bounds__(kThreads)
-    dequantize_blocks(const uint8_t* codes, const uint8_t* scales, int64_t num_blocks, float* out) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t block = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
-       block < num_blocks; block += stride) {
-    const float scale = decode_scale(scales[block]);
-    const uint8_t* const pairs = codes + block * (kSfVec / 2);  // (kSfVec/2) bytes
-    float* const values = out + block * kSfVec;                 // (kSfVec) floats
-    for (int i = 0; i < kSfVec / 2; ++i) {
-      values[2 * i] = decode_code(pairs[i] & 0xF) * scale;
-      values[2 * i + 1] = decode_code(pairs[i] >> 4) * scale;
+template <OutputType kType>
+__device__ void store_chunk(RawChunk raw, uint8_t* out) {
+  const float scale = decode_scale(raw.scale);
+  if constexpr (kType == OutputType::kF16) {
+    uint32_t pairs[kChunk / 2];
+    decode_chunk_f16(raw.codes, ptx::cvt_f16x2(scale, scale), pairs);
+    *reinterpret_cast<uint4*>(out) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  } else {
+    float values[kChunk];
+    decode_chunk(raw.codes, scale, values);
+    store_row<kType, kChunk>(out, values, kChunk);
+  }
+}
+
+// Consecutive threads take consecutive chunks: a warp reads 128 and writes 512 bytes without a gap.
+template <OutputType kType>
+__device__ void dequantize_all(const DequantizeParams& p) {
+  const auto row_chunks = static_cast<uint32_t>(p.extent.cols / kChunk);
+  const int64_t chunks = p.extent.out_rows * p.extent.batches * row_chunks;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kUnit; first < chunks;
+       first += static_cast<int64_t>(gridDim.x) * kUnit) {
+    const int64_t first_row = first / row_chunks;  // the same in all threads
+    const auto first_chunk = static_cast<uint32_t>(first - first_row * row_chunks);
+    RawChunk raw[kUnroll];
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const uint32_t offset = first_chunk + i * kThreads + threadIdx.x,
+                     row = rows_before(offset, row_chunks);
+      if (first + i * kThreads + threadIdx.x >= chunks) continue;
+      raw[i] = load_chunk(p.source, p.extent, source_row(p.extent, first_row + row),
+                          offset - row * row_chunks);
+    }
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      const int64_t chunk = first + i * kThreads + threadIdx.x;
+      if (chunk >= chunks) continue;
+      store_chunk<kType>(raw[i], p.out + chunk * kChunk * bytes_of(kType));
     }
   }
 }
 
 }  // namespace
 
-Status dequantize_nvfp4(const uint8_t* codes, const uint8_t* scales, int64_t rows, int64_t cols,
-                        float* out, cudaStream_t stream) {
-  if (rows < 0) return Status::invalid("rows", std::to_string(rows), "must not be negative");
-  if (cols < 0 || cols % kSfVec != 0) {
-    return Status::invalid("cols", std::to_string(cols), "must be a multiple of 16");
-  }
-  int64_t num_blocks = 0;
-  if (__builtin_mul_overflow(rows, cols / kSfVec, &num_blocks)) {
-    return Status::error(StatusCode::kOverflow, "rows * cols", "more than 2^63 - 1",
-                         "must fit in 64 bits");
-  }
-  if (num_blocks == 0) return {};
-  const int64_t ctas = std::min((num_blocks + kThreads - 1) / kThreads, kMaxCtas);
-  dequantize_blocks<<<static_cast<unsigned>(ctas), kThreads, 0, stream>>>(codes, scales, num_blocks,
-                                                                          out);
-  DUALGEMM_CUDA_TRY(cudaGetLastError());
-  return {};
+extern "C" __global__ void __launch_bounds__(kThreads)
+    dual_gemm_dequantize_f16(const __grid_constant__ DequantizeParams p) {
+  dequantize_all<OutputType::kF16>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    dual_gemm_dequantize_bf16(const __grid_constant__ DequantizeParams p) {
+  dequantize_all<OutputType::kBF16>(p);
+}
+
+KernelLaunch dequantize_launch(const DequantizeParams& params, OutputType type) {
+  const bool bf16 = type == OutputType::kBF16;
+  KernelLaunch launch{
+      .kernel = {"dequantize", bf16 ? "dual_gemm_dequantize_bf16" : "dual_gemm_dequantize_f16",
+                 bf16 ? reinterpret_cast<const void*>(&dual_gemm_dequantize_bf16)
+                      : reinterpret_cast<const void*>(&dual_gemm_dequantize_f16)},
+      .threads = kThreads};
+  launch.ctas = static_cast<uint32_t>(
+      std::clamp<int64_t>((num_chunks(params.extent) + kUnit - 1) / kUnit, 1, kMaxCtas));
+  launch.set_params(params);
+  return launch;
 }
 
 }  // namespace dualgemm::cuda

@@ -1,0 +1,29 @@
+// d = act(alpha_gate * gate product) * (alpha_up * up product): what follows two plain GEMMs.
+#pragma once
+
+#include "cuda/device/activation.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+
+namespace dualgemm::cuda {
+
+struct JoinParams {
+  const void* gate;  // products: [batches][rows][product_ld], aligned to 32 bytes
+  const void* up;
+  int64_t product_ld;  // elements, a multiple of 8; columns n .. product_ld-1 hold something
+  uint8_t* d;
+  int64_t d_row_bytes, d_batch_bytes;
+  const float* a_row_scale;           // [batches * rows] or null
+  const float* requantized_rows;      // scales of strategy fp8: [batches * rows] or null,
+  const float* requantized_gate;      //   [batches][product_ld]
+  const float* requantized_up;        //   [batches][product_ld]
+  const float* alpha_gate_per_batch;  // [batches] or null
+  const float* alpha_up_per_batch;
+  float alpha_gate, alpha_up;
+  ActParams act;
+  int64_t rows, n, batches;
+};
+
+// product: what the products are stored as, kF32 or kF16.
+KernelLaunch join_launch(const JoinParams& params, OutputType product, OutputType d);
+
+}  // namespace dualgemm::cuda

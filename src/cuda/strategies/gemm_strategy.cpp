@@ -1,0 +1,258 @@
+// The strategies that are two plain GEMMs with something before and after them: two_pass, cached,
+// graph, streams and fp8. They differ in a recipe.
+#include <bit>
+#include <string>
+
+#include "cuda/runtime/check.hpp"
+#include "cuda/runtime/device_memory.hpp"
+#include "cuda/runtime/graph_cache.hpp"
+#include "cuda/runtime/stream_pool.hpp"
+#include "cuda/strategies/gemm_work.hpp"
+#include "cuda/strategies/strategies.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+constexpr int64_t kExtentLimit = int64_t{1} << 31;  // cuBLASLt's kernels count in 32 bits
+
+struct Recipe {
+  StrategyId id;
+  bool fp8 = false;
+  bool can_prepare = false;  // weights converted once, by prepare()
+  bool must_prepare = false;
+  bool two_streams = false;  // gate and up at the same time
+  bool replayed = false;     // recorded at the first call with the same arguments
+};
+
+struct ConvertedWeights final : PreparedWeights::Impl {
+  DeviceMemory memory;
+  GemmNumber number = GemmNumber::kF16;
+  mutable GraphCache graphs;
+  int64_t size_bytes() const noexcept override { return memory.size(); }
+};
+
+Status check_extent(const char* name, int64_t extent) {
+  if (extent < kExtentLimit) return {};
+  return Status::unsupported(name, std::to_string(extent), "must be below 2^31 on a GPU");
+}
+
+Status needs_type(const char* argument, DataType type, const char* rule) {
+  return Status::unsupported(argument, name_of(type), rule);
+}
+
+// Everything that decides what a call enqueues.
+GraphCache::Key key_of(const Plan& plan, const Buffers& b, const void* workspace) {
+  const Problem& p = plan.problem;
+  GraphCache::Key key;
+  const auto add = [&](auto value) { key.push_back(static_cast<uint64_t>(value)); };
+  const auto add_float = [&](float value) { key.push_back(std::bit_cast<uint32_t>(value)); };
+  for (const int64_t extent : {p.m, p.n, p.k, p.l}) add(extent);
+  for (const Matrix* matrix : {&p.a, &p.d}) {
+    add(matrix->type), add(matrix->ld), add(matrix->batch_stride);
+    add(matrix->scale_layout), add(matrix->scale_ld), add(matrix->scale_batch_stride);
+  }
+  add(p.act.kind);
+  for (const float value : {p.act.alpha, p.act.beta, p.act.limit, b.alpha_gate, b.alpha_up}) {
+    add_float(value);
+  }
+  add(plan.unaligned);
+  for (const void* pointer :
+       {b.a, static_cast<const void*>(b.a_scales), static_cast<const void*>(b.a_row_scale),
+        static_cast<const void*>(b.alpha_gate_per_batch),
+        static_cast<const void*>(b.alpha_up_per_batch), static_cast<const void*>(b.d), workspace}) {
+    key.push_back(reinterpret_cast<uintptr_t>(pointer));
+  }
+  return key;
+}
+
+class GemmStrategy final : public Strategy {
+ public:
+  explicit GemmStrategy(const Recipe& recipe) : recipe_(recipe) {}
+  StrategyId id() const noexcept override { return recipe_.id; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+
+  Status supports(const Problem& problem, const DeviceCaps& caps) const override;
+  Status plan(Plan& plan, const DeviceCaps& caps) const override;
+  int64_t workspace_bytes(const Plan& plan) const override;
+  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
+             RunInfo* info) const override;
+
+ private:
+  GemmWork lay_out_call(const Plan& plan, GemmArena& arena) const noexcept {
+    return lay_out(plan, recipe_.fp8, !plan.prepared, recipe_.two_streams, arena);
+  }
+  Status find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const;
+  Status enqueue_all(const Plan& plan, const GemmWork& work, cudaStream_t stream) const;
+  Status enqueue_products(const Plan& plan, const GemmWork& work, cudaStream_t stream) const;
+
+  Recipe recipe_;
+};
+
+Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
+  if (caps.kind != DeviceKind::kCuda) {
+    return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
+  }
+  if (recipe_.fp8 && caps.compute_capability < 89) {
+    return Status::unsupported("device", caps.name, "FP8 needs compute capability 8.9");
+  }
+  if (p.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", name_of(p.grouping), "cuBLASLt's GEMMs take none");
+  }
+  if (p.a.type == DataType::kF32)
+    return needs_type("a.type", p.a.type, "must be e2m1, f16 or bf16");
+  if (p.d.type == DataType::kE2M1)
+    return needs_type("d.type", p.d.type, "must be f16, bf16 or f32");
+  if (p.batch_invariant) {
+    return Status::unsupported("batch_invariant", "true",
+                               "cuBLASLt's order of addition depends on m");
+  }
+  DUALGEMM_TRY(check_extent("m", p.m));
+  DUALGEMM_TRY(check_extent("n", p.n));
+  DUALGEMM_TRY(check_extent("k", p.k));
+  return check_extent("l", p.l);
+}
+
+Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
+  plan.isa = Isa::kSm80;  // whatever was asked for: which kernels run is cuBLASLt's choice
+  plan.threads = 1;       // of the host
+  plan.regime = Regime::kTile;
+  if (recipe_.must_prepare) plan.prepared = true;
+  const GemmNumber number = gemm_number(plan.problem, recipe_.fp8);
+  plan.prepared_bytes = recipe_.can_prepare ? weights_bytes(plan.problem, number) : 0;
+  plan.workspace_bytes = workspace_bytes(plan);
+  return {};
+}
+
+int64_t GemmStrategy::workspace_bytes(const Plan& plan) const {
+  GemmArena counting(nullptr);
+  static_cast<void>(lay_out_call(plan, counting));
+  return counting.used() + GemmArena::kAlignment;  // its start may be moved up
+}
+
+Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
+  GemmWork work{.problem = core::resolve(plan.problem),
+                .number = gemm_number(plan.problem, recipe_.fp8),
+                .copies_a = false,
+                .buffers = &buffers};
+  auto impl = std::make_unique<ConvertedWeights>();
+  Expected<DeviceMemory> memory =
+      DeviceMemory::allocate(weights_bytes(plan.problem, work.number), "prepared weights");
+  if (!memory) return memory.status();
+  impl->memory = *std::move(memory);
+  impl->number = work.number;
+  impl->n = plan.problem.n;
+  impl->k = plan.problem.k;
+  impl->l = plan.problem.l;
+  impl->strategy = id();
+  impl->isa = plan.isa;
+  impl->any_isa = true;
+  GemmArena arena(impl->memory.data());
+  take_weights(plan.problem, work.number, arena, work.weights);
+  const auto stream = static_cast<cudaStream_t>(buffers.stream);
+  for (const GemmOperand operand : {GemmOperand::kGate, GemmOperand::kUp}) {
+    DUALGEMM_TRY(convert_weights(work, operand, stream));
+  }
+  DUALGEMM_TRY(synchronize(stream));  // the caller may free the weights
+  return PreparedWeights(std::move(impl));
+}
+
+Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const {
+  if (!plan.prepared) {
+    if (!recipe_.must_prepare) return {};
+    return Status::invalid("plan.prepared", "false",
+                           std::string(name()) + " runs on weights from prepare()");
+  }
+  if (buffers.prepared == nullptr) {
+    return Status::invalid("prepared", "null", "the plan was made for prepared weights");
+  }
+  const auto& converted = static_cast<const ConvertedWeights&>(*buffers.prepared->impl());
+  if (converted.number != work.number) {
+    constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3"};
+    return Status::invalid(
+        "prepared", kNumbers[static_cast<size_t>(converted.number)],
+        std::string("a needs weights in ") + kNumbers[static_cast<size_t>(work.number)]);
+  }
+  // Only read from here on.
+  GemmArena arena(const_cast<uint8_t*>(converted.memory.data()));
+  take_weights(plan.problem, work.number, arena, work.weights);
+  return {};
+}
+
+Status GemmStrategy::enqueue_products(const Plan& plan, const GemmWork& work,
+                                      cudaStream_t stream) const {
+  const auto product = [&](GemmOperand operand, cudaStream_t on) -> Status {
+    if (!plan.prepared) DUALGEMM_TRY(convert_weights(work, operand, on));
+    return multiply(work, operand, on);
+  };
+  if (!recipe_.two_streams) {
+    DUALGEMM_TRY(product(GemmOperand::kGate, stream));
+    return product(GemmOperand::kUp, stream);
+  }
+  Expected<BorrowedStream> other = BorrowedStream::take();
+  if (!other) return other.status();
+  DUALGEMM_TRY(other->fork_from(stream));
+  const Status up = product(GemmOperand::kUp, other->stream());
+  const Status gate = product(GemmOperand::kGate, stream);
+  DUALGEMM_TRY(other->join_to(stream));  // after an error too: a recording must not fall apart
+  DUALGEMM_TRY(up);
+  return gate;
+}
+
+Status GemmStrategy::enqueue_all(const Plan& plan, const GemmWork& work,
+                                 cudaStream_t stream) const {
+  DUALGEMM_TRY(convert_activation(work, stream));
+  DUALGEMM_TRY(enqueue_products(plan, work, stream));
+  return join(work, stream);
+}
+
+Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspace,
+                         RunInfo* info) const {
+  GemmArena arena(workspace);
+  GemmWork work = lay_out_call(plan, arena);
+  work.buffers = &buffers;
+  DUALGEMM_TRY(find_weights(plan, buffers, work));
+  DUALGEMM_TRY(check_call(work));
+  const auto stream = static_cast<cudaStream_t>(buffers.stream);
+  if (recipe_.replayed) {
+    const auto& converted = static_cast<const ConvertedWeights&>(*buffers.prepared->impl());
+    DUALGEMM_TRY(
+        converted.graphs.replay(key_of(plan, buffers, workspace), stream,
+                                [&](cudaStream_t on) { return enqueue_all(plan, work, on); }));
+  } else {
+    DUALGEMM_TRY(enqueue_all(plan, work, stream));
+  }
+  if (info != nullptr) {
+    const int64_t gemm_workspaces = (recipe_.two_streams ? 2 : 1) * kGemmWorkspaceBytes;
+    *info = {plan.isa, plan.regime, plan.threads, 2 * (arena.used() - gemm_workspaces)};
+  }
+  return {};
+}
+
+}  // namespace
+
+const Strategy& two_pass_strategy() noexcept {
+  static const GemmStrategy strategy({.id = StrategyId::kTwoPass});
+  return strategy;
+}
+const Strategy& cached_strategy() noexcept {
+  static const GemmStrategy strategy(
+      {.id = StrategyId::kCached, .can_prepare = true, .must_prepare = true});
+  return strategy;
+}
+const Strategy& graph_strategy() noexcept {
+  static const GemmStrategy strategy(
+      {.id = StrategyId::kGraph, .can_prepare = true, .must_prepare = true, .replayed = true});
+  return strategy;
+}
+const Strategy& streams_strategy() noexcept {
+  static const GemmStrategy strategy(
+      {.id = StrategyId::kStreams, .can_prepare = true, .two_streams = true});
+  return strategy;
+}
+const Strategy& fp8_strategy() noexcept {
+  static const GemmStrategy strategy({.id = StrategyId::kFp8, .fp8 = true, .can_prepare = true});
+  return strategy;
+}
+
+}  // namespace dualgemm::cuda

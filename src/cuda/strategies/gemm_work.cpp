@@ -1,0 +1,222 @@
+#include "cuda/strategies/gemm_work.hpp"
+
+#include <string>
+
+#include "cuda/kernels/portable/dequantize.hpp"
+#include "cuda/kernels/portable/join.hpp"
+#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/portable/requantize.hpp"
+#include "cuda/runtime/check.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+constexpr int64_t kRowAlignment = 16;  // bytes; of what cuBLASLt reads
+
+int64_t round_up(int64_t value, int64_t to) noexcept { return (value + to - 1) / to * to; }
+
+int64_t value_bytes(GemmNumber number) noexcept { return number == GemmNumber::kE4M3 ? 1 : 2; }
+
+OutputType half_of(GemmNumber number) noexcept {
+  return number == GemmNumber::kBF16 ? OutputType::kBF16 : OutputType::kF16;
+}
+
+Nvfp4Source nvfp4_source(const core::ResolvedMatrix& matrix, const void* codes,
+                         const uint8_t* scales) noexcept {
+  const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
+  return {.codes = static_cast<const uint8_t*>(codes),
+          .scales = scales,
+          .row_bytes = matrix.row_bytes(),
+          .batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride),
+          .scale_ld = linear ? matrix.scale_ld : 0,
+          .scale_batch_bytes = matrix.scale_batch_stride};
+}
+
+HalfSource half_source(const core::ResolvedMatrix& matrix, const void* values) noexcept {
+  return {.values = static_cast<const uint8_t*>(values),
+          .row_bytes = matrix.row_bytes(),
+          .batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride)};
+}
+
+// Can rows that start at a multiple of 16 bytes be read in place?
+bool rows_are_aligned(const core::ResolvedMatrix& matrix, int64_t batches) noexcept {
+  const auto aligned = [&](int64_t stride) {
+    return core::bytes_of(matrix.type, stride) % kRowAlignment == 0;
+  };
+  return aligned(matrix.ld) && (batches == 1 || aligned(matrix.batch_stride));
+}
+
+GemmShape shape_of(const GemmWork& work) noexcept {
+  const Problem& p = work.problem.problem;
+  const core::ResolvedMatrix& a = work.problem.a;
+  const int64_t n = padded_n(p);
+  const bool in_place = work.a == nullptr;
+  return {.number = work.number,
+          .m = p.m,
+          .n = n,
+          .k = p.k,
+          .batches = p.l,
+          .a_ld = in_place ? a.ld : p.k,
+          .a_batch_stride = in_place ? a.batch_stride : p.m * p.k,
+          .w_ld = p.k,
+          .w_batch_stride = n * p.k,
+          .d_ld = n,
+          .d_batch_stride = p.m * n};
+}
+
+}  // namespace
+
+GemmArena::GemmArena(void* base) noexcept : base_(nullptr) {
+  if (base == nullptr) return;
+  const auto address = reinterpret_cast<uintptr_t>(base);
+  base_ = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+uint8_t* GemmArena::take(int64_t bytes) noexcept {
+  uint8_t* const piece = base_ == nullptr ? nullptr : base_ + used_;
+  used_ += round_up(bytes, kAlignment);
+  return piece;
+}
+
+int64_t padded_n(const Problem& problem) noexcept { return round_up(problem.n, 16); }
+
+GemmNumber gemm_number(const Problem& problem, bool fp8) noexcept {
+  if (fp8) return GemmNumber::kE4M3;
+  return problem.a.type == DataType::kBF16 ? GemmNumber::kBF16 : GemmNumber::kF16;
+}
+
+void take_weights(const Problem& problem, GemmNumber number, GemmArena& arena,
+                  GemmWeights (&weights)[2]) noexcept {
+  const int64_t rows = problem.l * padded_n(problem);
+  for (GemmWeights& operand : weights) {
+    operand.values = arena.take(rows * problem.k * value_bytes(number));
+    if (number == GemmNumber::kE4M3) {
+      operand.row_scales =
+          reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+    }
+  }
+}
+
+int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept {
+  GemmArena counting(nullptr);
+  GemmWeights weights[2];
+  take_weights(problem, number, counting, weights);
+  return counting.used();
+}
+
+GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
+                 GemmArena& arena) noexcept {
+  const Problem& p = plan.problem;
+  GemmWork work{.problem = core::resolve(p), .number = gemm_number(p, fp8), .copies_a = false};
+  const int64_t rows = p.l * p.m;
+  const bool converts_a = fp8 || p.a.type == DataType::kE2M1;
+  work.copies_a = !converts_a && (plan.unaligned || !rows_are_aligned(work.problem.a, p.l));
+  if (converts_a || work.copies_a) work.a = arena.take(rows * p.k * value_bytes(work.number));
+  if (fp8) {
+    work.a_row_scales =
+        reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+  }
+  if (converts_weights) take_weights(p, work.number, arena, work.weights);
+  for (float*& product : work.products) {
+    product = reinterpret_cast<float*>(
+        arena.take(rows * padded_n(p) * static_cast<int64_t>(sizeof(float))));
+  }
+  work.gemm_workspaces[0] = arena.take(kGemmWorkspaceBytes);
+  work.gemm_workspaces[1] = two_streams ? arena.take(kGemmWorkspaceBytes) : work.gemm_workspaces[0];
+  return work;
+}
+
+Status check_call(const GemmWork& work) {
+  const auto excess = reinterpret_cast<uintptr_t>(work.buffers->a) % kRowAlignment;
+  if (work.a == nullptr && excess != 0) {
+    return Status::unsupported(
+        "a", "address % 16 = " + std::to_string(excess),
+        "must be aligned to 16 bytes, or planned for with PlanOptions::unaligned");
+  }
+  return plan_gemm(shape_of(work));
+}
+
+Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t stream) {
+  const Problem& p = work.problem.problem;
+  const bool gate = operand == GemmOperand::kGate;
+  const Nvfp4Source source = nvfp4_source(
+      gate ? work.problem.gate : work.problem.up, gate ? work.buffers->gate : work.buffers->up,
+      gate ? work.buffers->gate_scales : work.buffers->up_scales);
+  const SourceExtent extent{.rows = p.n, .out_rows = padded_n(p), .batches = p.l, .cols = p.k};
+  const GemmWeights& to = work.weights[static_cast<int>(operand)];
+  if (work.number == GemmNumber::kE4M3) {
+    return enqueue(requantize_launch({source, extent, to.values, to.row_scales}), stream);
+  }
+  return enqueue(dequantize_launch({source, extent, to.values}, half_of(work.number)), stream);
+}
+
+Status convert_activation(const GemmWork& work, cudaStream_t stream) {
+  if (work.a == nullptr) return {};
+  const Problem& p = work.problem.problem;
+  const core::ResolvedMatrix& a = work.problem.a;
+  const SourceExtent extent{.rows = p.m, .out_rows = p.m, .batches = p.l, .cols = p.k};
+  if (a.type == DataType::kE2M1) {
+    const Nvfp4Source source = nvfp4_source(a, work.buffers->a, work.buffers->a_scales);
+    if (work.number == GemmNumber::kE4M3) {
+      return enqueue(requantize_launch({source, extent, work.a, work.a_row_scales}), stream);
+    }
+    return enqueue(dequantize_launch({source, extent, work.a}, half_of(work.number)), stream);
+  }
+  const HalfSource source = half_source(a, work.buffers->a);
+  if (work.number == GemmNumber::kE4M3) {
+    const HalfType type = a.type == DataType::kBF16 ? HalfType::kBF16 : HalfType::kF16;
+    return enqueue(requantize_launch({source, extent, work.a, work.a_row_scales}, type), stream);
+  }
+  const int64_t row_bytes = core::bytes_of(a.type, p.k);
+  return enqueue(repack_rows_launch({.source = source.values,
+                                     .destination = work.a,
+                                     .source_row_bytes = source.row_bytes,
+                                     .source_batch_bytes = source.batch_bytes,
+                                     .row_bytes = row_bytes,
+                                     .destination_row_bytes = row_bytes,
+                                     .rows = p.m,
+                                     .batches = p.l}),
+                 stream);
+}
+
+Status multiply(const GemmWork& work, GemmOperand operand, cudaStream_t stream) {
+  const int i = static_cast<int>(operand);
+  return enqueue_gemm(shape_of(work),
+                      {.a = work.a == nullptr ? work.buffers->a : work.a,
+                       .w = work.weights[i].values,
+                       .d = work.products[i],
+                       .workspace = work.gemm_workspaces[i]},
+                      stream);
+}
+
+Status join(const GemmWork& work, cudaStream_t stream) {
+  const Problem& p = work.problem.problem;
+  const core::ResolvedMatrix& d = work.problem.d;
+  const Buffers& buffers = *work.buffers;
+  const OutputType type = d.type == DataType::kF16    ? OutputType::kF16
+                          : d.type == DataType::kBF16 ? OutputType::kBF16
+                                                      : OutputType::kF32;
+  return enqueue(
+      join_launch({.gate = work.products[0],
+                   .up = work.products[1],
+                   .product_ld = padded_n(p),
+                   .d = static_cast<uint8_t*>(buffers.d),
+                   .d_row_bytes = d.row_bytes(),
+                   .d_batch_bytes = core::bytes_of(d.type, d.batch_stride),
+                   .a_row_scale = buffers.a_row_scale,
+                   .requantized_rows = work.a_row_scales,
+                   .requantized_gate = work.weights[0].row_scales,
+                   .requantized_up = work.weights[1].row_scales,
+                   .alpha_gate_per_batch = buffers.alpha_gate_per_batch,
+                   .alpha_up_per_batch = buffers.alpha_up_per_batch,
+                   .alpha_gate = buffers.alpha_gate,
+                   .alpha_up = buffers.alpha_up,
+                   .act = {static_cast<ActKind>(p.act.kind), p.act.alpha, p.act.beta, p.act.limit},
+                   .rows = p.m,
+                   .n = p.n,
+                   .batches = p.l},
+                  OutputType::kF32, type),
+      stream);
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,70 @@
+// What the strategies around plain GEMMs put into memory, and the steps they are made of. Each step
+// enqueues on one stream and returns.
+#pragma once
+
+#include <cstdint>
+
+#include "core/problem.hpp"
+#include "cuda/runtime/cublaslt.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::cuda {
+
+enum class GemmOperand : int { kGate = 0, kUp = 1 };
+
+// A weight as the GEMM reads it: [l][padded n][k], rows beyond n zero; E4M3 with a scale per row.
+struct GemmWeights {
+  uint8_t* values = nullptr;
+  float* row_scales = nullptr;
+};
+
+// Carves pieces at multiples of 256 bytes off a block of memory; with a null base it only counts.
+class GemmArena {
+ public:
+  static constexpr int64_t kAlignment = 256;
+  explicit GemmArena(void* base) noexcept;
+  uint8_t* take(int64_t bytes) noexcept;
+  int64_t used() const noexcept { return used_; }
+
+ private:
+  uint8_t* base_;
+  int64_t used_ = 0;
+};
+
+// One call: the problem, how it is computed, and where the intermediates lie.
+struct GemmWork {
+  core::ResolvedProblem problem;
+  GemmNumber number;
+  bool copies_a;  // a has 16-bit values that cannot be read in place
+  const Buffers* buffers = nullptr;
+  uint8_t* a = nullptr;  // converted or copied: [l][m][k]; null: read in place
+  float* a_row_scales = nullptr;
+  GemmWeights weights[2] = {};
+  float* products[2] = {nullptr, nullptr};           // [l][m][padded n]
+  uint8_t* gemm_workspaces[2] = {nullptr, nullptr};  // the same one if the GEMMs take turns
+};
+
+// Columns of a product, and rows of a converted weight: n rounded up so that rows are aligned.
+int64_t padded_n(const Problem& problem) noexcept;
+
+// What the GEMMs multiply: fp8, or the type that a is exact in.
+GemmNumber gemm_number(const Problem& problem, bool fp8) noexcept;
+
+// Both weights' bytes, and where they lie in them.
+int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept;
+void take_weights(const Problem& problem, GemmNumber number, GemmArena& arena,
+                  GemmWeights (&weights)[2]) noexcept;
+
+// Everything of a call but its buffers. converts_weights: on every call, into the workspace.
+GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
+                 GemmArena& arena) noexcept;
+
+// ok, or what of this call cannot be done; decides the algorithm. Nothing is enqueued.
+Status check_call(const GemmWork& work);
+
+Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t stream);
+Status convert_activation(const GemmWork& work, cudaStream_t stream);
+Status multiply(const GemmWork& work, GemmOperand operand, cudaStream_t stream);
+Status join(const GemmWork& work, cudaStream_t stream);
+
+}  // namespace dualgemm::cuda

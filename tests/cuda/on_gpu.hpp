@@ -1,0 +1,162 @@
+// A random problem on the GPU: its operands in device memory, and strategies that run there.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/runtime/device.hpp"
+#include "cuda/runtime/device_memory.hpp"
+#include "cuda/strategies/strategies.hpp"
+#include "plan/choose.hpp"
+#include "support/inputs.hpp"
+
+namespace dualgemm::test {
+
+inline bool has_gpu() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}
+
+#define DUALGEMM_NEEDS_GPU() \
+  if (!::dualgemm::test::has_gpu()) GTEST_SKIP() << "no CUDA device on this machine"
+
+// `size` bytes between two margins that nobody may write, `shift` bytes past a multiple of 256.
+class GuardedDevice {
+ public:
+  GuardedDevice() = default;
+  GuardedDevice(int64_t size, int64_t shift, const void* from = nullptr)
+      : size_(size), begin_(kMargin + shift) {
+    auto memory = cuda::DeviceMemory::allocate(begin_ + size + kMargin, "test");
+    EXPECT_TRUE(memory.ok()) << memory.status().message();
+    if (!memory) return;
+    memory_ = *std::move(memory);
+    std::vector<uint8_t> bytes(static_cast<size_t>(memory_.size()), kCanary);
+    std::fill_n(bytes.begin() + begin_, size, kPoison);
+    if (from != nullptr) std::memcpy(bytes.data() + begin_, from, static_cast<size_t>(size));
+    EXPECT_TRUE(memory_.upload(bytes.data()).ok());
+  }
+  uint8_t* data() { return memory_.data() + begin_; }
+  int64_t size() const { return size_; }
+
+  // The bytes; fails the test if a margin has changed.
+  std::vector<uint8_t> download() const {
+    std::vector<uint8_t> bytes(static_cast<size_t>(memory_.size()));
+    if (bytes.empty()) return bytes;  // its allocation has failed the test
+    EXPECT_TRUE(memory_.download(bytes.data()).ok());
+    for (int64_t i = 0; i < memory_.size(); ++i) {
+      if (i >= begin_ && i < begin_ + size_) continue;
+      if (bytes[static_cast<size_t>(i)] == kCanary) continue;
+      ADD_FAILURE() << "byte " << i - begin_ << " beside an array of " << size_ << " was written";
+      break;
+    }
+    return {bytes.begin() + begin_, bytes.begin() + begin_ + size_};
+  }
+
+ private:
+  static constexpr int64_t kMargin = 256;
+  static constexpr uint8_t kCanary = 0xC9;
+  cuda::DeviceMemory memory_;
+  int64_t size_ = 0, begin_ = 0;
+};
+
+// The operands of a case on the GPU, each `shift` bytes past a multiple of 256.
+class OnGpu {
+ public:
+  explicit OnGpu(RandomCase& data, int64_t shift = 0) : shift_(shift), buffers_(data.buffers()) {
+    buffers_.a = put(data.a.data.data(), data.a.data.size(), shift);
+    buffers_.a_scales = put_if(buffers_.a_scales, data.a.scales.size());
+    buffers_.gate = put(data.gate.data.data(), data.gate.data.size(), shift);
+    buffers_.gate_scales = put_if(buffers_.gate_scales, data.gate.scales.size());
+    buffers_.up = put(data.up.data.data(), data.up.data.size(), shift);
+    buffers_.up_scales = put_if(buffers_.up_scales, data.up.scales.size());
+    buffers_.a_row_scale = put_floats(data.a_row_scale);
+    buffers_.alpha_gate_per_batch = put_floats(data.alpha_gate_per_batch);
+    buffers_.alpha_up_per_batch = put_floats(data.alpha_up_per_batch);
+    d_ = GuardedDevice(data.d.data.size(), (shift + 3) / 4 * 4);  // an element's alignment
+    buffers_.d = d_.data();
+  }
+
+  Buffers buffers() const { return buffers_; }
+  void poison_d() { EXPECT_EQ(cudaMemset(d_.data(), kPoison, bytes(d_.size())), cudaSuccess); }
+  std::vector<uint8_t> d() const { return d_.download(); }
+  void download_d(RandomCase& data) const {
+    const std::vector<uint8_t> got = d();
+    std::memcpy(data.d.data.data(), got.data(), got.size());
+  }
+
+ private:
+  static size_t bytes(int64_t size) { return static_cast<size_t>(size); }
+  uint8_t* put(const void* from, int64_t size, int64_t shift) {
+    arrays_.emplace_back(size, shift, from);
+    return arrays_.back().data();
+  }
+  const uint8_t* put_if(const uint8_t* from, int64_t size) {
+    return from == nullptr ? nullptr : put(from, size, shift_);
+  }
+  const float* put_floats(const std::vector<float>& from) {
+    if (from.empty()) return nullptr;
+    return reinterpret_cast<float*>(
+        put(from.data(), static_cast<int64_t>(from.size() * sizeof(float)), 0));
+  }
+
+  int64_t shift_;
+  std::vector<GuardedDevice> arrays_;
+  GuardedDevice d_;
+  Buffers buffers_;
+};
+
+inline const DeviceCaps& gpu_caps() {
+  static const DeviceCaps caps = [] {
+    auto detected = cuda::detect_device_caps();
+    return detected ? *detected : DeviceCaps();
+  }();
+  return caps;
+}
+
+// One strategy with its plan, weights and poisoned workspace, ready to run again and again.
+struct GpuRun {
+  Status status;
+  const Strategy* strategy = nullptr;
+  Plan plan;
+  PreparedWeights prepared;
+  GuardedDevice workspace;
+  RunInfo info;
+
+  GpuRun(const Problem& problem, const Buffers& buffers, const PlanOptions& options) {
+    const auto chosen = plan::choose(problem, options, gpu_caps(), cuda::strategies(), "");
+    status = chosen.status();
+    if (!chosen) return;
+    plan = *chosen;
+    strategy = plan::find_strategy(cuda::strategies(), plan.strategy, DeviceKind::kCuda);
+    if (plan.prepared) {
+      auto made = strategy->prepare(plan, buffers);
+      status = made.status();
+      if (!made) return;
+      prepared = *std::move(made);
+    }
+    workspace = GuardedDevice(plan.workspace_bytes, 64);  // no better aligned than it must be
+  }
+
+  Status enqueue(Buffers buffers, cudaStream_t stream = nullptr) {
+    if (!status.ok()) return status;
+    if (plan.prepared) {
+      buffers.prepared = &prepared;
+      buffers.gate = buffers.up = nullptr;  // a prepared run must not look at the rows again
+      buffers.gate_scales = buffers.up_scales = nullptr;
+    }
+    buffers.stream = stream;
+    return strategy->run(plan, buffers, workspace.data(), &info);
+  }
+  Status run(const Buffers& buffers) {
+    DUALGEMM_TRY(enqueue(buffers));
+    DUALGEMM_TRY(cuda::synchronize(nullptr));
+    static_cast<void>(workspace.download());  // its margins
+    return {};
+  }
+};
+
+}  // namespace dualgemm::test
