@@ -1,5 +1,7 @@
 #include "ptxsim/ptxsim.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
 
 #include "ptxsim/machine/execution.hpp"
@@ -17,14 +19,18 @@ RunResult run(std::shared_ptr<const Program> program, const Launch& launch, Glob
               const Options& options, Tracer* tracer) {
   RunResult result;
   std::unique_ptr<Machine> machine;
+  const Place entry{program->module->name, program->entry->line, 0, "", 0};
   try {
     machine = std::make_unique<Machine>(std::move(program), launch, memory, options, result.reports,
                                         tracer);
     machine->run();
   } catch (const Fault& fault) {
     result.error = fault.error();
-  } catch (const std::exception& error) {  // out of memory
-    result.error = Error{ErrorKind::kInput, error.what(), {}};
+    if (result.error->place.ptx_line == 0) result.error->place = entry;  // the launch
+  } catch (const std::exception& error) {                                // out of memory
+    result.error =
+        Error{ErrorKind::kInput,
+              fmt::format("not enough memory for this launch ({})", error.what()), entry};
   }
   if (machine) result.stats = machine->stats();
   return result;

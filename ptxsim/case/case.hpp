@@ -37,6 +37,7 @@ unsigned bytes_of(ElementType type);
 
 struct CaseBuffer {
   std::string name;
+  Place place;  // in the case
   ElementType type = ElementType::kU8;
   uint64_t address = 0;
   std::vector<std::byte> data;
@@ -78,10 +79,11 @@ struct CaseTarget {
   std::function<Result<std::array<uint8_t, 128>>(const TiledTensorMap&)> encode;
 };
 
-// `folder`: where the files that the case names lie.
+// `folder`: where the files that the case names lie; `name`: of the text, for messages, which give
+// the line and column in it.
 Result<Case> parse_case(std::string_view json, const std::string& folder,
-                        const CaseTarget* target = nullptr);
-// The "//! " lines of PTX text without their mark; empty when there are none.
+                        const CaseTarget* target = nullptr, const std::string& name = "");
+// The "//! " lines of PTX text without their mark, each where it was; empty when there are none.
 std::string case_text(std::string_view ptx);
 
 // Runs it and compares.

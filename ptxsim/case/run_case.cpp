@@ -134,13 +134,15 @@ void compare_outcome(const Case& c, CaseResult& result) {
 CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
                     const Options& options, Tracer* tracer) {
   CaseResult result;
-  try {
-    for (const CaseBuffer& b : description.buffers)
+  for (const CaseBuffer& b : description.buffers) {
+    try {
       result.memory.add(b.name, b.address, b.data, b.initialized, b.read_only);
-  } catch (const Fault& fault) {
-    result.run.error = fault.error();
-    compare_outcome(description, result);
-    return result;
+    } catch (const Fault& fault) {
+      result.run.error = fault.error();
+      result.run.error->place = b.place;
+      compare_outcome(description, result);
+      return result;
+    }
   }
   Options effective = options;
   effective.strict |= description.strict;

@@ -2,24 +2,57 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <utility>
 
 namespace ptxsim::cli {
 
+namespace {
+
+constexpr size_t kMostTextBytes = ParseLimits{}.text_bytes;
+
+// Paths and texts of the input can hold line breaks; an error stays one line.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      line += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    else
+      line += c;
+  }
+  return line;
+}
+
+Error refusal(const std::string& path, std::string message) {
+  return {ErrorKind::kInput, std::move(message), Place{path, 0, 0, "", 0}};
+}
+
+}  // namespace
+
 Result<std::string> read_text(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return refusal(path, "is a directory");
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) return Error{ErrorKind::kInput, fmt::format("cannot read '{}'", path), {}};
-  return text.str();
+  if (!file) return refusal(path, fmt::format("cannot read: {}", std::strerror(errno)));
+  std::string text;
+  char block[1 << 16];
+  do {
+    file.read(block, sizeof block);
+    text.append(block, static_cast<size_t>(file.gcount()));
+    if (text.size() > kMostTextBytes)
+      return refusal(path, fmt::format("more than {} bytes", kMostTextBytes));
+  } while (file);
+  if (!file.eof()) return refusal(path, "cannot read");
+  return text;
 }
 
 int print_error(const Error& error) {
-  std::cerr << to_string(error) << "\n";
-  return error.kind == ErrorKind::kInput ? 2 : 1;
+  std::cerr << on_one_line(to_string(error)) << "\n";
+  return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kBudget ? 2 : 1;
 }
 
 Result<Loaded> load_files(const std::string& kernel, const std::string& case_file,
@@ -27,18 +60,18 @@ Result<Loaded> load_files(const std::string& kernel, const std::string& case_fil
   Result<std::string> text = read_text(kernel);
   if (!text.ok()) return text.error();
   std::string json = case_text(*text);
+  std::string name = kernel;
   std::string folder = std::filesystem::path(kernel).parent_path().string();
   if (!case_file.empty()) {
     Result<std::string> file = read_text(case_file);
     if (!file.ok()) return file.error();
-    json = *file;
+    json = std::move(*file);
+    name = case_file;
     folder = std::filesystem::path(case_file).parent_path().string();
   }
-  if (json.empty())
-    return Error{ErrorKind::kInput,
-                 "no case: give --case, or lines that begin with //! in the PTX file",
-                 {}};
-  Result<Case> description = parse_case(json, folder.empty() ? "." : folder);
+  if (case_file.empty() && json.empty())
+    return refusal(kernel, "no case: give --case, or lines that begin with //! in the PTX file");
+  Result<Case> description = parse_case(json, folder.empty() ? "." : folder, nullptr, name);
   if (!description.ok()) return description.error();
   auto module = load(*text, kernel);
   if (!module.ok()) return module.error();

@@ -1,13 +1,16 @@
 // ptxsim: runs a PTX kernel on the CPU and checks its synchronisation.
-//   ptxsim run kernel.ptx [--entry name] [--case case.json] [--schedule eager|lazy|random|all]
-//   [--seed n] [--seeds n] ptxsim check kernel.ptx          every entry decoded: what is not known
-//   is named
+//   ptxsim run kernel.ptx [--entry name] [--case case.json] ...
+//   ptxsim check kernel.ptx          every entry decoded: what is not known is named
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
-// that is not valid.
+// that is not valid, or the instruction budget used up: one line on stderr.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <iostream>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/mutate_command.hpp"
@@ -33,6 +36,10 @@ int check(const std::string& path) {
   return code;
 }
 
+ptxsim::Error refusal(std::string message) {
+  return {ptxsim::ErrorKind::kInput, std::move(message), {}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -54,10 +61,16 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return ptxsim::cli::print_error(refusal(std::string(error.what()) + "; see --help"));
   }
-  if (speed->parsed()) return ptxsim::cli::speed_command();
-  if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
-  return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
+  try {
+    if (speed->parsed()) return ptxsim::cli::speed_command();
+    if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
+    return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
+  } catch (const std::bad_alloc&) {
+    return ptxsim::cli::print_error(refusal("not enough memory"));
+  } catch (const std::exception& error) {
+    return ptxsim::cli::print_error(refusal(error.what()));
+  }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -23,6 +24,19 @@ const char* name_of(Schedule schedule) {
       return "lazy";
     default:
       return "random";
+  }
+}
+
+const char* name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInput:
+      return "input";
+    case ErrorKind::kFault:
+      return "fault";
+    case ErrorKind::kDeadlock:
+      return "deadlock";
+    default:
+      return "budget";
   }
 }
 
@@ -53,8 +67,9 @@ Json to_json(const CaseResult& result, Schedule schedule, uint64_t seed) {
          {"passed", result.mismatches.empty()}, {"stats", to_json(result.run.stats)},
          {"mismatches", result.mismatches},     {"reports", Json::array()}};
   if (result.run.error)
-    j["error"] =
-        Json{{"message", result.run.error->message}, {"place", to_json(result.run.error->place)}};
+    j["error"] = Json{{"kind", name_of(result.run.error->kind)},
+                      {"message", result.run.error->message},
+                      {"place", to_json(result.run.error->place)}};
   for (const Report& r : result.run.reports.list)
     j["reports"].push_back(Json{{"rule", fmt::format("R{}", r.rule)},
                                 {"severity", name_of(r.severity)},
@@ -93,34 +108,54 @@ void print_result(const RunArgs& args, const CaseResult& result, Schedule schedu
   if (args.stats) print_stats(result.run.stats);
 }
 
-Result<std::vector<Schedule>> schedules_of(const std::string& name) {
-  if (name == "eager") return std::vector{Schedule::kEager};
-  if (name == "lazy") return std::vector{Schedule::kLazy};
-  if (name == "random") return std::vector{Schedule::kRandom};
-  if (name == "all") return std::vector{Schedule::kEager, Schedule::kLazy, Schedule::kRandom};
-  return Error{
-      ErrorKind::kInput, fmt::format("--schedule: '{}'; eager, lazy, random or all", name), {}};
+std::vector<Schedule> schedules_of(const std::string& name) {
+  if (name == "all") return {Schedule::kEager, Schedule::kLazy, Schedule::kRandom};
+  return {name == "eager"  ? Schedule::kEager
+          : name == "lazy" ? Schedule::kLazy
+                           : Schedule::kRandom};
 }
 
-int dump_buffers(const RunArgs& args, CaseResult& result) {
-  for (const std::string& dump : args.dumps) {
-    const size_t equals = dump.find('=');
-    GlobalBuffer* buffer =
-        equals == std::string::npos ? nullptr : result.memory.find(dump.substr(0, equals));
-    if (buffer == nullptr)
-      return print_error(
-          {ErrorKind::kInput,
-           fmt::format("--dump: '{}'; must be <buffer>=<file> of a buffer of the case", dump),
-           {}});
-    std::ofstream file(dump.substr(equals + 1), std::ios::binary);
+// "<buffer>=<file>" of a buffer of the case.
+struct Dump {
+  std::string buffer, file;
+};
+
+Result<std::vector<Dump>> dumps_of(const RunArgs& args, const Case& description) {
+  std::vector<Dump> dumps;
+  for (const std::string& text : args.dumps) {
+    const size_t equals = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, equals);
+    const bool known = std::any_of(description.buffers.begin(), description.buffers.end(),
+                                   [&](const CaseBuffer& b) { return b.name == name; });
+    if (!known || equals == text.size())
+      return Error{
+          ErrorKind::kInput,
+          fmt::format("--dump: '{}'; must be <buffer>=<file> of a buffer of the case", text),
+          {}};
+    dumps.push_back({name, text.substr(equals + 1)});
+  }
+  return dumps;
+}
+
+int write_dumps(const std::vector<Dump>& dumps, CaseResult& result) {
+  for (const Dump& dump : dumps) {
+    const GlobalBuffer* buffer = result.memory.find(dump.buffer);
+    if (buffer == nullptr) continue;  // the launch was refused, as the case expects
+    std::ofstream file(dump.file, std::ios::binary);
     file.write(reinterpret_cast<const char*>(buffer->data.data()),
                static_cast<std::streamsize>(buffer->data.size()));
     if (!file.flush())
-      return print_error({ErrorKind::kInput,
-                          fmt::format("--dump: cannot write '{}'", dump.substr(equals + 1)),
-                          {}});
+      return print_error(
+          {ErrorKind::kInput, fmt::format("--dump: cannot write '{}'", dump.file), {}});
   }
   return 0;
+}
+
+// An input that is not valid, or a kernel that does not end, and the case does not expect it.
+bool is_refused(const Case& description, const CaseResult& result) {
+  if (!result.run.error || description.expect_error) return false;
+  const ErrorKind kind = result.run.error->kind;
+  return kind == ErrorKind::kInput || kind == ErrorKind::kBudget;
 }
 
 Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
@@ -136,6 +171,13 @@ Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
   return options;
 }
 
+// CLI11 takes -1 for the largest unsigned number.
+const CLI::Validator kUnsigned(
+    [](std::string& text) {
+      return text.find('-') == std::string::npos ? std::string() : text + "; must not be negative";
+    },
+    "UNSIGNED");
+
 }  // namespace
 
 void add_run_options(CLI::App& app, RunArgs& args) {
@@ -143,8 +185,10 @@ void add_run_options(CLI::App& app, RunArgs& args) {
   app.add_option("--entry", args.entry, "Kernel; default: the case's, or the only one");
   app.add_option("--case", args.case_file,
                  "JSON: grid, buffers, parameters, expected results; default: the //! lines");
-  app.add_option("--schedule", args.schedule, "eager, lazy, random or all")->capture_default_str();
-  app.add_option("--seed", args.seed, "First seed")->capture_default_str();
+  app.add_option("--schedule", args.schedule, "eager, lazy, random or all")
+      ->check(CLI::IsMember({"eager", "lazy", "random", "all"}))
+      ->capture_default_str();
+  app.add_option("--seed", args.seed, "First seed")->check(kUnsigned)->capture_default_str();
   app.add_option("--seeds", args.seeds, "How many seeds, from --seed on")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}));
@@ -152,8 +196,10 @@ void add_run_options(CLI::App& app, RunArgs& args) {
       ->check(CLI::IsMember({"exact", "rounded"}))
       ->capture_default_str();
   app.add_option("--budget", args.budget, "Warp instructions after which to stop")
+      ->check(kUnsigned)
       ->capture_default_str();
   app.add_option("--resident", args.resident, "Clusters that run at the same time")
+      ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
   app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
   app.add_flag("--strict", args.strict, "Warnings and advisories count as errors");
@@ -170,35 +216,36 @@ void add_run_options(CLI::App& app, RunArgs& args) {
 int run_command(const RunArgs& args) {
   Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return print_error(loaded.error());
-  Result<std::vector<Schedule>> schedules = schedules_of(args.schedule);
-  if (!schedules.ok()) return print_error(schedules.error());
+  Result<std::vector<Dump>> dumps = dumps_of(args, loaded->description);
+  if (!dumps.ok()) return print_error(dumps.error());
   std::ofstream trace_file;
   std::unique_ptr<TextTracer> tracer;
   if (!args.trace.empty()) {
     trace_file.open(args.trace);
-    if (!trace_file)
-      return print_error(
-          {ErrorKind::kInput, fmt::format("--trace: cannot write '{}'", args.trace), {}});
     tracer = std::make_unique<TextTracer>(trace_file);
   }
   int code = 0;
   Json all = Json::array();
   CaseResult last;
-  for (uint64_t seed = args.seed; seed < args.seed + args.seeds; ++seed)
-    for (Schedule schedule : *schedules) {
+  for (uint64_t i = 0; i < args.seeds; ++i)
+    for (Schedule schedule : schedules_of(args.schedule)) {
+      const uint64_t seed = args.seed + i;
       last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed),
                       tracer.get());
-      const bool invalid = last.run.error && last.run.error->kind == ErrorKind::kInput &&
-                           !loaded->description.expect_error;
-      if (invalid) return print_error(*last.run.error);
+      if (is_refused(loaded->description, last)) return print_error(*last.run.error);
       if (!last.mismatches.empty()) code = 1;
       if (args.json)
         all.push_back(to_json(last, schedule, seed));
       else
         print_result(args, last, schedule, seed);
     }
-  if (args.json) std::cout << all.dump(1) << "\n";
-  const int dumped = dump_buffers(args, last);
+  // Texts of the kernel's file need not be UTF-8.
+  if (args.json) std::cout << all.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  if (tracer && !trace_file.flush())
+    return print_error(
+        {ErrorKind::kInput, fmt::format("--trace: cannot write '{}'", args.trace), {}});
+  if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});
+  const int dumped = write_dumps(*dumps, last);
   return dumped != 0 ? dumped : code;
 }
 

@@ -132,6 +132,14 @@ bool returns_early(const Execution& x) {
          x.cluster.random() % kSpuriousOneIn == 0;
 }
 
+// For the deadlock report.
+void note_waits(const Execution& x, const Wait (&waits)[kWarpSize]) {
+  x.for_lanes([&](int lane) {
+    x.warp.wait[lane] = {WaitInfo::Kind::kMbarrier, x.cta.rank, waits[lane].offset,
+                         waits[lane].parity, ""};
+  });
+}
+
 Outcome execute_wait(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const MbarrierDetail&>(*insn.detail);
   WaitHistory& history = x.cta.state<WaitHistory>();
@@ -142,19 +150,15 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
     if (waits[lane].done) done |= 1u << lane;
   });
   done = seen_now(x, done);
-  const Wait& first = waits[x.first_lane()];
   if (done == 0 && detail.may_suspend && !returns_early(x)) {
     x.for_lanes([&](int lane) { x.warp.ticket[lane] = kTicketWaiting; });
-    return x.block(
-        {WaitInfo::Kind::kMbarrier, x.cta.rank, first.offset, first.parity, "an mbarrier"});
+    note_waits(x, waits);
+    return Outcome::kBlock;
   }
   x.set_predicate(detail.result, done);
   acquire(x, done, waits, detail.order);
   if (done == 0) {
-    x.for_lanes([&](int lane) {
-      x.warp.wait[lane] = {WaitInfo::Kind::kMbarrier, x.cta.rank, waits[lane].offset,
-                           waits[lane].parity, ""};
-    });
+    note_waits(x, waits);
     return Outcome::kYield;
   }
   ++x.machine.stats().barrier_waits;

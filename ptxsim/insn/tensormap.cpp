@@ -124,8 +124,9 @@ Outcome execute_replace(Execution& x, const Insn& insn) {
     TensorMapRecord record;
     std::memcpy(&record, bytes, kBytes);
     if (record.magic != kTensorMapMagic || record.checksum != checksum_of(record))
-      x.fault("the bytes are no tensor map that the stand-in for cuTensorMapEncodeTiled encoded",
-              lane);
+      throw Fault(
+          "the bytes are no tensor map that the stand-in for cuTensorMapEncodeTiled encoded",
+          ErrorKind::kInput, lane);
     const uint64_t value = detail.wide ? x.source<uint64_t>(detail.value)[lane]
                                        : x.source<uint32_t>(detail.value)[lane];
     replace(x, record, detail, value, lane);

@@ -123,6 +123,7 @@ struct Location {  // a .loc directive
 
 struct Entry {
   std::string name;
+  int line = 0;  // of its name in the PTX text
   // Parameters first; then, as they are declared or first named, the entry's own variables and
   // those of the module that the entry names. (A module's .shared variable that no statement names
   // takes no space.)

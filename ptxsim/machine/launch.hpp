@@ -18,6 +18,11 @@ struct Launch {
   std::vector<uint8_t> params;  // laid out as the kernel's parameters are
 };
 
+struct Program;
+// Throws Fault (kInput) for what cannot be launched. An entry with .reqnctapercluster sets the
+// cluster when the launch has none.
+void check_launch(const Program& program, Launch& launch);
+
 // When an asynchronous operation completes, and which warp goes on.
 enum class Schedule : uint8_t {
   kEager,   // asynchronous operations complete at once; warps in turn

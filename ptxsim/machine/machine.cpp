@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "ptxsim/machine/execution.hpp"
 
@@ -31,15 +33,57 @@ std::string wait_text(const Cluster& cluster, const WaitInfo& wait) {
       return fmt::format("phase parity {} of {}", wait.parity,
                          describe(cta, wait.where, found->second));
     }
-    case WaitInfo::Kind::kNamedBarrier:
-      return fmt::format("named barrier {} ({})", wait.where, wait.what);
+    case WaitInfo::Kind::kNamedBarrier: {
+      const NamedBarrier& barrier = cluster.ctas[wait.cta_rank]->barriers[wait.where];
+      return fmt::format("named barrier {} (phase {}, {} of {} threads have arrived)", wait.where,
+                         barrier.generation, barrier.arrived, barrier.expected);
+    }
     case WaitInfo::Kind::kClusterBarrier:
-      return "the cluster barrier";
+      return fmt::format(
+          "the cluster barrier (phase {}, {} threads have arrived, {} of the cluster's {} have not "
+          "exited)",
+          cluster.barrier.generation, cluster.barrier.arrived, cluster.live_threads,
+          cluster.ctas.size() * cluster.ctas[0]->threads);
     case WaitInfo::Kind::kConverge:
       return "the other lanes of the warp";
     default:
       return wait.what;
   }
+}
+
+// What one lane waits for. Lanes that converge wait for others of their warp, whatever they waited
+// for before.
+WaitInfo wait_of(const Warp& warp, int lane) {
+  WaitInfo wait = warp.wait[lane];
+  if ((warp.parked >> lane & 1) != 0) wait = {WaitInfo::Kind::kConverge, 0, 0, 0, ""};
+  return wait;
+}
+
+bool is_same(const WaitInfo& a, const WaitInfo& b) {
+  return a.kind == b.kind && a.cta_rank == b.cta_rank && a.where == b.where &&
+         a.parity == b.parity && a.what == b.what;
+}
+
+// One line for each group of lanes that waits at the same statement for the same thing.
+std::string waits_text(const Machine& machine, const Cluster& cluster, const Warp& warp) {
+  std::string text;
+  for (uint32_t left = warp.live; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const WaitInfo wait = wait_of(warp, lane);
+    uint32_t group = 0;
+    for (uint32_t rest = left; rest != 0; rest &= rest - 1) {
+      const int other = std::countr_zero(rest);
+      if (warp.pc[other] == warp.pc[lane] && is_same(wait_of(warp, other), wait))
+        group |= 1u << other;
+    }
+    left &= ~group;
+    const uint32_t statement = machine.program().insns[warp.pc[lane]].statement;
+    text +=
+        fmt::format("\n  {}, {}: {}: '{}' waits for {}", machine.actor_of(warp, -1),
+                    lanes_text(group), to_string(machine.place_of(statement)),
+                    machine.program().entry->statements[statement].text, wait_text(cluster, wait));
+  }
+  return text;
 }
 
 }  // namespace
@@ -149,36 +193,19 @@ bool Machine::wake_a_timeout(Cluster& cluster) {
   return false;
 }
 
-// R13. One line for each group of lanes that waits at the same statement.
+// R13.
 void Machine::report_deadlock() {
-  std::string text = "deadlock: no warp can go on and nothing is in flight (R13)";
-  Place place;
-  for (const auto& cluster : resident_) {
-    for (const auto& cta : cluster->ctas) {
+  Error error{
+      ErrorKind::kDeadlock, "deadlock: no warp can go on and nothing is in flight (R13)", {}};
+  for (const auto& cluster : resident_)
+    for (const auto& cta : cluster->ctas)
       for (const auto& warp : cta->warps) {
-        for (uint32_t left = warp->live; left != 0;) {
-          const int lane = std::countr_zero(left);
-          uint32_t group = 0;
-          for (uint32_t rest = left; rest != 0; rest &= rest - 1) {
-            const int other = std::countr_zero(rest);
-            if (warp->pc[other] == warp->pc[lane]) group |= 1u << other;
-          }
-          left &= ~group;
-          const uint32_t statement = program_->insns[warp->pc[lane]].statement;
-          const Place here = place_of(statement);
-          if (place.ptx_line == 0) place = here;
-          WaitInfo wait = warp->wait[lane];
-          if ((warp->parked >> lane & 1) != 0) wait.kind = WaitInfo::Kind::kConverge;
-          text +=
-              fmt::format("\n  {}, {}: {}: '{}' waits for {}", actor_of(*warp, -1),
-                          lanes_text(group), to_string(here),
-                          program_->entry->statements[statement].text, wait_text(*cluster, wait));
-        }
+        if (warp->live == 0) continue;
+        if (error.place.ptx_line == 0)
+          error.place = place_of(program_->insns[warp->pc[std::countr_zero(warp->live)]].statement);
+        error.message += waits_text(*this, *cluster, *warp);
       }
-    }
-  }
-  Error error{ErrorKind::kDeadlock, text, place};
-  throw Fault(error);
+  throw Fault(std::move(error));
 }
 
 }  // namespace ptxsim

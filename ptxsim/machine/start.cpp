@@ -1,4 +1,4 @@
-// Checks a launch, lays out memory, and starts clusters: registers that hold special values and
+// Lays out memory, and starts clusters: registers that hold special values and
 // addresses.
 #include <fmt/format.h>
 
@@ -12,56 +12,6 @@ namespace ptxsim {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Fault(message, ErrorKind::kInput); }
-
-std::string text_of(const Dim3& d) { return fmt::format("{}x{}x{}", d[0], d[1], d[2]); }
-
-void check_launch(const Program& program, Launch& launch) {
-  const Entry& entry = *program.entry;
-  if (volume(launch.grid) == 0 || volume(launch.block) == 0 || volume(launch.cluster) == 0)
-    refuse(fmt::format("grid {} block {} cluster {}; every extent must be at least 1",
-                       text_of(launch.grid), text_of(launch.block), text_of(launch.cluster)));
-  if (volume(launch.block) > 1024 || launch.block[2] > 64)
-    refuse(fmt::format("block {}: {} threads; at most 1024, and 64 along z", text_of(launch.block),
-                       volume(launch.block)));
-  const bool own_cluster = entry.reqnctapercluster[0] != 0;
-  if (own_cluster) {
-    Dim3 required;
-    for (int i = 0; i < 3; ++i) required[i] = std::max<uint32_t>(entry.reqnctapercluster[i], 1);
-    if (volume(launch.cluster) == 1) launch.cluster = required;
-    if (launch.cluster != required)
-      refuse(fmt::format("cluster {}; the entry requires {}", text_of(launch.cluster),
-                         text_of(required)));
-  }
-  for (int i = 0; i < 3; ++i)
-    if (launch.grid[i] % launch.cluster[i] != 0)
-      refuse(fmt::format("grid {} is not a multiple of cluster {}", text_of(launch.grid),
-                         text_of(launch.cluster)));
-  if (volume(launch.cluster) > 16)
-    refuse(fmt::format("cluster {} has {} CTAs; at most 16", text_of(launch.cluster),
-                       volume(launch.cluster)));
-  if (entry.reqntid[0] != 0) {
-    Dim3 required;
-    for (int i = 0; i < 3; ++i) required[i] = std::max<uint32_t>(entry.reqntid[i], 1);
-    if (launch.block != required)
-      refuse(
-          fmt::format("block {}; the entry requires {}", text_of(launch.block), text_of(required)));
-  }
-  if (entry.maxntid[0] != 0) {
-    uint64_t most = 1;
-    for (uint32_t extent : entry.maxntid) most *= std::max<uint32_t>(extent, 1);
-    if (volume(launch.block) > most)
-      refuse(fmt::format("block {} has {} threads; .maxntid allows {}", text_of(launch.block),
-                         volume(launch.block), most));
-  }
-  if (launch.params.size() != entry.param_bytes)
-    refuse(fmt::format("{} bytes of parameters; entry '{}' has {}", launch.params.size(),
-                       entry.name, entry.param_bytes));
-  const uint64_t shared = kSharedBegin + program.static_shared_bytes + launch.dynamic_shared_bytes;
-  if (shared > kMaxSharedBytes)
-    refuse(fmt::format("{} bytes of static and {} of dynamic shared memory; at most {} together",
-                       program.static_shared_bytes, launch.dynamic_shared_bytes,
-                       kMaxSharedBytes - kSharedBegin));
-}
 
 Dim3 unflatten(uint64_t index, const Dim3& extent) {
   return {static_cast<uint32_t>(index % extent[0]),
@@ -214,7 +164,6 @@ Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, G
   global_.check_uninitialized = options_.check_uninitialized;
   lay_out_module_memory();
   const uint64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
-  if (clusters > (1u << 24)) refuse(fmt::format("{} clusters; at most {}", clusters, 1u << 24));
   for (uint32_t i = 0; i < clusters; ++i) pending_clusters_.push_back(i);
   stats_.by_warp.assign((volume(launch_.block) + kWarpSize - 1) / kWarpSize, 0);
   stats_.by_statement.assign(program_->insns.size(), 0);

@@ -122,7 +122,7 @@ void refuse_interleave(const TiledTensorMap& map) {
 Result<TiledTensorMap> decode_record(const TensorMapRecord& record) {
   if (record.magic != kTensorMapMagic || record.zero != 0 || record.checksum != checksum_of(record))
     return Error{
-        ErrorKind::kFault, "was not encoded by the stand-in for cuTensorMapEncodeTiled", {}};
+        ErrorKind::kInput, "was not encoded by the stand-in for cuTensorMapEncodeTiled", {}};
   TiledTensorMap map;
   map.type = static_cast<TensorMapType>(record.type);
   map.rank = record.rank;
@@ -144,7 +144,9 @@ TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane) {
   TensorMapRecord record;
   std::memcpy(&record, bytes_at(machine, generic, lane), sizeof record);
   const Result<TiledTensorMap> map = decode_record(record);
-  if (!map.ok()) refuse(fmt::format("tensor map at 0x{:x} {}", generic, map.error().message), lane);
+  if (!map.ok())  // the launch's mistake, not the kernel's
+    throw Fault(fmt::format("tensor map at 0x{:x} {}", generic, map.error().message),
+                map.error().kind, lane);
   // What encode_tiled() wrote is legal; what tensormap.replace left may not be.
   const Result<TensorMapRecord> legal = encode_tiled(map.value());
   if (!legal.ok())

@@ -216,6 +216,7 @@ void ModuleReader::read_entry() {
   const Token name = lexer_.expect_kind(Token::Kind::kIdentifier, "the name of an entry");
   Entry entry;
   entry.name = std::string(name.text);
+  entry.line = name.line;
   EntryBuilder builder(lexer_, scope_, entry);
   if (lexer_.accept('(')) read_parameters(builder);
   read_entry_directives(entry);
