@@ -37,9 +37,9 @@ std::string peaks_line(const bench::Peaks& peaks) {
 std::string device_peaks_line(const api::DevicePeaks& peaks) {
   return fmt::format(
       "peaks measured in this run: cuBLASLt fp16 {:.0f} TFLOP/s, E4M3 {:.0f} TFLOP/s (8192^3), "
-      "copy "
+      "read "
       "{:.0f} GB/s",
-      peaks.f16_gflops * 1e-3, peaks.e4m3_gflops * 1e-3, peaks.copy_gbps);
+      peaks.f16_gflops * 1e-3, peaks.e4m3_gflops * 1e-3, peaks.read_gbps);
 }
 
 // The line about peaks, or nothing.
@@ -307,7 +307,7 @@ std::string bench_json(const BenchReport& report) {
   if (report.device_peaks) {
     json["device_peaks"] = {{"f16_gflops", report.device_peaks->f16_gflops},
                             {"e4m3_gflops", report.device_peaks->e4m3_gflops},
-                            {"copy_gbps", report.device_peaks->copy_gbps}};
+                            {"read_gbps", report.device_peaks->read_gbps}};
   }
   json["shapes"] = Json::array();
   for (const BenchShape& shape : report.shapes) {

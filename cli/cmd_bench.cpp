@@ -65,7 +65,7 @@ api::MachineLimits limits_of(const bench::Peaks& peaks, const Problem& problem, 
 api::MachineLimits limits_of(const api::DevicePeaks& peaks, const BenchResult& result) {
   if (result.info.isa == Isa::kSm100a) return {};
   return {result.strategy == StrategyId::kFp8 ? peaks.e4m3_gflops : peaks.f16_gflops,
-          peaks.copy_gbps};
+          peaks.read_gbps};
 }
 
 // How many sets of operands exceed the last cache three times, so that each comes from memory.

@@ -3,8 +3,8 @@
 #include "api/cuda_backend.hpp"
 
 #if DUALGEMM_HAS_CUDA
+#include "cuda/kernels/portable/device_peaks.hpp"
 #include "cuda/runtime/device_memory.hpp"
-#include "cuda/runtime/device_peaks.hpp"
 #include "cuda/runtime/graph_timer.hpp"
 #endif
 
@@ -108,7 +108,7 @@ Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*> runs, int 
 Expected<DevicePeaks> measure_device_peaks() {
   const Expected<cuda::DevicePeaks> peaks = cuda::measure_device_peaks();
   if (!peaks) return peaks.status();
-  return DevicePeaks{peaks->f16_gflops, peaks->e4m3_gflops, peaks->copy_gbps};
+  return DevicePeaks{peaks->f16_gflops, peaks->e4m3_gflops, peaks->read_gbps};
 }
 
 #else

@@ -11,7 +11,7 @@ namespace dualgemm::api {
 // What the current GPU does at best, measured; 0 = not on this GPU.
 struct DevicePeaks {
   double f16_gflops = 0.0, e4m3_gflops = 0.0;  // of cuBLASLt, 8192^3
-  double copy_gbps = 0.0;                      // within the device, bytes read and written
+  double read_gbps = 0.0;
 };
 Expected<DevicePeaks> measure_device_peaks();
 

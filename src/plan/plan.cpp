@@ -55,6 +55,10 @@ const char* why_regime(Regime regime) {
 const char* numerics(const Plan& plan) {
   if (plan.strategy == StrategyId::kReference) return "double precision, rounded once to D's type";
   if (plan.strategy == StrategyId::kFp8) return "not exact: operands lose bits to FP8";
+  if (plan.device == DeviceKind::kCuda && plan.tile_m == 0) {
+    return "operands exact, products added in FP32 in an order of cuBLASLt's choice: the same bits "
+           "in every run on one GPU, others for another m";
+  }
   if (plan.isa == Isa::kSm90a || plan.isa == Isa::kSm80) {
     return "operands exact in fp16 or bf16, products added in FP32 in the order of the tensor "
            "cores: the bits are the same in every run";

@@ -94,6 +94,29 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   EXPECT_FALSE(plan_for(StrategyId::kTwoPass, p, {.prepared = true}).ok());
 }
 
+// Where tensor cores take NVFP4, its codes and scales are copied into cuBLASLt's layout instead.
+TEST(GemmStrategies, BlackwellMultipliesNvfp4AsItIs) {
+  const auto plan = [](const Problem& p, StrategyId id = StrategyId::kTwoPass) {
+    return *plan::choose(p, {.strategy = id}, made_up_gpu(100), cuda::strategies(), "");
+  };
+  const Problem p{.m = 3, .n = 20, .k = 64};  // n is padded to 32
+  const int64_t weights = 2 * (32 * 32 + 512), a = 256 + 512, products = 2 * 512;
+  EXPECT_EQ(plan(p).isa, Isa::kSm100a);
+  EXPECT_EQ(plan(p).config(), "cuda_sm100a_two_pass_f16");
+  EXPECT_EQ(plan(p).workspace_bytes, a + weights + products + cuda::kGemmWorkspaceBytes + 256);
+  EXPECT_EQ(plan(p, StrategyId::kCached).prepared_bytes, weights);
+  Problem other = p;
+  other.k = 48;  // rows of 24 bytes
+  EXPECT_EQ(plan(other).isa, Isa::kSm80);
+  other = p;
+  other.l = 2;
+  EXPECT_EQ(plan(other).isa, Isa::kSm80);
+  other = p;
+  other.a.type = DataType::kF16;
+  EXPECT_EQ(plan(other).isa, Isa::kSm80);
+  EXPECT_EQ(plan(p, StrategyId::kFp8).isa, Isa::kSm80);
+}
+
 TEST(GemmStrategies, SixteenBitActivationsAreReadInPlaceWhereTheirRowsAllowIt) {
   const auto copy_bytes = [](int64_t ld, bool unaligned, int64_t l = 1, int64_t batch_stride = 0) {
     constexpr int64_t kProducts = 2 * 256;  // of 2 or 4 rows of 16 columns

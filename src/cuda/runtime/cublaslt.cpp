@@ -30,9 +30,11 @@ cudaDataType_t type_of(GemmNumber number) {
     case GemmNumber::kBF16:
       return CUDA_R_16BF;
     case GemmNumber::kE4M3:
+      return CUDA_R_8F_E4M3;
+    case GemmNumber::kNvfp4:
       break;
   }
-  return CUDA_R_8F_E4M3;
+  return CUDA_R_4F_E2M1;
 }
 
 // cuBLASLt counts columns first. Read so, the row-major matrices are w (k x n), a (k x m) and
@@ -68,13 +70,32 @@ Status set_matmul(const CublasLtLibrary& library, cublasLtMatmulDescOpaque_t* ma
                "cublasLtMatmulDescSetAttribute");
 }
 
-Status make_descriptors(const CublasLtLibrary& library, const GemmShape& s, Descriptors* out) {
+// Where the block scales lie. Before there are any: an address that is aligned as they are.
+struct BlockScales {
+  const void* w = reinterpret_cast<const void*>(uintptr_t{256});
+  const void* a = reinterpret_cast<const void*>(uintptr_t{256});
+};
+
+Status set_block_scales(const CublasLtLibrary& library, cublasLtMatmulDescOpaque_t* matmul,
+                        const BlockScales& scales) {
+  constexpr auto kMode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+  DUALGEMM_TRY(set_matmul(library, matmul, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, kMode));
+  DUALGEMM_TRY(set_matmul(library, matmul, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, kMode));
+  DUALGEMM_TRY(set_matmul(library, matmul, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales.w));
+  return set_matmul(library, matmul, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales.a);
+}
+
+Status make_descriptors(const CublasLtLibrary& library, const GemmShape& s,
+                        const BlockScales& scales, Descriptors* out) {
   DUALGEMM_TRY(check(
       library, library.desc_init(&out->matmul, sizeof out->matmul, CUBLAS_COMPUTE_32F, CUDA_R_32F),
       "cublasLtMatmulDescInit"));
   DUALGEMM_TRY(set_matmul(library, &out->matmul, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T));
   if (s.number == GemmNumber::kE4M3) {  // as its users have it: sums of 128 products in 14 bits
     DUALGEMM_TRY(set_matmul(library, &out->matmul, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1}));
+  }
+  if (s.number == GemmNumber::kNvfp4) {
+    DUALGEMM_TRY(set_block_scales(library, &out->matmul, scales));
   }
   const cudaDataType_t type = type_of(s.number);
   DUALGEMM_TRY(make_layout(library, &out->w, type, s.k, s.n, s.w_ld, s.batches, s.w_batch_stride));
@@ -106,7 +127,7 @@ Status make_preference(const CublasLtLibrary& library, cublasLtMatmulPreferenceO
 }
 
 std::string describe(const GemmShape& s) {
-  constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3"};
+  constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3", "nvfp4"};
   return fmt::format("{} x {} x {}, {} batches, {}", s.m, s.n, s.k, s.batches,
                      kNumbers[static_cast<size_t>(s.number)]);
 }
@@ -114,7 +135,7 @@ std::string describe(const GemmShape& s) {
 Expected<cublasLtMatmulAlgo_t> choose_algorithm(const CublasLtLibrary& library,
                                                 cublasLtHandle_t handle, const GemmShape& shape) {
   Descriptors descriptors;
-  DUALGEMM_TRY(make_descriptors(library, shape, &descriptors));
+  DUALGEMM_TRY(make_descriptors(library, shape, {}, &descriptors));
   cublasLtMatmulPreferenceOpaque_t preference;
   DUALGEMM_TRY(make_preference(library, &preference));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
@@ -186,7 +207,8 @@ Status enqueue_gemm(const GemmShape& shape, const GemmOperands& operands, cudaSt
   const Expected<Chosen> chosen = chosen_for(*library, shape);
   if (!chosen) return chosen.status();
   Descriptors descriptors;
-  DUALGEMM_TRY(make_descriptors(*library, shape, &descriptors));
+  DUALGEMM_TRY(
+      make_descriptors(*library, shape, {operands.w_scales, operands.a_scales}, &descriptors));
   const float one = 1.0f, zero = 0.0f;
   return check(
       *library,

@@ -9,8 +9,9 @@
 
 namespace dualgemm::cuda {
 
-// What both operands hold. kE4M3: without scales; they are the caller's business.
-enum class GemmNumber : int32_t { kF16, kBF16, kE4M3 };
+// What both operands hold. kE4M3: without scales; they are the caller's business. kNvfp4: codes and
+// block scales in the swizzled 128x4 layout, multiplied as they are (compute capability 10.0).
+enum class GemmNumber : int32_t { kF16, kBF16, kE4M3, kNvfp4 };
 
 // d[b] = a[b] * w[b]^T in FP32 for b = 0 .. batches-1: a m x k, w n x k, d m x n, k contiguous in a
 // and w, n in d. Strides are elements. All rows start at multiples of 16 bytes.
@@ -27,7 +28,9 @@ struct GemmOperands {
   const void* a;
   const void* w;
   float* d;
-  void* workspace;  // kGemmWorkspaceBytes, aligned to 256
+  void* workspace;                    // kGemmWorkspaceBytes, aligned to 256
+  const uint8_t* a_scales = nullptr;  // kNvfp4, one batch: aligned to 16
+  const uint8_t* w_scales = nullptr;
 };
 
 inline constexpr int64_t kGemmWorkspaceBytes = int64_t{32} << 20;

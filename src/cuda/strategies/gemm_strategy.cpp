@@ -114,11 +114,13 @@ Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
 }
 
 Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
-  plan.isa = Isa::kSm80;  // whatever was asked for: which kernels run is cuBLASLt's choice
-  plan.threads = 1;       // of the host
+  // Which kernels run is cuBLASLt's choice. sm100a: NVFP4 is multiplied as it is; else decoded.
+  const bool native = plan.isa == Isa::kSm100a && !recipe_.fp8 && is_native(plan.problem);
+  plan.isa = native ? Isa::kSm100a : Isa::kSm80;
+  plan.threads = 1;  // of the host
   plan.regime = Regime::kTile;
   if (recipe_.must_prepare) plan.prepared = true;
-  const GemmNumber number = gemm_number(plan.problem, recipe_.fp8);
+  const GemmNumber number = gemm_number(plan, recipe_.fp8);
   plan.prepared_bytes = recipe_.can_prepare ? weights_bytes(plan.problem, number) : 0;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
@@ -132,7 +134,7 @@ int64_t GemmStrategy::workspace_bytes(const Plan& plan) const {
 
 Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
   GemmWork work{.problem = core::resolve(plan.problem),
-                .number = gemm_number(plan.problem, recipe_.fp8),
+                .number = gemm_number(plan, recipe_.fp8),
                 .copies_a = false,
                 .buffers = &buffers};
   auto impl = std::make_unique<ConvertedWeights>();
@@ -168,7 +170,7 @@ Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, Gemm
   }
   const auto& converted = static_cast<const ConvertedWeights&>(*buffers.prepared->impl());
   if (converted.number != work.number) {
-    constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3"};
+    constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3", "nvfp4"};
     return Status::invalid(
         "prepared", kNumbers[static_cast<size_t>(converted.number)],
         std::string("a needs weights in ") + kNumbers[static_cast<size_t>(work.number)]);
@@ -224,7 +226,8 @@ Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspa
   }
   if (info != nullptr) {
     const int64_t gemm_workspaces = (recipe_.two_streams ? 2 : 1) * kGemmWorkspaceBytes;
-    *info = {plan.isa, plan.regime, plan.threads, 2 * (arena.used() - gemm_workspaces)};
+    // Also where NVFP4 is multiplied as it is, nothing is known of the order of its sums.
+    *info = {Isa::kSm80, plan.regime, plan.threads, 2 * (arena.used() - gemm_workspaces)};
   }
   return {};
 }

@@ -15,7 +15,10 @@ constexpr int64_t kRowAlignment = 16;  // bytes; of what cuBLASLt reads
 
 int64_t round_up(int64_t value, int64_t to) noexcept { return (value + to - 1) / to * to; }
 
-int64_t value_bytes(GemmNumber number) noexcept { return number == GemmNumber::kE4M3 ? 1 : 2; }
+int64_t bytes_of_values(GemmNumber number, int64_t count) noexcept {
+  if (number == GemmNumber::kNvfp4) return count / 2;
+  return number == GemmNumber::kE4M3 ? count : 2 * count;
+}
 
 OutputType half_of(GemmNumber number) noexcept {
   return number == GemmNumber::kBF16 ? OutputType::kBF16 : OutputType::kF16;
@@ -64,6 +67,28 @@ GemmShape shape_of(const GemmWork& work) noexcept {
           .d_batch_stride = p.m * n};
 }
 
+// Codes and scales as cuBLASLt wants them.
+Status copy_nvfp4(const Nvfp4Source& source, const SourceExtent& extent, uint8_t* codes,
+                  uint8_t* scales, cudaStream_t stream) {
+  DUALGEMM_TRY(enqueue(repack_rows_launch({.source = source.codes,
+                                           .destination = codes,
+                                           .source_row_bytes = source.row_bytes,
+                                           .source_batch_bytes = source.batch_bytes,
+                                           .row_bytes = extent.cols / 2,
+                                           .destination_row_bytes = extent.cols / 2,
+                                           .rows = extent.rows,
+                                           .batches = extent.batches}),
+                       stream));
+  return enqueue(repack_scales_launch({.source = source.scales,
+                                       .destination = scales,
+                                       .source_ld = source.scale_ld,
+                                       .source_batch_bytes = source.scale_batch_bytes,
+                                       .rows = extent.rows,
+                                       .sf_cols = extent.cols / kSfVec,
+                                       .batches = extent.batches}),
+                 stream);
+}
+
 }  // namespace
 
 GemmArena::GemmArena(void* base) noexcept : base_(nullptr) {
@@ -80,8 +105,14 @@ uint8_t* GemmArena::take(int64_t bytes) noexcept {
 
 int64_t padded_n(const Problem& problem) noexcept { return round_up(problem.n, 16); }
 
-GemmNumber gemm_number(const Problem& problem, bool fp8) noexcept {
+bool is_native(const Problem& problem) noexcept {
+  return problem.a.type == DataType::kE2M1 && problem.k % 32 == 0 && problem.l == 1;
+}
+
+GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept {
+  const Problem& problem = plan.problem;
   if (fp8) return GemmNumber::kE4M3;
+  if (plan.isa == Isa::kSm100a && is_native(problem)) return GemmNumber::kNvfp4;
   return problem.a.type == DataType::kBF16 ? GemmNumber::kBF16 : GemmNumber::kF16;
 }
 
@@ -89,10 +120,13 @@ void take_weights(const Problem& problem, GemmNumber number, GemmArena& arena,
                   GemmWeights (&weights)[2]) noexcept {
   const int64_t rows = problem.l * padded_n(problem);
   for (GemmWeights& operand : weights) {
-    operand.values = arena.take(rows * problem.k * value_bytes(number));
+    operand.values = arena.take(bytes_of_values(number, rows * problem.k));
     if (number == GemmNumber::kE4M3) {
       operand.row_scales =
           reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+    }
+    if (number == GemmNumber::kNvfp4) {
+      operand.block_scales = arena.take(swizzled_scale_bytes(rows, problem.k / kSfVec));
     }
   }
 }
@@ -107,14 +141,17 @@ int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept {
 GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
                  GemmArena& arena) noexcept {
   const Problem& p = plan.problem;
-  GemmWork work{.problem = core::resolve(p), .number = gemm_number(p, fp8), .copies_a = false};
+  GemmWork work{.problem = core::resolve(p), .number = gemm_number(plan, fp8), .copies_a = false};
   const int64_t rows = p.l * p.m;
   const bool converts_a = fp8 || p.a.type == DataType::kE2M1;
   work.copies_a = !converts_a && (plan.unaligned || !rows_are_aligned(work.problem.a, p.l));
-  if (converts_a || work.copies_a) work.a = arena.take(rows * p.k * value_bytes(work.number));
+  if (converts_a || work.copies_a) work.a = arena.take(bytes_of_values(work.number, rows * p.k));
   if (fp8) {
     work.a_row_scales =
         reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+  }
+  if (work.number == GemmNumber::kNvfp4) {
+    work.a_block_scales = arena.take(swizzled_scale_bytes(rows, p.k / kSfVec));
   }
   if (converts_weights) take_weights(p, work.number, arena, work.weights);
   for (float*& product : work.products) {
@@ -147,6 +184,9 @@ Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t s
   if (work.number == GemmNumber::kE4M3) {
     return enqueue(requantize_launch({source, extent, to.values, to.row_scales}), stream);
   }
+  if (work.number == GemmNumber::kNvfp4) {
+    return copy_nvfp4(source, extent, to.values, to.block_scales, stream);
+  }
   return enqueue(dequantize_launch({source, extent, to.values}, half_of(work.number)), stream);
 }
 
@@ -159,6 +199,9 @@ Status convert_activation(const GemmWork& work, cudaStream_t stream) {
     const Nvfp4Source source = nvfp4_source(a, work.buffers->a, work.buffers->a_scales);
     if (work.number == GemmNumber::kE4M3) {
       return enqueue(requantize_launch({source, extent, work.a, work.a_row_scales}), stream);
+    }
+    if (work.number == GemmNumber::kNvfp4) {
+      return copy_nvfp4(source, extent, work.a, work.a_block_scales, stream);
     }
     return enqueue(dequantize_launch({source, extent, work.a}, half_of(work.number)), stream);
   }
@@ -185,7 +228,9 @@ Status multiply(const GemmWork& work, GemmOperand operand, cudaStream_t stream) 
                       {.a = work.a == nullptr ? work.buffers->a : work.a,
                        .w = work.weights[i].values,
                        .d = work.products[i],
-                       .workspace = work.gemm_workspaces[i]},
+                       .workspace = work.gemm_workspaces[i],
+                       .a_scales = work.a_block_scales,
+                       .w_scales = work.weights[i].block_scales},
                       stream);
 }
 

@@ -12,10 +12,12 @@ namespace dualgemm::cuda {
 
 enum class GemmOperand : int { kGate = 0, kUp = 1 };
 
-// A weight as the GEMM reads it: [l][padded n][k], rows beyond n zero; E4M3 with a scale per row.
+// A weight as the GEMM reads it: [l][padded n][k], rows beyond n zero. E4M3 has a scale per row.
+// NVFP4 has its block scales, swizzled; of rows beyond n they are zero, and the codes anything.
 struct GemmWeights {
   uint8_t* values = nullptr;
   float* row_scales = nullptr;
+  uint8_t* block_scales = nullptr;
 };
 
 // Carves pieces at multiples of 256 bytes off a block of memory; with a null base it only counts.
@@ -39,6 +41,7 @@ struct GemmWork {
   const Buffers* buffers = nullptr;
   uint8_t* a = nullptr;  // converted or copied: [l][m][k]; null: read in place
   float* a_row_scales = nullptr;
+  uint8_t* a_block_scales = nullptr;
   GemmWeights weights[2] = {};
   float* products[2] = {nullptr, nullptr};           // [l][m][padded n]
   uint8_t* gemm_workspaces[2] = {nullptr, nullptr};  // the same one if the GEMMs take turns
@@ -47,8 +50,11 @@ struct GemmWork {
 // Columns of a product, and rows of a converted weight: n rounded up so that rows are aligned.
 int64_t padded_n(const Problem& problem) noexcept;
 
-// What the GEMMs multiply: fp8, or the type that a is exact in.
-GemmNumber gemm_number(const Problem& problem, bool fp8) noexcept;
+// Can a GPU that has block-scaled tensor cores multiply the operands as they are?
+bool is_native(const Problem& problem) noexcept;
+
+// What the GEMMs of a plan multiply: E4M3; NVFP4 on sm100a; else the type that a is exact in.
+GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept;
 
 // Both weights' bytes, and where they lie in them.
 int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept;

@@ -6,9 +6,9 @@
 namespace dualgemm::cuda {
 
 struct DevicePeaks {
-  // Of cuBLASLt, 8192^3 on random values, median of 20 in a row; 0: it has none here.
+  // Of cuBLASLt, 8192^3 on random values, the fastest of a few; 0: it has none here.
   double f16_gflops = 0.0, e4m3_gflops = 0.0;
-  double copy_gbps = 0.0;  // 1 GiB copied within the device, bytes read and written
+  double read_gbps = 0.0;  // of 2 GiB
 };
 
 // Takes less than a second.
