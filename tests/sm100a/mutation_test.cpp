@@ -26,7 +26,7 @@ bool all_mutants() {
 
 std::vector<ptxsim::Survivor> allowed_survivors() {
   std::ostringstream text;
-  text << std::ifstream(std::string(DUALGEMM_SM100A_TESTS) + "/survivors.json").rdbuf();
+  text << std::ifstream(DUALGEMM_SURVIVORS).rdbuf();
   auto list = ptxsim::parse_survivors(text.str());
   EXPECT_TRUE(list.ok()) << (list.ok() ? "" : ptxsim::to_string(list.error()));
   return list.ok() ? *list : std::vector<ptxsim::Survivor>{};

@@ -1,25 +1,19 @@
-// The sm_100a kernel in the interpreter: the host code that a B200 would run builds the launches,
-// with the interpreter's encoder of tensor maps in the driver's place, and ptxsim runs the PTX.
+// The sm_100a kernel in the interpreter, with the copies before it.
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "ptxsim/ptxsim.hpp"
-#include "support/inputs.hpp"
+#include "ptxsim/driver/tensor_map.hpp"
+#include "simulation/simulation.hpp"
 
 namespace dualgemm::test {
 
 struct SimulatedRun {
   ptxsim::Options options{};
   int tile_n = 128;
-  // Bytes between a multiple of 256 and the operands in device memory (d: elements), so that
-  // nothing leans on the allocator's alignment.
-  int64_t misalign = 0;
+  int64_t misalign = 0;        // Simulation's
   ptxsim::Stats stats{};       // of the last launch, filled in
   size_t launches = 0;         // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in
@@ -33,8 +27,5 @@ struct SimulatedRun {
 
 // The decoded kernel that simulate() runs for this tile width and type of D.
 std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type);
-
-// "<schedule> seed <n>", for messages.
-std::string describe(const ptxsim::Options& options);
 
 }  // namespace dualgemm::test

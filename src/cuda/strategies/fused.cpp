@@ -15,7 +15,8 @@ Expected<EncodeTiled> encode_tiled() {
 
 // null: there is none for this instruction set.
 const FusedKernel* kernel_for(Isa isa) {
-  static const std::array kernels{&fused_kernel_sm100a(), &fused_kernel_sm90a()};
+  static const std::array kernels{&fused_kernel_sm100a(), &fused_kernel_sm90a(),
+                                  &fused_kernel_sm80()};
   for (const FusedKernel* kernel : kernels) {
     if (kernel->isa == isa) return kernel;
   }
@@ -23,7 +24,8 @@ const FusedKernel* kernel_for(Isa isa) {
 }
 
 Status no_kernel(Isa isa) {
-  return Status::unsupported("isa", name_of(isa), "the fused kernels are for sm100a and sm90a");
+  return Status::unsupported("isa", name_of(isa),
+                             "the fused kernels are for sm100a, sm90a and sm80");
 }
 
 class FusedStrategy final : public Strategy {

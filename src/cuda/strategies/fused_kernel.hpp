@@ -23,5 +23,6 @@ struct FusedKernel {
 
 const FusedKernel& fused_kernel_sm100a();
 const FusedKernel& fused_kernel_sm90a();
+const FusedKernel& fused_kernel_sm80();
 
 }  // namespace dualgemm::cuda

@@ -1,6 +1,7 @@
 // Which problems the kernel takes, with which instance, and which operands must be copied first.
 #include <fmt/format.h>
 
+#include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
@@ -12,12 +13,6 @@ constexpr int64_t kWorkspaceAlignment = 64;            // what the library's int
 constexpr int64_t kMaxExtent = int64_t{1} << 31;       // coordinates are signed 32-bit numbers
 constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
 constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along x
-
-OutputType output_of(DataType type) {
-  return type == DataType::kF16    ? OutputType::kF16
-         : type == DataType::kBF16 ? OutputType::kBF16
-                                   : OutputType::kF32;
-}
 
 // Hands out aligned pieces of the workspace.
 struct Arena {
@@ -75,7 +70,8 @@ Status supports(const Problem& problem) {
 
 const Instance* find_instance(int64_t tile_n, DataType output) {
   for (const Instance& instance : instances()) {
-    if (instance.config == Config{static_cast<int>(tile_n), output_of(output)}) return &instance;
+    if (instance.config == Config{static_cast<int>(tile_n), output_type_of(output)})
+      return &instance;
   }
   return nullptr;
 }

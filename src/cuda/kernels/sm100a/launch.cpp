@@ -2,23 +2,13 @@
 
 #include <string>
 
+#include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
 
 namespace dualgemm::cuda::sm100a {
 namespace {
-
-static_assert(static_cast<int>(ActKind::kSilu) == static_cast<int>(ActivationKind::kSilu));
-static_assert(static_cast<int>(ActKind::kClampedSwiglu) ==
-              static_cast<int>(ActivationKind::kClampedSwiglu));
-static_assert(static_cast<int>(ActKind::kSwigluOai) ==
-              static_cast<int>(ActivationKind::kSwigluOai));
-static_assert(static_cast<int>(ActKind::kGeluErf) == static_cast<int>(ActivationKind::kGeluErf));
-static_assert(static_cast<int>(ActKind::kGeluTanh) == static_cast<int>(ActivationKind::kGeluTanh));
-static_assert(static_cast<int>(ActKind::kRelu2) == static_cast<int>(ActivationKind::kRelu2));
-static_assert(static_cast<int>(ActKind::kSigmoid) == static_cast<int>(ActivationKind::kSigmoid));
-static_assert(static_cast<int>(ActKind::kIdentity) == static_cast<int>(ActivationKind::kIdentity));
 
 // One E2M1 operand with its scales, and where the kernel reads them.
 struct Operand {
@@ -131,7 +121,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;
   params.alpha_gate = buffers.alpha_gate;
   params.alpha_up = buffers.alpha_up;
-  params.act = {static_cast<ActKind>(p.act.kind), p.act.alpha, p.act.beta, p.act.limit};
+  params.act = act_params_of(p.act);
   params.m = static_cast<uint32_t>(p.m);
   params.n = static_cast<uint32_t>(p.n);
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));

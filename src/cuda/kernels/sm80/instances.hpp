@@ -1,0 +1,28 @@
+// The compiled Configs of the sm_80 kernel. The same list feeds the choice of a plan and the tests.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/kernels/sm80/config.hpp"
+
+// X(type of a, its name, token_blocks, rows of a tile as text, warps_n)
+#define DUALGEMM_SM80_INSTANCES(X) \
+  X(kE2M1, e2m1, 1, 8, 1)          \
+  X(kE2M1, e2m1, 8, 64, 2)         \
+  X(kF16, f16, 1, 8, 1)            \
+  X(kF16, f16, 8, 64, 2)           \
+  X(kBF16, bf16, 1, 8, 1)          \
+  X(kBF16, bf16, 8, 64, 2)
+
+namespace dualgemm::cuda::sm80 {
+
+struct Instance {
+  Config config;
+  const char* entry;   // name of the kernel's entry point
+  const void* kernel;  // its host handle
+};
+
+std::span<const Instance> instances();
+
+}  // namespace dualgemm::cuda::sm80

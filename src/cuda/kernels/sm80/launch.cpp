@@ -1,0 +1,121 @@
+#include "cuda/kernels/sm80/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/sm80/params.hpp"
+
+namespace dualgemm::cuda::sm80 {
+namespace {
+
+constexpr int64_t kMaxExtent = int64_t{1} << 31;      // rows and columns are counted in 32 bits
+constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;  // of a grid along x
+constexpr int64_t kVectorBytes = 16;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+AType a_type_of(DataType type) {
+  return type == DataType::kE2M1  ? AType::kE2M1
+         : type == DataType::kF16 ? AType::kF16
+                                  : AType::kBF16;
+}
+
+Status check_extent(const char* name, int64_t value) {
+  if (value < kMaxExtent) return {};
+  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
+}
+
+OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const uint8_t* scales) {
+  OperandView view{};
+  view.rows = static_cast<const uint8_t*>(rows);
+  view.row_bytes = core::bytes_of(matrix.type, matrix.ld);
+  view.batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride);
+  if (matrix.type != DataType::kE2M1) return view;
+  const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
+  constexpr int64_t kBlockBytes = 512;  // 128 rows x 4 scales
+  view.scales = {.bytes = scales,
+                 .ld = swizzled ? ceil_div(matrix.sf_cols, 4) * kBlockBytes : matrix.scale_ld,
+                 .batch_bytes = matrix.scale_batch_stride,
+                 .swizzled = swizzled};
+  return view;
+}
+
+bool is_aligned16(const OperandView& view) {
+  return (reinterpret_cast<uintptr_t>(view.rows) | static_cast<uintptr_t>(view.row_bytes) |
+          static_cast<uintptr_t>(view.batch_bytes)) %
+             kVectorBytes ==
+         0;
+}
+
+}  // namespace
+
+Status supports(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               "the sm_80 kernel takes none");
+  }
+  if (problem.a.type == DataType::kF32) {
+    return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
+                               "the sm_80 kernel takes e2m1, f16 or bf16");
+  }
+  if (problem.d.type == DataType::kE2M1) {
+    return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
+                               "the sm_80 kernel writes f16, bf16 or f32");
+  }
+  DUALGEMM_TRY(check_extent("m", problem.m));
+  DUALGEMM_TRY(check_extent("n", problem.n));
+  DUALGEMM_TRY(check_extent("k", problem.k));
+  DUALGEMM_TRY(check_extent("l", problem.l));
+  // The narrow tile has 8 rows and 8 columns and is chosen for at most 8 rows of a.
+  int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kWarpCols);  // below 2^53
+  if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "must be at most 2^31 - 1 tiles of 64 x 8");
+}
+
+const Instance* find_instance(DataType a_type, int64_t tile_m) {
+  for (const Instance& instance : instances()) {
+    if (instance.config.a_type == a_type_of(a_type) && tile_m_of(instance.config) == tile_m)
+      return &instance;
+  }
+  return nullptr;
+}
+
+const Instance& choose_instance(const Problem& problem) {
+  return *find_instance(problem.a.type, problem.m <= kTokenBlock ? kTokenBlock : 64);
+}
+
+KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
+                          const Instance& instance) {
+  const Problem& p = problem.problem;
+  const OutputType output = output_type_of(p.d.type);
+  Params params{};
+  params.a = view_of(problem.a, buffers.a, buffers.a_scales);
+  params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
+  params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+  params.d = static_cast<uint8_t*>(buffers.d);
+  params.d_row_bytes = problem.d.ld * bytes_of(output);
+  params.d_batch_bytes = problem.d.batch_stride * bytes_of(output);
+  params.a_row_scale = buffers.a_row_scale;
+  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
+  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  params.alpha_gate = buffers.alpha_gate;
+  params.alpha_up = buffers.alpha_up;
+  params.act = act_params_of(p.act);
+  params.output = output;
+  params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
+  params.m = static_cast<uint32_t>(p.m);
+  params.n = static_cast<uint32_t>(p.n);
+  params.k16 = static_cast<uint32_t>(p.k / 16);
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m_of(instance.config)));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(instance.config)));
+  KernelLaunch launch{.kernel = {"dual_gemm_sm80", instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(params.tiles_m * params.tiles_n * p.l),
+                      .threads = static_cast<uint32_t>(threads_of(instance.config))};
+  launch.set_params(params);
+  return launch;
+}
+
+}  // namespace dualgemm::cuda::sm80

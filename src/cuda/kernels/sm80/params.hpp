@@ -1,0 +1,40 @@
+// What one launch of the sm_80 kernel gets, as a plain struct that any host code can fill.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+
+namespace dualgemm::cuda::sm80 {
+
+// The scales of an operand: one byte for 16 neighbours along k.
+struct ScaleView {
+  const uint8_t* bytes;
+  int64_t ld;  // linear: bytes from row to row; swizzled 128x4: bytes from 128 rows to the next 128
+  int64_t batch_bytes;
+  bool swizzled;
+};
+
+struct OperandView {
+  const uint8_t* rows;  // aligned to one element (codes: to a byte)
+  int64_t row_bytes, batch_bytes;
+  ScaleView scales;  // unused for an a of fp16 or bf16
+};
+
+struct Params {
+  OperandView a, gate, up;
+  uint8_t* d;  // (l, m, n) outputs, aligned to one element
+  int64_t d_row_bytes, d_batch_bytes;
+  const float* a_row_scale;           // [l*m], or null: 1
+  const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
+  const float* alpha_up_per_batch;
+  float alpha_gate, alpha_up;
+  ActParams act;
+  OutputType output;
+  bool aligned16;  // a, gate and up: every row begins at a multiple of 16 bytes
+  uint32_t m, n;
+  uint32_t k16;               // k / 16
+  uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
+};
+
+}  // namespace dualgemm::cuda::sm80

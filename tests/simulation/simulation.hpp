@@ -1,0 +1,62 @@
+// Device memory and launches in the interpreter: the host code that a GPU would run builds the
+// launches, with the interpreter's encoder of tensor maps in the driver's place, and ptxsim runs
+// the PTX that was emitted for them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/tensor_map.hpp"
+#include "ptxsim/ptxsim.hpp"
+#include "support/inputs.hpp"
+
+namespace dualgemm::test {
+
+// The operands of one problem on the device, every one in a buffer of its own, far from the others.
+class Simulation {
+ public:
+  // misalign: elements (codes and scales: bytes) between a multiple of 256 bytes and each operand,
+  // so that nothing leans on the allocator's alignment.
+  Simulation(RandomCase& data, int64_t misalign);
+
+  const Buffers& buffers() const { return buffers_; }
+  // Uninitialised memory; null for 0 bytes.
+  void* scratch(const char* name, int64_t bytes);
+
+  // Runs one launch. Fails on an error of the interpreter and on any report of the sanitizer that
+  // counts with these options. `instead`: runs in place of the entry that has its name.
+  ::testing::AssertionResult run(const cuda::KernelLaunch& launch, const ptxsim::Options& options,
+                                 const std::shared_ptr<const ptxsim::Program>& instead = nullptr);
+  const ptxsim::RunResult& last_run() const { return last_run_; }
+
+  // Copies d back to where it came from; its padding with it.
+  void download_d(RandomCase& data) const;
+
+ private:
+  uint64_t add(const char* name, const void* from, int64_t bytes, int64_t misalign,
+               bool initialized, bool read_only);
+  template <class T>
+  const T* input(const char* name, const T* from, int64_t bytes);
+
+  ptxsim::GlobalMemory memory_;
+  uint64_t next_ = uint64_t{1} << 40;
+  int64_t misalign_;
+  Buffers buffers_;
+  ptxsim::RunResult last_run_;
+};
+
+// The decoded kernel. Every entry of every PTX file is read and decoded once.
+std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel);
+
+// The interpreter's encoder of tensor maps with the driver's signature.
+cuda::EncodeTiled simulated_encode_tiled();
+
+// "<schedule> seed <n>", for messages.
+std::string describe(const ptxsim::Options& options);
+
+}  // namespace dualgemm::test
