@@ -32,34 +32,62 @@ void print_counts(const std::map<std::string, Counts>& groups) {
                              c.killed, c.allowed, c.executed - c.killed - c.allowed);
 }
 
+// The first problem's program; all of them run it.
+Result<std::shared_ptr<const Program>> load_problems(const MutateArgs& args,
+                                                     std::vector<RunTrial>& problems) {
+  std::shared_ptr<const Program> program;
+  std::vector<std::string> cases = args.case_files;
+  if (cases.empty()) cases.emplace_back();
+  for (const std::string& file : cases) {
+    Result<Loaded> loaded = load_files(args.kernel, file, args.entry);
+    if (!loaded.ok()) return loaded.error();
+    if (!program) program = loaded->program;
+    if (loaded->program->entry->name != program->entry->name)
+      return Error{ErrorKind::kInput, "the cases are for different entries", {}};
+    const auto description = std::make_shared<const Case>(std::move(loaded->description));
+    for (uint32_t resident : args.residents) {
+      problems.push_back([=](std::shared_ptr<const Program> mutant, Options options) {
+        options.resident_clusters = resident;
+        CaseResult result = run_case(*description, std::move(mutant), options);
+        return Trial{result.mismatches.empty(), std::move(result.run)};
+      });
+    }
+  }
+  return program;
+}
+
 }  // namespace
 
 void add_mutate_options(CLI::App& app, MutateArgs& args) {
   app.add_option("kernel", args.kernel, "PTX file")->required();
   app.add_option("--entry", args.entry, "Kernel; default: the case's, or the only one");
-  app.add_option("--case", args.case_file, "JSON; default: the //! lines");
-  app.add_option("--allowed", args.allowed_file,
+  app.add_option("--case", args.case_files,
+                 "JSON; default: the //! lines. Several: a mutant is tried with each");
+  app.add_option("--allow,--allowed", args.allowed_file,
                  "JSON list of mutants that may survive, each with its reason");
   app.add_option("--limit", args.limit, "Mutants at most, spread evenly over the groups; 0: all")
       ->capture_default_str();
-  app.add_option("--seeds", args.seeds, "Random schedules besides eager and lazy")
+  app.add_option("--seeds", args.seeds, "Lazy and random schedules besides the eager one")
       ->capture_default_str();
+  app.add_option(
+         "--resident", args.residents,
+         "Clusters that run at the same time: fewer make a persistent kernel go around more. "
+         "Several numbers (1,4): each is tried")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--line", args.line, "Only the mutants of this line of the PTX file");
   app.add_flag("--strict", args.strict,
                "Reports of any severity count, when the unchanged kernel does not raise them");
   app.add_flag("--list", args.list, "Print every mutant and its fate, not only the survivors");
 }
 
 int mutate_command(const MutateArgs& args) {
-  Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
+  std::vector<RunTrial> problems;
+  Result<std::shared_ptr<const Program>> loaded = load_problems(args, problems);
   if (!loaded.ok()) return print_error(loaded.error());
   Result<std::vector<Survivor>> allowed = read_allowed(args.allowed_file);
   if (!allowed.ok()) return print_error(allowed.error());
-  const Case& description = loaded->description;
-  const RunTrial trial = [&](std::shared_ptr<const Program> program, const Options& options) {
-    CaseResult result = run_case(description, std::move(program), options);
-    return Trial{result.mismatches.empty(), std::move(result.run)};
-  };
-  const Program& program = *loaded->program;
+  const Program& program = **loaded;
   std::map<std::string, Counts> groups;
   uint64_t survivors = 0;
   const auto look_at = [&](const MutantResult& r) {
@@ -75,14 +103,21 @@ int mutate_command(const MutateArgs& args) {
       std::cout << fmt::format("{}: {}{}\n", name_of(r.fate), to_string(program, r.mutation),
                                reason != nullptr  ? " [allowed: " + reason->reason + "]"
                                : r.detail.empty() ? ""
-                                                  : fmt::format(" [{}: {}]", r.schedule, r.detail));
+                                                  : fmt::format(" [{}: {}]", r.schedule, r.detail))
+                << std::flush;
   };
-  CampaignOptions options{args.seeds, args.limit, args.strict, 4};
-  Result<Campaign> campaign = run_campaign(loaded->program, trial, options, look_at);
+  CampaignOptions options{
+      .seeds = args.seeds, .max_mutants = args.limit, .ptx_line = args.line, .strict = args.strict};
+  Result<Campaign> campaign = run_campaign(*loaded, problems, options, look_at);
   if (!campaign.ok()) return print_error(campaign.error());
   print_counts(groups);
-  std::cout << fmt::format("{} mutants executed, {} noticed, {} survived without a reason\n",
-                           campaign->executed, campaign->killed, survivors);
+  const uint64_t allowed_count = campaign->executed - campaign->killed - survivors;
+  std::cout << fmt::format(
+      "{} mutants executed, {} noticed ({:.1f} %), {} allowed to survive, {} survived without a "
+      "reason\n",
+      campaign->executed, campaign->killed,
+      campaign->executed == 0 ? 0.0 : 100.0 * campaign->killed / campaign->executed, allowed_count,
+      survivors);
   return survivors == 0 && campaign->executed > 0 ? 0 : 1;
 }
 

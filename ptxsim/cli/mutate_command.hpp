@@ -4,12 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ptxsim::cli {
 
 struct MutateArgs {
-  std::string kernel, entry, case_file, allowed_file;
+  std::string kernel, entry, allowed_file;
+  std::vector<std::string> case_files;
   uint64_t limit = 0, seeds = 3;
+  std::vector<uint32_t> residents{4};  // each with every case
+  uint32_t line = 0;
   bool strict = false, list = false;
 };
 

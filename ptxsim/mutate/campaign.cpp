@@ -11,25 +11,25 @@ namespace ptxsim {
 namespace {
 
 struct Run {
+  size_t problem;
   Schedule schedule;
   uint64_t seed;
 };
 
 std::string text_of(const Run& run) {
-  switch (run.schedule) {
-    case Schedule::kEager:
-      return "eager";
-    case Schedule::kLazy:
-      return "lazy";
-    default:
-      return fmt::format("random {}", run.seed);
-  }
+  const std::string problem = run.problem == 0 ? "" : fmt::format("problem {}, ", run.problem + 1);
+  if (run.schedule == Schedule::kEager) return problem + "eager";
+  return fmt::format("{}{} {}", problem, run.schedule == Schedule::kLazy ? "lazy" : "random",
+                     run.seed);
 }
 
-std::vector<Run> runs_of(const CampaignOptions& options) {
-  std::vector<Run> runs{{Schedule::kEager, 1}, {Schedule::kLazy, 1}};
-  for (uint64_t seed = 1; seed <= options.random_seeds; ++seed)
-    runs.push_back({Schedule::kRandom, seed});
+std::vector<Run> runs_of(size_t problems, uint64_t seeds) {
+  std::vector<Run> runs;
+  for (size_t problem = 0; problem < problems; ++problem) {
+    runs.push_back({problem, Schedule::kEager, 1});
+    for (Schedule schedule : {Schedule::kLazy, Schedule::kRandom})
+      for (uint64_t seed = 1; seed <= seeds; ++seed) runs.push_back({problem, schedule, seed});
+  }
   return runs;
 }
 
@@ -41,7 +41,7 @@ Options options_of(const Run& run, uint64_t budget) {
   return options;
 }
 
-// What the unchanged kernel raises, in any run: rule and the two statements.
+// What the unchanged kernel raises with one problem, in any run: rule and the two statements.
 using Key = std::tuple<int, int, int, std::string>;
 using Known = std::set<Key>;
 
@@ -66,6 +66,15 @@ Fate fate_of(const Trial& trial, const Known* known, std::string& detail) {
   }
   detail = "wrong result";
   return trial.right ? Fate::kSurvived : Fate::kWrongResult;
+}
+
+std::vector<Mutation> mutations_of(const Program& program, uint32_t ptx_line) {
+  std::vector<Mutation> all = enumerate_mutations(program);
+  if (ptx_line == 0) return all;
+  std::erase_if(all, [&](const Mutation& m) {
+    return place_of(program, m.statement).ptx_line != static_cast<int>(ptx_line);
+  });
+  return all;
 }
 
 // An even selection: the groups in turn, and within a group spread over its statements.
@@ -104,42 +113,64 @@ const char* name_of(Fate fate) {
   }
 }
 
-Result<Campaign> run_campaign(std::shared_ptr<const Program> program, const RunTrial& run_trial,
-                              const CampaignOptions& options,
-                              const std::function<void(const MutantResult&)>& progress) {
-  uint64_t longest = 0;
-  std::vector<uint64_t> executed(program->insns.size(), 0);
-  const std::vector<Run> runs = runs_of(options);
-  Known known;
+namespace {
+
+// What the unchanged kernel does, in all runs.
+struct Unchanged {
+  std::vector<Known> known;        // by problem
+  uint64_t longest = 0;            // run, in warp instructions
+  std::vector<uint64_t> executed;  // by statement
+};
+
+std::optional<Error> look_at_unchanged(std::shared_ptr<const Program> program,
+                                       const std::vector<RunTrial>& problems,
+                                       const std::vector<Run>& runs, Unchanged& unchanged) {
+  unchanged.known.resize(problems.size());
+  unchanged.executed.resize(program->insns.size());
   for (const Run& run : runs) {
-    const Trial trial = run_trial(program, options_of(run, UINT64_MAX));
+    const Trial trial = problems[run.problem](program, options_of(run, UINT64_MAX));
     std::string detail;
-    for (const Report& report : trial.run.reports.list) known.insert(key_of(report));
+    for (const Report& report : trial.run.reports.list)
+      unchanged.known[run.problem].insert(key_of(report));
     if (fate_of(trial, nullptr, detail) != Fate::kSurvived)
       return Error{ErrorKind::kInput,
                    fmt::format("the unchanged kernel is not right, {}: {}", text_of(run),
                                trial.run.error ? trial.run.error->message : detail),
                    {}};
-    longest = std::max(longest, trial.run.stats.warp_instructions);
-    for (size_t i = 0; i < executed.size() && i < trial.run.stats.by_statement.size(); ++i)
-      executed[i] += trial.run.stats.by_statement[i];
+    const Stats& stats = trial.run.stats;
+    unchanged.longest = std::max(unchanged.longest, stats.warp_instructions);
+    for (size_t i = 0; i < unchanged.executed.size() && i < stats.by_statement.size(); ++i)
+      unchanged.executed[i] += stats.by_statement[i];
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Campaign> run_campaign(std::shared_ptr<const Program> program,
+                              const std::vector<RunTrial>& problems, const CampaignOptions& options,
+                              const std::function<void(const MutantResult&)>& progress) {
+  const std::vector<Run> runs = runs_of(problems.size(), options.seeds);
+  Unchanged unchanged;
+  if (auto error = look_at_unchanged(program, problems, runs, unchanged)) return *error;
+  const uint64_t budget = unchanged.longest * options.budget_factor + 100000;
   Campaign campaign;
-  for (Mutation& mutation : select(enumerate_mutations(*program), options.max_mutants)) {
+  for (Mutation& mutation : select(mutations_of(*program, options.ptx_line), options.max_mutants)) {
     MutantResult result{std::move(mutation), Fate::kSurvived, "", ""};
     Result<std::shared_ptr<const Program>> mutant = apply_mutation(*program, result.mutation);
-    if (executed[result.mutation.statement] == 0) {
+    if (unchanged.executed[result.mutation.statement] == 0) {
       result.fate = Fate::kNotExecuted;
     } else if (!mutant.ok()) {
       result.fate = Fate::kInvalid;
       result.detail = mutant.error().message;
     } else {
       for (size_t i = 0; i < runs.size() && result.fate == Fate::kSurvived; ++i) {
-        const Trial trial =
-            run_trial(*mutant, options_of(runs[i], longest * options.budget_factor + 100000));
-        result.fate = fate_of(trial, options.strict ? &known : nullptr, result.detail);
+        const Trial trial = problems[runs[i].problem](*mutant, options_of(runs[i], budget));
+        result.fate = fate_of(trial, options.strict ? &unchanged.known[runs[i].problem] : nullptr,
+                              result.detail);
         result.schedule = text_of(runs[i]);
       }
+      if (result.fate == Fate::kSurvived) result.detail.clear();
     }
     if (result.fate != Fate::kNotExecuted) ++campaign.executed;
     if (result.fate != Fate::kNotExecuted && result.fate != Fate::kSurvived) ++campaign.killed;

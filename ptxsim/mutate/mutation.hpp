@@ -68,8 +68,9 @@ struct MutantResult {
 };
 
 struct CampaignOptions {
-  uint64_t random_seeds = 3;
+  uint64_t seeds = 3;          // of the lazy and of the random schedule, each
   uint64_t max_mutants = 0;    // 0: all; else an even selection over the groups
+  uint32_t ptx_line = 0;       // only the mutants of this line; 0: of all
   bool strict = false;         // warnings and advisories count: for a kernel that raises none
   uint64_t budget_factor = 4;  // warp instructions at most, as a multiple of the unchanged kernel's
 };
@@ -78,9 +79,10 @@ struct Campaign {
   uint64_t executed = 0, killed = 0;
   std::vector<MutantResult> mutants;
 };
-// Runs the unchanged program first: an Error when it is not right and clean itself.
-Result<Campaign> run_campaign(std::shared_ptr<const Program> program, const RunTrial& run_trial,
-                              const CampaignOptions& options,
+// Runs the unchanged program first: an Error when it is not right and clean itself. A mutant is
+// tried on one problem after the other, in every schedule, until it is noticed.
+Result<Campaign> run_campaign(std::shared_ptr<const Program> program,
+                              const std::vector<RunTrial>& problems, const CampaignOptions& options,
                               const std::function<void(const MutantResult&)>& progress = {});
 
 }  // namespace ptxsim

@@ -93,9 +93,9 @@ void run_campaign(int tile_n, uint64_t most) {
     EXPECT_NE(reason, nullptr) << "survived: " << ptxsim::to_string(*program, mutant.mutation);
   };
   const ptxsim::CampaignOptions options{
-      .random_seeds = 6, .max_mutants = all_mutants() ? 0 : most, .strict = true};
+      .seeds = 3, .max_mutants = all_mutants() ? 0 : most, .strict = true};
   CampaignRunner runner(tile_n);
-  const auto campaign = ptxsim::run_campaign(program, std::ref(runner), options, look_at);
+  const auto campaign = ptxsim::run_campaign(program, {std::ref(runner)}, options, look_at);
   ASSERT_TRUE(campaign.ok()) << ptxsim::to_string(campaign.error());
   EXPECT_GE(campaign.value().executed, most / 2);
   for (const auto& [group, counts] : groups)
