@@ -127,12 +127,15 @@ TEST_P(CutlassKernel, RandomSchedule) {
   for (uint64_t seed = 1; seed <= 5; ++seed) run(Schedule::kRandom, seed);
 }
 
+std::string name_of(const testing::TestParamInfo<CutlassKernel::ParamType>& info) {
+  return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CutlassKernel,
                          testing::Combine(testing::Values("nvfp4_1cta", "nvfp4_2cta", "f16_sm90"),
                                           testing::Values("exact", "range")),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) + "_" +
-                                  std::get<1>(info.param);
-                         });
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(OneKBlock, CutlassKernel,
+                         testing::Values(std::make_tuple("nvfp4_1cta", "short")), name_of);
 
 }  // namespace
