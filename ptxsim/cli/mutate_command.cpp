@@ -63,8 +63,9 @@ void add_mutate_options(CLI::App& app, MutateArgs& args) {
   app.add_option("--entry", args.entry, "Kernel; default: the case's, or the only one");
   app.add_option("--case", args.case_files,
                  "JSON; default: the //! lines. Several: a mutant is tried with each");
-  app.add_option("--allow,--allowed", args.allowed_file,
-                 "JSON list of mutants that may survive, each with its reason");
+  app.add_option(
+      "--allow,--allowed", args.allowed_file,
+      "JSON list of mutants that may survive, each with its reason; tried with one seed");
   app.add_option("--limit", args.limit, "Mutants at most, spread evenly over the groups; 0: all")
       ->capture_default_str();
   app.add_option("--seeds", args.seeds, "Lazy and random schedules besides the eager one")
@@ -108,6 +109,9 @@ int mutate_command(const MutateArgs& args) {
   };
   CampaignOptions options{
       .seeds = args.seeds, .max_mutants = args.limit, .ptx_line = args.line, .strict = args.strict};
+  options.may_survive = [&](const Mutation& m) {
+    return find_survivor(*allowed, program, m) != nullptr;
+  };
   Result<Campaign> campaign = run_campaign(*loaded, problems, options, look_at);
   if (!campaign.ok()) return print_error(campaign.error());
   print_counts(groups);

@@ -164,7 +164,9 @@ Result<Campaign> run_campaign(std::shared_ptr<const Program> program,
       result.fate = Fate::kInvalid;
       result.detail = mutant.error().message;
     } else {
+      const bool may_survive = options.may_survive && options.may_survive(result.mutation);
       for (size_t i = 0; i < runs.size() && result.fate == Fate::kSurvived; ++i) {
+        if (may_survive && runs[i].seed > 1) continue;
         const Trial trial = problems[runs[i].problem](*mutant, options_of(runs[i], budget));
         result.fate = fate_of(trial, options.strict ? &unchanged.known[runs[i].problem] : nullptr,
                               result.detail);

@@ -68,6 +68,8 @@ struct MutantResult {
 };
 
 struct CampaignOptions {
+  // Mutants that are known to be harmless: tried with one seed only.
+  std::function<bool(const Mutation&)> may_survive = {};
   uint64_t seeds = 3;          // of the lazy and of the random schedule, each
   uint64_t max_mutants = 0;    // 0: all; else an even selection over the groups
   uint32_t ptx_line = 0;       // only the mutants of this line; 0: of all
