@@ -1,13 +1,16 @@
-// Any bytes as PTX text: parsed and each entry decoded, or refused with a place.
+// Any bytes as PTX text: parsed and each entry decoded, or refused with a place; what decodes is
+// run for some hundred statements, in each schedule, with the sanitizer.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "ptxsim/insn/decode.hpp"
-#include "ptxsim/parse/parser.hpp"
+#include "ptxsim/ptxsim.hpp"
 
 namespace {
 
@@ -53,6 +56,39 @@ void check(const Entry& entry, const Module& module) {
   }
 }
 
+// Threads that a few words of text can ask for; what takes more is decoded only.
+bool is_small(const Entry& entry) {
+  const auto most = [](const std::array<uint32_t, 3>& extents, uint64_t limit) {
+    uint64_t product = 1;
+    for (const uint32_t extent : extents) product *= std::min<uint64_t>(extent, 1 << 20);
+    return product <= limit;
+  };
+  return most(entry.reqntid, 128) && most(entry.reqnctapercluster, 4) &&
+         entry.local_bytes <= 4096 && entry.register_bytes <= 1 << 17;
+}
+
+// Faults, reports and deadlocks are fine; what is not is found by the compiler's sanitizers.
+void run(const std::shared_ptr<const ptxsim::Program>& program, ptxsim::Schedule schedule) {
+  constexpr uint64_t kAddress = 0x10'0000'0000;
+  const Entry& entry = *program->entry;
+  ptxsim::GlobalMemory memory;
+  memory.add("data", kAddress, std::vector<std::byte>(4096, std::byte{0x3c}), true, false);
+  ptxsim::Launch launch;
+  launch.block = entry.reqntid[0] != 0 ? ptxsim::Dim3(entry.reqntid) : ptxsim::Dim3{64, 1, 1};
+  if (entry.reqnctapercluster[0] != 0) launch.grid = launch.cluster = entry.reqnctapercluster;
+  launch.dynamic_shared_bytes = 16 << 10;
+  for (uint64_t i = 0; i < entry.param_bytes; ++i)  // pointers to the buffer
+    launch.params.push_back(static_cast<uint8_t>(kAddress >> (8 * (i % 8))));
+  ptxsim::Options options;
+  options.schedule = schedule;
+  options.mma = ptxsim::MmaMode::kRounded;
+  options.max_warp_instructions = 400;
+  const ptxsim::RunResult result = ptxsim::run(program, launch, memory, options);
+  if (result.error) require(!result.error->message.empty());
+  if (result.error && result.error->kind != ptxsim::ErrorKind::kDeadlock)
+    require(result.error->place.ptx_line >= 1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -71,6 +107,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto program = ptxsim::decode(shared, entry.name);
     if (program) {
       require(program.value()->insns.size() == entry.statements.size());
+      if (!is_small(entry)) continue;
+      for (const auto schedule :
+           {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom})
+        run(program.value(), schedule);
     } else {
       require(!program.error().message.empty());
     }
