@@ -33,10 +33,9 @@ template <class T>  // T signed or unsigned: only the high part of the product d
 std::make_unsigned_t<T> product_part(std::make_unsigned_t<T> a, std::make_unsigned_t<T> b,
                                      bool high) {
   using U = std::make_unsigned_t<T>;
-  const Int128 wide =
-      static_cast<Int128>(static_cast<T>(a)) * static_cast<Int128>(static_cast<T>(b));
-  const Uint128 bits =
-      std::is_signed_v<T> ? static_cast<Uint128>(wide) : static_cast<Uint128>(a) * b;
+  // Extended by the sign or by zero; the product modulo 2^128 is that of unsigned numbers.
+  const auto extended = [](U value) { return static_cast<Uint128>(static_cast<T>(value)); };
+  const Uint128 bits = extended(a) * extended(b);
   return static_cast<U>(high ? bits >> (8 * sizeof(T)) : bits);
 }
 
