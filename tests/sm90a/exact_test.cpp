@@ -39,8 +39,8 @@ std::vector<float> expected(RandomCase& data) {
 struct Shape {
   int tokens, cols, phases;
 };
-constexpr Shape kShapes[] = {{8, 32, 4},   {16, 64, 2},  {32, 64, 2}, {64, 64, 2},
-                             {64, 128, 1}, {128, 64, 1}, {256, 64, 1}};
+constexpr Shape kShapes[] = {{8, 32, 4},  {16, 32, 4},  {32, 32, 3},  {32, 64, 2},
+                             {64, 64, 2}, {64, 128, 1}, {128, 64, 1}, {256, 64, 1}};
 
 TEST(Sm90aExact, ProductsAreTheOraclesBitForBit) {
   for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {

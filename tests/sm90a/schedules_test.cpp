@@ -35,7 +35,8 @@ void expect_same_in_every_schedule(int tokens, int cols, int phases) {
 }
 
 TEST(Sm90aSchedules, FourPhases) { expect_same_in_every_schedule(8, 32, 4); }
-TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(16, 64, 2); }
+TEST(Sm90aSchedules, ThreePhases) { expect_same_in_every_schedule(32, 32, 3); }
+TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(32, 64, 2); }
 TEST(Sm90aSchedules, WideTile) { expect_same_in_every_schedule(128, 64, 1); }
 
 }  // namespace

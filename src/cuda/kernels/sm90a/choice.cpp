@@ -54,12 +54,14 @@ Status check_types(const Problem& problem) {
   return {};
 }
 
-// Rows of a per tile. Up to 64 the smallest that holds them all. Beyond, tiles of 256 read the
-// least, but must not leave SMs without a tile.
+// Rows of a per tile, as measured (docs/kernels/sm90a.md): up to 32 the smallest that holds them
+// all; up to 128 two tiles, which leave no SM without work. Beyond, tiles of 256 read the least,
+// but must not leave SMs without a tile.
 int64_t tokens_for(const Problem& p, int num_sms) {
-  for (const int64_t tokens : {8, 16, 32, 64, 128}) {
-    if (p.m <= tokens) return tokens;
-  }
+  if (p.m <= 8) return 8;
+  if (p.m <= 16) return 16;
+  if (p.m <= 64) return 32;
+  if (p.m <= 128) return 64;
   const int64_t columns = ceil_div(p.n, 64) * p.l;
   const bool fills = ceil_div(p.m, 256) * columns * 10 >= int64_t{9} * num_sms;
   const bool wastes = round_up(p.m, 256) > round_up(p.m, 128) + p.m / 8;
@@ -109,11 +111,12 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
   if (problem.batch_invariant && tokens <= 64) return *find_instance(64, 128, 1, bf16);
   switch (tokens) {
     case 8:
-      return *find_instance(8, 32, 4, bf16);
     case 16:
+      return *find_instance(tokens, 32, 4, bf16);
     case 32:
+      return problem.m <= 32 ? *find_instance(32, 32, 3, bf16) : *find_instance(32, 64, 2, bf16);
     case 64:
-      return *find_instance(tokens, 64, 2, bf16);
+      return *find_instance(64, 64, 2, bf16);
     default:
       return *find_instance(tokens, 64, 1, bf16);
   }

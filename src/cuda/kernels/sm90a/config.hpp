@@ -62,19 +62,27 @@ struct Budget {
   static constexpr int kActStagesPerBlock = kSubs / kActSubs;
   static constexpr int kActBytes = kActSubs * kCfg.tokens * kRowBytes;
 
-  static constexpr int kChunk = kCfg.tokens < kChunkTokens ? kCfg.tokens : kChunkTokens;
+  static constexpr int kChunkMost = kCfg.phases > 1 ? kChunkTokens / 2 : kChunkTokens;
+  static constexpr int kChunk = kCfg.tokens < kChunkMost ? kCfg.tokens : kChunkMost;
   static constexpr int kScratchBytes = kChunk * kScratchPitch * 4;  // of one warpgroup
   static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kWarpgroups * kScratchBytes;
 
-  static constexpr int kWholeStages = kStageRoom / (kWeightBytes + kActBytes);
-  static constexpr int kWeightStages = kActSubs == kSubs   ? (kWholeStages < 16 ? kWholeStages : 16)
+  // A stage must always be used by the same phase: a warpgroup that skipped a round of a barrier
+  // could not tell the two rounds of one parity apart.
+  static constexpr int whole(int stages, int unit) { return stages / unit * unit; }
+  static constexpr int kFitting = kStageRoom / (kWeightBytes + kActBytes * kActStagesPerBlock);
+  static constexpr bool kRingsAlike = kCfg.phases > 1 || kActSubs == kSubs;
+  static constexpr int kWeightStages = kRingsAlike         ? whole(kFitting, kCfg.phases)
                                        : kCfg.tokens > 128 ? 2
                                                            : 3;
-  static constexpr int kActStages =
-      kActSubs == kSubs ? kWeightStages : (kStageRoom - kWeightStages * kWeightBytes) / kActBytes;
+  static constexpr int kActStages = kRingsAlike
+                                        ? kWeightStages * kActStagesPerBlock
+                                        : (kStageRoom - kWeightStages * kWeightBytes) / kActBytes;
   static_assert(kWeightStages >= 2 && kActStages >= 2, "loads must overlap the MMAs");
-  static_assert(kWeightStages >= kCfg.phases && kActStages >= kCfg.phases * kActStagesPerBlock,
-                "a warpgroup steps over the stages of the other phases, at most once around");
+  static_assert(kWeightStages % kCfg.phases == 0 && kWeightStages >= 2 * kCfg.phases);
+  static_assert(kCfg.phases == 1 || kActStages % (kCfg.phases * kActStagesPerBlock) == 0);
+  static_assert(kActStages >= 2 * kCfg.phases * (kCfg.phases > 1 ? kActStagesPerBlock : 1),
+                "a stage is released when the MMAs on the next one are under way");
   static_assert((2 * kWeightStages + 2 * kActStages) * 8 <= kSmemReserve - kSwizzleAlignment);
 };
 

@@ -7,13 +7,13 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// K-major rows of 128 bytes, 128-byte swizzle: address >> 4 in bits 0-13, 8 rows' 1024 bytes >> 4
-// in bits 32-45, mode 1 in bits 62-63. PTX ISA 9.0, "wgmma matrix descriptor".
-DUALGEMM_DEVICE uint64_t wgmma_descriptor(const uint8_t* rows) {
-  constexpr uint64_t kSwizzle128B = uint64_t{1} << 62, kGroupOf8Rows = uint64_t{1024 >> 4} << 32;
-  return kSwizzle128B | kGroupOf8Rows | uint64_t{1} << 16 |
-         (ptx::shared_address(rows) & 0x3FFFF) >> 4;
+// K-major rows of 128 bytes, 128-byte swizzle: address >> 4 in bits 0-13, 16 bytes >> 4 (not read)
+// in 16-29; 8 rows' 1024 bytes >> 4 in bits 32-45, mode 1 in bits 62-63. PTX ISA 9.0, "wgmma matrix
+// descriptor". A step along k is an addition to the low word.
+DUALGEMM_DEVICE uint32_t descriptor_low(const uint8_t* rows) {
+  return 1u << 16 | (ptx::shared_address(rows) & 0x3FFFF) >> 4;
 }
+inline constexpr uint32_t kDescriptorHigh = 1u << 30 | 1024 >> 4;
 
 // Where a thread finds its rows of a stage.
 struct RowPlace {
@@ -70,11 +70,12 @@ DUALGEMM_DEVICE void decode_sub(const RawBlock& raw, uint32_t (&fragments)[kStep
 template <Config kCfg>
 struct Consumer {
   using B = Budget<kCfg>;
+  static constexpr uint32_t kNone = ~0u;
   SharedStorage<kCfg>& smem;
   uint32_t group, phase;
   RingPosition<B::kWeightStages> weights;  // of the phase's next block
   RingPosition<B::kActStages> acts;        // of the next sub-block
-  ptx::Barrier* unreleased;                // a_empty of the stage that the last MMAs read
+  uint32_t held;                           // stage of a that the last MMAs read; kNone
   uint32_t ordinal;                        // of the CTA's block that comes next
 
   DUALGEMM_DEVICE void arrive(ptx::Barrier* bar) const {
@@ -88,9 +89,13 @@ struct Consumer {
     load_scales(stage, place.scales, raw);
   }
 
-  // The second half of the rows; nothing of the stage is needed afterwards.
-  DUALGEMM_DEVICE void end_block(const RowPlace& place, RawBlock& raw) {
+  DUALGEMM_DEVICE void load_second_half(const RowPlace& place, RawBlock& raw) const {
     load_half(smem.weights[weights.stage], place.codes ^ 16, raw);
+  }
+
+  // When the words of the second half have been used, so that they are known to have arrived: an
+  // arrival does not wait for loads that are under way.
+  DUALGEMM_DEVICE void release_block() {
     __syncwarp();
     arrive(&smem.w_empty[weights.stage]);
     weights.template skip<kCfg.phases>();
@@ -103,19 +108,19 @@ struct Consumer {
     constexpr int kIndex = kSub % B::kActSubs;
     if constexpr (kIndex == 0)
       ptx::mbarrier_wait_parity(&smem.a_full[acts.stage], acts.round_parity);
-    const uint64_t descriptor =
-        wgmma_descriptor(smem.a[acts.stage] + kIndex * kCfg.tokens * kRowBytes);
+    const uint32_t rows = __shfl_sync(
+        0xFFFFFFFFu, descriptor_low(smem.a[acts.stage] + kIndex * kCfg.tokens * kRowBytes), 0);
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens>(acc, fragments[step],
-                                                descriptor + step * (2 * kMmaK >> 4));
+      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens, kDescriptorHigh>(acc, fragments[step],
+                                                                 rows + step * (2 * kMmaK >> 4));
     }
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();
     if constexpr (kIndex == 0) {
-      if (unreleased != nullptr) arrive(unreleased);
-      unreleased = &smem.a_empty[acts.stage];
+      if (held != kNone) arrive(&smem.a_empty[held]);
+      held = acts.stage;
     }
     if constexpr (kIndex == B::kActSubs - 1) {
       if constexpr (kSub == kSubs - 1) {
@@ -144,11 +149,12 @@ struct Consumer {
     for (uint32_t block = first; block < blocks; block += kCfg.phases) {
       multiply<0>(fragments[0], acc);
       decode_sub<kCfg, 1>(raw, fragments[1]);
-      end_block(place, raw);
+      load_second_half(place, raw);
       multiply<1>(fragments[1], acc);
       decode_sub<kCfg, 2>(raw, fragments[0]);
       multiply<2>(fragments[0], acc);
       decode_sub<kCfg, 3>(raw, fragments[1]);
+      release_block();
       multiply<3>(fragments[1], acc);
       if (block + kCfg.phases < blocks) {
         begin_block(place, raw);
@@ -157,8 +163,8 @@ struct Consumer {
     }
     ptx::wgmma_wait_group<0>();
     ptx::pin_registers(acc);
-    arrive(unreleased);
-    unreleased = nullptr;
+    arrive(&smem.a_empty[held]);
+    held = kNone;
   }
 };
 
@@ -172,7 +178,7 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
                           .phase = phase,
                           .weights = {phase, 0},
                           .acts = {phase * Budget<kCfg>::kActStagesPerBlock, 0},
-                          .unreleased = nullptr,
+                          .held = Consumer<kCfg>::kNone,
                           .ordinal = 0};
   Walk walk(params.schedule);
 #pragma unroll 1

@@ -54,18 +54,37 @@ DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
   }
 }
 
+// Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
+// of that kind have a low byte of 0: the high bytes of four codes are put together in one word and
+// then spread, which takes fewer operations than each pair by itself.
+template <bool kBf16>
+DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4]) {
+  if constexpr (kBf16) {
+    pairs[0] = place_pair<kBf16, 0>(word), pairs[1] = place_pair<kBf16, 1>(word);
+    pairs[2] = place_pair<kBf16, 2>(word), pairs[3] = place_pair<kBf16, 3>(word);
+  } else {
+    constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
+    const uint32_t even = ((word << 4) & kSigns) | ((word << 1) & kRests);
+    const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
+    pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
+    pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
+  }
+}
+
 // Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
 template <bool kBf16>
 DUALGEMM_DEVICE void decode_words(uint32_t gate, uint32_t up, uint32_t gate_scale,
                                   uint32_t up_scale, uint32_t (&first)[4], uint32_t (&second)[4]) {
-  first[0] = multiply<kBf16>(place_pair<kBf16, 0>(gate), gate_scale);
-  first[1] = multiply<kBf16>(place_pair<kBf16, 0>(up), up_scale);
-  first[2] = multiply<kBf16>(place_pair<kBf16, 1>(gate), gate_scale);
-  first[3] = multiply<kBf16>(place_pair<kBf16, 1>(up), up_scale);
-  second[0] = multiply<kBf16>(place_pair<kBf16, 2>(gate), gate_scale);
-  second[1] = multiply<kBf16>(place_pair<kBf16, 2>(up), up_scale);
-  second[2] = multiply<kBf16>(place_pair<kBf16, 3>(gate), gate_scale);
-  second[3] = multiply<kBf16>(place_pair<kBf16, 3>(up), up_scale);
+  uint32_t gates[4], ups[4];
+  place_word<kBf16>(gate, gates);
+  place_word<kBf16>(up, ups);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    first[2 * half] = multiply<kBf16>(gates[half], gate_scale);
+    first[2 * half + 1] = multiply<kBf16>(ups[half], up_scale);
+    second[2 * half] = multiply<kBf16>(gates[2 + half], gate_scale);
+    second[2 * half + 1] = multiply<kBf16>(ups[2 + half], up_scale);
+  }
 }
 
 }  // namespace dualgemm::cuda::sm90a

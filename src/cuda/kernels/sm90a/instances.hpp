@@ -10,7 +10,8 @@
 // X(tokens, groups, phases, bf16 or f16)
 #define DUALGEMM_SM90A_SHAPES(X, type) \
   X(8, 1, 4, type)                     \
-  X(16, 2, 2, type)                    \
+  X(16, 1, 4, type)                    \
+  X(32, 1, 3, type)                    \
   X(32, 2, 2, type)                    \
   X(64, 2, 2, type)                    \
   X(64, 4, 1, type)                    \
