@@ -180,6 +180,24 @@ TEST(Sm90aOnGpu, TwoStreamsAtOnce) {
   for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
 }
 
+TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
+  DeviceCaps caps;
+  caps.kind = DeviceKind::kCuda;
+  caps.compute_capability = 90;
+  caps.isas = cuda::isas_of(90);
+  caps.num_sms = 132;
+  const auto plan = [&](const Problem& problem) {
+    return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
+  };
+  const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
+  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16");
+  EXPECT_EQ(one.workspace_bytes, 7168 * 2);  // a, decoded
+  const Plan shared = plan({.m = 1, .n = 3072, .k = 7168});
+  EXPECT_EQ(shared.ctas, 132);
+  EXPECT_GT(shared.workspace_bytes, 7168 * 2 + 132 * 8 * 64 * 4 - 1);  // and partial sums
+  EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).ctas, 24);  // whole tiles
+}
+
 TEST(Sm90aChoice, SchedulesAndRefusals) {
   const auto tokens = [](int64_t m) {
     return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132).config.tokens;

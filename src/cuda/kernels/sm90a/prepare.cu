@@ -13,9 +13,9 @@ namespace dualgemm::cuda::sm90a {
 namespace {
 
 constexpr int kPrepareThreads = 128;
-constexpr int kQuads = 4;   // threads that share a row of the MMA's operand
-constexpr int kWords = 8;   // of eight elements that each of them holds of a block
-constexpr int kQuadK = 64;  // elements along k of one of them
+constexpr int kQuads = 4;                   // threads that share a row of the MMA's operand
+[[maybe_unused]] constexpr int kWords = 8;  // of eight elements that each of them holds of a block
+constexpr int kQuadK = 64;                  // elements along k of one of them
 constexpr int64_t kMaxCtas = 1 << 16;
 
 // Where one thread's 4 x 8 elements come from.
@@ -74,7 +74,7 @@ __device__ void load_pairs(const PrepareParams& p, const Piece& piece, uint32_t 
   pairs[3] = __byte_perm(words[1], words[3], 0x7632);
 }
 
-__device__ void prepare_piece(const PrepareParams& p, const Piece& piece) {
+[[maybe_unused]] __device__ void prepare_piece(const PrepareParams& p, const Piece& piece) {
   uint32_t pairs[kQuads][4] = {};
 #pragma unroll
   for (int q = 0; q < kQuads; ++q) {
