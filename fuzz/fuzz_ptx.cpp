@@ -72,7 +72,10 @@ void run(const std::shared_ptr<const ptxsim::Program>& program, ptxsim::Schedule
   constexpr uint64_t kAddress = 0x10'0000'0000;
   const Entry& entry = *program->entry;
   ptxsim::GlobalMemory memory;
-  memory.add("data", kAddress, std::vector<std::byte>(4096, std::byte{0x3c}), true, false);
+  std::vector<std::byte> data(4096);  // words of ones, which overflow, among different ones
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<std::byte>(i / 16 % 4 == 0 ? 0xff : 37 * i);
+  memory.add("data", kAddress, std::move(data), true, false);
   ptxsim::Launch launch;
   launch.block = entry.reqntid[0] != 0 ? ptxsim::Dim3(entry.reqntid) : ptxsim::Dim3{64, 1, 1};
   if (entry.reqnctapercluster[0] != 0) launch.grid = launch.cluster = entry.reqnctapercluster;
