@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ptxsim/insn/registry.hpp"
 
@@ -445,10 +446,10 @@ const Entry* find_entry(const Module& module, std::string_view name) {
 Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
                                               std::string_view entry_name) {
   auto program = std::make_shared<Program>();
-  program->module = module;
+  program->module = std::move(module);
   uint32_t index = 0;
   try {
-    program->entry = find_entry(*module, entry_name);
+    program->entry = find_entry(*program->module, entry_name);
     program->register_bytes = program->entry->register_bytes;
     lay_out_shared(*program);
     program->insns.resize(program->entry->statements.size());
@@ -456,7 +457,7 @@ Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> modu
     mark_wgmma_operands(*program);
   } catch (const Fault& fault) {
     Error error = fault.error();
-    error.place.ptx_name = module->name;
+    error.place.ptx_name = program->module->name;
     if (program->entry != nullptr && index < program->insns.size()) {
       error.place = place_of(*program, index);
       error.message += " in '" + program->entry->statements[index].text + "'";
