@@ -54,7 +54,7 @@ void bind_execution(CLI::App* app, ExecutionOptions& execution) {
   add_value(app, "--device", execution.device, parse_device, "DEVICE", "auto (default), cpu, cuda");
   add_value(app, "--isa", execution.isa, parse_isa, "ISA",
             "auto (default: DUALGEMM_FORCE_ISA, else the best here), scalar, avx2, avx512_vnni, "
-            "amx_bf16");
+            "amx_bf16; on a GPU sm100a, sm90a, sm80");
   bind_threads(app, execution.threads);
   app->add_flag(
       "--prepared", execution.prepared,
