@@ -24,7 +24,7 @@ if(DUALGEMM_WERROR)
 endif()
 if(DUALGEMM_SANITIZE)
   target_compile_options(dualgemm_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${DUALGEMM_SANITIZE}>
-    $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize-recover=all$<SEMICOLON>-fno-omit-frame-pointer$<SEMICOLON>-g>)
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize-recover=all$<SEMICOLON>-fno-omit-frame-pointer$<SEMICOLON>-g1>)
   target_link_options(dualgemm_flags INTERFACE -fsanitize=${DUALGEMM_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # its manual: sanitizers make this one warn falsely, here in <regex>
     target_compile_options(dualgemm_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
