@@ -211,8 +211,19 @@ Status check_lists(const ShapeLists& shapes) {
   return {};
 }
 
+// A config names one plan; `strategies`: how many are asked for by name.
+Status check_config(const ExecutionOptions& execution, size_t strategies) {
+  if (execution.config.empty()) return {};
+  if (execution.device != DeviceKind::kCuda) {
+    return Status::invalid("--config", "'" + execution.config + "'", "needs --device cuda");
+  }
+  if (strategies <= 1) return {};
+  return Status::invalid("--config", std::to_string(strategies) + " strategies",
+                         "is for one; give one --strategy or none");
+}
+
 Status check(const InfoCommand&) { return {}; }
-Status check(const PlanCommand&) { return {}; }
+Status check(const PlanCommand& command) { return check_config(command.execution, 1); }
 Status check(const QuantizeCommand&) { return {}; }
 Status check(const ConvertCommand&) { return {}; }
 Status check(const ValidateCommand&) { return {}; }
@@ -229,7 +240,7 @@ Status check(const RunCommand& command) {
   if (command.d_global_scale != 0.0 && command.problem.d_type != DataType::kE2M1) {
     return Status::invalid("--d-global-scale", "given", "only with --d-type e2m1");
   }
-  return {};
+  return check_config(command.execution, 1);
 }
 
 Status check(const VerifyCommand& command) {
@@ -241,6 +252,7 @@ Status check(const VerifyCommand& command) {
     return Status::invalid("--m, --n, --k, --l", "given with --weights",
                            "the files determine the shape");
   }
+  DUALGEMM_TRY(check_config(command.execution, command.strategies.size()));
   return check_lists(command.shapes);
 }
 
@@ -253,6 +265,7 @@ Status check(const BenchCommand& command) {
     return Status::invalid("--max-rounds", std::to_string(command.max_rounds),
                            "must not be below --min-rounds");
   }
+  DUALGEMM_TRY(check_config(command.execution, command.strategies.size()));
   return check_lists(command.shapes);
 }
 

@@ -59,6 +59,11 @@ void bind_execution(CLI::App* app, ExecutionOptions& execution) {
   app->add_flag(
       "--prepared", execution.prepared,
       "convert the weights once, outside of the run (a serving process does this at load)");
+  app->add_option("--config", execution.config,
+                  "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
+                  "some of strategy, isa, tile_m, tile_n, slab_k, stages, phases, ctas as "
+                  "key=value,...")
+      ->type_name("TEXT");
 }
 
 void bind_strategy(CLI::App* app, StrategyId& strategy) {

@@ -264,10 +264,11 @@ class ShapeBench {
   std::unique_ptr<api::Output> trusted_;
 };
 
-Status check_request(const BenchCommand& command) {
-  for (const Shape& s : shapes_of(command))
-    DUALGEMM_TRY(validate(command.problem.problem(s.m, s.n, s.k, s.l)));
-  return {};
+Status check_request(BenchCommand& command) {
+  const std::vector<Shape> shapes = shapes_of(command);
+  const auto problem = [&](const Shape& s) { return command.problem.problem(s.m, s.n, s.k, s.l); };
+  for (const Shape& s : shapes) DUALGEMM_TRY(validate(problem(s)));
+  return settle_strategy(problem(shapes.front()), command.execution, command.strategies);
 }
 
 Status measure(const BenchCommand& command, BenchReport& report) {
@@ -326,7 +327,8 @@ Status write_reports(const BenchCommand& command, const BenchReport& report) {
 
 }  // namespace
 
-int execute(const BenchCommand& command) {
+int execute(const BenchCommand& request) {
+  BenchCommand command = request;
   if (const Status status = check_device(command.execution); !status.ok())
     return fail_usage(status);
   if (const Status status = check_request(command); !status.ok()) return fail_usage(status);

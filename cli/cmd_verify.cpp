@@ -121,10 +121,11 @@ std::vector<RandomCase> random_cases(const VerifyCommand& command) {
   return cases;
 }
 
-Status verify_random(const VerifyCommand& command, std::vector<VerifyCase>& done) {
+Status verify_random(VerifyCommand& command, std::vector<VerifyCase>& done) {
   const std::vector<RandomCase> cases = random_cases(command);
   for (const RandomCase& item : cases)
     DUALGEMM_TRY(validate(item.problem));  // before the first minute is spent
+  DUALGEMM_TRY(settle_strategy(cases.front().problem, command.execution, command.strategies));
   Progress progress(static_cast<int64_t>(cases.size()));
   for (const RandomCase& item : cases) {
     const Problem& p = item.problem;
@@ -138,13 +139,15 @@ Status verify_random(const VerifyCommand& command, std::vector<VerifyCase>& done
   return {};
 }
 
-int verify_files(const VerifyCommand& command, std::vector<VerifyCase>& done) {
+int verify_files(VerifyCommand& command, std::vector<VerifyCase>& done) {
   const Problem request = command.problem.problem(0, 0, 0, 1);
   const Expected<api::LayerProblem> layer =
       api::open_layer_problem(layer_source(command.files), request, command.execution.threads);
   if (!layer) return fail(layer.status());
   for (const std::string& note : layer->notes) talk(note);
-  if (const Status status = validate(layer->problem); !status.ok()) return fail_usage(status);
+  Status status = validate(layer->problem);
+  if (status.ok()) status = settle_strategy(layer->problem, command.execution, command.strategies);
+  if (!status.ok()) return fail_usage(status);
   done.push_back(verify_problem(command, layer->problem, layer->buffers, command.seed));
   return 0;
 }
@@ -179,7 +182,8 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
 
 }  // namespace
 
-int execute(const VerifyCommand& command) {
+int execute(const VerifyCommand& request) {
+  VerifyCommand command = request;
   if (const Status status = check_device(command.execution); !status.ok())
     return fail_usage(status);
   std::vector<VerifyCase> cases;

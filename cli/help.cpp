@@ -51,7 +51,8 @@ shapes may be as large as you like.
 Examples:
   dualgemm plan --m 512 --n 4096 --k 7168
   dualgemm plan --m 1 --n 14336 --k 4096 --a-type bf16 --prepared      decoding, weights in 4 bits
-  dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json)";
+  dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json
+  dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
 
 const char* const kMakeLayer = R"(
 Writes a random gated-MLP layer (gate_proj and up_proj, N x K each, normal with deviation

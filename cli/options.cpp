@@ -40,6 +40,7 @@ PlanOptions ExecutionOptions::plan_options(StrategyId strategy) const {
   options.isa = isa;
   options.threads = threads;
   options.prepared = prepared;
+  options.config = config;
   return options;
 }
 

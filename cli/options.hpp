@@ -31,6 +31,7 @@ struct ExecutionOptions {
   Isa isa = Isa::kAuto;
   int threads = 0;
   bool prepared = false;
+  std::string config;  // PlanOptions::config
 
   PlanOptions plan_options(StrategyId strategy) const;
 };

@@ -25,7 +25,19 @@ Status check_device(const ExecutionOptions& options) {
   if (options.device != DeviceKind::kCuda) return {};
   Problem smallest;
   smallest.m = smallest.n = smallest.k = kSfVec;
-  return make_plan(smallest, options.plan_options(StrategyId::kAuto)).status();
+  PlanOptions wanted = options.plan_options(StrategyId::kAuto);
+  wanted.config.clear();  // it is for other problems
+  return make_plan(smallest, wanted).status();
+}
+
+Status settle_strategy(const Problem& problem, const ExecutionOptions& options,
+                       std::vector<StrategyId>& strategies) {
+  if (options.config.empty()) return {};
+  const StrategyId wanted = strategies.empty() ? StrategyId::kAuto : strategies.front();
+  const Expected<Plan> plan = plan_for(problem, wanted, options);
+  if (!plan) return plan.status();
+  strategies = {plan->strategy};
+  return {};
 }
 
 Expected<ReadyRun> ReadyRun::make(const Problem& problem, const Buffers& buffers,

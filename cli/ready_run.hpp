@@ -11,6 +11,11 @@ namespace dualgemm::cli {
 // ok, or why nothing can run on the device that was asked for: before the first minute is spent.
 Status check_device(const ExecutionOptions& options);
 
+// With --config there is one strategy: the one that it names, or the first that takes it. Without,
+// `strategies` (those asked for by name) stay as they are.
+Status settle_strategy(const Problem& problem, const ExecutionOptions& options,
+                       std::vector<StrategyId>& strategies);
+
 class ReadyRun {
  public:
   // Plans; prepares the weights when options.prepared, or when the strategy exists for that

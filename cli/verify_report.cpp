@@ -115,7 +115,10 @@ std::string reproduction(const VerifyCommand& command, const VerifyCase& item,
       "dualgemm verify" + source_options(command, item) + problem_options(command.problem);
   text += fmt::format(" --strategy {} --isa {} --threads {}", name_of(strategy),
                       name_of(execution.isa), execution.threads);
+  if (execution.device != DeviceKind::kAuto)
+    text += fmt::format(" --device {}", name_of(execution.device));
   if (execution.prepared) text += " --prepared";
+  if (!execution.config.empty()) text += " --config " + quoted(execution.config);
   if (command.samples > 0) text += fmt::format(" --samples {}", command.samples);
   return text;
 }

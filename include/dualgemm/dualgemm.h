@@ -262,6 +262,12 @@ typedef struct dualgemm_plan_options {
   int32_t threads;  /**< 0 = all cores that this process may use */
   int32_t prepared; /**< 0 or 1; 1: the caller will pass prepared weights to every run */
   int32_t reserved; /**< must be 0 */
+  /**
+   * CUDA: what to run instead of the library's own choice; null or "": nothing. Either the text of
+   * dualgemm_plan_config(), or some of strategy, isa, tile_m, tile_n, slab_k, stages, phases, ctas,
+   * for example "tile_m=64,phases=2". Read by the call, not kept.
+   */
+  const char* config;
 } dualgemm_plan_options;
 
 /** Set every default; struct_size: sizeof of the caller's struct. Bytes unknown here become 0. */

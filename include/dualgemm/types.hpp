@@ -203,6 +203,12 @@ struct PlanOptions {
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
   // Otherwise those that are read in place must start at a multiple of 16 bytes.
   bool unaligned = false;
+  // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word
+  // for word, or some of these, separated by commas; what is not named is chosen as without them:
+  //   strategy, isa       as the options above
+  //   tile_m, tile_n, slab_k, stages, phases       must name a compiled kernel
+  //   ctas                at most so many; sm90a only
+  std::string config = {};
 };
 
 struct RejectedCandidate {

@@ -11,6 +11,7 @@
 #include "api/registry.hpp"
 #include "core/validate.hpp"
 #include "plan/choose.hpp"
+#include "plan/config_text.hpp"
 #include "plan/device_caps.hpp"
 
 namespace dualgemm {
@@ -152,8 +153,10 @@ std::vector<StrategyId> all_strategies(DeviceKind device) {
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options) {
-  DUALGEMM_TRY(
-      guarded([&] { return validate(problem); }));  // a mistake counts before a missing GPU
+  DUALGEMM_TRY(guarded([&]() -> Status {  // a mistake counts before a missing GPU
+    DUALGEMM_TRY(validate(problem));
+    return plan::parse_config(options.config).status();
+  }));
   const Expected<DeviceCaps> caps =
       guarded([&]() -> Expected<DeviceCaps> { return device_caps(options.device); });
   if (!caps) return caps.status();

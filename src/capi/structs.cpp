@@ -13,7 +13,7 @@ static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
 static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
 static_assert(sizeof(dualgemm_buffers) == 18 * 8);
-static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4);
+static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8);
 static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
 static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 5 * 8);
 static_assert(sizeof(dualgemm_run_info) == 8 + 4 * 4 + 8);
@@ -145,6 +145,7 @@ Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* caller) {
   to.isa = static_cast<Isa>(from.isa);
   to.threads = from.threads;
   to.prepared = prepared;
+  if (from.config != nullptr) to.config = from.config;
   return to;
 }
 

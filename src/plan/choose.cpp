@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "plan/config_text.hpp"
+
 namespace dualgemm::plan {
 namespace {
 
@@ -97,8 +99,27 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
   return isas;
 }
 
+// Whether the plan is what the caller wished, for the wishes that its strategy knows nothing of.
+Status check_granted(const Plan& plan, const PlanWishes& wishes) {
+  const bool granted =
+      PlanWishes::allows(wishes.tile_m, plan.tile_m) &&
+      PlanWishes::allows(wishes.tile_n, plan.tile_n) &&
+      PlanWishes::allows(wishes.slab_k, plan.slab_k) &&
+      PlanWishes::allows(wishes.stages, plan.stages) &&
+      PlanWishes::allows(wishes.phases, plan.phases) &&
+      (wishes.ctas == PlanWishes::kAny || (plan.ctas > 0 && plan.ctas <= wishes.ctas));
+  if (granted) return {};
+  return Status::unsupported("config", text_of(wishes),
+                             fmt::format("{} on {} runs {} and leaves that no choice",
+                                         name_of(plan.strategy), name_of(plan.isa), plan.config()));
+}
+
+// A wish that cannot be granted is an answer, not a reason to try something else.
+bool is_about_config(const Status& status) { return status.argument() == "config"; }
+
 // `base` completed by one strategy on one instruction set, or why not.
-Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const DeviceCaps& caps) {
+Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const DeviceCaps& caps,
+                            const PlanWishes& wishes) {
   if (base.problem.batch_invariant && strategy.id() == StrategyId::kFp8) {
     return Status::unsupported("strategy", "fp8", "batch_invariant excludes it: it is not exact");
   }
@@ -106,7 +127,8 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
   base.strategy = strategy.id();
   base.device = strategy.device();
   base.isa = isa;
-  DUALGEMM_TRY(strategy.plan(base, caps));
+  DUALGEMM_TRY(strategy.plan_as_wished(base, caps, wishes));
+  DUALGEMM_TRY(check_granted(base, wishes));
   if (base.prepared && base.prepared_bytes == 0) {
     return Status::unsupported("prepared", "true",
                                std::string(strategy.name()) + " has no weights to prepare");
@@ -116,16 +138,18 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
 
 // On the first instruction set that works; the others' reasons go to `rejected`.
 Expected<Plan> try_isas(const Strategy& strategy, const Plan& base, const std::vector<Isa>& isas,
-                        const DeviceCaps& caps, std::vector<RejectedCandidate>& rejected) {
+                        const DeviceCaps& caps, const PlanWishes& wishes,
+                        std::vector<RejectedCandidate>& rejected) {
   Status last = Status::unsupported("isa", "auto", "no instruction set is left");
   std::vector<RejectedCandidate> failed;
   for (const Isa isa : isas) {
-    Expected<Plan> plan = try_strategy(strategy, base, isa, caps);
+    Expected<Plan> plan = try_strategy(strategy, base, isa, caps, wishes);
     if (plan) {
       rejected.insert(rejected.end(), failed.begin(), failed.end());
       return plan;
     }
     last = plan.status();
+    if (is_about_config(last)) return last;
     failed.push_back({std::string("isa:") + name_of(isa), last});
   }
   return last;
@@ -144,10 +168,34 @@ void note_others(Plan& plan, const Plan& base, const std::vector<Isa>& isas, con
   for (const Strategy* strategy : strategies) {
     if (strategy->device() != plan.device || strategy->id() == plan.strategy) continue;
     std::vector<RejectedCandidate> ignored;
-    const Expected<Plan> other = try_isas(*strategy, base, isas, caps, ignored);
+    const Expected<Plan> other = try_isas(*strategy, base, isas, caps, {}, ignored);
     plan.rejected.push_back(
         {std::string(strategy->name()), other ? why_not_chosen(*other, plan) : other.status()});
   }
+}
+
+// `options` with what the text says; it may not contradict them, nor the problem.
+Status apply_request(const ConfigRequest& request, const Problem& problem, PlanOptions& options) {
+  const auto contradicts = [&](const char* what, const char* name) {
+    return Status::invalid("config", "'" + options.config + "'",
+                           fmt::format("the {} {}", what, name));
+  };
+  if (request.strategy && *request.strategy != StrategyId::kAuto) {
+    if (options.strategy != StrategyId::kAuto && options.strategy != *request.strategy)
+      return contradicts("strategy that is asked for is", name_of(options.strategy));
+    options.strategy = *request.strategy;
+  }
+  if (request.isa && *request.isa != Isa::kAuto) {
+    if (options.isa != Isa::kAuto && options.isa != *request.isa)
+      return contradicts("isa that is asked for is", name_of(options.isa));
+    options.isa = *request.isa;
+  }
+  if (request.d_type && *request.d_type != problem.d.type)
+    return contradicts("problem's type of d is", name_of(problem.d.type));
+  if (request.prepared && !*request.prepared && options.prepared)
+    return contradicts("weights that are asked for are", "prepared");
+  options.prepared = options.prepared || request.prepared.value_or(false);
+  return {};
 }
 
 }  // namespace
@@ -160,15 +208,25 @@ const Strategy* find_strategy(std::span<const Strategy* const> strategies, Strat
   return nullptr;
 }
 
-Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps,
-                      std::span<const Strategy* const> strategies, const std::string& force_isa) {
+Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
+                      const DeviceCaps& caps, std::span<const Strategy* const> strategies,
+                      const std::string& force_isa) {
   DUALGEMM_TRY(validate(problem));
+  PlanOptions options = wanted_options;
   DUALGEMM_TRY(check_options(options));
   const DeviceKind device = options.device == DeviceKind::kAuto ? caps.kind : options.device;
   if (device != caps.kind) {
     return Status::unsupported("device", name_of(device),
                                std::string("the plan is made for ") + name_of(caps.kind));
   }
+  const Expected<ConfigRequest> request = parse_config(options.config);
+  if (!request) return request.status();
+  if (!options.config.empty() && device != DeviceKind::kCuda) {
+    return Status::invalid(
+        "config", "'" + options.config + "'",
+        std::string("needs the device cuda, the plan is made for ") + name_of(device));
+  }
+  DUALGEMM_TRY(apply_request(*request, problem, options));
   if (caps.isas.empty()) return no_kernel_for(caps);
   Plan base;
   base.problem = problem;
@@ -190,7 +248,8 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const 
     const Strategy* strategy = find_strategy(strategies, id, device);
     if (strategy == nullptr) continue;
     std::vector<RejectedCandidate> rejected;
-    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, rejected);
+    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, request->wishes, rejected);
+    if (!plan && is_about_config(plan.status())) return plan;
     if (plan) {
       plan->rejected.insert(plan->rejected.end(), rejected.begin(), rejected.end());
       note_others(*plan, base, *isas, caps, strategies);

@@ -103,10 +103,11 @@ void explain_cuda(Lines out, const Plan& plan) {
   fmt::format_to(out, "device     {}, {}\n", name_of(plan.device), name_of(plan.isa));
   if (plan.tile_m > 0) {
     fmt::format_to(
-        out,
-        "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k per stage, {} "
-        "stages\n",
-        plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k, plan.stages);
+        out, "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k at a time",
+        plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k);
+    if (plan.stages > 0) fmt::format_to(out, ", {} stages", plan.stages);
+    if (plan.phases > 1) fmt::format_to(out, ", {} phases", plan.phases);
+    fmt::format_to(out, "\n");
   } else {
     fmt::format_to(out, "products   two GEMMs of cuBLASLt into FP32\n");
   }

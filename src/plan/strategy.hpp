@@ -9,6 +9,16 @@
 
 namespace dualgemm {
 
+// What a caller wants of a plan's numbers (PlanOptions::config); -1: the strategy's choice.
+struct PlanWishes {
+  static constexpr int64_t kAny = -1;
+  int64_t tile_m = kAny, tile_n = kAny, slab_k = kAny, stages = kAny, phases = kAny;
+  int64_t ctas = kAny;  // at most so many
+  bool operator==(const PlanWishes&) const = default;
+
+  static bool allows(int64_t wish, int64_t value) noexcept { return wish == kAny || wish == value; }
+};
+
 // Base of everything that prepare() can return.
 struct PreparedWeights::Impl {
   virtual ~Impl() = default;
@@ -33,6 +43,12 @@ class Strategy {
   // Fills in everything of the plan that is this strategy's choice: regime, tile sizes,
   // workspace_bytes, prepared_bytes. problem, device, isa and threads are set already.
   virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
+
+  // The same with wishes, for strategies that have something to choose. The caller checks that the
+  // plan grants them.
+  virtual Status plan_as_wished(Plan& plan, const DeviceCaps& caps, const PlanWishes&) const {
+    return this->plan(plan, caps);
+  }
 
   virtual int64_t workspace_bytes(const Plan& plan) const = 0;
 

@@ -1,5 +1,6 @@
 /* struct_size in all its ages, null pointers, error texts, names, versions. */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "c_cases.h"
@@ -174,6 +175,27 @@ static void flags_and_reserved_fields_are_checked(c_fail fail) {
                 "options.reserved: 1");
 }
 
+/* config came after the first release of the struct: callers that do not know it have none. */
+static void config_is_read_where_the_caller_has_it(c_fail fail) {
+  dualgemm_problem problem = small_problem();
+  dualgemm_plan_options options;
+  dualgemm_plan* plan = NULL;
+  dualgemm_plan_options_init(&options, sizeof options);
+  C_CHECK(options.config == NULL);
+  options.config = "";
+  C_CHECK_OK(dualgemm_plan_create(&problem, &options, &plan));
+  dualgemm_plan_destroy(plan);
+  options.config = "tile_q=8";
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "config: 'tile_q'; is no key");
+  options.config = "tile_m=8";
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "config: 'tile_m=8'; needs the device cuda, the plan is made for cpu");
+  options.struct_size = offsetof(dualgemm_plan_options, config);
+  C_CHECK_OK(dualgemm_plan_create(&problem, &options, &plan));
+  dualgemm_plan_destroy(plan);
+}
+
 static void numbers_that_are_no_enumerator_are_refused(c_fail fail) {
   static const int32_t bad[] = {-1, 99, INT32_MAX, INT32_MIN};
   size_t i;
@@ -335,6 +357,7 @@ const c_case c_struct_cases[] = {
     {"ImpossibleStructSizesAreRefused", impossible_struct_sizes_are_refused},
     {"OutputsFillWhatTheCallerKnows", outputs_fill_what_the_caller_knows},
     {"FlagsAndReservedFieldsAreChecked", flags_and_reserved_fields_are_checked},
+    {"ConfigIsReadWhereTheCallerHasIt", config_is_read_where_the_caller_has_it},
     {"NumbersThatAreNoEnumeratorAreRefused", numbers_that_are_no_enumerator_are_refused},
     {"ErrorsHaveFourTexts", errors_have_four_texts},
     {"VersionsAgree", versions_agree},

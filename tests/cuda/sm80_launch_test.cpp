@@ -20,9 +20,10 @@ namespace sm80 = cuda::sm80;
 std::vector<uint8_t> run(RandomCase& data, int64_t tile_m, int64_t shift = 0) {
   OnGpu device(data, shift);
   device.poison_d();
-  const sm80::Instance* const instance = sm80::find_instance(data.problem.a.type, tile_m);
-  const Status status =
-      cuda::enqueue(sm80::build_launch(data.resolved, device.buffers(), *instance), nullptr);
+  const sm80::Instance* const instance =
+      sm80::find_instance(data.problem.a.type, tile_m, sm80::Pass::kFused);
+  const Status status = cuda::enqueue(
+      sm80::build_launch(data.resolved, device.buffers(), nullptr, *instance), nullptr);
   EXPECT_TRUE(status.ok()) << status.message();
   const Status done = cuda::synchronize(nullptr);
   EXPECT_TRUE(done.ok()) << done.message();
@@ -76,9 +77,14 @@ TEST(Sm80OnGpu, ExactSumsAreTheOraclesAndNoTileChangesABit) {
 }
 
 TEST(Sm80Choice, TilesAndRefusals) {
-  EXPECT_EQ(sm80::tile_m_of(sm80::choose_instance({.m = 8, .n = 1, .k = 16}).config), 8);
-  EXPECT_EQ(sm80::tile_m_of(sm80::choose_instance({.m = 9, .n = 1, .k = 16}).config), 64);
-  EXPECT_EQ(sm80::find_instance(DataType::kF16, 16), nullptr);
+  for (const auto pass : {sm80::Pass::kFused, sm80::Pass::kSequential, sm80::Pass::kUp}) {
+    const auto tile_m = [&](int64_t m) {
+      return sm80::tile_m_of(sm80::choose_instance({.m = m, .n = 1, .k = 16}, pass).config);
+    };
+    EXPECT_EQ(tile_m(8), 8);
+    EXPECT_EQ(tile_m(9), 64);
+    EXPECT_EQ(sm80::find_instance(DataType::kF16, 16, pass), nullptr);
+  }
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
             "a.type: f32; the sm_80 kernel takes e2m1, f16 or bf16");
@@ -88,6 +94,11 @@ TEST(Sm80Choice, TilesAndRefusals) {
             "grouping: masked; the sm_80 kernel takes none");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
             "m: 2147483648; must be below 2^31 on this GPU");
+  const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
+  EXPECT_EQ(sm80::supports(large).message(), "ok");
+  EXPECT_EQ(sm80::supports_r1(large).message(),
+            "m, n, l: 1048576, 524288, 1; the gate product in FP32 must be at most 2^40 bytes");
+  EXPECT_EQ(sm80::r1_bytes({.m = 3, .n = 17, .k = 16, .l = 2}), 3 * 2 * 24 * 4);
 }
 
 }  // namespace

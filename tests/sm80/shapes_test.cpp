@@ -1,6 +1,6 @@
-// The kernel against the oracle, every element within the bound of docs/numerics.md: shapes,
-// layouts, strides, types, activations; exact sums bit for bit. Everything that must not be read
-// for its value is poison.
+// The kernels of fused, fused_sequential and fused_epilogue against the oracle, every element
+// within the bound of docs/numerics.md: shapes, layouts, strides, types, activations; exact sums
+// bit for bit. Everything that must not be read for its value is poison.
 #include <cmath>
 
 #include "reference/dual_gemm.hpp"
@@ -24,7 +24,8 @@ void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values 
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", tile_m " << run.tile_m << ", misalign " << run.misalign);
+               << ", tile_m " << run.tile_m << ", misalign " << run.misalign << ", "
+               << name_of(run.passes));
   Rng rng;
   RandomCase data(p, rng, values);
   if (per_batch) {
@@ -44,7 +45,7 @@ TEST(Sm80Shapes, RaggedRowsAndColumns) {
   for (const int64_t m : {1, 7, 8, 9, 63, 64, 65, 130}) {
     for (const int64_t n : {1, 7, 8, 9, 17, 40}) {
       const Problem p{.m = m, .n = n, .k = 144, .a = {.type = kTypesOfA[next++ % 3]}};
-      expect_right(next % 2 == 0 ? p : swizzled(p));
+      expect_right(next % 2 == 0 ? p : swizzled(p), {.passes = kPasses[next / 2 % 3]});
     }
   }
 }
@@ -53,13 +54,15 @@ TEST(Sm80Shapes, RaggedRowsAndColumns) {
 TEST(Sm80Shapes, EveryEndOfK) {
   for (int64_t k = 16; k <= 272; k += 16) {
     for (const DataType type : kTypesOfA) {
-      expect_right(swizzled({.m = 3, .n = 9, .k = k, .a = {.type = type}}));
-      expect_right({.m = 10, .n = 9, .k = k, .a = {.type = type}});
+      const Passes& passes = kPasses[(k / 16 + static_cast<int>(type)) % 3];
+      expect_right(swizzled({.m = 3, .n = 9, .k = k, .a = {.type = type}}), {.passes = passes});
+      expect_right({.m = 10, .n = 9, .k = k, .a = {.type = type}}, {.passes = passes});
     }
   }
 }
 
 TEST(Sm80Shapes, BatchesStridesAndMisalignment) {
+  int next = 0;
   for (const DataType type : kTypesOfA) {
     Problem p{.m = 70, .n = 20, .k = 2048 + 96, .l = 2, .a = {.type = type}};
     p.d.type = DataType::kF32;
@@ -69,7 +72,7 @@ TEST(Sm80Shapes, BatchesStridesAndMisalignment) {
     p.d.ld = 23;
     p.d.batch_stride = 23 * 71;
     for (const int64_t misalign : {0, 1, 8, 9}) {
-      expect_right(p, {.misalign = misalign}, Values::kRandom, true);
+      expect_right(p, {.misalign = misalign, .passes = kPasses[next++ % 3]}, Values::kRandom, true);
     }
   }
 }
@@ -83,7 +86,7 @@ TEST(Sm80Shapes, EveryActivationAndOutput) {
       p.act.kind = static_cast<ActivationKind>(kind);
       if (p.act.kind == ActivationKind::kClampedSwiglu) p.act = Activation::clamped_swiglu(1.5f);
       if (p.act.kind == ActivationKind::kSwigluOai) p.act = Activation::swiglu_oai();
-      expect_right(p);
+      expect_right(p, {.passes = kPasses[next % 3]});
     }
   }
 }
@@ -101,6 +104,18 @@ TEST(Sm80Shapes, ScalesOfTheWholeRange) {
   }
 }
 
+// Columns of several tiles of 32, the last one ragged, and rows of several of 64.
+TEST(Sm80Shapes, EveryPassOverSeveralTiles) {
+  int next = 0;
+  for (const Passes& passes : kPasses) {
+    for (const int64_t n : {31, 33, 70}) {
+      Problem p{.m = 129, .n = n, .k = 208, .l = 2, .a = {.type = kTypesOfA[next++ % 3]}};
+      p.d.ld = n + 3;
+      expect_right(next % 2 == 0 ? p : swizzled(p), {.passes = passes}, Values::kRandom, true);
+    }
+  }
+}
+
 std::vector<uint8_t> bits_of(RandomCase& data, const SimulatedRun& run) {
   data.poison_d();
   EXPECT_TRUE(simulate(data, run));
@@ -114,27 +129,36 @@ TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
     p.act.kind = ActivationKind::kIdentity;
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
-    const auto got = bits_of(data, {});
-    data.poison_d();
-    ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
-    EXPECT_EQ(got, std::vector<uint8_t>(data.d.data.begin(), data.d.data.end()));
+    for (const Passes& passes : kPasses) {
+      const auto got = bits_of(data, {.passes = passes});
+      data.poison_d();
+      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+      EXPECT_EQ(got, std::vector<uint8_t>(data.d.data.begin(), data.d.data.end()))
+          << name_of(passes);
+    }
   }
 }
 
-// The same bits by both tiles, at any alignment and in every schedule; nothing to report.
-TEST(Sm80Exact, NeitherTheTileNorTheScheduleMatters) {
+// The same bits by both tiles and all passes, at any alignment and in every schedule; nothing to
+// report.
+TEST(Sm80Exact, NeitherTheTileNorThePassNorTheScheduleMatters) {
   for (const DataType type : kTypesOfA) {
     const Problem p{
         .m = 66, .n = 24, .k = 1040, .a = {.type = type}, .d = {.type = DataType::kF32}};
     Rng rng;
     RandomCase data(p, rng, Values::kRandom);
     const auto bits = bits_of(data, {.tile_m = 64});
-    EXPECT_EQ(bits, bits_of(data, {.tile_m = 8}));
-    EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .misalign = 3}));
-    for (uint64_t seed = 1; seed <= 5; ++seed) {
-      const ptxsim::Options random{
-          .schedule = ptxsim::Schedule::kRandom, .seed = seed, .strict = true};
-      EXPECT_EQ(bits, bits_of(data, {.options = random, .tile_m = 64})) << "seed " << seed;
+    for (const Passes& passes : kPasses) {
+      SCOPED_TRACE(name_of(passes));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 64, .passes = passes}));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .passes = passes}));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .misalign = 3, .passes = passes}));
+      for (uint64_t seed = 1; seed <= 3; ++seed) {
+        const ptxsim::Options random{
+            .schedule = ptxsim::Schedule::kRandom, .seed = seed, .strict = true};
+        EXPECT_EQ(bits, bits_of(data, {.options = random, .tile_m = 64, .passes = passes}))
+            << "seed " << seed;
+      }
     }
   }
 }
@@ -147,12 +171,16 @@ TEST(Sm80Exact, NanScalesReachTheirRowOrColumn) {
   data.a.scales[data.resolved.a.scale_map()(65, 9)] = 0x7F;
   data.gate.scales[data.resolved.gate.scale_map()(2, 0)] = 0xFF;
   data.up.scales[data.resolved.up.scale_map()(19, 4)] = 0x7F;
-  ASSERT_TRUE(simulate(data, {}));
-  for (int64_t row = 0; row < p.m; ++row) {
-    for (int64_t col = 0; col < p.n; ++col) {
-      const float value = load_element(data.d.data.data(), p.d.type, row * p.n + col);
-      ASSERT_EQ(std::isnan(value), row == 65 || col == 2 || col == 19)
-          << "row " << row << " col " << col;
+  for (const Passes& passes : kPasses) {
+    SCOPED_TRACE(name_of(passes));
+    data.poison_d();
+    ASSERT_TRUE(simulate(data, {.passes = passes}));
+    for (int64_t row = 0; row < p.m; ++row) {
+      for (int64_t col = 0; col < p.n; ++col) {
+        const float value = load_element(data.d.data.data(), p.d.type, row * p.n + col);
+        ASSERT_EQ(std::isnan(value), row == 65 || col == 2 || col == 19)
+            << "row " << row << " col " << col;
+      }
     }
   }
 }

@@ -39,12 +39,17 @@ class FusedStrategy final : public Strategy {
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
+    return plan_as_wished(plan, caps, {});
+  }
+
+  Status plan_as_wished(Plan& plan, const DeviceCaps& caps,
+                        const PlanWishes& wishes) const override {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
     plan.threads = 1;  // of the host; a GPU's are the instance's
     plan.regime = Regime::kTile;
-    kernel->plan(plan, caps);
+    DUALGEMM_TRY(kernel->plan(plan, caps, wishes));
     plan.workspace_bytes = kernel->workspace_bytes(plan);
     return {};
   }

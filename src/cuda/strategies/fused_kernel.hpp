@@ -5,15 +5,15 @@
 
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
-#include "dualgemm/dualgemm.hpp"
+#include "plan/strategy.hpp"
 
 namespace dualgemm::cuda {
 
 struct FusedKernel {
   Isa isa;
   Status (*supports)(const Problem& problem);
-  // Fills in what Strategy::plan() does, but workspace_bytes.
-  void (*plan)(Plan& plan, const DeviceCaps& caps);
+  // Fills in what Strategy::plan_as_wished() does, but workspace_bytes.
+  Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes);
   int64_t (*workspace_bytes)(const Plan& plan);
   // intermediate_bytes: written to and read from the workspace.
   Expected<std::vector<KernelLaunch>> (*launches)(const Plan& plan, const Buffers& buffers,

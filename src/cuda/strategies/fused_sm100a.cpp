@@ -1,16 +1,28 @@
 // fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel.
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
+#include "cuda/strategies/kernel_choice.hpp"
 
 namespace dualgemm::cuda {
 namespace {
 
-void plan_sm100a(Plan& plan, const DeviceCaps& caps) {
-  const sm100a::Instance& instance = sm100a::choose_instance(plan.problem, caps.num_sms);
-  plan.tile_m = sm100a::kTileM;
-  plan.tile_n = instance.config.tile_n;
-  plan.slab_k = sm100a::kTileK;
-  plan.stages = instance.stages;
+KernelNumbers numbers_of(const sm100a::Instance& instance) {
+  return {.tile_m = sm100a::kTileM,
+          .tile_n = instance.config.tile_n,
+          .slab_k = sm100a::kTileK,
+          .stages = instance.stages};
+}
+
+Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
+  const sm100a::Instance& usual = sm100a::choose_instance(plan.problem, caps.num_sms);
+  std::vector<KernelNumbers> compiled;
+  for (const sm100a::Instance& instance : sm100a::instances()) {
+    if (instance.config.output == usual.config.output) compiled.push_back(numbers_of(instance));
+  }
+  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), wishes);
+  if (!kernel) return kernel.status();
+  fill_in(plan, *kernel);
+  return {};
 }
 
 sm100a::Copies copies_of(const Plan& plan) {

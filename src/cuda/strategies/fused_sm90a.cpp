@@ -3,23 +3,49 @@
 
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
+#include "cuda/strategies/kernel_choice.hpp"
 
 namespace dualgemm::cuda {
 namespace {
 
-void plan_sm90a(Plan& plan, const DeviceCaps& caps) {
-  const sm90a::Instance& instance = sm90a::choose_instance(plan.problem, caps.num_sms);
-  plan.tile_m = instance.config.tokens;
-  plan.tile_n = instance.config.groups * sm90a::kGroupCols;
-  plan.slab_k = sm90a::kBlockK;
-  plan.phases = instance.config.phases;
-  plan.stages = instance.weight_stages;
-  plan.ctas = sm90a::make_schedule(plan.problem, instance.config, caps.num_sms).ctas;
+KernelNumbers numbers_of(const sm90a::Instance& instance) {
+  return {.tile_m = instance.config.tokens,
+          .tile_n = instance.config.groups * sm90a::kGroupCols,
+          .slab_k = sm90a::kBlockK,
+          .stages = instance.weight_stages,
+          .phases = instance.config.phases};
+}
+
+// Where bits must not depend on m, there is no kernel with phases for the problem.
+std::vector<KernelNumbers> compiled_for(const Problem& problem) {
+  std::vector<KernelNumbers> compiled;
+  for (const sm90a::Instance& instance : sm90a::instances()) {
+    if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
+        (instance.config.phases == 1 || !problem.batch_invariant)) {
+      compiled.push_back(numbers_of(instance));
+    }
+  }
+  return compiled;
 }
 
 const sm90a::Instance* instance_of(const Plan& plan) {
   return sm90a::find_instance(plan.tile_m, plan.tile_n, plan.phases,
                               sm90a::multiplies_bf16(plan.problem));
+}
+
+Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
+  const sm90a::Instance& usual = sm90a::choose_instance(plan.problem, caps.num_sms);
+  const Expected<KernelNumbers> kernel =
+      choose_kernel(compiled_for(plan.problem), numbers_of(usual), wishes);
+  if (!kernel) return kernel.status();
+  if (wishes.ctas != PlanWishes::kAny && (wishes.ctas < 1 || wishes.ctas > caps.num_sms)) {
+    return Status::invalid("config", fmt::format("ctas={}", wishes.ctas),
+                           fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
+  }
+  fill_in(plan, *kernel);
+  const int64_t most = wishes.ctas == PlanWishes::kAny ? caps.num_sms : wishes.ctas;
+  plan.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
+  return {};
 }
 
 sm90a::Workspace workspace_of(const Plan& plan, const sm90a::Config& config) {

@@ -14,6 +14,8 @@ const Strategy& two_pass_strategy() noexcept;
 const Strategy& cached_strategy() noexcept;
 const Strategy& graph_strategy() noexcept;
 const Strategy& streams_strategy() noexcept;
+const Strategy& fused_epilogue_strategy() noexcept;
+const Strategy& fused_sequential_strategy() noexcept;
 const Strategy& fused_strategy() noexcept;
 const Strategy& fp8_strategy() noexcept;
 

@@ -10,14 +10,23 @@ namespace dualgemm::cuda::sm80 {
 // The type that a comes in.
 enum class AType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
+// What one launch computes. Every element of a product is summed in the same order by all of them.
+enum class Pass : int32_t {
+  kFused = 0,       // d, with gate and up in one loop over k: mma's 16 rows are 8 of each
+  kSequential = 1,  // d, first all of gate, then all of up, 16 rows at a time
+  kGate = 2,        // R1 = a * gate^T, in FP32
+  kUp = 3,          // d, from R1 and up
+};
+
 struct Config {
   AType a_type;
   int token_blocks;  // of 8 rows of a per tile: mma's N
-  int warps_n;       // warps side by side along n; each has kWarpCols columns of d
+  int warps_n;       // warps side by side along n; each has warp_cols_of() columns of d
+  Pass pass;
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kWarpCols = 8;      // of d per warp: 8 rows of gate and 8 of up are mma's 16
+inline constexpr int kMmaRows = 16;      // of weights
 inline constexpr int kTokenBlock = 8;    // rows of a per mma
 inline constexpr int kBlockK = 128;      // elements along k that a warp takes at a time
 inline constexpr int kBlockK16 = 8;      // the same in scales
@@ -32,8 +41,11 @@ DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
   return config.token_blocks * kTokenBlock;
 }
+DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
+  return config.pass == Pass::kFused ? kMmaRows / 2 : kMmaRows;
+}
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
-  return config.warps_n * kWarpCols;
+  return config.warps_n * warp_cols_of(config);
 }
 
 }  // namespace dualgemm::cuda::sm80

@@ -14,7 +14,12 @@ constexpr int64_t kMaxExtent = int64_t{1} << 31;      // rows and columns are co
 constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;  // of a grid along x
 constexpr int64_t kVectorBytes = 16;
 
+constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
+constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t r1_ld(const Problem& problem) { return ceil_div(problem.n, kSectorFloats) * kSectorFloats; }
 
 AType a_type_of(DataType type) {
   return type == DataType::kE2M1  ? AType::kE2M1
@@ -68,26 +73,41 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_extent("n", problem.n));
   DUALGEMM_TRY(check_extent("k", problem.k));
   DUALGEMM_TRY(check_extent("l", problem.l));
-  // The narrow tile has 8 rows and 8 columns and is chosen for at most 8 rows of a.
-  int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kWarpCols);  // below 2^53
+  // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of a.
+  int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
                              "must be at most 2^31 - 1 tiles of 64 x 8");
 }
 
-const Instance* find_instance(DataType a_type, int64_t tile_m) {
+Status supports_r1(const Problem& problem) {
+  int64_t elements = 0;
+  if (!__builtin_mul_overflow(problem.m * problem.l, r1_ld(problem), &elements) &&
+      elements <= kMaxR1Bytes / static_cast<int64_t>(sizeof(float))) {
+    return {};
+  }
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "the gate product in FP32 must be at most 2^40 bytes");
+}
+
+int64_t r1_bytes(const Problem& problem) {
+  return problem.l * problem.m * r1_ld(problem) * static_cast<int64_t>(sizeof(float));
+}
+
+const Instance* find_instance(DataType a_type, int64_t tile_m, Pass pass) {
   for (const Instance& instance : instances()) {
-    if (instance.config.a_type == a_type_of(a_type) && tile_m_of(instance.config) == tile_m)
+    const Config& config = instance.config;
+    if (config.a_type == a_type_of(a_type) && tile_m_of(config) == tile_m && config.pass == pass)
       return &instance;
   }
   return nullptr;
 }
 
-const Instance& choose_instance(const Problem& problem) {
-  return *find_instance(problem.a.type, problem.m <= kTokenBlock ? kTokenBlock : 64);
+const Instance& choose_instance(const Problem& problem, Pass pass) {
+  return *find_instance(problem.a.type, problem.m <= kTokenBlock ? kTokenBlock : 64, pass);
 }
 
-KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
+KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
                           const Instance& instance) {
   const Problem& p = problem.problem;
   const OutputType output = output_type_of(p.d.type);
@@ -98,6 +118,8 @@ KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& b
   params.d = static_cast<uint8_t*>(buffers.d);
   params.d_row_bytes = problem.d.ld * bytes_of(output);
   params.d_batch_bytes = problem.d.batch_stride * bytes_of(output);
+  params.r1 = static_cast<float*>(r1);
+  params.r1_ld = r1_ld(p);
   params.a_row_scale = buffers.a_row_scale;
   params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;

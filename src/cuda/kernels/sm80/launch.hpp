@@ -13,15 +13,21 @@ namespace dualgemm::cuda::sm80 {
 
 // ok, or what the kernel does not do.
 Status supports(const Problem& problem);
+Status supports_r1(const Problem& problem);  // and R1 has a size that can be
 
 // The compiled instance for (validated, supported) `problem`. Every choice gives the same bits.
-const Instance& choose_instance(const Problem& problem);
+const Instance& choose_instance(const Problem& problem, Pass pass);
 
-const Instance* find_instance(DataType a_type, int64_t tile_m);  // null: not compiled
+// null: not compiled.
+const Instance* find_instance(DataType a_type, int64_t tile_m, Pass pass);
 
-// No workspace, no copies: operands are read where they lie, 16 bytes at a time if all rows begin
-// at a multiple of 16 bytes. All pointers of `buffers` are device memory and are not read.
-KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
+// Of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
+int64_t r1_bytes(const Problem& problem);
+
+// No copies: operands are read where they lie, 16 bytes at a time if all rows begin at a multiple
+// of 16 bytes. All pointers of `buffers`, and r1 (Pass::kGate, kUp), are device memory and are not
+// read.
+KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
                           const Instance& instance);
 
 }  // namespace dualgemm::cuda::sm80

@@ -25,6 +25,8 @@ struct Params {
   OperandView a, gate, up;
   uint8_t* d;  // (l, m, n) outputs, aligned to one element
   int64_t d_row_bytes, d_batch_bytes;
+  float* r1;                          // kGate writes it, kUp reads it: [l*m][r1_ld]
+  int64_t r1_ld;                      // at least n
   const float* a_row_scale;           // [l*m], or null: 1
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;

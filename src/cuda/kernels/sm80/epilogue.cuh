@@ -1,0 +1,89 @@
+// From complete sums to d, or to R1. A thread has rows 2q and 2q+1 of a block of 8 (q = lane % 4)
+// in one column at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.cuh"
+#include "cuda/device/store_row.cuh"
+#include "cuda/kernels/sm80/multiply.cuh"
+
+namespace dualgemm::cuda::sm80 {
+
+// What a sum of decoded numbers must be multiplied with.
+template <Config kCfg>
+inline constexpr float kSumUnit = kDecodedUnit<kCfg.a_type == AType::kBF16>*(
+    kCfg.a_type == AType::kE2M1 ? kDecodedUnit<false> : 1.0f);
+
+DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t block, int i) {
+  return place.m_begin + block * kTokenBlock + 2 * place.quarter + i;
+}
+
+DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t row, uint32_t col,
+                                  float value) {
+  uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
+                      static_cast<uint64_t>(col) * bytes_of(params.output);
+  if (params.output == OutputType::kF32) {
+    *reinterpret_cast<float*>(to) = value;
+  } else {
+    const uint32_t pair = params.output == OutputType::kF16
+                              ? pack_pair<OutputType::kF16>(value, 0)
+                              : pack_pair<OutputType::kBF16>(value, 0);
+    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(pair);
+  }
+}
+
+// d = act(alpha_gate * g) * (alpha_up * u), g and u the products.
+DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t block, uint32_t col,
+                            float (&g)[2], float (&u)[2]) {
+  if (col >= params.n) return;
+  const float alpha_gate = params.alpha_gate_per_batch == nullptr
+                               ? params.alpha_gate
+                               : params.alpha_gate_per_batch[place.batch];
+  const float alpha_up = params.alpha_up_per_batch == nullptr
+                             ? params.alpha_up
+                             : params.alpha_up_per_batch[place.batch];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t row = output_row(place, block, i);
+    float row_scale = 1.0f;
+    if (params.a_row_scale != nullptr && row < params.m)
+      row_scale = params.a_row_scale[static_cast<uint64_t>(place.batch) * params.m + row];
+    g[i] = g[i] * alpha_gate * row_scale;
+    u[i] = u[i] * alpha_up * row_scale;
+  }
+  activate_all(params.act, g, u);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t row = output_row(place, block, i);
+    if (row < params.m) store_output(params, place.batch, row, col, g[i]);
+  }
+}
+
+// Where the product of a row with gate's row `col` lies; null: nowhere.
+DUALGEMM_DEVICE float* r1_at(const Params& params, const Place& place, uint32_t block, uint32_t col,
+                             int i) {
+  const uint32_t row = output_row(place, block, i);
+  if (row >= params.m || col >= params.n) return nullptr;
+  return params.r1 + (static_cast<int64_t>(place.batch) * params.m + row) * params.r1_ld + col;
+}
+
+DUALGEMM_DEVICE void store_r1(const Params& params, const Place& place, uint32_t block,
+                              uint32_t col, const float (&g)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float* const to = r1_at(params, place, block, col, i);
+    if (to != nullptr) *to = g[i];
+  }
+}
+
+DUALGEMM_DEVICE void load_r1(const Params& params, const Place& place, uint32_t block, uint32_t col,
+                             float (&g)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const float* const from = r1_at(params, place, block, col, i);
+    g[i] = from == nullptr ? 0.0f : *from;
+  }
+}
+
+}  // namespace dualgemm::cuda::sm80

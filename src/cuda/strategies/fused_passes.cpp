@@ -1,0 +1,98 @@
+// fused_epilogue and fused_sequential: gate's product is complete before up's begins. In memory, as
+// R1 in FP32, which the second launch's epilogue reads; or in one launch that keeps it. By the
+// mma.sync kernels of kernels/sm80, so on every GPU of compute capability 8.0 or later, and with
+// the same bits as its fused one.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuda/strategies/sm80_plan.hpp"
+#include "cuda/strategies/strategies.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+using sm80::Pass;
+
+constexpr Pass kEpiloguePasses[] = {Pass::kGate, Pass::kUp};
+constexpr Pass kSequentialPasses[] = {Pass::kSequential};
+
+class FusedPassesStrategy final : public Strategy {
+ public:
+  FusedPassesStrategy(StrategyId id, std::span<const Pass> passes) : id_(id), passes_(passes) {}
+  StrategyId id() const noexcept override { return id_; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+
+  Status supports(const Problem& problem, const DeviceCaps& caps) const override {
+    if (caps.kind != DeviceKind::kCuda) {
+      return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
+    }
+    DUALGEMM_TRY(sm80::supports(problem));
+    return stores_r1() ? sm80::supports_r1(problem) : Status();
+  }
+
+  Status plan(Plan& plan, const DeviceCaps& caps) const override {
+    return plan_as_wished(plan, caps, {});
+  }
+
+  Status plan_as_wished(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) const override {
+    DUALGEMM_TRY(check_isa(plan));
+    DUALGEMM_TRY(plan_sm80(plan, passes_.front(), wishes));
+    plan.threads = 1;  // of the host
+    plan.regime = Regime::kTile;
+    plan.workspace_bytes = workspace_bytes(plan);
+    return {};
+  }
+
+  int64_t workspace_bytes(const Plan& plan) const override {
+    return stores_r1() ? sm80::r1_bytes(plan.problem) : 0;
+  }
+
+  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+    return Status::unsupported("plan.strategy", name_of(id_), "has no weights to prepare on cuda");
+  }
+
+  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
+             RunInfo* info) const override {
+    DUALGEMM_TRY(check_isa(plan));
+    DUALGEMM_TRY(sm80::supports(plan.problem));
+    if (stores_r1()) DUALGEMM_TRY(sm80::supports_r1(plan.problem));
+    const core::ResolvedProblem problem = core::resolve(plan.problem);
+    std::vector<KernelLaunch> launches;
+    for (const Pass pass : passes_) {
+      const Expected<const sm80::Instance*> instance = find_sm80(plan, pass);
+      if (!instance) return instance.status();
+      launches.push_back(sm80::build_launch(problem, buffers, workspace, **instance));
+    }
+    for (const KernelLaunch& launch : launches) {
+      DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));
+    }
+    if (info != nullptr) *info = {plan.isa, plan.regime, plan.threads, 2 * workspace_bytes(plan)};
+    return {};
+  }
+
+ private:
+  bool stores_r1() const noexcept { return passes_.size() == 2; }
+
+  Status check_isa(const Plan& plan) const {
+    if (plan.isa == Isa::kSm80) return {};
+    return Status::unsupported("isa", name_of(plan.isa),
+                               std::string(name_of(id_)) + " has kernels for sm80");
+  }
+
+  StrategyId id_;
+  std::span<const Pass> passes_;
+};
+
+}  // namespace
+
+const Strategy& fused_epilogue_strategy() noexcept {
+  static const FusedPassesStrategy strategy(StrategyId::kFusedEpilogue, kEpiloguePasses);
+  return strategy;
+}
+const Strategy& fused_sequential_strategy() noexcept {
+  static const FusedPassesStrategy strategy(StrategyId::kFusedSequential, kSequentialPasses);
+  return strategy;
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,40 @@
+#include "cuda/strategies/sm80_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "cuda/strategies/kernel_choice.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+KernelNumbers numbers_of(const sm80::Config& config) {
+  return {.tile_m = sm80::tile_m_of(config),
+          .tile_n = sm80::tile_n_of(config),
+          .slab_k = sm80::kBlockK};
+}
+
+}  // namespace
+
+Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanWishes& wishes) {
+  const sm80::Config& usual = sm80::choose_instance(plan.problem, pass).config;
+  std::vector<KernelNumbers> compiled;
+  for (const sm80::Instance& instance : sm80::instances()) {
+    if (instance.config.pass == pass && instance.config.a_type == usual.a_type)
+      compiled.push_back(numbers_of(instance.config));
+  }
+  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), wishes);
+  if (!kernel) return kernel.status();
+  fill_in(plan, *kernel);
+  return {};
+}
+
+Expected<const sm80::Instance*> find_sm80(const Plan& plan, sm80::Pass pass) {
+  const sm80::Instance* instance = sm80::find_instance(plan.problem.a.type, plan.tile_m, pass);
+  if (instance != nullptr && sm80::tile_n_of(instance->config) == plan.tile_n) return instance;
+  return Status::unsupported("plan", fmt::format("tile {} x {}", plan.tile_m, plan.tile_n),
+                             "must be one of the compiled kernels");
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,160 @@
+#include "plan/config_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace dualgemm::plan {
+namespace {
+
+constexpr const char* kExample = "cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16";
+
+struct Key {
+  const char* name;
+  int64_t PlanWishes::*wish;
+};
+constexpr Key kKeys[] = {{"tile_m", &PlanWishes::tile_m}, {"tile_n", &PlanWishes::tile_n},
+                         {"slab_k", &PlanWishes::slab_k}, {"stages", &PlanWishes::stages},
+                         {"phases", &PlanWishes::phases}, {"ctas", &PlanWishes::ctas}};
+
+Status bad_text(std::string_view observed, std::string rule) {
+  return Status::invalid("config", fmt::format("'{}'", observed), std::move(rule));
+}
+
+// Takes pieces off the front of a text.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+  bool done() const noexcept { return rest_.empty(); }
+
+  bool take(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  // Nothing is taken if it is not there.
+  bool take_number(std::string_view before, int64_t& value) {
+    if (!rest_.starts_with(before)) return false;
+    const std::string_view digits = rest_.substr(before.size());
+    if (digits.empty() || digits[0] < '0' || digits[0] > '9') return false;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc()) return false;
+    rest_ = digits.substr(static_cast<size_t>(end - digits.data()));
+    return true;
+  }
+
+  // The longest of the enumerators' names that stands here and ends at a '_' or the text's end.
+  template <class Enum>
+  std::optional<Enum> take_name(Enum first, Enum last) {
+    std::optional<Enum> found;
+    size_t length = 0;
+    for (int32_t i = static_cast<int32_t>(first); i <= static_cast<int32_t>(last); ++i) {
+      const std::string_view name = name_of(static_cast<Enum>(i));
+      const bool ends =
+          name.size() == rest_.size() || (name.size() < rest_.size() && rest_[name.size()] == '_');
+      if (!rest_.starts_with(name) || !ends || name.size() <= length) continue;
+      found = static_cast<Enum>(i);
+      length = name.size();
+    }
+    rest_.remove_prefix(length);
+    return found;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// cuda_<isa>_<strategy>[_c<ctas>_p<phases>][_t<m>x<n>x<k>_s<stages>]_<type of d>[_prepared]
+Expected<ConfigRequest> parse_words(const std::string& text) {
+  const auto wrong = [&] {
+    return bad_text(text,
+                    fmt::format("must be a plan's config, such as {}, or key=value,...", kExample));
+  };
+  ConfigRequest request;
+  PlanWishes& wishes = request.wishes;
+  Reader reader(text);
+  if (reader.take("cpu_")) return bad_text(text, "is for the CPU; plans can be named on cuda only");
+  if (!reader.take("cuda_")) return wrong();
+  request.isa = reader.take_name(Isa::kScalar, Isa::kSm80);
+  if (!request.isa || !reader.take("_")) return wrong();
+  request.strategy = reader.take_name(StrategyId::kReference, StrategyId::kFp8);
+  if (!request.strategy) return wrong();
+  if (reader.take_number("_c", wishes.ctas) && !reader.take_number("_p", wishes.phases))
+    return wrong();
+  if (reader.take_number("_t", wishes.tile_m) &&
+      !(reader.take_number("x", wishes.tile_n) && reader.take_number("x", wishes.slab_k) &&
+        reader.take_number("_s", wishes.stages))) {
+    return wrong();
+  }
+  if (!reader.take("_")) return wrong();
+  request.d_type = reader.take_name(DataType::kE2M1, DataType::kF32);
+  if (!request.d_type) return wrong();
+  request.prepared = reader.take("_prepared");
+  if (!reader.done()) return wrong();
+  return request;
+}
+
+Status set_wish(std::string_view key, std::string_view value, ConfigRequest& request) {
+  std::string names = "strategy, isa";
+  for (const Key& known : kKeys) {
+    names += std::string(", ") + known.name;
+    if (key != known.name) continue;
+    int64_t& wish = request.wishes.*known.wish;
+    if (wish != PlanWishes::kAny) return bad_text(key, "is given twice");
+    Reader reader(value);
+    if (reader.take_number("", wish) && reader.done()) return {};
+    return bad_text(fmt::format("{}={}", key, value), "must be a whole number");
+  }
+  return bad_text(key, "is no key; there are " + names);
+}
+
+// One "key=value".
+Status parse_pair(std::string_view pair, ConfigRequest& request) {
+  const size_t equals = pair.find('=');
+  if (equals == std::string_view::npos) return bad_text(pair, "must be key=value");
+  const std::string_view key = pair.substr(0, equals);
+  const std::string value(pair.substr(equals + 1));
+  if (key == "strategy") {
+    if (request.strategy) return bad_text(key, "is given twice");
+    const Expected<StrategyId> strategy = parse_strategy(value);
+    if (!strategy) return bad_text(pair, strategy.status().rule());
+    request.strategy = *strategy;
+    return {};
+  }
+  if (key == "isa") {
+    if (request.isa) return bad_text(key, "is given twice");
+    const Expected<Isa> isa = parse_isa(value);
+    if (!isa) return bad_text(pair, isa.status().rule());
+    request.isa = *isa;
+    return {};
+  }
+  return set_wish(key, value, request);
+}
+
+}  // namespace
+
+Expected<ConfigRequest> parse_config(const std::string& text) {
+  if (text.empty()) return ConfigRequest{};
+  if (text.find('=') == std::string::npos) return parse_words(text);
+  ConfigRequest request;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    DUALGEMM_TRY(parse_pair(std::string_view(text).substr(begin, end - begin), request));
+    begin = end + 1;
+  }
+  return request;
+}
+
+std::string text_of(const PlanWishes& wishes) {
+  std::string text;
+  for (const Key& key : kKeys) {
+    const int64_t wish = wishes.*key.wish;
+    if (wish == PlanWishes::kAny) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name, wish);
+  }
+  return text;
+}
+
+}  // namespace dualgemm::plan

@@ -1,0 +1,179 @@
+// The texts of PlanOptions::config: what they say, what is refused, and what choose() makes of
+// them.
+#include "plan/config_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/choose.hpp"
+
+namespace dualgemm {
+namespace {
+
+using plan::parse_config;
+
+std::string refusal(const std::string& text) {
+  const auto request = parse_config(text);
+  if (request.ok()) return "accepted";
+  EXPECT_EQ(request.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(request.status().argument(), "config");
+  return request.status().observed() + "; " + request.status().rule();
+}
+
+TEST(ConfigText, ReadsWhatPlansPrint) {
+  const auto request = parse_config("cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->strategy, StrategyId::kFused);
+  EXPECT_EQ(request->isa, Isa::kSm90a);
+  EXPECT_EQ(request->d_type, DataType::kF16);
+  EXPECT_EQ(request->prepared, false);
+  EXPECT_EQ(request->wishes,
+            (PlanWishes{
+                .tile_m = 8, .tile_n = 32, .slab_k = 256, .stages = 12, .phases = 4, .ctas = 128}));
+  const auto cached = parse_config("cuda_sm80_cached_bf16_prepared");
+  ASSERT_TRUE(cached.ok()) << cached.status().message();
+  EXPECT_EQ(cached->strategy, StrategyId::kCached);
+  EXPECT_EQ(cached->prepared, true);
+  EXPECT_EQ(cached->wishes, PlanWishes());
+  // A strategy whose name begins with another one's.
+  const auto epilogue = parse_config("cuda_sm80_fused_epilogue_t8x16x128_s0_f32");
+  ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
+  EXPECT_EQ(epilogue->strategy, StrategyId::kFusedEpilogue);
+  EXPECT_EQ(epilogue->wishes.stages, 0);
+  EXPECT_EQ(epilogue->wishes.ctas, PlanWishes::kAny);
+}
+
+TEST(ConfigText, ReadsKeysInAnyOrder) {
+  const auto request = parse_config("phases=2,tile_m=64,isa=sm90a,strategy=fused,ctas=1");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->strategy, StrategyId::kFused);
+  EXPECT_EQ(request->isa, Isa::kSm90a);
+  EXPECT_EQ(request->wishes, (PlanWishes{.tile_m = 64, .phases = 2, .ctas = 1}));
+  EXPECT_FALSE(request->d_type.has_value());
+  EXPECT_EQ(plan::text_of(request->wishes), "tile_m=64,phases=2,ctas=1");
+  EXPECT_TRUE(parse_config("")->wishes == PlanWishes());
+}
+
+TEST(ConfigText, NamesWhatIsWrong) {
+  EXPECT_EQ(refusal("tile_q=8"),
+            "'tile_q'; is no key; there are strategy, isa, tile_m, tile_n, slab_k, stages, phases, "
+            "ctas");
+  EXPECT_EQ(refusal("tile_m=8,tile_m=8"), "'tile_m'; is given twice");
+  EXPECT_EQ(refusal("isa=sm80,isa=sm80"), "'isa'; is given twice");
+  EXPECT_EQ(refusal("tile_m=eight"), "'tile_m=eight'; must be a whole number");
+  EXPECT_EQ(refusal("tile_m="), "'tile_m='; must be a whole number");
+  EXPECT_EQ(refusal("tile_m=-8"), "'tile_m=-8'; must be a whole number");
+  EXPECT_EQ(refusal("tile_m=99999999999999999999"),
+            "'tile_m=99999999999999999999'; must be a whole number");
+  EXPECT_EQ(refusal("tile_m=8,"), "''; must be key=value");
+  EXPECT_EQ(refusal("cpu_avx2_fused_p6"),
+            "'cpu_avx2_fused_p6'; is for the CPU; plans can be named on cuda only");
+  EXPECT_NE(refusal("isa=sm7").find("sm90a"), std::string::npos) << "the names are listed";
+  for (const char* text :
+       {"fused", "cuda", "cuda_", "cuda_sm90a", "cuda_sm91_fused_f16", "cuda_sm90a_fusing_f16",
+        "cuda_sm90a_fused", "cuda_sm90a_fused_", "cuda_sm90a_fused_f17",
+        "cuda_sm90a_fused_c128_t8x32x256_s12_f16", "cuda_sm90a_fused_c128_p4_t8x32_s12_f16",
+        "cuda_sm90a_fused_c128_p4_t8x32x256_f16", "cuda_sm90a_fused_f16_prepared2",
+        "cuda_sm90a_fused_f16_f16"}) {
+    EXPECT_NE(refusal(text).find("must be a plan's config, such as cuda_sm90a_fused_c128"),
+              std::string::npos)
+        << text;
+  }
+}
+
+// Has a choice of tiles, as the kernels of a GPU have.
+class ChoosingStrategy final : public Strategy {
+ public:
+  explicit ChoosingStrategy(StrategyId id = StrategyId::kFused) : id_(id) {}
+  StrategyId id() const noexcept override { return id_; }
+  DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status plan(Plan& plan, const DeviceCaps& caps) const override {
+    return plan_as_wished(plan, caps, {});
+  }
+  Status plan_as_wished(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) const override {
+    plan.tile_m = wishes.tile_m == 64 ? 64 : 8;
+    plan.tile_n = 32;
+    plan.slab_k = 256;
+    plan.stages = 3;
+    plan.ctas = wishes.ctas == PlanWishes::kAny ? 100 : std::min<int64_t>(wishes.ctas, 100);
+    plan.phases = 2;
+    return {};
+  }
+  int64_t workspace_bytes(const Plan&) const override { return 0; }
+  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+    return PreparedWeights();
+  }
+  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+
+ private:
+  StrategyId id_;
+};
+
+DeviceCaps gpu() {
+  DeviceCaps caps;
+  caps.kind = DeviceKind::kCuda;
+  caps.isas = {Isa::kSm90a, Isa::kSm80};
+  caps.compute_capability = 90;
+  caps.num_sms = 132;
+  return caps;
+}
+
+Expected<Plan> choose(const std::string& config, PlanOptions options = {}) {
+  static const ChoosingStrategy fused, epilogue(StrategyId::kFusedEpilogue);
+  static const std::vector<const Strategy*> all{&fused, &epilogue};
+  options.config = config;
+  return plan::choose({.m = 8, .n = 32, .k = 64}, options, gpu(), all, "");
+}
+
+TEST(ChooseAsWished, PlansAreNamedByTheirOwnText) {
+  for (const char* wish : {"", "tile_m=64", "ctas=7", "strategy=fused_epilogue,isa=sm80"}) {
+    const auto plan = choose(wish);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto again = choose(plan->config());
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(again->config(), plan->config());
+  }
+  EXPECT_EQ(choose("tile_m=64,ctas=7")->config(), "cuda_sm90a_fused_c7_p2_t64x32x256_s3_f16");
+  EXPECT_EQ(choose("ctas=1000")->ctas, 100) << "at most so many";
+}
+
+TEST(ChooseAsWished, RefusesWhatCannotBeGranted) {
+  const auto message = [](const std::string& config, const PlanOptions& options = {}) {
+    const auto plan = choose(config, options);
+    EXPECT_EQ(plan.status().argument(), plan.ok() ? "" : "config") << plan.status().message();
+    return plan.ok() ? plan->config() : plan.status().message();
+  };
+  EXPECT_EQ(message("tile_m=16"),
+            "config: tile_m=16; fused on sm90a runs cuda_sm90a_fused_c100_p2_t8x32x256_s3_f16 and "
+            "leaves that no choice");
+  EXPECT_EQ(message("strategy=fused", {.strategy = StrategyId::kFusedEpilogue}),
+            "config: 'strategy=fused'; the strategy that is asked for is fused_epilogue");
+  EXPECT_EQ(message("isa=sm80", {.isa = Isa::kSm90a}),
+            "config: 'isa=sm80'; the isa that is asked for is sm90a");
+  EXPECT_EQ(message("cuda_sm90a_fused_f32"),
+            "config: 'cuda_sm90a_fused_f32'; the problem's type of d is f16");
+  EXPECT_EQ(message("cuda_sm90a_fused_f16", {.prepared = true}),
+            "config: 'cuda_sm90a_fused_f16'; the weights that are asked for are prepared");
+  EXPECT_NE(message("tile=1").find("is no key"), std::string::npos);
+  const auto absent = choose("isa=sm100a");
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.status().message(), "isa: sm100a; this machine offers sm90a, sm80");
+  EXPECT_EQ(choose("strategy=streams").status().message(),
+            "strategy: streams; this build does not contain it");
+}
+
+TEST(ChooseAsWished, IsNotForTheCpu) {
+  DeviceCaps caps;
+  caps.isas = {Isa::kScalar};
+  const auto plan = plan::choose({.m = 8, .n = 32, .k = 64}, {.config = "tile_m=8"}, caps, {}, "");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().message(),
+            "config: 'tile_m=8'; needs the device cuda, the plan is made for cpu");
+}
+
+}  // namespace
+}  // namespace dualgemm
