@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/half.hpp"
@@ -34,6 +36,7 @@ struct Arguments {
   bool all = false;           // instances, not only the chosen one
   bool parts = false;         // also each kernel alone
   double seconds = 0.02;      // to measure a point for
+  std::string json;           // where the points go, for scripts/tune_sm90a; empty: nowhere
 };
 
 // A small generator whose numbers are the same everywhere.
@@ -164,8 +167,38 @@ struct Point {
   int64_t ctas;
 };
 
+// One line of the file that scripts/tune_sm90a reads.
+struct PointsFile {
+  std::ofstream file;
+  const char* separator = "[\n";
+  std::string device;
+  int sms = 0;
+
+  void write(const Problem& problem, const Arguments& arguments, const Point& point, double seconds,
+             double share) {
+    if (!file.is_open()) return;
+    const sm90a::Config& config = point.instance->config;
+    const nlohmann::ordered_json line = {{"device", device},
+                                         {"sms", sms},
+                                         {"n", problem.n},
+                                         {"k", problem.k},
+                                         {"m", problem.m},
+                                         {"a", arguments.a},
+                                         {"scales", arguments.scales},
+                                         {"family", "wgmma"},
+                                         {"tokens", config.tokens},
+                                         {"cols", config.groups * sm90a::kGroupCols},
+                                         {"phases", config.phases},
+                                         {"max_ctas", point.ctas},
+                                         {"microseconds", seconds * 1e6},
+                                         {"share_of_bound", share}};
+    file << separator << line.dump();
+    separator = ",\n";
+  }
+};
+
 Status measure(const Problem& problem, const Point& point, Device& device, Operands& host,
-               const Arguments& arguments, bool chosen) {
+               const Arguments& arguments, bool chosen, PointsFile& points) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   const sm90a::Config& config = point.instance->config;
   const sm90a::Schedule schedule = sm90a::make_schedule(problem, config, point.ctas);
@@ -206,6 +239,7 @@ Status measure(const Problem& problem, const Point& point, Device& device, Opera
       return first_alone ? last_alone.status() : first_alone.status();
     prepare = *first_alone, main = *last_alone;
   }
+  points.write(problem, arguments, point, *whole, share);
   const double bytes = 4.0 * static_cast<double>(host.gate.size() + host.gate_scales.size()) / 2;
   fmt::print("{}{:5} {:<32} ctas {:3} {} {:8.2f} us {:7.1f} TFLOP/s {:7.0f} GB/s",
              chosen ? "*" : " ", problem.m, point.instance->entry + 16, schedule.ctas,
@@ -219,7 +253,7 @@ Status measure(const Problem& problem, const Point& point, Device& device, Opera
   return {};
 }
 
-Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms) {
+Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile& points) {
   Problem problem{.m = m, .n = arguments.n, .k = arguments.k};
   const auto type = parse_data_type(arguments.a);
   if (!type) return type.status();
@@ -254,7 +288,8 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms) {
     if (!is_chosen && (!arguments.all || (!sensible && tokens < 128))) continue;
     if (!is_chosen && tokens >= 4 * m && tokens > 16) continue;
     for (const int64_t count : ctas)
-      DUALGEMM_TRY(measure(problem, {&instance, count}, device, host, arguments, is_chosen));
+      DUALGEMM_TRY(
+          measure(problem, {&instance, count}, device, host, arguments, is_chosen, points));
   }
   return {};
 }
@@ -264,8 +299,16 @@ Status sweep(const Arguments& arguments) {
   if (!caps) return caps.status();
   fmt::print("{}, {} SMs; n {}, k {}, a {}, {} scales\n", caps->name, caps->num_sms, arguments.n,
              arguments.k, arguments.a, arguments.scales);
-  for (const int64_t m : arguments.m) DUALGEMM_TRY(sweep_rows(m, arguments, caps->num_sms));
-  return {};
+  PointsFile points;
+  points.device = caps->name;
+  points.sms = caps->num_sms;
+  if (!arguments.json.empty()) points.file.open(arguments.json);
+  for (const int64_t m : arguments.m) DUALGEMM_TRY(sweep_rows(m, arguments, caps->num_sms, points));
+  if (arguments.json.empty()) return {};
+  points.file << "\n]\n";
+  points.file.close();
+  if (points.file) return {};
+  return Status::error(StatusCode::kIoError, "--json", arguments.json, "could not be written");
 }
 
 }  // namespace
@@ -284,6 +327,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "to measure a point for");
   app.add_flag("--all", arguments.all, "all instances that could suit, not only the chosen one");
   app.add_flag("--parts", arguments.parts, "also each kernel alone");
+  app.add_option("--json", arguments.json, "the points, for scripts/tune_sm90a");
   CLI11_PARSE(app, argc, argv);
   const dualgemm::Status status = dualgemm::bench::sweep(arguments);
   if (status.ok()) return 0;

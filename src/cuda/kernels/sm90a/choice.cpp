@@ -6,6 +6,7 @@
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/tuning_table.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
@@ -54,20 +55,6 @@ Status check_types(const Problem& problem) {
   return {};
 }
 
-// Rows of a per tile, as measured (docs/kernels/sm90a.md): up to 32 the smallest that holds them
-// all; up to 128 two tiles, which leave no SM without work. Beyond, tiles of 256 read the least,
-// but must not leave SMs without a tile.
-int64_t tokens_for(const Problem& p, int num_sms) {
-  if (p.m <= 8) return 8;
-  if (p.m <= 16) return 16;
-  if (p.m <= 64) return 32;
-  if (p.m <= 128) return 64;
-  const int64_t columns = ceil_div(p.n, 64) * p.l;
-  const bool fills = ceil_div(p.m, 256) * columns * 10 >= int64_t{9} * num_sms;
-  const bool wastes = round_up(p.m, 256) > round_up(p.m, 128) + p.m / 8;
-  return fills && !wastes ? 256 : 128;
-}
-
 }  // namespace
 
 Status supports(const Problem& problem) {
@@ -106,20 +93,10 @@ const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool
 
 const Instance& choose_instance(const Problem& problem, int num_sms) {
   const bool bf16 = multiplies_bf16(problem);
-  const int64_t tokens = tokens_for(problem, num_sms);
+  const TuningRow& row = choose_row(tuning_table(), problem, num_sms);
   // Phases add in an order of their own: the bits of a row must not depend on how many there are.
-  if (problem.batch_invariant && tokens <= 64) return *find_instance(64, 128, 1, bf16);
-  switch (tokens) {
-    case 8:
-    case 16:
-      return *find_instance(tokens, 32, 4, bf16);
-    case 32:
-      return problem.m <= 32 ? *find_instance(32, 32, 3, bf16) : *find_instance(32, 64, 2, bf16);
-    case 64:
-      return *find_instance(64, 64, 2, bf16);
-    default:
-      return *find_instance(tokens, 64, 1, bf16);
-  }
+  if (problem.batch_invariant && row.phases > 1) return *find_instance(64, 128, 1, bf16);
+  return *find_instance(row.tokens, row.cols, row.phases, bf16);
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {

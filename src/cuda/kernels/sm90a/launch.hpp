@@ -18,7 +18,8 @@ namespace dualgemm::cuda::sm90a {
 // ok, or what the kernel does not do.
 Status supports(const Problem& problem);
 
-// The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
+// The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs, by
+// tuning_table().
 const Instance& choose_instance(const Problem& problem, int num_sms);
 
 // null: not compiled.

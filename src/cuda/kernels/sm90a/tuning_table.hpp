@@ -1,0 +1,37 @@
+// What was measured on GPUs to run a problem best, and what follows from it for other problems.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::cuda::sm90a {
+
+// Kernels that share a Config and a launch.
+enum class Family : int32_t { kWgmma = 0 };
+
+// The best of the compiled instances at one measured point: m rows of a by n columns of d, k.
+struct TuningRow {
+  int sms;
+  int64_t n, k, m;
+  Family family;
+  int tokens, cols, phases;
+  double microseconds;
+};
+
+// By sms, n, k, then m; with m, tokens do not decrease. Made by scripts/tune_sm90a.
+std::span<const TuningRow> tuning_table();
+
+// The row that decides for `problem` on a GPU of num_sms SMs; `table` is ordered like
+// tuning_table() and not empty. At a row's own point: that row. Else, of the measured GPU and shape
+// that are nearest (ratios of SMs, then of n*l and of k):
+//   - below the first and above the last m: the first, the last row;
+//   - between two rows: the upper one from the first m on at which its tiles are estimated to take
+//     no longer than the lower one's, by each row's time per row of tiles;
+//   - a tile of 256 rows that kept the SMs busy where it was measured, and would not do so here,
+//     makes way for the row below.
+// With growing m tokens never decrease.
+const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& problem, int num_sms);
+
+}  // namespace dualgemm::cuda::sm90a

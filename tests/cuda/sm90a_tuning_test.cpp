@@ -1,0 +1,135 @@
+// The tuning table of the Hopper kernel and the choice between its points. Needs no GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/tuning_table.hpp"
+#include "support/rng.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using cuda::sm90a::choose_row;
+using cuda::sm90a::Family;
+using cuda::sm90a::tuning_table;
+using cuda::sm90a::TuningRow;
+
+Problem at(int64_t m, int64_t n, int64_t k) { return {.m = m, .n = n, .k = k}; }
+
+TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
+  ASSERT_FALSE(tuning_table().empty());
+  const TuningRow* before = nullptr;
+  for (const TuningRow& row : tuning_table()) {
+    SCOPED_TRACE(::testing::Message()
+                 << row.sms << " SMs, n " << row.n << ", k " << row.k << ", m " << row.m);
+    if (row.family == Family::kWgmma) {
+      for (const bool bf16 : {false, true})
+        EXPECT_NE(cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16), nullptr);
+    }
+    EXPECT_GT(row.microseconds, 0.0);
+    if (before != nullptr) {
+      const auto key = [](const TuningRow& r) { return std::tuple(r.sms, r.n, r.k, r.m); };
+      EXPECT_LT(key(*before), key(row));
+      const bool same_shape = before->sms == row.sms && before->n == row.n && before->k == row.k;
+      EXPECT_TRUE(!same_shape || before->tokens <= row.tokens);
+    }
+    before = &row;
+  }
+}
+
+TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
+  for (const TuningRow& row : tuning_table()) {
+    EXPECT_EQ(&choose_row(tuning_table(), at(row.m, row.n, row.k), row.sms), &row) << "m " << row.m;
+    if (row.family != Family::kWgmma) continue;
+    for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
+      Problem problem = at(row.m, row.n, row.k);
+      problem.a.type = type;
+      EXPECT_EQ(
+          &cuda::sm90a::choose_instance(problem, row.sms),
+          cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, type == DataType::kBF16));
+    }
+  }
+}
+
+// For any shape on any GPU: a row of the table, and tokens that never decrease with m.
+TEST(Sm90aTuning, TokensGrowWithTheRows) {
+  Rng rng;
+  for (int round = 0; round < 200; ++round) {
+    const int64_t n = rng.integer(1, 20000), k = 16 * rng.integer(1, 2000);
+    const int sms = static_cast<int>(rng.integer(1, 160));
+    const TuningRow* before = nullptr;
+    for (int64_t m = 1; m < 6000; m += rng.integer(1, 40)) {
+      const TuningRow& row = choose_row(tuning_table(), at(m, n, k), sms);
+      const auto table = tuning_table();
+      ASSERT_TRUE(&row >= table.data() && &row < table.data() + table.size());
+      if (before != nullptr) {
+        ASSERT_LE(before->tokens, row.tokens)
+            << "n " << n << " k " << k << ", " << sms << " SMs, m " << m;
+      }
+      before = &row;
+    }
+  }
+}
+
+// Tables that exist only here.
+TEST(Sm90aTuning, TheNearestShapeIsTaken) {
+  constexpr TuningRow kTable[] = {{100, 1024, 1024, 8, Family::kWgmma, 8, 32, 4, 10.0},
+                                  {100, 1024, 4096, 8, Family::kWgmma, 16, 32, 4, 10.0},
+                                  {100, 4096, 1024, 8, Family::kWgmma, 32, 32, 3, 10.0},
+                                  {200, 1024, 1024, 8, Family::kWgmma, 64, 64, 2, 10.0}};
+  const auto tokens = [&](int64_t n, int64_t k, int sms, int64_t l = 1) {
+    Problem problem = at(8, n, k);
+    problem.l = l;
+    return choose_row(kTable, problem, sms).tokens;
+  };
+  EXPECT_EQ(tokens(1000, 1000, 100), 8);
+  EXPECT_EQ(tokens(1024, 2100, 100), 16);
+  EXPECT_EQ(tokens(2100, 1024, 100), 32);
+  EXPECT_EQ(tokens(1024, 1024, 100, 4), 32) << "batches count as columns";
+  EXPECT_EQ(tokens(1024, 2048, 100), 8) << "equally near: the first";
+  EXPECT_EQ(tokens(4096, 1024, 180), 64) << "the GPU counts first";
+}
+
+TEST(Sm90aTuning, BetweenRowsTheUpperOneBeginsWhereItIsNoSlower) {
+  // Tiles of 128 cost 20 a piece, of 256 30; 1000 columns leave no tile idle.
+  constexpr TuningRow kTable[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
+                                  {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 120.0}};
+  const auto tokens = [&](int64_t m) { return choose_row(kTable, at(m, 1024, 1024), 10).tokens; };
+  EXPECT_EQ(tokens(1), 128);
+  EXPECT_EQ(tokens(128), 128);
+  EXPECT_EQ(tokens(129), 256) << "one tile at 30 against two at 20";
+  EXPECT_EQ(tokens(100000), 256);
+  constexpr TuningRow kDear[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
+                                 {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 152.0}};
+  const auto dear = [&](int64_t m) { return choose_row(kDear, at(m, 1024, 1024), 10).tokens; };
+  EXPECT_EQ(dear(256), 256) << "one tile at 38 against two at 20";
+  constexpr TuningRow kDearer[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
+                                   {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 168.0}};
+  const auto dearer = [&](int64_t m) { return choose_row(kDearer, at(m, 1024, 1024), 10).tokens; };
+  EXPECT_EQ(dearer(256), 128) << "one tile at 42 against two at 20";
+  EXPECT_EQ(dearer(1023), 128);
+  EXPECT_EQ(dearer(1024), 256) << "measured";
+}
+
+// Tiles of 256 rows are for shapes with enough of them.
+TEST(Sm90aTuning, LargeTilesMustFillTheGpu) {
+  const auto tokens = [](int64_t m, int64_t n) {
+    return choose_row(tuning_table(), at(m, n, 7168), 132).tokens;
+  };
+  EXPECT_EQ(tokens(512, 4096), 256);
+  EXPECT_EQ(tokens(512, 512), 128) << "16 tiles for 132 SMs";
+  EXPECT_EQ(tokens(4096, 512), 256) << "128 tiles";
+}
+
+TEST(Sm90aTuning, BatchInvarianceTakesNoPhases) {
+  for (int64_t m = 1; m < 2000; m += 7) {
+    Problem problem = at(m, 4096, 7168);
+    problem.batch_invariant = true;
+    EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132).config.phases, 1) << "m " << m;
+  }
+}
+
+}  // namespace
+}  // namespace dualgemm::test
