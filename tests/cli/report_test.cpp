@@ -160,6 +160,14 @@ TEST(Reproduction, QuotesFileNames) {
       << line;
 }
 
+TEST(Reproduction, NamesTheDeviceAndTheKernel) {
+  const VerifyCommand command = parsed_verify(
+      {"verify", "--device", "cuda", "--m", "8", "--config", "strategy=fused,tile_m=64"});
+  const std::string line = reproduction(command, {}, StrategyId::kFused);
+  EXPECT_NE(line.find(" --device cuda --config strategy=fused,tile_m=64"), std::string::npos)
+      << line;
+}
+
 BenchResult timed(StrategyId strategy, double seconds) {
   BenchResult result;
   result.strategy = strategy;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/choose.hpp"
+#include "support/rng.hpp"
 
 namespace dualgemm {
 namespace {
@@ -82,6 +83,30 @@ TEST(ConfigText, NamesWhatIsWrong) {
               std::string::npos)
         << text;
   }
+}
+
+// Whatever stands there: a request or an error about the config, and text_of() reads back.
+TEST(ConfigText, AnyTextIsReadOrRefused) {
+  const std::string pieces[] = {
+      "cuda_", "sm90a", "_", "fused", "_c128",  "_p4",    "_t8x32x256",
+      "_s12",  "_f16",  "=", ",",     "tile_m", "ctas",   "8",
+      "isa",   "-1",    "x", "\0",    "phases", "stages", "99999999999999999999"};
+  test::Rng rng;
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text;
+    for (int64_t i = rng.integer(1, 9); i > 0; --i) text += rng.pick(pieces);
+    const auto request = parse_config(text);
+    if (!request) {
+      ASSERT_EQ(request.status().argument(), "config") << text;
+      continue;
+    }
+    ++accepted;
+    const auto again = parse_config(plan::text_of(request->wishes));
+    ASSERT_TRUE(again.ok()) << text;
+    ASSERT_EQ(again->wishes, request->wishes) << text;
+  }
+  EXPECT_GT(accepted, 20);
 }
 
 // Has a choice of tiles, as the kernels of a GPU have.

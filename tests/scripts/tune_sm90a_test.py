@@ -69,6 +69,7 @@ class TuneTest(unittest.TestCase):
         rows = self.rows(self.measured("points.json", [point(8, 16, 12.0)]))
         self.assertEqual(rows, [(132, 1024, 7168, 8, 8), (132, 4096, 7168, 8, 16)])
         self.assertEqual(self.rows(), rows)  # kept
+        self.assertEqual(self.rows(self.measured("f16.json", [point(8, 64, 1.0, a="f16")])), rows)
 
     def test_a_family_is_named(self):
         self.rows(self.measured("points.json", [point(8, 8, 1.0, family="small_m")]))

@@ -38,6 +38,11 @@ inline constexpr int kWarpsK = 4;
 DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
   return 32 * config.warps_n * kWarpsK;
 }
+// Second number of __launch_bounds__; 0: none. 1 lets ptxas take more than 128 registers, where it
+// would spill 16 bytes for sm_100a and sm_120a (CUDA 13.0); for sm_80 and sm_90 it changes nothing.
+DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
+  return config.a_type == AType::kE2M1 && config.token_blocks > 1 ? 1 : 0;
+}
 DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
   return config.token_blocks * kTokenBlock;
 }

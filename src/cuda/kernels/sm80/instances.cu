@@ -11,7 +11,8 @@ namespace dualgemm::cuda::sm80 {
   static_assert(tile_m_of(DUALGEMM_SM80_CONFIG(a_type, token_blocks, warps_n, pass)) == tile_m,  \
                 "the name says how many rows there are");                                        \
   extern "C" __global__ void __launch_bounds__(                                                  \
-      threads_of(DUALGEMM_SM80_CONFIG(a_type, token_blocks, warps_n, pass)))                     \
+      threads_of(DUALGEMM_SM80_CONFIG(a_type, token_blocks, warps_n, pass)),                     \
+      min_ctas_of(DUALGEMM_SM80_CONFIG(a_type, token_blocks, warps_n, pass)))                    \
       dual_gemm_sm80_##pass_name##_##a_name##_t##tile_m(const __grid_constant__ Params params) { \
     dual_gemm<DUALGEMM_SM80_CONFIG(a_type, token_blocks, warps_n, pass)>(params);                \
   }
