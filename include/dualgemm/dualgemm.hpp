@@ -27,8 +27,8 @@ const char* version() noexcept;
 // What this machine offers. Detected once, then cached; thread-safe.
 const DeviceCaps& device_caps();
 
-// The same for one kind of device; kCuda: the GPU that is current at the first call. An error says
-// why there is none: no GPU, no driver, or a build without CUDA.
+// The same for one kind of device; kCuda: the current GPU. An error says why there is none: no GPU,
+// no driver, or a build without CUDA.
 Expected<DeviceCaps> device_caps(DeviceKind kind);
 
 // Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,
@@ -71,6 +71,7 @@ class PreparedWeights {
   struct Impl;  // defined by the backend that made it
   explicit PreparedWeights(std::unique_ptr<Impl> impl) noexcept;
   const Impl* impl() const noexcept { return impl_.get(); }
+  Impl* impl() noexcept { return impl_.get(); }
 
  private:
   std::unique_ptr<Impl> impl_;
@@ -82,8 +83,9 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 
 // Runs the plan. Validates first; on any error nothing is written. `workspace` needs
 // plan.workspace_bytes bytes at 64-byte alignment (null is legal for 0 bytes). Reentrant: plans and
-// prepared weights may be shared between threads, a workspace may not. On kCuda the workspace is
-// device memory that must live until the stream has passed.
+// prepared weights may be shared between threads, a workspace may not. The bytes of the workspace
+// that are needed must not overlap any operand. On kCuda all arrays, the stream and the prepared
+// weights must belong to the current GPU, and the workspace must live until the stream has passed.
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 

@@ -209,6 +209,9 @@ struct PlanOptions {
   //   tile_m, tile_n, slab_k, stages, phases       must name a compiled kernel
   //   ctas                at most so many; sm90a only
   std::string config = {};
+  // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
+  // answers for them; docs/architecture.md, "Bad input on CUDA", has the cost of asking.
+  bool trusted_pointers = false;
 };
 
 struct RejectedCandidate {
@@ -226,8 +229,9 @@ struct Plan {
   Regime regime = Regime::kTile;
   int threads = 1;
   bool prepared = false;
-  bool unaligned = false;       // PlanOptions::unaligned
-  int64_t tile_m = 0;           // rows per micro-tile
+  bool unaligned = false;         // PlanOptions::unaligned
+  bool trusted_pointers = false;  // PlanOptions::trusted_pointers
+  int64_t tile_m = 0;             // rows per micro-tile
   int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
   int64_t slab_k = 0;           // k elements decoded per panel (kCuda: per stage)
   int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by

@@ -19,8 +19,14 @@ Status not_in_this_build();
 
 std::span<const Strategy* const> cuda_strategies();  // none without CUDA
 
-// Detected at the first call, then cached; thread-safe.
+// Of the current GPU; each is looked at once. Thread-safe.
 const Expected<DeviceCaps>& cuda_device_caps();
+
+// What validate() cannot see: that every array of the call lies on the current GPU, and that the
+// stream and the prepared weights belong to it. `workspace` may be null.
+Status check_on_current_gpu(const Buffers& buffers, const void* workspace);
+
+int current_gpu();  // -1: none
 
 // A workspace for one run on `stream`, freed when the run is done.
 Status run_in_device_workspace(const Plan& plan, const Buffers& buffers, RunInfo* info);

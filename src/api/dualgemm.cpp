@@ -39,6 +39,14 @@ auto guarded(Body body) -> decltype(body()) {
   }
 }
 
+// What the machine offers now; for kCuda that is the current GPU's.
+Expected<const DeviceCaps*> caps_of(DeviceKind kind) {
+  if (kind != DeviceKind::kCuda) return &device_caps();
+  const Expected<DeviceCaps>& caps = api::cuda_device_caps();
+  if (!caps) return caps.status();
+  return &*caps;
+}
+
 // The strategy behind a plan that can run here; plans may come from other machines or be edited.
 Expected<const Strategy*> strategy_of(const Plan& plan) {
   const Strategy* strategy = plan::find_strategy(api::registry(), plan.strategy, plan.device);
@@ -47,11 +55,14 @@ Expected<const Strategy*> strategy_of(const Plan& plan) {
         "plan.strategy", name_of(plan.strategy),
         std::string("this build has no such strategy for ") + name_of(plan.device));
   }
-  const Expected<DeviceCaps> caps = device_caps(plan.device);
+  const Expected<const DeviceCaps*> caps = caps_of(plan.device);
   if (!caps) return caps.status();
-  const std::vector<Isa>& isas = caps->isas;
+  const std::vector<Isa>& isas = (*caps)->isas;
   if (std::find(isas.begin(), isas.end(), plan.isa) == isas.end()) {
-    return Status::unsupported("plan.isa", name_of(plan.isa), "this machine does not offer it");
+    return Status::unsupported("plan.isa", name_of(plan.isa),
+                               plan.device == DeviceKind::kCuda
+                                   ? (*caps)->name + " does not offer it: plan for this GPU"
+                                   : "this machine does not offer it");
   }
   if (plan.threads < 1 || plan.threads > plan::kMaxThreads) {
     return Status::invalid("plan.threads", std::to_string(plan.threads),
@@ -98,6 +109,25 @@ Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
   if (needed == 0 || excess == 0) return {};
   return Status::invalid("workspace", "address % 64 = " + std::to_string(excess),
                          "must be aligned to 64 bytes");
+}
+
+// What an edited plan may ask of a GPU. Comes before validate(problem, buffers), which reads the
+// experts' rows: here they would be device memory.
+Status check_gpu_problem(const Strategy& strategy, const Plan& plan) {
+  if (plan.device != DeviceKind::kCuda) return {};
+  if (plan.problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", name_of(plan.problem.grouping),
+                               "no strategy on cuda takes groups");
+  }
+  DUALGEMM_TRY(validate(plan.problem));
+  const Expected<const DeviceCaps*> caps = caps_of(plan.device);
+  return caps ? strategy.supports(plan.problem, **caps) : caps.status();
+}
+
+// Do the arrays that the call reads and writes belong to the GPU that will run it?
+Status check_gpu_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
+  if (plan.device != DeviceKind::kCuda || plan.trusted_pointers) return {};
+  return api::check_on_current_gpu(buffers, workspace);
 }
 
 using Workspace = std::unique_ptr<void, decltype(&std::free)>;
@@ -184,7 +214,14 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
     Buffers weights = buffers;
     weights.prepared = nullptr;  // so that all four weight pointers are required
     DUALGEMM_TRY(core::check_weights(plan.problem, weights));
-    return (*strategy)->prepare(plan, weights);
+    Buffers read;  // all that prepare() reads
+    read.gate = weights.gate, read.gate_scales = weights.gate_scales;
+    read.up = weights.up, read.up_scales = weights.up_scales;
+    read.stream = weights.stream;
+    DUALGEMM_TRY(check_gpu_memory(plan, read, nullptr));
+    Expected<PreparedWeights> prepared = (*strategy)->prepare(plan, weights);
+    if (prepared && plan.device == DeviceKind::kCuda) prepared->impl()->gpu = api::current_gpu();
+    return prepared;
   });
 }
 
@@ -194,12 +231,16 @@ Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t wo
     const Expected<const Strategy*> strategy = strategy_of(plan);
     if (!strategy) return strategy.status();
     DUALGEMM_TRY(check_prepared(plan, buffers.prepared));
+    DUALGEMM_TRY(check_gpu_problem(**strategy, plan));
     DUALGEMM_TRY(validate(plan.problem, buffers));
-    DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, (*strategy)->workspace_bytes(plan)));
+    const int64_t needed = (*strategy)->workspace_bytes(plan);
+    DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
+    DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, workspace, needed));
     if (plan.problem.m == 0) {  // experts without any token: nothing to write
       if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
       return {};
     }
+    DUALGEMM_TRY(check_gpu_memory(plan, buffers, needed > 0 ? workspace : nullptr));
     return (*strategy)->run(plan, buffers, workspace, info);
   });
 }
@@ -212,6 +253,7 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   if (!plan) return plan.status();
   // Checked before a workspace is paid for.
   DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
+  DUALGEMM_TRY(guarded([&] { return check_gpu_memory(*plan, buffers, nullptr); }));
   Buffers complete = buffers;
   PreparedWeights prepared;
   if (plan->prepared && !with_weights.prepared) {  // the strategy insists on prepared weights

@@ -33,4 +33,10 @@ Status check_groups(const Problem& problem, const Buffers& buffers);
 // reads). Precondition: validate(problem).ok().
 Status check_weights(const Problem& problem, const Buffers& buffers);
 
+// The first `bytes` bytes of the workspace, which run() writes to, belong to no operand. Weights
+// are left out if they are prepared: the caller's own may be gone. Precondition: validate(problem,
+// buffers).ok().
+Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
+                               const void* workspace, int64_t bytes);
+
 }  // namespace dualgemm::core

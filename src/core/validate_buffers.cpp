@@ -182,6 +182,26 @@ Status check_weights(const Problem& problem, const Buffers& buffers) {
   return {};
 }
 
+Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
+                               const void* workspace, int64_t bytes) {
+  Buffers used = buffers;
+  if (used.prepared != nullptr) {
+    used.gate = used.up = nullptr;
+    used.gate_scales = used.up_scales = nullptr;
+  }
+  const Range scratch{"workspace", workspace, bytes, 1, false};
+  DUALGEMM_TRY(check_range(scratch));  // its end
+  const ResolvedProblem resolved = resolve(problem);
+  const int64_t padded_rows = swizzled_scale_rows(problem, used);
+  for (const Range& range : input_ranges(resolved, used, padded_rows)) {
+    DUALGEMM_TRY(check_disjoint(scratch, range));
+  }
+  for (const Range& range : output_ranges(resolved, used, padded_rows)) {
+    DUALGEMM_TRY(check_disjoint(scratch, range));
+  }
+  return {};
+}
+
 }  // namespace core
 
 Status validate(const Problem& problem, const Buffers& buffers) {

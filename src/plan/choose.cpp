@@ -233,6 +233,7 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
   base.threads = options.threads == 0 ? caps.cores : options.threads;
   base.prepared = options.prepared;
   base.unaligned = options.unaligned;
+  base.trusted_pointers = options.trusted_pointers;
   Expected<std::vector<Isa>> isas =
       candidate_isas(problem, options, caps, device == DeviceKind::kCpu ? force_isa : std::string(),
                      base.rejected);

@@ -28,6 +28,7 @@ struct PreparedWeights::Impl {
   StrategyId strategy = StrategyId::kFused;
   Isa isa = Isa::kScalar;
   bool any_isa = false;  // the layout is the same for all of the device's instruction sets
+  int gpu = -1;          // kCuda: number of the GPU that holds them
 };
 
 class Strategy {

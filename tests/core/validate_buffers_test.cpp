@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/validate.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "support/inputs.hpp"
 
@@ -264,6 +265,49 @@ TEST(ValidateBuffers, NoTokensNeedNoTokenBuffers) {
   b.a_scales = nullptr;
   b.d = nullptr;
   EXPECT_TRUE(validate(p, b).ok()) << validate(p, b).message();
+}
+
+// The bytes that run() uses of the workspace must be nobody else's; those beyond may be.
+TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
+  Rng rng;
+  const Problem p = nvfp4_in_and_out();
+  RandomCase data(p, rng, Values::kRandom);
+  const Buffers b = data.buffers();
+  constexpr int64_t kBytes = 4;
+  const auto refusal = [&](const Buffers& buffers, const void* workspace, int64_t bytes) {
+    return core::check_workspace_overlap(p, buffers, workspace, bytes).message();
+  };
+  struct {
+    const char* name;
+    const void* data;
+    int64_t bytes;
+  } const operands[] = {
+      {"a", b.a, data.a.data.size()},
+      {"a_scales", b.a_scales, data.a.scales.size()},
+      {"gate", b.gate, data.gate.data.size()},
+      {"gate_scales", b.gate_scales, data.gate.scales.size()},
+      {"up", b.up, data.up.data.size()},
+      {"up_scales", b.up_scales, data.up.scales.size()},
+      {"d", b.d, data.d.data.size()},
+      {"d_scales", b.d_scales, data.d.scales.size()},
+  };
+  for (const auto& operand : operands) {
+    const std::string expected = std::string("workspace: overlaps ") + operand.name +
+                                 "; must not share bytes with any other operand";
+    for (const int64_t offset : {-kBytes + 1, int64_t{0}, operand.bytes - 1}) {
+      EXPECT_EQ(refusal(b, moved(operand.data, offset), kBytes), expected) << "offset " << offset;
+    }
+    for (const int64_t offset : {-kBytes, operand.bytes}) {
+      EXPECT_EQ(refusal(b, moved(operand.data, offset), kBytes), "ok") << operand.name << offset;
+    }
+    EXPECT_EQ(refusal(b, operand.data, 0), "ok");
+  }
+  EXPECT_EQ(refusal(b, nullptr, 0), "ok");
+  const PreparedWeights prepared;
+  Buffers with_prepared = b;  // the caller's weights may have been freed, and be workspace now
+  with_prepared.prepared = &prepared;
+  EXPECT_EQ(refusal(with_prepared, b.gate, kBytes), "ok");
+  EXPECT_NE(refusal(with_prepared, b.a, kBytes), "ok");
 }
 
 }  // namespace

@@ -7,21 +7,13 @@
 #include <cmath>
 
 #include "core/half.hpp"
+#include "cuda/hand_made.hpp"
 #include "cuda/on_gpu.hpp"
 
 namespace dualgemm::cuda {
 namespace {
 
 using test::GuardedDevice;
-
-constexpr double kE2M1[16] = {0.0,  0.5,  1.0,  1.5,  2.0,  3.0,  4.0,  6.0,
-                              -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0};
-
-double scale_value(int byte) {  // OCP E4M3, sign ignored
-  const int exponent = (byte >> 3) & 15, mantissa = byte & 7;
-  if (exponent == 15 && mantissa == 7) return std::nan("");
-  return exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
-}
 
 double value_of(uint16_t bits, OutputType type) {
   return type == OutputType::kF16 ? core::decode_f16(bits) : core::decode_bf16(bits);
@@ -71,7 +63,8 @@ TEST(Dequantize, EveryCodeWithEveryScale) {
         out);
     for (int i = 0; i < kRows * kCols; ++i) {
       const int row = i / kCols, col = i % kCols, code = col < 16 ? col : 31 - col;
-      expect_value(kE2M1[code] * scale_value(row), value_of(values[static_cast<size_t>(i)], type),
+      expect_value(test::kE2M1Values[code] * test::e4m3_value(row),
+                   value_of(values[static_cast<size_t>(i)], type),
                    std::string(name_of(type)) + ", scale byte " + std::to_string(row) + ", code " +
                        std::to_string(code));
     }
@@ -112,8 +105,8 @@ TEST(Dequantize, LayoutsStridesAndRowsBeyondTheLast) {
           if (row < rows) {
             const uint8_t pair = operand.data[(l * gate.batch_stride + row * gate.ld + col) / 2];
             expected =
-                kE2M1[pair >> (col % 2 * 4) & 15] *
-                scale_value(
+                test::kE2M1Values[pair >> (col % 2 * 4) & 15] *
+                test::e4m3_value(
                     operand.scales[l * gate.scale_batch_stride + gate.scale_map()(row, col / 16)]);
           }
           ASSERT_EQ(expected, value_of(values[i], OutputType::kF16))

@@ -79,6 +79,7 @@ class GuardedDevice {
 // The operands of a case on the GPU, each `shift` bytes past a multiple of 256.
 class OnGpu {
  public:
+  OnGpu() = default;  // nowhere
   explicit OnGpu(RandomCase& data, int64_t shift = 0) : shift_(shift), buffers_(data.buffers()) {
     buffers_.a = put(data.a.data.data(), data.a.data.size(), shift);
     buffers_.a_scales = put_if(buffers_.a_scales, data.a.scales.size());
@@ -116,7 +117,7 @@ class OnGpu {
         put(from.data(), static_cast<int64_t>(from.size() * sizeof(float)), 0));
   }
 
-  int64_t shift_;
+  int64_t shift_ = 0;
   std::vector<GuardedDevice> arrays_;
   GuardedDevice d_;
   Buffers buffers_;

@@ -1,80 +1,13 @@
-// The sm_80 kernel on a GPU of compute capability 8.0 or later, every instance: random shapes
-// against the oracle's bound, exact sums with ==, repeated calls with the same bits. What the host
-// decides needs no GPU.
+// What the host decides about the sm_80 kernel; needs no GPU. On one, every_kernel_test.cpp and
+// fused_strategy_test.cpp run all instances.
 #include <gtest/gtest.h>
 
 #include "cuda/kernels/sm80/launch.hpp"
-#include "cuda/on_gpu.hpp"
-#include "reference/dual_gemm.hpp"
-#include "support/bound.hpp"
 
 namespace dualgemm::test {
 namespace {
 
 namespace sm80 = cuda::sm80;
-
-#define DUALGEMM_NEEDS_MMA_SYNC()                       \
-  if (!has_gpu() || gpu_caps().compute_capability < 80) \
-  GTEST_SKIP() << "no GPU of compute capability 8.0 or later"
-
-std::vector<uint8_t> run(RandomCase& data, int64_t tile_m, int64_t shift = 0) {
-  OnGpu device(data, shift);
-  device.poison_d();
-  const sm80::Instance* const instance =
-      sm80::find_instance(data.problem.a.type, tile_m, sm80::Pass::kFused);
-  const Status status = cuda::enqueue(
-      sm80::build_launch(data.resolved, device.buffers(), nullptr, *instance), nullptr);
-  EXPECT_TRUE(status.ok()) << status.message();
-  const Status done = cuda::synchronize(nullptr);
-  EXPECT_TRUE(done.ok()) << done.message();
-  return device.d();
-}
-
-constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
-
-TEST(Sm80OnGpu, RandomShapesLieWithinTheBound) {
-  DUALGEMM_NEEDS_MMA_SYNC();
-  Rng rng;
-  for (int round = 0; round < 60; ++round) {
-    Problem p{.m = rng.integer(1, 150), .n = rng.integer(1, 90), .k = 16 * rng.integer(1, 60)};
-    p.l = rng.chance(0.3) ? 2 : 1;
-    p.a.type = kTypesOfA[round % 3];
-    const DataType outputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
-    p.d.type = outputs[rng.integer(0, 2)];
-    p.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
-    for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
-      if (matrix->type == DataType::kE2M1 && rng.chance(0.5))
-        matrix->scale_layout = ScaleLayout::kSwizzled128x4;
-      if (rng.chance(0.3)) matrix->ld = p.k + 2 * rng.integer(0, 40);
-    }
-    RandomCase data(p, rng, Values::kRandom);
-    const int64_t shift = rng.chance(0.3) ? 4 * rng.integer(0, 20) : 0;
-    SCOPED_TRACE(::testing::Message() << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l
-                                      << ", a " << name_of(p.a.type) << ", shift " << shift);
-    const std::vector<uint8_t> got = run(data, p.m <= 8 ? 8 : 64, shift);
-    std::copy(got.begin(), got.end(), data.d.data.data());
-    ASSERT_TRUE(within_bound(p, data.buffers(), Isa::kSm80));
-  }
-}
-
-TEST(Sm80OnGpu, ExactSumsAreTheOraclesAndNoTileChangesABit) {
-  DUALGEMM_NEEDS_MMA_SYNC();
-  Rng rng;
-  for (const DataType type : kTypesOfA) {
-    Problem p{.m = 130, .n = 200, .k = 1344, .a = {.type = type}, .d = {.type = DataType::kF32}};
-    p.act.kind = ActivationKind::kIdentity;
-    RandomCase data(p, rng, Values::kExact), other(p, rng, Values::kWide);
-    const std::vector<uint8_t> got = run(data, 64);
-    data.poison_d();
-    ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
-    EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.data())) << name_of(type);
-    const std::vector<uint8_t> bits = run(other, 64);
-    EXPECT_EQ(bits, run(other, 8)) << name_of(type);
-    for (int call = 0; call < 30; ++call) ASSERT_EQ(bits, run(other, 64)) << name_of(type);
-    std::copy(bits.begin(), bits.end(), other.d.data.data());
-    EXPECT_TRUE(within_bound(p, other.buffers(), Isa::kSm80)) << name_of(type);
-  }
-}
 
 TEST(Sm80Choice, TilesAndRefusals) {
   for (const auto pass : {sm80::Pass::kFused, sm80::Pass::kSequential, sm80::Pass::kUp}) {

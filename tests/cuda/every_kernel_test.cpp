@@ -1,0 +1,194 @@
+// Every compiled kernel on a GPU: random problems near the edges of its tiles against the oracle's
+// bound, exact sums with ==, and the same bits in repeated, recorded and concurrent calls.
+#include <gtest/gtest.h>
+
+#include "cuda/runtime/graph_timer.hpp"
+#include "cuda/tested_kernel.hpp"
+#include "reference/dual_gemm.hpp"
+#include "support/bound.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+constexpr Activation kActs[] = {{},
+                                {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, 7.0f},
+                                {ActivationKind::kSwigluOai, 1.702f, 1.0f, 7.0f},
+                                {ActivationKind::kGeluErf},
+                                {ActivationKind::kGeluTanh},
+                                {ActivationKind::kRelu2},
+                                {ActivationKind::kSigmoid},
+                                {ActivationKind::kIdentity}};
+constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
+
+// Within 2 of a multiple of `unit`, at least 1, at most about `most`.
+int64_t near_multiple(Rng& rng, int64_t unit, int64_t most) {
+  return std::clamp<int64_t>(unit * rng.integer(0, most / unit) + rng.integer(-2, 2), 1, most);
+}
+
+// Gaps between rows, scale rows and batches, which RandomCase fills with poison.
+void add_strides(Problem& p, Rng& rng) {
+  const auto even = [&](int64_t most) { return 2 * rng.integer(0, most / 2); };
+  for (auto [matrix, rows] : {std::pair{&p.a, p.m}, {&p.gate, p.n}, {&p.up, p.n}}) {
+    const bool packed = matrix->type == DataType::kE2M1;
+    if (packed && rng.chance(0.5)) matrix->scale_layout = ScaleLayout::kSwizzled128x4;
+    if (rng.chance(0.4)) matrix->ld = p.k + even(80);
+    if (packed && matrix->scale_layout == ScaleLayout::kLinear && rng.chance(0.3)) {
+      matrix->scale_ld = p.k / 16 + rng.integer(0, 20);
+    }
+    if (rng.chance(0.3)) {
+      matrix->batch_stride = rows * std::max(matrix->ld, p.k) + even(64);
+    }
+    if (packed && rng.chance(0.3)) {  // beyond the tight one, which the layout decides
+      const core::ResolvedProblem tight = core::resolve(p);
+      const core::ResolvedMatrix& resolved = matrix == &p.a      ? tight.a
+                                             : matrix == &p.gate ? tight.gate
+                                                                 : tight.up;
+      matrix->scale_batch_stride = resolved.scale_batch_stride + rng.integer(0, 40);
+    }
+  }
+  if (rng.chance(0.4)) p.d.ld = p.n + rng.integer(0, 9);
+  if (rng.chance(0.3)) p.d.batch_stride = p.m * std::max(p.d.ld, p.n) + rng.integer(0, 40);
+}
+
+Problem random_problem(Rng& rng, const TestedKernel& kernel) {
+  constexpr double kMaxProducts = 24e6;  // of the oracle, which takes a second for about 1e9
+  Problem p;
+  p.m = near_multiple(rng, kernel.tile_m, 300);
+  p.n = near_multiple(rng, kernel.tile_n, 260);
+  p.l = rng.chance(0.3) ? rng.integer(2, 3) : 1;
+  const double products = static_cast<double>(p.m * p.n * p.l);
+  const auto most = static_cast<int64_t>(std::clamp(kMaxProducts / products / 16.0, 20.0, 132.0));
+  p.k = 16 * near_multiple(rng, 16, most);
+  p.a.type = rng.pick(kernel.a_types);
+  p.d.type = rng.pick(kOutputs);
+  p.act = rng.pick(kActs);
+  add_strides(p, rng);
+  return p;
+}
+
+void add_factors(RandomCase& data, Rng& rng) {
+  const Problem& p = data.problem;
+  for (int64_t l = 0; l < p.l; ++l) {
+    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
+    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
+  }
+  for (int64_t row = 0; row < p.l * p.m; ++row) data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+}
+
+std::string describe(const Problem& p) {
+  return "m " + std::to_string(p.m) + " n " + std::to_string(p.n) + " k " + std::to_string(p.k) +
+         " l " + std::to_string(p.l) + ", a " + name_of(p.a.type) + " ld " +
+         std::to_string(p.a.ld) + " " + name_of(p.a.scale_layout) + ", gate ld " +
+         std::to_string(p.gate.ld) + " " + name_of(p.gate.scale_layout) + ", d " +
+         name_of(p.d.type) + ", " + name_of(p.act.kind);
+}
+
+// Bytes between the rows of d belong to nobody.
+void expect_padding_untouched(const RandomCase& data) {
+  const core::ResolvedMatrix& d = data.resolved.d;
+  const int64_t element = core::bytes_of(d.type, 1);
+  std::vector<bool> used(static_cast<size_t>(data.d.data.size()), false);
+  for (int64_t l = 0; l < data.problem.l; ++l) {
+    for (int64_t row = 0; row < d.rows; ++row) {
+      const auto begin = used.begin() + (l * d.batch_stride + row * d.ld) * element;
+      std::fill(begin, begin + d.cols * element, true);
+    }
+  }
+  for (int64_t i = 0; i < data.d.data.size(); ++i) {
+    ASSERT_TRUE(used[static_cast<size_t>(i)] || data.d.data[i] == kPoison)
+        << "byte " << i << " between the rows of d was written";
+  }
+}
+
+TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
+  Rng rng;
+  constexpr Values kValues[] = {Values::kRandom, Values::kRandom, Values::kChallenge,
+                                Values::kWide};
+  for (int round = 0; round < 16; ++round) {
+    const Problem p = random_problem(rng, GetParam());
+    RandomCase data(p, rng, rng.pick(kValues));
+    if (rng.chance(0.4)) add_factors(data, rng);
+    const int64_t ctas = rng.chance(0.5) ? 0 : rng.integer(1, 12);
+    const int64_t shift = rng.chance(0.3) ? 4 * rng.integer(0, 15) : 0;
+    SCOPED_TRACE(describe(p) + ", ctas " + std::to_string(ctas) + ", shift " +
+                 std::to_string(shift));
+    KernelRun(GetParam(), data, ctas, shift).run(data);
+    ASSERT_TRUE(within_bound(p, data.buffers(), GetParam().isa));
+    ASSERT_NO_FATAL_FAILURE(expect_padding_untouched(data));
+  }
+}
+
+TEST_P(EveryKernelOnGpu, ExactSumsAreTheOraclesBitForBit) {
+  Rng rng;
+  for (const DataType type : GetParam().a_types) {
+    for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
+      Problem p{.m = GetParam().tile_m + 3, .n = 200, .k = 1344, .a = {.type = type}};
+      p.gate.scale_layout = p.up.scale_layout = layout;
+      p.d.type = DataType::kF32;
+      p.act.kind = ActivationKind::kIdentity;
+      RandomCase data(p, rng, Values::kExact);
+      const std::vector<uint8_t> got = KernelRun(GetParam(), data, 7).run();
+      data.poison_d();
+      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.data()))
+          << "a " << name_of(type) << ", scales " << name_of(layout);
+    }
+  }
+}
+
+// What scripts/gpu_check runs under compute-sanitizer: tails of m, n and k, tiles that CTAs share.
+TEST_P(EveryKernelOnGpu, SmallProblem) {
+  Rng rng;
+  for (const DataType type : GetParam().a_types) {
+    Problem p{.m = std::min<int64_t>(GetParam().tile_m + 1, 33), .n = 67, .k = 1040};
+    p.a.type = type;
+    p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
+    p.d.ld = 69;
+    RandomCase data(p, rng, Values::kRandom);
+    add_factors(data, rng);
+    KernelRun(GetParam(), data, 2, 4).run(data);
+    EXPECT_TRUE(within_bound(p, data.buffers(), GetParam().isa)) << name_of(type);
+  }
+}
+
+struct OwnStream {
+  cudaStream_t stream = nullptr;
+  OwnStream() { EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess); }
+  ~OwnStream() { EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+};
+
+// More tiles than one wave of CTAs, so that rings go round and CTAs share tiles where they can.
+TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
+  Rng rng;
+  const TestedKernel& kernel = GetParam();
+  Problem p{.m = std::min<int64_t>(2 * kernel.tile_m - 1, 300), .n = 1600, .k = 2048 + 64};
+  p.a.type = kernel.a_types.front();
+  RandomCase data(p, rng, Values::kRandom), other(p, rng, Values::kWide);
+  KernelRun first(kernel, data), second(kernel, other);
+  const std::vector<uint8_t> bits = first.run(), other_bits = second.run();
+  ASSERT_NE(bits, other_bits);
+  for (int call = 1; call < 32; ++call) ASSERT_EQ(first.run(), bits) << "call " << call;
+
+  first.poison_d();
+  const auto seconds =
+      cuda::time_graph(2, 3, [&](void* stream, int) { return first.enqueue(stream); });
+  ASSERT_TRUE(seconds.ok()) << seconds.status().message();
+  EXPECT_EQ(first.d(), bits) << "replayed from a graph";
+
+  const OwnStream streams[2];
+  first.poison_d();
+  second.poison_d();
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  for (int call = 0; call < 20; ++call) {
+    ASSERT_TRUE(first.enqueue(streams[0].stream).ok());
+    ASSERT_TRUE(second.enqueue(streams[1].stream).ok());
+  }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(first.d(), bits) << "beside another stream";
+  EXPECT_EQ(second.d(), other_bits) << "beside another stream";
+}
+
+}  // namespace
+}  // namespace dualgemm::test

@@ -1,0 +1,99 @@
+// Every compiled kernel of the fused strategy behind one face, so that one set of tests runs on all
+// of them. A further family needs a function in tested_kernel.cpp; its instances come in by
+// themselves.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cuda/on_gpu.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+
+namespace dualgemm::test {
+
+// What a host decides about one call.
+struct KernelCall {
+  core::ResolvedProblem problem;
+  int64_t max_ctas = 1;    // where the kernel shares out its work: among at most so many CTAs
+  bool unaligned = false;  // PlanOptions::unaligned
+};
+
+struct TestedKernel {
+  std::string name;  // of its entry point
+  Isa isa = Isa::kAuto;
+  std::vector<DataType> a_types;
+  int64_t tile_m = 0, tile_n = 0;  // rows and columns of d per tile: sizes near them are edges
+  std::function<bool(int compute_capability)> runs_on;
+  std::function<int64_t(const KernelCall&)> workspace_bytes;
+  std::function<Expected<std::vector<cuda::KernelLaunch>>(const KernelCall&, const Buffers&,
+                                                          void* workspace)>
+      launches;
+};
+
+const std::vector<TestedKernel>& tested_kernels();
+
+inline std::ostream& operator<<(std::ostream& out, const TestedKernel& kernel) {
+  return out << kernel.name;
+}
+
+// A case on the GPU with one kernel and a poisoned workspace, to be enqueued again and again.
+class KernelRun {
+ public:
+  // Every operand starts `shift` bytes past a multiple of 256; max_ctas = 0: the GPU's SMs.
+  KernelRun(const TestedKernel& kernel, RandomCase& data, int64_t max_ctas = 0, int64_t shift = 0)
+      : device_(data, shift) {
+    const KernelCall call{.problem = data.resolved,
+                          .max_ctas = max_ctas == 0 ? gpu_caps().num_sms : max_ctas,
+                          .unaligned = shift % 16 != 0};
+    workspace_ = GuardedDevice(kernel.workspace_bytes(call), 64);  // as aligned as it must be
+    auto made = kernel.launches(call, device_.buffers(), workspace_.data());
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    if (made) launches_ = *std::move(made);
+  }
+
+  Status enqueue(void* stream = nullptr) {
+    for (const cuda::KernelLaunch& launch : launches_) {
+      DUALGEMM_TRY(cuda::enqueue(launch, static_cast<cudaStream_t>(stream)));
+    }
+    return {};
+  }
+  // d after one call on a poisoned d, its padding included.
+  std::vector<uint8_t> run() {
+    poison_d();
+    const Status status = enqueue();
+    EXPECT_TRUE(status.ok()) << status.message();
+    const Status done = cuda::synchronize(nullptr);
+    EXPECT_TRUE(done.ok()) << done.message();
+    workspace_.check_margins();
+    return d();
+  }
+  void run(RandomCase& data) {
+    const std::vector<uint8_t> got = run();
+    std::copy(got.begin(), got.end(), data.d.data.data());
+  }
+  void poison_d() { device_.poison_d(); }
+  std::vector<uint8_t> d() const { return device_.d(); }
+
+ private:
+  OnGpu device_;
+  GuardedDevice workspace_;
+  std::vector<cuda::KernelLaunch> launches_;
+};
+
+// The tests of every kernel (TEST_P; instantiated in tested_kernel.cpp). Skips where it does not
+// run.
+class EveryKernelOnGpu : public ::testing::TestWithParam<TestedKernel> {
+ protected:
+  void SetUp() override {
+    DUALGEMM_NEEDS_GPU();
+    if (!GetParam().runs_on(gpu_caps().compute_capability)) {
+      GTEST_SKIP() << GetParam().name << " does not run on " << gpu_caps().name;
+    }
+  }
+};
+
+}  // namespace dualgemm::test

@@ -1,0 +1,72 @@
+#!/bin/bash
+# The logic of gpu_check, with programs that only say what they were told: it passes when all pass, runs on after a
+# failure and names it, refuses a skipped CUDA test, ends what takes too long, and its limits stay below 9 minutes.
+# Usage: gpu_check_test.sh <scripts/gpu_check>
+# shellcheck disable=SC2016  # the programs expand
+set -uo pipefail
+checker=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# program <name> <body>: in the folder of prebuilt programs, which is also first in PATH
+program() {
+  printf '#!/bin/bash\n%s\n' "$2" >"$work/$1"
+  chmod +x "$work/$1"
+}
+plant_good() {
+  rm -rf "${work:?}"/*
+  program nvidia-smi 'echo "a GPU"'
+  program compute-sanitizer 'echo "$2 saw $5 $7"'
+  program dualgemm 'echo "dualgemm $*"'
+  program ptxsim_silicon 'echo "9 cases, 0 differ"'
+  program test_core 'echo "core passed"'
+  program test_cpu 'echo "cpu passed"'
+  program test_sm90a 'echo "needs the build tree"; exit 1'
+  program test_cuda 'echo "check of 8 pointers and a stream: 0.50 us"; echo "cuda passed"'
+  program bench_cuda 'echo "bench_cuda $*"'
+}
+# expect <0 or 1> <text...>: how it exits, and what the output contains
+expect() {
+  local wanted=$1 output status=0
+  shift
+  output=$(PATH="$work:$PATH" DUALGEMM_PREBUILT=$work "$checker" 2>&1) || status=$?
+  local text
+  for text in "$@"; do
+    [[ $output == *"$text"* && $status -eq $wanted ]] && continue
+    printf 'not found: %s (status %d)\n%s\n' "$text" "$status" "$output"
+    failures=$((failures + 1))
+    return
+  done
+  seen=$output
+}
+
+plant_good
+expect 0 '13 passed, 0 failed' 'core passed' 'cpu passed' 'cuda passed' '0.50 us' 'racecheck saw' \
+  'bench_cuda --shapes' 'dualgemm bench --device cuda' 'cpu_tests: passed'
+limit=$(sed -n 's/^at most \([0-9]*\) s in all$/\1/p' <<<"$seen")
+if [[ -z $limit || $limit -ge 540 ]]; then
+  echo "the limits add up to '$limit' s"
+  failures=$((failures + 1))
+fi
+
+rm "$work/bench_cuda" "$work/compute-sanitizer"
+program compute-sanitizer 'echo "ERROR SUMMARY: 2 errors"; exit 9'
+expect 1 'failed: compute_sanitizer_memcheck compute_sanitizer_racecheck' '8 passed, 4 failed' 'no table' '2 errors'
+
+plant_good
+program test_cuda 'echo "[  SKIPPED ] Kernels/A.B"; exit 0'
+program test_cpu 'echo "a CPU test failed"; exit 1'
+expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' 'core passed' '11 passed, 2 failed'
+
+plant_good
+program nvidia-smi 'sleep 60'
+expect 1 'nvidia_smi: FAILED: out of time after 5 s' '12 passed, 1 failed'
+
+plant_good # a GPU that is too old is refused, and that is right
+program dualgemm '[[ $1 != plan && $* != *--device* ]] && exit 0
+echo "device: old GPU of compute capability 7.5; no" >&2; exit 2'
+expect 0 'cuda: passed' '13 passed, 0 failed'
+
+echo "gpu_check_test: $failures failed"
+[[ $failures -eq 0 ]]
