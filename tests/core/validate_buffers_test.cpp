@@ -303,9 +303,9 @@ TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
     EXPECT_EQ(refusal(b, operand.data, 0), "ok");
   }
   EXPECT_EQ(refusal(b, nullptr, 0), "ok");
-  const PreparedWeights prepared;
+  const int some_object = 0;  // only its address is looked at
   Buffers with_prepared = b;  // the caller's weights may have been freed, and be workspace now
-  with_prepared.prepared = &prepared;
+  with_prepared.prepared = reinterpret_cast<const PreparedWeights*>(&some_object);
   EXPECT_EQ(refusal(with_prepared, b.gate, kBytes), "ok");
   EXPECT_NE(refusal(with_prepared, b.a, kBytes), "ok");
 }

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/half.hpp"
-#include "cuda/hand_made.hpp"
 #include "cuda/on_gpu.hpp"
+#include "support/hand_made.hpp"
 
 namespace dualgemm::cuda {
 namespace {

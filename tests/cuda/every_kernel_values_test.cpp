@@ -5,10 +5,10 @@
 
 #include <limits>
 
-#include "cuda/hand_made.hpp"
 #include "cuda/tested_kernel.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/hand_made.hpp"
 
 namespace dualgemm::test {
 namespace {
