@@ -40,8 +40,8 @@ TEST(BadInput, PlansRefuseWhatNoGpuCanDo) {
   EXPECT_EQ(refusal({.m = 1, .n = kHuge, .k = 64}).substr(0, 5), "gate:");
   EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 64, .l = kHuge}).substr(0, 2), "a:");
   EXPECT_EQ(refusal(good, {.isa = Isa::kSm100a}).substr(0, 11), "isa: sm100a");
-  EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 64, .l = 2, .grouping = Grouping::kMasked}, {}),
-            "grouping: masked; cuBLASLt's GEMMs take none");
+  EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 64, .l = 2, .grouping = Grouping::kMasked}),
+            "grouping: masked; the sm_80 kernel takes none");
   EXPECT_EQ(refusal(good, {.strategy = StrategyId::kReference}),
             "strategy: reference; this build does not contain it");
 }
