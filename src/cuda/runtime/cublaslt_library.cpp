@@ -23,6 +23,7 @@ CublasLtLibrary functions_of(void* library, std::string& missing) {
   CublasLtLibrary out{};
   look_up(library, "cublasLtCreate", &out.create, missing);
   look_up(library, "cublasLtGetStatusName", &out.status_name, missing);
+  look_up(library, "cublasLtGetVersion", &out.version, missing);
   look_up(library, "cublasLtMatmulDescInit_internal", &out.desc_init, missing);
   look_up(library, "cublasLtMatmulDescSetAttribute", &out.desc_set, missing);
   look_up(library, "cublasLtMatrixLayoutInit_internal", &out.layout_init, missing);

@@ -13,6 +13,7 @@ namespace dualgemm::cuda {
 struct CublasLtLibrary {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtGetStatusName) status_name;
+  decltype(&cublasLtGetVersion) version;
   decltype(&cublasLtMatmulDescInit_internal) desc_init;
   decltype(&cublasLtMatmulDescSetAttribute) desc_set;
   decltype(&cublasLtMatrixLayoutInit_internal) layout_init;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/recorded_calls.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -18,27 +19,6 @@ struct Destroy {
 };
 using Stream = std::unique_ptr<CUstream_st, Destroy<cudaStream_t, cudaStreamDestroy>>;
 using Event = std::unique_ptr<CUevent_st, Destroy<cudaEvent_t, cudaEventDestroy>>;
-using Graph = std::unique_ptr<CUgraph_st, Destroy<cudaGraph_t, cudaGraphDestroy>>;
-using Executable = std::unique_ptr<CUgraphExec_st, Destroy<cudaGraphExec_t, cudaGraphExecDestroy>>;
-
-Status enqueue_all(int calls, cudaStream_t stream,
-                   const std::function<Status(void*, int)>& enqueue) {
-  for (int call = 0; call < calls; ++call) DUALGEMM_TRY(enqueue(stream, call));
-  return {};
-}
-
-// The graph is ended even if a call failed, so that the stream leaves the capture.
-Status capture(int calls, cudaStream_t stream, const std::function<Status(void*, int)>& enqueue,
-               Graph& graph) {
-  DUALGEMM_CUDA_TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  const Status enqueued = enqueue_all(calls, stream, enqueue);
-  cudaGraph_t captured = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
-  graph.reset(captured);
-  DUALGEMM_TRY(enqueued);
-  DUALGEMM_CUDA_TRY(ended);
-  return {};
-}
 
 }  // namespace
 
@@ -53,16 +33,13 @@ Expected<std::vector<double>> time_graph(int calls, int replays,
   DUALGEMM_CUDA_TRY(cudaEventCreate(&raw_end));
   const Event end(raw_end);
 
-  Graph graph;
-  DUALGEMM_TRY(capture(calls, raw_stream, enqueue, graph));
-  cudaGraphExec_t raw_executable = nullptr;
-  DUALGEMM_CUDA_TRY(cudaGraphInstantiate(&raw_executable, graph.get(), 0));
-  const Executable executable(raw_executable);
+  const Expected<RecordedCalls> recorded = RecordedCalls::record(calls, raw_stream, enqueue);
+  if (!recorded) return recorded.status();
 
   std::vector<double> seconds;
   for (int replay = -kWarmUps; replay < replays; ++replay) {
     DUALGEMM_CUDA_TRY(cudaEventRecord(raw_begin, raw_stream));
-    DUALGEMM_CUDA_TRY(cudaGraphLaunch(raw_executable, raw_stream));
+    DUALGEMM_TRY(recorded->replay(raw_stream));
     DUALGEMM_CUDA_TRY(cudaEventRecord(raw_end, raw_stream));
     DUALGEMM_CUDA_TRY(cudaEventSynchronize(raw_end));
     float milliseconds = 0.0f;

@@ -1,0 +1,19 @@
+// The floor of every kernel that reads the weights once: a plain read of the same packed bytes.
+#pragma once
+
+#include "bench/gpu/cold_sets.hpp"
+#include "bench/gpu/stopwatch.hpp"
+
+namespace dualgemm::bench {
+
+struct ReadFloor {
+  cuda::RecordedCalls recorded;  // one read of each set
+  int64_t bytes = 0;             // of a set
+  uint32_t ctas = 0;             // of the launch shape that was the quickest of several
+};
+
+// `sum`: one word of device memory.
+Expected<ReadFloor> make_read_floor(ColdSets& sets, uint8_t* sum, int num_sms,
+                                    Stopwatch& stopwatch);
+
+}  // namespace dualgemm::bench
