@@ -12,21 +12,19 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/half.hpp"
+#include "bench/gpu/cold_sets.hpp"
+#include "bench/gpu/judge.hpp"
+#include "bench/gpu/operands.hpp"
+#include "bench/gpu/stopwatch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/runtime/device.hpp"
-#include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_timer.hpp"
-#include "reference/bound.hpp"
 
 namespace dualgemm::bench {
 namespace {
 
 using cuda::DeviceMemory;
 namespace sm90a = cuda::sm90a;
-
-constexpr int64_t kColdBytes = 430'000'000;  // of weight sets: several times an H200's 60 MB of L2
-constexpr int kSampledTiles = 6, kSampledRows = 3, kSampledCols = 20;
 
 struct Arguments {
   std::vector<int64_t> m{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
@@ -39,107 +37,32 @@ struct Arguments {
   std::string json;           // where the points go, for scripts/tune_sm90a; empty: nowhere
 };
 
-// A small generator whose numbers are the same everywhere.
-struct Random {
-  uint64_t state = 0x9E3779B97F4A7C15u;
-  uint64_t operator()() {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return state;
-  }
-};
-
-// Operands of one shape on the host: codes at random, scales 1/8 .. 4.
-struct Operands {
-  std::vector<uint8_t> a, a_scales, gate, gate_scales, up, up_scales, d;
-};
-
-void fill_codes(std::vector<uint8_t>& bytes, Random& random) {
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-}
-void fill_scales(std::vector<uint8_t>& bytes, Random& random) {
-  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(0x20 + random() % 41);
-}
-
-void fill_activations(std::vector<uint8_t>& bytes, DataType type, Random& random) {
-  if (type == DataType::kE2M1) return fill_codes(bytes, random);
-  auto* const values = reinterpret_cast<uint16_t*>(bytes.data());
-  for (size_t i = 0; i < bytes.size() / 2; ++i) {
-    float sum = -2.0f;  // of four uniform numbers: about normal
-    for (int j = 0; j < 4; ++j) sum += static_cast<float>(random() % 65536) / 65536.0f;
-    values[i] =
-        type == DataType::kF16 ? core::encode_f16(1.7f * sum) : core::encode_bf16(1.7f * sum);
-  }
-}
-
-// Device memory of one shape: as many copies of the weights as keep them cold.
+// Device memory of one shape, and its addresses for every set of weights.
 struct Device {
-  std::vector<DeviceMemory> memory;
+  ColdWeights weights;
+  DeviceMemory a, a_scales, d, workspace;
   std::vector<Buffers> sets;
-  DeviceMemory workspace;
 };
 
-Status put(Device& device, const std::vector<uint8_t>& bytes, uint8_t** to) {
-  auto made = DeviceMemory::allocate(static_cast<int64_t>(bytes.size()), "operand");
-  if (!made) return made.status();
-  DUALGEMM_TRY(made->upload(bytes.data()));
-  *to = made->data();
-  device.memory.push_back(*std::move(made));
-  return {};
-}
-
-Status upload(const Operands& host, Device& device) {
-  Buffers shared;
-  uint8_t* to = nullptr;
-  DUALGEMM_TRY(put(device, host.a, &to));
-  shared.a = to;
-  if (!host.a_scales.empty()) {
-    DUALGEMM_TRY(put(device, host.a_scales, &to));
-    shared.a_scales = to;
+Status upload(HostOperands& host, Device& device) {
+  Buffers buffers = host.buffers();
+  for (const auto& [memory, bytes] :
+       {std::pair{&device.a, &host.a}, {&device.a_scales, &host.a_scales}, {&device.d, &host.d}}) {
+    auto made = DeviceMemory::allocate(static_cast<int64_t>(bytes->size()), "operand");
+    if (!made) return made.status();
+    DUALGEMM_TRY(made->upload(bytes->data()));
+    *memory = *std::move(made);
   }
-  DUALGEMM_TRY(put(device, host.d, &to));
-  shared.d = to;
-  shared.alpha_gate = shared.alpha_up = 0.02f;
-  const auto bytes = static_cast<int64_t>(2 * (host.gate.size() + host.gate_scales.size()));
-  for (int64_t made = 0; made < kColdBytes || device.sets.empty(); made += bytes) {
-    Buffers set = shared;
-    DUALGEMM_TRY(put(device, host.gate, &to));
-    set.gate = to;
-    DUALGEMM_TRY(put(device, host.gate_scales, &to));
-    set.gate_scales = to;
-    DUALGEMM_TRY(put(device, host.up, &to));
-    set.up = to;
-    DUALGEMM_TRY(put(device, host.up_scales, &to));
-    set.up_scales = to;
-    device.sets.push_back(set);
+  buffers.a = device.a.data(), buffers.a_scales = device.a_scales.data();
+  buffers.d = device.d.data();
+  auto weights = ColdWeights::upload(host);
+  if (!weights) return weights.status();
+  device.weights = *std::move(weights);
+  for (int i = 0; i < device.weights.sets().count(); ++i) {
+    device.weights.place(i, buffers);
+    device.sets.push_back(buffers);
   }
   return {};
-}
-
-// The largest share of the oracle's bound that any sampled element uses; above 1: wrong.
-double worst_share(const Problem& problem, const Buffers& host) {
-  double worst = 0.0;
-  Random random;
-  for (int tile = 0; tile < kSampledTiles; ++tile) {
-    const int64_t rows = std::min<int64_t>(kSampledRows, problem.m);
-    const int64_t cols = std::min<int64_t>(kSampledCols, problem.n);
-    // The first tile ends at the last row and column.
-    const int64_t row =
-        tile == 0 ? problem.m - rows : static_cast<int64_t>(random() % (problem.m - rows + 1));
-    const int64_t col =
-        tile == 0 ? problem.n - cols : static_cast<int64_t>(random() % (problem.n - cols + 1));
-    const core::RowGroup group{0, 0, problem.m, 0, 0, 0};
-    const auto check =
-        reference::check_tile(core::resolve(problem), host, group, row, rows, col, cols,
-                              reference::accumulation_of(problem, Isa::kSm90a));
-    worst = std::max(worst, check.failed > 0 ? HUGE_VAL : check.worst_share);
-  }
-  return worst;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
 }
 
 using Launches = std::vector<std::vector<cuda::KernelLaunch>>;  // of each set
@@ -155,11 +78,11 @@ Expected<double> time_launches(const Launches& sets, size_t first, size_t last, 
   const int calls = static_cast<int>(sets.size());
   const auto once = cuda::time_graph(calls, 3, enqueue);
   if (!once) return once.status();
-  const double one = median(*once) * calls;
+  const double one = timing_of(*once).median * calls;
   const auto all =
       cuda::time_graph(calls, std::clamp(static_cast<int>(seconds / one), 5, 100), enqueue);
   if (!all) return all.status();
-  return median(*all);
+  return timing_of(*all).median;
 }
 
 struct Point {
@@ -197,7 +120,7 @@ struct PointsFile {
   }
 };
 
-Status measure(const Problem& problem, const Point& point, Device& device, Operands& host,
+Status measure(const Problem& problem, const Point& point, Device& device, HostOperands& host,
                const Arguments& arguments, bool chosen, PointsFile& points) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   const sm90a::Config& config = point.instance->config;
@@ -219,17 +142,8 @@ Status measure(const Problem& problem, const Point& point, Device& device, Opera
   }
   const auto whole = time_launches(sets, 0, 9, arguments.seconds);
   if (!whole) return whole.status();
-  if (cudaMemcpy(host.d.data(), device.sets[0].d, host.d.size(), cudaMemcpyDeviceToHost) !=
-      cudaSuccess) {
-    return Status::error(StatusCode::kInternal, "d", "not copied", "must arrive");
-  }
-  Buffers on_host = device.sets[0];
-  on_host.a = host.a.data(),
-  on_host.a_scales = host.a_scales.empty() ? nullptr : host.a_scales.data();
-  on_host.gate = host.gate.data(), on_host.gate_scales = host.gate_scales.data();
-  on_host.up = host.up.data(), on_host.up_scales = host.up_scales.data();
-  on_host.d = host.d.data();
-  const double share = worst_share(problem, on_host);
+  DUALGEMM_TRY(device.d.download(host.d.data()));
+  const double share = worst_share_of_bound(problem, host.buffers(), Isa::kSm90a);
   double prepare = 0.0, main = 0.0;
   if (arguments.parts) {
     const size_t last = sets[0].size() - 1;
@@ -261,20 +175,9 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
   if (!layout) return layout.status();
   problem.a.type = *type;
   problem.gate.scale_layout = problem.up.scale_layout = *layout;
-  const auto sizes = operand_sizes(problem);
-  if (!sizes) return sizes.status();
-  Operands host;
-  const auto resize = [](std::vector<uint8_t>& bytes, int64_t size) {
-    bytes.resize(static_cast<size_t>(size));
-  };
-  resize(host.a, sizes->a), resize(host.a_scales, sizes->a_scales), resize(host.d, sizes->d);
-  resize(host.gate, sizes->gate), resize(host.gate_scales, sizes->gate_scales);
-  resize(host.up, sizes->up), resize(host.up_scales, sizes->up_scales);
-  Random random;
-  fill_activations(host.a, *type, random);
-  fill_scales(host.a_scales, random);
-  fill_codes(host.gate, random), fill_scales(host.gate_scales, random);
-  fill_codes(host.up, random), fill_scales(host.up_scales, random);
+  auto made = random_operands(problem);
+  if (!made) return made.status();
+  HostOperands host = *std::move(made);
   Device device;
   DUALGEMM_TRY(upload(host, device));
   const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms);
