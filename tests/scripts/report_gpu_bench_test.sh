@@ -2,6 +2,7 @@
 # Numbers of two points go in; the lines of the tables, the verdicts, the replaced part of a document and (with matplotlib)
 # the plot must come out, and unusable inputs must be refused in one line.
 # Usage: report_gpu_bench_test.sh <scripts/report_gpu_bench> <gpu_bench.json>
+# shellcheck disable=SC2016  # Markdown has backquotes
 set -uo pipefail
 report=$1
 numbers=$2
