@@ -49,12 +49,10 @@ TEST(Pointers, StreamsAndWeightsBelongToTheCurrentGpu) {
             "prepared: made on GPU 0; must be made on the current GPU, GPU 2");
 }
 
-TEST(Pointers, NoPointersAndDefaultStreamsAskNothing) {
+TEST(Pointers, NoPointersAndThePerThreadStreamAskNothing) {
   constexpr std::array<cuda::NamedPointer, 2> kNone{{{"a", nullptr}, {"d", nullptr}}};
   EXPECT_TRUE(cuda::check_pointers(kNone).ok());
-  for (cudaStream_t stream : {cudaStream_t{nullptr}, cudaStreamLegacy, cudaStreamPerThread}) {
-    EXPECT_TRUE(cuda::check_stream(stream).ok());
-  }
+  EXPECT_TRUE(cuda::check_stream(cudaStreamPerThread).ok());
 }
 
 std::string driver_says(const void* address) {
@@ -89,6 +87,39 @@ TEST(PointersOnGpu, TheDriverKnowsEveryKindOfMemory) {
   EXPECT_EQ(cudaFree(managed), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
   EXPECT_EQ(cudaFreeAsync(from_pool, nullptr), cudaSuccess);
+}
+
+// In the mode that forbids the most. No question may break a recording.
+TEST(PointersOnGpu, StreamsAreJudgedWhileOneRecords) {
+  DUALGEMM_NEEDS_GPU();
+  cudaStream_t recording = nullptr, blocking = nullptr, apart = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&recording), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&blocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&apart, cudaStreamNonBlocking), cudaSuccess);
+  const std::vector<cudaStream_t> all{recording, blocking,         apart,
+                                      nullptr,   cudaStreamLegacy, cudaStreamPerThread};
+  for (cudaStream_t stream : all) EXPECT_EQ(cuda::check_stream(stream).message(), "ok");
+
+  ASSERT_EQ(cudaStreamBeginCapture(recording, cudaStreamCaptureModeGlobal), cudaSuccess);
+  const std::string refusal =
+      "stream: the legacy default stream; must be another one while a blocking stream records a "
+      "graph";
+  for (cudaStream_t stream : all) {
+    const bool legacy = stream == nullptr || stream == cudaStreamLegacy;
+    EXPECT_EQ(cuda::check_stream(stream).message(), legacy ? refusal : "ok");
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "a question left an error behind";
+  }
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(recording, &graph), cudaSuccess) << "a question broke the graph";
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+
+  // A stream that does not block leaves the legacy one alone.
+  ASSERT_EQ(cudaStreamBeginCapture(apart, cudaStreamCaptureModeGlobal), cudaSuccess);
+  for (cudaStream_t stream : all) EXPECT_EQ(cuda::check_stream(stream).message(), "ok");
+  ASSERT_EQ(cudaStreamEndCapture(apart, &graph), cudaSuccess) << "a question broke the graph";
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  for (cudaStream_t stream : {recording, blocking, apart})
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 // What the check of one call costs: 8 arrays and a stream, the usual number.

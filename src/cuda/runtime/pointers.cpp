@@ -45,9 +45,8 @@ Status ask(const void* address, PointerInfo* info) {
   return {};
 }
 
-// Handles with a meaning of their own: they are of whatever GPU is current.
-bool is_default_stream(cudaStream_t stream) {
-  return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+bool is_legacy_stream(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy;
 }
 
 }  // namespace
@@ -108,7 +107,18 @@ Status check_pointers(std::span<const NamedPointer> pointers) {
 
 Status check_stream(void* stream) {
   const auto handle = static_cast<cudaStream_t>(stream);
-  if (is_default_stream(handle)) return {};
+  if (handle == cudaStreamPerThread) return {};  // of whatever GPU is current, as the legacy one
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(handle, &capture);
+  if (error == cudaErrorStreamCaptureImplicit) {  // this question leaves the recording whole
+    static_cast<void>(cudaGetLastError());
+    return Status::invalid("stream", "the legacy default stream",
+                           "must be another one while a blocking stream records a graph");
+  }
+  DUALGEMM_TRY(check(error, "cudaStreamIsCapturing", "the check of the stream"));
+  // cudaStreamGetDevice is refused for a stream that records, and breaks the recording. What is
+  // launched on another GPU's stream is refused there too, by the launch itself.
+  if (is_legacy_stream(handle) || capture != cudaStreamCaptureStatusNone) return {};
   int number = 0;
   DUALGEMM_TRY(check(cudaStreamGetDevice(handle, &number), "cudaStreamGetDevice",
                      "the check of the stream"));
