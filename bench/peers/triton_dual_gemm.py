@@ -7,7 +7,7 @@ in the kernel, exactly but for a power of two; two accumulators, the activation 
 are few, and a second kernel then adds the parts in a fixed order. Block sizes are tuned for each m.
 
 Weights are cold in L2: the calls of a CUDA graph rotate through copies of more than 430 MB. Each result is compared with
-float64 on exactly decoded operands before it is timed.
+float64 on exactly decoded operands before it is timed, and after the timing with the bits it had before.
 
     triton_dual_gemm.py [--shapes 4096x7168] [--m 1,8,16] [--json triton.json]
 """
@@ -108,7 +108,7 @@ def dual_gemm(a_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, out_ptr, 
 
 @triton.jit(do_not_specialize=["count"])
 def add_parts(parts_ptr, d_ptr, count, alpha, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
     gate = tl.zeros((BLOCK,), tl.float32)
     up = tl.zeros((BLOCK,), tl.float32)
@@ -189,10 +189,15 @@ class Call:
 
 
 def error_of(call):
-    """Relative Frobenius error, worst of tiles of 64 columns, on up to 64 rows of a fresh result against float64."""
+    """Of a fresh result against float64: relative Frobenius error, worst of tiles of 64 columns, on up to 64 rows.
+
+    Infinite if any element of d, on whatever row, was not written.
+    """
     o = call.operands
     call.d.fill_(float("nan"))
     call.run(0)
+    if torch.isnan(call.d).any().item():
+        return float("inf")
     rows = torch.unique(torch.linspace(0, call.m - 1, min(call.m, 64), device=call.d.device).round().to(torch.int64))
     gate, gate_scales, up, up_scales = o.sets[0]
     a = o.a_half[rows].to(torch.float64)
@@ -206,20 +211,31 @@ def error_of(call):
 
 
 class Recorded:
-    """The calls of one graph, each on weights that are cold."""
+    """The calls of one graph, each on weights that are cold.
+
+    A graph keeps addresses, not tensors: the next torch.cuda.graph() hands all freed memory back to the driver, and a replay
+    that still writes there is an illegal access. So this keeps the call, with its weights, d, decoded a and parts.
+    """
 
     def __init__(self, call):
+        self.call = call
         sets = len(call.operands.sets)
         self.calls = -(-MIN_CALLS // sets) * sets
         self.graph = torch.cuda.CUDAGraph()
-        call.run(0)
+        call.run(0)  # compiled and loaded before the capture, which forbids that
         torch.cuda.synchronize()
+        self.d = call.d.clone()
         with torch.cuda.graph(self.graph):
             for i in range(self.calls):
                 call.run(i)
 
+    def still_right(self):
+        """The graph's last call left the bits that were compared with float64: all sets hold the same weights."""
+        return torch.equal(self.call.d, self.d)
+
     def microseconds(self, spacer, replays):
         """Of each replay, per call; a read before it gives the host time to enqueue."""
+        self.call.d.fill_(float("nan"))
         times = []
         for replay in range(-2, replays):
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -249,6 +265,10 @@ def tune(operands, m, a_type, spacer):
             median = statistics.median(recorded.microseconds(spacer, 3))
         except Exception as reason:  # a compiler's limit or too much shared memory: the next one may do
             print(f"m {m}, a {a_type}, {config}: {type(reason).__name__}: {str(reason)[:200]}", file=sys.stderr)
+            torch.cuda.synchronize()  # raises after an illegal access: then nothing that follows would mean anything
+            continue
+        if not recorded.still_right():
+            print(f"m {m}, a {a_type}, {config}: WRONG when replayed", file=sys.stderr)
             continue
         if best is None or median < best[0]:
             best = (median, config, recorded, error)
@@ -261,6 +281,8 @@ def measure(operands, m, a_type, spacer, replays):
         return {"m": m, "a": a_type, "error": "no configuration ran and was right"}
     _, config, recorded, error = best
     times = sorted(recorded.microseconds(spacer, replays))
+    if not recorded.still_right():
+        return {"m": m, "a": a_type, "error": "wrong when replayed"}
     names = ("bm", "bn", "bk", "split", "group", "warps", "stages")
     return {"m": m, "a": a_type, "median_us": statistics.median(times), "p90_us": times[(9 * (len(times) - 1) + 5) // 10],
             "min_us": times[0], "rounds": len(times), "worst_tile_error": error, "config": dict(zip(names, config))}
