@@ -3,15 +3,17 @@
 
 #include "bench/gpu/cold_sets.hpp"
 #include "bench/gpu/stopwatch.hpp"
+#include "cuda/kernels/portable/read_bytes.hpp"
 
 namespace dualgemm::bench {
 
 struct ReadFloor {
   cuda::RecordedCalls recorded;  // one read of each set
   int64_t bytes = 0;             // of a set
-  uint32_t ctas = 0;             // of the launch shape that was the quickest of several
+  cuda::ReadShape shape;         // that was the quickest of several
 };
 
+// One launch reads a set whole: codes and scales of both weights lie one behind the other.
 // `sum`: one word of device memory.
 Expected<ReadFloor> make_read_floor(ColdSets& sets, uint8_t* sum, int num_sms,
                                     Stopwatch& stopwatch);

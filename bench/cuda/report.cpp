@@ -86,7 +86,9 @@ Json in_json(const ShapeResult& shape, const Point& point) {
   json["cublas_e4m3"] = in_json(point.e4m3);
   json["floor"] = in_json(point.floor);
   json["floor"]["bytes"] = point.floor_bytes;
-  json["floor"]["ctas"] = point.floor_ctas;
+  json["floor"]["threads"] = point.floor_shape.threads;
+  json["floor"]["ctas_per_sm"] = point.floor_shape.ctas_per_sm;
+  json["floor"]["loads"] = point.floor_shape.loads;
   json["gpu_before"] = in_json(point.before);
   json["gpu_after"] = in_json(point.after);
   return json;

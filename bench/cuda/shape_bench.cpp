@@ -200,7 +200,7 @@ Expected<Point> ShapeBench::measure(int64_t m, const std::vector<StrategyId>& mo
                                     const RoundLimits& limits) {
   Point point;
   point.m = m;
-  point.floor_bytes = floor_.bytes, point.floor_ctas = floor_.ctas;
+  point.floor_bytes = floor_.bytes, point.floor_shape = floor_.shape;
   BaselineRun f16{.operands = &f16_, .result = {}, .baseline = {}};
   BaselineRun e4m3{.operands = &e4m3_, .result = {}, .baseline = {}};
   std::vector<uint16_t> expected;

@@ -44,7 +44,7 @@ struct Point {
   BaselineResult f16, e4m3;
   Timing floor;
   int64_t floor_bytes = 0;
-  uint32_t floor_ctas = 0;
+  cuda::ReadShape floor_shape;
   GpuState before, after;  // read in the rounds: at the end of the warm-up and of the last one
 };
 
