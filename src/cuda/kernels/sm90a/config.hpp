@@ -30,9 +30,10 @@ inline constexpr int kScaleBlockBytes = 512;                  // swizzled ones: 
 inline constexpr int kScaleBlocks = kBlockK / 64;             // of a stage
 inline constexpr int kSmemBytes = 227 * 1024;                 // of one CTA
 inline constexpr int kSmemReserve = kSwizzleAlignment + 512;  // aligning by hand; barriers
-inline constexpr int kChunkTokens = 32;                       // that the epilogue takes at a time
-inline constexpr int kScratchPitch = 2 * kGroupCols + 4;      // floats: 32 gate, 32 up, bank offset
 inline constexpr int kWarpgroup = 128;                        // threads
+inline constexpr int kWarpCols = 8;                           // of d: a warp's part of a group
+inline constexpr int kScratchPitch = 2 * kWarpCols + 4;       // floats: 8 gate, 8 up, bank offset
+inline constexpr int kExchangeMost = 16;  // sums of a thread that phases hand over at a time
 
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
@@ -62,10 +63,17 @@ struct Budget {
   static constexpr int kActStagesPerBlock = kSubs / kActSubs;
   static constexpr int kActBytes = kActSubs * kCfg.tokens * kRowBytes;
 
-  static constexpr int kChunkMost = kCfg.phases > 1 ? kChunkTokens / 2 : kChunkTokens;
+  // Tokens that a warp's epilogue takes at a time, one for each lane where there is room.
+  static constexpr int kChunkMost = kCfg.phases > 1 || kCfg.groups > 2 ? 16 : 32;
   static constexpr int kChunk = kCfg.tokens < kChunkMost ? kCfg.tokens : kChunkMost;
-  static constexpr int kScratchBytes = kChunk * kScratchPitch * 4;  // of one warpgroup
-  static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kWarpgroups * kScratchBytes;
+  static constexpr int kChunkFloats = kChunk * kScratchPitch;  // of one warp
+  static constexpr int kSums = kCfg.tokens / 2;                // accumulators of a thread
+  static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;
+  // Of a group: first the sums of its later phases, then a chunk of each warp of the first phase.
+  static constexpr int kExchangeFloats = (kCfg.phases - 1) * kExchange * kWarpgroup;
+  static constexpr int kScratchFloats =
+      kExchangeFloats > 4 * kChunkFloats ? kExchangeFloats : 4 * kChunkFloats;
+  static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kCfg.groups * kScratchFloats * 4;
 
   // A stage must always be used by the same phase: a warpgroup that skipped a round of a barrier
   // could not tell the two rounds of one parity apart.

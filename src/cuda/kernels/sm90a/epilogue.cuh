@@ -8,62 +8,96 @@
 
 namespace dualgemm::cuda::sm90a {
 
-inline constexpr int kRun = 8;  // neighbouring columns of d that one thread finishes
-inline constexpr int kRuns = kGroupCols / kRun;
-
-// Sums of kRun outputs of one row.
+// Sums of a thread's outputs: neighbouring columns of one row.
 struct Sums {
-  float gate[kRun], up[kRun];
+  float gate[kWarpCols], up[kWarpCols];
 };
 
-// One thread's outputs of a chunk, and where it takes part.
+// A thread's outputs: row of the tile, first column of the tile.
 struct Item {
-  uint32_t token;  // of the tile
-  uint32_t col;    // of the tile: the first of kRun
+  uint32_t token, col;
 };
 
-// 32 gate and 32 up sums of each token of chunk `chunk`, one row of scratch per token.
+DUALGEMM_DEVICE float4& four_at(float* floats, uint32_t index) {
+  return reinterpret_cast<float4*>(floats)[index];
+}
+
+// Four sums at a time and thread beside thread: 16-byte accesses without bank conflicts, coalesced.
+template <int kFirst, int kCount, int kAll>
+DUALGEMM_DEVICE void write_sums(float* to, const float (&acc)[kAll]) {
+  const uint32_t thread = threadIdx.x % kWarpgroup;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 4) {
+    four_at(to, i / 4 * kWarpgroup + thread) = make_float4(
+        acc[kFirst + i], acc[kFirst + i + 1], acc[kFirst + i + 2], acc[kFirst + i + 3]);
+  }
+}
+
+template <int kFirst, int kCount, int kAll>
+DUALGEMM_DEVICE void add_sums(float* from, float (&acc)[kAll]) {
+  const uint32_t thread = threadIdx.x % kWarpgroup;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 4) {
+    const float4 four = four_at(from, i / 4 * kWarpgroup + thread);
+    acc[kFirst + i] += four.x, acc[kFirst + i + 1] += four.y;
+    acc[kFirst + i + 2] += four.z, acc[kFirst + i + 3] += four.w;
+  }
+}
+
+// Adds the sums of the later phases to those of the first, kExchange of each thread at a time.
+template <Config kCfg, int kFirst = 0>
+DUALGEMM_DEVICE void add_phases(float* exchange, uint32_t group, uint32_t phase,
+                                float (&acc)[kCfg.tokens / 2]) {
+  using B = Budget<kCfg>;
+  constexpr int kFloats = B::kExchange * kWarpgroup;  // of one phase
+  ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
+  if (phase != 0)
+    write_sums<kFirst, B::kExchange>(exchange + (phase - 1) * kFloats, acc);
+  ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
+  if (phase == 0) {
+#pragma unroll
+    for (int other = 0; other < kCfg.phases - 1; ++other)
+      add_sums<kFirst, B::kExchange>(exchange + other * kFloats, acc);
+  }
+  if constexpr (kFirst + B::kExchange < B::kSums)
+    add_phases<kCfg, kFirst + B::kExchange>(exchange, group, phase, acc);
+}
+
+// Where the partial sums of one CTA lie, in the order of write_sums.
+template <Config kCfg>
+DUALGEMM_DEVICE float* partials_of(const Params& params, uint32_t range, uint32_t group) {
+  constexpr uint64_t kFloats = Budget<kCfg>::kSums * kWarpgroup;  // of one group
+  return params.partials + (range * uint64_t{kCfg.groups} + group) * kFloats;
+}
+
+// 8 gate and 8 up sums of each token of chunk `chunk`, one row of the warp's scratch per token.
 template <Config kCfg>
 DUALGEMM_DEVICE void write_scratch(float* scratch, uint32_t chunk,
                                    const float (&acc)[kCfg.tokens / 2]) {
   constexpr int kValues = Budget<kCfg>::kChunk / 2;  // of a thread
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-  float* const base = scratch + lane % 4 * 2 * kScratchPitch + warp * 8 + lane / 4;
+  const uint32_t lane = threadIdx.x % 32;
+  float* const base = scratch + lane % 4 * 2 * kScratchPitch + lane / 4;
 #pragma unroll
   for (int part = 0; part < kCfg.tokens / Budget<kCfg>::kChunk; ++part) {
     if (part != chunk) continue;  // registers have no index: a branch for each
 #pragma unroll
     for (int i = 0; i < kValues; ++i) {
       const int token = i / 4 * 8 + i % 2;
-      base[token * kScratchPitch + (i % 4 < 2 ? 0 : kGroupCols)] = acc[part * kValues + i];
+      base[token * kScratchPitch + (i % 4 < 2 ? 0 : kWarpCols)] = acc[part * kValues + i];
     }
   }
 }
 
-// Adds eight floats at `from` to `sums`.
-DUALGEMM_DEVICE void add_run(const float* from, float (&sums)[kRun]) {
+DUALGEMM_DEVICE Sums read_scratch(float* scratch) {
+  Sums sums;
 #pragma unroll
-  for (int i = 0; i < kRun; i += 4) {
-    const float4 four = *reinterpret_cast<const float4*>(from + i);
-    sums[i] += four.x, sums[i + 1] += four.y, sums[i + 2] += four.z, sums[i + 3] += four.w;
+  for (int i = 0; i < kWarpCols; i += 4) {
+    const float4 gate = four_at(scratch, i / 4), up = four_at(scratch, (kWarpCols + i) / 4);
+    sums.gate[i] = gate.x, sums.gate[i + 1] = gate.y, sums.gate[i + 2] = gate.z;
+    sums.gate[i + 3] = gate.w;
+    sums.up[i] = up.x, sums.up[i + 1] = up.y, sums.up[i + 2] = up.z, sums.up[i + 3] = up.w;
   }
-}
-
-DUALGEMM_DEVICE void store_run(float* to, const float (&sums)[kRun]) {
-#pragma unroll
-  for (int i = 0; i < kRun; i += 4) {
-    *reinterpret_cast<float4*>(to + i) =
-        make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
-  }
-}
-
-// Partial sums of one CTA: (groups, tokens, 4 runs, 16) floats.
-template <Config kCfg>
-DUALGEMM_DEVICE float* partial_of(const Params& params, uint32_t range, const Item& item) {
-  const uint32_t group = item.col / kGroupCols, run = item.col % kGroupCols / kRun;
-  const uint64_t tile = kCfg.groups * kCfg.tokens * kRuns * 2 * kRun;
-  return params.partials + range * tile +
-         ((group * kCfg.tokens + item.token) * kRuns + run) * (2 * kRun);
+  return sums;
 }
 
 DUALGEMM_DEVICE float scale_of_row(const Params& params, uint32_t batch, uint32_t row) {
@@ -85,7 +119,7 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, const
                              ? params.alpha_up_per_batch[tile.batch]
                              : params.alpha_up;
 #pragma unroll
-  for (int i = 0; i < kRun; ++i) {
+  for (int i = 0; i < kWarpCols; ++i) {
     sums.gate[i] = sums.gate[i] * kWeightUnit<kCfg.bf16> * alpha_gate * row_scale;
     sums.up[i] = sums.up[i] * kWeightUnit<kCfg.bf16> * alpha_up * row_scale;
   }
@@ -122,73 +156,64 @@ DUALGEMM_DEVICE Ending ending_of(const Schedule& schedule, const Segment& segmen
   return ending;
 }
 
-// Until all other parts of the tile are in memory. By all consumers.
+// Until the part of `range` is in memory. By the first phase's warpgroups.
 template <Config kCfg>
-DUALGEMM_DEVICE void await_partials(const Params& params, const Ending& ending) {
+DUALGEMM_DEVICE void await_partials(const Params& params, uint32_t range) {
   if (threadIdx.x == 0) {
-    for (uint32_t range = ending.range + 1; range < ending.others_end; ++range) {
-      if (range_begin(params.schedule, range) == range_begin(params.schedule, range + 1)) continue;
-      while (ptx::ld_acquire_gpu(params.flags + range) == 0) {
-      }
+    while (ptx::ld_acquire_gpu(params.flags + range) == 0) {
     }
   }
-  ptx::barrier_sync(7, Budget<kCfg>::kConsumers);
+  ptx::barrier_sync(7, kCfg.groups * kWarpgroup);
 }
 
-// One thread's item: this CTA's sum, then either to memory as a part, or with the other parts to d.
+// Adds the other parts of the tile, in ascending order of k.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_item(const Params& params, const SharedStorage<kCfg>& smem,
-                                 const Tile& tile, const Ending& ending, uint32_t group,
-                                 uint32_t chunk_token, const Item& item) {
-  Sums sums{};
-#pragma unroll
-  for (int phase = 0; phase < kCfg.phases; ++phase) {
-    const float* const from = smem.scratch[phase * kCfg.groups + group] +
-                              chunk_token * kScratchPitch + item.col % kGroupCols;
-    add_run(from, sums.gate);
-    add_run(from + kGroupCols, sums.up);
-  }
-  if (!ending.begins) {
-    float* const to = partial_of<kCfg>(params, ending.range, item);
-    store_run(to, sums.gate);
-    store_run(to + kRun, sums.up);
-    return;
-  }
+DUALGEMM_DEVICE void add_partials(const Params& params, const Ending& ending, uint32_t group,
+                                  float (&acc)[kCfg.tokens / 2]) {
 #pragma unroll 1
   for (uint32_t range = ending.range + 1; range < ending.others_end; ++range) {
     if (range_begin(params.schedule, range) == range_begin(params.schedule, range + 1)) continue;
-    const float* const from = partial_of<kCfg>(params, range, item);
-    add_run(from, sums.gate);
-    add_run(from + kRun, sums.up);
+    await_partials<kCfg>(params, range);
+    add_sums<0, Budget<kCfg>::kSums>(partials_of<kCfg>(params, range, group), acc);
   }
-  store_outputs<kCfg>(params, tile, item, sums);
+}
+
+// Leaves the sums to the CTA that finishes the tile.
+template <Config kCfg>
+DUALGEMM_DEVICE void leave_partials(const Params& params, const Ending& ending, uint32_t group,
+                                    const float (&acc)[kCfg.tokens / 2]) {
+  write_sums<0, Budget<kCfg>::kSums>(partials_of<kCfg>(params, ending.range, group), acc);
+  ptx::barrier_sync(7, kCfg.groups * kWarpgroup);
+  if (threadIdx.x == 0) ptx::st_release_gpu(params.flags + ending.range, 1);
 }
 
 // By all consumers, each with its accumulators.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& smem,
                                     const Segment& segment, const Tile& tile, uint32_t group,
-                                    uint32_t phase, const float (&acc)[kCfg.tokens / 2]) {
+                                    uint32_t phase, float (&acc)[kCfg.tokens / 2]) {
   using B = Budget<kCfg>;
+  if constexpr (kCfg.phases > 1) {
+    add_phases<kCfg>(smem.scratch[group], group, phase, acc);
+    if (phase != 0) return;
+    ptx::barrier_sync(8 + group, kWarpgroup);  // what other warps read becomes this one's scratch
+  }
   const Ending ending = ending_of(params.schedule, segment);
-  if (ending.begins && !ending.is_whole) await_partials<kCfg>(params, ending);
-  const uint32_t thread = phase * kWarpgroup + threadIdx.x % kWarpgroup;  // of the group
-  const uint32_t barrier = 1 + group;
+  if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
+  if (!ending.is_whole) add_partials<kCfg>(params, ending, group, acc);
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  float* const scratch = smem.scratch[group] + warp * B::kChunkFloats;
 #pragma unroll 1
   for (uint32_t chunk = 0; chunk < kCfg.tokens / B::kChunk; ++chunk) {
-    ptx::barrier_sync(barrier, kCfg.phases * kWarpgroup);  // scratch is read
-    write_scratch<kCfg>(smem.scratch[phase * kCfg.groups + group], chunk, acc);
-    ptx::barrier_sync(barrier, kCfg.phases * kWarpgroup);
-    if (thread < B::kChunk * kRuns) {
-      const uint32_t token = thread / kRuns;
-      const Item item{chunk * B::kChunk + token, group * kGroupCols + thread % kRuns * kRun};
-      finish_item(params, smem, tile, ending, group, token, item);
-    }
+    write_scratch<kCfg>(scratch, chunk, acc);
     __syncwarp();
+    if (lane < B::kChunk) {
+      Sums sums = read_scratch(scratch + lane * kScratchPitch);
+      store_outputs<kCfg>(params, tile,
+                          {chunk * B::kChunk + lane, group * kGroupCols + warp * kWarpCols}, sums);
+    }
+    __syncwarp();  // the scratch is read
   }
-  if (ending.begins) return;
-  ptx::barrier_sync(7, B::kConsumers);
-  if (threadIdx.x == 0) ptx::st_release_gpu(params.flags + ending.range, 1);
 }
 
 }  // namespace dualgemm::cuda::sm90a

@@ -147,7 +147,7 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
       packed && problem.a.scale_layout == ScaleLayout::kLinear ? problem.a.scale_ld : 0;
   params.scale_batch_bytes = packed ? problem.a.scale_batch_stride : 0;
   params.k_blocks = static_cast<uint32_t>(k_blocks_of(p));
-  params.pieces = p.l * p.m * k_blocks_of(p) * (kBlockK / 32);
+  params.row_blocks = static_cast<uint32_t>(p.l * p.m * k_blocks_of(p));
   params.m = static_cast<uint32_t>(p.m);
   params.k = static_cast<uint32_t>(p.k);
   params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;

@@ -19,8 +19,8 @@ struct PrepareParams {
   int64_t row_bytes, batch_bytes;
   int64_t scale_ld;  // linear: from row to row; 0: swizzled 128x4
   int64_t scale_batch_bytes;
-  int64_t pieces;  // l * m * k_blocks * 8: one thread's work each
   uint32_t m, k, k_blocks;
+  uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
   ActivationsType type;
 };

@@ -12,22 +12,27 @@
 namespace dualgemm::cuda::sm90a {
 namespace {
 
-constexpr int kPrepareThreads = 128;
-constexpr int kQuads = 4;                   // threads that share a row of the MMA's operand
-[[maybe_unused]] constexpr int kWords = 8;  // of eight elements that each of them holds of a block
-constexpr int kQuadK = 64;                  // elements along k of one of them
-constexpr int64_t kMaxCtas = 1 << 16;
+[[maybe_unused]] constexpr int kQuadK = 64;  // elements along k of a thread q
+constexpr int kPrepareThreads = 256;
+constexpr int64_t kMaxCtas = 132 * 4;        // that an H200 holds at once; the rest in turn
+[[maybe_unused]] constexpr int kUnroll = 4;  // row blocks whose loads a warp has under way
 
-// Where one thread's 4 x 8 elements come from.
-struct Piece {
-  uint32_t batch, row, block, word;
+// A row's 256 elements of one block of k: one warp's work, eight elements a thread. Lane 4 * word +
+// q reads word `word` of the main kernel's thread q.
+struct RowBlock {
+  uint32_t batch, row, block;
 };
 
-// 4 * kWordsRead bytes at any address.
-template <int kWordsRead>
-__device__ void load_words(const uint8_t* from, uint32_t (&words)[kWordsRead]) {
-  if (reinterpret_cast<uintptr_t>(from) % (4 * kWordsRead) == 0) {
-    if constexpr (kWordsRead == 4) {
+struct Eight {
+  uint32_t words[4];  // codes: one word; halves: elements 2j, 2j+1
+  uint32_t scale;     // of codes
+};
+
+// 4 * kCount bytes at any address.
+template <int kCount>
+__device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
+  if (reinterpret_cast<uintptr_t>(from) % (4 * kCount) == 0) {
+    if constexpr (kCount == 4) {
       const uint4 all = *reinterpret_cast<const uint4*>(from);
       words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
     } else {
@@ -35,81 +40,118 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[kWordsRead]) {
     }
     return;
   }
-  for (int i = 0; i < kWordsRead; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     words[i] = 0;
     for (int byte = 0; byte < 4; ++byte)
       words[i] |= static_cast<uint32_t>(from[4 * i + byte]) << (8 * byte);
   }
 }
 
-__device__ uint8_t load_scale(const PrepareParams& p, const Piece& piece, uint32_t col) {
-  const uint8_t* const from = p.scales + piece.batch * p.scale_batch_bytes;
-  if (p.scale_ld != 0) return from[piece.row * p.scale_ld + col];
+__device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at, uint32_t col) {
+  const uint8_t* const from = p.scales + at.batch * p.scale_batch_bytes;
+  if (p.scale_ld != 0) return from[at.row * p.scale_ld + col];
   const int64_t col_blocks = (p.k + 63) / 64;
-  const int64_t block = piece.row / 128 * col_blocks + col / 4;
-  return from[block * kScaleBlockBytes + piece.row % 32 * 16 + piece.row % 128 / 32 * 4 + col % 4];
+  const int64_t block = at.row / 128 * col_blocks + col / 4;
+  return from[block * kScaleBlockBytes + at.row % 32 * 16 + at.row % 128 / 32 * 4 + col % 4];
 }
 
-// pairs[i] = elements k+i and k+i+4, i = 0 .. 3.
-__device__ void load_pairs(const PrepareParams& p, const Piece& piece, uint32_t k,
-                           uint32_t (&pairs)[4]) {
-  const uint8_t* const row = p.a + piece.batch * p.batch_bytes + piece.row * p.row_bytes;
+// This lane's eight elements, k .. k+7; zeros beyond the end of the row.
+__device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t k) {
+  Eight eight{};
+  if (k >= p.k) return eight;
+  const uint8_t* const row = p.a + at.batch * p.batch_bytes + at.row * p.row_bytes;
   if (p.type == ActivationsType::kE2M1) {
-    uint32_t codes[1];
-    load_words(row + k / 2, codes);
-    const uint16_t scale = load_scale(p, piece, k / 16) & 0x7F;
-    const uint32_t both = ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(scale << 8 | scale));
-    const uint32_t placed[4] = {place_pair<false, 0>(codes[0]), place_pair<false, 1>(codes[0]),
-                                place_pair<false, 2>(codes[0]), place_pair<false, 3>(codes[0])};
+    load_words<1>(row + k / 2, eight.words);
+    eight.scale = load_scale(p, at, k / 16) & 0x7Fu;
+  } else {
+    load_words<4>(row + 2 * static_cast<int64_t>(k), eight.words);
+  }
+  return eight;
+}
+
+// pairs[i] = elements i and i+4.
+__device__ void make_pairs(const PrepareParams& p, const Eight& eight, uint32_t (&pairs)[4]) {
+  const uint32_t(&words)[4] = eight.words;
+  if (p.type == ActivationsType::kE2M1) {
+    const uint32_t both =
+        ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(eight.scale << 8 | eight.scale));
+    place_word<false>(words[0], pairs);
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
-      pairs[i] = ptx::mul_f16x2(ptx::mul_f16x2(placed[i], 0x74007400u), both);  // 2^14
+      pairs[i] = ptx::mul_f16x2(ptx::mul_f16x2(pairs[i], 0x74007400u), both);  // 2^14
     }
     return;
   }
-  uint32_t words[4];  // elements 2j, 2j+1
-  load_words(row + 2 * static_cast<int64_t>(k), words);
   pairs[0] = __byte_perm(words[0], words[2], 0x5410);
   pairs[1] = __byte_perm(words[0], words[2], 0x7632);
   pairs[2] = __byte_perm(words[1], words[3], 0x5410);
   pairs[3] = __byte_perm(words[1], words[3], 0x7632);
 }
 
-[[maybe_unused]] __device__ void prepare_piece(const PrepareParams& p, const Piece& piece) {
-  uint32_t pairs[kQuads][4] = {};
+// Of four lanes q: lane q's value i becomes lane i's value q.
+__device__ void transpose_quad(uint32_t (&values)[4]) {
+  const bool odd = threadIdx.x % 2 != 0, high = threadIdx.x % 4 >= 2;
 #pragma unroll
-  for (int q = 0; q < kQuads; ++q) {
-    const uint32_t k = piece.block * kBlockK + q * kQuadK + piece.word * 8;
-    if (k < p.k) load_pairs(p, piece, k, pairs[q]);
+  for (int i = 0; i < 4; i += 2) {  // blocks of 1 x 1 in blocks of 2 x 2
+    const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, odd ? values[i] : values[i + 1], 1);
+    (odd ? values[i] : values[i + 1]) = other;
   }
-  // Steps 2*word and 2*word+1: 64 bytes of one row of 128.
-  const uint64_t sub = static_cast<uint64_t>(piece.batch) * p.k_blocks * kSubs +
-                       piece.block * kSubs + piece.word / 2;
-  uint8_t* const to = p.out + (sub * p.m + piece.row) * kRowBytes + piece.word % 2 * 64;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    reinterpret_cast<uint4*>(to)[i] =
-        make_uint4(pairs[0][i], pairs[1][i], pairs[2][i], pairs[3][i]);
+  for (int i = 0; i < 2; ++i) {  // blocks of 2 x 2
+    const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high ? values[i] : values[i + 2], 2);
+    (high ? values[i] : values[i + 2]) = other;
+  }
+}
+
+// Steps 2*word and 2*word+1 of a row: 64 bytes of the 128, 16 from each of four lanes.
+__device__ void store_eight(const PrepareParams& p, const RowBlock& at,
+                            const uint32_t (&quads)[4]) {
+  const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
+  const uint64_t sub = (static_cast<uint64_t>(at.batch) * p.k_blocks + at.block) * kSubs + word / 2;
+  uint8_t* const to = p.out + (sub * p.m + at.row) * kRowBytes + word % 2 * 64 + q * 16;
+  *reinterpret_cast<uint4*>(to) = make_uint4(quads[0], quads[1], quads[2], quads[3]);
+}
+
+// Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks. They are
+// numbered rows first: warps that are neighbours write neighbouring lines.
+[[maybe_unused]] __device__ void prepare_blocks(const PrepareParams& p, uint32_t first,
+                                                uint32_t stride) {
+  const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
+  Eight eights[kUnroll];
+  RowBlock at[kUnroll];
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i) {
+    const uint64_t index = first + static_cast<uint64_t>(i) * stride;
+    if (index >= p.row_blocks) break;
+    const uint32_t column = static_cast<uint32_t>(index) / p.m;
+    at[i].row = static_cast<uint32_t>(index) - column * p.m;
+    at[i].batch = column / p.k_blocks;
+    at[i].block = column - at[i].batch * p.k_blocks;
+    eights[i] = load_eight(p, at[i], at[i].block * kBlockK + q * kQuadK + word * 8);
+  }
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i) {
+    if (first + static_cast<uint64_t>(i) * stride >= p.row_blocks) break;
+    uint32_t pairs[4];
+    make_pairs(p, eights[i], pairs);
+    transpose_quad(pairs);
+    store_eight(p, at[i], pairs);
   }
 }
 
 }  // namespace
 
-// One thread a piece: word `word` of all four threads q, for one row of a and one block of k.
+// One warp a row block, several under way at once.
 extern "C" __global__ void __launch_bounds__(kPrepareThreads)
     dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
 #if DUALGEMM_TARGET_SM90
+  ptx::griddepcontrol_wait();  // may begin before the kernel in front of it has ended
   ptx::griddepcontrol_launch_dependents();
-  const int64_t first = blockIdx.x * static_cast<int64_t>(kPrepareThreads) + threadIdx.x;
-  const int64_t stride = gridDim.x * static_cast<int64_t>(kPrepareThreads);
-  for (int64_t i = first; i < p.num_flags; i += stride) p.flags[i] = 0;
-  for (int64_t i = first; i < p.pieces; i += stride) {
-    const int64_t row_block = i / kWords;
-    const int64_t flat_row = row_block / p.k_blocks;
-    const int64_t batch = flat_row / p.m;
-    prepare_piece(p, {static_cast<uint32_t>(batch), static_cast<uint32_t>(flat_row - batch * p.m),
-                      static_cast<uint32_t>(row_block - flat_row * p.k_blocks),
-                      static_cast<uint32_t>(i % kWords)});
-  }
+  const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
+  const uint32_t threads = gridDim.x * kPrepareThreads, warps = threads / 32;
+  for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
+  for (uint64_t first = thread / 32; first < p.row_blocks; first += uint64_t{kUnroll} * warps)
+    prepare_blocks(p, static_cast<uint32_t>(first), warps);
 #else
   __trap();
 #endif
@@ -118,8 +160,10 @@ extern "C" __global__ void __launch_bounds__(kPrepareThreads)
 KernelLaunch prepare_launch(const PrepareParams& params) {
   KernelLaunch launch{.kernel = {"prepare_sm90a", "dual_gemm_sm90a_prepare",
                                  reinterpret_cast<const void*>(&dual_gemm_sm90a_prepare)},
-                      .threads = kPrepareThreads};
-  const int64_t ctas = (params.pieces + kPrepareThreads - 1) / kPrepareThreads;
+                      .threads = kPrepareThreads,
+                      .overlaps_previous = true};
+  constexpr int64_t kWarps = kPrepareThreads / 32;
+  const int64_t ctas = (params.row_blocks + kWarps - 1) / kWarps;
   launch.ctas = static_cast<uint32_t>(ctas < kMaxCtas ? ctas : kMaxCtas);
   launch.set_params(params);
   return launch;
