@@ -95,6 +95,7 @@ AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::
   if (instead != nullptr && instead->entry->name == program->entry->name) program = instead;
   ptxsim::Launch grid;
   grid.grid = {launch.ctas, 1, 1};
+  grid.cluster = {launch.cluster_ctas, 1, 1};
   grid.block = {launch.threads, 1, 1};
   grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
   grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);

@@ -19,6 +19,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   const sm90a::Schedule schedule =
       sm90a::make_schedule(data.problem, instance->config, run.max_ctas);
   run.shares_tiles = schedule.shared_blocks != 0;
+  run.pairs_ctas = schedule.paired;
   Simulation simulation(data, run.misalign);
   const sm90a::Workspace pieces =
       sm90a::plan_workspace(data.resolved, instance->config, schedule, run.misalign % 16 != 0);

@@ -17,7 +17,8 @@ struct SimulatedRun {
   int64_t misalign = 0;       // Simulation's
   ptxsim::Stats stats{};      // of the last launch, filled in
   size_t launches = 0;        // filled in
-  bool shares_tiles = false;  // filled in: whether CTAs shared a tile
+  bool shares_tiles = false;  // filled in: whether CTAs shared a tile, through memory
+  bool pairs_ctas = false;    // filled in: or in clusters of two
 };
 
 // Runs `data`'s problem with one instance and stores d in data.d, whose other bytes stay as they

@@ -16,11 +16,19 @@ Status enqueue(const KernelLaunch& launch, cudaStream_t stream) {
   config.blockDim = dim3(launch.threads);
   config.dynamicSmemBytes = launch.dynamic_smem_bytes;
   config.stream = stream;
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = launch.overlaps_previous ? 1 : 0;
+  std::array<cudaLaunchAttribute, 2> attributes{};
+  config.attrs = attributes.data();
+  if (launch.overlaps_previous) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (launch.cluster_ctas > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = launch.cluster_ctas;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  }
   void* arguments[] = {const_cast<uint8_t*>(launch.params.data())};  // only read
   DUALGEMM_CUDA_TRY(cudaLaunchKernelExC(&config, launch.kernel.handle, arguments));
   return {};

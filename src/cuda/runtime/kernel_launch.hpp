@@ -19,7 +19,7 @@ struct Kernel {
   const void* handle;  // what the CUDA runtime launches
 };
 
-// Every kernel of this library takes one struct by value, has a grid along x and no cluster.
+// Every kernel of this library takes one struct by value and has a grid along x.
 struct KernelLaunch {
   static constexpr size_t kMaxParamBytes = 1024;
 
@@ -27,6 +27,7 @@ struct KernelLaunch {
   uint32_t ctas = 0;
   uint32_t threads = 0;
   uint32_t dynamic_smem_bytes = 0;
+  uint32_t cluster_ctas = 1;  // of a cluster; divides ctas
   // The kernel waits for the one before it by itself (griddepcontrol.wait) and may begin earlier.
   bool overlaps_previous = false;
   uint32_t param_bytes = 0;

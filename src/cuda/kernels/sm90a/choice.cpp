@@ -102,12 +102,19 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
   const int64_t tiles = tiles_of(problem, config), k_blocks = k_blocks_of(problem);
   const int64_t most = std::max<int64_t>(max_ctas, 1), waves = ceil_div(tiles, most);
+  Schedule schedule{};
+  schedule.k_blocks = static_cast<uint32_t>(k_blocks);
+  // Two CTAs for each tile, where seven in ten of them then have work.
+  schedule.paired = can_pair(config) && !problem.batch_invariant && k_blocks >= 4 &&
+                    2 * tiles <= most && 20 * tiles >= 7 * most;
+  if (schedule.paired) {
+    schedule.ctas = static_cast<uint32_t>(2 * tiles);
+    return schedule;
+  }
   // Whole tiles where they keep nine in ten CTAs busy or where there is too little to share out;
   // else the last one to two waves are shared out evenly.
   const bool whole =
       problem.batch_invariant || tiles * 10 >= waves * most * 9 || tiles * k_blocks < 2 * most;
-  Schedule schedule{};
-  schedule.k_blocks = static_cast<uint32_t>(k_blocks);
   const int64_t whole_tiles = whole ? tiles : std::max<int64_t>(waves - 2, 0) * most;
   schedule.ctas = static_cast<uint32_t>(whole ? std::min(tiles, most) : most);
   schedule.whole_tiles = static_cast<uint32_t>(whole_tiles);

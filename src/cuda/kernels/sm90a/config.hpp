@@ -35,6 +35,17 @@ inline constexpr int kWarpCols = 8;                           // of d: a warp's 
 inline constexpr int kScratchPitch = 2 * kWarpCols + 4;       // floats: 8 gate, 8 up, bank offset
 inline constexpr int kExchangeMost = 16;  // sums of a thread that phases hand over at a time
 
+// Tokens that a warp's epilogue takes at a time, one for each lane where there is room.
+constexpr int chunk_tokens(const Config& config) {
+  const int most = config.phases > 1 || config.groups > 2 ? 16 : 32;
+  return config.tokens < most ? config.tokens : most;
+}
+
+// Whether two CTAs can share a tile's k and each finish half of its tokens: Schedule, `paired`.
+constexpr bool can_pair(const Config& config) {
+  return config.tokens % (2 * chunk_tokens(config)) == 0;
+}
+
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
@@ -63,9 +74,8 @@ struct Budget {
   static constexpr int kActStagesPerBlock = kSubs / kActSubs;
   static constexpr int kActBytes = kActSubs * kCfg.tokens * kRowBytes;
 
-  // Tokens that a warp's epilogue takes at a time, one for each lane where there is room.
-  static constexpr int kChunkMost = kCfg.phases > 1 || kCfg.groups > 2 ? 16 : 32;
-  static constexpr int kChunk = kCfg.tokens < kChunkMost ? kCfg.tokens : kChunkMost;
+  static constexpr int kChunk = chunk_tokens(kCfg);
+  static constexpr bool kCanPair = can_pair(kCfg);
   static constexpr int kChunkFloats = kChunk * kScratchPitch;  // of one warp
   static constexpr int kSums = kCfg.tokens / 2;                // accumulators of a thread
   static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;

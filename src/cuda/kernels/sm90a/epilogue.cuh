@@ -5,6 +5,7 @@
 #include "cuda/device/activation.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/ptx/cluster.cuh"
 
 namespace dualgemm::cuda::sm90a {
 
@@ -44,6 +45,18 @@ DUALGEMM_DEVICE void add_sums(float* from, float (&acc)[kAll]) {
   }
 }
 
+// To the shared memory of another CTA, in the order of write_sums.
+template <int kFirst, int kCount, int kAll>
+DUALGEMM_DEVICE void send_sums(uint32_t to, const float (&acc)[kAll]) {
+  constexpr uint32_t kBytes = 16;
+  const uint32_t thread = threadIdx.x % kWarpgroup;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 4) {
+    ptx::st_shared_cluster(to + (i / 4 * kWarpgroup + thread) * kBytes, acc[kFirst + i],
+                           acc[kFirst + i + 1], acc[kFirst + i + 2], acc[kFirst + i + 3]);
+  }
+}
+
 // Adds the sums of the later phases to those of the first, kExchange of each thread at a time.
 template <Config kCfg, int kFirst = 0>
 DUALGEMM_DEVICE void add_phases(float* exchange, uint32_t group, uint32_t phase,
@@ -68,6 +81,31 @@ template <Config kCfg>
 DUALGEMM_DEVICE float* partials_of(const Params& params, uint32_t range, uint32_t group) {
   constexpr uint64_t kFloats = Budget<kCfg>::kSums * kWarpgroup;  // of one group
   return params.partials + (range * uint64_t{kCfg.groups} + group) * kFloats;
+}
+
+// Between the CTAs of a cluster, which have half of a tile's k each: both leave the sums of half of
+// the tokens to the other one, in its idle rings, and add what they get. first + second = second +
+// first: the same bits as in one order.
+template <Config kCfg>
+DUALGEMM_DEVICE void exchange_halves(SharedStorage<kCfg>& smem, uint32_t group, bool is_second,
+                                     float (&acc)[kCfg.tokens / 2]) {
+  constexpr int kHalf = Budget<kCfg>::kSums / 2;
+  constexpr uint32_t kBytes = kCfg.groups * kHalf * kWarpgroup * sizeof(float);
+  static_assert(kBytes <= sizeof(smem.weights) + sizeof(smem.a));
+  float* const received = reinterpret_cast<float*>(&smem) + group * (kHalf * kWarpgroup);
+  const uint32_t to = ptx::mapa(received, is_second ? 0 : 1);
+  ptx::cluster_sync();  // all MMAs are done: both CTAs' rings are idle
+  if (is_second) {
+    send_sums<0, kHalf>(to, acc);
+  } else {
+    send_sums<kHalf, kHalf>(to, acc);
+  }
+  ptx::cluster_sync();
+  if (is_second) {
+    add_sums<kHalf, kHalf>(received, acc);
+  } else {
+    add_sums<0, kHalf>(received, acc);
+  }
 }
 
 // 8 gate and 8 up sums of each token of chunk `chunk`, one row of the warp's scratch per token.
@@ -198,13 +236,23 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     if (phase != 0) return;
     ptx::barrier_sync(8 + group, kWarpgroup);  // what other warps read becomes this one's scratch
   }
-  const Ending ending = ending_of(params.schedule, segment);
-  if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
-  if (!ending.is_whole) add_partials<kCfg>(params, ending, group, acc);
+  constexpr uint32_t kChunks = kCfg.tokens / B::kChunk;
+  uint32_t chunk = 0, chunks_end = kChunks;
+  if (params.schedule.paired) {
+    if constexpr (B::kCanPair) {
+      const bool is_second = blockIdx.x % 2 != 0;
+      exchange_halves<kCfg>(smem, group, is_second, acc);
+      (is_second ? chunk : chunks_end) = kChunks / 2;
+    }
+  } else {
+    const Ending ending = ending_of(params.schedule, segment);
+    if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
+    if (!ending.is_whole) add_partials<kCfg>(params, ending, group, acc);
+  }
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
   float* const scratch = smem.scratch[group] + warp * B::kChunkFloats;
 #pragma unroll 1
-  for (uint32_t chunk = 0; chunk < kCfg.tokens / B::kChunk; ++chunk) {
+  for (; chunk < chunks_end; ++chunk) {
     write_scratch<kCfg>(scratch, chunk, acc);
     __syncwarp();
     if (lane < B::kChunk) {

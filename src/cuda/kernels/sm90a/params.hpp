@@ -10,6 +10,15 @@ namespace dualgemm::cuda::sm90a {
 
 enum class ActivationsType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
+// Where the main kernel begins to read weights: `bytes` at `offset` of each of `rows` rows, and of
+// each again `second` bytes further on if that is not 0. Multiples of 16.
+struct FirstReads {
+  const uint8_t* data;
+  int64_t row_bytes;  // from row to row
+  uint32_t rows, bytes, second;
+};
+inline constexpr int kFirstReads = 4;  // codes and scales of gate and up; rows 0: nothing
+
 // Decodes a to (l, k_blocks * 4, m, 64) halves in the order of prepare.cu, zero from k on.
 struct PrepareParams {
   const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
@@ -23,16 +32,19 @@ struct PrepareParams {
   uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
   ActivationsType type;
+  FirstReads first_reads[kFirstReads];
 };
 
 // Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
 // by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in equal contiguous
-// ranges.
+// ranges. Or, `paired`: CTAs 2t and 2t+1 are a cluster, do one half of tile t's blocks each and
+// exchange their sums; there are no other tiles.
 struct Schedule {
   uint32_t ctas;
   uint32_t k_blocks;
   uint32_t whole_tiles;
-  uint32_t shared_blocks;  // (tiles - whole_tiles) * k_blocks
+  uint32_t shared_blocks;  // (tiles - whole_tiles) * k_blocks; paired: 0
+  bool paired;
 };
 
 // Views; boxes are one stage of one CTA, what is outside a view is zero.

@@ -7,6 +7,7 @@
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/prepare.hpp"
+#include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda::sm90a {
@@ -28,23 +29,28 @@ struct Eight {
   uint32_t scale;     // of codes
 };
 
-// 4 * kCount bytes at any address.
-template <int kCount>
+// 4 * kCount bytes; kAligned: to that many.
+template <int kCount, bool kAligned>
 __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
-  if (reinterpret_cast<uintptr_t>(from) % (4 * kCount) == 0) {
-    if constexpr (kCount == 4) {
-      const uint4 all = *reinterpret_cast<const uint4*>(from);
-      words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
-    } else {
-      words[0] = *reinterpret_cast<const uint32_t*>(from);
+  if constexpr (kAligned && kCount == 4) {
+    const uint4 all = *reinterpret_cast<const uint4*>(from);
+    words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
+  } else if constexpr (kAligned) {
+    words[0] = *reinterpret_cast<const uint32_t*>(from);
+  } else {
+    for (int i = 0; i < kCount; ++i) {
+      words[i] = 0;
+      for (int byte = 0; byte < 4; ++byte)
+        words[i] |= static_cast<uint32_t>(from[4 * i + byte]) << (8 * byte);
     }
-    return;
   }
-  for (int i = 0; i < kCount; ++i) {
-    words[i] = 0;
-    for (int byte = 0; byte < 4; ++byte)
-      words[i] |= static_cast<uint32_t>(from[4 * i + byte]) << (8 * byte);
-  }
+}
+
+// Whether load_words finds its words aligned in every row.
+[[maybe_unused]] __device__ bool is_aligned(const PrepareParams& p) {
+  const uint64_t all = reinterpret_cast<uintptr_t>(p.a) | static_cast<uint64_t>(p.row_bytes) |
+                       static_cast<uint64_t>(p.batch_bytes);
+  return all % (p.type == ActivationsType::kE2M1 ? 4 : 16) == 0;
 }
 
 __device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at, uint32_t col) {
@@ -56,15 +62,16 @@ __device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at, uint32
 }
 
 // This lane's eight elements, k .. k+7; zeros beyond the end of the row.
+template <bool kAligned>
 __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t k) {
   Eight eight{};
   if (k >= p.k) return eight;
   const uint8_t* const row = p.a + at.batch * p.batch_bytes + at.row * p.row_bytes;
   if (p.type == ActivationsType::kE2M1) {
-    load_words<1>(row + k / 2, eight.words);
+    load_words<1, kAligned>(row + k / 2, eight.words);
     eight.scale = load_scale(p, at, k / 16) & 0x7Fu;
   } else {
-    load_words<4>(row + 2 * static_cast<int64_t>(k), eight.words);
+    load_words<4, kAligned>(row + 2 * static_cast<int64_t>(k), eight.words);
   }
   return eight;
 }
@@ -114,8 +121,8 @@ __device__ void store_eight(const PrepareParams& p, const RowBlock& at,
 
 // Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks. They are
 // numbered rows first: warps that are neighbours write neighbouring lines.
-[[maybe_unused]] __device__ void prepare_blocks(const PrepareParams& p, uint32_t first,
-                                                uint32_t stride) {
+template <bool kAligned>
+__device__ void prepare_blocks(const PrepareParams& p, uint32_t first, uint32_t stride) {
   const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
   Eight eights[kUnroll];
   RowBlock at[kUnroll];
@@ -127,7 +134,7 @@ __device__ void store_eight(const PrepareParams& p, const RowBlock& at,
     at[i].row = static_cast<uint32_t>(index) - column * p.m;
     at[i].batch = column / p.k_blocks;
     at[i].block = column - at[i].batch * p.k_blocks;
-    eights[i] = load_eight(p, at[i], at[i].block * kBlockK + q * kQuadK + word * 8);
+    eights[i] = load_eight<kAligned>(p, at[i], at[i].block * kBlockK + q * kQuadK + word * 8);
   }
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
@@ -136,6 +143,24 @@ __device__ void store_eight(const PrepareParams& p, const RowBlock& at,
     make_pairs(p, eights[i], pairs);
     transpose_quad(pairs);
     store_eight(p, at[i], pairs);
+  }
+}
+
+template <bool kAligned>
+[[maybe_unused]] __device__ void prepare_all(const PrepareParams& p, uint32_t warp,
+                                             uint32_t warps) {
+  for (uint64_t first = warp; first < p.row_blocks; first += uint64_t{kUnroll} * warps)
+    prepare_blocks<kAligned>(p, static_cast<uint32_t>(first), warps);
+}
+
+// So that the main kernel's first copies, which are under way before any other work can begin, find
+// their bytes in the L2 cache.
+[[maybe_unused]] __device__ void fetch_first_reads(const FirstReads& reads, uint32_t thread,
+                                                   uint32_t threads) {
+  for (uint32_t row = thread; row < reads.rows; row += threads) {
+    const uint8_t* const at = reads.data + row * reads.row_bytes;
+    ptx::cp_async_bulk_prefetch_l2(at, reads.bytes);
+    if (reads.second != 0) ptx::cp_async_bulk_prefetch_l2(at + reads.second, reads.bytes);
   }
 }
 
@@ -148,10 +173,15 @@ extern "C" __global__ void __launch_bounds__(kPrepareThreads)
   ptx::griddepcontrol_wait();  // may begin before the kernel in front of it has ended
   ptx::griddepcontrol_launch_dependents();
   const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
-  const uint32_t threads = gridDim.x * kPrepareThreads, warps = threads / 32;
+  const uint32_t threads = gridDim.x * kPrepareThreads;
+#pragma unroll
+  for (int i = 0; i < kFirstReads; ++i) fetch_first_reads(p.first_reads[i], thread, threads);
   for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
-  for (uint64_t first = thread / 32; first < p.row_blocks; first += uint64_t{kUnroll} * warps)
-    prepare_blocks(p, static_cast<uint32_t>(first), warps);
+  if (is_aligned(p)) {
+    prepare_all<true>(p, thread / 32, threads / 32);
+  } else {
+    prepare_all<false>(p, thread / 32, threads / 32);
+  }
 #else
   __trap();
 #endif

@@ -27,11 +27,17 @@ DUALGEMM_DEVICE uint32_t range_of_cta(const Schedule& schedule) {
 
 class Walk {
  public:
-  DUALGEMM_DEVICE explicit Walk(const Schedule& schedule)
-      : schedule_(schedule),
-        tile_(blockIdx.x),
-        block_(range_begin(schedule, range_of_cta(schedule))),
-        block_end_(range_begin(schedule, range_of_cta(schedule) + 1)) {}
+  DUALGEMM_DEVICE explicit Walk(const Schedule& schedule) : schedule_(schedule), tile_(blockIdx.x) {
+    if (schedule.paired) {
+      const uint32_t begin = blockIdx.x / 2 * schedule.k_blocks, middle = schedule.k_blocks / 2;
+      const bool second = blockIdx.x % 2 != 0;
+      block_ = begin + (second ? middle : 0);
+      block_end_ = begin + (second ? schedule.k_blocks : middle);
+    } else {
+      block_ = range_begin(schedule, range_of_cta(schedule));
+      block_end_ = range_begin(schedule, range_of_cta(schedule) + 1);
+    }
+  }
 
   DUALGEMM_DEVICE bool next(Segment& segment) {
     if (tile_ < schedule_.whole_tiles) {

@@ -1,0 +1,35 @@
+// CTAs of a cluster and each other's shared memory. PTX ISA 9.0, "barrier.cluster", "mapa", "st".
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/shared_address.cuh"
+
+namespace dualgemm::cuda::ptx {
+
+// barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;      PTX ISA 7.8,
+// sm_90: all threads of the cluster that have not exited, whole warps. What they wrote before is
+// visible after.
+DUALGEMM_DEVICE void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
+// mapa.shared::cluster.u32 d, address, rank;      PTX ISA 7.8, sm_90: the same place in the shared
+// memory of the cluster's CTA `rank`.
+DUALGEMM_DEVICE uint32_t mapa(const void* shared, uint32_t rank) {
+  uint32_t d;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(d) : "r"(shared_address(shared)), "r"(rank));
+  return d;
+}
+
+// st.shared::cluster.v4.f32 [to], {...};      PTX ISA 7.8, sm_90; `to` from mapa
+DUALGEMM_DEVICE void st_shared_cluster(uint32_t to, float a, float b, float c, float d) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(a), "f"(b),
+               "f"(c), "f"(d)
+               : "memory");
+}
+
+}  // namespace dualgemm::cuda::ptx
