@@ -47,9 +47,7 @@ TEST(Sm90aSchedules, FourPhases) { expect_same_in_every_schedule(8, 32, 4); }
 TEST(Sm90aSchedules, ThreePhases) { expect_same_in_every_schedule(32, 32, 3); }
 TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(32, 64, 2); }
 TEST(Sm90aSchedules, WideTile) { expect_same_in_every_schedule(128, 64, 1); }
-TEST(Sm90aSchedules, PairsWithPhases) {
-  expect_same_in_every_schedule(32, 64, 2, Sharing::kPairs);
-}
+TEST(Sm90aSchedules, PairsWithPhases) { expect_same_in_every_schedule(32, 64, 2, Sharing::kPairs); }
 TEST(Sm90aSchedules, PairsWithWideTile) {
   expect_same_in_every_schedule(128, 64, 1, Sharing::kPairs);
 }

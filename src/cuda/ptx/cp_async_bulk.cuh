@@ -28,14 +28,6 @@ DUALGEMM_DEVICE CachePolicy createpolicy_evict_last() {
   return policy;
 }
 
-// cp.async.bulk.prefetch.L2.global [from], bytes;      PTX ISA 8.0, sm_90: both multiples of 16.
-// Performance only.
-DUALGEMM_DEVICE void cp_async_bulk_prefetch_l2(const void* from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
-               "r"(bytes)
-               : "memory");
-}
-
 // prefetch.tensormap [map];      PTX ISA 8.0, sm_90, "prefetch". Performance only.
 DUALGEMM_DEVICE void prefetch_tensormap(const void* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");

@@ -79,11 +79,12 @@ struct Budget {
   static constexpr int kChunkFloats = kChunk * kScratchPitch;  // of one warp
   static constexpr int kSums = kCfg.tokens / 2;                // accumulators of a thread
   static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;
-  // Of a group: first the sums of its later phases, then a chunk of each warp of the first phase.
-  static constexpr int kExchangeFloats = (kCfg.phases - 1) * kExchange * kWarpgroup;
+  // Of a warp: first sums of the later phases, then a chunk.
+  static constexpr int kExchangeFloats = (kCfg.phases - 1) * kExchange * 32;
   static constexpr int kScratchFloats =
-      kExchangeFloats > 4 * kChunkFloats ? kExchangeFloats : 4 * kChunkFloats;
-  static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kCfg.groups * kScratchFloats * 4;
+      kExchangeFloats > kChunkFloats ? kExchangeFloats : kChunkFloats;
+  static constexpr int kScratchBytes = kCfg.groups * 4 * kScratchFloats * 4;
+  static constexpr int kStageRoom = kSmemBytes - kSmemReserve - kScratchBytes;
 
   // A stage must always be used by the same phase: a warpgroup that skipped a round of a barrier
   // could not tell the two rounds of one parity apart.

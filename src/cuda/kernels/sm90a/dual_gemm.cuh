@@ -16,13 +16,13 @@
 //   w_empty[s]     4 * groups     lane 0 of each warp that read it    load_weights, from round 1 on
 //   a_full[s]      1 (+bytes)     load_activations, TMA hardware      consume (one phase)
 //   a_empty[s]     4 * groups     lane 0 of each warp that read it    load_activations, likewise
-//   cluster        consumers      the first phases of both CTAs       in pairs: rings are idle, sums
+//   cluster        consumers      the first phases of both CTAs       in pairs: rings are idle,
+//   sums
 //                                                                     are there
 //   named 1+group  128 * phases   the group's warpgroups              sums of the phases: room,
 //                                                                     there
 //   named 7        128 * groups   the first phase's warpgroups        a tile's partial sums written
 //                                                                     or awaited
-//   named 8+group  128            the group's first phase             sums of the phases are read
 //
 // Needs: sm_90a; PTX ISA 8.0; no cluster, or pairs of CTAs; 227 KB of shared memory.
 #pragma once
@@ -53,7 +53,7 @@ struct SharedStorage {
   using B = Budget<kCfg>;
   WeightStage<kCfg> weights[B::kWeightStages];  // the rings come first: exchange_halves
   alignas(kSwizzleAlignment) uint8_t a[B::kActStages][B::kActBytes];  // (subs, tokens, 128) each
-  alignas(16) float scratch[kCfg.groups][B::kScratchFloats];
+  alignas(16) float scratch[kCfg.groups][4 * B::kScratchFloats];      // of each warp
   ptx::Barrier w_full[B::kWeightStages];
   ptx::Barrier w_empty[B::kWeightStages];
   ptx::Barrier a_full[B::kActStages];

@@ -23,23 +23,24 @@ DUALGEMM_DEVICE float4& four_at(float* floats, uint32_t index) {
   return reinterpret_cast<float4*>(floats)[index];
 }
 
-// Four sums at a time and thread beside thread: 16-byte accesses without bank conflicts, coalesced.
+// A warp's sums, four at a time and lane beside lane: 16-byte accesses without bank conflicts,
+// coalesced. kCount * 32 floats.
 template <int kFirst, int kCount, int kAll>
 DUALGEMM_DEVICE void write_sums(float* to, const float (&acc)[kAll]) {
-  const uint32_t thread = threadIdx.x % kWarpgroup;
+  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < kCount; i += 4) {
-    four_at(to, i / 4 * kWarpgroup + thread) = make_float4(
-        acc[kFirst + i], acc[kFirst + i + 1], acc[kFirst + i + 2], acc[kFirst + i + 3]);
+    four_at(to, i / 4 * 32 + lane) =
+        make_float4(acc[kFirst + i], acc[kFirst + i + 1], acc[kFirst + i + 2], acc[kFirst + i + 3]);
   }
 }
 
 template <int kFirst, int kCount, int kAll>
 DUALGEMM_DEVICE void add_sums(float* from, float (&acc)[kAll]) {
-  const uint32_t thread = threadIdx.x % kWarpgroup;
+  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < kCount; i += 4) {
-    const float4 four = four_at(from, i / 4 * kWarpgroup + thread);
+    const float4 four = four_at(from, i / 4 * 32 + lane);
     acc[kFirst + i] += four.x, acc[kFirst + i + 1] += four.y;
     acc[kFirst + i + 2] += four.z, acc[kFirst + i + 3] += four.w;
   }
@@ -49,23 +50,23 @@ DUALGEMM_DEVICE void add_sums(float* from, float (&acc)[kAll]) {
 template <int kFirst, int kCount, int kAll>
 DUALGEMM_DEVICE void send_sums(uint32_t to, const float (&acc)[kAll]) {
   constexpr uint32_t kBytes = 16;
-  const uint32_t thread = threadIdx.x % kWarpgroup;
+  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < kCount; i += 4) {
-    ptx::st_shared_cluster(to + (i / 4 * kWarpgroup + thread) * kBytes, acc[kFirst + i],
-                           acc[kFirst + i + 1], acc[kFirst + i + 2], acc[kFirst + i + 3]);
+    ptx::st_shared_cluster(to + (i / 4 * 32 + lane) * kBytes, acc[kFirst + i], acc[kFirst + i + 1],
+                           acc[kFirst + i + 2], acc[kFirst + i + 3]);
   }
 }
 
-// Adds the sums of the later phases to those of the first, kExchange of each thread at a time.
+// Adds the sums of the later phases to those of the first, kExchange of each thread at a time,
+// through the warp's scratch: what is read there was written by the same warp of other phases.
 template <Config kCfg, int kFirst = 0>
 DUALGEMM_DEVICE void add_phases(float* exchange, uint32_t group, uint32_t phase,
                                 float (&acc)[kCfg.tokens / 2]) {
   using B = Budget<kCfg>;
-  constexpr int kFloats = B::kExchange * kWarpgroup;  // of one phase
+  constexpr int kFloats = B::kExchange * 32;  // of one phase
   ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
-  if (phase != 0)
-    write_sums<kFirst, B::kExchange>(exchange + (phase - 1) * kFloats, acc);
+  if (phase != 0) write_sums<kFirst, B::kExchange>(exchange + (phase - 1) * kFloats, acc);
   ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
   if (phase == 0) {
 #pragma unroll
@@ -76,11 +77,11 @@ DUALGEMM_DEVICE void add_phases(float* exchange, uint32_t group, uint32_t phase,
     add_phases<kCfg, kFirst + B::kExchange>(exchange, group, phase, acc);
 }
 
-// Where the partial sums of one CTA lie, in the order of write_sums.
+// Where the partial sums of a warp of the CTA of `range` lie.
 template <Config kCfg>
 DUALGEMM_DEVICE float* partials_of(const Params& params, uint32_t range, uint32_t group) {
-  constexpr uint64_t kFloats = Budget<kCfg>::kSums * kWarpgroup;  // of one group
-  return params.partials + (range * uint64_t{kCfg.groups} + group) * kFloats;
+  constexpr uint64_t kFloats = Budget<kCfg>::kSums * 32, kWarps = 4 * kCfg.groups;
+  return params.partials + (range * kWarps + group * 4 + threadIdx.x / 32 % 4) * kFloats;
 }
 
 // Between the CTAs of a cluster, which have half of a tile's k each: both leave the sums of half of
@@ -92,7 +93,8 @@ DUALGEMM_DEVICE void exchange_halves(SharedStorage<kCfg>& smem, uint32_t group, 
   constexpr int kHalf = Budget<kCfg>::kSums / 2;
   constexpr uint32_t kBytes = kCfg.groups * kHalf * kWarpgroup * sizeof(float);
   static_assert(kBytes <= sizeof(smem.weights) + sizeof(smem.a));
-  float* const received = reinterpret_cast<float*>(&smem) + group * (kHalf * kWarpgroup);
+  float* const received =
+      reinterpret_cast<float*>(&smem) + (group * 4 + threadIdx.x / 32 % 4) * (kHalf * 32);
   const uint32_t to = ptx::mapa(received, is_second ? 0 : 1);
   ptx::cluster_sync();  // all MMAs are done: both CTAs' rings are idle
   if (is_second) {
@@ -231,10 +233,12 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
                                     const Segment& segment, const Tile& tile, uint32_t group,
                                     uint32_t phase, float (&acc)[kCfg.tokens / 2]) {
   using B = Budget<kCfg>;
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  float* const scratch = smem.scratch[group] + warp * B::kScratchFloats;
   if constexpr (kCfg.phases > 1) {
-    add_phases<kCfg>(smem.scratch[group], group, phase, acc);
+    add_phases<kCfg>(scratch, group, phase, acc);
     if (phase != 0) return;
-    ptx::barrier_sync(8 + group, kWarpgroup);  // what other warps read becomes this one's scratch
+    __syncwarp();  // the sums are read
   }
   constexpr uint32_t kChunks = kCfg.tokens / B::kChunk;
   uint32_t chunk = 0, chunks_end = kChunks;
@@ -249,8 +253,6 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
     if (!ending.is_whole) add_partials<kCfg>(params, ending, group, acc);
   }
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-  float* const scratch = smem.scratch[group] + warp * B::kChunkFloats;
 #pragma unroll 1
   for (; chunk < chunks_end; ++chunk) {
     write_scratch<kCfg>(scratch, chunk, acc);

@@ -1,6 +1,5 @@
 #include "cuda/kernels/sm90a/launch.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "cuda/kernels/portable/repack.hpp"
@@ -132,25 +131,8 @@ void add_copies(const Weight& weight, int64_t batches, uint8_t* workspace,
   }
 }
 
-// What the first CTAs read first of rows that lie in memory as `view` says, if it is the beginning
-// of rows of one matrix; a block of k is `block_bytes` of a row.
-FirstReads first_reads(const TensorView& view, const Schedule& schedule, uint32_t cols,
-                       uint32_t block_bytes) {
-  constexpr uint32_t kBlocks = 4;  // 512 bytes of a row of codes
-  if (schedule.shared_blocks != 0 || view.rank != 3 || view.dims[2] != 1) return {};
-  const auto row_bytes = static_cast<uint32_t>(view.dims[0]);
-  const uint32_t second = schedule.paired ? schedule.k_blocks / 2 * block_bytes : 0;
-  if (row_bytes < second + kBlocks * block_bytes) return {};
-  const uint64_t tiles = schedule.paired ? schedule.ctas / 2 : schedule.ctas;
-  return {.data = static_cast<const uint8_t*>(view.address),
-          .row_bytes = static_cast<int64_t>(view.stride_bytes[0]),
-          .rows = static_cast<uint32_t>(std::min(view.dims[1], tiles * cols)),
-          .bytes = kBlocks * block_bytes,
-          .second = second};
-}
-
-PrepareParams preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
-                          const Schedule& schedule, const Workspace& pieces, uint8_t* workspace) {
+KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
+                         const Schedule& schedule, const Workspace& pieces, uint8_t* workspace) {
   const Problem& p = problem.problem;
   const bool packed = p.a.type == DataType::kE2M1;
   const auto bytes = [&](int64_t elements) { return packed ? elements / 2 : elements * 2; };
@@ -172,7 +154,7 @@ PrepareParams preparation(const core::ResolvedProblem& problem, const Buffers& b
                 : p.a.type == DataType::kF16 ? ActivationsType::kF16
                                              : ActivationsType::kBF16;
   params.row_blocks = static_cast<uint32_t>(p.l * p.m * k_blocks_of(p));
-  return params;
+  return prepare_launch(params);
 }
 
 // Everything but the tensor maps.
@@ -217,8 +199,6 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   params.linear_scales = linear_scales_suit(problem.gate, batches) &&
                          linear_scales_suit(problem.up, batches) &&
                          is_aligned(buffers.gate_scales) && is_aligned(buffers.up_scales);
-  PrepareParams prepare = preparation(problem, buffers, schedule, pieces, base);
-  FirstReads* reads = prepare.first_reads;
   std::vector<KernelLaunch> launches;
   for (Weight weight :
        {Weight{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, pieces.gate,
@@ -229,18 +209,15 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                         &weight.data_copy));
     const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
     DUALGEMM_TRY(settle(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
-    const TensorView data = data_view(weight, batches, cols, base);
-    const TensorView scales = params.linear_scales ? linear_scale_view(weight, batches, cols)
-                                                   : swizzled_scale_view(weight, batches, base);
-    DUALGEMM_TRY(encode(data, encode_tiled, weight.data_map));
-    DUALGEMM_TRY(encode(scales, encode_tiled, weight.scale_map));
-    *reads++ = first_reads(data, schedule, static_cast<uint32_t>(cols), kRowBytes);
-    *reads++ = first_reads(scales, schedule, static_cast<uint32_t>(cols), kScaleRowBytes);
+    DUALGEMM_TRY(encode(data_view(weight, batches, cols, base), encode_tiled, weight.data_map));
+    DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, cols)
+                                             : swizzled_scale_view(weight, batches, base),
+                        encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);
   }
   DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
                       encode_tiled, &params.map_a));
-  launches.push_back(prepare_launch(prepare));
+  launches.push_back(preparation(problem, buffers, schedule, pieces, base));
   KernelLaunch launch{.kernel = {"dual_gemm_sm90a", instance.entry, instance.kernel},
                       .ctas = schedule.ctas,
                       .threads = instance.threads,

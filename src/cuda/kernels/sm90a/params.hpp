@@ -10,15 +10,6 @@ namespace dualgemm::cuda::sm90a {
 
 enum class ActivationsType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
-// Where the main kernel begins to read weights: `bytes` at `offset` of each of `rows` rows, and of
-// each again `second` bytes further on if that is not 0. Multiples of 16.
-struct FirstReads {
-  const uint8_t* data;
-  int64_t row_bytes;  // from row to row
-  uint32_t rows, bytes, second;
-};
-inline constexpr int kFirstReads = 4;  // codes and scales of gate and up; rows 0: nothing
-
 // Decodes a to (l, k_blocks * 4, m, 64) halves in the order of prepare.cu, zero from k on.
 struct PrepareParams {
   const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
@@ -32,7 +23,6 @@ struct PrepareParams {
   uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
   ActivationsType type;
-  FirstReads first_reads[kFirstReads];
 };
 
 // Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t

@@ -7,7 +7,6 @@
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/prepare.hpp"
-#include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda::sm90a {
@@ -153,17 +152,6 @@ template <bool kAligned>
     prepare_blocks<kAligned>(p, static_cast<uint32_t>(first), warps);
 }
 
-// So that the main kernel's first copies, which are under way before any other work can begin, find
-// their bytes in the L2 cache.
-[[maybe_unused]] __device__ void fetch_first_reads(const FirstReads& reads, uint32_t thread,
-                                                   uint32_t threads) {
-  for (uint32_t row = thread; row < reads.rows; row += threads) {
-    const uint8_t* const at = reads.data + row * reads.row_bytes;
-    ptx::cp_async_bulk_prefetch_l2(at, reads.bytes);
-    if (reads.second != 0) ptx::cp_async_bulk_prefetch_l2(at + reads.second, reads.bytes);
-  }
-}
-
 }  // namespace
 
 // One warp a row block, several under way at once.
@@ -174,8 +162,6 @@ extern "C" __global__ void __launch_bounds__(kPrepareThreads)
   ptx::griddepcontrol_launch_dependents();
   const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
   const uint32_t threads = gridDim.x * kPrepareThreads;
-#pragma unroll
-  for (int i = 0; i < kFirstReads; ++i) fetch_first_reads(p.first_reads[i], thread, threads);
   for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
   if (is_aligned(p)) {
     prepare_all<true>(p, thread / 32, threads / 32);
