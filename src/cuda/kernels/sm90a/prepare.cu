@@ -52,7 +52,8 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
   return all % (p.type == ActivationsType::kE2M1 ? 4 : 16) == 0;
 }
 
-__device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at, uint32_t col) {
+[[maybe_unused]] __device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at,
+                                               uint32_t col) {
   const uint8_t* const from = p.scales + at.batch * p.scale_batch_bytes;
   if (p.scale_ld != 0) return from[at.row * p.scale_ld + col];
   const int64_t col_blocks = (p.k + 63) / 64;
@@ -76,7 +77,8 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t
 }
 
 // pairs[i] = elements i and i+4.
-__device__ void make_pairs(const PrepareParams& p, const Eight& eight, uint32_t (&pairs)[4]) {
+[[maybe_unused]] __device__ void make_pairs(const PrepareParams& p, const Eight& eight,
+                                            uint32_t (&pairs)[4]) {
   const uint32_t(&words)[4] = eight.words;
   if (p.type == ActivationsType::kE2M1) {
     const uint32_t both =
@@ -95,7 +97,7 @@ __device__ void make_pairs(const PrepareParams& p, const Eight& eight, uint32_t 
 }
 
 // Of four lanes q: lane q's value i becomes lane i's value q.
-__device__ void transpose_quad(uint32_t (&values)[4]) {
+[[maybe_unused]] __device__ void transpose_quad(uint32_t (&values)[4]) {
   const bool odd = threadIdx.x % 2 != 0, high = threadIdx.x % 4 >= 2;
 #pragma unroll
   for (int i = 0; i < 4; i += 2) {  // blocks of 1 x 1 in blocks of 2 x 2
@@ -110,8 +112,8 @@ __device__ void transpose_quad(uint32_t (&values)[4]) {
 }
 
 // Steps 2*word and 2*word+1 of a row: 64 bytes of the 128, 16 from each of four lanes.
-__device__ void store_eight(const PrepareParams& p, const RowBlock& at,
-                            const uint32_t (&quads)[4]) {
+[[maybe_unused]] __device__ void store_eight(const PrepareParams& p, const RowBlock& at,
+                                             const uint32_t (&quads)[4]) {
   const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
   const uint64_t sub = (static_cast<uint64_t>(at.batch) * p.k_blocks + at.block) * kSubs + word / 2;
   uint8_t* const to = p.out + (sub * p.m + at.row) * kRowBytes + word % 2 * 64 + q * 16;
