@@ -26,14 +26,16 @@ int64_t near_multiple(Rng& rng, int64_t unit, int64_t most) {
 }
 
 // Gaps between rows, scale rows and batches, which RandomCase fills with poison.
-void add_strides(Problem& p, Rng& rng) {
-  const auto even = [&](int64_t most) { return 2 * rng.integer(0, most / 2); };
+void add_strides(Problem& p, Rng& rng, bool any_alignment) {
+  // Elements and scales by which codes lie at multiples of 16 bytes and scales at multiples of 4.
+  const int64_t step = any_alignment ? 2 : 32, scale_step = any_alignment ? 1 : 4;
+  const auto even = [&](int64_t most) { return step * rng.integer(0, (most + step - 1) / step); };
   for (auto [matrix, rows] : {std::pair{&p.a, p.m}, {&p.gate, p.n}, {&p.up, p.n}}) {
     const bool packed = matrix->type == DataType::kE2M1;
     if (packed && rng.chance(0.5)) matrix->scale_layout = ScaleLayout::kSwizzled128x4;
     if (rng.chance(0.4)) matrix->ld = p.k + even(80);
     if (packed && matrix->scale_layout == ScaleLayout::kLinear && rng.chance(0.3)) {
-      matrix->scale_ld = p.k / 16 + rng.integer(0, 20);
+      matrix->scale_ld = p.k / 16 + scale_step * rng.integer(0, 20 / scale_step);
     }
     if (rng.chance(0.3)) {
       matrix->batch_stride = rows * std::max(matrix->ld, p.k) + even(64);
@@ -43,7 +45,8 @@ void add_strides(Problem& p, Rng& rng) {
       const core::ResolvedMatrix& resolved = matrix == &p.a      ? tight.a
                                              : matrix == &p.gate ? tight.gate
                                                                  : tight.up;
-      matrix->scale_batch_stride = resolved.scale_batch_stride + rng.integer(0, 40);
+      matrix->scale_batch_stride =
+          resolved.scale_batch_stride + scale_step * rng.integer(0, 40 / scale_step);
     }
   }
   if (rng.chance(0.4)) p.d.ld = p.n + rng.integer(0, 9);
@@ -53,16 +56,16 @@ void add_strides(Problem& p, Rng& rng) {
 Problem random_problem(Rng& rng, const TestedKernel& kernel) {
   constexpr double kMaxProducts = 24e6;  // of the oracle, which takes a second for about 1e9
   Problem p;
-  p.m = near_multiple(rng, kernel.tile_m, 300);
+  p.m = rows_for(kernel, near_multiple(rng, kernel.tile_m, 300));
   p.n = near_multiple(rng, kernel.tile_n, 260);
   p.l = rng.chance(0.3) ? rng.integer(2, 3) : 1;
   const double products = static_cast<double>(p.m * p.n * p.l);
   const auto most = static_cast<int64_t>(std::clamp(kMaxProducts / products / 16.0, 20.0, 132.0));
-  p.k = 16 * near_multiple(rng, 16, most);
+  p.k = k_for(kernel, 16 * near_multiple(rng, 16, most));
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
   p.act = rng.pick(kActs);
-  add_strides(p, rng);
+  add_strides(p, rng, kernel.any_alignment);
   return p;
 }
 
@@ -109,7 +112,7 @@ TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
     RandomCase data(p, rng, rng.pick(kValues));
     if (rng.chance(0.4)) add_factors(data, rng);
     const int64_t ctas = rng.chance(0.5) ? 0 : rng.integer(1, 12);
-    const int64_t shift = rng.chance(0.3) ? 4 * rng.integer(0, 15) : 0;
+    const int64_t shift = GetParam().any_alignment && rng.chance(0.3) ? 4 * rng.integer(0, 15) : 0;
     SCOPED_TRACE(describe(p) + ", ctas " + std::to_string(ctas) + ", shift " +
                  std::to_string(shift));
     KernelRun(GetParam(), data, ctas, shift).run(data);
@@ -122,7 +125,8 @@ TEST_P(EveryKernelOnGpu, ExactSumsAreTheOraclesBitForBit) {
   Rng rng;
   for (const DataType type : GetParam().a_types) {
     for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
-      Problem p{.m = GetParam().tile_m + 3, .n = 200, .k = 1344, .a = {.type = type}};
+      Problem p{.m = rows_for(GetParam(), GetParam().tile_m + 3), .n = 200, .k = 1344};
+      p.a.type = type;
       p.gate.scale_layout = p.up.scale_layout = layout;
       p.d.type = DataType::kF32;
       p.act.kind = ActivationKind::kIdentity;
@@ -140,13 +144,15 @@ TEST_P(EveryKernelOnGpu, ExactSumsAreTheOraclesBitForBit) {
 TEST_P(EveryKernelOnGpu, SmallProblem) {
   Rng rng;
   for (const DataType type : GetParam().a_types) {
-    Problem p{.m = std::min<int64_t>(GetParam().tile_m + 1, 33), .n = 67, .k = 1040};
+    Problem p{.m = rows_for(GetParam(), std::min<int64_t>(GetParam().tile_m + 1, 33)),
+              .n = 67,
+              .k = k_for(GetParam(), 1040)};
     p.a.type = type;
     p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
     p.d.ld = 69;
     RandomCase data(p, rng, Values::kRandom);
     add_factors(data, rng);
-    KernelRun(GetParam(), data, 2, 4).run(data);
+    KernelRun(GetParam(), data, 2, GetParam().any_alignment ? 4 : 0).run(data);
     EXPECT_TRUE(within_bound(p, data.buffers(), GetParam().isa)) << name_of(type);
   }
 }
@@ -163,7 +169,9 @@ struct OwnStream {
 TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
   Rng rng;
   const TestedKernel& kernel = GetParam();
-  Problem p{.m = std::min<int64_t>(2 * kernel.tile_m - 1, 300), .n = 1600, .k = 2048 + 64};
+  Problem p{.m = rows_for(kernel, std::min<int64_t>(2 * kernel.tile_m - 1, 300)),
+            .n = 1600,
+            .k = 2048 + 64};
   p.a.type = kernel.a_types.front();
   RandomCase data(p, rng, Values::kRandom), other(p, rng, Values::kWide);
   KernelRun first(kernel, data), second(kernel, other);
@@ -188,6 +196,23 @@ TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(first.d(), bits) << "beside another stream";
   EXPECT_EQ(second.d(), other_bits) << "beside another stream";
+}
+
+// Few tiles for many CTAs: some kernels then put two CTAs to work on one tile.
+TEST_P(EveryKernelOnGpu, FewTilesForManyCtas) {
+  constexpr int64_t kCtas = 20;
+  Rng rng;
+  const TestedKernel& kernel = GetParam();
+  Problem p{.m = std::max<int64_t>(kernel.tile_m - 3, 1),
+            .n = kCtas / 2 * kernel.tile_n - 5,
+            .k = k_for(kernel, 2048 - 48)};
+  p.a.type = kernel.a_types.front();
+  RandomCase data(p, rng, Values::kRandom);
+  KernelRun run(kernel, data, kCtas);
+  const std::vector<uint8_t> bits = run.run();
+  for (int call = 1; call < 32; ++call) ASSERT_EQ(run.run(), bits) << "call " << call;
+  std::copy(bits.begin(), bits.end(), data.d.data.data());
+  EXPECT_TRUE(within_bound(p, data.buffers(), kernel.isa));
 }
 
 }  // namespace

@@ -22,11 +22,17 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
     return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
   };
   const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
-  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16");
-  EXPECT_EQ(one.workspace_bytes, 7168 * 2);  // a, decoded
-  const Plan shared = plan({.m = 1, .n = 3072, .k = 7168});
+  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");  // few rows
+  EXPECT_EQ(one.workspace_bytes, 0);
+  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);  // 128 tiles
+  const Plan tail = plan({.m = 1, .n = 4096, .k = 7168 + 16});  // not for the kernel for few rows
+  EXPECT_EQ(tail.phases, 4);
+  EXPECT_EQ(tail.workspace_bytes, (7168 + 256) * 2 + 2 * 4096 * 464);  // a, scales that are copied
+  const Plan whole = plan({.m = 9, .n = 4096, .k = 7168});
+  EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // a, decoded
+  const Plan shared = plan({.m = 9, .n = 3072, .k = 7168});
   EXPECT_EQ(shared.ctas, 132);
-  EXPECT_GT(shared.workspace_bytes, 7168 * 2 + 132 * 8 * 64 * 4 - 1);  // and partial sums
+  EXPECT_GT(shared.workspace_bytes, 9 * 7168 * 2 + 132 * 16 * 64 * 4 - 1);  // and partial sums
   EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).ctas, 24);  // whole tiles
 }
 
@@ -49,8 +55,18 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
       EXPECT_EQ(once.ctas, again.ctas);
       EXPECT_EQ(once.whole_tiles, again.whole_tiles);
       EXPECT_EQ(once.shared_blocks, again.shared_blocks);
+      EXPECT_EQ(once.paired, again.paired);
     }
   }
+  const sm90a::Config wide{128, 2, 1, false};
+  const sm90a::Schedule pairs = sm90a::make_schedule({.m = 128, .n = 4096, .k = 7168}, wide, 132);
+  EXPECT_TRUE(pairs.paired);
+  EXPECT_EQ(pairs.ctas, 128);
+  EXPECT_FALSE(
+      sm90a::make_schedule({.m = 128, .n = 4096, .k = 7168, .batch_invariant = true}, wide, 132)
+          .paired);
+  EXPECT_FALSE(sm90a::make_schedule({.m = 128, .n = 1024, .k = 7168}, wide, 132).paired);
+  EXPECT_FALSE(sm90a::make_schedule({.m = 128, .n = 14336, .k = 7168}, wide, 132).paired);
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
             "a.type: f32; the sm_90a kernel takes e2m1, f16 or bf16");

@@ -2,12 +2,14 @@
 
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
 
 namespace dualgemm::test {
 namespace {
 
 namespace sm80 = cuda::sm80;
 namespace sm90a = cuda::sm90a;
+namespace skinny = cuda::sm90a_skinny;
 
 TestedKernel tested(const sm90a::Instance& instance) {
   const auto schedule = [&instance](const KernelCall& call) {
@@ -32,6 +34,30 @@ TestedKernel tested(const sm90a::Instance& instance) {
     if (!encode) return encode.status();
     return sm90a::build_launches(call.problem, buffers, pieces(call), workspace, instance,
                                  schedule(call), *encode);
+  };
+  return kernel;
+}
+
+TestedKernel tested(const skinny::Instance& instance) {
+  constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+  TestedKernel kernel;
+  kernel.name = instance.entry;
+  kernel.isa = Isa::kSm90a;
+  kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
+  kernel.tile_m = kernel.most_m = skinny::kTokens;
+  kernel.tile_n = skinny::cols_of(instance.config);
+  kernel.step_k = skinny::kStepK;
+  kernel.any_alignment = false;
+  kernel.runs_on = [](int capability) { return capability == 90; };
+  kernel.workspace_bytes = [](const KernelCall&) { return 0; };
+  kernel.launches = [&instance](const KernelCall& call, const Buffers& buffers,
+                                void*) -> Expected<std::vector<cuda::KernelLaunch>> {
+    DUALGEMM_TRY(skinny::supports(call.problem.problem));
+    auto launch = skinny::build_launch(
+        call.problem, buffers, instance,
+        skinny::ctas_for(call.problem.problem, instance.config, call.max_ctas));
+    if (!launch) return launch.status();
+    return std::vector{*std::move(launch)};
   };
   return kernel;
 }
@@ -70,6 +96,7 @@ const std::vector<TestedKernel>& tested_kernels() {
   static const std::vector<TestedKernel> all = [] {
     std::vector<TestedKernel> kernels;
     for (const auto& instance : sm90a::instances()) kernels.push_back(tested(instance));
+    for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
     for (const auto& instance : sm80::instances()) {  // kGate writes no d: kUp runs it
       if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
     }

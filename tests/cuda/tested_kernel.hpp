@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -27,6 +28,9 @@ struct TestedKernel {
   Isa isa = Isa::kAuto;
   std::vector<DataType> a_types;
   int64_t tile_m = 0, tile_n = 0;  // rows and columns of d per tile: sizes near them are edges
+  // What a problem must keep to: rows of a, a multiple in k and of the bytes between rows.
+  int64_t most_m = 300, step_k = 16;
+  bool any_alignment = true;
   std::function<bool(int compute_capability)> runs_on;
   std::function<int64_t(const KernelCall&)> workspace_bytes;
   std::function<Expected<std::vector<cuda::KernelLaunch>>(const KernelCall&, const Buffers&,
@@ -35,6 +39,14 @@ struct TestedKernel {
 };
 
 const std::vector<TestedKernel>& tested_kernels();
+
+// `wanted` as near as the kernel takes it.
+inline int64_t rows_for(const TestedKernel& kernel, int64_t wanted) {
+  return std::min(wanted, kernel.most_m);
+}
+inline int64_t k_for(const TestedKernel& kernel, int64_t wanted) {
+  return (wanted + kernel.step_k - 1) / kernel.step_k * kernel.step_k;
+}
 
 inline std::ostream& operator<<(std::ostream& out, const TestedKernel& kernel) {
   return out << kernel.name;

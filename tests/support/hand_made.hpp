@@ -81,11 +81,17 @@ inline Problem hand_made_problem(int64_t m, int64_t n, int64_t k, DataType a, Sc
   return p;
 }
 
+// Which of the 256 rows that a hand-made case is about are in it.
+struct Rows {
+  int64_t first = 0, count = 256;
+};
+
 // Column n of d shows the weights of row n, whose scale byte is n in all its blocks: row k of a is
 // 1 at k and 0 elsewhere. Block b holds the 16 codes from code b on, so every code stands at every
 // place of a block. The other weight is 1 everywhere.
-inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, Rng& rng) {
-  HandMade made(hand_made_problem(256, 256, 256, a_type, layout), rng);
+inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, Rng& rng,
+                             Rows rows = {}) {
+  HandMade made(hand_made_problem(rows.count, 256, 256, a_type, layout), rng);
   RandomCase& data = made.data;
   Operand& shown = in_gate ? data.gate : data.up;
   const core::ResolvedMatrix& matrix = in_gate ? data.resolved.gate : data.resolved.up;
@@ -94,13 +100,16 @@ inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, 
   if (a_type == DataType::kE2M1) HandMade::fill(data.a, data.resolved.a, 0, kOneScale);
   if (a_type != DataType::kE2M1) made.fill_a(0.0f);
   for (int64_t k = 0; k < 256; ++k) {
-    if (a_type == DataType::kE2M1) HandMade::set_code(data.a, data.resolved.a, k, k, kOneCode);
-    if (a_type != DataType::kE2M1) made.set_a(k, k, 1.0f);
+    const int64_t row = k - rows.first;
+    const bool is_shown = row >= 0 && row < rows.count;
+    if (is_shown && a_type == DataType::kE2M1)
+      HandMade::set_code(data.a, data.resolved.a, row, k, kOneCode);
+    if (is_shown && a_type != DataType::kE2M1) made.set_a(row, k, 1.0f);
     const auto code = static_cast<int>((k + k / 16) % 16);
     for (int64_t n = 0; n < 256; ++n) {
       HandMade::set_code(shown, matrix, n, k, code);
       HandMade::set_scale(shown, matrix, n, k / 16, static_cast<int>(n));
-      made.at(k, n) = kE2M1Values[code] * e4m3_value(static_cast<int>(n));
+      if (is_shown) made.at(row, n) = kE2M1Values[code] * e4m3_value(static_cast<int>(n));
     }
   }
   return made;
@@ -108,8 +117,8 @@ inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, 
 
 // Row m of d shows row m of a, whose scale byte is m in all blocks but the first, which holds ones:
 // up picks a one, gate picks an element of the other blocks.
-inline HandMade every_activation(ScaleLayout layout, Rng& rng) {
-  HandMade made(hand_made_problem(256, 256, 272, DataType::kE2M1, layout), rng);
+inline HandMade every_activation(ScaleLayout layout, Rng& rng, Rows rows = {}) {
+  HandMade made(hand_made_problem(rows.count, 256, 320, DataType::kE2M1, layout), rng);
   RandomCase& data = made.data;
   HandMade::fill(data.a, data.resolved.a, kOneCode, kOneScale);
   HandMade::fill(data.gate, data.resolved.gate, 0, kOneScale);
@@ -118,10 +127,11 @@ inline HandMade every_activation(ScaleLayout layout, Rng& rng) {
     HandMade::set_code(data.gate, data.resolved.gate, n, 16 + n, kOneCode);
     HandMade::set_code(data.up, data.resolved.up, n, 0, kOneCode);
     const auto code = static_cast<int>((n + n / 16) % 16);
-    for (int64_t m = 0; m < 256; ++m) {
+    for (int64_t m = 0; m < rows.count; ++m) {
+      const auto scale = static_cast<int>(rows.first + m);
       HandMade::set_code(data.a, data.resolved.a, m, 16 + n, code);
-      HandMade::set_scale(data.a, data.resolved.a, m, 1 + n / 16, static_cast<int>(m));
-      made.at(m, n) = kE2M1Values[code] * e4m3_value(static_cast<int>(m));
+      HandMade::set_scale(data.a, data.resolved.a, m, 1 + n / 16, scale);
+      made.at(m, n) = kE2M1Values[code] * e4m3_value(scale);
     }
   }
   return made;
@@ -129,8 +139,8 @@ inline HandMade every_activation(ScaleLayout layout, Rng& rng) {
 
 // The largest and the smallest products: 6 * 448 on both sides, 4096 of them (exact in FP32, beyond
 // fp16), and 0.5 * 2^-9. The sign of gate alternates with the column.
-inline HandMade extreme_scales(bool largest, DataType d_type, Rng& rng) {
-  Problem p = hand_made_problem(9, 40, 4096, DataType::kE2M1, ScaleLayout::kLinear);
+inline HandMade extreme_scales(bool largest, DataType d_type, Rng& rng, int64_t rows = 9) {
+  Problem p = hand_made_problem(rows, 40, 4096, DataType::kE2M1, ScaleLayout::kLinear);
   p.d.type = d_type;
   HandMade made(p, rng);
   RandomCase& data = made.data;

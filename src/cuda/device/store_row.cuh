@@ -54,4 +54,15 @@ DUALGEMM_DEVICE void store_row(uint8_t* row, const float (&values)[kCount], int 
   }
 }
 
+// One output at an address that suits it.
+DUALGEMM_DEVICE void store_element(OutputType type, uint8_t* to, float value) {
+  if (type == OutputType::kF32) {
+    *reinterpret_cast<float*>(to) = value;
+  } else {
+    const uint32_t pair = type == OutputType::kF16 ? pack_pair<OutputType::kF16>(value, 0.0f)
+                                                   : pack_pair<OutputType::kBF16>(value, 0.0f);
+    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(pair);
+  }
+}
+
 }  // namespace dualgemm::cuda

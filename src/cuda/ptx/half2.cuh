@@ -37,4 +37,28 @@ DUALGEMM_DEVICE float cvt_f32_f16(uint16_t a) {
   return d;
 }
 
+// abs.f16x2 d, a;      PTX ISA 6.5, sm_53, "abs": NaN stays NaN. Free as part of a multiplication.
+DUALGEMM_DEVICE uint32_t abs_f16x2(uint32_t a) {
+  uint32_t d;
+  asm("abs.f16x2 %0, %1;" : "=r"(d) : "r"(a));
+  return d;
+}
+
+// Both halves of `d` are one half of `a`. mov unpacks and packs ("mov"): the compiler then chooses
+// the half in the instruction that uses it.
+DUALGEMM_DEVICE uint32_t broadcast_low(uint32_t a) {
+  uint32_t d;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {low, low};\n}\n"
+      : "=r"(d)
+      : "r"(a));
+  return d;
+}
+DUALGEMM_DEVICE uint32_t broadcast_high(uint32_t a) {
+  uint32_t d;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {high, high};\n}\n"
+      : "=r"(d)
+      : "r"(a));
+  return d;
+}
+
 }  // namespace dualgemm::cuda::ptx

@@ -1,7 +1,11 @@
-// fused on Hopper: copies where the TMA unit needs them, a's preparation, then one kernel.
+// fused on Hopper. Few rows of a: one kernel. Else copies where the TMA unit needs them, a's
+// preparation, then one kernel.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
 
@@ -16,9 +20,33 @@ KernelNumbers numbers_of(const sm90a::Instance& instance) {
           .phases = instance.config.phases};
 }
 
+// A warp of the kernel for few rows is a phase: that is how a plan tells the two kernels apart.
+KernelNumbers numbers_of(const sm90a_skinny::Instance& instance) {
+  return {.tile_m = sm90a_skinny::kTokens,
+          .tile_n = sm90a_skinny::cols_of(instance.config),
+          .slab_k = sm90a_skinny::kBlockK,
+          .stages = instance.stages,
+          .phases = sm90a_skinny::kWarps};
+}
+
+// The kernel for few rows was the quicker one wherever it suits (docs/kernels/sm90a_skinny.md). It
+// adds in an order of its own, and reads operands as they lie.
+bool suits_skinny(const Plan& plan) {
+  return !plan.problem.batch_invariant && !plan.unaligned &&
+         sm90a_skinny::supports(plan.problem).ok();
+}
+
 // Where bits must not depend on m, there is no kernel with phases for the problem.
-std::vector<KernelNumbers> compiled_for(const Problem& problem) {
+std::vector<KernelNumbers> compiled_for(const Plan& plan) {
+  const Problem& problem = plan.problem;
   std::vector<KernelNumbers> compiled;
+  if (suits_skinny(plan)) {
+    for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
+      const sm90a_skinny::Instance* const found =
+          sm90a_skinny::find_instance(problem.a.type, sm90a_skinny::cols_of(instance.config));
+      if (found == &instance) compiled.push_back(numbers_of(instance));
+    }
+  }
   for (const sm90a::Instance& instance : sm90a::instances()) {
     if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
         (instance.config.phases == 1 || !problem.batch_invariant)) {
@@ -33,10 +61,20 @@ const sm90a::Instance* instance_of(const Plan& plan) {
                               sm90a::multiplies_bf16(plan.problem));
 }
 
+// null: the plan is for the other kernel.
+const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
+  if (plan.phases != sm90a_skinny::kWarps) return nullptr;
+  return sm90a_skinny::find_instance(plan.problem.a.type, plan.tile_n);
+}
+
+KernelNumbers usual_for(const Plan& plan, int num_sms) {
+  if (suits_skinny(plan)) return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms));
+  return numbers_of(sm90a::choose_instance(plan.problem, num_sms));
+}
+
 Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
-  const sm90a::Instance& usual = sm90a::choose_instance(plan.problem, caps.num_sms);
   const Expected<KernelNumbers> kernel =
-      choose_kernel(compiled_for(plan.problem), numbers_of(usual), wishes);
+      choose_kernel(compiled_for(plan), usual_for(plan, caps.num_sms), wishes);
   if (!kernel) return kernel.status();
   if (wishes.ctas != PlanWishes::kAny && (wishes.ctas < 1 || wishes.ctas > caps.num_sms)) {
     return Status::invalid("config", fmt::format("ctas={}", wishes.ctas),
@@ -44,7 +82,11 @@ Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) 
   }
   fill_in(plan, *kernel);
   const int64_t most = wishes.ctas == PlanWishes::kAny ? caps.num_sms : wishes.ctas;
-  plan.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
+  if (const auto* const skinny = skinny_instance_of(plan)) {
+    plan.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, most));
+  } else {
+    plan.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
+  }
   return {};
 }
 
@@ -62,6 +104,14 @@ int64_t workspace_bytes_sm90a(const Plan& plan) {
 Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffers& buffers,
                                                    void* workspace, EncodeTiled encode_tiled,
                                                    int64_t* intermediate_bytes) {
+  if (const auto* const skinny = skinny_instance_of(plan)) {
+    DUALGEMM_TRY(sm90a_skinny::supports(plan.problem));
+    *intermediate_bytes = 0;
+    auto launch = sm90a_skinny::build_launch(core::resolve(plan.problem), buffers, *skinny,
+                                             std::max<int64_t>(plan.ctas, 1));
+    if (!launch) return launch.status();
+    return std::vector{*std::move(launch)};
+  }
   const sm90a::Instance* instance = instance_of(plan);
   if (instance == nullptr) {
     return Status::unsupported(

@@ -1,0 +1,85 @@
+// From the warps' sums to d. Part of dual_gemm.cuh.
+#pragma once
+
+#include "cuda/device/activation.cuh"
+#include "cuda/device/store_row.cuh"
+#include "cuda/kernels/sm90a_skinny/multiply.cuh"
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+// The two outputs whose sums mma leaves in one lane: rows 2 * (lane % 4) and the next, column
+// lane / 4 of the unit.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint32_t unit,
+                                   uint32_t lane, const float4& sums) {
+  constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
+  const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = lane % 4 * 2;
+  if (col >= params.n) return;
+  const bool both = row + 1 < params.m;
+  const float alpha_gate = params.alpha_gate_per_batch == nullptr
+                               ? params.alpha_gate
+                               : params.alpha_gate_per_batch[tile.batch];
+  const float alpha_up = params.alpha_up_per_batch == nullptr
+                             ? params.alpha_up
+                             : params.alpha_up_per_batch[tile.batch];
+  float g[2] = {sums.x, sums.y}, u[2] = {sums.z, sums.w};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    float row_scale = 1.0f;
+    if (params.a_row_scale != nullptr && (i == 0 || both))
+      row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.m + row + i];
+    g[i] = g[i] * kUnit * alpha_gate * row_scale;
+    u[i] = u[i] * kUnit * alpha_up * row_scale;
+  }
+  activate_all(params.act, g, u);
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +
+                      static_cast<uint64_t>(col) * bytes_of(params.output);
+  store_element(params.output, to, g[0]);
+  if (both) store_element(params.output, to + params.d_row_bytes, g[1]);
+}
+
+DUALGEMM_DEVICE void add(float4& sum, const float4& part) {
+  sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+}
+
+// Adds what lanes l, l+8, l+16, l+24 have.
+DUALGEMM_DEVICE void add_across(float4& sum) {
+#pragma unroll
+  for (int distance = 8; distance < 32; distance *= 2) {
+    add(sum, make_float4(__shfl_xor_sync(0xFFFFFFFFu, sum.x, distance),
+                         __shfl_xor_sync(0xFFFFFFFFu, sum.y, distance),
+                         __shfl_xor_sync(0xFFFFFFFFu, sum.z, distance),
+                         __shfl_xor_sync(0xFFFFFFFFu, sum.w, distance)));
+  }
+}
+
+// By all threads of the CTA, each with its warp's sums. Four warps finish one unit: a lane adds the
+// sums of four warps in ascending order, then the four lanes that share an output add theirs. Only
+// what belongs to a row that exists is moved.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
+                                 uint32_t warp, const Accumulators<kCfg>& acc) {
+  const uint32_t lane = threadIdx.x % 32;
+  __syncthreads();  // the last tile's sums have been read
+  if (lane % 4 * 2 < params.m) {
+#pragma unroll
+    for (int unit = 0; unit < kCfg.units; ++unit) {
+      const float(&mine)[4] = acc[unit];
+      smem.sums[unit][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
+    }
+  }
+  __syncthreads();
+  const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
+  if (unit >= kCfg.units) return;
+  const bool exists = slot % 4 * 2 < params.m;
+  float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  if (exists) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) add(total, smem.sums[unit][first + i][slot]);
+  }
+  __syncwarp();
+  add_across(total);
+  if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, slot, total);
+}
+
+}  // namespace dualgemm::cuda::sm90a_skinny

@@ -1,0 +1,32 @@
+// The compiled Configs. The same list feeds the choice of a plan, the tests and the benchmark.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/kernels/sm90a_skinny/config.hpp"
+
+// X(type of a, its name, units, columns of d as text)
+#define DUALGEMM_SM90A_SKINNY_WIDTHS(X, type, name) \
+  X(type, name, 1, 8)                               \
+  X(type, name, 2, 16)                              \
+  X(type, name, 3, 24)                              \
+  X(type, name, 4, 32)
+#define DUALGEMM_SM90A_SKINNY_INSTANCES(X)     \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kE2M1, e2m1) \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kF16, f16)   \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kBF16, bf16)
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+struct Instance {
+  Config config;
+  int stages;  // of each warp
+  uint32_t dynamic_smem_bytes;
+  const char* entry;   // name of the kernel's entry point
+  const void* kernel;  // its host handle
+};
+
+std::span<const Instance> instances();
+
+}  // namespace dualgemm::cuda::sm90a_skinny

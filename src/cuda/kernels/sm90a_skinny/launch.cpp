@@ -1,0 +1,84 @@
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
+
+#include <string>
+
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/sm90a/extents.hpp"
+#include "cuda/kernels/sm90a_skinny/operand_a.hpp"
+#include "cuda/kernels/sm90a_skinny/params.hpp"
+
+namespace dualgemm::cuda::sm90a_skinny {
+namespace {
+
+using sm90a::ceil_div;
+
+PackedView view_of(const core::ResolvedMatrix& matrix, const void* rows, const uint8_t* scales) {
+  PackedView view{};
+  view.codes = static_cast<const uint8_t*>(rows);
+  view.row_bytes = core::bytes_of(matrix.type, matrix.ld);
+  view.batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride);
+  if (matrix.type != DataType::kE2M1) return view;
+  view.scales = scales;
+  view.swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
+  view.scale_ld = view.swizzled ? ceil_div(matrix.sf_cols, 4) * kScaleBlockBytes : matrix.scale_ld;
+  view.scale_batch_bytes = matrix.scale_batch_stride;
+  return view;
+}
+
+Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers,
+                 const Config& config) {
+  const Problem& p = problem.problem;
+  Params params{};
+  params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
+  params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+  params.a = view_of(problem.a, buffers.a, buffers.a_scales);
+  params.output = output_type_of(p.d.type);
+  const int64_t element = bytes_of(params.output);
+  params.d = static_cast<uint8_t*>(buffers.d);
+  params.d_row_bytes = problem.d.ld * element;
+  params.d_batch_bytes = problem.d.batch_stride * element;
+  params.a_row_scale = buffers.a_row_scale;
+  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
+  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  params.alpha_gate = buffers.alpha_gate;
+  params.alpha_up = buffers.alpha_up;
+  params.act = act_params_of(p.act);
+  params.m = static_cast<uint32_t>(p.m);
+  params.n = static_cast<uint32_t>(p.n);
+  params.k = static_cast<uint32_t>(p.k);
+  params.k_blocks = static_cast<uint32_t>(ceil_div(p.k, kBlockK));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
+  params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
+  params.two = 2;
+  params.sixteen = 16;
+  return params;
+}
+
+Status check_address(const char* name, const void* data, int64_t alignment) {
+  const auto rest =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment));
+  if (rest == 0) return {};
+  return Status::unsupported(
+      name, "address % " + std::to_string(alignment) + " = " + std::to_string(rest),
+      "must be 0, or planned for with PlanOptions::unaligned");
+}
+
+}  // namespace
+
+Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
+                                    const Instance& instance, int64_t ctas) {
+  DUALGEMM_TRY(check_address("a", buffers.a, a_alignment(problem.problem.a.type)));
+  DUALGEMM_TRY(check_address("gate", buffers.gate, kCodeAlignment));
+  DUALGEMM_TRY(check_address("up", buffers.up, kCodeAlignment));
+  DUALGEMM_TRY(check_address("gate_scales", buffers.gate_scales, kScaleAlignment));
+  DUALGEMM_TRY(check_address("up_scales", buffers.up_scales, kScaleAlignment));
+  KernelLaunch launch{.kernel = {"dual_gemm_sm90a_skinny", instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(ctas),
+                      .threads = kThreads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .overlaps_previous = true};
+  launch.set_params(params_of(problem, buffers, instance.config));
+  return launch;
+}
+
+}  // namespace dualgemm::cuda::sm90a_skinny

@@ -1,0 +1,225 @@
+// One block of k of one warp. Part of dual_gemm.cuh.
+#pragma once
+
+#include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/ptx/mma_sync.cuh"
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+// A thread's 32 neighbours along k of one row of a, as they come from memory. What lies at or after
+// k is zero, scales included.
+template <AType kType>
+struct RawRow {
+  uint4 halves[4];
+};
+template <>
+struct RawRow<AType::kE2M1> {
+  uint2 codes[2];
+  uint32_t scales[2];
+};
+
+// Where a thread reads its row of a, lane / 4. Of a block of k it takes the neighbours 64q ..
+// 64q+63, q = lane % 4, as of the weights, 32 for each half.
+struct RowCursor {
+  const uint8_t* data;    // at this thread's part of block 0; null: no such row
+  const uint8_t* scales;  // the same of the scales
+};
+
+template <AType kType>
+DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch) {
+  const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+  if (row >= params.m) return {nullptr, nullptr};
+  const uint8_t* const data =
+      params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes;
+  if constexpr (kType != AType::kE2M1) return {data + q * 128, nullptr};
+  return {data + q * 32, params.a.scales + batch * params.a.scale_batch_bytes +
+                             scale_offset(params.a, row) + q * scale_step(params.a)};
+}
+
+template <AType kType>
+DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cursor,
+                                       uint32_t half) {
+  RawRow<kType> raw{};
+  const uint32_t block = half / 2, second = half % 2;
+  if (cursor.data == nullptr || block * kBlockK + threadIdx.x % 4 * 64 >= params.k) return raw;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    if constexpr (kType == AType::kE2M1) {
+      raw.codes[i] = __ldg(
+          reinterpret_cast<const uint2*>(cursor.data + static_cast<uint64_t>(block) * kBlockBytes) +
+          second * 2 + i);
+      raw.scales[i] =
+          __ldg(cursor.scales + static_cast<uint64_t>(block) * (4 * scale_step(params.a)) +
+                second * 2 + i);
+    } else {
+      const auto* const from = reinterpret_cast<const uint4*>(
+          cursor.data + static_cast<uint64_t>(block) * (2 * kBlockK) + second * 64);
+      raw.halves[2 * i] = __ldg(from + 2 * i);
+      raw.halves[2 * i + 1] = __ldg(from + 2 * i + 1);
+    }
+  }
+  return raw;
+}
+
+// What a decoded number must be multiplied with: exact in the FP32 sum.
+//   fp16: (c * 2^-14) * s           = c*s * 2^-14: a multiple of 2^-24, subnormals count
+//   bf16: (c * 2^-126) * (s * 2^112) = c*s * 2^-14
+inline constexpr float kDecodedUnit = 0x1p14f;
+
+// Two neighbouring scales, ready for the multiplication: both halves alike. Their signs count for
+// nothing.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_two(uint32_t bytes, uint32_t (&pairs)[2]) {
+  const uint32_t two = ptx::abs_f16x2(ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(bytes)));
+  if constexpr (kBf16) {
+    const float low = ptx::cvt_f32_f16(static_cast<uint16_t>(two)) * 0x1p112f;
+    const float high = ptx::cvt_f32_f16(static_cast<uint16_t>(two >> 16)) * 0x1p112f;
+    pairs[0] = ptx::cvt_bf16x2(low, low);
+    pairs[1] = ptx::cvt_bf16x2(high, high);
+  } else {
+    pairs[0] = ptx::broadcast_low(two);
+    pairs[1] = ptx::broadcast_high(two);
+  }
+}
+
+// Eight codes as four pairs (nibbles i and i+4) that wait for their scale: sm90a::place_word with
+// the left shifts as products.
+template <bool kBf16>
+DUALGEMM_DEVICE void place_word(const Params& params, uint32_t word, uint32_t (&pairs)[4]) {
+  if constexpr (kBf16) {
+    sm90a::place_word<true>(word, pairs);
+  } else {
+    constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
+    const uint32_t even = ((word * params.sixteen) & kSigns) | ((word * params.two) & kRests);
+    const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
+    pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
+    pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
+  }
+}
+
+// Eight codes of one row, decoded.
+template <bool kBf16>
+DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
+                                 uint32_t (&pairs)[4]) {
+  place_word<kBf16>(params, word, pairs);
+#pragma unroll
+  for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
+}
+
+// b operands of the block's 8 steps: [step][half of k].
+using Steps = uint32_t[8][2];
+
+template <AType kType>
+DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, Steps& steps) {
+  if constexpr (kType == AType::kE2M1) {
+    const uint32_t words[4] = {raw.codes[0].x, raw.codes[0].y, raw.codes[1].x, raw.codes[1].y};
+    uint32_t scales[2];
+    expand_two<false>(raw.scales[0] | raw.scales[1] << 8, scales);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      uint32_t pairs[4];
+      decode_word<false>(params, words[i], scales[i / 2], pairs);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) steps[2 * i + j / 2][j % 2] = pairs[j];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const uint4 eight = raw.halves[i];
+      steps[2 * i][0] = __byte_perm(eight.x, eight.z, 0x5410);
+      steps[2 * i][1] = __byte_perm(eight.x, eight.z, 0x7632);
+      steps[2 * i + 1][0] = __byte_perm(eight.y, eight.w, 0x5410);
+      steps[2 * i + 1][1] = __byte_perm(eight.y, eight.w, 0x7632);
+    }
+  }
+}
+
+// A warp's part of a, loaded half a block ahead of its use.
+template <AType kType>
+struct Activations {
+  RowCursor row;
+  RawRow<kType> raw;
+
+  DUALGEMM_DEVICE void begin(const Params& params, const Tile& tile, uint32_t warp) {
+    row = row_cursor<kType>(params, tile.batch);
+    raw = load_row<kType>(params, row, 2 * warp);
+  }
+};
+
+// One lane's part of half a block of one unit.
+struct RawUnit {
+  uint32_t words[2][4];   // gate, up: of row lane / 4
+  uint32_t scales[2][2];  // expanded
+};
+
+template <bool kBf16>
+DUALGEMM_DEVICE void load_unit(const UnitStorage& from, uint32_t half, RawUnit& unit) {
+  const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint4 codes = from.codes[i][swizzled_chunk(lane / 4, lane % 4 * 2 + half)];
+    unit.words[i][0] = codes.x, unit.words[i][1] = codes.y;
+    unit.words[i][2] = codes.z, unit.words[i][3] = codes.w;
+    expand_two<kBf16>(reinterpret_cast<const uint16_t*>(from.scales[i])[lane * 2 + half],
+                      unit.scales[i]);
+  }
+}
+
+// acc += word `i` of the unit: two steps along k.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_word(const Params& params, const RawUnit& unit, int i,
+                                   const Steps& steps, float (&acc)[4]) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  uint32_t gates[4], ups[4];
+  decode_word<kBf16>(params, unit.words[0][i], unit.scales[0][i / 2], gates);
+  decode_word<kBf16>(params, unit.words[1][i], unit.scales[1][i / 2], ups);
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    const uint32_t pairs[4] = {gates[2 * j], ups[2 * j], gates[2 * j + 1], ups[2 * j + 1]};
+    ptx::mma_m16n8k16<kBf16>(acc, pairs, steps[2 * i + j]);
+  }
+}
+
+// acc += the products of one half of a block of k, of the units from kFirst on, two at a time, so
+// that their chains of mma overlap. After its second half the room of a unit is filled again.
+template <Config kCfg, int kHalf, int kFirst>
+DUALGEMM_DEVICE void multiply_units(const Params& params, UnitStorage (&units)[kCfg.units],
+                                    const Steps& steps, Accumulators<kCfg>& acc,
+                                    WeightCopier<kCfg>& ahead) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  constexpr int kCount = kFirst + 1 < kCfg.units ? 2 : 1;
+  constexpr int kGroups = Budget<kCfg>::kStages * kCfg.units;  // of copies under way
+  if constexpr (kHalf == 0) {
+    ptx::cp_async_wait_group<kGroups - kFirst - kCount>();
+    __syncwarp();  // what other lanes have copied
+  }
+  RawUnit raw[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) load_unit<kBf16>(units[kFirst + i], kHalf, raw[i]);
+#pragma unroll
+  for (int word = 0; word < 4; ++word) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      multiply_word<kCfg>(params, raw[i], word, steps, acc[kFirst + i]);
+  }
+  if constexpr (kHalf == 1) {
+    __syncwarp();  // all lanes have used their words
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) ahead.copy_unit(params, units[kFirst + i], kFirst + i);
+  }
+  if constexpr (kFirst + kCount < kCfg.units)
+    multiply_units<kCfg, kHalf, kFirst + kCount>(params, units, steps, acc, ahead);
+}
+
+template <Config kCfg, int kHalf>
+DUALGEMM_DEVICE void multiply_half(const Params& params, UnitStorage (&units)[kCfg.units],
+                                   uint32_t block, Activations<kCfg.a_type>& a,
+                                   Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
+  Steps steps;
+  decode_row<kCfg.a_type>(params, a.raw, steps);
+  a.raw = load_row<kCfg.a_type>(params, a.row, kHalf == 0 ? 2 * block + 1 : 2 * (block + kWarps));
+  __syncwarp();  // the loads have branches, mma needs the whole warp
+  multiply_units<kCfg, kHalf, 0>(params, units, steps, acc, ahead);
+}
+
+}  // namespace dualgemm::cuda::sm90a_skinny

@@ -1,0 +1,40 @@
+// What one launch gets, as a plain struct that any host code can fill.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+// NVFP4 rows. Scales: one byte for 16 neighbours along k.
+struct PackedView {
+  const uint8_t* codes;
+  const uint8_t* scales;
+  int64_t row_bytes, batch_bytes;
+  int64_t scale_ld;  // linear: from row to row; swizzled 128x4: from 128 rows to the next 128
+  int64_t scale_batch_bytes;
+  bool swizzled;
+};
+
+struct Params {
+  PackedView gate, up;  // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
+  PackedView a;         // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
+  uint8_t* d;           // (l, m, n) outputs, aligned to one element
+  int64_t d_row_bytes, d_batch_bytes;
+  const float* a_row_scale;           // [l*m], or null: 1
+  const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
+  const float* alpha_up_per_batch;
+  float alpha_gate, alpha_up;
+  ActParams act;
+  OutputType output;
+  uint32_t m, n;
+  uint32_t k;               // a multiple of 64
+  uint32_t k_blocks;        // of 256
+  uint32_t tiles, tiles_n;  // tile batch * tiles_n + tile_n
+  // 2 and 16, which the compiler must not know: it would shift in the pipe that decoding fills
+  // already instead of multiplying in another one.
+  uint32_t two, sixteen;
+};
+
+}  // namespace dualgemm::cuda::sm90a_skinny

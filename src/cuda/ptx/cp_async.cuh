@@ -1,0 +1,40 @@
+// Copies of a few bytes from global to shared memory, by each thread. PTX ISA 9.0, "Data Movement
+// and Conversion Instructions: Non-bulk copy". They complete in groups; a thread sees what it
+// copied after it has waited for the group.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/shared_address.cuh"
+
+namespace dualgemm::cuda::ptx {
+
+// cp.async.cg.shared.global.L2::256B [to], [from], 16, bytes;      PTX ISA 7.4, sm_80, "cp.async":
+// 16 bytes at multiples of 16, those from `bytes` on are zero and not read.
+DUALGEMM_DEVICE void cp_async_16(void* to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+               "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// cp.async.ca.shared.global [to], [from], 4, bytes;      PTX ISA 7.0, sm_80, "cp.async": the same
+// with 4 bytes
+DUALGEMM_DEVICE void cp_async_4(void* to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+
+// cp.async.commit_group;      PTX ISA 7.0, sm_80: this thread's copies since the last one
+DUALGEMM_DEVICE void cp_async_commit_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// cp.async.wait_group kPending;      PTX ISA 7.0, sm_80: all but the youngest kPending groups are
+// complete
+template <int kPending>
+DUALGEMM_DEVICE void cp_async_wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace dualgemm::cuda::ptx

@@ -1,0 +1,165 @@
+// The kernel for few rows against the oracle, every element within the bound of docs/numerics.md:
+// shapes, layouts, strides, types, activations; exact sums bit for bit; the same bits in every
+// schedule. Everything that must not be read for its value is poison.
+#include "reference/dual_gemm.hpp"
+#include "sm90a_skinny/simulated_run.hpp"
+#include "support/bound.hpp"
+#include "support/hand_made.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ptxsim::Schedule;
+
+constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+constexpr int64_t kCols[] = {8, 16, 24, 32};
+
+Problem swizzled(Problem p) {
+  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
+void expect_right(const Problem& p, const SimulatedRun& run = {}, bool factors = false) {
+  SCOPED_TRACE(::testing::Message()
+               << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
+               << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
+               << ", cols " << run.cols << ", ctas " << run.max_ctas);
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  for (int64_t l = 0; factors && l < p.l; ++l) {
+    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
+    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
+  }
+  for (int64_t row = 0; factors && row < p.l * p.m; ++row)
+    data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+  ASSERT_TRUE(simulate(data, run));
+  EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+}
+
+TEST(Sm90aSkinnyShapes, RaggedRowsAndColumns) {
+  int next = 0;
+  for (int64_t m = 1; m <= 8; ++m) {
+    for (const int64_t n : {1, 7, 9, 33, 130}) {
+      const Problem p{.m = m, .n = n, .k = 64, .a = {.type = kTypesOfA[next % 3]}};
+      expect_right(next % 2 == 0 ? p : swizzled(p), {.cols = kCols[next % 4]});
+      ++next;
+    }
+  }
+}
+
+// A block of 256 with one to four words of scales; fewer blocks than warps, as many, and more.
+TEST(Sm90aSkinnyShapes, EveryEndOfK) {
+  int next = 0;
+  for (const int64_t k : {64, 128, 192, 256, 320, 3840, 4096 - 64, 4096, 4096 + 64, 8192 + 192}) {
+    for (const DataType type : kTypesOfA) {
+      const Problem p{.m = 3, .n = 17, .k = k, .a = {.type = type}};
+      expect_right(++next % 2 == 0 ? p : swizzled(p), {.cols = kCols[next % 4]});
+    }
+  }
+}
+
+// More tiles than CTAs: rings go on from tile to tile.
+TEST(Sm90aSkinnyShapes, BatchesStridesAndManyTiles) {
+  int next = 0;
+  for (const DataType type : kTypesOfA) {
+    for (const int64_t cols : kCols) {
+      Problem p{.m = 5, .n = 150, .k = 4096 + 320, .l = 2, .a = {.type = type}};
+      p.d.type = DataType::kF32;
+      p.gate.ld = p.k + 96;
+      p.gate.scale_ld = p.k / 16 + 8;
+      p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+      p.a.ld = p.k + 16 * ++next;
+      p.d.ld = 153;
+      p.d.batch_stride = 153 * 6;
+      expect_right(p, {.cols = cols, .max_ctas = 4}, true);
+    }
+  }
+}
+
+TEST(Sm90aSkinnyShapes, EveryActivationAndOutput) {
+  int next = 0;
+  for (int kind = 0; kind < 8; ++kind) {
+    for (const DataType output : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+      Problem p{.m = 4, .n = 20, .k = 128, .a = {.type = kTypesOfA[next++ % 3]}};
+      p.d.type = output;
+      p.act = {static_cast<ActivationKind>(kind), 1.0f, 0.5f, 2.0f};
+      expect_right(p);
+    }
+  }
+}
+
+TEST(Sm90aSkinnyExact, SumsAreTheOraclesBitForBit) {
+  Rng rng;
+  for (const DataType type : kTypesOfA) {
+    for (const int64_t cols : kCols) {
+      Problem p{.m = 8, .n = 70, .k = 4096 + 64, .a = {.type = type}};
+      p.d.type = DataType::kF32;
+      p.act.kind = ActivationKind::kIdentity;
+      RandomCase data(p, rng, Values::kExact);
+      ASSERT_TRUE(simulate(data, {.cols = cols}));
+      const std::vector<uint8_t> got(data.d.data.begin(), data.d.data.end());
+      data.poison_d();
+      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.begin()))
+          << name_of(type) << ", cols " << cols;
+    }
+  }
+}
+
+TEST(Sm90aSkinnyExact, EveryCodeTimesEveryScale) {
+  Rng rng;
+  const auto is_exact = [](HandMade made) -> ::testing::AssertionResult {
+    if (auto result = simulate(made.data, {.cols = 32, .max_ctas = 2}); !result) return result;
+    return made.is({made.data.d.data.begin(), made.data.d.data.end()});
+  };
+  int next = 0;
+  for (Rows rows{.first = 0, .count = 8}; rows.first < 256; rows.first += 8) {
+    const ScaleLayout layout = ++next % 2 == 0 ? ScaleLayout::kLinear : ScaleLayout::kSwizzled128x4;
+    EXPECT_TRUE(is_exact(every_weight(kTypesOfA[next % 3], next % 4 < 2, layout, rng, rows)))
+        << "rows from " << rows.first;
+    EXPECT_TRUE(is_exact(every_activation(layout, rng, rows))) << "rows from " << rows.first;
+  }
+  for (const bool largest : {true, false})
+    EXPECT_TRUE(is_exact(extreme_scales(largest, DataType::kF32, rng, 8))) << largest;
+}
+
+TEST(Sm90aSkinnySchedules, TheSameBitsInAllOfThem) {
+  for (const int64_t cols : {8, 32}) {
+    const Problem p{.m = 7, .n = 5 * cols + 3, .k = 256 * 19 - 64, .d = {.type = DataType::kF32}};
+    Rng rng;
+    RandomCase data(p, rng, Values::kWide);
+    SimulatedRun run{.cols = cols, .max_ctas = 2};
+    ASSERT_TRUE(simulate(data, run));
+    ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+    const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
+    for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
+      for (uint64_t seed = 1; seed <= 4; ++seed) {
+        run.options.schedule = schedule;
+        run.options.seed = seed;
+        data.poison_d();
+        ASSERT_TRUE(simulate(data, run));
+        ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
+            << describe(run.options);
+      }
+    }
+  }
+}
+
+TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
+  namespace skinny = cuda::sm90a_skinny;
+  const auto cols = [](int64_t n) {
+    return skinny::cols_of(skinny::choose_instance({.m = 1, .n = n, .k = 4096}, 132).config);
+  };
+  EXPECT_EQ(cols(4096), 32);  // 128 tiles for 132 SMs
+  EXPECT_EQ(cols(3072), 24);
+  EXPECT_EQ(cols(1024), 8);
+  const auto message = [](const Problem& p) { return skinny::supports(p).message(); };
+  EXPECT_EQ(message({.m = 8, .n = 1, .k = 64}), "ok");
+  EXPECT_EQ(message({.m = 9, .n = 1, .k = 64}), "m: 9; must be at most 8 for this kernel");
+  EXPECT_EQ(message({.m = 1, .n = 1, .k = 80}), "k: 80; must be a multiple of 64 for this kernel");
+  EXPECT_EQ(message({.m = 1, .n = 2, .k = 64, .gate = {.ld = 80}}),
+            "gate: a stride of 40 bytes; must be a multiple of 16 for this kernel");
+}
+
+}  // namespace
+}  // namespace dualgemm::test
