@@ -1,5 +1,5 @@
-// Times every instance of the sm_90a kernel over shapes, with weights that are cold in L2: what the
-// choice of an instance is made from. Each result is compared with the oracle at sampled tiles.
+// Times every instance of the sm_90a kernels over shapes, with weights that are cold in L2: what
+// the choice of an instance is made from. Each result is compared with the oracle at sampled tiles.
 //
 //   bench_sm90a --n 4096 --k 7168 --m 1,16,128 --a e2m1 --ctas 132 --all
 #include <cuda_runtime_api.h>
@@ -8,7 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -17,6 +19,7 @@
 #include "bench/gpu/operands.hpp"
 #include "bench/gpu/stopwatch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/graph_timer.hpp"
 
@@ -25,6 +28,7 @@ namespace {
 
 using cuda::DeviceMemory;
 namespace sm90a = cuda::sm90a;
+namespace skinny = cuda::sm90a_skinny;
 
 struct Arguments {
   std::vector<int64_t> m{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
@@ -85,10 +89,61 @@ Expected<double> time_launches(const Launches& sets, size_t first, size_t last, 
   return timing_of(*all).median;
 }
 
+// One instance of one of the kernels on so many CTAs.
 struct Point {
-  const sm90a::Instance* instance;
-  int64_t ctas;
+  const char* entry;
+  const char* family;  // of scripts/tune_sm90a
+  int tokens, cols, phases;
+  int64_t max_ctas, ctas;
+  const char* sharing;  // of tiles between CTAs
+  int64_t workspace_bytes;
+  std::function<Expected<std::vector<cuda::KernelLaunch>>(const Buffers&, void*)> launches;
 };
+
+Point point_of(const sm90a::Instance& instance, const core::ResolvedProblem& problem,
+               int64_t max_ctas, cuda::EncodeTiled encode) {
+  const sm90a::Config& config = instance.config;
+  const sm90a::Schedule schedule = sm90a::make_schedule(problem.problem, config, max_ctas);
+  const sm90a::Workspace pieces = sm90a::plan_workspace(problem, config, schedule, false);
+  return {.entry = instance.entry,
+          .family = "wgmma",
+          .tokens = config.tokens,
+          .cols = config.groups * sm90a::kGroupCols,
+          .phases = config.phases,
+          .max_ctas = max_ctas,
+          .ctas = schedule.ctas,
+          .sharing = schedule.paired               ? "pairs"
+                     : schedule.shared_blocks == 0 ? "whole"
+                     : schedule.whole_tiles == 0   ? "shared"
+                                                   : "both",
+          .workspace_bytes = pieces.bytes,
+          .launches = [&instance, problem, schedule, pieces, encode](const Buffers& buffers,
+                                                                     void* workspace) {
+            return sm90a::build_launches(problem, buffers, pieces, workspace, instance, schedule,
+                                         encode);
+          }};
+}
+
+Point point_of(const skinny::Instance& instance, const core::ResolvedProblem& problem,
+               int64_t max_ctas) {
+  const int64_t ctas = skinny::ctas_for(problem.problem, instance.config, max_ctas);
+  return {
+      .entry = instance.entry,
+      .family = "skinny",
+      .tokens = skinny::kTokens,
+      .cols = skinny::cols_of(instance.config),
+      .phases = skinny::kWarps,
+      .max_ctas = max_ctas,
+      .ctas = ctas,
+      .sharing = "whole",
+      .workspace_bytes = 0,
+      .launches = [&instance, problem, ctas](const Buffers& buffers,
+                                             void*) -> Expected<std::vector<cuda::KernelLaunch>> {
+        auto launch = skinny::build_launch(problem, buffers, instance, ctas);
+        if (!launch) return launch.status();
+        return std::vector{*std::move(launch)};
+      }};
+}
 
 // One line of the file that scripts/tune_sm90a reads.
 struct PointsFile {
@@ -100,7 +155,6 @@ struct PointsFile {
   void write(const Problem& problem, const Arguments& arguments, const Point& point, double seconds,
              double share) {
     if (!file.is_open()) return;
-    const sm90a::Config& config = point.instance->config;
     const nlohmann::ordered_json line = {{"device", device},
                                          {"sms", sms},
                                          {"n", problem.n},
@@ -108,11 +162,11 @@ struct PointsFile {
                                          {"m", problem.m},
                                          {"a", arguments.a},
                                          {"scales", arguments.scales},
-                                         {"family", "wgmma"},
-                                         {"tokens", config.tokens},
-                                         {"cols", config.groups * sm90a::kGroupCols},
-                                         {"phases", config.phases},
-                                         {"max_ctas", point.ctas},
+                                         {"family", point.family},
+                                         {"tokens", point.tokens},
+                                         {"cols", point.cols},
+                                         {"phases", point.phases},
+                                         {"max_ctas", point.max_ctas},
                                          {"microseconds", seconds * 1e6},
                                          {"share_of_bound", share}};
     file << separator << line.dump();
@@ -122,21 +176,14 @@ struct PointsFile {
 
 Status measure(const Problem& problem, const Point& point, Device& device, HostOperands& host,
                const Arguments& arguments, bool chosen, PointsFile& points) {
-  const core::ResolvedProblem resolved = core::resolve(problem);
-  const sm90a::Config& config = point.instance->config;
-  const sm90a::Schedule schedule = sm90a::make_schedule(problem, config, point.ctas);
-  const sm90a::Workspace pieces = sm90a::plan_workspace(resolved, config, schedule, false);
-  if (device.workspace.size() < pieces.bytes) {
-    auto made = DeviceMemory::allocate(pieces.bytes, "workspace");
+  if (device.workspace.size() < point.workspace_bytes) {
+    auto made = DeviceMemory::allocate(point.workspace_bytes, "workspace");
     if (!made) return made.status();
     device.workspace = *std::move(made);
   }
-  const auto encode = cuda::driver_encode_tiled();
-  if (!encode) return encode.status();
   Launches sets;
   for (const Buffers& set : device.sets) {
-    auto launches = sm90a::build_launches(resolved, set, pieces, device.workspace.data(),
-                                          *point.instance, schedule, *encode);
+    auto launches = point.launches(set, device.workspace.data());
     if (!launches) return launches.status();
     sets.push_back(*std::move(launches));
   }
@@ -145,7 +192,7 @@ Status measure(const Problem& problem, const Point& point, Device& device, HostO
   DUALGEMM_TRY(device.d.download(host.d.data()));
   const double share = worst_share_of_bound(problem, host.buffers(), Isa::kSm90a);
   double prepare = 0.0, main = 0.0;
-  if (arguments.parts) {
+  if (arguments.parts && sets[0].size() > 1) {
     const size_t last = sets[0].size() - 1;
     const auto first_alone = time_launches(sets, last - 1, last, arguments.seconds / 4);
     const auto last_alone = time_launches(sets, last, last + 1, arguments.seconds / 4);
@@ -155,13 +202,11 @@ Status measure(const Problem& problem, const Point& point, Device& device, HostO
   }
   points.write(problem, arguments, point, *whole, share);
   const double bytes = 4.0 * static_cast<double>(host.gate.size() + host.gate_scales.size()) / 2;
-  fmt::print("{}{:5} {:<32} ctas {:3} {} {:8.2f} us {:7.1f} TFLOP/s {:7.0f} GB/s",
-             chosen ? "*" : " ", problem.m, point.instance->entry + 16, schedule.ctas,
-             schedule.shared_blocks == 0 ? "whole "
-             : schedule.whole_tiles == 0 ? "shared"
-                                         : "both  ",
-             *whole * 1e6, core::flops(problem) / *whole * 1e-12, bytes / *whole * 1e-9);
-  if (arguments.parts) fmt::print(", prepare {:.2f}, main {:.2f}", prepare * 1e6, main * 1e6);
+  fmt::print("{}{:5} {:<32} ctas {:3} {:6} {:8.2f} us {:7.1f} TFLOP/s {:7.0f} GB/s",
+             chosen ? "*" : " ", problem.m, point.entry + std::strlen("dual_gemm_sm90a_"),
+             point.ctas, point.sharing, *whole * 1e6, core::flops(problem) / *whole * 1e-12,
+             bytes / *whole * 1e-9);
+  if (main > 0.0) fmt::print(", prepare {:.2f}, main {:.2f}", prepare * 1e6, main * 1e6);
   fmt::print(", share of bound {:.3f}{}\n", share, share <= 1.0 ? "" : " WRONG");
   std::fflush(stdout);
   return {};
@@ -180,19 +225,39 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
   HostOperands host = *std::move(made);
   Device device;
   DUALGEMM_TRY(upload(host, device));
-  const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms);
+  const auto encode = cuda::driver_encode_tiled();
+  if (!encode) return encode.status();
   std::vector<int64_t> ctas = arguments.ctas;
   if (ctas.empty()) ctas.push_back(num_sms);
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const auto run = [&](const auto& instance, bool chosen) -> Status {
+    for (const int64_t count : ctas) {
+      Point point;
+      if constexpr (std::is_same_v<decltype(instance), const sm90a::Instance&>) {
+        point = point_of(instance, resolved, count, *encode);
+      } else {
+        point = point_of(instance, resolved, count);
+      }
+      DUALGEMM_TRY(measure(problem, point, device, host, arguments, chosen, points));
+    }
+    return {};
+  };
+  const bool few_rows = skinny::supports(problem).ok();
+  for (const skinny::Instance& instance : skinny::instances()) {
+    if (!few_rows || skinny::find_instance(*type, skinny::cols_of(instance.config)) != &instance)
+      continue;
+    const bool is_chosen = &instance == &skinny::choose_instance(problem, num_sms);
+    if (is_chosen || arguments.all) DUALGEMM_TRY(run(instance, is_chosen));
+  }
+  const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms);
   for (const sm90a::Instance& instance : sm90a::instances()) {
-    const bool is_chosen = &instance == &chosen;
+    const bool is_chosen = &instance == &chosen && !few_rows;
     const int tokens = instance.config.tokens;
     const bool sensible = tokens < 2 * m + 16 && tokens * 4 >= m && m <= 16 * tokens;
     if (instance.config.bf16 != chosen.config.bf16) continue;
     if (!is_chosen && (!arguments.all || (!sensible && tokens < 128))) continue;
     if (!is_chosen && tokens >= 4 * m && tokens > 16) continue;
-    for (const int64_t count : ctas)
-      DUALGEMM_TRY(
-          measure(problem, {&instance, count}, device, host, arguments, is_chosen, points));
+    DUALGEMM_TRY(run(instance, is_chosen));
   }
   return {};
 }
@@ -219,7 +284,7 @@ Status sweep(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   dualgemm::bench::Arguments arguments;
-  CLI::App app{"Times the instances of the sm_90a kernel on this GPU, weights cold in L2."};
+  CLI::App app{"Times the instances of the sm_90a kernels on this GPU, weights cold in L2."};
   app.add_option("--m", arguments.m, "rows of a")->delimiter(',');
   app.add_option("--n", arguments.n, "columns of d");
   app.add_option("--k", arguments.k, "a multiple of 16");

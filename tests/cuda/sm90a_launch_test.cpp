@@ -24,7 +24,7 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
   const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
   EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");  // few rows
   EXPECT_EQ(one.workspace_bytes, 0);
-  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);  // 128 tiles
+  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);   // 128 tiles
   const Plan tail = plan({.m = 1, .n = 4096, .k = 7168 + 16});  // not for the kernel for few rows
   EXPECT_EQ(tail.phases, 4);
   EXPECT_EQ(tail.workspace_bytes, (7168 + 256) * 2 + 2 * 4096 * 464);  // a, scales that are copied

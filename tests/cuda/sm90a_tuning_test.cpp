@@ -12,7 +12,6 @@ namespace dualgemm::test {
 namespace {
 
 using cuda::sm90a::choose_row;
-using cuda::sm90a::Family;
 using cuda::sm90a::tuning_table;
 using cuda::sm90a::TuningRow;
 
@@ -24,10 +23,8 @@ TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
   for (const TuningRow& row : tuning_table()) {
     SCOPED_TRACE(::testing::Message()
                  << row.sms << " SMs, n " << row.n << ", k " << row.k << ", m " << row.m);
-    if (row.family == Family::kWgmma) {
-      for (const bool bf16 : {false, true})
-        EXPECT_NE(cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16), nullptr);
-    }
+    for (const bool bf16 : {false, true})
+      EXPECT_NE(cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16), nullptr);
     EXPECT_GT(row.microseconds, 0.0);
     if (before != nullptr) {
       const auto key = [](const TuningRow& r) { return std::tuple(r.sms, r.n, r.k, r.m); };
@@ -42,7 +39,6 @@ TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
 TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
   for (const TuningRow& row : tuning_table()) {
     EXPECT_EQ(&choose_row(tuning_table(), at(row.m, row.n, row.k), row.sms), &row) << "m " << row.m;
-    if (row.family != Family::kWgmma) continue;
     for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
       Problem problem = at(row.m, row.n, row.k);
       problem.a.type = type;
@@ -75,10 +71,10 @@ TEST(Sm90aTuning, TokensGrowWithTheRows) {
 
 // Tables that exist only here.
 TEST(Sm90aTuning, TheNearestShapeIsTaken) {
-  constexpr TuningRow kTable[] = {{100, 1024, 1024, 8, Family::kWgmma, 8, 32, 4, 10.0},
-                                  {100, 1024, 4096, 8, Family::kWgmma, 16, 32, 4, 10.0},
-                                  {100, 4096, 1024, 8, Family::kWgmma, 32, 32, 3, 10.0},
-                                  {200, 1024, 1024, 8, Family::kWgmma, 64, 64, 2, 10.0}};
+  constexpr TuningRow kTable[] = {{100, 1024, 1024, 8, 8, 32, 4, 10.0},
+                                  {100, 1024, 4096, 8, 16, 32, 4, 10.0},
+                                  {100, 4096, 1024, 8, 32, 32, 3, 10.0},
+                                  {200, 1024, 1024, 8, 64, 64, 2, 10.0}};
   const auto tokens = [&](int64_t n, int64_t k, int sms, int64_t l = 1) {
     Problem problem = at(8, n, k);
     problem.l = l;
@@ -94,19 +90,19 @@ TEST(Sm90aTuning, TheNearestShapeIsTaken) {
 
 TEST(Sm90aTuning, BetweenRowsTheUpperOneBeginsWhereItIsNoSlower) {
   // Tiles of 128 cost 20 a piece, of 256 30; 1000 columns leave no tile idle.
-  constexpr TuningRow kTable[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
-                                  {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 120.0}};
+  constexpr TuningRow kTable[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
+                                  {10, 1024, 1024, 1024, 256, 64, 1, 120.0}};
   const auto tokens = [&](int64_t m) { return choose_row(kTable, at(m, 1024, 1024), 10).tokens; };
   EXPECT_EQ(tokens(1), 128);
   EXPECT_EQ(tokens(128), 128);
   EXPECT_EQ(tokens(129), 256) << "one tile at 30 against two at 20";
   EXPECT_EQ(tokens(100000), 256);
-  constexpr TuningRow kDear[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
-                                 {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 152.0}};
+  constexpr TuningRow kDear[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
+                                 {10, 1024, 1024, 1024, 256, 64, 1, 152.0}};
   const auto dear = [&](int64_t m) { return choose_row(kDear, at(m, 1024, 1024), 10).tokens; };
   EXPECT_EQ(dear(256), 256) << "one tile at 38 against two at 20";
-  constexpr TuningRow kDearer[] = {{10, 1024, 1024, 128, Family::kWgmma, 128, 64, 1, 20.0},
-                                   {10, 1024, 1024, 1024, Family::kWgmma, 256, 64, 1, 168.0}};
+  constexpr TuningRow kDearer[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
+                                   {10, 1024, 1024, 1024, 256, 64, 1, 168.0}};
   const auto dearer = [&](int64_t m) { return choose_row(kDearer, at(m, 1024, 1024), 10).tokens; };
   EXPECT_EQ(dearer(256), 128) << "one tile at 42 against two at 20";
   EXPECT_EQ(dearer(1023), 128);

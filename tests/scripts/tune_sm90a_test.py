@@ -71,9 +71,9 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(self.rows(), rows)  # kept
         self.assertEqual(self.rows(self.measured("f16.json", [point(8, 64, 1.0, a="f16")])), rows)
 
-    def test_a_family_is_named(self):
-        self.rows(self.measured("points.json", [point(8, 8, 1.0, family="small_m")]))
-        self.assertIn("Family::kSmallM, 8, 64, 1", (self.folder / "tuning_table.cpp").read_text())
+    def test_other_families_do_not_count(self):
+        self.keep([point(8, 8, 10.0), point(8, 16, 1.0, family="skinny")])
+        self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 8)])
 
     def test_check_notices_a_table_that_is_not_the_points(self):
         self.rows()

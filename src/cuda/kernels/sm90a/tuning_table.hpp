@@ -8,14 +8,10 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Kernels that share a Config and a launch.
-enum class Family : int32_t { kWgmma = 0 };
-
 // The best of the compiled instances at one measured point: m rows of a by n columns of d, k.
 struct TuningRow {
   int sms;
   int64_t n, k, m;
-  Family family;
   int tokens, cols, phases;
   double microseconds;
 };
