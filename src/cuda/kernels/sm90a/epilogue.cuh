@@ -67,12 +67,14 @@ DUALGEMM_DEVICE void add_phases(float* exchange, uint32_t group, uint32_t phase,
   constexpr int kFloats = B::kExchange * 32;  // of one phase
   ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
   if (phase != 0) write_sums<kFirst, B::kExchange>(exchange + (phase - 1) * kFloats, acc);
+  __syncwarp();
   ptx::barrier_sync(1 + group, kCfg.phases * kWarpgroup);
   if (phase == 0) {
 #pragma unroll
     for (int other = 0; other < kCfg.phases - 1; ++other)
       add_sums<kFirst, B::kExchange>(exchange + other * kFloats, acc);
   }
+  __syncwarp();
   if constexpr (kFirst + B::kExchange < B::kSums)
     add_phases<kCfg, kFirst + B::kExchange>(exchange, group, phase, acc);
 }

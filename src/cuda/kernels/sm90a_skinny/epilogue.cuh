@@ -68,6 +68,7 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem
       smem.sums[unit][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
     }
   }
+  __syncwarp();
   __syncthreads();
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
@@ -80,6 +81,7 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem
   __syncwarp();
   add_across(total);
   if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, slot, total);
+  __syncwarp();
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny
