@@ -40,7 +40,9 @@ struct Budget {
   static constexpr int kUnitBytes = 2 * (kUnitCols * kBlockBytes + 32 * 4);  // codes, scales
   static constexpr int kSumBytes = kCfg.units * kWarps * 512;
   // Blocks of k of each warp on their way.
-  static constexpr int kFitting = (kSmemBytes - kSumBytes) / (kWarps * kCfg.units * kUnitBytes);
+  static constexpr int kBarrierBytes = 8 * kFirstWarps;
+  static constexpr int kFitting =
+      (kSmemBytes - kSumBytes - kBarrierBytes) / (kWarps * kCfg.units * kUnitBytes);
   static constexpr int kStages = kFitting < 3 ? kFitting : 3;
   static_assert(kStages >= 1);
   static_assert(kCfg.units * 4 <= kWarps, "four warps finish a unit");

@@ -15,6 +15,7 @@
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/grid.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -27,7 +28,8 @@ struct UnitStorage {
 template <Config kCfg>
 struct SharedStorage {
   UnitStorage units[kWarps][Budget<kCfg>::kStages][kCfg.units];
-  float4 sums[kCfg.units][kWarps][32];  // mma's d of each lane
+  float4 sums[kCfg.units][kWarps][32];        // mma's d of each lane
+  ptx::Barrier first_have_come[kFirstWarps];  // of warp i; warp i + kFirstWarps waits
 };
 
 template <Config kCfg>
@@ -59,22 +61,22 @@ namespace dualgemm::cuda::sm90a_skinny {
 // The first copies. All at once they would queue in front of the memory, and none would be complete
 // for 3 to 4 us: half of the warps begin when the first copies of the others have come.
 template <Config kCfg>
-DUALGEMM_DEVICE void fill(const Params& params,
-                          UnitStorage (&units)[Budget<kCfg>::kStages][kCfg.units], uint32_t warp,
+DUALGEMM_DEVICE void fill(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
                           WeightCopier<kCfg>& ahead) {
   constexpr int kGroups = Budget<kCfg>::kStages * kCfg.units;
-  const uint32_t barrier = 1 + warp % kFirstWarps;
-  if (warp >= kFirstWarps) ptx::barrier_sync(barrier, 64);
+  ptx::Barrier* const first_have_come = &smem.first_have_come[warp % kFirstWarps];
+  if (warp >= kFirstWarps) ptx::mbarrier_wait_parity(first_have_come, 0);
 #pragma unroll
   for (int i = 0; i < Budget<kCfg>::kStages; ++i) {
 #pragma unroll
-    for (int unit = 0; unit < kCfg.units; ++unit) ahead.copy_unit(params, units[i][unit], unit);
+    for (int unit = 0; unit < kCfg.units; ++unit)
+      ahead.copy_unit(params, smem.units[warp][i][unit], unit);
     ahead.advance(params);
   }
   if (warp >= kFirstWarps) return;
   ptx::cp_async_wait_group<kGroups - 1>();
   __syncwarp();
-  ptx::barrier_arrive(barrier, 64);
+  if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(first_have_come);
 }
 
 template <Config kCfg>
@@ -85,6 +87,11 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(dynamic_smem);
   const uint32_t warp = threadIdx.x / 32;
 
+  if (threadIdx.x == 0) {
+    for (ptx::Barrier& barrier : smem.first_have_come) ptx::mbarrier_init(&barrier, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
   WeightCopier<kCfg> ahead(params, warp);
   // Nothing may be read before: the grid before this one may still be writing it.
   ptx::griddepcontrol_wait();
@@ -92,7 +99,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   // a before the weights, which would hold it up.
   Activations<kCfg.a_type> a;
   if (blockIdx.x < params.tiles) a.begin(params, locate<kCfg>(params, blockIdx.x), warp);
-  fill<kCfg>(params, smem.units[warp], warp, ahead);
+  fill<kCfg>(params, smem, warp, ahead);
 
   uint32_t stage = 0;
 #pragma unroll 1
