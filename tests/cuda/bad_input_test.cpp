@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "cuda/kernels/sm90a_skinny/config.hpp"
 #include "cuda/on_gpu.hpp"
 #include "cuda/runtime/pointers.hpp"
 #include "dualgemm/dualgemm.hpp"
@@ -76,14 +77,30 @@ struct Call {
   int64_t workspace_bytes;
 };
 
-class BadInputOnGpu : public ::testing::Test {
+// On Hopper the kernel for few rows runs the first of these, which needs no workspace, and the
+// wgmma kernel the others, with workspace.
+struct Planned {
+  const char* name;
+  int64_t m;
+  bool unaligned;
+  bool few_rows;
+};
+constexpr Planned kPlanned[] = {
+    {"FewRows", 5, false, true}, {"FewRowsUnaligned", 5, true, false}, {"Rows40", 40, true, false}};
+
+class BadInputOnGpu : public ::testing::TestWithParam<Planned> {
  protected:
   void SetUp() override {
     DUALGEMM_NEEDS_GPU();
-    const auto plan =
-        make_plan(problem_, {.strategy = StrategyId::kFused, .unaligned = true}, gpu_caps());
+    const auto plan = make_plan(
+        problem_, {.strategy = StrategyId::kFused, .unaligned = GetParam().unaligned}, gpu_caps());
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     plan_ = *plan;
+    if (plan_.isa == Isa::kSm90a && GetParam().few_rows) {
+      ASSERT_EQ(plan_.phases, cuda::sm90a_skinny::kWarps) << plan_.config();
+    } else if (plan_.isa == Isa::kSm90a) {
+      ASSERT_GT(plan_.workspace_bytes, 0) << plan_.config();
+    }
     workspace_ = GuardedDevice(plan_.workspace_bytes, 0);
   }
   Call good() { return {plan_, on_gpu_.buffers(), workspace_.data(), workspace_.size()}; }
@@ -112,7 +129,7 @@ class BadInputOnGpu : public ::testing::Test {
     EXPECT_FALSE(std::all_of(d.begin(), d.end(), [](uint8_t byte) { return byte == kPoison; }));
   }
 
-  Problem problem_{.m = 5, .n = 40, .k = 256};
+  Problem problem_{.m = GetParam().m, .n = 40, .k = 256};
   Rng rng_;
   RandomCase data_{problem_, rng_, Values::kRandom};
   OnGpu on_gpu_ = has_gpu() ? OnGpu(data_) : OnGpu();
@@ -120,7 +137,10 @@ class BadInputOnGpu : public ::testing::Test {
   GuardedDevice workspace_;
 };
 
-TEST_F(BadInputOnGpu, Pointers) {
+INSTANTIATE_TEST_SUITE_P(Plans, BadInputOnGpu, ::testing::ValuesIn(kPlanned),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(BadInputOnGpu, Pointers) {
   expect_refused("a: null; is required", [](Call& c) { c.buffers.a = nullptr; });
   expect_refused("a_scales: null; is required", [](Call& c) { c.buffers.a_scales = nullptr; });
   expect_refused("gate: null; is required", [](Call& c) { c.buffers.gate = nullptr; });
@@ -153,8 +173,15 @@ TEST_F(BadInputOnGpu, Pointers) {
   expect_refused("a_row_scale" + rule, [&](Call& c) { c.buffers.a_row_scale = ones.data(); });
 }
 
-TEST_F(BadInputOnGpu, Workspace) {
-  if (plan_.workspace_bytes == 0) return;  // this GPU's kernel takes none
+TEST_P(BadInputOnGpu, Workspace) {
+  if (plan_.workspace_bytes == 0) {  // null will do
+    Call none = good();
+    none.workspace = nullptr;
+    none.workspace_bytes = 0;
+    EXPECT_TRUE(run(none).ok()) << run(none).message();
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    return;
+  }
   const std::string needed = std::to_string(plan_.workspace_bytes);
   expect_refused("workspace_bytes: " + std::to_string(plan_.workspace_bytes - 1) +
                      "; must be at least " + needed,
@@ -170,7 +197,7 @@ TEST_F(BadInputOnGpu, Workspace) {
                  [](Call& c) { c.workspace = const_cast<void*>(c.buffers.gate); });
 }
 
-TEST_F(BadInputOnGpu, EditedAndForeignPlans) {
+TEST_P(BadInputOnGpu, EditedAndForeignPlans) {
   expect_refused("k: 250; must be a multiple of 16", [](Call& c) { c.plan.problem.k = 250; });
   expect_refused("grouping: masked; no strategy on cuda takes groups",
                  [](Call& c) { c.plan.problem.grouping = Grouping::kMasked; });
@@ -189,7 +216,7 @@ TEST_F(BadInputOnGpu, EditedAndForeignPlans) {
 }
 
 // Also while the caller's stream records a graph, in the mode that forbids the most.
-TEST_F(BadInputOnGpu, AGoodCallIsRecordedInTheStrictestMode) {
+TEST_P(BadInputOnGpu, AGoodCallIsRecordedInTheStrictestMode) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   Call call = good();
@@ -221,7 +248,7 @@ TEST_F(BadInputOnGpu, AGoodCallIsRecordedInTheStrictestMode) {
 
 // More memory than any GPU has: 512 GiB of workspace, 1 TiB of prepared weights. The operands claim
 // to be as large, but nothing comes to read them.
-TEST_F(BadInputOnGpu, OutOfMemoryIsAStatusAndTheLibraryWorksOn) {
+TEST_P(BadInputOnGpu, OutOfMemoryIsAStatusAndTheLibraryWorksOn) {
   const Problem many_rows{.m = int64_t{1} << 20, .n = 1, .k = int64_t{1} << 18};
   GuardedDevice memory(many_rows.m * 2 + 4096, 0);  // d, then the beginning of all others
   const uint8_t* const others = memory.data() + many_rows.m * 2;
@@ -248,7 +275,7 @@ TEST_F(BadInputOnGpu, OutOfMemoryIsAStatusAndTheLibraryWorksOn) {
 }  // TearDown() runs the good call
 
 // Without a single GPU of another kind at hand this is made up: the weights say where they lie.
-TEST_F(BadInputOnGpu, PreparedWeightsOfAnotherGpu) {
+TEST_P(BadInputOnGpu, PreparedWeightsOfAnotherGpu) {
   const auto plan = make_plan(problem_, {.strategy = StrategyId::kCached}, gpu_caps());
   ASSERT_TRUE(plan.ok());
   auto prepared = prepare(*plan, on_gpu_.buffers());
