@@ -53,7 +53,20 @@ void add_strides(Problem& p, Rng& rng, bool any_alignment) {
   if (rng.chance(0.3)) p.d.batch_stride = p.m * std::max(p.d.ld, p.n) + rng.integer(0, 40);
 }
 
-Problem random_problem(Rng& rng, const TestedKernel& kernel) {
+// Where a kernel for few rows splits k among its warps, a warp takes several blocks of a tile only
+// in a long k: 28 blocks of 256 for 16 warps, and 32 and a part of one.
+constexpr int64_t kLongK[] = {7168, 8192 + 192};
+
+bool is_for_few_rows(const TestedKernel& kernel) { return kernel.most_m <= 8; }
+
+// The k to test at: `usual`, and the long ones where they are cheap.
+std::vector<int64_t> ks_for(const TestedKernel& kernel, int64_t usual) {
+  std::vector<int64_t> ks{k_for(kernel, usual)};
+  if (is_for_few_rows(kernel)) ks.insert(ks.end(), std::begin(kLongK), std::end(kLongK));
+  return ks;
+}
+
+Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   constexpr double kMaxProducts = 24e6;  // of the oracle, which takes a second for about 1e9
   Problem p;
   p.m = rows_for(kernel, near_multiple(rng, kernel.tile_m, 300));
@@ -62,6 +75,7 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel) {
   const double products = static_cast<double>(p.m * p.n * p.l);
   const auto most = static_cast<int64_t>(std::clamp(kMaxProducts / products / 16.0, 20.0, 132.0));
   p.k = k_for(kernel, 16 * near_multiple(rng, 16, most));
+  if (is_for_few_rows(kernel) && round < 4) p.k = kLongK[round % 2];
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
   p.act = rng.pick(kActs);
@@ -108,7 +122,7 @@ TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
   constexpr Values kValues[] = {Values::kRandom, Values::kRandom, Values::kChallenge,
                                 Values::kWide};
   for (int round = 0; round < 16; ++round) {
-    const Problem p = random_problem(rng, GetParam());
+    const Problem p = random_problem(rng, GetParam(), round);
     RandomCase data(p, rng, rng.pick(kValues));
     if (rng.chance(0.4)) add_factors(data, rng);
     const int64_t ctas = rng.chance(0.5) ? 0 : rng.integer(1, 12);
@@ -121,21 +135,29 @@ TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
   }
 }
 
+void expect_exact_sums(const TestedKernel& kernel, const Problem& p, Rng& rng) {
+  SCOPED_TRACE(describe(p));
+  RandomCase data(p, rng, Values::kExact);
+  const std::vector<uint8_t> got = KernelRun(kernel, data, 7).run();
+  data.poison_d();
+  ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+  EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.data()));
+}
+
+// kExact promises exact sums of any 7280 products, were all of them as large as can be (2304 in
+// units of 1/16). The magnitudes of kLongK's 8384 random ones add up to about 1/18 of 2^24 units.
 TEST_P(EveryKernelOnGpu, ExactSumsAreTheOraclesBitForBit) {
   Rng rng;
   for (const DataType type : GetParam().a_types) {
     for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
-      Problem p{.m = rows_for(GetParam(), GetParam().tile_m + 3), .n = 200, .k = 1344};
-      p.a.type = type;
-      p.gate.scale_layout = p.up.scale_layout = layout;
-      p.d.type = DataType::kF32;
-      p.act.kind = ActivationKind::kIdentity;
-      RandomCase data(p, rng, Values::kExact);
-      const std::vector<uint8_t> got = KernelRun(GetParam(), data, 7).run();
-      data.poison_d();
-      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
-      EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.data()))
-          << "a " << name_of(type) << ", scales " << name_of(layout);
+      for (const int64_t k : ks_for(GetParam(), 1344)) {
+        Problem p{.m = rows_for(GetParam(), GetParam().tile_m + 3), .n = 200, .k = k};
+        p.a.type = type;
+        p.gate.scale_layout = p.up.scale_layout = layout;
+        p.d.type = DataType::kF32;
+        p.act.kind = ActivationKind::kIdentity;
+        ASSERT_NO_FATAL_FAILURE(expect_exact_sums(GetParam(), p, rng));
+      }
     }
   }
 }
@@ -165,14 +187,8 @@ struct OwnStream {
   OwnStream& operator=(const OwnStream&) = delete;
 };
 
-// More tiles than one wave of CTAs, so that rings go round and CTAs share tiles where they can.
-TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
-  Rng rng;
-  const TestedKernel& kernel = GetParam();
-  Problem p{.m = rows_for(kernel, std::min<int64_t>(2 * kernel.tile_m - 1, 300)),
-            .n = 1600,
-            .k = 2048 + 64};
-  p.a.type = kernel.a_types.front();
+void expect_the_same_bits(const TestedKernel& kernel, const Problem& p, Rng& rng) {
+  SCOPED_TRACE(describe(p));
   RandomCase data(p, rng, Values::kRandom), other(p, rng, Values::kWide);
   KernelRun first(kernel, data), second(kernel, other);
   const std::vector<uint8_t> bits = first.run(), other_bits = second.run();
@@ -198,21 +214,39 @@ TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
   EXPECT_EQ(second.d(), other_bits) << "beside another stream";
 }
 
+// More tiles than one wave of CTAs, so that rings go round and CTAs share tiles where they can.
+TEST_P(EveryKernelOnGpu, ThirtyCallsAGraphAndTwoStreamsGiveTheSameBits) {
+  Rng rng;
+  const TestedKernel& kernel = GetParam();
+  for (const DataType type : kernel.a_types) {
+    for (const int64_t k : ks_for(kernel, 2048 + 64)) {
+      Problem p{
+          .m = rows_for(kernel, std::min<int64_t>(2 * kernel.tile_m - 1, 300)), .n = 1600, .k = k};
+      p.a.type = type;
+      ASSERT_NO_FATAL_FAILURE(expect_the_same_bits(kernel, p, rng));
+    }
+  }
+}
+
 // Few tiles for many CTAs: some kernels then put two CTAs to work on one tile.
 TEST_P(EveryKernelOnGpu, FewTilesForManyCtas) {
   constexpr int64_t kCtas = 20;
   Rng rng;
   const TestedKernel& kernel = GetParam();
-  Problem p{.m = std::max<int64_t>(kernel.tile_m - 3, 1),
-            .n = kCtas / 2 * kernel.tile_n - 5,
-            .k = k_for(kernel, 2048 - 48)};
-  p.a.type = kernel.a_types.front();
-  RandomCase data(p, rng, Values::kRandom);
-  KernelRun run(kernel, data, kCtas);
-  const std::vector<uint8_t> bits = run.run();
-  for (int call = 1; call < 32; ++call) ASSERT_EQ(run.run(), bits) << "call " << call;
-  std::copy(bits.begin(), bits.end(), data.d.data.data());
-  EXPECT_TRUE(within_bound(p, data.buffers(), kernel.isa));
+  for (const DataType type : kernel.a_types) {
+    for (const int64_t k : ks_for(kernel, 2048 - 48)) {
+      Problem p{
+          .m = std::max<int64_t>(kernel.tile_m - 3, 1), .n = kCtas / 2 * kernel.tile_n - 5, .k = k};
+      p.a.type = type;
+      SCOPED_TRACE(describe(p));
+      RandomCase data(p, rng, Values::kRandom);
+      KernelRun run(kernel, data, kCtas);
+      const std::vector<uint8_t> bits = run.run();
+      for (int call = 1; call < 32; ++call) ASSERT_EQ(run.run(), bits) << "call " << call;
+      std::copy(bits.begin(), bits.end(), data.d.data.data());
+      ASSERT_TRUE(within_bound(p, data.buffers(), kernel.isa));
+    }
+  }
 }
 
 }  // namespace
