@@ -1,12 +1,14 @@
 #!/bin/bash
 # The logic of gpu_check, with programs that only say what they were told: it passes when all pass, runs on after a
-# failure and names it, refuses a skipped CUDA test, ends what takes too long, and its limits stay below 9 minutes.
+# failure and names it, fails for a program that is missing unless told to do without, refuses a skipped CUDA test, ends
+# what takes too long, and its limits stay below 9 minutes.
 # Usage: gpu_check_test.sh <scripts/gpu_check>
 # shellcheck disable=SC2016  # the programs expand
 set -uo pipefail
 checker=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+search=$PATH
 failures=0
 
 # program <name> <body>: in the folder of prebuilt programs, which is also first in PATH
@@ -30,7 +32,7 @@ plant_good() {
 expect() {
   local wanted=$1 output status=0
   shift
-  output=$(PATH="$work:$PATH" DUALGEMM_PREBUILT=$work "$checker" 2>&1) || status=$?
+  output=$(PATH="$work:$search" DUALGEMM_PREBUILT=$work "$checker" 2>&1) || status=$?
   local text
   for text in "$@"; do
     [[ $output == *"$text"* && $status -eq $wanted ]] && continue
@@ -43,16 +45,35 @@ expect() {
 
 plant_good
 expect 0 '13 passed, 0 failed' 'core passed' 'cpu passed' 'cuda passed' '0.50 us' 'racecheck saw' \
-  'bench_cuda --shapes' 'dualgemm bench --device cuda' 'cpu_tests: passed'
+  'bench_cuda --shapes' 'dualgemm bench --device cuda --m 1,8,16,256 ' 'cpu_tests: passed'
 limit=$(sed -n 's/^at most \([0-9]*\) s in all$/\1/p' <<<"$seen")
 if [[ -z $limit || $limit -ge 540 ]]; then
   echo "the limits add up to '$limit' s"
   failures=$((failures + 1))
 fi
 
-rm "$work/bench_cuda" "$work/compute-sanitizer"
 program compute-sanitizer 'echo "ERROR SUMMARY: 2 errors"; exit 9'
-expect 1 'failed: compute_sanitizer_memcheck compute_sanitizer_racecheck' '8 passed, 4 failed' 'no table' '2 errors'
+expect 1 'failed: compute_sanitizer_memcheck compute_sanitizer_racecheck' '9 passed, 4 failed' '2 errors'
+
+plant_good
+rm "$work/bench_cuda"
+expect 1 'failed: bench_cuda' 'bench_cuda is missing' '12 passed, 1 failed'
+DUALGEMM_GPU_CHECK_WITHOUT=cuda expect 1 'bench_cuda is missing' '12 passed, 1 failed'
+DUALGEMM_GPU_CHECK_WITHOUT=bench_cuda expect 0 'left out without bench_cuda' '12 passed, 0 failed'
+
+plant_good
+rm "$work/test_cuda"
+expect 1 'failed: cuda_tests compute_sanitizer_memcheck' 'test_cuda is missing' '8 passed, 5 failed'
+DUALGEMM_GPU_CHECK_WITHOUT='bench_cuda test_cuda' expect 0 'left out without test_cuda' '8 passed, 0 failed'
+
+if [[ ! -x /usr/bin/compute-sanitizer && ! -x /bin/compute-sanitizer ]]; then # else it is never missing
+  plant_good
+  rm "$work/compute-sanitizer"
+  search=/usr/bin:/bin
+  expect 1 'failed: compute_sanitizer_memcheck' 'compute-sanitizer is missing' '9 passed, 4 failed'
+  DUALGEMM_GPU_CHECK_WITHOUT=compute-sanitizer expect 0 'left out without compute-sanitizer' '9 passed, 0 failed'
+  search=$PATH
+fi
 
 plant_good
 program test_cuda 'echo "[  SKIPPED ] Kernels/A.B"; exit 0'
@@ -62,6 +83,10 @@ expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' '
 plant_good
 program nvidia-smi 'sleep 60'
 expect 1 'nvidia_smi: FAILED: out of time after 5 s' '12 passed, 1 failed'
+
+plant_good
+program example_cuda_on_gpu 'echo "the example says no"; exit 1'
+expect 1 'failed: cuda' 'the example says no' '12 passed, 1 failed'
 
 plant_good # a GPU that is too old is refused, and that is right
 program dualgemm '[[ $1 != plan && $* != *--device* ]] && exit 0
