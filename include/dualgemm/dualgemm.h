@@ -268,6 +268,17 @@ typedef struct dualgemm_plan_options {
    * for example "tile_m=64,phases=2". Read by the call, not kept.
    */
   const char* config;
+  /**
+   * CUDA, 0 or 1; 1: operands may start at any address, so that there is workspace for copies of
+   * all of them. 0: those that are read in place must start at a multiple of 16 bytes; up to 8 rows
+   * of a on Hopper: codes of a at 8, halves and weights at 16, scales of the weights at 4.
+   */
+  int32_t unaligned;
+  /**
+   * CUDA, 0 or 1; 1: dualgemm_run() does not ask the driver where its pointers and its stream
+   * belong; the caller answers for them.
+   */
+  int32_t trusted_pointers;
 } dualgemm_plan_options;
 
 /** Set every default; struct_size: sizeof of the caller's struct. Bytes unknown here become 0. */

@@ -13,7 +13,7 @@ static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
 static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
 static_assert(sizeof(dualgemm_buffers) == 18 * 8);
-static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8);
+static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8 + 2 * 4);
 static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
 static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 5 * 8);
 static_assert(sizeof(dualgemm_run_info) == 8 + 4 * 4 + 8);
@@ -139,6 +139,8 @@ Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* caller) {
   DUALGEMM_TRY(read_optional_struct("options", caller, from));
   DUALGEMM_TRY(check_reserved("options.reserved", from.reserved));
   DUALGEMM_CAPI_TRY_VALUE(prepared, to_flag("options.prepared", from.prepared));
+  DUALGEMM_CAPI_TRY_VALUE(unaligned, to_flag("options.unaligned", from.unaligned));
+  DUALGEMM_CAPI_TRY_VALUE(trusted, to_flag("options.trusted_pointers", from.trusted_pointers));
   PlanOptions to;
   to.strategy = static_cast<StrategyId>(from.strategy);
   to.device = static_cast<DeviceKind>(from.device);
@@ -146,6 +148,8 @@ Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* caller) {
   to.threads = from.threads;
   to.prepared = prepared;
   if (from.config != nullptr) to.config = from.config;
+  to.unaligned = unaligned;
+  to.trusted_pointers = trusted;
   return to;
 }
 

@@ -170,6 +170,16 @@ static void flags_and_reserved_fields_are_checked(c_fail fail) {
   C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
                 "options.prepared: 7");
   options.prepared = 0;
+  options.unaligned = 2;
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "options.unaligned: 2; must be 0 or 1");
+  options.unaligned = 1;
+  options.trusted_pointers = -1;
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "options.trusted_pointers: -1; must be 0 or 1");
+  options.trusted_pointers = 1;
+  C_CHECK_OK(dualgemm_plan_create(&problem, &options, &plan));
+  dualgemm_plan_destroy(plan);
   options.reserved = 1;
   C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
                 "options.reserved: 1");
@@ -194,6 +204,26 @@ static void config_is_read_where_the_caller_has_it(c_fail fail) {
   options.struct_size = offsetof(dualgemm_plan_options, config);
   C_CHECK_OK(dualgemm_plan_create(&problem, &options, &plan));
   dualgemm_plan_destroy(plan);
+}
+
+/* So did the two flags behind it: what lies there in an older caller's memory is not read. */
+static void later_flags_are_read_where_the_caller_has_them(c_fail fail) {
+  dualgemm_problem problem = small_problem();
+  dualgemm_plan_options options;
+  dualgemm_plan* plan = NULL;
+  dualgemm_plan_options_init(&options, sizeof options);
+  C_CHECK(options.unaligned == 0 && options.trusted_pointers == 0);
+  options.unaligned = options.trusted_pointers = 7;
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "options.unaligned: 7");
+  options.struct_size = offsetof(dualgemm_plan_options, unaligned);
+  C_CHECK_OK(dualgemm_plan_create(&problem, &options, &plan));
+  dualgemm_plan_destroy(plan);
+  options.config = "tile_q=8"; /* which this size still has */
+  C_CHECK_ERROR(dualgemm_plan_create(&problem, &options, &plan), DUALGEMM_INVALID_ARGUMENT,
+                "config: 'tile_q'; is no key");
+  C_CHECK_OK(dualgemm_plan_options_init(&options, offsetof(dualgemm_plan_options, unaligned)));
+  C_CHECK(options.config == NULL && options.unaligned == 7 && options.trusted_pointers == 7);
 }
 
 static void numbers_that_are_no_enumerator_are_refused(c_fail fail) {
@@ -358,6 +388,7 @@ const c_case c_struct_cases[] = {
     {"OutputsFillWhatTheCallerKnows", outputs_fill_what_the_caller_knows},
     {"FlagsAndReservedFieldsAreChecked", flags_and_reserved_fields_are_checked},
     {"ConfigIsReadWhereTheCallerHasIt", config_is_read_where_the_caller_has_it},
+    {"LaterFlagsAreReadWhereTheCallerHasThem", later_flags_are_read_where_the_caller_has_them},
     {"NumbersThatAreNoEnumeratorAreRefused", numbers_that_are_no_enumerator_are_refused},
     {"ErrorsHaveFourTexts", errors_have_four_texts},
     {"VersionsAgree", versions_agree},

@@ -1,11 +1,13 @@
 // The C interface adds nothing of its own: results, refusals and texts are those of the C++ API.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "capi/structs.hpp"
 #include "dualgemm/dualgemm.h"
 #include "dualgemm/dualgemm.hpp"
 #include "support/compare.hpp"
@@ -181,6 +183,24 @@ TEST(CapiEqualsCpp, PlansDescribeThemselvesAlike) {
     EXPECT_EQ(info.prepared_bytes, plan->prepared_bytes);
     dualgemm_plan_destroy(c_plan);
   }
+}
+
+TEST(CapiEqualsCpp, EveryPlanOptionArrives) {
+  dualgemm_plan_options from;
+  dualgemm_plan_options_init(&from, sizeof from);
+  from.unaligned = 1;
+  auto to = capi::to_plan_options(&from);
+  ASSERT_TRUE(to.ok()) << to.status().message();
+  EXPECT_TRUE(to->unaligned && !to->trusted_pointers && !to->prepared);
+  from.unaligned = 0;
+  from.trusted_pointers = 1;
+  to = capi::to_plan_options(&from);
+  ASSERT_TRUE(to.ok()) << to.status().message();
+  EXPECT_TRUE(!to->unaligned && to->trusted_pointers && !to->prepared);
+  from.struct_size = offsetof(dualgemm_plan_options, unaligned);
+  to = capi::to_plan_options(&from);
+  ASSERT_TRUE(to.ok()) << to.status().message();
+  EXPECT_TRUE(!to->unaligned && !to->trusted_pointers);
 }
 
 // One field of a valid problem replaced by a number that often breaks a rule.
