@@ -395,7 +395,10 @@ typedef struct dualgemm_run_info {
 /**
  * Runs the plan. Validates first; on any error nothing is written. workspace: workspace_bytes bytes
  * at 64-byte alignment, at least dualgemm_plan_workspace_size(); null is legal for 0. info may be
- * null.
+ * null. CUDA: our kernels may be launched so that they overlap the end of the one before them on
+ * the stream; they read nothing before it has ended. A kernel of the caller's that is itself
+ * launched with programmatic stream serialization after ours must wait (griddepcontrol.wait) before
+ * it writes anything that ours read or reads what ours wrote.
  */
 DUALGEMM_API dualgemm_status dualgemm_run(const dualgemm_plan* plan,
                                           const dualgemm_buffers* buffers, void* workspace,

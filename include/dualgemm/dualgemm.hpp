@@ -86,6 +86,10 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 // prepared weights may be shared between threads, a workspace may not. The bytes of the workspace
 // that are needed must not overlap any operand. On kCuda all arrays, the stream and the prepared
 // weights must belong to the current GPU, and the workspace must live until the stream has passed.
+// Our kernels may be launched so that they overlap the end of the one before them; they read
+// nothing before it has ended. A kernel of the caller's that is itself launched with programmatic
+// stream serialization after ours must wait (griddepcontrol.wait) before it writes anything that
+// ours read or reads what ours wrote.
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 

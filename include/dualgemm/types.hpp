@@ -201,7 +201,9 @@ struct PlanOptions {
   int threads = 0;        // 0 = all available cores
   bool prepared = false;  // the caller will pass PreparedWeights
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
-  // Otherwise those that are read in place must start at a multiple of 16 bytes.
+  // Otherwise those that are read in place must start at a multiple of 16 bytes; for sm90a's kernel
+  // for few rows, which only false can choose: codes of a at 8, halves and weights at 16, scales of
+  // the weights at 4.
   bool unaligned = false;
   // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word
   // for word, or some of these, separated by commas; what is not named is chosen as without them:
@@ -237,7 +239,7 @@ struct Plan {
   int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
   int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
   int64_t stages = 0;           // kCuda: tiles of k in flight between memory and tensor core
-  int64_t phases = 0;           // kCuda, sm90a: warpgroups that take turns with the tiles of k
+  int64_t phases = 0;           // kCuda, sm90a: warpgroups that take turns with k; 16: warps
   int64_t ctas = 0;             // kCuda, sm90a: of the grid, each with an equal share of the work
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
