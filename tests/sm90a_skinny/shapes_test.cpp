@@ -153,12 +153,22 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   EXPECT_EQ(cols(4096), 32);  // 128 tiles for 132 SMs
   EXPECT_EQ(cols(3072), 24);
   EXPECT_EQ(cols(1024), 8);
+  EXPECT_EQ(cols(14336), 24);
+  const auto balanced = [](int64_t n) {
+    return skinny::is_balanced({.m = 1, .n = n, .k = 4096}, 132);
+  };
+  for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 14336}) EXPECT_TRUE(balanced(n)) << n;
+  EXPECT_FALSE(balanced(4232));  // a second tile for a few
   const auto message = [](const Problem& p) { return skinny::supports(p).message(); };
   EXPECT_EQ(message({.m = 8, .n = 1, .k = 64}), "ok");
   EXPECT_EQ(message({.m = 9, .n = 1, .k = 64}), "m: 9; must be at most 8 for this kernel");
   EXPECT_EQ(message({.m = 1, .n = 1, .k = 80}), "k: 80; must be a multiple of 64 for this kernel");
   EXPECT_EQ(message({.m = 1, .n = 2, .k = 64, .gate = {.ld = 80}}),
             "gate: a stride of 40 bytes; must be a multiple of 16 for this kernel");
+  EXPECT_EQ(message({.m = 1, .n = 2, .k = 64, .gate = {.ld = int64_t{1} << 31}}),
+            "gate: a stride of 1073741824 bytes; must be below 2^30 for this kernel");
+  EXPECT_EQ(message({.m = 1, .n = 4096, .k = 64, .up = {.scale_ld = 1 << 20}}),
+            "up_scales: 4096 rows, 1048576 bytes apart; must be below 2^32 bytes for this kernel");
 }
 
 }  // namespace

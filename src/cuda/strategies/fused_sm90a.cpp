@@ -29,18 +29,23 @@ KernelNumbers numbers_of(const sm90a_skinny::Instance& instance) {
           .phases = sm90a_skinny::kWarps};
 }
 
-// The kernel for few rows was the quicker one wherever it suits (docs/kernels/sm90a_skinny.md). It
-// adds in an order of its own, and reads operands as they lie.
-bool suits_skinny(const Plan& plan) {
-  return !plan.problem.batch_invariant && !plan.unaligned &&
-         sm90a_skinny::supports(plan.problem).ok();
+// The kernel for few rows adds in an order of its own, and reads operands as they lie.
+Status suits_skinny(const Plan& plan) {
+  if (plan.problem.batch_invariant) {
+    return Status::unsupported("batch_invariant", "true", "the kernel for few rows is not");
+  }
+  if (plan.unaligned) {
+    return Status::unsupported("plan.unaligned", "true",
+                               "the kernel for few rows reads operands as they lie");
+  }
+  return sm90a_skinny::supports(plan.problem);
 }
 
 // Where bits must not depend on m, there is no kernel with phases for the problem.
 std::vector<KernelNumbers> compiled_for(const Plan& plan) {
   const Problem& problem = plan.problem;
   std::vector<KernelNumbers> compiled;
-  if (suits_skinny(plan)) {
+  if (suits_skinny(plan).ok()) {
     for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
       const sm90a_skinny::Instance* const found =
           sm90a_skinny::find_instance(problem.a.type, sm90a_skinny::cols_of(instance.config));
@@ -67,8 +72,11 @@ const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
   return sm90a_skinny::find_instance(plan.problem.a.type, plan.tile_n);
 }
 
+// Where the kernel for few rows suits and its tiles keep the SMs busy, it was the quicker one at
+// all eight measured points (docs/kernels/sm90a_skinny.md).
 KernelNumbers usual_for(const Plan& plan, int num_sms) {
-  if (suits_skinny(plan)) return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms));
+  if (suits_skinny(plan).ok() && sm90a_skinny::is_balanced(plan.problem, num_sms))
+    return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms));
   return numbers_of(sm90a::choose_instance(plan.problem, num_sms));
 }
 
@@ -105,7 +113,7 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
                                                    void* workspace, EncodeTiled encode_tiled,
                                                    int64_t* intermediate_bytes) {
   if (const auto* const skinny = skinny_instance_of(plan)) {
-    DUALGEMM_TRY(sm90a_skinny::supports(plan.problem));
+    DUALGEMM_TRY(suits_skinny(plan));
     *intermediate_bytes = 0;
     auto launch = sm90a_skinny::build_launch(core::resolve(plan.problem), buffers, *skinny,
                                              std::max<int64_t>(plan.ctas, 1));

@@ -217,13 +217,16 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   }
   DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
                       encode_tiled, &params.map_a));
+  // The kernel reads weights before it waits for the preparation; copies of them, which a grid
+  // before that one has just made, only after.
+  const bool copies = !launches.empty();
   launches.push_back(preparation(problem, buffers, schedule, pieces, base));
   KernelLaunch launch{.kernel = {"dual_gemm_sm90a", instance.entry, instance.kernel},
                       .ctas = schedule.ctas,
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .cluster_ctas = schedule.paired ? 2u : 1u,
-                      .overlaps_previous = true};
+                      .overlaps_previous = !copies};
   launch.set_params(params);
   launches.push_back(launch);
   return launches;

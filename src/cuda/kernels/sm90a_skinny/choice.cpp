@@ -17,16 +17,36 @@ AType a_type_of(DataType type) {
                                   : AType::kBF16;
 }
 
+constexpr int64_t kMaxRowBytes = int64_t{1} << 30;  // four rows are counted in 32 bits
+constexpr int64_t kMaxScaleBytes = int64_t{1} << 32;
+
 Status check_stride(const char* name, int64_t bytes, int64_t alignment) {
   if (bytes % alignment == 0) return {};
   return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
                              fmt::format("must be a multiple of {} for this kernel", alignment));
 }
 
+// Scales of one batch are addressed with 32 bits.
+Status check_scale_extent(const char* name, const core::ResolvedMatrix& matrix) {
+  const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
+  const int64_t rows = swizzled ? sm90a::ceil_div(matrix.rows, 128) : matrix.rows;
+  const int64_t ld =
+      swizzled ? sm90a::ceil_div(matrix.sf_cols, 4) * kScaleBlockBytes : matrix.scale_ld;
+  int64_t bytes = 0;
+  if (!__builtin_mul_overflow(rows, ld, &bytes) && bytes < kMaxScaleBytes) return {};
+  return Status::unsupported(name, fmt::format("{} rows, {} bytes apart", rows, ld),
+                             "must be below 2^32 bytes for this kernel");
+}
+
 Status check_weight(const char* name, const char* scales_name, const core::ResolvedMatrix& matrix) {
   DUALGEMM_TRY(check_stride(name, matrix.ld / 2, kCodeAlignment));
   DUALGEMM_TRY(check_stride(name, matrix.batch_stride / 2, kCodeAlignment));
   DUALGEMM_TRY(check_stride(scales_name, matrix.scale_batch_stride, kScaleAlignment));
+  DUALGEMM_TRY(check_scale_extent(scales_name, matrix));
+  if (matrix.ld / 2 >= kMaxRowBytes) {
+    return Status::unsupported(name, fmt::format("a stride of {} bytes", matrix.ld / 2),
+                               "must be below 2^30 for this kernel");
+  }
   if (matrix.scale_layout == ScaleLayout::kSwizzled128x4) return {};
   return check_stride(scales_name, matrix.scale_ld, kScaleAlignment);
 }
@@ -48,6 +68,7 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_stride("a", core::bytes_of(problem.a.type, resolved.a.ld), alignment));
   DUALGEMM_TRY(
       check_stride("a", core::bytes_of(problem.a.type, resolved.a.batch_stride), alignment));
+  if (problem.a.type == DataType::kE2M1) DUALGEMM_TRY(check_scale_extent("a_scales", resolved.a));
   DUALGEMM_TRY(check_weight("gate", "gate_scales", resolved.gate));
   return check_weight("up", "up_scales", resolved.up);
 }
@@ -60,18 +81,36 @@ const Instance* find_instance(DataType a_type, int64_t cols) {
   return nullptr;
 }
 
-// The tile that leaves the least to the busiest CTA: its columns and, once a tile, the decoding of
-// a, as much as half a unit.
+namespace {
+
+// What the busiest CTA has to do, in twentieths of a unit: its units, and two thirds of one for
+// each tile after the first (fitted to four shapes and four widths on an H200, bench_sm90a --all).
+int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
+  const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
+  const int64_t waves = sm90a::ceil_div(tiles, num_sms);
+  return waves * 20 * config.units + 13 * (waves - 1);
+}
+
+}  // namespace
+
+// The tile that leaves the least to the busiest CTA, of equal ones the widest: a is decoded once
+// for a tile.
 const Instance& choose_instance(const Problem& problem, int num_sms) {
   const Instance* best = nullptr;
   int64_t least = 0;
   for (const Instance& instance : instances()) {
     if (instance.config.a_type != a_type_of(problem.a.type)) continue;
-    const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(instance.config)) * problem.l;
-    const int64_t cost = sm90a::ceil_div(tiles, num_sms) * (2 * instance.config.units + 1);
+    const int64_t cost = cost_of(problem, instance.config, num_sms);
     if (best == nullptr || cost <= least) best = &instance, least = cost;
   }
   return *best;
+}
+
+bool is_balanced(const Problem& problem, int num_sms) {
+  const Config& config = choose_instance(problem, num_sms).config;
+  if (sm90a::ceil_div(problem.n, cols_of(config)) * problem.l <= num_sms) return true;
+  // At most 1.35 times the mean: 27 twentieths of a unit for each of n * l / 8 units.
+  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= 27 * problem.n * problem.l;
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

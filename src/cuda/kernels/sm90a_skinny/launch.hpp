@@ -13,11 +13,17 @@ namespace dualgemm::cuda::sm90a_skinny {
 
 // ok, or what the kernel does not do: more than 8 rows, k that is no multiple of 64, and what
 // is no multiple apart of the bytes that it reads at a time: rows and batches of codes of weights
-// 16, of a 8, of halves 16, of linear scales of weights 4.
+// 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and more, scales of
+// 2^32 bytes and more.
 Status supports(const Problem& problem);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
 const Instance& choose_instance(const Problem& problem, int num_sms);
+
+// Whether its tiles keep the SMs about equally busy: one tile for each CTA, or so many that the
+// busiest has at most 1.35 times the mean. Else the wgmma kernel, whose CTAs share tiles, is
+// quicker.
+bool is_balanced(const Problem& problem, int num_sms);
 
 // null: not compiled.
 const Instance* find_instance(DataType a_type, int64_t cols);

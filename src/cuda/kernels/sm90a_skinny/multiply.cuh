@@ -36,6 +36,7 @@ DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch) {
                              scale_offset(params.a, row) + q * scale_step(params.a)};
 }
 
+// Loads that see what the grid before has written (ld.global.cg), not those of constant data.
 template <AType kType>
 DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cursor,
                                        uint32_t half) {
@@ -45,17 +46,17 @@ DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cu
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     if constexpr (kType == AType::kE2M1) {
-      raw.codes[i] = __ldg(
+      raw.codes[i] = __ldcg(
           reinterpret_cast<const uint2*>(cursor.data + static_cast<uint64_t>(block) * kBlockBytes) +
           second * 2 + i);
       raw.scales[i] =
-          __ldg(cursor.scales + static_cast<uint64_t>(block) * (4 * scale_step(params.a)) +
-                second * 2 + i);
+          __ldcg(cursor.scales + static_cast<uint64_t>(block) * (4 * scale_step(params.a)) +
+                 second * 2 + i);
     } else {
       const auto* const from = reinterpret_cast<const uint4*>(
           cursor.data + static_cast<uint64_t>(block) * (2 * kBlockK) + second * 64);
-      raw.halves[2 * i] = __ldg(from + 2 * i);
-      raw.halves[2 * i + 1] = __ldg(from + 2 * i + 1);
+      raw.halves[2 * i] = __ldcg(from + 2 * i);
+      raw.halves[2 * i + 1] = __ldcg(from + 2 * i + 1);
     }
   }
   return raw;
