@@ -157,7 +157,8 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   const auto balanced = [](int64_t n) {
     return skinny::is_balanced({.m = 1, .n = n, .k = 4096}, 132);
   };
-  for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 14336}) EXPECT_TRUE(balanced(n)) << n;
+  for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 5120, 14336})
+    EXPECT_TRUE(balanced(n)) << n;
   EXPECT_FALSE(balanced(4232));  // a second tile for a few
   const auto message = [](const Problem& p) { return skinny::supports(p).message(); };
   EXPECT_EQ(message({.m = 8, .n = 1, .k = 64}), "ok");

@@ -109,8 +109,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 bool is_balanced(const Problem& problem, int num_sms) {
   const Config& config = choose_instance(problem, num_sms).config;
   if (sm90a::ceil_div(problem.n, cols_of(config)) * problem.l <= num_sms) return true;
-  // At most 1.35 times the mean: 27 twentieths of a unit for each of n * l / 8 units.
-  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= 27 * problem.n * problem.l;
+  // At most 1.4 times the mean: 28 twentieths of a unit for each of n * l / 8 units.
+  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= 28 * problem.n * problem.l;
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

@@ -21,7 +21,7 @@ Status supports(const Problem& problem);
 const Instance& choose_instance(const Problem& problem, int num_sms);
 
 // Whether its tiles keep the SMs about equally busy: one tile for each CTA, or so many that the
-// busiest has at most 1.35 times the mean. Else the wgmma kernel, whose CTAs share tiles, is
+// busiest has at most 1.4 times the mean. Else the wgmma kernel, whose CTAs share tiles, is
 // quicker.
 bool is_balanced(const Problem& problem, int num_sms);
 
