@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 #include <vector>
 
 #include "cuda/kernels/sm90a_skinny/config.hpp"
@@ -88,19 +89,35 @@ struct Planned {
 constexpr Planned kPlanned[] = {
     {"FewRows", 5, false, true}, {"FewRowsUnaligned", 5, true, false}, {"Rows40", 40, true, false}};
 
+std::ostream& operator<<(std::ostream& out, const Planned& planned) { return out << planned.name; }
+
+Problem problem_of(const Planned& planned) { return {.m = planned.m, .n = 40, .k = 256}; }
+PlanOptions options_of(const Planned& planned) {
+  return {.strategy = StrategyId::kFused, .unaligned = planned.unaligned};
+}
+void assert_kernel(const Planned& planned, const Plan& plan) {
+  if (plan.isa != Isa::kSm90a) return;  // the choice is Hopper's
+  ASSERT_EQ(plan.phases == cuda::sm90a_skinny::kWarps, planned.few_rows) << plan.config();
+  ASSERT_EQ(plan.workspace_bytes > 0, !planned.few_rows) << plan.config();
+}
+
+TEST(BadInput, BothHopperKernelsArePlannedForTheTestsOnGpu) {
+  for (const Planned& planned : kPlanned) {
+    const auto plan = make_plan(problem_of(planned), options_of(planned), made_up_gpu(90));
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    ASSERT_EQ(plan->isa, Isa::kSm90a);
+    ASSERT_NO_FATAL_FAILURE(assert_kernel(planned, *plan));
+  }
+}
+
 class BadInputOnGpu : public ::testing::TestWithParam<Planned> {
  protected:
   void SetUp() override {
     DUALGEMM_NEEDS_GPU();
-    const auto plan = make_plan(
-        problem_, {.strategy = StrategyId::kFused, .unaligned = GetParam().unaligned}, gpu_caps());
+    const auto plan = make_plan(problem_, options_of(GetParam()), gpu_caps());
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     plan_ = *plan;
-    if (plan_.isa == Isa::kSm90a && GetParam().few_rows) {
-      ASSERT_EQ(plan_.phases, cuda::sm90a_skinny::kWarps) << plan_.config();
-    } else if (plan_.isa == Isa::kSm90a) {
-      ASSERT_GT(plan_.workspace_bytes, 0) << plan_.config();
-    }
+    ASSERT_NO_FATAL_FAILURE(assert_kernel(GetParam(), plan_));
     workspace_ = GuardedDevice(plan_.workspace_bytes, 0);
   }
   Call good() { return {plan_, on_gpu_.buffers(), workspace_.data(), workspace_.size()}; }
@@ -129,7 +146,7 @@ class BadInputOnGpu : public ::testing::TestWithParam<Planned> {
     EXPECT_FALSE(std::all_of(d.begin(), d.end(), [](uint8_t byte) { return byte == kPoison; }));
   }
 
-  Problem problem_{.m = GetParam().m, .n = 40, .k = 256};
+  Problem problem_ = problem_of(GetParam());
   Rng rng_;
   RandomCase data_{problem_, rng_, Values::kRandom};
   OnGpu on_gpu_ = has_gpu() ? OnGpu(data_) : OnGpu();
