@@ -75,7 +75,6 @@ TEST_F(Usage, WrongRequestsAreRefused) {
       {{"plan", "--strategy", "magic"}, {"magic", "two_pass"}},
       {{"plan", "--threads", "-1"}, {"'-1'"}},
       {{"plan", "--threads", "5000"}, {"4096"}},
-      {{"plan", "--device", "cuda"}, {"cuda"}},
       {{"plan", "--d-type", "e2m1", "--n", "17"}, {"n: 17"}},
       {{"plan", "--config", "tile_m=8"}, {"--config: 'tile_m=8'; needs --device cuda"}},
       {{"run", "w", "--activations", "a", "--config", "tile_m=8"}, {"--config", "--device cuda"}},
