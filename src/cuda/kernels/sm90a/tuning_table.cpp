@@ -4,6 +4,7 @@
 namespace dualgemm::cuda::sm90a {
 
 std::span<const TuningRow> tuning_table() {
+  // clang-format off: a row a line
   static constexpr TuningRow kRows[] = {
       // SMs, n, k, m; tokens, cols, phases; microseconds
       {132, 3072, 4096, 1, 8, 32, 4, 11.81},        {132, 3072, 4096, 8, 8, 32, 4, 12.45},
@@ -29,6 +30,7 @@ std::span<const TuningRow> tuning_table() {
       {132, 14336, 4096, 512, 256, 64, 1, 170.86},  {132, 14336, 4096, 1024, 256, 64, 1, 325.46},
       {132, 14336, 4096, 2048, 256, 64, 1, 704.26}, {132, 14336, 4096, 4096, 256, 64, 1, 1447.62},
   };
+  // clang-format on
   return kRows;
 }
 
