@@ -63,7 +63,9 @@ inline void gemv_panel(const uint8_t* activation, const PanelSource& source, Ahe
   for (int64_t block = 0; block < source.blocks; block += kGroupBlocks) {
     const int64_t left = source.blocks - block;
     const int here = left < kGroupBlocks ? static_cast<int>(left) : kGroupBlocks;
-    const uint8_t* group = source.packed + block / kGroupBlocks * kPackedGroupBytes;
+    const uint8_t* const group = source.packed == nullptr
+                                     ? nullptr
+                                     : source.packed + block / kGroupBlocks * kPackedGroupBytes;
     alignas(32) uint8_t scale_bytes[64];
     const uint8_t* scales = scale_bytes;
     if (source.packed != nullptr) {
