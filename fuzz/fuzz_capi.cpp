@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "dualgemm/dualgemm.h"
@@ -60,6 +61,10 @@ class Struct {
     if (from >= to) return;
     const std::vector<uint8_t> noise = data.ConsumeBytes<uint8_t>(to - from);
     std::copy(noise.begin(), noise.end(), block_ + from);
+  }
+  // A pointer at `offset`, where the block has room for it.
+  void point(size_t offset, const void* to) {
+    if (offset + sizeof to <= bytes_) std::memcpy(block_ + offset, &to, sizeof to);
   }
 
  private:
@@ -267,6 +272,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     c_problem.scribble(data, data.ConsumeIntegralInRange<size_t>(8, sizeof(dualgemm_problem)));
   }
   if (data.ConsumeBool()) c_options.scribble(data, 8);
+  const std::string config = data.ConsumeRandomLengthString(80);
+  c_options.point(offsetof(dualgemm_plan_options, config),
+                  data.ConsumeBool() ? config.c_str() : nullptr);
   checked(dualgemm_validate(c_problem.get(), nullptr));
   plan_and_run(data, arena, c_problem.get(), data.ConsumeBool() ? c_options.get() : nullptr);
   formats(data, arena);
