@@ -14,16 +14,6 @@
 namespace dualgemm::test {
 namespace {
 
-DeviceCaps made_up_gpu(int compute_capability) {
-  DeviceCaps caps;
-  caps.kind = DeviceKind::kCuda;
-  caps.name = "made up GPU";
-  caps.compute_capability = compute_capability;
-  caps.isas = cuda::isas_of(compute_capability);
-  caps.num_sms = 132;
-  return caps;
-}
-
 std::string refusal(const Problem& problem, const PlanOptions& options = {}, int capability = 90) {
   const auto plan = make_plan(problem, options, made_up_gpu(capability));
   return plan.status().message();

@@ -7,16 +7,6 @@
 namespace dualgemm::test {
 namespace {
 
-DeviceCaps made_up_gpu(int compute_capability, int sms = 132) {
-  DeviceCaps caps;
-  caps.kind = DeviceKind::kCuda;
-  caps.name = "made up GPU";
-  caps.compute_capability = compute_capability;
-  caps.isas = cuda::isas_of(compute_capability);
-  caps.num_sms = sms;
-  return caps;
-}
-
 Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps) {
   return plan::choose(problem, options, caps, cuda::strategies(), "");
 }

@@ -10,14 +10,6 @@
 namespace dualgemm::test {
 namespace {
 
-constexpr Activation kActs[] = {{},
-                                {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, 7.0f},
-                                {ActivationKind::kSwigluOai, 1.702f, 1.0f, 7.0f},
-                                {ActivationKind::kGeluErf},
-                                {ActivationKind::kGeluTanh},
-                                {ActivationKind::kRelu2},
-                                {ActivationKind::kSigmoid},
-                                {ActivationKind::kIdentity}};
 constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
 
 // Within 2 of a multiple of `unit`, at least 1, at most about `most`.
@@ -78,7 +70,7 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   if (is_for_few_rows(kernel) && round < 4) p.k = kLongK[round % 2];
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
-  p.act = rng.pick(kActs);
+  p.act = rng.pick(kEveryAct);
   add_strides(p, rng, kernel.any_alignment);
   return p;
 }

@@ -12,20 +12,6 @@ namespace {
 
 constexpr StrategyId kBoth[] = {StrategyId::kFusedEpilogue, StrategyId::kFusedSequential};
 
-const Strategy& strategy_of(StrategyId id) {
-  return *plan::find_strategy(cuda::strategies(), id, DeviceKind::kCuda);
-}
-
-DeviceCaps made_up_gpu(int compute_capability) {
-  DeviceCaps caps;
-  caps.kind = DeviceKind::kCuda;
-  caps.name = "made up GPU";
-  caps.compute_capability = compute_capability;
-  caps.isas = cuda::isas_of(compute_capability);
-  caps.num_sms = 132;
-  return caps;
-}
-
 Expected<Plan> plan_for(const Problem& p, const PlanOptions& options, int compute_capability) {
   return plan::choose(p, options, made_up_gpu(compute_capability), cuda::strategies(), "");
 }

@@ -18,20 +18,6 @@ constexpr StrategyId kExactOnes[] = {StrategyId::kTwoPass, StrategyId::kCached, 
 constexpr StrategyId kAll[] = {StrategyId::kTwoPass, StrategyId::kCached, StrategyId::kGraph,
                                StrategyId::kStreams, StrategyId::kFp8};
 
-const Strategy& strategy_of(StrategyId id) {
-  return *plan::find_strategy(cuda::strategies(), id, DeviceKind::kCuda);
-}
-
-DeviceCaps made_up_gpu(int compute_capability) {
-  DeviceCaps caps;
-  caps.kind = DeviceKind::kCuda;
-  caps.name = "made up GPU";
-  caps.compute_capability = compute_capability;
-  caps.isas = cuda::isas_of(compute_capability);
-  caps.num_sms = 132;
-  return caps;
-}
-
 std::string refusal(StrategyId id, const Problem& problem, int compute_capability = 90) {
   return strategy_of(id).supports(problem, made_up_gpu(compute_capability)).message();
 }
@@ -163,15 +149,7 @@ Problem random_problem(Rng& rng) {
   constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
   p.d.type = rng.pick(kOutputs);
   if (rng.chance(0.3)) p.d.ld = p.n + rng.integer(1, 9);
-  constexpr Activation kActs[] = {{},
-                                  {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, 7.0f},
-                                  {ActivationKind::kSwigluOai, 1.702f, 1.0f, 7.0f},
-                                  {ActivationKind::kGeluErf},
-                                  {ActivationKind::kGeluTanh},
-                                  {ActivationKind::kRelu2},
-                                  {ActivationKind::kSigmoid},
-                                  {ActivationKind::kIdentity}};
-  p.act = rng.pick(kActs);
+  p.act = rng.pick(kEveryAct);
   return p;
 }
 

@@ -25,6 +25,30 @@ inline bool has_gpu() {
 #define DUALGEMM_NEEDS_GPU() \
   if (!::dualgemm::test::has_gpu()) GTEST_SKIP() << "no CUDA device on this machine"
 
+// What a GPU that is not there would say of itself.
+inline DeviceCaps made_up_gpu(int compute_capability, int sms = 132) {
+  DeviceCaps caps;
+  caps.kind = DeviceKind::kCuda;
+  caps.name = "made up GPU";
+  caps.compute_capability = compute_capability;
+  caps.isas = cuda::isas_of(compute_capability);
+  caps.num_sms = sms;
+  return caps;
+}
+
+inline const Strategy& strategy_of(StrategyId id) {
+  return *plan::find_strategy(cuda::strategies(), id, DeviceKind::kCuda);
+}
+
+inline constexpr Activation kEveryAct[] = {{},
+                                           {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, 7.0f},
+                                           {ActivationKind::kSwigluOai, 1.702f, 1.0f, 7.0f},
+                                           {ActivationKind::kGeluErf},
+                                           {ActivationKind::kGeluTanh},
+                                           {ActivationKind::kRelu2},
+                                           {ActivationKind::kSigmoid},
+                                           {ActivationKind::kIdentity}};
+
 // `size` bytes between two margins that nobody may write, `shift` bytes past a multiple of 256.
 class GuardedDevice {
  public:

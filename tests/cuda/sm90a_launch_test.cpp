@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/kernels/sm90a/launch.hpp"
-#include "cuda/runtime/device.hpp"
+#include "cuda/on_gpu.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
 
@@ -13,11 +13,7 @@ namespace {
 namespace sm90a = cuda::sm90a;
 
 TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
-  DeviceCaps caps;
-  caps.kind = DeviceKind::kCuda;
-  caps.compute_capability = 90;
-  caps.isas = cuda::isas_of(90);
-  caps.num_sms = 132;
+  const DeviceCaps caps = made_up_gpu(90);
   const auto plan = [&](const Problem& problem) {
     return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
   };

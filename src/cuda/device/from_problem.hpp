@@ -1,6 +1,10 @@
 // A problem's types as the kernels get them. For host code.
 #pragma once
 
+#include <cstdint>
+
+#include "core/problem.hpp"
+#include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 #include "dualgemm/types.hpp"
 
@@ -26,6 +30,31 @@ inline OutputType output_type_of(DataType type) {
   return type == DataType::kF16    ? OutputType::kF16
          : type == DataType::kBF16 ? OutputType::kBF16
                                    : OutputType::kF32;
+}
+
+// Of a's types that kernels take: e2m1, f16, bf16.
+inline AType a_type_of(DataType type) {
+  return type == DataType::kE2M1  ? AType::kE2M1
+         : type == DataType::kF16 ? AType::kF16
+                                  : AType::kBF16;
+}
+
+// What every fused kernel's epilogue is told, in the members that their Params have in common.
+template <class Params>
+void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, Params& params) {
+  const Problem& p = problem.problem;
+  const int64_t element = bytes_of(output_type_of(p.d.type));
+  params.d = static_cast<uint8_t*>(buffers.d);
+  params.d_row_bytes = problem.d.ld * element;
+  params.d_batch_bytes = problem.d.batch_stride * element;
+  params.a_row_scale = buffers.a_row_scale;
+  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
+  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  params.alpha_gate = buffers.alpha_gate;
+  params.alpha_up = buffers.alpha_up;
+  params.act = act_params_of(p.act);
+  params.m = static_cast<uint32_t>(p.m);
+  params.n = static_cast<uint32_t>(p.n);
 }
 
 }  // namespace dualgemm::cuda

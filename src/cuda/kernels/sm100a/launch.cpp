@@ -111,19 +111,8 @@ void add_copies(const Operand& operand, int64_t batches, uint8_t* workspace,
 Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers,
                      const Config& config) {
   const Problem& p = problem.problem;
-  const int64_t element = bytes_of(config.output);
   Params params{};
-  params.d = static_cast<uint8_t*>(buffers.d);
-  params.d_row_bytes = problem.d.ld * element;
-  params.d_batch_bytes = problem.d.batch_stride * element;
-  params.a_row_scale = buffers.a_row_scale;
-  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
-  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
-  params.alpha_gate = buffers.alpha_gate;
-  params.alpha_up = buffers.alpha_up;
-  params.act = act_params_of(p.act);
-  params.m = static_cast<uint32_t>(p.m);
-  params.n = static_cast<uint32_t>(p.n);
+  set_epilogue(problem, buffers, params);
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, kTileM));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));

@@ -3,12 +3,10 @@
 
 #include <cstdint>
 
+#include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 
 namespace dualgemm::cuda::sm80 {
-
-// The type that a comes in.
-enum class AType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
 // What one launch computes. Every element of a product is summed in the same order by all of them.
 enum class Pass : int32_t {

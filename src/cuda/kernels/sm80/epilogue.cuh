@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/sm80/multiply.cuh"
 
@@ -23,34 +24,20 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
                                   float value) {
   uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);
-  if (params.output == OutputType::kF32) {
-    *reinterpret_cast<float*>(to) = value;
-  } else {
-    const uint32_t pair = params.output == OutputType::kF16
-                              ? pack_pair<OutputType::kF16>(value, 0)
-                              : pack_pair<OutputType::kBF16>(value, 0);
-    *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(pair);
-  }
+  store_element(params.output, to, value);
 }
 
 // d = act(alpha_gate * g) * (alpha_up * u), g and u the products.
 DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t block, uint32_t col,
                             float (&g)[2], float (&u)[2]) {
   if (col >= params.n) return;
-  const float alpha_gate = params.alpha_gate_per_batch == nullptr
-                               ? params.alpha_gate
-                               : params.alpha_gate_per_batch[place.batch];
-  const float alpha_up = params.alpha_up_per_batch == nullptr
-                             ? params.alpha_up
-                             : params.alpha_up_per_batch[place.batch];
+  const Alphas alphas = alphas_of(params, place.batch);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t row = output_row(place, block, i);
-    float row_scale = 1.0f;
-    if (params.a_row_scale != nullptr && row < params.m)
-      row_scale = params.a_row_scale[static_cast<uint64_t>(place.batch) * params.m + row];
-    g[i] = g[i] * alpha_gate * row_scale;
-    u[i] = u[i] * alpha_up * row_scale;
+    const float row_scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
+    g[i] = g[i] * alphas.gate * row_scale;
+    u[i] = u[i] * alphas.up * row_scale;
   }
   activate_all(params.act, g, u);
 #pragma unroll

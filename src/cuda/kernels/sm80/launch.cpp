@@ -21,12 +21,6 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t r1_ld(const Problem& problem) { return ceil_div(problem.n, kSectorFloats) * kSectorFloats; }
 
-AType a_type_of(DataType type) {
-  return type == DataType::kE2M1  ? AType::kE2M1
-         : type == DataType::kF16 ? AType::kF16
-                                  : AType::kBF16;
-}
-
 Status check_extent(const char* name, int64_t value) {
   if (value < kMaxExtent) return {};
   return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
@@ -110,26 +104,15 @@ const Instance& choose_instance(const Problem& problem, Pass pass) {
 KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
                           const Instance& instance) {
   const Problem& p = problem.problem;
-  const OutputType output = output_type_of(p.d.type);
   Params params{};
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
   params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
   params.up = view_of(problem.up, buffers.up, buffers.up_scales);
-  params.d = static_cast<uint8_t*>(buffers.d);
-  params.d_row_bytes = problem.d.ld * bytes_of(output);
-  params.d_batch_bytes = problem.d.batch_stride * bytes_of(output);
+  set_epilogue(problem, buffers, params);
   params.r1 = static_cast<float*>(r1);
   params.r1_ld = r1_ld(p);
-  params.a_row_scale = buffers.a_row_scale;
-  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
-  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
-  params.alpha_gate = buffers.alpha_gate;
-  params.alpha_up = buffers.alpha_up;
-  params.act = act_params_of(p.act);
-  params.output = output;
+  params.output = output_type_of(p.d.type);
   params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
-  params.m = static_cast<uint32_t>(p.m);
-  params.n = static_cast<uint32_t>(p.n);
   params.k16 = static_cast<uint32_t>(p.k / 16);
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m_of(instance.config)));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(instance.config)));

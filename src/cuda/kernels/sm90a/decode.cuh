@@ -57,14 +57,17 @@ DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
 // Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
 // of that kind have a low byte of 0: the high bytes of four codes are put together in one word and
 // then spread, which takes fewer operations than each pair by itself.
+// sixteen, two: 16 and 2. A kernel may pass numbers that the compiler does not know, so that it
+// multiplies by them, in another pipe than the rest, and does not shift.
 template <bool kBf16>
-DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4]) {
+DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4], uint32_t sixteen = 16,
+                                uint32_t two = 2) {
   if constexpr (kBf16) {
     pairs[0] = place_pair<kBf16, 0>(word), pairs[1] = place_pair<kBf16, 1>(word);
     pairs[2] = place_pair<kBf16, 2>(word), pairs[3] = place_pair<kBf16, 3>(word);
   } else {
     constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
-    const uint32_t even = ((word << 4) & kSigns) | ((word << 1) & kRests);
+    const uint32_t even = ((word * sixteen) & kSigns) | ((word * two) & kRests);
     const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
     pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
     pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/ptx/cluster.cuh"
@@ -142,28 +143,17 @@ DUALGEMM_DEVICE Sums read_scratch(float* scratch) {
   return sums;
 }
 
-DUALGEMM_DEVICE float scale_of_row(const Params& params, uint32_t batch, uint32_t row) {
-  return params.a_row_scale == nullptr
-             ? 1.0f
-             : params.a_row_scale[static_cast<uint64_t>(batch) * params.m + row];
-}
-
 template <Config kCfg>
 DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, const Item& item,
                                    Sums& sums) {
   const uint32_t row = tile.m_begin + item.token, col = tile.n_begin + item.col;
   if (row >= params.m || col >= params.n) return;
-  const float row_scale = scale_of_row(params, tile.batch, row);
-  const float alpha_gate = params.alpha_gate_per_batch != nullptr
-                               ? params.alpha_gate_per_batch[tile.batch]
-                               : params.alpha_gate;
-  const float alpha_up = params.alpha_up_per_batch != nullptr
-                             ? params.alpha_up_per_batch[tile.batch]
-                             : params.alpha_up;
+  const float row_scale = row_scale_of(params, tile.batch, row);
+  const Alphas alphas = alphas_of(params, tile.batch);
 #pragma unroll
   for (int i = 0; i < kWarpCols; ++i) {
-    sums.gate[i] = sums.gate[i] * kWeightUnit<kCfg.bf16> * alpha_gate * row_scale;
-    sums.up[i] = sums.up[i] * kWeightUnit<kCfg.bf16> * alpha_up * row_scale;
+    sums.gate[i] = sums.gate[i] * kWeightUnit<kCfg.bf16> * alphas.gate * row_scale;
+    sums.up[i] = sums.up[i] * kWeightUnit<kCfg.bf16> * alphas.up * row_scale;
   }
   activate_all(params.act, sums.gate, sums.up);
   const int valid = static_cast<int>(params.n - col);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/prepare.hpp"
@@ -150,9 +151,7 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.m = static_cast<uint32_t>(p.m);
   params.k = static_cast<uint32_t>(p.k);
   params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;
-  params.type = packed                       ? ActivationsType::kE2M1
-                : p.a.type == DataType::kF16 ? ActivationsType::kF16
-                                             : ActivationsType::kBF16;
+  params.type = a_type_of(p.a.type);
   params.row_blocks = static_cast<uint32_t>(p.l * p.m * k_blocks_of(p));
   return prepare_launch(params);
 }
@@ -163,23 +162,10 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
                      uint8_t* workspace) {
   const Problem& p = problem.problem;
   Params params{};
-  params.output = p.d.type == DataType::kF16    ? OutputType::kF16
-                  : p.d.type == DataType::kBF16 ? OutputType::kBF16
-                                                : OutputType::kF32;
-  const int64_t element = bytes_of(params.output);
-  params.d = static_cast<uint8_t*>(buffers.d);
-  params.d_row_bytes = problem.d.ld * element;
-  params.d_batch_bytes = problem.d.batch_stride * element;
-  params.a_row_scale = buffers.a_row_scale;
-  params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
-  params.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  set_epilogue(problem, buffers, params);
+  params.output = output_type_of(p.d.type);
   params.partials = reinterpret_cast<float*>(workspace + pieces.partials);
   params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
-  params.alpha_gate = buffers.alpha_gate;
-  params.alpha_up = buffers.alpha_up;
-  params.act = {static_cast<ActKind>(p.act.kind), p.act.alpha, p.act.beta, p.act.limit};
-  params.m = static_cast<uint32_t>(p.m);
-  params.n = static_cast<uint32_t>(p.n);
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, config.tokens));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
   params.schedule = schedule;

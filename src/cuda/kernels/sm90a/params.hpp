@@ -3,12 +3,11 @@
 
 #include <cstdint>
 
+#include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::cuda::sm90a {
-
-enum class ActivationsType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
 // Decodes a to (l, k_blocks * 4, m, 64) halves in the order of prepare.cu, zero from k on.
 struct PrepareParams {
@@ -22,7 +21,7 @@ struct PrepareParams {
   uint32_t m, k, k_blocks;
   uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
-  ActivationsType type;
+  AType type;
 };
 
 // Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t

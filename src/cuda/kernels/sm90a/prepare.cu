@@ -49,7 +49,7 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
 [[maybe_unused]] __device__ bool is_aligned(const PrepareParams& p) {
   const uint64_t all = reinterpret_cast<uintptr_t>(p.a) | static_cast<uint64_t>(p.row_bytes) |
                        static_cast<uint64_t>(p.batch_bytes);
-  return all % (p.type == ActivationsType::kE2M1 ? 4 : 16) == 0;
+  return all % (p.type == AType::kE2M1 ? 4 : 16) == 0;
 }
 
 [[maybe_unused]] __device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at,
@@ -67,7 +67,7 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t
   Eight eight{};
   if (k >= p.k) return eight;
   const uint8_t* const row = p.a + at.batch * p.batch_bytes + at.row * p.row_bytes;
-  if (p.type == ActivationsType::kE2M1) {
+  if (p.type == AType::kE2M1) {
     load_words<1, kAligned>(row + k / 2, eight.words);
     eight.scale = load_scale(p, at, k / 16) & 0x7Fu;
   } else {
@@ -80,7 +80,7 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t
 [[maybe_unused]] __device__ void make_pairs(const PrepareParams& p, const Eight& eight,
                                             uint32_t (&pairs)[4]) {
   const uint32_t(&words)[4] = eight.words;
-  if (p.type == ActivationsType::kE2M1) {
+  if (p.type == AType::kE2M1) {
     const uint32_t both =
         ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(eight.scale << 8 | eight.scale));
     place_word<false>(words[0], pairs);

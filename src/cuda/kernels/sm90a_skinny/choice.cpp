@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
@@ -10,12 +11,6 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 namespace {
-
-AType a_type_of(DataType type) {
-  return type == DataType::kE2M1  ? AType::kE2M1
-         : type == DataType::kF16 ? AType::kF16
-                                  : AType::kBF16;
-}
 
 constexpr int64_t kMaxRowBytes = int64_t{1} << 30;  // four rows are counted in 32 bits
 constexpr int64_t kMaxScaleBytes = int64_t{1} << 32;

@@ -4,12 +4,10 @@
 
 #include <cstdint>
 
+#include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
-
-// The type that a comes in.
-enum class AType : int32_t { kE2M1 = 0, kF16 = 1, kBF16 = 2 };
 
 struct Config {
   AType a_type;
@@ -20,7 +18,6 @@ struct Config {
 inline constexpr int kTokens = 8;  // rows of a at the most: mma's N
 inline constexpr int kUnitCols = 8;
 inline constexpr int kBlockK = 256;              // elements along k that a warp takes at a time
-inline constexpr int kHalfK = kBlockK / 2;       // of which it multiplies one half after the other
 inline constexpr int kBlockBytes = kBlockK / 2;  // of codes of one row
 inline constexpr int kWarps = 16;                // each takes every 16th block of k
 inline constexpr int kThreads = 32 * kWarps;
@@ -39,8 +36,8 @@ template <Config kCfg>
 struct Budget {
   static constexpr int kUnitBytes = 2 * (kUnitCols * kBlockBytes + 32 * 4);  // codes, scales
   static constexpr int kSumBytes = kCfg.units * kWarps * 512;
-  // Blocks of k of each warp on their way.
   static constexpr int kBarrierBytes = 8 * kFirstWarps;
+  // Blocks of k of each warp on their way.
   static constexpr int kFitting =
       (kSmemBytes - kSumBytes - kBarrierBytes) / (kWarps * kCfg.units * kUnitBytes);
   static constexpr int kStages = kFitting < 3 ? kFitting : 3;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
 
@@ -16,20 +17,15 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = lane % 4 * 2;
   if (col >= params.n) return;
   const bool both = row + 1 < params.m;
-  const float alpha_gate = params.alpha_gate_per_batch == nullptr
-                               ? params.alpha_gate
-                               : params.alpha_gate_per_batch[tile.batch];
-  const float alpha_up = params.alpha_up_per_batch == nullptr
-                             ? params.alpha_up
-                             : params.alpha_up_per_batch[tile.batch];
+  const Alphas alphas = alphas_of(params, tile.batch);
   float g[2] = {sums.x, sums.y}, u[2] = {sums.z, sums.w};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float row_scale = 1.0f;
     if (params.a_row_scale != nullptr && (i == 0 || both))
       row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.m + row + i];
-    g[i] = g[i] * kUnit * alpha_gate * row_scale;
-    u[i] = u[i] * kUnit * alpha_up * row_scale;
+    g[i] = g[i] * kUnit * alphas.gate * row_scale;
+    u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
   activate_all(params.act, g, u);
   uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +

@@ -86,26 +86,11 @@ DUALGEMM_DEVICE void expand_two(uint32_t bytes, uint32_t (&pairs)[2]) {
   }
 }
 
-// Eight codes as four pairs (nibbles i and i+4) that wait for their scale: sm90a::place_word with
-// the left shifts as products.
-template <bool kBf16>
-DUALGEMM_DEVICE void place_word(const Params& params, uint32_t word, uint32_t (&pairs)[4]) {
-  if constexpr (kBf16) {
-    sm90a::place_word<true>(word, pairs);
-  } else {
-    constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
-    const uint32_t even = ((word * params.sixteen) & kSigns) | ((word * params.two) & kRests);
-    const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
-    pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
-    pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
-  }
-}
-
 // Eight codes of one row, decoded.
 template <bool kBf16>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
-  place_word<kBf16>(params, word, pairs);
+  sm90a::place_word<kBf16>(word, pairs, params.sixteen, params.two);
 #pragma unroll
   for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
 }
