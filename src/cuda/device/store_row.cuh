@@ -28,16 +28,14 @@ DUALGEMM_DEVICE void pack_words(const float (&values)[kCount],
   }
 }
 
-// Writes the first `valid` of kCount values to `row`, which has the alignment of one element. Whole
-// runs at a multiple of 16 bytes are written 16 bytes at a time.
+// Writes the first `valid` of kCount outputs, packed in words, to `row`, which has the alignment of
+// one element. Whole runs at a multiple of 16 bytes are written 16 bytes at a time.
 template <OutputType kType, int kCount>
-DUALGEMM_DEVICE void store_row(uint8_t* row, const float (&values)[kCount], int valid) {
-  constexpr int kWords = kCount * bytes_of(kType) / 4;
-  uint32_t words[kWords];
-  pack_words<kType>(values, words);
+DUALGEMM_DEVICE void store_words(uint8_t* row,
+                                 const uint32_t (&words)[kCount * bytes_of(kType) / 4], int valid) {
   if (valid >= kCount && reinterpret_cast<uintptr_t>(row) % 16 == 0) {
 #pragma unroll
-    for (int i = 0; i < kWords; i += 4) {
+    for (int i = 0; i < kCount * bytes_of(kType) / 4; i += 4) {
       reinterpret_cast<uint4*>(row)[i / 4] =
           make_uint4(words[i], words[i + 1], words[i + 2], words[i + 3]);
     }
@@ -52,6 +50,14 @@ DUALGEMM_DEVICE void store_row(uint8_t* row, const float (&values)[kCount], int 
       reinterpret_cast<uint16_t*>(row)[i] = static_cast<uint16_t>(words[i / 2] >> (i % 2 * 16));
     }
   }
+}
+
+// The same of values that are yet to be rounded.
+template <OutputType kType, int kCount>
+DUALGEMM_DEVICE void store_row(uint8_t* row, const float (&values)[kCount], int valid) {
+  uint32_t words[kCount * bytes_of(kType) / 4];
+  pack_words<kType>(values, words);
+  store_words<kType, kCount>(row, words, valid);
 }
 
 // One output at an address that suits it.

@@ -32,12 +32,11 @@ inline constexpr int kSmemBytes = 227 * 1024;                 // of one CTA
 inline constexpr int kSmemReserve = kSwizzleAlignment + 512;  // aligning by hand; barriers
 inline constexpr int kWarpgroup = 128;                        // threads
 inline constexpr int kWarpCols = 8;                           // of d: a warp's part of a group
-inline constexpr int kScratchPitch = 2 * kWarpCols + 4;       // floats: 8 gate, 8 up, bank offset
 inline constexpr int kExchangeMost = 16;  // sums of a thread that phases hand over at a time
 
-// Tokens that a warp's epilogue takes at a time, one for each lane where there is room.
+// Tokens that a warp's epilogue takes at a time, at most one for each lane.
 constexpr int chunk_tokens(const Config& config) {
-  const int most = config.phases > 1 || config.groups > 2 ? 16 : 32;
+  const int most = config.tokens > 32 ? 32 : 16;
   return config.tokens < most ? config.tokens : most;
 }
 
@@ -76,7 +75,7 @@ struct Budget {
 
   static constexpr int kChunk = chunk_tokens(kCfg);
   static constexpr bool kCanPair = can_pair(kCfg);
-  static constexpr int kChunkFloats = kChunk * kScratchPitch;  // of one warp
+  static constexpr int kChunkFloats = kChunk * kWarpCols / 2;  // of one warp: 16-bit outputs
   static constexpr int kSums = kCfg.tokens / 2;                // accumulators of a thread
   static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;
   // Of a warp: first sums of the later phases, then a chunk.
@@ -91,9 +90,7 @@ struct Budget {
   static constexpr int whole(int stages, int unit) { return stages / unit * unit; }
   static constexpr int kFitting = kStageRoom / (kWeightBytes + kActBytes * kActStagesPerBlock);
   static constexpr bool kRingsAlike = kCfg.phases > 1 || kActSubs == kSubs;
-  static constexpr int kWeightStages = kRingsAlike         ? whole(kFitting, kCfg.phases)
-                                       : kCfg.tokens > 128 ? 2
-                                                           : 3;
+  static constexpr int kWeightStages = kRingsAlike ? whole(kFitting, kCfg.phases) : 3;
   static constexpr int kActStages = kRingsAlike
                                         ? kWeightStages * kActStagesPerBlock
                                         : (kStageRoom - kWeightStages * kWeightBytes) / kActBytes;
