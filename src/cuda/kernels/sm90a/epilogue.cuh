@@ -33,16 +33,47 @@ DUALGEMM_DEVICE uint8_t* address_of(const Params& params, const WarpPlace& place
          static_cast<uint64_t>(place.col + col) * bytes_of(params.output);
 }
 
-template <Config kCfg>
-DUALGEMM_DEVICE Outputs<kCfg> take_chunk(uint32_t chunk, const float (&acc)[kCfg.tokens / 2]) {
-  constexpr int kValues = Budget<kCfg>::kChunk / 2;  // of a thread
-  Outputs<kCfg> outputs{};
-#pragma unroll
-  for (int part = 0; part < kCfg.tokens / Budget<kCfg>::kChunk; ++part) {
-    if (part != chunk) continue;  // registers have no index: a branch for each
+template <Config kCfg, int kChunk>
+DUALGEMM_DEVICE void take_chunk(const float (&acc)[kCfg.tokens / 2], Outputs<kCfg>& outputs) {
+  if constexpr (kChunk < kCfg.tokens / Budget<kCfg>::kChunk) {
+    constexpr int kValues = Budget<kCfg>::kChunk / 2;  // of a thread
 #pragma unroll
     for (int i = 0; i < kValues; ++i)
-      (i % 4 < 2 ? outputs.gate : outputs.up)[i / 4 * 2 + i % 2] = acc[part * kValues + i];
+      (i % 4 < 2 ? outputs.gate : outputs.up)[i / 4 * 2 + i % 2] = acc[kChunk * kValues + i];
+  }
+}
+
+// Registers have no index: a jump. (Comparing the number with each chunk's becomes a selection for
+// each register and chunk: 128 instructions a chunk with 256 tokens.)
+template <Config kCfg>
+DUALGEMM_DEVICE Outputs<kCfg> take_chunk(uint32_t chunk, const float (&acc)[kCfg.tokens / 2]) {
+  static_assert(kCfg.tokens / Budget<kCfg>::kChunk <= 8);
+  Outputs<kCfg> outputs{};
+  switch (chunk) {
+    case 0:
+      take_chunk<kCfg, 0>(acc, outputs);
+      break;
+    case 1:
+      take_chunk<kCfg, 1>(acc, outputs);
+      break;
+    case 2:
+      take_chunk<kCfg, 2>(acc, outputs);
+      break;
+    case 3:
+      take_chunk<kCfg, 3>(acc, outputs);
+      break;
+    case 4:
+      take_chunk<kCfg, 4>(acc, outputs);
+      break;
+    case 5:
+      take_chunk<kCfg, 5>(acc, outputs);
+      break;
+    case 6:
+      take_chunk<kCfg, 6>(acc, outputs);
+      break;
+    default:
+      take_chunk<kCfg, 7>(acc, outputs);
+      break;
   }
   return outputs;
 }
