@@ -89,14 +89,17 @@ struct Budget {
   // could not tell the two rounds of one parity apart.
   static constexpr int whole(int stages, int unit) { return stages / unit * unit; }
   static constexpr int kFitting = kStageRoom / (kWeightBytes + kActBytes * kActStagesPerBlock);
+  // One phase with large stages of a does with two blocks of a, or with one: then weights get more.
   static constexpr bool kRingsAlike = kCfg.phases > 1 || kActSubs == kSubs;
-  static constexpr int kWeightStages = kRingsAlike ? whole(kFitting, kCfg.phases) : 3;
-  static constexpr int kActStages = kRingsAlike
-                                        ? kWeightStages * kActStagesPerBlock
-                                        : (kStageRoom - kWeightStages * kWeightBytes) / kActBytes;
+  static constexpr int kActBlocks = kRingsAlike         ? whole(kFitting, kCfg.phases)
+                                    : kCfg.tokens > 128 ? 1
+                                                        : 2;
+  static constexpr int kActStages = kActBlocks * kActStagesPerBlock;
+  static constexpr int kWeightStages =
+      kRingsAlike ? kActBlocks : (kStageRoom - kActStages * kActBytes) / kWeightBytes;
   static_assert(kWeightStages >= 2 && kActStages >= 2, "loads must overlap the MMAs");
   static_assert(kWeightStages % kCfg.phases == 0 && kWeightStages >= 2 * kCfg.phases);
-  static_assert(kCfg.phases == 1 || kActStages % (kCfg.phases * kActStagesPerBlock) == 0);
+  static_assert(kActBlocks % kCfg.phases == 0, "blocks of a follow each other in the ring");
   static_assert(kActStages >= 2 * kCfg.phases * (kCfg.phases > 1 ? kActStagesPerBlock : 1),
                 "a stage is released when the MMAs on the next one are under way");
   static_assert((2 * kWeightStages + 2 * kActStages) * 8 <= kSmemReserve - kSwizzleAlignment);

@@ -74,8 +74,9 @@ struct Consumer {
   SharedStorage<kCfg>& smem;
   uint32_t group, phase;
   RingPosition<B::kWeightStages> weights;  // of the phase's next block
-  RingPosition<B::kActStages> acts;        // of the next sub-block
-  uint32_t held;                           // stage of a that the last MMAs read; kNone
+  RingPosition<B::kActBlocks> acts;        // of the block's a
+  uint32_t rows;                           // the descriptor's low word for the block's a
+  uint32_t held;                           // stage of a that the block before ended with; kNone
   uint32_t ordinal;                        // of the CTA's block that comes next
 
   DUALGEMM_DEVICE void arrive(ptx::Barrier* bar) const {
@@ -102,33 +103,33 @@ struct Consumer {
   }
 
   // Enqueues the MMAs of sub-block kSub; those before it are then complete and their a is released.
+  // Stages and descriptors are constants from the block's first on: the chain of uniform
+  // instructions that a ring of sub-blocks needs stood in the way of the MMAs.
   template <int kSub>
   DUALGEMM_DEVICE void multiply(const uint32_t (&fragments)[kSteps][4],
                                 float (&acc)[kCfg.tokens / 2]) {
-    constexpr int kIndex = kSub % B::kActSubs;
-    if constexpr (kIndex == 0)
-      ptx::mbarrier_wait_parity(&smem.a_full[acts.stage], acts.round_parity);
-    const uint32_t rows = __shfl_sync(
-        0xFFFFFFFFu, descriptor_low(smem.a[acts.stage] + kIndex * kCfg.tokens * kRowBytes), 0);
+    constexpr bool kBeginsStage = kSub % B::kActSubs == 0;
+    constexpr uint32_t kSubStep = kCfg.tokens * kRowBytes >> 4, kStep = 2 * kMmaK >> 4;
+    const uint32_t stage = acts.stage * B::kActStagesPerBlock + kSub / B::kActSubs;
+    if constexpr (kBeginsStage) ptx::mbarrier_wait_parity(&smem.a_full[stage], acts.round_parity);
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens, kDescriptorHigh>(acc, fragments[step],
-                                                                 rows + step * (2 * kMmaK >> 4));
+      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens, kDescriptorHigh>(
+          acc, fragments[step], rows + kSub * kSubStep + step * kStep);
     }
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();
-    if constexpr (kIndex == 0) {
+    if constexpr (kSub == 0) {
       if (held != kNone) arrive(&smem.a_empty[held]);
-      held = acts.stage;
+    } else if constexpr (kBeginsStage) {
+      arrive(&smem.a_empty[stage - 1]);
     }
-    if constexpr (kIndex == B::kActSubs - 1) {
-      if constexpr (kSub == kSubs - 1) {
-        acts.template skip<(kCfg.phases - 1) * B::kActStagesPerBlock + 1>();
-      } else {
-        acts.advance();
-      }
-    }
+    if constexpr (kSub == kSubs - 1) held = stage;
+  }
+
+  DUALGEMM_DEVICE void begin_activations() {
+    rows = __shfl_sync(0xFFFFFFFFu, descriptor_low(smem.a[acts.stage * B::kActStagesPerBlock]), 0);
   }
 
   // acc = this phase's part of the segment.
@@ -147,6 +148,7 @@ struct Consumer {
     decode_sub<kCfg, 0>(raw, fragments[0]);
 #pragma unroll 1
     for (uint32_t block = first; block < blocks; block += kCfg.phases) {
+      begin_activations();
       multiply<0>(fragments[0], acc);
       decode_sub<kCfg, 1>(raw, fragments[1]);
       load_second_half(place, raw);
@@ -156,6 +158,7 @@ struct Consumer {
       decode_sub<kCfg, 3>(raw, fragments[1]);
       release_block();
       multiply<3>(fragments[1], acc);
+      acts.template skip<kCfg.phases>();
       if (block + kCfg.phases < blocks) {
         begin_block(place, raw);
         decode_sub<kCfg, 0>(raw, fragments[0]);
@@ -177,7 +180,8 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
                           .group = group,
                           .phase = phase,
                           .weights = {phase, 0},
-                          .acts = {phase * Budget<kCfg>::kActStagesPerBlock, 0},
+                          .acts = {phase, 0},
+                          .rows = 0,
                           .held = Consumer<kCfg>::kNone,
                           .ordinal = 0};
   Walk walk(params.schedule);
