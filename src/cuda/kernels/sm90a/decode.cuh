@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/ptx/half2.cuh"
 #include "cuda/ptx/math.cuh"
 
@@ -57,17 +58,14 @@ DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
 // Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
 // of that kind have a low byte of 0: the high bytes of four codes are put together in one word and
 // then spread, which takes fewer operations than each pair by itself.
-// sixteen, two: 16 and 2. A kernel may pass numbers that the compiler does not know, so that it
-// multiplies by them, in another pipe than the rest, and does not shift.
 template <bool kBf16>
-DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4], uint32_t sixteen = 16,
-                                uint32_t two = 2) {
+DUALGEMM_DEVICE void place_word(const Shifts& shifts, uint32_t word, uint32_t (&pairs)[4]) {
   if constexpr (kBf16) {
     pairs[0] = place_pair<kBf16, 0>(word), pairs[1] = place_pair<kBf16, 1>(word);
     pairs[2] = place_pair<kBf16, 2>(word), pairs[3] = place_pair<kBf16, 3>(word);
   } else {
     constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
-    const uint32_t even = ((word * sixteen) & kSigns) | ((word * two) & kRests);
+    const uint32_t even = ((word * shifts.sixteen) & kSigns) | ((word * shifts.two) & kRests);
     const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
     pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
     pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
@@ -76,11 +74,12 @@ DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4], uint32_t si
 
 // Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
 template <bool kBf16>
-DUALGEMM_DEVICE void decode_words(uint32_t gate, uint32_t up, uint32_t gate_scale,
-                                  uint32_t up_scale, uint32_t (&first)[4], uint32_t (&second)[4]) {
+DUALGEMM_DEVICE void decode_words(const Shifts& shifts, uint32_t gate, uint32_t up,
+                                  uint32_t gate_scale, uint32_t up_scale, uint32_t (&first)[4],
+                                  uint32_t (&second)[4]) {
   uint32_t gates[4], ups[4];
-  place_word<kBf16>(gate, gates);
-  place_word<kBf16>(up, ups);
+  place_word<kBf16>(shifts, gate, gates);
+  place_word<kBf16>(shifts, up, ups);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     first[2 * half] = multiply<kBf16>(gates[half], gate_scale);

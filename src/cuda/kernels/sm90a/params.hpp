@@ -5,6 +5,7 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::cuda::sm90a {
@@ -61,6 +62,7 @@ struct Params {
   uint32_t m, n;
   uint32_t tiles_m, tiles_n;  // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
   Schedule schedule;
+  Shifts shifts;
 };
 
 }  // namespace dualgemm::cuda::sm90a

@@ -90,7 +90,7 @@ DUALGEMM_DEVICE void expand_two(uint32_t bytes, uint32_t (&pairs)[2]) {
 template <bool kBf16>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
-  sm90a::place_word<kBf16>(word, pairs, params.sixteen, params.two);
+  sm90a::place_word<kBf16>({params.sixteen, params.two}, word, pairs);
 #pragma unroll
   for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
 }
