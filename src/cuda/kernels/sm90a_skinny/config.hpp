@@ -21,12 +21,15 @@ inline constexpr int kBlockK = 256;              // elements along k that a warp
 inline constexpr int kBlockBytes = kBlockK / 2;  // of codes of one row
 inline constexpr int kWarps = 16;                // each takes every 16th block of k
 inline constexpr int kThreads = 32 * kWarps;
-inline constexpr int kFirstWarps = kWarps / 2;  // that begin with their copies
-inline constexpr int kScaleBlockBytes = 512;    // swizzled scales: 128 rows x 4
-inline constexpr int kStepK = 64;               // k is a multiple of it: a word of four scales
-inline constexpr int kScaleAlignment = 4;       // of rows of scales: a copy's four bytes
-inline constexpr int kCodeAlignment = 16;       // of rows of codes
-inline constexpr int kSmemBytes = 227 * 1024;   // of one CTA
+inline constexpr int kBlockScales = kBlockK / 16;  // of one row, a byte each
+// Of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for more
+// has to wait, with data that it could work on: docs/kernels/sm90a_skinny.md, "The start".
+inline constexpr int kUnitsAhead = 2;
+inline constexpr int kScaleBlockBytes = 512;   // swizzled scales: 128 rows x 4
+inline constexpr int kStepK = 64;              // k is a multiple of it: a word of four scales
+inline constexpr int kScaleAlignment = 4;      // of rows of scales: a copy's four bytes
+inline constexpr int kCodeAlignment = 16;      // of rows of codes
+inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
 
 DUALGEMM_HOST_DEVICE constexpr int cols_of(const Config& config) {
   return config.units * kUnitCols;
@@ -34,14 +37,8 @@ DUALGEMM_HOST_DEVICE constexpr int cols_of(const Config& config) {
 
 template <Config kCfg>
 struct Budget {
-  static constexpr int kUnitBytes = 2 * (kUnitCols * kBlockBytes + 32 * 4);  // codes, scales
-  static constexpr int kSumBytes = kCfg.units * kWarps * 512;
-  static constexpr int kBarrierBytes = 8 * kFirstWarps;
-  // Blocks of k of each warp on their way.
-  static constexpr int kFitting =
-      (kSmemBytes - kSumBytes - kBarrierBytes) / (kWarps * kCfg.units * kUnitBytes);
-  static constexpr int kStages = kFitting < 3 ? kFitting : 3;
-  static_assert(kStages >= 1);
+  // Blocks of k of each warp that there is room for.
+  static constexpr int kStages = (kUnitsAhead + kCfg.units - 1) / kCfg.units;
   static_assert(kCfg.units * 4 <= kWarps, "four warps finish a unit");
 };
 

@@ -15,25 +15,51 @@ DUALGEMM_DEVICE uint32_t scale_step(const PackedView& view) {
   return view.swizzled ? kScaleBlockBytes : 4;
 }
 
-// 16 bytes of a row lie at their number ^ (row % 2), so that the eight lanes of two rows that read
-// every other 16 bytes meet all banks once.
+// 16 bytes of a row lie at their number, in odd rows ^ 4, so that the eight lanes of two rows that
+// read the same 64 bytes meet all banks once.
 DUALGEMM_DEVICE uint32_t swizzled_chunk(uint32_t row, uint32_t chunk) {
-  return row * (kBlockBytes / 16) + (chunk ^ row % 2);
+  return row * (kBlockBytes / 16) + (chunk ^ row % 2 * 4);
 }
 
 // One matrix as a lane copies it: 16 bytes of codes of the rows lane / 8, + 4, + 8, ... of a tile,
-// and the word of scales of row lane / 4 of each unit that the lane will use itself.
+// and word lane % 4 of the scales of row lane / 4 of each unit.
 struct WeightSource {
-  const uint8_t* codes;
+  const uint8_t* codes;   // of the walk's block
   const uint8_t* scales;  // of the batch, at the lane's word
   uint32_t row_bytes_4;   // of four rows of codes
 
-  DUALGEMM_DEVICE void find(const PackedView& view, const Tile& tile) {
+  DUALGEMM_DEVICE void find(const PackedView& view, const Tile& tile, uint32_t block) {
     const uint32_t lane = threadIdx.x % 32;
     codes = view.codes + tile.batch * view.batch_bytes +
-            (tile.n_begin + lane / 8) * view.row_bytes + lane % 8 * 16;
+            (tile.n_begin + lane / 8) * view.row_bytes + lane % 8 * 16 +
+            static_cast<uint64_t>(block) * kBlockBytes;
     row_bytes_4 = static_cast<uint32_t>(4 * view.row_bytes);
     scales = view.scales + tile.batch * view.scale_batch_bytes + lane % 4 * scale_step(view);
+  }
+
+  DUALGEMM_DEVICE void advance() { codes += kWarps * kBlockBytes; }
+
+  DUALGEMM_DEVICE const uint8_t* rows(uint32_t fours) const {
+    return codes + static_cast<uint64_t>(row_bytes_4) * fours;
+  }
+};
+
+// Scales whose rows lie at multiples of 16 bytes: the 16 of a row of the walk's block, of gate for
+// lanes 0 to 7, of up for 8 to 15.
+struct ScaleSource {
+  const uint8_t* scales;
+  uint32_t row_bytes_8;  // of eight rows
+
+  DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, uint32_t block) {
+    const uint32_t lane = threadIdx.x % 32;
+    const PackedView& view = lane < 8 ? params.gate : params.up;
+    scales = view.scales + tile.batch * view.scale_batch_bytes +
+             (tile.n_begin + lane % 8) * view.scale_ld + block * kBlockScales;
+    row_bytes_8 = static_cast<uint32_t>(kUnitCols * view.scale_ld);
+  }
+
+  DUALGEMM_DEVICE const uint8_t* rows(uint32_t unit) const {
+    return scales + static_cast<uint64_t>(row_bytes_8) * unit;
   }
 };
 
@@ -49,52 +75,88 @@ class WeightCopier {
 
   // A group of copies: one unit of the walk's block. Empty after the last block.
   DUALGEMM_DEVICE void copy_unit(const Params& params, UnitStorage& to, int unit) {
-    if (tile_ < params.tiles) {
-      copy_from(params, params.gate, gate_, to.codes[0], to.scales[0], unit);
-      copy_from(params, params.up, up_, to.codes[1], to.scales[1], unit);
+    if (is_whole_) {
+      copy_whole(params, to, unit);
+    } else if (tile_ < params.tiles) {
+      copy_ragged(params, params.gate, gate_, to.codes[0], to.scales[0], unit);
+      copy_ragged(params, params.up, up_, to.codes[1], to.scales[1], unit);
     }
     ptx::cp_async_commit_group();
-  }
-
-  DUALGEMM_DEVICE void advance(const Params& params) {
-    if (tile_ >= params.tiles) return;
-    block_ += kWarps;
-    if (block_ < params.k_blocks) return;
-    block_ = threadIdx.x / 32;
-    tile_ += gridDim.x;
-    if (tile_ < params.tiles) find_rows(params);
+    if (unit + 1 == kCfg.units) advance(params);
   }
 
  private:
-  DUALGEMM_DEVICE void find_rows(const Params& params) {
-    const Tile tile = locate<kCfg>(params, tile_);
-    gate_.find(params.gate, tile);
-    up_.find(params.up, tile);
-    n_begin_ = tile.n_begin;
+  DUALGEMM_DEVICE void advance(const Params& params) {
+    if (tile_ >= params.tiles) return;
+    block_ += kWarps;
+    if (block_ < params.k_blocks) {
+      gate_.advance();
+      up_.advance();
+      wide_.scales += kWarps * kBlockScales;
+      is_whole_ = is_whole_ && (block_ + 1) * kBlockK <= params.k;
+      return;
+    }
+    block_ = threadIdx.x / 32;
+    tile_ += gridDim.x;
+    is_whole_ = false;
+    if (tile_ < params.tiles) find_rows(params);
   }
 
-  DUALGEMM_DEVICE void copy_from(const Params& params, const PackedView& view,
-                                 const WeightSource& from, uint4* codes, uint32_t* scales,
-                                 int unit) const {
+  DUALGEMM_DEVICE void find_rows(const Params& params) {
+    const Tile tile = locate<kCfg>(params, tile_);
+    gate_.find(params.gate, tile, block_);
+    up_.find(params.up, tile, block_);
+    if (params.wide_scales) wide_.find(params, tile, block_);
+    n_begin_ = tile.n_begin;
+    is_whole_ = n_begin_ + cols_of(kCfg) <= params.n && (block_ + 1) * kBlockK <= params.k;
+  }
+
+  DUALGEMM_DEVICE void copy_whole(const Params& params, UnitStorage& to, int unit) const {
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t fours = unit * (kUnitCols / 4) + i;
+      const uint32_t at = swizzled_chunk(i * 4 + lane / 8, lane % 8);
+      ptx::cp_async_16(&to.codes[0][at], gate_.rows(fours), 16);
+      ptx::cp_async_16(&to.codes[1][at], up_.rows(fours), 16);
+    }
+    if (params.wide_scales) {
+      if (lane < 2 * kUnitCols) ptx::cp_async_16(&to.scales[0][lane * 4], wide_.rows(unit), 16);
+    } else {
+      copy_scales(params.gate, gate_, to.scales[0], unit, true);
+      copy_scales(params.up, up_, to.scales[1], unit, true);
+    }
+  }
+
+  DUALGEMM_DEVICE void copy_ragged(const Params& params, const PackedView& view,
+                                   const WeightSource& from, uint4* codes, uint32_t* scales,
+                                   int unit) const {
     const uint32_t lane = threadIdx.x % 32, row = n_begin_ + unit * kUnitCols;
     const bool k_valid = block_ * kBlockK + lane % 8 * 32 < params.k;
-    const uint8_t* const block = from.codes + static_cast<uint64_t>(block_) * kBlockBytes;
-#pragma unroll
+#pragma unroll 1
     for (uint32_t i = 0; i < 2; ++i) {
       const bool valid = k_valid && row + i * 4 + lane / 8 < params.n;
       const uint32_t fours = unit * (kUnitCols / 4) + i;
       ptx::cp_async_16(&codes[swizzled_chunk(i * 4 + lane / 8, lane % 8)],
-                       valid ? block + static_cast<uint64_t>(from.row_bytes_4) * fours : view.codes,
-                       valid ? 16 : 0);
+                       valid ? from.rows(fours) : view.codes, valid ? 16 : 0);
     }
-    const bool valid = block_ * kBlockK + lane % 4 * 64 < params.k && row + lane / 4 < params.n;
+    copy_scales(view, from, scales, unit,
+                block_ * kBlockK + lane % 4 * 64 < params.k && row + lane / 4 < params.n);
+  }
+
+  // Four bytes a lane.
+  DUALGEMM_DEVICE void copy_scales(const PackedView& view, const WeightSource& from,
+                                   uint32_t* scales, int unit, bool valid) const {
+    const uint32_t lane = threadIdx.x % 32, row = n_begin_ + unit * kUnitCols + lane / 4;
     const uint64_t offset =
-        scale_offset(view, row + lane / 4) + static_cast<uint64_t>(block_) * (4 * scale_step(view));
+        scale_offset(view, row) + static_cast<uint64_t>(block_) * (4 * scale_step(view));
     ptx::cp_async_4(&scales[lane], valid ? from.scales + offset : view.scales, valid ? 4 : 0);
   }
 
   uint32_t tile_, block_, n_begin_;
+  bool is_whole_ = false;  // no row of the tile and no element of the block is missing
   WeightSource gate_, up_;
+  ScaleSource wide_;  // if params.wide_scales
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny

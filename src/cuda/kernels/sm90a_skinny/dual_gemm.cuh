@@ -15,21 +15,19 @@
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/grid.cuh"
-#include "cuda/ptx/mbarrier.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
 // A block of k of one unit; [0] gate, [1] up.
 struct UnitStorage {
   uint4 codes[2][kUnitCols * kBlockBytes / 16];  // rows of 128 bytes, see swizzled_chunk()
-  uint32_t scales[2][32];                        // of each lane
+  uint32_t scales[2][kUnitCols * 4];             // 16 of each row
 };
 
 template <Config kCfg>
 struct SharedStorage {
   UnitStorage units[kWarps][Budget<kCfg>::kStages][kCfg.units];
-  float4 sums[kCfg.units][kWarps][32];        // mma's d of each lane
-  ptx::Barrier first_have_come[kFirstWarps];  // of warp i; warp i + kFirstWarps waits
+  float4 sums[kCfg.units][kWarps][32];  // mma's d of each lane
 };
 
 template <Config kCfg>
@@ -58,25 +56,14 @@ using Accumulators = float[kCfg.units][4];
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// The first copies. All at once they would queue in front of the memory, and none would be complete
-// for 3 to 4 us: half of the warps begin when the first copies of the others have come.
+// The first copies.
 template <Config kCfg>
-DUALGEMM_DEVICE void fill(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+DUALGEMM_DEVICE void fill(const Params& params,
+                          UnitStorage (&units)[Budget<kCfg>::kStages][kCfg.units],
                           WeightCopier<kCfg>& ahead) {
-  constexpr int kGroups = Budget<kCfg>::kStages * kCfg.units;
-  ptx::Barrier* const first_have_come = &smem.first_have_come[warp % kFirstWarps];
-  if (warp >= kFirstWarps) ptx::mbarrier_wait_parity(first_have_come, 0);
 #pragma unroll
-  for (int i = 0; i < Budget<kCfg>::kStages; ++i) {
-#pragma unroll
-    for (int unit = 0; unit < kCfg.units; ++unit)
-      ahead.copy_unit(params, smem.units[warp][i][unit], unit);
-    ahead.advance(params);
-  }
-  if (warp >= kFirstWarps) return;
-  ptx::cp_async_wait_group<kGroups - 1>();
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(first_have_come);
+  for (int i = 0; i < kUnitsAhead; ++i)
+    ahead.copy_unit(params, units[i / kCfg.units][i % kCfg.units], i % kCfg.units);
 }
 
 template <Config kCfg>
@@ -87,33 +74,33 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(dynamic_smem);
   const uint32_t warp = threadIdx.x / 32;
 
-  if (threadIdx.x == 0) {
-    for (ptx::Barrier& barrier : smem.first_have_come) ptx::mbarrier_init(&barrier, 1);
-    ptx::fence_mbarrier_init();
-  }
-  __syncthreads();
+  // There are no more CTAs than tiles.
   WeightCopier<kCfg> ahead(params, warp);
+  Activations<kCfg.a_type> a;
+  a.find(params, locate<kCfg>(params, blockIdx.x).batch, warp);
   // Nothing may be read before: the grid before this one may still be writing it.
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   // a before the weights, which would hold it up.
-  Activations<kCfg.a_type> a;
-  if (blockIdx.x < params.tiles) a.begin(params, locate<kCfg>(params, blockIdx.x), warp);
-  fill<kCfg>(params, smem, warp, ahead);
+  a.load_both(params);
+  fill<kCfg>(params, smem.units[warp], ahead);
 
   uint32_t stage = 0;
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < params.tiles; t += gridDim.x) {
     const Tile tile = locate<kCfg>(params, t);
     Accumulators<kCfg> acc{};
-    if (t != blockIdx.x) a.begin(params, tile, warp);
+    if (t != blockIdx.x) {
+      a.find(params, tile.batch, warp);
+      a.load_both(params);
+    }
 #pragma unroll 1
     for (uint32_t block = warp; block < params.k_blocks; block += kWarps) {
-      multiply_half<kCfg, 0>(params, smem.units[warp][stage], block, a, acc, ahead);
-      multiply_half<kCfg, 1>(params, smem.units[warp][stage], block, a, acc, ahead);
-      ahead.advance(params);
+      Steps steps[2];
+      multiply_block<kCfg>(params, smem.units[warp][stage], a, steps, acc, ahead);
       if (++stage == kStages) stage = 0;
     }
+    if (t != blockIdx.x) __syncthreads();  // the last tile's sums have been read
     finish_tile<kCfg>(params, smem, tile, warp, acc);
   }
 }

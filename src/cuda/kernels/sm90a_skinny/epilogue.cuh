@@ -56,7 +56,6 @@ template <Config kCfg>
 DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                  uint32_t warp, const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
-  __syncthreads();  // the last tile's sums have been read
   if (lane % 4 * 2 < params.m) {
 #pragma unroll
     for (int unit = 0; unit < kCfg.units; ++unit) {

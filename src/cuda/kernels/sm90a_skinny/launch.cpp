@@ -25,6 +25,12 @@ PackedView view_of(const core::ResolvedMatrix& matrix, const void* rows, const u
   return view;
 }
 
+// Rows of scales at multiples of 16 bytes.
+bool is_wide(const PackedView& view) {
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.scales) % 16);
+  return !view.swizzled && (address | view.scale_ld | view.scale_batch_bytes) % 16 == 0;
+}
+
 Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers,
                  const Config& config) {
   const Problem& p = problem.problem;
@@ -38,6 +44,7 @@ Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers,
   params.k_blocks = static_cast<uint32_t>(ceil_div(p.k, kBlockK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
+  params.wide_scales = is_wide(params.gate) && is_wide(params.up);
   params.two = 2;
   params.sixteen = 16;
   return params;

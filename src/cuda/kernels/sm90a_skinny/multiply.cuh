@@ -19,48 +19,44 @@ struct RawRow<AType::kE2M1> {
   uint32_t scales[2];
 };
 
-// Where a thread reads its row of a, lane / 4. Of a block of k it takes the neighbours 64q ..
-// 64q+63, q = lane % 4, as of the weights, 32 for each half.
+// Where a thread reads its row of a, lane / 4. Of each half of a block of k it takes the neighbours
+// 32q .. 32q+31, q = lane % 4, as of the weights.
 struct RowCursor {
-  const uint8_t* data;    // at this thread's part of block 0; null: no such row
+  const uint8_t* data;    // at this thread's part of the warp's block; null: no such row
   const uint8_t* scales;  // the same of the scales
 };
 
 template <AType kType>
-DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch) {
+DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch, uint32_t block) {
   const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
   if (row >= params.m) return {nullptr, nullptr};
   const uint8_t* const data =
       params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes;
-  if constexpr (kType != AType::kE2M1) return {data + q * 128, nullptr};
-  return {data + q * 32, params.a.scales + batch * params.a.scale_batch_bytes +
-                             scale_offset(params.a, row) + q * scale_step(params.a)};
+  if constexpr (kType != AType::kE2M1) return {data + block * (2 * kBlockK) + q * 64, nullptr};
+  return {data + block * kBlockBytes + q * 16,
+          params.a.scales + batch * params.a.scale_batch_bytes + scale_offset(params.a, row) +
+              (block * 4 + q / 2) * scale_step(params.a) + q % 2 * 2};
 }
 
 // Not as constant data (ld.global.nc): the grid before this one may have written it while this one
 // was already there. Through L1: docs/kernels/sm90a_skinny.md, "Tried and lost".
 template <AType kType>
-DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cursor,
+DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cursor, bool valid,
                                        uint32_t half) {
   RawRow<kType> raw{};
-  const uint32_t block = half / 2, second = half % 2;
-  if (cursor.data == nullptr || block * kBlockK + threadIdx.x % 4 * 64 >= params.k) return raw;
+  if (!valid) return raw;
   if constexpr (kType == AType::kE2M1) {
-    const auto* const codes =
-        reinterpret_cast<const uint2*>(cursor.data + static_cast<uint64_t>(block) * kBlockBytes) +
-        second * 2;
-    const uint8_t* const scales =
-        cursor.scales + static_cast<uint64_t>(block) * (4 * scale_step(params.a)) + second * 2;
+    const auto* const codes = reinterpret_cast<const uint2*>(cursor.data + half * 64);
+    const uint8_t* const scales = cursor.scales + half * (2 * scale_step(params.a));
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       raw.codes[i] = ptx::ld_global(codes + i);
       raw.scales[i] = ptx::ld_global(scales + i);
     }
   } else {
-    const auto* const halves = reinterpret_cast<const uint4*>(
-        cursor.data + static_cast<uint64_t>(block) * (2 * kBlockK) + second * 64);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) raw.halves[i] = ptx::ld_global(halves + i);
+    for (int i = 0; i < 4; ++i)
+      raw.halves[i] = ptx::ld_global(reinterpret_cast<const uint4*>(cursor.data + half * 256) + i);
   }
   return raw;
 }
@@ -123,15 +119,28 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
   }
 }
 
-// A warp's part of a, loaded half a block ahead of its use.
+// A warp's part of a, loaded ahead of its use, half a block at a time.
 template <AType kType>
 struct Activations {
   RowCursor row;
-  RawRow<kType> raw;
+  uint32_t k;  // where this thread's part of the block at `row` begins
+  RawRow<kType> raw[2];
 
-  DUALGEMM_DEVICE void begin(const Params& params, const Tile& tile, uint32_t warp) {
-    row = row_cursor<kType>(params, tile.batch);
-    raw = load_row<kType>(params, row, 2 * warp);
+  // Reads nothing yet.
+  DUALGEMM_DEVICE void find(const Params& params, uint32_t batch, uint32_t warp) {
+    row = row_cursor<kType>(params, batch, warp);
+    k = row.data == nullptr ? params.k : warp * kBlockK + threadIdx.x % 4 * 32;
+  }
+  DUALGEMM_DEVICE void load_both(const Params& params) { load(params, 0), load(params, 1); }
+
+  DUALGEMM_DEVICE void load(const Params& params, int half) {
+    raw[half] = load_row<kType>(params, row, k + half * 128 < params.k, half);
+  }
+
+  DUALGEMM_DEVICE void advance(const Params& params) {
+    row.data += kWarps * (kType == AType::kE2M1 ? kBlockBytes : 2 * kBlockK);
+    if constexpr (kType == AType::kE2M1) row.scales += kWarps * 4 * scale_step(params.a);
+    k += kWarps * kBlockK;
   }
 };
 
@@ -146,11 +155,12 @@ DUALGEMM_DEVICE void load_unit(const UnitStorage& from, uint32_t half, RawUnit& 
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const uint4 codes = from.codes[i][swizzled_chunk(lane / 4, lane % 4 * 2 + half)];
+    const uint4 codes = from.codes[i][swizzled_chunk(lane / 4, half * 4 + lane % 4)];
     unit.words[i][0] = codes.x, unit.words[i][1] = codes.y;
     unit.words[i][2] = codes.z, unit.words[i][3] = codes.w;
-    expand_two<kBf16>(reinterpret_cast<const uint16_t*>(from.scales[i])[lane * 2 + half],
-                      unit.scales[i]);
+    expand_two<kBf16>(
+        reinterpret_cast<const uint16_t*>(from.scales[i])[lane / 4 * 8 + half * 4 + lane % 4],
+        unit.scales[i]);
   }
 }
 
@@ -169,46 +179,38 @@ DUALGEMM_DEVICE void multiply_word(const Params& params, const RawUnit& unit, in
   }
 }
 
-// acc += the products of one half of a block of k, of the units from kFirst on, two at a time, so
-// that their chains of mma overlap. After its second half the room of a unit is filled again.
-template <Config kCfg, int kHalf, int kFirst>
-DUALGEMM_DEVICE void multiply_units(const Params& params, UnitStorage (&units)[kCfg.units],
-                                    const Steps& steps, Accumulators<kCfg>& acc,
-                                    WeightCopier<kCfg>& ahead) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  constexpr int kCount = kFirst + 1 < kCfg.units ? 2 : 1;
-  constexpr int kGroups = Budget<kCfg>::kStages * kCfg.units;  // of copies under way
-  if constexpr (kHalf == 0) {
-    ptx::cp_async_wait_group<kGroups - kFirst - kCount>();
-    __syncwarp();  // what other lanes have copied
-  }
-  RawUnit raw[kCount];
+// acc += the products of one half of a block of k of one unit.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from, uint32_t half,
+                                   const Steps& steps, float (&acc)[4]) {
+  RawUnit raw;
+  load_unit<kCfg.a_type == AType::kBF16>(from, half, raw);
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) load_unit<kBf16>(units[kFirst + i], kHalf, raw[i]);
-#pragma unroll
-  for (int word = 0; word < 4; ++word) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      multiply_word<kCfg>(params, raw[i], word, steps, acc[kFirst + i]);
-  }
-  if constexpr (kHalf == 1) {
-    __syncwarp();  // all lanes have used their words
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) ahead.copy_unit(params, units[kFirst + i], kFirst + i);
-  }
-  if constexpr (kFirst + kCount < kCfg.units)
-    multiply_units<kCfg, kHalf, kFirst + kCount>(params, units, steps, acc, ahead);
+  for (int word = 0; word < 4; ++word) multiply_word<kCfg>(params, raw, word, steps, acc);
 }
 
-template <Config kCfg, int kHalf>
-DUALGEMM_DEVICE void multiply_half(const Params& params, UnitStorage (&units)[kCfg.units],
-                                   uint32_t block, Activations<kCfg.a_type>& a,
-                                   Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
-  Steps steps;
-  decode_row<kCfg.a_type>(params, a.raw, steps);
-  a.raw = load_row<kCfg.a_type>(params, a.row, kHalf == 0 ? 2 * block + 1 : 2 * (block + kWarps));
-  __syncwarp();  // the loads have branches, mma needs the whole warp
-  multiply_units<kCfg, kHalf, 0>(params, units, steps, acc, ahead);
+// acc += the products of a block of k, of the units from kUnit on, each as soon as it has come.
+// Then the copies of the second one after it are asked for. The next block's part of a is loaded as
+// soon as this one's has been used.
+template <Config kCfg, int kUnit = 0>
+DUALGEMM_DEVICE void multiply_block(const Params& params, UnitStorage (&units)[kCfg.units],
+                                    Activations<kCfg.a_type>& a, Steps (&steps)[2],
+                                    Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
+  constexpr bool kLast = kUnit + 1 == kCfg.units;
+  if constexpr (kUnit == 0) decode_row<kCfg.a_type>(params, a.raw[0], steps[0]);
+  ptx::cp_async_wait_group<kUnitsAhead - 1>();
+  __syncwarp();  // what other lanes have copied
+  if constexpr (kLast) a.advance(params);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (kUnit == 0 && half == 1) decode_row<kCfg.a_type>(params, a.raw[1], steps[1]);
+    multiply_half<kCfg>(params, units[kUnit], half, steps[half], acc[kUnit]);
+    if constexpr (kLast) a.load(params, half);
+    __syncwarp();  // the loads have branches, mma needs the whole warp; all have used their words
+  }
+  constexpr int kNext = (kUnit + kUnitsAhead) % kCfg.units;
+  ahead.copy_unit(params, units[kNext], kNext);
+  if constexpr (!kLast) multiply_block<kCfg, kUnit + 1>(params, units, a, steps, acc, ahead);
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

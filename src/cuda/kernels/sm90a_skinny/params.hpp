@@ -28,6 +28,7 @@ struct Params {
   float alpha_gate, alpha_up;
   ActParams act;
   OutputType output;
+  bool wide_scales;  // of the weights: linear, rows at multiples of 16
   uint32_t m, n;
   uint32_t k;               // a multiple of 64
   uint32_t k_blocks;        // of 256
