@@ -154,12 +154,15 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   EXPECT_EQ(cols(3072), 24);
   EXPECT_EQ(cols(1024), 8);
   EXPECT_EQ(cols(14336), 24);
-  const auto balanced = [](int64_t n) {
-    return skinny::is_balanced({.m = 1, .n = n, .k = 4096}, 132);
+  const auto quicker = [](int64_t n, int64_t m = 1) {
+    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132);
   };
   for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 5120, 14336})
-    EXPECT_TRUE(balanced(n)) << n;
-  EXPECT_FALSE(balanced(4232));  // a second tile for a few
+    EXPECT_TRUE(quicker(n)) << n;
+  EXPECT_FALSE(quicker(4232));  // a second tile for a few
+  EXPECT_TRUE(quicker(14336, 2));
+  EXPECT_FALSE(quicker(14336, 3));  // a decoded five times by a CTA
+  EXPECT_TRUE(quicker(4096, 8));
   const auto message = [](const Problem& p) { return skinny::supports(p).message(); };
   EXPECT_EQ(message({.m = 8, .n = 1, .k = 64}), "ok");
   EXPECT_EQ(message({.m = 9, .n = 1, .k = 64}), "m: 9; must be at most 8 for this kernel");

@@ -72,10 +72,9 @@ const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
   return sm90a_skinny::find_instance(plan.problem.a.type, plan.tile_n);
 }
 
-// Where the kernel for few rows suits and its tiles keep the SMs busy, it was the quicker one at
-// all eight measured points (docs/kernels/sm90a_skinny.md).
+// docs/kernels/sm90a_skinny.md has the measured points that is_quicker() rests on.
 KernelNumbers usual_for(const Plan& plan, int num_sms) {
-  if (suits_skinny(plan).ok() && sm90a_skinny::is_balanced(plan.problem, num_sms))
+  if (suits_skinny(plan).ok() && sm90a_skinny::is_quicker(plan.problem, num_sms))
     return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms));
   return numbers_of(sm90a::choose_instance(plan.problem, num_sms));
 }

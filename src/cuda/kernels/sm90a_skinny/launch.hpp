@@ -20,10 +20,11 @@ Status supports(const Problem& problem);
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
 const Instance& choose_instance(const Problem& problem, int num_sms);
 
-// Whether its tiles keep the SMs about equally busy: one tile for each CTA, or so many that the
-// busiest has at most 1.4 times the mean. Else the wgmma kernel, whose CTAs share tiles, is
-// quicker.
-bool is_balanced(const Problem& problem, int num_sms);
+// Whether it is the quicker one of the two kernels of this GPU, as far as was measured: its tiles
+// keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
+// times the mean; the wgmma kernel's CTAs share tiles), and a, which every tile decodes again, is
+// at most two rows where there are more than four tiles for each CTA.
+bool is_quicker(const Problem& problem, int num_sms);
 
 // null: not compiled.
 const Instance* find_instance(DataType a_type, int64_t cols);
