@@ -73,12 +73,12 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
     return plan ? plan->config() : plan.status().message();
   };
   EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_c132_p4_t16x32x256_s8_f16");
-  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_p1_t64x128x256_s3_f16");
-  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_p1_t256x64x256_s2_f16");
+  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_p1_t64x128x256_s4_f16");
+  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_p1_t256x64x256_s4_f16");
   EXPECT_EQ(config("phases=16", {.m = 3, .n = 4096, .k = 7168}),
             "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");
   EXPECT_EQ(config("tile_n=8,phases=16,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
-            "cuda_sm90a_fused_c9_p16_t8x8x256_s3_f16");
+            "cuda_sm90a_fused_c9_p16_t8x8x256_s2_f16");
   EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_t8x8x128_s0_f16");
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=8", p),
             "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
@@ -101,12 +101,12 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(none.rule(),
             "no such kernel is compiled for this problem; there are p4_t8x32x256_s12, "
             "p4_t16x32x256_s8, p3_t32x32x256_s6, p2_t32x64x256_s4, p2_t64x64x256_s4, "
-            "p1_t64x128x256_s3, p1_t128x64x256_s3, p1_t256x64x256_s2");
+            "p1_t64x128x256_s4, p1_t128x64x256_s4, p1_t256x64x256_s4");
   Problem invariant = p;
   invariant.batch_invariant = true;
   EXPECT_EQ(status("tile_m=8", invariant).rule(),
-            "no such kernel is compiled for this problem; there are p1_t64x128x256_s3, "
-            "p1_t128x64x256_s3, p1_t256x64x256_s2");
+            "no such kernel is compiled for this problem; there are p1_t64x128x256_s4, "
+            "p1_t128x64x256_s4, p1_t256x64x256_s4");
   EXPECT_EQ(status("tile_m=16", p, 80).rule(),
             "no such kernel is compiled for this problem; there are t8x8x128_s0, t64x16x128_s0");
   EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p).rule(),

@@ -96,7 +96,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
   }
-  activate_all(params.act, outputs.gate, outputs.up);
+  activate_all_silu_first(params.act, outputs.gate, outputs.up);
 }
 
 // 8 neighbours of a row in each lane, through the warp's scratch.
