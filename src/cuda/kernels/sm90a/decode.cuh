@@ -19,15 +19,25 @@ namespace dualgemm::cuda::sm90a {
 template <bool kBf16>
 inline constexpr float kWeightUnit = kBf16 ? 0x1p14f : 0x1p7f;
 
-// The codes 4*kPair .. of nibbles kPair and kPair+4 of a word, as halves times 2^-14 or 2^-126.
-template <bool kBf16, int kPair>
-DUALGEMM_DEVICE uint32_t place_pair(uint32_t word) {
-  constexpr int kSign = 12 - 4 * kPair;               // left: bit 3 of the nibble to bit 15
-  constexpr int kRest = (kBf16 ? 6 : 9) - 4 * kPair;  // left: bit 0 to the top of the mantissa
-  constexpr uint32_t kRestMask = kBf16 ? 0x01C001C0u : 0x0E000E00u;
-  const uint32_t rest =
-      kRest >= 0 ? word << (kRest < 0 ? 0 : kRest) : word >> (kRest < 0 ? -kRest : 0);
-  return ((word << kSign) & 0x80008000u) | (rest & kRestMask);
+// word * 2^kLeft, rounded down if kLeft < 0.
+template <int kLeft>
+DUALGEMM_DEVICE uint32_t shift(const Shifts& shifts, uint32_t word) {
+  static_assert(kLeft <= 2 || kLeft == 4 || kLeft == 6 || kLeft == 8 || kLeft == 12);
+  if constexpr (kLeft <= 0) return word >> -kLeft;
+  if constexpr (kLeft == 1) return word * shifts.by1;
+  if constexpr (kLeft == 2) return word * shifts.by2;
+  if constexpr (kLeft == 4) return word * shifts.by4;
+  if constexpr (kLeft == 6) return word * shifts.by6;
+  if constexpr (kLeft == 8) return word * shifts.by8;
+  if constexpr (kLeft == 12) return word * shifts.by12;
+}
+
+// The codes of nibbles kPair and kPair+4 of a word, as bf16 times 2^-126: bit 3 of the nibble to
+// bit 15, bit 0 to the top of the mantissa.
+template <int kPair>
+DUALGEMM_DEVICE uint32_t place_pair_bf16(const Shifts& shifts, uint32_t word) {
+  return (shift<12 - 4 * kPair>(shifts, word) & 0x80008000u) |
+         (shift<6 - 4 * kPair>(shifts, word) & 0x01C001C0u);
 }
 
 template <bool kBf16>
@@ -61,12 +71,12 @@ DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
 template <bool kBf16>
 DUALGEMM_DEVICE void place_word(const Shifts& shifts, uint32_t word, uint32_t (&pairs)[4]) {
   if constexpr (kBf16) {
-    pairs[0] = place_pair<kBf16, 0>(word), pairs[1] = place_pair<kBf16, 1>(word);
-    pairs[2] = place_pair<kBf16, 2>(word), pairs[3] = place_pair<kBf16, 3>(word);
+    pairs[0] = place_pair_bf16<0>(shifts, word), pairs[1] = place_pair_bf16<1>(shifts, word);
+    pairs[2] = place_pair_bf16<2>(shifts, word), pairs[3] = place_pair_bf16<3>(shifts, word);
   } else {
     constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
-    const uint32_t even = ((word * shifts.sixteen) & kSigns) | ((word * shifts.two) & kRests);
-    const uint32_t odd = (word & kSigns) | ((word >> 3) & kRests);
+    const uint32_t even = (shift<4>(shifts, word) & kSigns) | (shift<1>(shifts, word) & kRests);
+    const uint32_t odd = (word & kSigns) | (shift<-3>(shifts, word) & kRests);
     pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
     pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
   }

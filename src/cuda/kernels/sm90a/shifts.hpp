@@ -5,11 +5,11 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// 16 and 2, by which decoding multiplies words instead of shifting them by 4 and 1. As members of a
+// 2^n, by which decoding multiplies words instead of shifting them left by n. As members of a
 // kernel's parameters they are numbers that the compiler does not know: it cannot turn the products
 // into shifts again, which go through the pipe that limits decoding.
 struct Shifts {
-  uint32_t sixteen = 16, two = 2;
+  uint32_t by1 = 2, by2 = 4, by4 = 16, by6 = 64, by8 = 256, by12 = 4096;
 };
 
 }  // namespace dualgemm::cuda::sm90a

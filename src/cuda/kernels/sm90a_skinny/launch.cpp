@@ -45,8 +45,6 @@ Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers,
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
   params.wide_scales = is_wide(params.gate) && is_wide(params.up);
-  params.two = 2;
-  params.sixteen = 16;
   return params;
 }
 

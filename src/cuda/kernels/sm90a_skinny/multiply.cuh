@@ -86,7 +86,8 @@ DUALGEMM_DEVICE void expand_two(uint32_t bytes, uint32_t (&pairs)[2]) {
 template <bool kBf16>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
-  sm90a::place_word<kBf16>({params.sixteen, params.two}, word, pairs);
+  // bf16 has no register left for products.
+  sm90a::place_word<kBf16>(kBf16 ? sm90a::Shifts{} : params.shifts, word, pairs);
 #pragma unroll
   for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
 }

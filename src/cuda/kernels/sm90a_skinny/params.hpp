@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/sm90a/shifts.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -33,9 +34,7 @@ struct Params {
   uint32_t k;               // a multiple of 64
   uint32_t k_blocks;        // of 256
   uint32_t tiles, tiles_n;  // tile batch * tiles_n + tile_n
-  // 2 and 16, which the compiler must not know: it would shift in the pipe that decoding fills
-  // already instead of multiplying in another one.
-  uint32_t two, sixteen;
+  sm90a::Shifts shifts;
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny
