@@ -15,7 +15,10 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Gate and up of a thread's outputs of a chunk of tokens; output 2j + e is token 8j + 2q + e.
+// The chunk's token that output `i` of this lane belongs to.
+DUALGEMM_DEVICE uint32_t token_of(int i) { return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+
+// Gate and up of a thread's outputs of a chunk of tokens, in the order of token_of().
 template <Config kCfg>
 struct Outputs {
   static constexpr int kCount = Budget<kCfg>::kChunk / 4;
@@ -91,7 +94,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
   if (params.a_row_scale != nullptr) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const uint32_t row = place.row + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
+      const uint32_t row = place.row + token_of(i);
       const float scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
@@ -127,7 +130,7 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
   if (place.col + col >= params.n) return;
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
-    const uint32_t token = i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
+    const uint32_t token = token_of(i);
     if (place.row + token >= params.m) continue;
     *reinterpret_cast<float*>(address_of(params, place, token, col)) = outputs.gate[i];
   }
