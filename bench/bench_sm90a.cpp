@@ -1,7 +1,7 @@
 // Times every instance of the sm_90a kernels over shapes, with weights that are cold in L2: what
 // the choice of an instance is made from. Each result is compared with the oracle at sampled tiles.
 //
-//   bench_sm90a --n 4096 --k 7168 --m 1,16,128 --a e2m1 --ctas 132 --all
+//   bench_sm90a --n 4096 --k 7168 --m 1,16,128 --a e2m1 --ctas 132 --all --prepared
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -19,6 +19,7 @@
 #include "bench/gpu/operands.hpp"
 #include "bench/gpu/stopwatch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/graph_timer.hpp"
@@ -36,17 +37,43 @@ struct Arguments {
   std::string a = "e2m1", scales = "linear";
   std::vector<int64_t> ctas;  // empty: all SMs
   bool all = false;           // instances, not only the chosen one
+  bool prepared = false;      // instances for prepared weights
   bool parts = false;         // also each kernel alone
   double seconds = 0.02;      // to measure a point for
   std::string json;           // where the points go, for scripts/tune_sm90a; empty: nowhere
 };
 
+// What a call reads and writes; prepared weights, or null.
+struct Operands {
+  Buffers buffers;
+  const uint8_t* prepared = nullptr;
+};
+
 // Device memory of one shape, and its addresses for every set of weights.
 struct Device {
   ColdWeights weights;
+  ColdSets packed;
   DeviceMemory a, a_scales, d, workspace;
-  std::vector<Buffers> sets;
+  std::vector<Operands> sets;
 };
+
+// The sets become those of the weights packed on the GPU.
+Status pack(const core::ResolvedProblem& problem, Device& device) {
+  auto sets = ColdSets::allocate(sm90a::packed_bytes(problem.problem));
+  if (!sets) return sets.status();
+  device.packed = *std::move(sets);
+  Buffers buffers = device.sets.front().buffers;
+  const auto launch = sm90a::pack_weights_launch(problem, buffers, device.packed.of_call(0));
+  DUALGEMM_TRY(cuda::enqueue(launch, nullptr));
+  DUALGEMM_TRY(cuda::synchronize(nullptr));
+  DUALGEMM_TRY(device.packed.replicate());
+  buffers.gate = buffers.up = nullptr;
+  buffers.gate_scales = buffers.up_scales = nullptr;
+  device.sets.clear();
+  for (int i = 0; i < device.packed.count(); ++i)
+    device.sets.push_back({buffers, device.packed.of_call(i)});
+  return {};
+}
 
 Status upload(HostOperands& host, Device& device) {
   Buffers buffers = host.buffers();
@@ -64,7 +91,7 @@ Status upload(HostOperands& host, Device& device) {
   device.weights = *std::move(weights);
   for (int i = 0; i < device.weights.sets().count(); ++i) {
     device.weights.place(i, buffers);
-    device.sets.push_back(buffers);
+    device.sets.push_back({buffers});
   }
   return {};
 }
@@ -97,7 +124,7 @@ struct Point {
   int64_t max_ctas, ctas;
   const char* sharing;  // of tiles between CTAs
   int64_t workspace_bytes;
-  std::function<Expected<std::vector<cuda::KernelLaunch>>(const Buffers&, void*)> launches;
+  std::function<Expected<std::vector<cuda::KernelLaunch>>(const Operands&, void*)> launches;
 };
 
 Point point_of(const sm90a::Instance& instance, const core::ResolvedProblem& problem,
@@ -117,10 +144,10 @@ Point point_of(const sm90a::Instance& instance, const core::ResolvedProblem& pro
                      : schedule.whole_tiles == 0   ? "shared"
                                                    : "both",
           .workspace_bytes = pieces.bytes,
-          .launches = [&instance, problem, schedule, pieces, encode](const Buffers& buffers,
+          .launches = [&instance, problem, schedule, pieces, encode](const Operands& operands,
                                                                      void* workspace) {
-            return sm90a::build_launches(problem, buffers, pieces, workspace, instance, schedule,
-                                         encode);
+            return sm90a::build_launches(problem, operands.buffers, pieces, workspace, instance,
+                                         schedule, encode, operands.prepared);
           }};
 }
 
@@ -130,16 +157,17 @@ Point point_of(const skinny::Instance& instance, const core::ResolvedProblem& pr
   return {
       .entry = instance.entry,
       .family = "skinny",
-      .tokens = skinny::kTokens,
+      .tokens = instance.config.tokens,
       .cols = skinny::cols_of(instance.config),
       .phases = skinny::kWarps,
       .max_ctas = max_ctas,
       .ctas = ctas,
       .sharing = "whole",
       .workspace_bytes = 0,
-      .launches = [&instance, problem, ctas](const Buffers& buffers,
+      .launches = [&instance, problem, ctas](const Operands& operands,
                                              void*) -> Expected<std::vector<cuda::KernelLaunch>> {
-        auto launch = skinny::build_launch(problem, buffers, instance, ctas);
+        auto launch =
+            skinny::build_launch(problem, operands.buffers, instance, ctas, operands.prepared);
         if (!launch) return launch.status();
         return std::vector{*std::move(launch)};
       }};
@@ -162,6 +190,7 @@ struct PointsFile {
                                          {"m", problem.m},
                                          {"a", arguments.a},
                                          {"scales", arguments.scales},
+                                         {"prepared", arguments.prepared},
                                          {"family", point.family},
                                          {"tokens", point.tokens},
                                          {"cols", point.cols},
@@ -182,7 +211,7 @@ Status measure(const Problem& problem, const Point& point, Device& device, HostO
     device.workspace = *std::move(made);
   }
   Launches sets;
-  for (const Buffers& set : device.sets) {
+  for (const Operands& set : device.sets) {
     auto launches = point.launches(set, device.workspace.data());
     if (!launches) return launches.status();
     sets.push_back(*std::move(launches));
@@ -230,6 +259,8 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
   std::vector<int64_t> ctas = arguments.ctas;
   if (ctas.empty()) ctas.push_back(num_sms);
   const core::ResolvedProblem resolved = core::resolve(problem);
+  const bool prepared = arguments.prepared;
+  if (prepared) DUALGEMM_TRY(pack(resolved, device));
   const auto run = [&](const auto& instance, bool chosen) -> Status {
     for (const int64_t count : ctas) {
       Point point;
@@ -242,19 +273,20 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
     }
     return {};
   };
-  const bool few_rows = skinny::supports(problem).ok();
+  const bool few_rows = skinny::supports(problem, prepared).ok();
   for (const skinny::Instance& instance : skinny::instances()) {
-    if (!few_rows || skinny::find_instance(*type, skinny::cols_of(instance.config)) != &instance)
-      continue;
-    const bool is_chosen = &instance == &skinny::choose_instance(problem, num_sms);
+    const int cols = skinny::cols_of(instance.config);
+    if (!few_rows || skinny::find_instance(problem, cols, prepared) != &instance) continue;
+    const bool is_chosen = &instance == &skinny::choose_instance(problem, num_sms, prepared);
     if (is_chosen || arguments.all) DUALGEMM_TRY(run(instance, is_chosen));
   }
-  const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms);
+  const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms, prepared);
   for (const sm90a::Instance& instance : sm90a::instances()) {
     const bool is_chosen = &instance == &chosen && !few_rows;
     const int tokens = instance.config.tokens;
     const bool sensible = tokens < 2 * m + 16 && tokens * 4 >= m && m <= 16 * tokens;
-    if (instance.config.bf16 != chosen.config.bf16) continue;
+    if (instance.config.bf16 != chosen.config.bf16 || instance.config.prepared != prepared)
+      continue;
     if (!is_chosen && (!arguments.all || (!sensible && tokens < 128))) continue;
     if (!is_chosen && tokens >= 4 * m && tokens > 16) continue;
     DUALGEMM_TRY(run(instance, is_chosen));
@@ -265,8 +297,9 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
 Status sweep(const Arguments& arguments) {
   const auto caps = cuda::detect_device_caps();
   if (!caps) return caps.status();
-  fmt::print("{}, {} SMs; n {}, k {}, a {}, {} scales\n", caps->name, caps->num_sms, arguments.n,
-             arguments.k, arguments.a, arguments.scales);
+  fmt::print("{}, {} SMs; n {}, k {}, a {}, {} scales{}\n", caps->name, caps->num_sms, arguments.n,
+             arguments.k, arguments.a, arguments.scales,
+             arguments.prepared ? ", prepared weights" : "");
   PointsFile points;
   points.device = caps->name;
   points.sms = caps->num_sms;
@@ -294,6 +327,7 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--seconds", arguments.seconds, "to measure a point for");
   app.add_flag("--all", arguments.all, "all instances that could suit, not only the chosen one");
+  app.add_flag("--prepared", arguments.prepared, "instances for prepared weights");
   app.add_flag("--parts", arguments.parts, "also each kernel alone");
   app.add_option("--json", arguments.json, "the points, for scripts/tune_sm90a");
   CLI11_PARSE(app, argc, argv);

@@ -248,7 +248,8 @@ typedef struct dualgemm_buffers {
   uint8_t* d_scales;    /**< required when d is E2M1, else null; swizzled padding becomes 0 */
   float d_global_scale; /**< d = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
-  const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan */
+  const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan. CUDA:
+                                        also its GPU and isa, and a bf16 for both or for neither */
   void* stream; /**< CUDA: the cudaStream_t; null: the default stream. All pointers are device
                    memory then */
 } dualgemm_buffers;
@@ -370,7 +371,8 @@ DUALGEMM_API dualgemm_status dualgemm_plan_explain(const dualgemm_plan* plan, ch
 /**
  * Does once per weight what the plan's strategy can do once: reads gate, gate_scales, up and
  * up_scales, which may be freed afterwards. On success *prepared must be freed with
- * dualgemm_prepared_destroy(), after the last run that uses it; on failure it is null.
+ * dualgemm_prepared_destroy(), after the last run that uses it; on failure it is null. CUDA: works
+ * on the stream of `buffers` and returns when that is done.
  * DUALGEMM_UNSUPPORTED: prepared_bytes of the plan is 0.
  */
 DUALGEMM_API dualgemm_status dualgemm_prepare(const dualgemm_plan* plan,
@@ -396,9 +398,9 @@ typedef struct dualgemm_run_info {
  * Runs the plan. Validates first; on any error nothing is written. workspace: workspace_bytes bytes
  * at 64-byte alignment, at least dualgemm_plan_workspace_size(); null is legal for 0. info may be
  * null. CUDA: our kernels may be launched so that they overlap the end of the one before them on
- * the stream; they read nothing before it has ended. A kernel of the caller's that is itself
- * launched with programmatic stream serialization after ours must wait (griddepcontrol.wait) before
- * it writes anything that ours read or reads what ours wrote.
+ * the stream; they read nothing but prepared weights before it has ended. A kernel of the caller's
+ * that is itself launched with programmatic stream serialization after ours must wait
+ * (griddepcontrol.wait) before it writes anything that ours read or reads what ours wrote.
  */
 DUALGEMM_API dualgemm_status dualgemm_run(const dualgemm_plan* plan,
                                           const dualgemm_buffers* buffers, void* workspace,

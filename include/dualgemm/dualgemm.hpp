@@ -56,8 +56,8 @@ Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
                          const DeviceCaps& caps);
 
 // What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded
-// weights, ... An explicit handle that owns its memory; move-only. It belongs to the plan's (n, k,
-// l, strategy); m and isa may differ.
+// weights, ... An explicit handle that owns its memory, on kCuda the GPU's; move-only. What it
+// fits: Buffers::prepared.
 class PreparedWeights {
  public:
   PreparedWeights() noexcept;
@@ -78,7 +78,8 @@ class PreparedWeights {
 };
 
 // Reads gate, gate_scales, up and up_scales of `buffers`; afterwards these four may be null or
-// freed. Unsupported when plan.prepared_bytes == 0.
+// freed. Unsupported when plan.prepared_bytes == 0. On kCuda it allocates device memory, works on
+// buffers.stream and returns when that is done: not while the stream records a graph.
 Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 
 // Runs the plan. Validates first; on any error nothing is written. `workspace` needs
@@ -87,9 +88,9 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 // that are needed must not overlap any operand. On kCuda all arrays, the stream and the prepared
 // weights must belong to the current GPU, and the workspace must live until the stream has passed.
 // Our kernels may be launched so that they overlap the end of the one before them; they read
-// nothing before it has ended. A kernel of the caller's that is itself launched with programmatic
-// stream serialization after ours must wait (griddepcontrol.wait) before it writes anything that
-// ours read or reads what ours wrote.
+// nothing but prepared weights before it has ended. A kernel of the caller's that is itself
+// launched with programmatic stream serialization after ours must wait (griddepcontrol.wait) before
+// it writes anything that ours read or reads what ours wrote.
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 

@@ -126,8 +126,9 @@ struct Buffers {
   void* d = nullptr;
   uint8_t* d_scales = nullptr;  // required when d is kE2M1, else null
   float d_global_scale = 1.0f;  // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
-  const PreparedWeights* prepared =
-      nullptr;  // from prepare(); for the plan's n, k, l and strategy; m and ISA may differ
+  // From prepare(), for the plan's n, k, l and strategy. m may differ; on the CPU the ISA, too. On
+  // kCuda the GPU and the ISA must be the same, and a must be bf16 in both plans or in neither.
+  const PreparedWeights* prepared = nullptr;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
 };
 
@@ -203,7 +204,7 @@ struct PlanOptions {
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
   // Otherwise those that are read in place must start at a multiple of 16 bytes; for sm90a's kernel
   // for few rows, which only false can choose: codes of a at 8, halves and weights at 16, scales of
-  // the weights at 4.
+  // the weights at 4. Where weights were before prepare() does not matter.
   bool unaligned = false;
   // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word
   // for word, or some of these, separated by commas; what is not named is chosen as without them:

@@ -87,6 +87,12 @@ Status check_prepared(const Plan& plan, const PreparedWeights* prepared) {
                            "is required: the plan was made with PlanOptions::prepared");
   }
   const PreparedWeights::Impl& made = *prepared->impl();
+  const DeviceKind device = made.gpu < 0 ? DeviceKind::kCpu : DeviceKind::kCuda;
+  if (device != plan.device) {
+    return Status::invalid(
+        "prepared", std::string("made on ") + name_of(device),
+        std::string("must be made on the plan's device, ") + name_of(plan.device));
+  }
   const Problem& p = plan.problem;
   if (made.n == p.n && made.k == p.k && made.l == p.l && made.strategy == plan.strategy &&
       (made.any_isa || made.isa == plan.isa)) {

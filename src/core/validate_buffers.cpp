@@ -62,12 +62,15 @@ int64_t token_scale_bytes(const ResolvedMatrix& matrix, int64_t batches, int64_t
 
 std::array<Range, 4> weight_ranges(const ResolvedProblem& problem, const Buffers& buffers) {
   const int64_t batches = problem.problem.l;
-  const bool required = buffers.prepared == nullptr;
+  const bool required = buffers.prepared == nullptr;  // else these four may have been freed
+  const auto weight = [&](const char* name, const void* data, int64_t bytes) {
+    return Range{name, required ? data : nullptr, bytes, 1, required};
+  };
   return {{
-      {"gate", buffers.gate, problem.gate.data_span_bytes(batches), 1, required},
-      {"gate_scales", buffers.gate_scales, problem.gate.scale_span_bytes(batches), 1, required},
-      {"up", buffers.up, problem.up.data_span_bytes(batches), 1, required},
-      {"up_scales", buffers.up_scales, problem.up.scale_span_bytes(batches), 1, required},
+      weight("gate", buffers.gate, problem.gate.data_span_bytes(batches)),
+      weight("gate_scales", buffers.gate_scales, problem.gate.scale_span_bytes(batches)),
+      weight("up", buffers.up, problem.up.data_span_bytes(batches)),
+      weight("up_scales", buffers.up_scales, problem.up.scale_span_bytes(batches)),
   }};
 }
 
@@ -184,19 +187,14 @@ Status check_weights(const Problem& problem, const Buffers& buffers) {
 
 Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
                                const void* workspace, int64_t bytes) {
-  Buffers used = buffers;
-  if (used.prepared != nullptr) {
-    used.gate = used.up = nullptr;
-    used.gate_scales = used.up_scales = nullptr;
-  }
   const Range scratch{"workspace", workspace, bytes, 1, false};
   DUALGEMM_TRY(check_range(scratch));  // its end
   const ResolvedProblem resolved = resolve(problem);
-  const int64_t padded_rows = swizzled_scale_rows(problem, used);
-  for (const Range& range : input_ranges(resolved, used, padded_rows)) {
+  const int64_t padded_rows = swizzled_scale_rows(problem, buffers);
+  for (const Range& range : input_ranges(resolved, buffers, padded_rows)) {
     DUALGEMM_TRY(check_disjoint(scratch, range));
   }
-  for (const Range& range : output_ranges(resolved, used, padded_rows)) {
+  for (const Range& range : output_ranges(resolved, buffers, padded_rows)) {
     DUALGEMM_TRY(check_disjoint(scratch, range));
   }
   return {};

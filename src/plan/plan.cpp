@@ -112,7 +112,11 @@ void explain_cuda(Lines out, const Plan& plan) {
     fmt::format_to(out, "products   two GEMMs of cuBLASLt into FP32\n");
   }
   fmt::format_to(out, "memory     {} bytes of workspace on the device", plan.workspace_bytes);
-  if (plan.prepared_bytes > 0) fmt::format_to(out, ", {} if prepared", plan.prepared_bytes);
+  if (plan.prepared) {
+    fmt::format_to(out, ", {} of prepared weights", plan.prepared_bytes);
+  } else if (plan.prepared_bytes > 0) {
+    fmt::format_to(out, "; prepare() would hold {} more", plan.prepared_bytes);
+  }
   fmt::format_to(out, "\n");
   fmt::format_to(out, "numerics   {}\n", numerics(plan));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dualgemm/dualgemm.hpp"
+#include "plan/strategy.hpp"
 #include "support/bound.hpp"
 #include "support/inputs.hpp"
 
@@ -180,6 +181,19 @@ TEST_F(Refusal, PreparedWeightsOfAnotherPlan) {
   ASSERT_TRUE(prepared.ok()) << prepared.status().message();
   buffers.prepared = &*prepared;
   expect(try_run(workspace.data(), workspace.size()), StatusCode::kInvalidArgument, "prepared");
+}
+
+// Made up: the weights say that they lie on a GPU.
+TEST_F(Refusal, PreparedWeightsOfAnotherKindOfDevice) {
+  plan = *make_plan(kProblem, {.prepared = true});
+  workspace = Guarded<uint8_t>(plan.workspace_bytes);
+  auto prepared = prepare(plan, buffers);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+  prepared->impl()->gpu = 0;
+  buffers.prepared = &*prepared;
+  const Status status = try_run(workspace.data(), workspace.size());
+  expect(status, StatusCode::kInvalidArgument, "prepared");
+  EXPECT_EQ(status.message(), "prepared: made on cuda; must be made on the plan's device, cpu");
 }
 
 TEST_F(Refusal, Prepare) {

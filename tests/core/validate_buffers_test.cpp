@@ -93,6 +93,8 @@ TEST(ValidateBuffers, PreparedWeightsReplaceTheRawOnes) {
   buffers.gate = buffers.up = nullptr;
   buffers.gate_scales = buffers.up_scales = nullptr;
   EXPECT_TRUE(validate(p, buffers).ok()) << validate(p, buffers).message();
+  buffers.gate = buffers.up = buffers.d;  // where weights were before they were freed
+  EXPECT_TRUE(validate(p, buffers).ok()) << validate(p, buffers).message();
 }
 
 TEST(ValidateBuffers, Alignment) {

@@ -18,11 +18,12 @@ int64_t near_multiple(Rng& rng, int64_t unit, int64_t most) {
 }
 
 // Gaps between rows, scale rows and batches, which RandomCase fills with poison.
-void add_strides(Problem& p, Rng& rng, bool any_alignment) {
-  // Elements and scales by which codes lie at multiples of 16 bytes and scales at multiples of 4.
-  const int64_t step = any_alignment ? 2 : 32, scale_step = any_alignment ? 1 : 4;
-  const auto even = [&](int64_t most) { return step * rng.integer(0, (most + step - 1) / step); };
+void add_strides(Problem& p, Rng& rng, const TestedKernel& kernel) {
   for (auto [matrix, rows] : {std::pair{&p.a, p.m}, {&p.gate, p.n}, {&p.up, p.n}}) {
+    // Elements and scales by which codes lie at multiples of 16 bytes and scales at multiples of 4.
+    const bool any = matrix == &p.a ? kernel.any_alignment : kernel.any_weights();
+    const int64_t step = any ? 2 : 32, scale_step = any ? 1 : 4;
+    const auto even = [&](int64_t most) { return step * rng.integer(0, (most + step - 1) / step); };
     const bool packed = matrix->type == DataType::kE2M1;
     if (packed && rng.chance(0.5)) matrix->scale_layout = ScaleLayout::kSwizzled128x4;
     if (rng.chance(0.4)) matrix->ld = p.k + even(80);
@@ -49,7 +50,7 @@ void add_strides(Problem& p, Rng& rng, bool any_alignment) {
 // in a long k: 28 blocks of 256 for 16 warps, and 32 and a part of one.
 constexpr int64_t kLongK[] = {7168, 8192 + 192};
 
-bool is_for_few_rows(const TestedKernel& kernel) { return kernel.most_m <= 8; }
+bool is_for_few_rows(const TestedKernel& kernel) { return kernel.most_m <= 16; }
 
 // The k to test at: `usual`, and the long ones where they are cheap.
 std::vector<int64_t> ks_for(const TestedKernel& kernel, int64_t usual) {
@@ -71,7 +72,7 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
   p.act = rng.pick(kEveryAct);
-  add_strides(p, rng, kernel.any_alignment);
+  add_strides(p, rng, kernel);
   return p;
 }
 
@@ -109,6 +110,13 @@ void expect_padding_untouched(const RandomCase& data) {
   }
 }
 
+Shifts random_shifts(const TestedKernel& kernel, Rng& rng) {
+  Shifts shifts;
+  if (kernel.any_alignment && rng.chance(0.3)) shifts = Shifts::all(4 * rng.integer(0, 15));
+  if (kernel.prepared() && rng.chance(0.3)) shifts.weights = rng.integer(0, 63);
+  return shifts;
+}
+
 TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
   Rng rng;
   constexpr Values kValues[] = {Values::kRandom, Values::kRandom, Values::kChallenge,
@@ -118,10 +126,10 @@ TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
     RandomCase data(p, rng, rng.pick(kValues));
     if (rng.chance(0.4)) add_factors(data, rng);
     const int64_t ctas = rng.chance(0.5) ? 0 : rng.integer(1, 12);
-    const int64_t shift = GetParam().any_alignment && rng.chance(0.3) ? 4 * rng.integer(0, 15) : 0;
-    SCOPED_TRACE(describe(p) + ", ctas " + std::to_string(ctas) + ", shift " +
-                 std::to_string(shift));
-    KernelRun(GetParam(), data, ctas, shift).run(data);
+    const Shifts shifts = random_shifts(GetParam(), rng);
+    SCOPED_TRACE(describe(p) + ", ctas " + std::to_string(ctas) + ", shifts " +
+                 std::to_string(shifts.a) + " " + std::to_string(shifts.weights));
+    KernelRun(GetParam(), data, ctas, shifts).run(data);
     ASSERT_TRUE(within_bound(p, data.buffers(), GetParam().isa));
     ASSERT_NO_FATAL_FAILURE(expect_padding_untouched(data));
   }
@@ -166,7 +174,9 @@ TEST_P(EveryKernelOnGpu, SmallProblem) {
     p.d.ld = 69;
     RandomCase data(p, rng, Values::kRandom);
     add_factors(data, rng);
-    KernelRun(GetParam(), data, 2, GetParam().any_alignment ? 4 : 0).run(data);
+    const Shifts shifts{.a = GetParam().any_alignment ? 4 : 0,
+                        .weights = GetParam().any_weights() ? 4 : 0};
+    KernelRun(GetParam(), data, 2, shifts).run(data);
     EXPECT_TRUE(within_bound(p, data.buffers(), GetParam().isa)) << name_of(type);
   }
 }

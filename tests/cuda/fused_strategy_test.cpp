@@ -1,6 +1,6 @@
 // The fused strategy as a plan chooses it, on the GPU at hand: any problem within the oracle's
-// bound, on its best kernels and on the portable ones; repeated and recorded calls with the same
-// bits.
+// bound, on its best kernels and on the portable ones, with weights as they lie and prepared;
+// repeated and recorded calls with the same bits.
 #include <gtest/gtest.h>
 
 #include "cuda/on_gpu.hpp"
@@ -32,6 +32,12 @@ Problem random_problem(Rng& rng) {
   return p;
 }
 
+// Whether the kernels of the GPU at hand have something to prepare.
+std::vector<bool> kinds_of_weights() {
+  if (gpu_caps().isas.front() == Isa::kSm90a) return {false, true};
+  return {false};
+}
+
 TEST(FusedOnGpu, RandomProblemsLieWithinTheBound) {
   DUALGEMM_NEEDS_GPU();
   Rng rng;
@@ -40,9 +46,16 @@ TEST(FusedOnGpu, RandomProblemsLieWithinTheBound) {
       const Problem p = random_problem(rng);
       RandomCase data(p, rng, rng.chance(0.3) ? Values::kWide : Values::kRandom);
       const bool unaligned = rng.chance(0.3);
-      OnGpu on_gpu(data, unaligned ? (p.a.type == DataType::kE2M1 ? 1 : 2) : 0);
+      const bool prepared = isa == Isa::kAuto && round % 2 == 1 && kinds_of_weights().back();
+      Shifts shifts = Shifts::all(unaligned ? (p.a.type == DataType::kE2M1 ? 1 : 2) : 0);
+      if (prepared) shifts.weights = rng.integer(0, 20);
+      OnGpu on_gpu(data, shifts);
       GpuRun run(p, on_gpu.buffers(),
-                 {.strategy = StrategyId::kFused, .isa = isa, .unaligned = unaligned});
+                 {.strategy = StrategyId::kFused,
+                  .isa = isa,
+                  .prepared = prepared,
+                  .unaligned = unaligned});
+      ASSERT_TRUE(run.status.ok()) << run.status.message();
       SCOPED_TRACE(run.plan.config() + ": m " + std::to_string(p.m) + " n " + std::to_string(p.n) +
                    " k " + std::to_string(p.k) + " l " + std::to_string(p.l) + ", a " +
                    name_of(p.a.type) + (unaligned ? ", unaligned" : ""));
@@ -55,6 +68,24 @@ TEST(FusedOnGpu, RandomProblemsLieWithinTheBound) {
   }
 }
 
+void expect_the_same_bits(GpuRun& run, OnGpu& on_gpu) {
+  SCOPED_TRACE(run.plan.config());
+  const Status first = run.run(on_gpu.buffers());
+  ASSERT_TRUE(first.ok()) << first.message();
+  const std::vector<uint8_t> bits = on_gpu.d();
+  for (int call = 1; call < 32; ++call) {
+    on_gpu.poison_d();
+    ASSERT_TRUE(run.run(on_gpu.buffers()).ok());
+    ASSERT_EQ(on_gpu.d(), bits) << "call " << call;
+  }
+  on_gpu.poison_d();
+  const auto seconds = cuda::time_graph(2, 3, [&](void* stream, int) {
+    return run.enqueue(on_gpu.buffers(), static_cast<cudaStream_t>(stream));
+  });
+  ASSERT_TRUE(seconds.ok()) << seconds.status().message();
+  EXPECT_EQ(on_gpu.d(), bits) << "replayed";
+}
+
 // As plans share the work out among all SMs of this GPU.
 TEST(FusedOnGpu, ThirtyCallsAndAGraphGiveTheSameBits) {
   DUALGEMM_NEEDS_GPU();
@@ -63,20 +94,30 @@ TEST(FusedOnGpu, ThirtyCallsAndAGraphGiveTheSameBits) {
     const Problem p{.m = m, .n = 1600, .k = 4096};
     RandomCase data(p, rng, Values::kRandom);
     OnGpu on_gpu(data);
-    GpuRun run(p, on_gpu.buffers(), {.strategy = StrategyId::kFused});
-    ASSERT_TRUE(run.run(on_gpu.buffers()).ok()) << run.plan.config();
-    const std::vector<uint8_t> bits = on_gpu.d();
-    for (int call = 1; call < 32; ++call) {
-      on_gpu.poison_d();
-      ASSERT_TRUE(run.run(on_gpu.buffers()).ok());
-      ASSERT_EQ(on_gpu.d(), bits) << run.plan.config() << ", call " << call;
+    for (const bool prepared : kinds_of_weights()) {
+      GpuRun run(p, on_gpu.buffers(), {.strategy = StrategyId::kFused, .prepared = prepared});
+      ASSERT_NO_FATAL_FAILURE(expect_the_same_bits(run, on_gpu));
     }
+  }
+}
+
+// The first rows of `p`, whose d is on the GPU, alone.
+void expect_rows_alone_the_same(Problem p, OnGpu& on_gpu, bool prepared) {
+  const PlanOptions options{.strategy = StrategyId::kFused, .prepared = prepared};
+  GpuRun all(p, on_gpu.buffers(), options);
+  ASSERT_TRUE(all.run(on_gpu.buffers()).ok());
+  const std::vector<uint8_t> bits = on_gpu.d();
+  for (const int64_t m : {1, 8, 17, 64, 65, 130, 256}) {
+    p.m = m;
+    GpuRun some(p, on_gpu.buffers(), options);
     on_gpu.poison_d();
-    const auto seconds = cuda::time_graph(2, 3, [&](void* stream, int) {
-      return run.enqueue(on_gpu.buffers(), static_cast<cudaStream_t>(stream));
-    });
-    ASSERT_TRUE(seconds.ok()) << seconds.status().message();
-    EXPECT_EQ(on_gpu.d(), bits) << run.plan.config() << ", replayed";
+    ASSERT_TRUE(some.run(on_gpu.buffers()).ok());
+    const std::vector<uint8_t> got = on_gpu.d();
+    EXPECT_TRUE(std::equal(got.begin(), got.begin() + m * p.n * 2, bits.begin()))
+        << "m " << m << ", " << some.plan.config();
+    EXPECT_TRUE(std::all_of(got.begin() + m * p.n * 2, got.end(),
+                            [](uint8_t byte) { return byte == kPoison; }))
+        << "rows beyond m = " << m;
   }
 }
 
@@ -85,24 +126,12 @@ TEST(FusedOnGpu, BatchInvariantRowsDoNotDependOnM) {
   DUALGEMM_NEEDS_GPU();
   Rng rng;
   for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
-    Problem p{.m = 300, .n = 200, .k = 1296, .a = {.type = type}, .batch_invariant = true};
+    SCOPED_TRACE(name_of(type));
+    const Problem p{.m = 300, .n = 200, .k = 1296, .a = {.type = type}, .batch_invariant = true};
     RandomCase data(p, rng, Values::kWide);
     OnGpu on_gpu(data);
-    GpuRun all(p, on_gpu.buffers(), {.strategy = StrategyId::kFused});
-    ASSERT_TRUE(all.run(on_gpu.buffers()).ok());
-    const std::vector<uint8_t> bits = on_gpu.d();
-    for (const int64_t m : {1, 8, 17, 64, 65, 130, 256}) {
-      p.m = m;
-      GpuRun some(p, on_gpu.buffers(), {.strategy = StrategyId::kFused});
-      on_gpu.poison_d();
-      ASSERT_TRUE(some.run(on_gpu.buffers()).ok());
-      const std::vector<uint8_t> got = on_gpu.d();
-      EXPECT_TRUE(std::equal(got.begin(), got.begin() + m * p.n * 2, bits.begin()))
-          << name_of(type) << ", m " << m << ", " << some.plan.config();
-      EXPECT_TRUE(std::all_of(got.begin() + m * p.n * 2, got.end(),
-                              [](uint8_t byte) { return byte == kPoison; }))
-          << "rows beyond m = " << m;
-    }
+    for (const bool prepared : kinds_of_weights())
+      ASSERT_NO_FATAL_FAILURE(expect_rows_alone_the_same(p, on_gpu, prepared));
   }
 }
 

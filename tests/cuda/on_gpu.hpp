@@ -100,21 +100,29 @@ class GuardedDevice {
   int64_t size_ = 0, begin_ = 0;
 };
 
-// The operands of a case on the GPU, each `shift` bytes past a multiple of 256.
+// Bytes past a multiple of 256 at which operands start.
+struct Shifts {
+  int64_t a = 0;        // and its scales; d, as near as its elements allow
+  int64_t weights = 0;  // gate, up and their scales
+  static Shifts all(int64_t bytes) { return {bytes, bytes}; }
+};
+
+// The operands of a case on the GPU.
 class OnGpu {
  public:
   OnGpu() = default;  // nowhere
-  explicit OnGpu(RandomCase& data, int64_t shift = 0) : shift_(shift), buffers_(data.buffers()) {
-    buffers_.a = put(data.a.data.data(), data.a.data.size(), shift);
-    buffers_.a_scales = put_if(buffers_.a_scales, data.a.scales.size());
-    buffers_.gate = put(data.gate.data.data(), data.gate.data.size(), shift);
-    buffers_.gate_scales = put_if(buffers_.gate_scales, data.gate.scales.size());
-    buffers_.up = put(data.up.data.data(), data.up.data.size(), shift);
-    buffers_.up_scales = put_if(buffers_.up_scales, data.up.scales.size());
+  explicit OnGpu(RandomCase& data, int64_t shift = 0) : OnGpu(data, Shifts::all(shift)) {}
+  OnGpu(RandomCase& data, Shifts shifts) : buffers_(data.buffers()) {
+    buffers_.a = put(data.a.data.data(), data.a.data.size(), shifts.a);
+    buffers_.a_scales = put_if(buffers_.a_scales, data.a.scales.size(), shifts.a);
+    buffers_.gate = put(data.gate.data.data(), data.gate.data.size(), shifts.weights);
+    buffers_.gate_scales = put_if(buffers_.gate_scales, data.gate.scales.size(), shifts.weights);
+    buffers_.up = put(data.up.data.data(), data.up.data.size(), shifts.weights);
+    buffers_.up_scales = put_if(buffers_.up_scales, data.up.scales.size(), shifts.weights);
     buffers_.a_row_scale = put_floats(data.a_row_scale);
     buffers_.alpha_gate_per_batch = put_floats(data.alpha_gate_per_batch);
     buffers_.alpha_up_per_batch = put_floats(data.alpha_up_per_batch);
-    d_ = GuardedDevice(data.d.data.size(), (shift + 3) / 4 * 4);  // an element's alignment
+    d_ = GuardedDevice(data.d.data.size(), (shifts.a + 3) / 4 * 4);  // an element's alignment
     buffers_.d = d_.data();
   }
 
@@ -132,8 +140,8 @@ class OnGpu {
     arrays_.emplace_back(size, shift, from);
     return arrays_.back().data();
   }
-  const uint8_t* put_if(const uint8_t* from, int64_t size) {
-    return from == nullptr ? nullptr : put(from, size, shift_);
+  const uint8_t* put_if(const uint8_t* from, int64_t size, int64_t shift) {
+    return from == nullptr ? nullptr : put(from, size, shift);
   }
   const float* put_floats(const std::vector<float>& from) {
     if (from.empty()) return nullptr;
@@ -141,11 +149,17 @@ class OnGpu {
         put(from.data(), static_cast<int64_t>(from.size() * sizeof(float)), 0));
   }
 
-  int64_t shift_ = 0;
   std::vector<GuardedDevice> arrays_;
   GuardedDevice d_;
   Buffers buffers_;
 };
+
+// What is left to a call when its weights have been prepared.
+inline Buffers without_weights(Buffers buffers) {
+  buffers.gate = buffers.up = nullptr;
+  buffers.gate_scales = buffers.up_scales = nullptr;
+  return buffers;
+}
 
 inline const DeviceCaps& gpu_caps() {
   static const DeviceCaps caps = [] {
@@ -182,9 +196,8 @@ struct GpuRun {
   Status enqueue(Buffers buffers, cudaStream_t stream = nullptr) {
     if (!status.ok()) return status;
     if (plan.prepared) {
+      buffers = without_weights(buffers);  // a prepared run must not look at the rows again
       buffers.prepared = &prepared;
-      buffers.gate = buffers.up = nullptr;  // a prepared run must not look at the rows again
-      buffers.gate_scales = buffers.up_scales = nullptr;
     }
     buffers.stream = stream;
     return strategy->run(plan, buffers, workspace.data(), &info);

@@ -34,7 +34,7 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
 
 TEST(Sm90aChoice, SchedulesAndRefusals) {
   const auto tokens = [](int64_t m) {
-    return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132).config.tokens;
+    return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132, false).config.tokens;
   };
   EXPECT_EQ(tokens(1), 8);
   EXPECT_EQ(tokens(9), 16);
@@ -45,7 +45,7 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
   for (const int64_t ctas : {1, 5, 78, 132}) {  // made again from its own CTAs: the same
     for (const int64_t m : {1, 40, 256, 1024}) {
       const Problem p{.m = m, .n = 3072, .k = 7168};
-      const sm90a::Config& config = sm90a::choose_instance(p, 132).config;
+      const sm90a::Config& config = sm90a::choose_instance(p, 132, false).config;
       const sm90a::Schedule once = sm90a::make_schedule(p, config, ctas);
       const sm90a::Schedule again = sm90a::make_schedule(p, config, once.ctas);
       EXPECT_EQ(once.ctas, again.ctas);
@@ -54,7 +54,7 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
       EXPECT_EQ(once.paired, again.paired);
     }
   }
-  const sm90a::Config wide{128, 2, 1, false};
+  const sm90a::Config wide{128, 2, 1, false, false};
   const sm90a::Schedule pairs = sm90a::make_schedule({.m = 128, .n = 4096, .k = 7168}, wide, 132);
   EXPECT_TRUE(pairs.paired);
   EXPECT_EQ(pairs.ctas, 128);

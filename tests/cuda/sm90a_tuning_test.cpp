@@ -23,8 +23,15 @@ TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
   for (const TuningRow& row : tuning_table()) {
     SCOPED_TRACE(::testing::Message()
                  << row.sms << " SMs, n " << row.n << ", k " << row.k << ", m " << row.m);
-    for (const bool bf16 : {false, true})
-      EXPECT_NE(cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16), nullptr);
+    for (const bool bf16 : {false, true}) {
+      for (const bool prepared : {false, true}) {
+        const auto* const instance =
+            cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16, prepared);
+        ASSERT_NE(instance, nullptr);
+        EXPECT_EQ(instance->config.bf16, bf16);
+        EXPECT_EQ(instance->config.prepared, prepared);
+      }
+    }
     EXPECT_GT(row.microseconds, 0.0);
     if (before != nullptr) {
       const auto key = [](const TuningRow& r) { return std::tuple(r.sms, r.n, r.k, r.m); };
@@ -42,9 +49,11 @@ TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
     for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
       Problem problem = at(row.m, row.n, row.k);
       problem.a.type = type;
-      EXPECT_EQ(
-          &cuda::sm90a::choose_instance(problem, row.sms),
-          cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, type == DataType::kBF16));
+      for (const bool prepared : {false, true}) {
+        EXPECT_EQ(&cuda::sm90a::choose_instance(problem, row.sms, prepared),
+                  cuda::sm90a::find_instance(row.tokens, row.cols, row.phases,
+                                             type == DataType::kBF16, prepared));
+      }
     }
   }
 }
@@ -123,7 +132,8 @@ TEST(Sm90aTuning, BatchInvarianceTakesNoPhases) {
   for (int64_t m = 1; m < 2000; m += 7) {
     Problem problem = at(m, 4096, 7168);
     problem.batch_invariant = true;
-    EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132).config.phases, 1) << "m " << m;
+    for (const bool prepared : {false, true})
+      EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132, prepared).config.phases, 1) << "m " << m;
   }
 }
 

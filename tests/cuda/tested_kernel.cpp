@@ -2,6 +2,7 @@
 
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 
 namespace dualgemm::test {
@@ -10,6 +11,15 @@ namespace {
 namespace sm80 = cuda::sm80;
 namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
+
+void take_packed_weights(TestedKernel& kernel) {
+  kernel.packed_bytes = [](const KernelCall& call) {
+    return sm90a::packed_bytes(call.problem.problem);
+  };
+  kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
+    return sm90a::pack_weights_launch(call.problem, buffers, out);
+  };
+}
 
 TestedKernel tested(const sm90a::Instance& instance) {
   const auto schedule = [&instance](const KernelCall& call) {
@@ -27,13 +37,14 @@ TestedKernel tested(const sm90a::Instance& instance) {
   kernel.tile_n = instance.config.groups * sm90a::kGroupCols;
   kernel.runs_on = [](int capability) { return capability == 90; };
   kernel.workspace_bytes = [pieces](const KernelCall& call) { return pieces(call).bytes; };
+  if (instance.config.prepared) take_packed_weights(kernel);
   kernel.launches = [&instance, schedule, pieces](
-                        const KernelCall& call, const Buffers& buffers,
+                        const KernelCall& call, const Buffers& buffers, const uint8_t* packed,
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     const auto encode = cuda::driver_encode_tiled();
     if (!encode) return encode.status();
     return sm90a::build_launches(call.problem, buffers, pieces(call), workspace, instance,
-                                 schedule(call), *encode);
+                                 schedule(call), *encode, packed);
   };
   return kernel;
 }
@@ -44,18 +55,20 @@ TestedKernel tested(const skinny::Instance& instance) {
   kernel.name = instance.entry;
   kernel.isa = Isa::kSm90a;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
-  kernel.tile_m = kernel.most_m = skinny::kTokens;
+  kernel.tile_m = kernel.most_m = instance.config.tokens;
   kernel.tile_n = skinny::cols_of(instance.config);
   kernel.step_k = skinny::kStepK;
   kernel.any_alignment = false;
   kernel.runs_on = [](int capability) { return capability == 90; };
   kernel.workspace_bytes = [](const KernelCall&) { return 0; };
+  if (instance.config.prepared) take_packed_weights(kernel);
   kernel.launches = [&instance](const KernelCall& call, const Buffers& buffers,
+                                const uint8_t* packed,
                                 void*) -> Expected<std::vector<cuda::KernelLaunch>> {
-    DUALGEMM_TRY(skinny::supports(call.problem.problem));
+    DUALGEMM_TRY(skinny::supports(call.problem.problem, instance.config.prepared));
     auto launch = skinny::build_launch(
         call.problem, buffers, instance,
-        skinny::ctas_for(call.problem.problem, instance.config, call.max_ctas));
+        skinny::ctas_for(call.problem.problem, instance.config, call.max_ctas), packed);
     if (!launch) return launch.status();
     return std::vector{*std::move(launch)};
   };
@@ -76,7 +89,7 @@ TestedKernel tested(const sm80::Instance& instance) {
     return from_r1 ? sm80::r1_bytes(call.problem.problem) : 0;
   };
   kernel.launches = [&instance, from_r1](
-                        const KernelCall& call, const Buffers& buffers,
+                        const KernelCall& call, const Buffers& buffers, const uint8_t*,
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     std::vector<cuda::KernelLaunch> launches;
     if (from_r1) {

@@ -30,12 +30,19 @@ struct TestedKernel {
   int64_t tile_m = 0, tile_n = 0;  // rows and columns of d per tile: sizes near them are edges
   // What a problem must keep to: rows of a, a multiple in k and of the bytes between rows.
   int64_t most_m = 300, step_k = 16;
-  bool any_alignment = true;
+  bool any_alignment = true;  // of a; of the weights also where they are packed before
   std::function<bool(int compute_capability)> runs_on;
   std::function<int64_t(const KernelCall&)> workspace_bytes;
+  // Kernels for prepared weights: their size, and the launch that makes them. Else empty.
+  std::function<int64_t(const KernelCall&)> packed_bytes;
+  std::function<cuda::KernelLaunch(const KernelCall&, const Buffers&, uint8_t* out)> pack;
+  // packed: null for the other kernels.
   std::function<Expected<std::vector<cuda::KernelLaunch>>(const KernelCall&, const Buffers&,
-                                                          void* workspace)>
+                                                          const uint8_t* packed, void* workspace)>
       launches;
+
+  bool prepared() const { return pack != nullptr; }
+  bool any_weights() const { return any_alignment || prepared(); }
 };
 
 const std::vector<TestedKernel>& tested_kernels();
@@ -55,14 +62,20 @@ inline std::ostream& operator<<(std::ostream& out, const TestedKernel& kernel) {
 // A case on the GPU with one kernel and a poisoned workspace, to be enqueued again and again.
 class KernelRun {
  public:
-  // Every operand starts `shift` bytes past a multiple of 256; max_ctas = 0: the GPU's SMs.
-  KernelRun(const TestedKernel& kernel, RandomCase& data, int64_t max_ctas = 0, int64_t shift = 0)
-      : device_(data, shift) {
+  // max_ctas = 0: the GPU's SMs.
+  KernelRun(const TestedKernel& kernel, RandomCase& data, int64_t max_ctas = 0, Shifts shifts = {})
+      : device_(data, shifts) {
+    const int64_t farthest = kernel.prepared() ? shifts.a : std::max(shifts.a, shifts.weights);
     const KernelCall call{.problem = data.resolved,
                           .max_ctas = max_ctas == 0 ? gpu_caps().num_sms : max_ctas,
-                          .unaligned = shift % 16 != 0};
+                          .unaligned = farthest % 16 != 0};
     workspace_ = GuardedDevice(kernel.workspace_bytes(call), 64);  // as aligned as it must be
-    auto made = kernel.launches(call, device_.buffers(), workspace_.data());
+    Buffers buffers = device_.buffers();
+    if (kernel.prepared()) {
+      pack(kernel, call);
+      buffers = without_weights(buffers);
+    }
+    auto made = kernel.launches(call, buffers, packed_.data(), workspace_.data());
     EXPECT_TRUE(made.ok()) << made.status().message();
     if (made) launches_ = *std::move(made);
   }
@@ -81,6 +94,7 @@ class KernelRun {
     const Status done = cuda::synchronize(nullptr);
     EXPECT_TRUE(done.ok()) << done.message();
     workspace_.check_margins();
+    if (packed_.size() > 0) packed_.check_margins();
     return d();
   }
   void run(RandomCase& data) {
@@ -91,8 +105,17 @@ class KernelRun {
   std::vector<uint8_t> d() const { return device_.d(); }
 
  private:
+  void pack(const TestedKernel& kernel, const KernelCall& call) {
+    packed_ = GuardedDevice(kernel.packed_bytes(call), 0);
+    const Status status =
+        cuda::enqueue(kernel.pack(call, device_.buffers(), packed_.data()), nullptr);
+    EXPECT_TRUE(status.ok()) << status.message();
+    const Status done = cuda::synchronize(nullptr);
+    EXPECT_TRUE(done.ok()) << done.message();
+  }
+
   OnGpu device_;
-  GuardedDevice workspace_;
+  GuardedDevice workspace_, packed_;
   std::vector<cuda::KernelLaunch> launches_;
 };
 

@@ -50,8 +50,14 @@ class TuneTest(unittest.TestCase):
 
     def test_only_points_of_the_whole_gpu_in_nvfp4_count(self):
         self.keep([point(8, 8, 10.0), point(8, 16, 1.0, max_ctas=64), point(8, 32, 1.0, a="f16"),
-                   point(8, 64, 1.0, scales="swizzled_128x4")])
+                   point(8, 64, 1.0, scales="swizzled_128x4"), point(8, 128, 1.0, prepared=True)])
         self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 8)])
+
+    def test_points_of_prepared_weights_replace_none_of_the_others(self):
+        prepared = self.measured("prepared.json", [point(8, 16, 1.0, prepared=True)])
+        self.assertEqual(self.rows(prepared), [(132, 4096, 7168, 8, 8)])
+        kept = json.loads((self.folder / "tuning_points.json").read_text())
+        self.assertEqual([(p["tokens"], p["prepared"]) for p in kept], [(8, False), (16, True)])
 
     def test_tiles_never_shrink_as_m_grows(self):
         # By itself m = 16 would take 64 and m = 32 then 16: together 32 costs less than either twice.

@@ -51,11 +51,18 @@ TEST(Sm90aExact, ProductsAreTheOraclesBitForBit) {
       p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
       Rng rng;
       RandomCase data(p, rng, Values::kExact);
-      const SimulatedRun run{
-          .tokens = shape.tokens, .cols = shape.cols, .phases = shape.phases, .max_ctas = 5};
       // g * u of exact g and u is rounded once, by both to the nearest.
-      EXPECT_EQ(simulated(data, run), expected(data))
-          << "a " << name_of(type) << ", tokens " << shape.tokens << ", cols " << shape.cols;
+      const std::vector<float> sums = expected(data);
+      for (const bool prepared : {false, true}) {
+        const SimulatedRun run{.tokens = shape.tokens,
+                               .cols = shape.cols,
+                               .phases = shape.phases,
+                               .max_ctas = 5,
+                               .prepared = prepared};
+        EXPECT_EQ(simulated(data, run), sums)
+            << "a " << name_of(type) << ", tokens " << shape.tokens << ", cols " << shape.cols
+            << (prepared ? ", prepared" : "");
+      }
     }
   }
 }
@@ -65,10 +72,15 @@ TEST(Sm90aExact, BatchInvariantRowsDoNotDependOnTheTile) {
   Problem p{.m = 9, .n = 64, .k = 768, .d = {.type = DataType::kF32}, .batch_invariant = true};
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  const std::vector<float> bits = simulated(data, {.max_ctas = 3});
-  EXPECT_EQ(bits, simulated(data, {.tokens = 64, .cols = 128, .phases = 1}));
-  EXPECT_EQ(bits, simulated(data, {.tokens = 128}));
-  EXPECT_EQ(bits, simulated(data, {.tokens = 256}));
+  for (const bool prepared : {false, true}) {
+    const std::vector<float> bits = simulated(data, {.max_ctas = 3, .prepared = prepared});
+    const auto of_tile = [&](int tokens, int cols) {
+      return simulated(data, {.tokens = tokens, .cols = cols, .prepared = prepared});
+    };
+    EXPECT_EQ(bits, of_tile(64, 128));
+    EXPECT_EQ(bits, of_tile(128, 64));
+    EXPECT_EQ(bits, of_tile(256, 64));
+  }
 }
 
 // A NaN scale reaches the row or column it belongs to, and nothing else. Elsewhere the padding,
@@ -82,12 +94,14 @@ TEST(Sm90aExact, NanScalesReachTheirRowOrColumn) {
     data.a.scales[data.resolved.a.scale_map()(11, 5)] = 0x7F;
     data.gate.scales[data.resolved.gate.scale_map()(2, 0)] = 0xFF;
     data.up.scales[data.resolved.up.scale_map()(69, 7)] = 0x7F;
-    const std::vector<float> got = simulated(data, {});
-    for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t col = 0; col < p.n; ++col) {
-        const bool lost = row == 11 || col == 2 || col == 69;
-        ASSERT_EQ(std::isnan(got[static_cast<size_t>(row * p.n + col)]), lost)
-            << "row " << row << " col " << col;
+    for (const bool prepared : {false, true}) {
+      const std::vector<float> got = simulated(data, {.prepared = prepared});
+      for (int64_t row = 0; row < p.m; ++row) {
+        for (int64_t col = 0; col < p.n; ++col) {
+          const bool lost = row == 11 || col == 2 || col == 69;
+          ASSERT_EQ(std::isnan(got[static_cast<size_t>(row * p.n + col)]), lost)
+              << "row " << row << " col " << col << (prepared ? ", prepared" : "");
+        }
       }
     }
   }

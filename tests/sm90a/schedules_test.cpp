@@ -14,7 +14,7 @@ constexpr uint64_t kSeeds = 6;  // of the random and of the lazy schedule
 enum class Sharing { kMemory, kPairs };
 
 void expect_same_in_every_schedule(int tokens, int cols, int phases,
-                                   Sharing sharing = Sharing::kMemory) {
+                                   Sharing sharing = Sharing::kMemory, bool prepared = false) {
   Problem p{.m = tokens + 1, .n = 100, .k = 256 * 15 - 64, .d = {.type = DataType::kF32}};
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
@@ -23,7 +23,8 @@ void expect_same_in_every_schedule(int tokens, int cols, int phases,
   const SimulatedRun fixed{.tokens = tokens,
                            .cols = cols,
                            .phases = phases,
-                           .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3};
+                           .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3,
+                           .prepared = prepared};
   SimulatedRun eager = fixed;
   ASSERT_TRUE(simulate(data, eager));
   ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
@@ -48,6 +49,12 @@ TEST(Sm90aSchedules, ThreePhases) { expect_same_in_every_schedule(32, 32, 3); }
 TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(32, 64, 2); }
 TEST(Sm90aSchedules, WideTile) { expect_same_in_every_schedule(128, 64, 1); }
 TEST(Sm90aSchedules, PairsWithPhases) { expect_same_in_every_schedule(32, 64, 2, Sharing::kPairs); }
+TEST(Sm90aSchedules, PreparedInFourPhases) {
+  expect_same_in_every_schedule(8, 32, 4, Sharing::kMemory, true);
+}
+TEST(Sm90aSchedules, PreparedInPairs) {
+  expect_same_in_every_schedule(128, 64, 1, Sharing::kPairs, true);
+}
 TEST(Sm90aSchedules, PairsWithWideTile) {
   expect_same_in_every_schedule(128, 64, 1, Sharing::kPairs);
 }

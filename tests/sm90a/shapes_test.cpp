@@ -25,7 +25,8 @@ void expect_right(Case c) {
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", tokens " << c.run.tokens << ", misalign " << c.run.misalign);
+               << ", tokens " << c.run.tokens << ", misalign " << c.run.misalign
+               << (c.run.prepared ? ", prepared" : ""));
   Rng rng;
   RandomCase data(p, rng, c.values);
   if (c.per_batch) {
@@ -123,6 +124,51 @@ TEST(Sm90aShapes, EveryActivationAndOutput) {
       p.d.type = type;
       p.act = act;
       expect_right({.problem = p});
+    }
+  }
+}
+
+// Prepared weights: units that n does not fill, ends of k in all of a block's four parts, sources
+// of any stride and alignment, tiles that are shared out.
+TEST(Sm90aPrepared, RaggedRowsAndColumns) {
+  int next = 0;
+  for (const int64_t m : {1, 9, 17, 40, 65, 129, 300}) {
+    for (const int64_t n : {1, 9, 33, 130}) {
+      const Problem p{.m = m, .n = n, .k = 64, .a = {.type = kTypesOfA[next++ % 3]}};
+      expect_right({.problem = next % 2 == 0 ? p : swizzled(p), .run = {.prepared = true}});
+    }
+  }
+}
+
+TEST(Sm90aPrepared, EveryEndOfK) {
+  for (int64_t k = 16; k <= 336; k += 16) {
+    const Problem p{.m = 3, .n = 9, .k = k, .a = {.type = kTypesOfA[k / 16 % 3]}};
+    expect_right({.problem = k % 32 == 0 ? p : swizzled(p), .run = {.prepared = true}});
+  }
+}
+
+TEST(Sm90aPrepared, BatchesStridesAndMisalignment) {
+  for (const DataType type : kTypesOfA) {
+    Problem p{.m = 13, .n = 150, .k = 272, .l = 3, .a = {.type = type}};
+    p.d.type = DataType::kF32;
+    p.gate.ld = 274;
+    p.gate.batch_stride = 274 * 151 + 6;
+    p.gate.scale_ld = 19;
+    p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+    p.up.scale_batch_stride = 1024 * 5 + 7;
+    p.a.ld = 272 + 16;
+    for (const int64_t misalign : {0, 1, 9}) {
+      expect_right(
+          {.problem = p, .run = {.prepared = true, .misalign = misalign}, .per_batch = true});
+    }
+  }
+}
+
+TEST(Sm90aPrepared, LongKAndSharedTiles) {
+  for (const int64_t m : {5, 16, 40, 100, 200}) {
+    for (const int max_ctas : {1, 5}) {
+      expect_right({.problem = {.m = m, .n = 130, .k = 256 * 14 - 48},
+                    .run = {.max_ctas = max_ctas, .prepared = true}});
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "sm90a/simulated_run.hpp"
 
+#include "simulation/packed_weights.hpp"
+
 namespace dualgemm::test {
 
 using ::testing::AssertionFailure;
@@ -13,8 +15,8 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   }
   const bool bf16 = sm90a::multiplies_bf16(data.problem);
   const sm90a::Instance* const instance =
-      run.tokens == 0 ? &sm90a::choose_instance(data.problem, run.max_ctas)
-                      : sm90a::find_instance(run.tokens, run.cols, run.phases, bf16);
+      run.tokens == 0 ? &sm90a::choose_instance(data.problem, run.max_ctas, run.prepared)
+                      : sm90a::find_instance(run.tokens, run.cols, run.phases, bf16, run.prepared);
   if (instance == nullptr) return AssertionFailure() << "no such instance";
   const sm90a::Schedule schedule =
       sm90a::make_schedule(data.problem, instance->config, run.max_ctas);
@@ -24,9 +26,13 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   const sm90a::Workspace pieces =
       sm90a::plan_workspace(data.resolved, instance->config, schedule, run.misalign % 16 != 0);
   void* const workspace = simulation.scratch("workspace", pieces.bytes);
-  const auto launches =
-      sm90a::build_launches(data.resolved, simulation.buffers(), pieces, workspace, *instance,
-                            schedule, simulated_encode_tiled());
+  PackedInSimulation packed;
+  if (run.prepared) {
+    if (AssertionResult result = packed.pack(data, simulation, run.options); !result) return result;
+  }
+  const auto launches = sm90a::build_launches(
+      data.resolved, run.prepared ? packed.buffers() : simulation.buffers(), pieces, workspace,
+      *instance, schedule, simulated_encode_tiled(), packed.units());
   if (!launches) {
     return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
   }

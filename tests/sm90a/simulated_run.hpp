@@ -14,6 +14,7 @@ struct SimulatedRun {
   // An instance: rows and columns of d per tile, phases. 0 tokens: what a GPU of max_ctas SMs gets.
   int tokens = 0, cols = 64, phases = 1;
   int max_ctas = 4;
+  bool prepared = false;      // weights packed in a launch before
   int64_t misalign = 0;       // Simulation's
   ptxsim::Stats stats{};      // of the last launch, filled in
   size_t launches = 0;        // filled in

@@ -19,11 +19,12 @@ Problem swizzled(Problem p) {
   return p;
 }
 
-void expect_right(const Problem& p, const SimulatedRun& run = {}, bool factors = false) {
+void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) {
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", cols " << run.cols << ", ctas " << run.max_ctas);
+               << ", cols " << run.cols << ", ctas " << run.max_ctas
+               << (run.prepared ? ", prepared" : ""));
   Rng rng;
   RandomCase data(p, rng, Values::kRandom);
   for (int64_t l = 0; factors && l < p.l; ++l) {
@@ -36,9 +37,18 @@ void expect_right(const Problem& p, const SimulatedRun& run = {}, bool factors =
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
 }
 
+// Weights as they lie, up to 8 rows of a, and prepared.
+void expect_right(const Problem& p, SimulatedRun run = {}, bool factors = false) {
+  for (const bool prepared : {false, true}) {
+    if (p.m > cuda::sm90a_skinny::most_tokens(prepared)) continue;
+    run.prepared = prepared;
+    expect_right_once(p, run, factors);
+  }
+}
+
 TEST(Sm90aSkinnyShapes, RaggedRowsAndColumns) {
   int next = 0;
-  for (int64_t m = 1; m <= 8; ++m) {
+  for (int64_t m = 1; m <= 16; ++m) {
     for (const int64_t n : {1, 7, 9, 33, 130}) {
       const Problem p{.m = m, .n = n, .k = 64, .a = {.type = kTypesOfA[next % 3]}};
       expect_right(next % 2 == 0 ? p : swizzled(p), {.cols = kCols[next % 4]});
@@ -52,8 +62,10 @@ TEST(Sm90aSkinnyShapes, EveryEndOfK) {
   int next = 0;
   for (const int64_t k : {64, 128, 192, 256, 320, 3840, 4096 - 64, 4096, 4096 + 64, 8192 + 192}) {
     for (const DataType type : kTypesOfA) {
-      const Problem p{.m = 3, .n = 17, .k = k, .a = {.type = type}};
-      expect_right(++next % 2 == 0 ? p : swizzled(p), {.cols = kCols[next % 4]});
+      for (const int64_t m : {3, 11}) {
+        const Problem p{.m = m, .n = 17, .k = k, .a = {.type = type}};
+        expect_right(++next % 2 == 0 ? p : swizzled(p), {.cols = kCols[next / 2 % 4]});
+      }
     }
   }
 }
@@ -63,15 +75,17 @@ TEST(Sm90aSkinnyShapes, BatchesStridesAndManyTiles) {
   int next = 0;
   for (const DataType type : kTypesOfA) {
     for (const int64_t cols : kCols) {
-      Problem p{.m = 5, .n = 150, .k = 4096 + 320, .l = 2, .a = {.type = type}};
-      p.d.type = DataType::kF32;
-      p.gate.ld = p.k + 96;
-      p.gate.scale_ld = p.k / 16 + 8;
-      p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-      p.a.ld = p.k + 16 * ++next;
-      p.d.ld = 153;
-      p.d.batch_stride = 153 * 6;
-      expect_right(p, {.cols = cols, .max_ctas = 4}, true);
+      for (const int64_t m : {5, 14}) {
+        Problem p{.m = m, .n = 150, .k = 4096 + 320, .l = 2, .a = {.type = type}};
+        p.d.type = DataType::kF32;
+        p.gate.ld = p.k + 96;
+        p.gate.scale_ld = p.k / 16 + 8;
+        p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+        p.a.ld = p.k + 16 * ++next;
+        p.d.ld = 153;
+        p.d.batch_stride = 153 * (m + 1);
+        expect_right(p, {.cols = cols, .max_ctas = 4}, true);
+      }
     }
   }
 }
@@ -92,16 +106,21 @@ TEST(Sm90aSkinnyExact, SumsAreTheOraclesBitForBit) {
   Rng rng;
   for (const DataType type : kTypesOfA) {
     for (const int64_t cols : kCols) {
-      Problem p{.m = 8, .n = 70, .k = 4096 + 64, .a = {.type = type}};
-      p.d.type = DataType::kF32;
-      p.act.kind = ActivationKind::kIdentity;
-      RandomCase data(p, rng, Values::kExact);
-      ASSERT_TRUE(simulate(data, {.cols = cols}));
-      const std::vector<uint8_t> got(data.d.data.begin(), data.d.data.end());
-      data.poison_d();
-      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
-      EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.begin()))
-          << name_of(type) << ", cols " << cols;
+      for (const int64_t m : {8, 16}) {
+        Problem p{.m = m, .n = 70, .k = 4096 + 64, .a = {.type = type}};
+        p.d.type = DataType::kF32;
+        p.act.kind = ActivationKind::kIdentity;
+        RandomCase data(p, rng, Values::kExact);
+        ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+        const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
+        for (const bool prepared : {false, true}) {
+          if (m > cuda::sm90a_skinny::most_tokens(prepared)) continue;
+          data.poison_d();
+          ASSERT_TRUE(simulate(data, {.cols = cols, .prepared = prepared}));
+          EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin()))
+              << name_of(type) << ", cols " << cols << (prepared ? ", prepared" : "");
+        }
+      }
     }
   }
 }
@@ -109,8 +128,14 @@ TEST(Sm90aSkinnyExact, SumsAreTheOraclesBitForBit) {
 TEST(Sm90aSkinnyExact, EveryCodeTimesEveryScale) {
   Rng rng;
   const auto is_exact = [](HandMade made) -> ::testing::AssertionResult {
-    if (auto result = simulate(made.data, {.cols = 32, .max_ctas = 2}); !result) return result;
-    return made.is({made.data.d.data.begin(), made.data.d.data.end()});
+    for (const bool prepared : {false, true}) {
+      made.data.poison_d();
+      const SimulatedRun run{.cols = 32, .max_ctas = 2, .prepared = prepared};
+      if (auto result = simulate(made.data, run); !result) return result;
+      auto result = made.is({made.data.d.data.begin(), made.data.d.data.end()});
+      if (!result) return result << (prepared ? ", prepared" : "");
+    }
+    return ::testing::AssertionSuccess();
   };
   int next = 0;
   for (Rows rows{.first = 0, .count = 8}; rows.first < 256; rows.first += 8) {
@@ -123,12 +148,12 @@ TEST(Sm90aSkinnyExact, EveryCodeTimesEveryScale) {
     EXPECT_TRUE(is_exact(extreme_scales(largest, DataType::kF32, rng, 8))) << largest;
 }
 
-TEST(Sm90aSkinnySchedules, TheSameBitsInAllOfThem) {
+void expect_same_in_every_schedule(int64_t m, bool prepared) {
   for (const int64_t cols : {8, 32}) {
-    const Problem p{.m = 7, .n = 5 * cols + 3, .k = 256 * 19 - 64, .d = {.type = DataType::kF32}};
+    const Problem p{.m = m, .n = 5 * cols + 3, .k = 256 * 19 - 64, .d = {.type = DataType::kF32}};
     Rng rng;
     RandomCase data(p, rng, Values::kWide);
-    SimulatedRun run{.cols = cols, .max_ctas = 2};
+    SimulatedRun run{.cols = cols, .max_ctas = 2, .prepared = prepared};
     ASSERT_TRUE(simulate(data, run));
     ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
     const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
@@ -145,17 +170,24 @@ TEST(Sm90aSkinnySchedules, TheSameBitsInAllOfThem) {
   }
 }
 
+TEST(Sm90aSkinnySchedules, TheSameBitsInAllOfThem) { expect_same_in_every_schedule(7, false); }
+TEST(Sm90aSkinnySchedules, TheSameBitsOfPreparedWeights) { expect_same_in_every_schedule(7, true); }
+TEST(Sm90aSkinnySchedules, TheSameBitsOfSixteenRows) { expect_same_in_every_schedule(15, true); }
+
 TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   namespace skinny = cuda::sm90a_skinny;
   const auto cols = [](int64_t n) {
-    return skinny::cols_of(skinny::choose_instance({.m = 1, .n = n, .k = 4096}, 132).config);
+    return skinny::cols_of(skinny::choose_instance({.m = 1, .n = n, .k = 4096}, 132, false).config);
   };
   EXPECT_EQ(cols(4096), 32);  // 128 tiles for 132 SMs
   EXPECT_EQ(cols(3072), 24);
   EXPECT_EQ(cols(1024), 8);
   EXPECT_EQ(cols(14336), 24);
+  EXPECT_EQ(
+      skinny::cols_of(skinny::choose_instance({.m = 1, .n = 14336, .k = 4096}, 132, true).config),
+      32);  // the fourth tile of 32 costs less than the fifth of 24
   const auto quicker = [](int64_t n, int64_t m = 1) {
-    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132);
+    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132, false);
   };
   for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 5120, 14336})
     EXPECT_TRUE(quicker(n)) << n;
@@ -163,7 +195,23 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   EXPECT_TRUE(quicker(14336, 2));
   EXPECT_FALSE(quicker(14336, 3));  // a decoded five times by a CTA
   EXPECT_TRUE(quicker(4096, 8));
-  const auto message = [](const Problem& p) { return skinny::supports(p).message(); };
+  const auto prepared_quicker = [](int64_t n, int64_t m) {
+    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132, true);
+  };
+  EXPECT_TRUE(prepared_quicker(14336, 8));
+  EXPECT_FALSE(prepared_quicker(4232, 8));
+  EXPECT_TRUE(prepared_quicker(3072, 16));
+  EXPECT_FALSE(prepared_quicker(14336, 9));
+  for (const int64_t m : {1, 8, 9, 16}) {
+    const skinny::Config& config =
+        skinny::choose_instance({.m = m, .n = 3072, .k = 4096}, 132, true).config;
+    EXPECT_EQ(config.tokens, m <= 8 ? 8 : 16) << m;
+    EXPECT_EQ(skinny::cols_of(config), 24) << m;
+  }
+  EXPECT_EQ(skinny::supports({.m = 16, .n = 1, .k = 64}, true).message(), "ok");
+  EXPECT_EQ(skinny::supports({.m = 17, .n = 1, .k = 64}, true).message(),
+            "m: 17; must be at most 16 for this kernel");
+  const auto message = [](const Problem& p) { return skinny::supports(p, false).message(); };
   EXPECT_EQ(message({.m = 8, .n = 1, .k = 64}), "ok");
   EXPECT_EQ(message({.m = 9, .n = 1, .k = 64}), "m: 9; must be at most 8 for this kernel");
   EXPECT_EQ(message({.m = 1, .n = 1, .k = 80}), "k: 80; must be a multiple of 64 for this kernel");

@@ -1,7 +1,7 @@
 // fused: one kernel from packed operands to d, with what must be copied or prepared before it.
 #include <array>
 
-#include "cuda/strategies/fused_kernel.hpp"
+#include "cuda/strategies/fused_prepared.hpp"
 #include "cuda/strategies/strategies.hpp"
 
 namespace dualgemm::cuda {
@@ -51,6 +51,7 @@ class FusedStrategy final : public Strategy {
     plan.regime = Regime::kTile;
     DUALGEMM_TRY(kernel->plan(plan, caps, wishes));
     plan.workspace_bytes = kernel->workspace_bytes(plan);
+    plan.prepared_bytes = kernel->packing == nullptr ? 0 : kernel->packing->bytes(plan.problem);
     return {};
   }
 
@@ -59,8 +60,11 @@ class FusedStrategy final : public Strategy {
     return kernel == nullptr ? 0 : kernel->workspace_bytes(plan);
   }
 
-  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
-    return Status::unsupported("plan.strategy", "fused", "has no weights to prepare on cuda");
+  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override {
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    if (kernel == nullptr) return no_kernel(plan.isa);
+    DUALGEMM_TRY(kernel->supports(plan.problem));
+    return pack_weights(*kernel, plan, buffers);
   }
 
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
@@ -68,10 +72,13 @@ class FusedStrategy final : public Strategy {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
+    const Expected<const uint8_t*> prepared = find_packed_weights(*kernel, plan, buffers);
+    if (!prepared) return prepared.status();
     const Expected<EncodeTiled> encode = encode_tiled();
     if (!encode) return encode.status();
     int64_t intermediate_bytes = 0;
-    const auto launches = kernel->launches(plan, buffers, workspace, *encode, &intermediate_bytes);
+    const auto launches =
+        kernel->launches(plan, buffers, *prepared, workspace, *encode, &intermediate_bytes);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));

@@ -1,24 +1,38 @@
-// The fused strategy's kernels: one for each instruction set, behind the same four functions.
+// The fused strategy's kernels: one for each instruction set, behind the same functions.
 #pragma once
 
 #include <vector>
 
+#include "core/problem.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
 #include "plan/strategy.hpp"
 
 namespace dualgemm::cuda {
 
+// What can be done once per weight: another order in memory, by one launch.
+struct WeightPacking {
+  int64_t (*bytes)(const Problem& problem);  // of gate and up together
+  // What the order depends on besides n, k and l: the number format that codes are decoded to.
+  const char* (*number)(const Problem& problem);
+  // `out`: bytes() at a multiple of 256.
+  KernelLaunch (*launch)(const core::ResolvedProblem& problem, const Buffers& buffers,
+                         uint8_t* out);
+};
+
 struct FusedKernel {
   Isa isa;
   Status (*supports)(const Problem& problem);
-  // Fills in what Strategy::plan_as_wished() does, but workspace_bytes.
+  // Fills in what Strategy::plan_as_wished() does, but workspace_bytes and prepared_bytes.
   Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes);
   int64_t (*workspace_bytes)(const Plan& plan);
+  // prepared: packed weights, or null where the plan is not for them.
   // intermediate_bytes: written to and read from the workspace.
   Expected<std::vector<KernelLaunch>> (*launches)(const Plan& plan, const Buffers& buffers,
-                                                  void* workspace, EncodeTiled encode_tiled,
+                                                  const uint8_t* prepared, void* workspace,
+                                                  EncodeTiled encode_tiled,
                                                   int64_t* intermediate_bytes);
+  const WeightPacking* packing = nullptr;  // null: the kernel reads weights as they lie
 };
 
 const FusedKernel& fused_kernel_sm100a();

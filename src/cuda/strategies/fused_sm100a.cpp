@@ -32,7 +32,8 @@ sm100a::Copies copies_of(const Plan& plan) {
 int64_t workspace_bytes_sm100a(const Plan& plan) { return copies_of(plan).workspace_bytes; }
 
 Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
-                                                    void* workspace, EncodeTiled encode_tiled,
+                                                    const uint8_t*, void* workspace,
+                                                    EncodeTiled encode_tiled,
                                                     int64_t* intermediate_bytes) {
   const sm100a::Instance* instance = sm100a::find_instance(plan.tile_n, plan.problem.d.type);
   if (instance == nullptr) {

@@ -11,8 +11,9 @@ Status plan_fused_sm80(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) 
 
 int64_t workspace_bytes_sm80(const Plan&) { return 0; }
 
-Expected<std::vector<KernelLaunch>> launches_sm80(const Plan& plan, const Buffers& buffers, void*,
-                                                  EncodeTiled, int64_t* intermediate_bytes) {
+Expected<std::vector<KernelLaunch>> launches_sm80(const Plan& plan, const Buffers& buffers,
+                                                  const uint8_t*, void*, EncodeTiled,
+                                                  int64_t* intermediate_bytes) {
   const Expected<const sm80::Instance*> instance = find_sm80(plan, sm80::Pass::kFused);
   if (!instance) return instance.status();
   *intermediate_bytes = 0;

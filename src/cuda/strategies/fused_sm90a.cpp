@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
@@ -22,7 +23,7 @@ KernelNumbers numbers_of(const sm90a::Instance& instance) {
 
 // A warp of the kernel for few rows is a phase: that is how a plan tells the two kernels apart.
 KernelNumbers numbers_of(const sm90a_skinny::Instance& instance) {
-  return {.tile_m = sm90a_skinny::kTokens,
+  return {.tile_m = instance.config.tokens,
           .tile_n = sm90a_skinny::cols_of(instance.config),
           .slab_k = sm90a_skinny::kBlockK,
           .stages = instance.stages,
@@ -38,7 +39,7 @@ Status suits_skinny(const Plan& plan) {
     return Status::unsupported("plan.unaligned", "true",
                                "the kernel for few rows reads operands as they lie");
   }
-  return sm90a_skinny::supports(plan.problem);
+  return sm90a_skinny::supports(plan.problem, plan.prepared);
 }
 
 // Where bits must not depend on m, there is no kernel with phases for the problem.
@@ -47,13 +48,14 @@ std::vector<KernelNumbers> compiled_for(const Plan& plan) {
   std::vector<KernelNumbers> compiled;
   if (suits_skinny(plan).ok()) {
     for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
-      const sm90a_skinny::Instance* const found =
-          sm90a_skinny::find_instance(problem.a.type, sm90a_skinny::cols_of(instance.config));
+      const sm90a_skinny::Instance* const found = sm90a_skinny::find_instance(
+          problem, sm90a_skinny::cols_of(instance.config), plan.prepared);
       if (found == &instance) compiled.push_back(numbers_of(instance));
     }
   }
   for (const sm90a::Instance& instance : sm90a::instances()) {
     if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
+        instance.config.prepared == plan.prepared &&
         (instance.config.phases == 1 || !problem.batch_invariant)) {
       compiled.push_back(numbers_of(instance));
     }
@@ -63,20 +65,20 @@ std::vector<KernelNumbers> compiled_for(const Plan& plan) {
 
 const sm90a::Instance* instance_of(const Plan& plan) {
   return sm90a::find_instance(plan.tile_m, plan.tile_n, plan.phases,
-                              sm90a::multiplies_bf16(plan.problem));
+                              sm90a::multiplies_bf16(plan.problem), plan.prepared);
 }
 
 // null: the plan is for the other kernel.
 const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
   if (plan.phases != sm90a_skinny::kWarps) return nullptr;
-  return sm90a_skinny::find_instance(plan.problem.a.type, plan.tile_n);
+  return sm90a_skinny::find_instance(plan.problem, plan.tile_n, plan.prepared);
 }
 
 // docs/kernels/sm90a_skinny.md has the measured points that is_quicker() rests on.
 KernelNumbers usual_for(const Plan& plan, int num_sms) {
-  if (suits_skinny(plan).ok() && sm90a_skinny::is_quicker(plan.problem, num_sms))
-    return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms));
-  return numbers_of(sm90a::choose_instance(plan.problem, num_sms));
+  if (suits_skinny(plan).ok() && sm90a_skinny::is_quicker(plan.problem, num_sms, plan.prepared))
+    return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms, plan.prepared));
+  return numbers_of(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
 }
 
 Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
@@ -109,13 +111,14 @@ int64_t workspace_bytes_sm90a(const Plan& plan) {
 }
 
 Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffers& buffers,
-                                                   void* workspace, EncodeTiled encode_tiled,
+                                                   const uint8_t* prepared, void* workspace,
+                                                   EncodeTiled encode_tiled,
                                                    int64_t* intermediate_bytes) {
   if (const auto* const skinny = skinny_instance_of(plan)) {
     DUALGEMM_TRY(suits_skinny(plan));
     *intermediate_bytes = 0;
     auto launch = sm90a_skinny::build_launch(core::resolve(plan.problem), buffers, *skinny,
-                                             std::max<int64_t>(plan.ctas, 1));
+                                             std::max<int64_t>(plan.ctas, 1), prepared);
     if (!launch) return launch.status();
     return std::vector{*std::move(launch)};
   }
@@ -129,14 +132,20 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
   *intermediate_bytes = 2 * pieces.bytes;
   return sm90a::build_launches(core::resolve(plan.problem), buffers, pieces, workspace, *instance,
                                sm90a::make_schedule(plan.problem, instance->config, plan.ctas),
-                               encode_tiled);
+                               encode_tiled, prepared);
 }
+
+const char* number_sm90a(const Problem& problem) {
+  return sm90a::multiplies_bf16(problem) ? "bf16" : "fp16";
+}
+
+constexpr WeightPacking kPacking{sm90a::packed_bytes, number_sm90a, sm90a::pack_weights_launch};
 
 }  // namespace
 
 const FusedKernel& fused_kernel_sm90a() {
-  static const FusedKernel kernel{Isa::kSm90a, sm90a::supports, plan_sm90a, workspace_bytes_sm90a,
-                                  launches_sm90a};
+  static const FusedKernel kernel{Isa::kSm90a,           sm90a::supports, plan_sm90a,
+                                  workspace_bytes_sm90a, launches_sm90a,  &kPacking};
   return kernel;
 }
 

@@ -80,23 +80,24 @@ Status supports(const Problem& problem) {
 
 bool multiplies_bf16(const Problem& problem) { return problem.a.type == DataType::kBF16; }
 
-const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16) {
+const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16,
+                              bool prepared) {
   for (const Instance& instance : instances()) {
     const Config& config = instance.config;
     if (config.tokens == tokens && cols_of(config) == cols && config.phases == phases &&
-        config.bf16 == bf16) {
+        config.bf16 == bf16 && config.prepared == prepared) {
       return &instance;
     }
   }
   return nullptr;
 }
 
-const Instance& choose_instance(const Problem& problem, int num_sms) {
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   const bool bf16 = multiplies_bf16(problem);
   const TuningRow& row = choose_row(tuning_table(), problem, num_sms);
   // Phases add in an order of their own: the bits of a row must not depend on how many there are.
-  if (problem.batch_invariant && row.phases > 1) return *find_instance(64, 128, 1, bf16);
-  return *find_instance(row.tokens, row.cols, row.phases, bf16);
+  if (problem.batch_invariant && row.phases > 1) return *find_instance(64, 128, 1, bf16, prepared);
+  return *find_instance(row.tokens, row.cols, row.phases, bf16, prepared);
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
@@ -137,10 +138,12 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
     return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Workspace pieces;
-  pieces.gate = data(problem.gate);
-  pieces.up = data(problem.up);
-  pieces.sf_gate = scales(problem.gate);
-  pieces.sf_up = scales(problem.up);
+  if (!config.prepared) {
+    pieces.gate = data(problem.gate);
+    pieces.up = data(problem.up);
+    pieces.sf_gate = scales(problem.gate);
+    pieces.sf_up = scales(problem.up);
+  }
   pieces.activations =
       arena.take(batches * problem.problem.m * k_blocks_of(problem.problem) * kBlockK * 2);
   if (schedule.shared_blocks != 0) {

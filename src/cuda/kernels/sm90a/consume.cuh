@@ -17,13 +17,18 @@ inline constexpr uint32_t kDescriptorHigh = 1u << 30 | 1024 >> 4;
 
 // Where a thread finds its rows of a stage.
 struct RowPlace {
-  uint32_t codes;   // of 16 bytes; the other 16 of the block are at codes ^ 16
-  uint32_t scales;  // of a word of four
+  uint32_t codes;   // its first 16 bytes (of gate; prepared: 8 of gate, 8 of up)
+  uint32_t scales;  // of four scales of gate (prepared: one of gate, one of up)
 };
 
 template <Config kCfg>
 DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uint32_t n_begin) {
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  if constexpr (kCfg.prepared) {
+    const uint32_t unit = (group * 4 + warp) * kUnitBytes;
+    return {unit + lane * 16,
+            unit + static_cast<uint32_t>(offsetof(PackedUnit, scales)) + lane * 2};
+  }
   const uint32_t row = group * kGroupCols + warp * 8 + lane / 4, q = lane % 4;
   const uint32_t block_row = (n_begin + row) % 128;
   const uint32_t swizzled = q * kScaleBlockBytes + block_row % 32 * 16 + block_row / 32 * 4;
@@ -42,17 +47,45 @@ DUALGEMM_DEVICE void load_codes(const uint8_t* from, uint32_t (&to)[4]) {
   to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
 }
 
+// `place` in sub-block `sub` of prepared weights.
 template <Config kCfg>
-DUALGEMM_DEVICE void load_half(const WeightStage<kCfg>& stage, uint32_t codes, RawBlock& raw) {
-  load_codes(stage.gate + codes, raw.gate);
-  load_codes(stage.up + codes, raw.up);
+DUALGEMM_DEVICE const uint8_t* packed_at(const WeightStage<kCfg>& stage, uint32_t sub,
+                                         uint32_t place) {
+  return reinterpret_cast<const uint8_t*>(stage.units[sub]) + place;
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_half(const WeightStage<kCfg>& stage, uint32_t codes, uint32_t half,
+                               RawBlock& raw) {
+  if constexpr (kCfg.prepared) {
+#pragma unroll
+    for (uint32_t i = 0; i < 2; ++i) {
+      uint32_t words[4];
+      load_codes(packed_at<kCfg>(stage, 2 * half + i, codes), words);
+      raw.gate[2 * i] = words[0], raw.gate[2 * i + 1] = words[1];
+      raw.up[2 * i] = words[2], raw.up[2 * i + 1] = words[3];
+    }
+  } else {
+    load_codes(stage.gate + (codes ^ half * 16), raw.gate);
+    load_codes(stage.up + (codes ^ half * 16), raw.up);
+  }
 }
 
 template <Config kCfg>
 DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place, RawBlock& raw) {
-  expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_gate + place),
-                           raw.gate_scales);
-  expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_up + place), raw.up_scales);
+  if constexpr (kCfg.prepared) {
+#pragma unroll
+    for (uint32_t sub = 0; sub < kSubs; ++sub) {
+      expand_pair<kCfg.bf16>(
+          *reinterpret_cast<const uint16_t*>(packed_at<kCfg>(stage, sub, place)) & 0x7F7Fu,
+          raw.gate_scales[sub], raw.up_scales[sub]);
+    }
+  } else {
+    expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_gate + place),
+                             raw.gate_scales);
+    expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_up + place),
+                             raw.up_scales);
+  }
 }
 
 // The operands of a sub-block's four MMAs.
@@ -62,8 +95,9 @@ DUALGEMM_DEVICE void decode_sub(const Shifts& shifts, const RawBlock& raw,
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int word = 2 * (kSub % 2) + i;
-    decode_words<kCfg.bf16>(shifts, raw.gate[word], raw.up[word], raw.gate_scales[kSub],
-                            raw.up_scales[kSub], fragments[2 * i], fragments[2 * i + 1]);
+    decode_words<kCfg.bf16, kCfg.prepared>(shifts, raw.gate[word], raw.up[word],
+                                           raw.gate_scales[kSub], raw.up_scales[kSub],
+                                           fragments[2 * i], fragments[2 * i + 1]);
   }
 }
 
@@ -88,12 +122,12 @@ struct Consumer {
   DUALGEMM_DEVICE void begin_block(const RowPlace& place, RawBlock& raw) {
     ptx::mbarrier_wait_parity(&smem.w_full[weights.stage], weights.round_parity);
     const WeightStage<kCfg>& stage = smem.weights[weights.stage];
-    load_half(stage, place.codes, raw);
-    load_scales(stage, place.scales, raw);
+    load_half<kCfg>(stage, place.codes, 0, raw);
+    load_scales<kCfg>(stage, place.scales, raw);
   }
 
   DUALGEMM_DEVICE void load_second_half(const RowPlace& place, RawBlock& raw) const {
-    load_half(smem.weights[weights.stage], place.codes ^ 16, raw);
+    load_half<kCfg>(smem.weights[weights.stage], place.codes, 1, raw);
   }
 
   // When the words of the second half have been used, so that they are known to have arrived: an

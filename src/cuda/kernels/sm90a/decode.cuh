@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/ptx/half2.cuh"
 #include "cuda/ptx/math.cuh"
@@ -22,13 +23,15 @@ inline constexpr float kWeightUnit = kBf16 ? 0x1p14f : 0x1p7f;
 // word * 2^kLeft, rounded down if kLeft < 0.
 template <int kLeft>
 DUALGEMM_DEVICE uint32_t shift(const Shifts& shifts, uint32_t word) {
-  static_assert(kLeft <= 2 || kLeft == 4 || kLeft == 6 || kLeft == 8 || kLeft == 12);
+  static_assert(kLeft <= 4 || kLeft == 6 || kLeft == 8 || kLeft == 9 || kLeft == 12);
   if constexpr (kLeft <= 0) return word >> -kLeft;
   if constexpr (kLeft == 1) return word * shifts.by1;
   if constexpr (kLeft == 2) return word * shifts.by2;
+  if constexpr (kLeft == 3) return word * shifts.by3;
   if constexpr (kLeft == 4) return word * shifts.by4;
   if constexpr (kLeft == 6) return word * shifts.by6;
   if constexpr (kLeft == 8) return word * shifts.by8;
+  if constexpr (kLeft == 9) return word * shifts.by9;
   if constexpr (kLeft == 12) return word * shifts.by12;
 }
 
@@ -45,24 +48,28 @@ DUALGEMM_DEVICE uint32_t multiply(uint32_t a, uint32_t b) {
   return kBf16 ? ptx::mul_bf16x2(a, b) : ptx::mul_f16x2(a, b);
 }
 
-// Four scales of a word (neighbours along k), ready for the multiplication: both halves alike.
+// Two scales whose sign bits are clear, ready for the multiplication: both halves alike.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_pair(uint32_t bytes, uint32_t& first, uint32_t& second) {
+  const uint32_t two = ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(bytes));
+  if constexpr (kBf16) {
+    const float low = ptx::cvt_f32_f16(static_cast<uint16_t>(two)) * 0x1p112f;
+    const float high = ptx::cvt_f32_f16(static_cast<uint16_t>(two >> 16)) * 0x1p112f;
+    first = ptx::cvt_bf16x2(low, low);
+    second = ptx::cvt_bf16x2(high, high);
+  } else {
+    const uint32_t scaled = ptx::mul_f16x2(two, 0x58005800u);  // 2^7
+    first = __byte_perm(scaled, 0, 0x1010);
+    second = __byte_perm(scaled, 0, 0x3232);
+  }
+}
+
+// Four scales of a word: neighbours along k.
 template <bool kBf16>
 DUALGEMM_DEVICE void expand_scales(uint32_t scales, uint32_t (&pairs)[4]) {
   scales &= 0x7F7F7F7Fu;  // the sign counts for nothing
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const uint32_t two = ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(scales >> (16 * i)));
-    if constexpr (kBf16) {
-      const float low = ptx::cvt_f32_f16(static_cast<uint16_t>(two)) * 0x1p112f;
-      const float high = ptx::cvt_f32_f16(static_cast<uint16_t>(two >> 16)) * 0x1p112f;
-      pairs[2 * i] = ptx::cvt_bf16x2(low, low);
-      pairs[2 * i + 1] = ptx::cvt_bf16x2(high, high);
-    } else {
-      const uint32_t scaled = ptx::mul_f16x2(two, 0x58005800u);  // 2^7
-      pairs[2 * i] = __byte_perm(scaled, 0, 0x1010);
-      pairs[2 * i + 1] = __byte_perm(scaled, 0, 0x3232);
-    }
-  }
+  expand_pair<kBf16>(scales, pairs[0], pairs[1]);
+  expand_pair<kBf16>(scales >> 16, pairs[2], pairs[3]);
 }
 
 // Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
@@ -82,14 +89,37 @@ DUALGEMM_DEVICE void place_word(const Shifts& shifts, uint32_t word, uint32_t (&
   }
 }
 
-// Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
+// The same of a word of prepared weights.
+template <bool kBf16, int kPair>
+DUALGEMM_DEVICE uint32_t place_packed_pair(const Shifts& shifts, uint32_t word) {
+  constexpr PlaceOfPair kTo = place_of_pair<kBf16>(0), kFrom = place_of_pair<kBf16>(kPair);
+  constexpr uint32_t kSign = 0x00010001u << kTo.sign, kRest = 0x00070007u << kTo.rest;
+  constexpr int kSignLeft = kTo.sign - kFrom.sign, kRestLeft = kTo.rest - kFrom.rest;
+  if constexpr (kSignLeft == kRestLeft) return shift<kSignLeft>(shifts, word) & (kSign | kRest);
+  return (shift<kRestLeft>(shifts, word) & kRest) | (shift<kSignLeft>(shifts, word) & kSign);
+}
+
 template <bool kBf16>
+DUALGEMM_DEVICE void place_packed_word(const Shifts& shifts, uint32_t word, uint32_t (&pairs)[4]) {
+  pairs[0] = place_packed_pair<kBf16, 0>(shifts, word);
+  pairs[1] = place_packed_pair<kBf16, 1>(shifts, word);
+  pairs[2] = place_packed_pair<kBf16, 2>(shifts, word);
+  pairs[3] = place_packed_pair<kBf16, 3>(shifts, word);
+}
+
+// Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
+template <bool kBf16, bool kPrepared>
 DUALGEMM_DEVICE void decode_words(const Shifts& shifts, uint32_t gate, uint32_t up,
                                   uint32_t gate_scale, uint32_t up_scale, uint32_t (&first)[4],
                                   uint32_t (&second)[4]) {
   uint32_t gates[4], ups[4];
-  place_word<kBf16>(shifts, gate, gates);
-  place_word<kBf16>(shifts, up, ups);
+  if constexpr (kPrepared) {
+    place_packed_word<kBf16>(shifts, gate, gates);
+    place_packed_word<kBf16>(shifts, up, ups);
+  } else {
+    place_word<kBf16>(shifts, gate, gates);
+    place_word<kBf16>(shifts, up, ups);
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     first[2 * half] = multiply<kBf16>(gates[half], gate_scale);

@@ -39,13 +39,18 @@
 
 namespace dualgemm::cuda::sm90a {
 
-template <Config kCfg>
+template <Config kCfg, bool kPrepared = kCfg.prepared>
 struct WeightStage {
   alignas(
       kSwizzleAlignment) uint8_t gate[Budget<kCfg>::kCols * kRowBytes];  // (cols, 128), swizzled
   uint8_t up[Budget<kCfg>::kCols * kRowBytes];
   uint8_t sf_gate[kScaleBlocks * kScaleBlockBytes];  // (cols, 16), or (4, 512) blocks of 128 rows
   uint8_t sf_up[kScaleBlocks * kScaleBlockBytes];
+};
+
+template <Config kCfg>
+struct WeightStage<kCfg, true> {
+  alignas(kSwizzleAlignment) PackedUnit units[kSubs][Budget<kCfg>::kUnits];
 };
 
 template <Config kCfg>

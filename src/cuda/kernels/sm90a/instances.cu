@@ -20,29 +20,29 @@ DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
 
 }  // namespace
 
-#define DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type) \
-  Config { tokens, groups, phases, type }
-#define DUALGEMM_SM90A_ENTRY(tokens, groups, phases, type)                          \
-  extern "C" __global__ void __launch_bounds__(                                     \
-      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kThreads, 1)     \
-      dual_gemm_sm90a_t##tokens##_g##groups##_p##phases##_##type(                   \
-          const __grid_constant__ Params params) {                                  \
-    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>(params); \
+#define DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type) \
+  Config { tokens, groups, phases, type, prepared }
+#define DUALGEMM_SM90A_ENTRY(name, prepared, tokens, groups, phases, type)                       \
+  extern "C" __global__ void __launch_bounds__(                                                  \
+      Budget<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>::kThreads, 1)        \
+      name##_t##tokens##_g##groups##_p##phases##_##type(const __grid_constant__ Params params) { \
+    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>(params);    \
   }
 DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ENTRY)
 #undef DUALGEMM_SM90A_ENTRY
 
+template <Config kCfg>
+static Instance instance_of(const char* entry, const void* kernel) {
+  using B = Budget<kCfg>;
+  return {kCfg,        B::kWeightStages,        B::kActStages, B::kActSubs,
+          B::kThreads, kDynamicSmemBytes<kCfg>, entry,         kernel};
+}
+
 std::span<const Instance> instances() {
-#define DUALGEMM_SM90A_ROW(tokens, groups, phases, type)                          \
-  Instance{                                                                       \
-      DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type),                        \
-      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kWeightStages, \
-      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kActStages,    \
-      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kActSubs,      \
-      Budget<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>::kThreads,      \
-      kDynamicSmemBytes<DUALGEMM_SM90A_CONFIG(tokens, groups, phases, type)>,     \
-      "dual_gemm_sm90a_t" #tokens "_g" #groups "_p" #phases "_" #type,            \
-      reinterpret_cast<const void*>(&dual_gemm_sm90a_t##tokens##_g##groups##_p##phases##_##type)},
+#define DUALGEMM_SM90A_ROW(name, prepared, tokens, groups, phases, type)      \
+  instance_of<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>( \
+      #name "_t" #tokens "_g" #groups "_p" #phases "_" #type,                 \
+      reinterpret_cast<const void*>(&name##_t##tokens##_g##groups##_p##phases##_##type)),
   static const Instance all[] = {DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ROW)};
 #undef DUALGEMM_SM90A_ROW
   return all;

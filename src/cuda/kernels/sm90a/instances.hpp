@@ -7,17 +7,22 @@
 
 #include "cuda/kernels/sm90a/config.hpp"
 
-// X(tokens, groups, phases, bf16 or f16)
-#define DUALGEMM_SM90A_SHAPES(X, type) \
-  X(8, 1, 4, type)                     \
-  X(16, 1, 4, type)                    \
-  X(32, 1, 3, type)                    \
-  X(32, 2, 2, type)                    \
-  X(64, 2, 2, type)                    \
-  X(64, 4, 1, type)                    \
-  X(128, 2, 1, type)                   \
-  X(256, 2, 1, type)
-#define DUALGEMM_SM90A_INSTANCES(X) DUALGEMM_SM90A_SHAPES(X, f16) DUALGEMM_SM90A_SHAPES(X, bf16)
+// X(entry's first part, prepared, tokens, groups, phases, bf16 or f16)
+#define DUALGEMM_SM90A_SHAPES(X, name, prepared, type) \
+  X(name, prepared, 8, 1, 4, type)                     \
+  X(name, prepared, 16, 1, 4, type)                    \
+  X(name, prepared, 32, 1, 3, type)                    \
+  X(name, prepared, 32, 2, 2, type)                    \
+  X(name, prepared, 64, 2, 2, type)                    \
+  X(name, prepared, 64, 4, 1, type)                    \
+  X(name, prepared, 128, 2, 1, type)                   \
+  X(name, prepared, 256, 2, 1, type)
+#define DUALGEMM_SM90A_TYPES(X, name, prepared) \
+  DUALGEMM_SM90A_SHAPES(X, name, prepared, f16) \
+  DUALGEMM_SM90A_SHAPES(X, name, prepared, bf16)
+#define DUALGEMM_SM90A_INSTANCES(X)               \
+  DUALGEMM_SM90A_TYPES(X, dual_gemm_sm90a, false) \
+  DUALGEMM_SM90A_TYPES(X, dual_gemm_sm90a_prepared, true)
 
 namespace dualgemm::cuda::sm90a {
 

@@ -5,6 +5,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/portable/repack.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a/prepare.hpp"
 
 namespace dualgemm::cuda::sm90a {
@@ -133,7 +134,8 @@ void add_copies(const Weight& weight, int64_t batches, uint8_t* workspace,
 }
 
 KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
-                         const Schedule& schedule, const Workspace& pieces, uint8_t* workspace) {
+                         const Schedule& schedule, const Workspace& pieces, uint8_t* workspace,
+                         bool packed_order) {
   const Problem& p = problem.problem;
   const bool packed = p.a.type == DataType::kE2M1;
   const auto bytes = [&](int64_t elements) { return packed ? elements / 2 : elements * 2; };
@@ -153,6 +155,7 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
   params.row_blocks = static_cast<uint32_t>(p.l * p.m * k_blocks_of(p));
+  params.packed_order = packed_order;
   return prepare_launch(params);
 }
 
@@ -172,20 +175,14 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
-}  // namespace
-
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers, Workspace pieces,
-                                                   void* workspace, const Instance& instance,
-                                                   const Schedule& schedule,
-                                                   EncodeTiled encode_tiled) {
-  const int64_t batches = problem.problem.l, cols = cols_of(instance.config);
-  auto* const base = static_cast<uint8_t*>(workspace);
-  Params params = scalar_params(problem, buffers, instance.config, schedule, pieces, base);
+// The weights' tensor maps, for tiles of `cols` columns, and the copies that they need.
+Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
+                   const Workspace& pieces, int64_t cols, uint8_t* base, EncodeTiled encode_tiled,
+                   Params& params, std::vector<KernelLaunch>& launches) {
+  const int64_t batches = problem.problem.l;
   params.linear_scales = linear_scales_suit(problem.gate, batches) &&
                          linear_scales_suit(problem.up, batches) &&
                          is_aligned(buffers.gate_scales) && is_aligned(buffers.up_scales);
-  std::vector<KernelLaunch> launches;
   for (Weight weight :
        {Weight{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, pieces.gate,
                pieces.sf_gate, &params.map_gate, &params.map_sf_gate},
@@ -201,12 +198,33 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                         encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);
   }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers, Workspace pieces,
+                                                   void* workspace, const Instance& instance,
+                                                   const Schedule& schedule,
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* prepared) {
+  const int64_t cols = cols_of(instance.config);
+  auto* const base = static_cast<uint8_t*>(workspace);
+  Params params = scalar_params(problem, buffers, instance.config, schedule, pieces, base);
+  std::vector<KernelLaunch> launches;
+  if (instance.config.prepared) {
+    params.packed = packed_weights(problem.problem, prepared);
+  } else {
+    DUALGEMM_TRY(add_weights(problem, buffers, pieces, cols, base, encode_tiled, params, launches));
+  }
   DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
                       encode_tiled, &params.map_a));
   // The kernel reads weights before it waits for the preparation; copies of them, which a grid
   // before that one has just made, only after.
   const bool copies = !launches.empty();
-  launches.push_back(preparation(problem, buffers, schedule, pieces, base));
+  launches.push_back(
+      preparation(problem, buffers, schedule, pieces, base, instance.config.prepared));
   KernelLaunch launch{.kernel = {"dual_gemm_sm90a", instance.entry, instance.kernel},
                       .ctas = schedule.ctas,
                       .threads = instance.threads,

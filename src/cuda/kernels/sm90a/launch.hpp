@@ -19,11 +19,12 @@ namespace dualgemm::cuda::sm90a {
 Status supports(const Problem& problem);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs, by
-// tuning_table().
-const Instance& choose_instance(const Problem& problem, int num_sms);
+// tuning_table(). `prepared`: for weights as packed_weights.hpp has them.
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
 // null: not compiled.
-const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16);
+const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16,
+                              bool prepared);
 
 // Whether both operands are decoded to bf16 (a is bf16), not to fp16.
 bool multiplies_bf16(const Problem& problem);
@@ -37,6 +38,7 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
 //   scales  linear ones in rows that are no multiple of 16 bytes apart; linear ones of one operand
 //           where the other's are not; swizzled ones with k % 64 != 0, because a block's padding
 //           along k would be multiplied (0 * NaN is NaN); batches no multiple of 16 bytes apart
+// Prepared weights are never copied.
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.
 struct Workspace {
@@ -51,11 +53,14 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
 
 // The launches in stream order: the copies, a's preparation, then the kernel, which begins while a
 // is still being prepared. All pointers of `buffers` and `workspace` are device memory and are not
-// read. An operand that must be copied and has no room in `pieces` is an error.
+// read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
+// pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do
+// not count.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers, Workspace pieces,
                                                    void* workspace, const Instance& instance,
                                                    const Schedule& schedule,
-                                                   EncodeTiled encode_tiled);
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* prepared);
 
 }  // namespace dualgemm::cuda::sm90a

@@ -4,7 +4,21 @@
 namespace dualgemm::cuda::sm90a {
 
 template <Config kCfg>
-DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg>& stage,
+DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, true>& stage,
+                                       ptx::Barrier* full, const Tile& tile, uint32_t block,
+                                       ptx::CachePolicy policy) {
+  ptx::mbarrier_arrive_expect_tx(full, sizeof(stage.units));
+#pragma unroll
+  for (uint32_t sub = 0; sub < kSubs; ++sub) {
+    ptx::cp_async_bulk(
+        stage.units[sub],
+        params.packed.unit(tile.batch, block * kSubs + sub, tile.n_begin / kUnitCols),
+        sizeof(stage.units[sub]), full, policy);
+  }
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, false>& stage,
                                        ptx::Barrier* full, const Tile& tile, uint32_t block,
                                        ptx::CachePolicy policy) {
   const auto n_begin = static_cast<int32_t>(tile.n_begin);
@@ -51,8 +65,8 @@ DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& sme
       } else {
         ++filled;
       }
-      load_weight_stage(params, smem.weights[ring.stage], &smem.w_full[ring.stage], tile, block,
-                        policy);
+      load_weight_stage<kCfg>(params, smem.weights[ring.stage], &smem.w_full[ring.stage], tile,
+                              block, policy);
     }
   }
 }

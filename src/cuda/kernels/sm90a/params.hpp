@@ -5,6 +5,7 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
@@ -22,6 +23,7 @@ struct PrepareParams {
   uint32_t m, k, k_blocks;
   uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
+  bool packed_order;  // of k: as PackedUnit has it
   AType type;
 };
 
@@ -42,12 +44,14 @@ struct Schedule {
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, cols, 1), 128-byte swizzle
 //   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, cols, 1); swizzled 128x4: (256,
 //                           ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
+// Prepared weights have no views but `packed`.
 // Every scale that belongs to k .. 256*k_blocks is zero: from the view's end by the TMA unit, and
 // before it in memory.
 struct Params {
   TensorMap map_a;
   TensorMap map_gate, map_up;
   TensorMap map_sf_gate, map_sf_up;
+  PackedWeights packed;
   uint8_t* d;  // (l, m, n) outputs, aligned to one element
   int64_t d_row_bytes, d_batch_bytes;
   const float* a_row_scale;           // [l*m], or null: 1

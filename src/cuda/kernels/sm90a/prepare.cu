@@ -4,6 +4,8 @@
 // eight words of eight. Word w feeds MMAs 2w and 2w+1; with i = 2*(step % 2) + half, nibbles i and
 // i+4 of it are the pair of that half of k. So slot 8*half + 2q + e of step j is
 //   k = 64q + 8*(j/2) + 2*(j%2) + half + 4e.
+// Of prepared weights it holds codes 16q .. 16q+15 of each chunk of 64: the first two terms are
+// then 64*(j/4) + 16q + 8*(j/2 % 2).
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/prepare.hpp"
@@ -120,11 +122,17 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t
   *reinterpret_cast<uint4*>(to) = make_uint4(quads[0], quads[1], quads[2], quads[3]);
 }
 
+// Where word `word` of the main kernel's thread q begins in a block of k.
+[[maybe_unused]] __device__ uint32_t k_of_word(const PrepareParams& p, uint32_t q, uint32_t word) {
+  if (p.packed_order) return word / 2 * kUnitK + q * (kUnitK / 4) + word % 2 * 8;
+  return q * kQuadK + word * 8;
+}
+
 // Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks. They are
 // numbered rows first: warps that are neighbours write neighbouring lines.
 template <bool kAligned>
 __device__ void prepare_blocks(const PrepareParams& p, uint32_t first, uint32_t stride) {
-  const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
+  const uint32_t k_in_block = k_of_word(p, threadIdx.x % 4, threadIdx.x / 4 % 8);
   Eight eights[kUnroll];
   RowBlock at[kUnroll];
 #pragma unroll
@@ -135,7 +143,7 @@ __device__ void prepare_blocks(const PrepareParams& p, uint32_t first, uint32_t 
     at[i].row = static_cast<uint32_t>(index) - column * p.m;
     at[i].batch = column / p.k_blocks;
     at[i].block = column - at[i].batch * p.k_blocks;
-    eights[i] = load_eight<kAligned>(p, at[i], at[i].block * kBlockK + q * kQuadK + word * 8);
+    eights[i] = load_eight<kAligned>(p, at[i], at[i].block * kBlockK + k_in_block);
   }
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {

@@ -48,11 +48,12 @@ Status check_weight(const char* name, const char* scales_name, const core::Resol
 
 }  // namespace
 
-Status supports(const Problem& problem) {
+Status supports(const Problem& problem, bool prepared) {
   DUALGEMM_TRY(sm90a::supports(problem));
-  if (problem.m > kTokens) {
-    return Status::unsupported("m", std::to_string(problem.m),
-                               fmt::format("must be at most {} for this kernel", kTokens));
+  if (problem.m > most_tokens(prepared)) {
+    return Status::unsupported(
+        "m", std::to_string(problem.m),
+        fmt::format("must be at most {} for this kernel", most_tokens(prepared)));
   }
   if (problem.k % kStepK != 0) {
     return Status::unsupported("k", std::to_string(problem.k),
@@ -64,52 +65,65 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(
       check_stride("a", core::bytes_of(problem.a.type, resolved.a.batch_stride), alignment));
   if (problem.a.type == DataType::kE2M1) DUALGEMM_TRY(check_scale_extent("a_scales", resolved.a));
+  if (prepared) return {};
   DUALGEMM_TRY(check_weight("gate", "gate_scales", resolved.gate));
   return check_weight("up", "up_scales", resolved.up);
 }
 
-const Instance* find_instance(DataType a_type, int64_t cols) {
+namespace {
+
+// Whether an instance is for the type of a, its rows and such weights.
+bool is_for(const Config& config, const Problem& problem, bool prepared) {
+  return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared &&
+         (config.tokens == kGroupTokens) == (problem.m <= kGroupTokens);
+}
+
+// What the busiest CTA has to do, in twentieths of a unit: its units, and for each tile after the
+// first two thirds of one, of prepared weights 1.1, as their units take less (fitted to four shapes
+// and four widths on an H200, bench_sm90a --all).
+int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
+  const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
+  const int64_t waves = sm90a::ceil_div(tiles, num_sms);
+  return waves * 20 * config.units + (config.prepared ? 22 : 13) * (waves - 1);
+}
+
+}  // namespace
+
+const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared) {
   for (const Instance& instance : instances()) {
-    if (instance.config.a_type == a_type_of(a_type) && cols_of(instance.config) == cols)
+    if (is_for(instance.config, problem, prepared) && cols_of(instance.config) == cols)
       return &instance;
   }
   return nullptr;
 }
 
-namespace {
-
-// What the busiest CTA has to do, in twentieths of a unit: its units, and two thirds of one for
-// each tile after the first (fitted to four shapes and four widths on an H200, bench_sm90a --all).
-int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
-  const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
-  const int64_t waves = sm90a::ceil_div(tiles, num_sms);
-  return waves * 20 * config.units + 13 * (waves - 1);
-}
-
-}  // namespace
-
 // The tile that leaves the least to the busiest CTA, of equal ones the widest: a is decoded once
 // for a tile.
-const Instance& choose_instance(const Problem& problem, int num_sms) {
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;
   int64_t least = 0;
   for (const Instance& instance : instances()) {
-    if (instance.config.a_type != a_type_of(problem.a.type)) continue;
+    if (!is_for(instance.config, problem, prepared)) continue;
     const int64_t cost = cost_of(problem, instance.config, num_sms);
     if (best == nullptr || cost <= least) best = &instance, least = cost;
   }
   return *best;
 }
 
-bool is_quicker(const Problem& problem, int num_sms) {
-  const Config& config = choose_instance(problem, num_sms).config;
+bool is_quicker(const Problem& problem, int num_sms, bool prepared) {
+  const Config& config = choose_instance(problem, num_sms, prepared).config;
   const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
   if (tiles <= num_sms) return true;
+  // (14336, 4096), m = 16, NVFP4, fp16, bf16: 33.4, 29.7, 31.1 and 29.4, 29.1, 29.6 us (H200); with
+  // one tile for each SM, (4096, 7168): 13.5, 12.8, 13.0 and 14.9, 14.6, 14.9.
+  if (problem.m > kGroupTokens) return false;
   // (14336, 4096), 4.5 tiles for each SM, this kernel and the other one: m = 1 27.2 and 27.6 us,
-  // 4 28.0 and about 27.8, 8 29.0 and 28.1 (H200).
-  if (tiles > 4 * num_sms && problem.m > 2) return false;
-  // At most 1.4 times the mean: 28 twentieths of a unit for each of n * l / 8 units.
-  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= 28 * problem.n * problem.l;
+  // 4 28.0 and about 27.8, 8 29.0 and 28.1; with prepared weights 8 24.0 and 27.8 (H200).
+  if (!prepared && tiles > 4 * num_sms && problem.m > 2) return false;
+  // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; of prepared
+  // weights 1.5.
+  const int64_t most = prepared ? 30 : 28;
+  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= most * problem.n * problem.l;
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

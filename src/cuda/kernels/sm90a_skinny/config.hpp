@@ -6,21 +6,25 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/sm90a/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
+using sm90a::kUnitCols;
+
 struct Config {
   AType a_type;
-  int units;  // of 8 columns of d per tile: 8 rows of gate and 8 of up are mma's 16
+  int units;      // of 8 columns of d per tile: 8 rows of gate and 8 of up are mma's 16
+  bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
+  int tokens;     // rows of a at the most: mma's N, or with prepared weights twice that
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kTokens = 8;  // rows of a at the most: mma's N
-inline constexpr int kUnitCols = 8;
-inline constexpr int kBlockK = 256;              // elements along k that a warp takes at a time
-inline constexpr int kBlockBytes = kBlockK / 2;  // of codes of one row
-inline constexpr int kWarps = 16;                // each takes every 16th block of k
-inline constexpr int kThreads = 32 * kWarps;
+inline constexpr int kGroupTokens = 8;             // rows of a: mma's N
+inline constexpr int kBlockK = 256;                // elements along k that a warp takes at a time
+inline constexpr int kBlockBytes = kBlockK / 2;    // of codes of one row
+inline constexpr int kChunkK = sm90a::kUnitK;      // the same of prepared weights
+inline constexpr int kWarps = 16;                  // each takes a 16th of k
 inline constexpr int kBlockScales = kBlockK / 16;  // of one row, a byte each
 // Of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for more
 // has to wait, with data that it could work on: docs/kernels/sm90a_skinny.md, "The start".
@@ -35,11 +39,26 @@ DUALGEMM_HOST_DEVICE constexpr int cols_of(const Config& config) {
   return config.units * kUnitCols;
 }
 
+// Rows of a that there are instances for.
+DUALGEMM_HOST_DEVICE constexpr int most_tokens(bool prepared) {
+  return prepared ? 2 * kGroupTokens : kGroupTokens;
+}
+
 template <Config kCfg>
 struct Budget {
+  static constexpr int kGroups = kCfg.tokens / kGroupTokens;
+  // Warps that multiply. 16 with the sums of 32 x 16 outputs would lack registers.
+  static constexpr int kMultipliers = kGroups * kCfg.units == 8 ? 12 : kWarps;
+  // Warps that do nothing but add the others' sums and store outputs, one for each unit. Weights as
+  // NVFP4 has them leave no registers for them.
+  static constexpr int kFinishers = kCfg.prepared ? kCfg.units : 0;
+  static constexpr int kThreads = 32 * (kMultipliers + kFinishers);
+  // Of a warp of prepared weights, chunks on their way: the same 74 KB of an SM, or less.
+  static constexpr int kSlots = 8 / kCfg.units;
   // Blocks of k of each warp that there is room for.
   static constexpr int kStages = (kUnitsAhead + kCfg.units - 1) / kCfg.units;
   static_assert(kCfg.units * 4 <= kWarps, "four warps finish a unit");
+  static_assert(kCfg.tokens % kGroupTokens == 0 && kCfg.tokens <= most_tokens(kCfg.prepared));
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -8,13 +8,18 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// The two outputs whose sums mma leaves in one lane: rows 2 * (lane % 4) and the next, column
-// lane / 4 of the unit.
+// The first of the two rows of a group whose sums mma leaves in one lane.
+DUALGEMM_DEVICE uint32_t first_row(uint32_t group, uint32_t lane) {
+  return group * kGroupTokens + lane % 4 * 2;
+}
+
+// The two outputs whose sums mma leaves in one lane: first_row() and the next, column lane / 4 of
+// the unit.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint32_t unit,
-                                   uint32_t lane, const float4& sums) {
+                                   uint32_t group, uint32_t lane, const float4& sums) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
-  const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = lane % 4 * 2;
+  const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = first_row(group, lane);
   if (col >= params.n) return;
   const bool both = row + 1 < params.m;
   const Alphas alphas = alphas_of(params, tile.batch);
@@ -49,25 +54,34 @@ DUALGEMM_DEVICE void add_across(float4& sum) {
   }
 }
 
-// By all threads of the CTA, each with its warp's sums. Four warps finish one unit: a lane adds the
-// sums of four warps in ascending order, then the four lanes that share an output add theirs. Only
-// what belongs to a row that exists is moved.
+// To shared memory: this warp's sums, only what belongs to a row that exists.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
-                                 uint32_t warp, const Accumulators<kCfg>& acc) {
+DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+                                const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
-  if (lane % 4 * 2 < params.m) {
+#pragma unroll
+  for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
+    if (first_row(group, lane) >= params.m) break;
 #pragma unroll
     for (int unit = 0; unit < kCfg.units; ++unit) {
-      const float(&mine)[4] = acc[unit];
-      smem.sums[unit][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
+      const int at = unit * Budget<kCfg>::kGroups + group;
+      const float(&mine)[4] = acc[at];
+      smem.sums[at][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
     }
   }
   __syncwarp();
-  __syncthreads();
+}
+
+// By all threads of the CTA, when the sums of all warps are there. Four warps finish one unit: a
+// lane adds the sums of four warps in ascending order, then the four lanes that share an output add
+// theirs.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>& smem,
+                                 const Tile& tile, uint32_t warp) {
+  const uint32_t lane = threadIdx.x % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
-  const bool exists = slot % 4 * 2 < params.m;
+  const bool exists = first_row(0, slot) < params.m;
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
   if (exists) {
 #pragma unroll
@@ -75,8 +89,39 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, SharedStorage<kCfg>& smem
   }
   __syncwarp();
   add_across(total);
-  if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, slot, total);
+  if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, 0, slot, total);
   __syncwarp();
+}
+
+// Of prepared weights. Finishers have their instructions and parameters at hand when the sums come:
+// 0.1 to 0.4 us less at (4096, 7168) than the same work by the warps that multiplied.
+enum SumsBarrier : uint32_t { kSumsThere = 1, kSumsRead };
+
+// Runs on: warp `unit` of the finishers.   Waits: kSumsThere.   Arrives: kSumsRead.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_tiles(const Params& params, const SharedStorage<kCfg>& smem,
+                                  uint32_t unit) {
+  constexpr int kGroups = Budget<kCfg>::kGroups;
+  const uint32_t lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (uint32_t t = blockIdx.x; t < params.tiles; t += gridDim.x) {
+    ptx::barrier_sync(kSumsThere, Budget<kCfg>::kThreads);
+#pragma unroll 1
+    for (int group = 0; group < kGroups; ++group) {
+      const bool exists = first_row(group, lane) < params.m;
+      float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (exists) {
+#pragma unroll
+        for (int i = 0; i < Budget<kCfg>::kMultipliers; ++i)
+          add(total, smem.sums[unit * kGroups + group][i][lane]);
+      }
+      __syncwarp();
+      if (group + 1 == kGroups && t + gridDim.x < params.tiles)
+        ptx::barrier_arrive(kSumsRead, Budget<kCfg>::kThreads);
+      if (exists) store_outputs<kCfg>(params, locate<kCfg>(params, t), unit, group, lane, total);
+      __syncwarp();
+    }
+  }
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

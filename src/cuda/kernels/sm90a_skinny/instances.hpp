@@ -6,23 +6,27 @@
 
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 
-// X(type of a, its name, units, columns of d as text)
-#define DUALGEMM_SM90A_SKINNY_WIDTHS(X, type, name) \
-  X(type, name, 1, 8)                               \
-  X(type, name, 2, 16)                              \
-  X(type, name, 3, 24)                              \
-  X(type, name, 4, 32)
-#define DUALGEMM_SM90A_SKINNY_INSTANCES(X)     \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kE2M1, e2m1) \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kF16, f16)   \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, kBF16, bf16)
+// X(entry's first part, prepared, rows of a, type of a, its name, units, columns of d as text)
+#define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, type, name) \
+  X(entry, prepared, tokens, type, name, 1, 8)                               \
+  X(entry, prepared, tokens, type, name, 2, 16)                              \
+  X(entry, prepared, tokens, type, name, 3, 24)                              \
+  X(entry, prepared, tokens, type, name, 4, 32)
+#define DUALGEMM_SM90A_SKINNY_TYPES(X, entry, prepared, tokens)         \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kE2M1, e2m1) \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kF16, f16)   \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kBF16, bf16)
+#define DUALGEMM_SM90A_SKINNY_INSTANCES(X)                                 \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny, false, 8)         \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny_prepared, true, 8) \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny_prepared_m16, true, 16)
 
 namespace dualgemm::cuda::sm90a_skinny {
 
 struct Instance {
   Config config;
   int stages;  // of each warp
-  uint32_t dynamic_smem_bytes;
+  uint32_t threads, dynamic_smem_bytes;
   const char* entry;   // name of the kernel's entry point
   const void* kernel;  // its host handle
 };

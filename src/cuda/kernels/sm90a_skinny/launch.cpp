@@ -4,6 +4,7 @@
 
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/operand_a.hpp"
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 
@@ -31,20 +32,25 @@ bool is_wide(const PackedView& view) {
   return !view.swizzled && (address | view.scale_ld | view.scale_batch_bytes) % 16 == 0;
 }
 
-Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers,
-                 const Config& config) {
+Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers, const Config& config,
+                 const uint8_t* prepared) {
   const Problem& p = problem.problem;
   Params params{};
-  params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
-  params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+  if (config.prepared) {
+    params.packed = sm90a::packed_weights(p, prepared);
+  } else {
+    params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
+    params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+    params.wide_scales = is_wide(params.gate) && is_wide(params.up);
+  }
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
   set_epilogue(problem, buffers, params);
   params.output = output_type_of(p.d.type);
   params.k = static_cast<uint32_t>(p.k);
   params.k_blocks = static_cast<uint32_t>(ceil_div(p.k, kBlockK));
+  params.chunks = static_cast<uint32_t>(p.k / kChunkK);
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
-  params.wide_scales = is_wide(params.gate) && is_wide(params.up);
   return params;
 }
 
@@ -60,18 +66,21 @@ Status check_address(const char* name, const void* data, int64_t alignment) {
 }  // namespace
 
 Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
-                                    const Instance& instance, int64_t ctas) {
+                                    const Instance& instance, int64_t ctas,
+                                    const uint8_t* prepared) {
   DUALGEMM_TRY(check_address("a", buffers.a, a_alignment(problem.problem.a.type)));
-  DUALGEMM_TRY(check_address("gate", buffers.gate, kCodeAlignment));
-  DUALGEMM_TRY(check_address("up", buffers.up, kCodeAlignment));
-  DUALGEMM_TRY(check_address("gate_scales", buffers.gate_scales, kScaleAlignment));
-  DUALGEMM_TRY(check_address("up_scales", buffers.up_scales, kScaleAlignment));
+  if (!instance.config.prepared) {
+    DUALGEMM_TRY(check_address("gate", buffers.gate, kCodeAlignment));
+    DUALGEMM_TRY(check_address("up", buffers.up, kCodeAlignment));
+    DUALGEMM_TRY(check_address("gate_scales", buffers.gate_scales, kScaleAlignment));
+    DUALGEMM_TRY(check_address("up_scales", buffers.up_scales, kScaleAlignment));
+  }
   KernelLaunch launch{.kernel = {"dual_gemm_sm90a_skinny", instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(ctas),
-                      .threads = kThreads,
+                      .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .overlaps_previous = true};
-  launch.set_params(params_of(problem, buffers, instance.config));
+  launch.set_params(params_of(problem, buffers, instance.config, prepared));
   return launch;
 }
 

@@ -11,30 +11,35 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// ok, or what the kernel does not do: more than 8 rows, k that is no multiple of 64, and what
+// ok, or what the kernel does not do: more than 8 rows (16), k that is no multiple of 64, and what
 // is no multiple apart of the bytes that it reads at a time: rows and batches of codes of weights
 // 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and more, scales of
 // 2^32 bytes and more.
-Status supports(const Problem& problem);
+// `prepared`: the limit in brackets; of weights as sm90a/packed_weights.hpp has them only n and k
+// count.
+Status supports(const Problem& problem, bool prepared);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
-const Instance& choose_instance(const Problem& problem, int num_sms);
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
 // Whether it is the quicker one of the two kernels of this GPU, as far as was measured: its tiles
 // keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
-// times the mean; the wgmma kernel's CTAs share tiles), and a, which every tile decodes again, is
-// at most two rows where there are more than four tiles for each CTA.
-bool is_quicker(const Problem& problem, int num_sms);
+// times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and a, which
+// every tile decodes again, is at most two rows where there are more than four tiles for each CTA
+// and weights are not prepared, at most eight where a CTA has more than one.
+bool is_quicker(const Problem& problem, int num_sms, bool prepared);
 
-// null: not compiled.
-const Instance* find_instance(DataType a_type, int64_t cols);
+// For so many columns of d and `problem`'s type and rows of a. null: not compiled.
+const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared);
 
 // CTAs of a launch: one a tile, at most `most`.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
 // The launch. All pointers of `buffers` are device memory and are not read. Operands that begin at
-// an address which the kernel cannot read are an error.
+// an address which the kernel cannot read are an error. `prepared`: instead of the weights of
+// `buffers`, if the instance is for that.
 Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
-                                    const Instance& instance, int64_t ctas);
+                                    const Instance& instance, int64_t ctas,
+                                    const uint8_t* prepared);
 
 }  // namespace dualgemm::cuda::sm90a_skinny

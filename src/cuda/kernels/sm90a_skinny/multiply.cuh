@@ -83,17 +83,29 @@ DUALGEMM_DEVICE void expand_two(uint32_t bytes, uint32_t (&pairs)[2]) {
 }
 
 // Eight codes of one row, decoded.
-template <bool kBf16>
+template <bool kBf16, bool kPrepared>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
-  // bf16 has no register left for products.
-  sm90a::place_word<kBf16>(kBf16 ? sm90a::Shifts{} : params.shifts, word, pairs);
+  if constexpr (kPrepared) {
+    sm90a::place_packed_word<kBf16>(params.shifts, word, pairs);
+  } else {
+    // bf16 has no register left for products.
+    sm90a::place_word<kBf16>(kBf16 ? sm90a::Shifts{} : params.shifts, word, pairs);
+  }
 #pragma unroll
   for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
 }
 
 // b operands of the block's 8 steps: [step][half of k].
 using Steps = uint32_t[8][2];
+
+// Eight neighbours in two steps: i and i + 4 make a pair, as codes do.
+DUALGEMM_DEVICE void pair_halves(const uint4& eight, uint32_t (*steps)[2]) {
+  steps[0][0] = __byte_perm(eight.x, eight.z, 0x5410);
+  steps[0][1] = __byte_perm(eight.x, eight.z, 0x7632);
+  steps[1][0] = __byte_perm(eight.y, eight.w, 0x5410);
+  steps[1][1] = __byte_perm(eight.y, eight.w, 0x7632);
+}
 
 template <AType kType>
 DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, Steps& steps) {
@@ -104,19 +116,13 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       uint32_t pairs[4];
-      decode_word<false>(params, words[i], scales[i / 2], pairs);
+      decode_word<false, false>(params, words[i], scales[i / 2], pairs);
 #pragma unroll
       for (int j = 0; j < 4; ++j) steps[2 * i + j / 2][j % 2] = pairs[j];
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const uint4 eight = raw.halves[i];
-      steps[2 * i][0] = __byte_perm(eight.x, eight.z, 0x5410);
-      steps[2 * i][1] = __byte_perm(eight.x, eight.z, 0x7632);
-      steps[2 * i + 1][0] = __byte_perm(eight.y, eight.w, 0x5410);
-      steps[2 * i + 1][1] = __byte_perm(eight.y, eight.w, 0x7632);
-    }
+    for (int i = 0; i < 4; ++i) pair_halves(raw.halves[i], &steps[2 * i]);
   }
 }
 
@@ -165,18 +171,22 @@ DUALGEMM_DEVICE void load_unit(const UnitStorage& from, uint32_t half, RawUnit& 
   }
 }
 
-// acc += word `i` of the unit: two steps along k.
-template <Config kCfg>
-DUALGEMM_DEVICE void multiply_word(const Params& params, const RawUnit& unit, int i,
-                                   const Steps& steps, float (&acc)[4]) {
+// acc[group] += a word of gate and one of up, with each group of rows of a: two steps along k,
+// `first` and the next of steps[group].
+template <Config kCfg, size_t kSteps>
+DUALGEMM_DEVICE void multiply_word(const Params& params, uint32_t gate, uint32_t up,
+                                   uint32_t gate_scale, uint32_t up_scale,
+                                   const uint32_t (*steps)[kSteps][2], int first, float (*acc)[4]) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
   uint32_t gates[4], ups[4];
-  decode_word<kBf16>(params, unit.words[0][i], unit.scales[0][i / 2], gates);
-  decode_word<kBf16>(params, unit.words[1][i], unit.scales[1][i / 2], ups);
+  decode_word<kBf16, kCfg.prepared>(params, gate, gate_scale, gates);
+  decode_word<kBf16, kCfg.prepared>(params, up, up_scale, ups);
 #pragma unroll
   for (int j = 0; j < 2; ++j) {
     const uint32_t pairs[4] = {gates[2 * j], ups[2 * j], gates[2 * j + 1], ups[2 * j + 1]};
-    ptx::mma_m16n8k16<kBf16>(acc, pairs, steps[2 * i + j]);
+#pragma unroll
+    for (int group = 0; group < Budget<kCfg>::kGroups; ++group)
+      ptx::mma_m16n8k16<kBf16>(acc[group], pairs, steps[group][first + j]);
   }
 }
 
@@ -187,7 +197,10 @@ DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from
   RawUnit raw;
   load_unit<kCfg.a_type == AType::kBF16>(from, half, raw);
 #pragma unroll
-  for (int word = 0; word < 4; ++word) multiply_word<kCfg>(params, raw, word, steps, acc);
+  for (int i = 0; i < 4; ++i) {
+    multiply_word<kCfg>(params, raw.words[0][i], raw.words[1][i], raw.scales[0][i / 2],
+                        raw.scales[1][i / 2], &steps, 2 * i, &acc);
+  }
 }
 
 // acc += the products of a block of k, of the units from kUnit on, each as soon as it has come.
@@ -213,5 +226,45 @@ DUALGEMM_DEVICE void multiply_block(const Params& params, UnitStorage (&units)[k
   ahead.copy_unit(params, units[kNext], kNext);
   if constexpr (!kLast) multiply_block<kCfg, kUnit + 1>(params, units, a, steps, acc, ahead);
 }
+
+// What a warp does, with weights as NVFP4 has them.
+template <Config kCfg>
+class CopyingWarp {
+ public:
+  // Makes addresses; reads nothing.
+  DUALGEMM_DEVICE CopyingWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp)
+      : storage_(smem.rings[warp]), warp_(warp), ahead_(params, warp) {
+    a_.find(params, locate<kCfg>(params, blockIdx.x).batch, warp);
+  }
+
+  // The first loads. a before the weights, which would hold it up.
+  DUALGEMM_DEVICE void begin(const Params& params) {
+    a_.load_both(params);
+#pragma unroll
+    for (int i = 0; i < kUnitsAhead; ++i)
+      ahead_.copy_unit(params, storage_.units[i / kCfg.units][i % kCfg.units], i % kCfg.units);
+  }
+
+  // acc += this warp's part of a tile's sums. Tiles come in the order of the CTA.
+  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
+                                     Accumulators<kCfg>& acc) {
+    if (!first) {
+      a_.find(params, tile.batch, warp_);
+      a_.load_both(params);
+    }
+#pragma unroll 1
+    for (uint32_t block = warp_; block < params.k_blocks; block += kWarps) {
+      Steps steps[2];
+      multiply_block<kCfg>(params, storage_.units[stage_], a_, steps, acc, ahead_);
+      if (++stage_ == Budget<kCfg>::kStages) stage_ = 0;
+    }
+  }
+
+ private:
+  RingStorage<kCfg>& storage_;
+  uint32_t warp_, stage_ = 0;
+  WeightCopier<kCfg> ahead_;
+  Activations<kCfg.a_type> a_;
+};
 
 }  // namespace dualgemm::cuda::sm90a_skinny

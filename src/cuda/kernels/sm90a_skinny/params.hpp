@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
@@ -21,7 +22,8 @@ struct PackedView {
 struct Params {
   PackedView gate, up;  // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
   PackedView a;         // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
-  uint8_t* d;           // (l, m, n) outputs, aligned to one element
+  sm90a::PackedWeights packed;  // instead of gate and up, if the instance is for that
+  uint8_t* d;                   // (l, m, n) outputs, aligned to one element
   int64_t d_row_bytes, d_batch_bytes;
   const float* a_row_scale;           // [l*m], or null: 1
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
@@ -33,6 +35,7 @@ struct Params {
   uint32_t m, n;
   uint32_t k;               // a multiple of 64
   uint32_t k_blocks;        // of 256
+  uint32_t chunks;          // of 64
   uint32_t tiles, tiles_n;  // tile batch * tiles_n + tile_n
   sm90a::Shifts shifts;
 };

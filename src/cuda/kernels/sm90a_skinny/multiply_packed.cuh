@@ -1,0 +1,249 @@
+// What a warp does with prepared weights. Part of dual_gemm.cuh.
+#pragma once
+
+#include "cuda/kernels/sm90a_skinny/multiply.cuh"
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+// The chunks of 64 along k that a warp does of every tile: `count` from `begin` on. Neighbours:
+// their parts of a share lines.
+struct ChunkRange {
+  uint32_t begin, count;
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE ChunkRange chunks_of_warp(const Params& params, uint32_t warp) {
+  constexpr uint32_t kWarpsOfCta = Budget<kCfg>::kMultipliers;
+  const uint32_t begin = warp * params.chunks / kWarpsOfCta;
+  return {begin, (warp + 1) * params.chunks / kWarpsOfCta - begin};
+}
+
+// A warp's chunks of the CTA's tiles, copied ahead of their use. One lane asks for all units of the
+// tile at once.
+template <Config kCfg>
+class ChunkRing {
+ public:
+  static constexpr int kSlots = Budget<kCfg>::kSlots;
+
+  DUALGEMM_DEVICE ChunkRing(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+                            const ChunkRange& range)
+      : chunks_(smem.rings[warp].chunks),
+        full_(smem.full[warp]),
+        policy_(ptx::createpolicy_evict_first()),
+        range_(range),
+        tile_(range.count > 0 ? blockIdx.x : params.tiles),
+        left_(range.count) {
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int slot = 0; slot < kSlots; ++slot) ptx::mbarrier_init(&full_[slot], 1);
+      ptx::fence_mbarrier_init();
+    }
+    __syncwarp();
+    if (tile_ < params.tiles) find_units(params);
+  }
+
+  // The first copies, slots `first` to `end` - 1.
+  DUALGEMM_DEVICE void fill(const Params& params, uint32_t first, uint32_t end) {
+#pragma unroll
+    for (uint32_t slot = first; slot < end; ++slot) copy_chunk(params, slot);
+  }
+
+  // The chunk that comes next, when it is there.
+  DUALGEMM_DEVICE const ChunkStorage<kCfg>& await() const {
+    ptx::mbarrier_wait_parity(&full_[slot_], parity_);
+    return chunks_[slot_];
+  }
+
+  // After a __syncwarp() behind the chunk's last use: asks for another one.
+  DUALGEMM_DEVICE void refill(const Params& params) {
+    copy_chunk(params, slot_);
+    if (++slot_ == kSlots) slot_ = 0, parity_ ^= 1;
+  }
+
+ private:
+  // Nothing after the last tile.
+  DUALGEMM_DEVICE void copy_chunk(const Params& params, uint32_t slot) {
+    if (tile_ >= params.tiles) return;
+    if (threadIdx.x % 32 == 0) {
+      ptx::mbarrier_arrive_expect_tx(&full_[slot], sizeof(chunks_[slot].units));
+      ptx::cp_async_bulk(chunks_[slot].units, units_, sizeof(chunks_[slot].units), &full_[slot],
+                         policy_);
+    }
+    units_ += params.packed.chunk_bytes;
+    if (--left_ > 0) return;
+    left_ = range_.count;
+    tile_ += gridDim.x;
+    if (tile_ < params.tiles) find_units(params);
+  }
+
+  DUALGEMM_DEVICE void find_units(const Params& params) {
+    const Tile tile = locate<kCfg>(params, tile_);
+    units_ = params.packed.unit(tile.batch, range_.begin, tile.n_begin / kUnitCols);
+  }
+
+  ChunkStorage<kCfg> (&chunks_)[kSlots];
+  ptx::Barrier (&full_)[kSlots];
+  ptx::CachePolicy policy_;
+  ChunkRange range_;
+  uint32_t slot_ = 0, parity_ = 0;  // that is used next
+  uint32_t tile_, left_;            // that is asked for next; chunks of it that have not been
+  const uint8_t* units_;
+};
+
+// A thread's part of a chunk of its row of a, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
+// 4, as of the weights.
+template <AType kType>
+struct RawChunk {
+  uint4 halves[2];
+};
+template <>
+struct RawChunk<AType::kE2M1> {
+  uint2 codes;
+  uint32_t scale;
+};
+
+// Loads a's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
+// load_row(), and always some: a row that does not exist is the last one (nobody uses its sums),
+// after the last chunk comes the last one again. With a branch around them the compiler copied a
+// loaded word at once, and so waited for a before it asked for weights: 12.3 instead of 11.7 us at
+// (4096, 7168), M = 1.
+template <AType kType, int kGroups>
+struct ChunkCursor {
+  static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
+  const uint8_t* data[kGroups];
+  const uint8_t* scales[kGroups];
+  uint32_t left;  // chunks after this one
+
+  DUALGEMM_DEVICE void find(const Params& params, uint32_t batch, const ChunkRange& range) {
+    const uint32_t lane = threadIdx.x % 32, q = lane % 4;
+    left = range.count;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const uint32_t row = min(group * kGroupTokens + lane / 4, params.m - 1);
+      data[group] = params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes +
+                    static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
+      if constexpr (kType == AType::kE2M1) {
+        scales[group] = params.a.scales + batch * params.a.scale_batch_bytes +
+                        scale_offset(params.a, row) + range.begin * scale_step(params.a) + q;
+      }
+    }
+  }
+
+  DUALGEMM_DEVICE RawChunk<kType> load(int group) const {
+    RawChunk<kType> raw;
+    if constexpr (kType == AType::kE2M1) {
+      raw.codes = ptx::ld_global(reinterpret_cast<const uint2*>(data[group]));
+      raw.scale = ptx::ld_global(scales[group]);
+    } else {
+      raw.halves[0] = ptx::ld_global(reinterpret_cast<const uint4*>(data[group]));
+      raw.halves[1] = ptx::ld_global(reinterpret_cast<const uint4*>(data[group]) + 1);
+    }
+    return raw;
+  }
+
+  DUALGEMM_DEVICE void advance(const Params& params) {
+    const bool more = left > 1;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      data[group] += more ? kChunkBytes : 0;
+      if constexpr (kType == AType::kE2M1) scales[group] += more ? scale_step(params.a) : 0;
+    }
+    left -= more ? 1 : 0;
+  }
+};
+
+// b operands of a chunk's 4 steps: [step][half of k].
+using ChunkSteps = uint32_t[4][2];
+
+template <AType kType>
+DUALGEMM_DEVICE void decode_chunk(const Params& params, const RawChunk<kType>& raw,
+                                  ChunkSteps& steps) {
+  if constexpr (kType == AType::kE2M1) {
+    uint32_t scales[2];
+    expand_two<false>(raw.scale, scales);
+    const uint32_t words[2] = {raw.codes.x, raw.codes.y};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      uint32_t pairs[4];
+      decode_word<false, false>(params, words[i], scales[0], pairs);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) steps[2 * i + j / 2][j % 2] = pairs[j];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) pair_halves(raw.halves[i], &steps[2 * i]);
+  }
+}
+
+// acc += the products of a chunk.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_chunk(const Params& params, const ChunkStorage<kCfg>& chunk,
+                                    const ChunkSteps (&steps)[Budget<kCfg>::kGroups],
+                                    Accumulators<kCfg>& acc) {
+  const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < kCfg.units; ++i) {
+    const sm90a::PackedUnit& unit = chunk.units[i];
+    const uint4 words = *reinterpret_cast<const uint4*>(unit.codes[lane]);
+    uint32_t scales[2];
+    expand_two<kCfg.a_type == AType::kBF16>(*reinterpret_cast<const uint16_t*>(unit.scales[lane]),
+                                            scales);
+    float(*const sums)[4] = &acc[i * Budget<kCfg>::kGroups];
+    multiply_word<kCfg>(params, words.x, words.z, scales[0], scales[1], steps, 0, sums);
+    multiply_word<kCfg>(params, words.y, words.w, scales[0], scales[1], steps, 2, sums);
+  }
+}
+
+// The same as CopyingWarp, for prepared weights.
+template <Config kCfg>
+class PackedWarp {
+ public:
+  // Prepared weights are complete before anybody can use them (packed_weights.hpp), whatever the
+  // grid before this one does: half of the first chunks are asked for at once.
+  DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp)
+      : range_(chunks_of_warp<kCfg>(params, warp)), ring_(params, smem, warp, range_) {
+    ring_.fill(params, 0, kEarly);
+    cursor_.find(params, locate<kCfg>(params, blockIdx.x).batch, range_);
+  }
+
+  DUALGEMM_DEVICE void begin(const Params& params) {
+    load_a(params);
+    ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
+  }
+
+  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
+                                     Accumulators<kCfg>& acc) {
+    if (!first) {
+      cursor_.find(params, tile.batch, range_);
+      load_a(params);
+    }
+#pragma unroll 1
+    for (uint32_t i = 0; i < range_.count; ++i) {
+      ChunkSteps steps[kGroups];
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group)
+        decode_chunk<kCfg.a_type>(params, raw_[group], steps[group]);
+      load_a(params);
+      multiply_chunk<kCfg>(params, ring_.await(), steps, acc);
+      __syncwarp();  // all have used their words
+      ring_.refill(params);
+    }
+  }
+
+ private:
+  static constexpr int kEarly = Budget<kCfg>::kSlots / 2;
+  static constexpr int kGroups = Budget<kCfg>::kGroups;
+
+  DUALGEMM_DEVICE void load_a(const Params& params) {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) raw_[group] = cursor_.load(group);
+    cursor_.advance(params);
+  }
+
+  ChunkRange range_;
+  ChunkRing<kCfg> ring_;
+  ChunkCursor<kCfg.a_type, kGroups> cursor_;
+  RawChunk<kCfg.a_type> raw_[kGroups];  // of the chunk that comes next
+};
+
+}  // namespace dualgemm::cuda::sm90a_skinny
