@@ -65,12 +65,12 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
                {"status", Align::kLeft}});
   for (const BenchResult& result : shape.results) {
     if (!result.timed()) {
-      table.add_row({name_of(result.strategy), "-", "-", "-", "-", "-", "-", "-", result.status()});
+      table.add_row({result.name(), "-", "-", "-", "-", "-", "-", "-", result.status()});
       continue;
     }
     const api::Throughput& rate = result.throughput;
     table.add_row(
-        {name_of(result.strategy),
+        {result.name(),
          on_gpu ? fmt::format("{:.2f}", result.timing.median_seconds * 1e6)
                 : fmt::format("{:.3f}", result.timing.median_seconds * 1e3),
          fmt::format("{:.1f}", result.timing.relative_spread * 100.0), speed_up_cell(shape, result),
@@ -83,8 +83,8 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
 }
 
 struct Ranked {
-  StrategyId strategy;
-  double milliseconds;  // geometric mean over the shapes
+  const BenchResult* result;  // for the first shape
+  double milliseconds;        // geometric mean over the shapes
   std::optional<double> speed_up;
 };
 
@@ -95,13 +95,13 @@ std::vector<Ranked> ranking(const BenchReport& report) {
     std::vector<double> milliseconds, speed_ups;
     for (const BenchShape& shape : report.shapes) {
       for (const BenchResult& result : shape.results) {
-        if (result.strategy != candidate.strategy || !result.timed()) continue;
+        if (result.name() != candidate.name() || !result.timed()) continue;
         milliseconds.push_back(result.timing.median_seconds * 1e3);
         if (const auto value = speed_up(shape, result)) speed_ups.push_back(*value);
       }
     }
     if (milliseconds.size() != report.shapes.size()) continue;
-    Ranked entry{candidate.strategy, api::geometric_mean(milliseconds), std::nullopt};
+    Ranked entry{&candidate, api::geometric_mean(milliseconds), std::nullopt};
     if (speed_ups.size() == report.shapes.size()) entry.speed_up = api::geometric_mean(speed_ups);
     ranked.push_back(entry);
   }
@@ -116,7 +116,7 @@ std::string picture(const BenchReport& report) {
     const std::string note = entry.speed_up ? fmt::format("  {:.2f}x", *entry.speed_up) : "";
     const std::string time = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
                                            : fmt::format("{:.3f} ms", entry.milliseconds);
-    bars.push_back({name_of(entry.strategy), entry.milliseconds, time + note});
+    bars.push_back({entry.result->name(), entry.milliseconds, time + note});
   }
   return bar_picture(bars, kBarWidth);
 }
@@ -142,6 +142,7 @@ std::string disturbance_line(const BenchShape& shape) {
 
 Json result_json(const BenchShape& shape, const BenchResult& result) {
   Json json = {{"strategy", name_of(result.strategy)},
+               {"prepared", result.prepared},
                {"status", result.status()},
                {"config", result.config}};
   if (!result.error.ok()) json["reason"] = result.error.message();
@@ -175,6 +176,10 @@ bool BenchResult::failed() const {
   if (!error.ok()) return !skipped();
   if (fp8) return !fp8->is_fp8_rounding();
   return !check || !check->passed();
+}
+
+std::string BenchResult::name() const {
+  return std::string(name_of(strategy)) + (also_as_they_lie ? " prepared" : "");
 }
 
 std::string BenchResult::status() const {
@@ -271,7 +276,7 @@ std::string bench_csv(const BenchReport& report) {
                      std::to_string(p.n),
                      std::to_string(p.k),
                      std::to_string(p.l),
-                     name_of(r.strategy),
+                     r.name(),
                      r.config,
                      figure(r.timing.median_seconds * 1e3),
                      figure(r.timing.min_seconds * 1e3),
@@ -319,7 +324,8 @@ std::string bench_json(const BenchReport& report) {
   }
   json["ranking"] = Json::array();
   for (const Ranked& entry : ranking(report)) {
-    Json object = {{"strategy", name_of(entry.strategy)},
+    Json object = {{"strategy", name_of(entry.result->strategy)},
+                   {"prepared", entry.result->prepared},
                    {"geometric_mean_ms", entry.milliseconds}};
     if (entry.speed_up) object["geometric_mean_speed_up"] = *entry.speed_up;
     json["ranking"].push_back(std::move(object));

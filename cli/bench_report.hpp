@@ -16,7 +16,9 @@ namespace dualgemm::cli {
 
 struct BenchResult {
   StrategyId strategy = StrategyId::kAuto;
-  Status error;  // why it did not run; kUnsupported = skipped
+  bool prepared = false;          // the weights were
+  bool also_as_they_lie = false;  // the strategy takes part without prepared weights, too
+  Status error;                   // why it did not run; kUnsupported = skipped
   std::string config;
   RunInfo info;
   bench::QuietResult timing;
@@ -30,6 +32,7 @@ struct BenchResult {
   bool timed() const { return error.ok() && timing.median_seconds > 0.0; }
   bool skipped() const { return error.code() == StatusCode::kUnsupported; }
   bool failed() const;
+  std::string name() const;  // of the strategy; "fused prepared" where there are two of it
   std::string status() const;
 };
 

@@ -52,6 +52,7 @@ Examples:
   dualgemm plan --m 512 --n 4096 --k 7168
   dualgemm plan --m 1 --n 14336 --k 4096 --a-type bf16 --prepared      decoding, weights in 4 bits
   dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json
+  dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --prepared
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
 
 const char* const kMakeLayer = R"(
@@ -129,6 +130,9 @@ Columns: median time in ms; noise (spread of the rounds); speed-up over two_pass
 4*M*N*K*L / time; GB/s of operands and result; % of the roofline (the larger of the arithmetic and
 the bandwidth limit, from peaks measured in this run); bytes of intermediates written and read;
 status.
+
+On a GPU whose fused kernels take prepared weights, fused is listed twice: "fused" with weights as
+they lie, "fused prepared" with weights that were prepared before. With --prepared, only the latter.
 
 Examples:
   dualgemm bench

@@ -53,7 +53,9 @@ Json in_json(const BaselineResult& result) {
 }
 
 Json in_json(const OurResult& result, const ShapeResult& shape, const Point& point) {
-  Json json = {{"strategy", name_of(result.strategy)}, {"a", name_of(result.a)}};
+  Json json = {{"strategy", name_of(result.strategy)},
+               {"a", name_of(result.a)},
+               {"prepared", result.prepared}};
   if (!result.status.ok()) {
     json["error"] = result.status.message();
     return json;
@@ -102,10 +104,20 @@ std::string cell(double value, int digits) {
   return value > 0 ? fmt::format("{:.{}f}", value, digits) : "-";
 }
 
+// One without a time where the GPU's kernels take no prepared weights.
+OurResult fused_of(const Point& point, DataType a, bool prepared) {
+  for (const OurResult& result : point.ours) {
+    if (result.strategy == StrategyId::kFused && result.a == a && result.prepared == prepared)
+      return result;
+  }
+  return {};
+}
+
 std::string verdict(const OurResult& result, const ShapeResult& shape, const Point& point) {
   const auto target = ratio_target(point.m, shape.k);
   const auto to_floor = floor_target(point.m);
   std::string text;
+  if (result.timing.rounds == 0) return "-";
   if (target && point.f16.timing.rounds > 0) {
     const bool met = ratio(result.timing, point.f16.timing) <= *target;
     text += fmt::format("{:.2f} {}", *target, met ? "met" : "NOT MET");
@@ -152,37 +164,48 @@ std::string table_head(int64_t n, int64_t k) {
   return fmt::format(
       "\n### (N, K) = ({}, {})\n\n"
       "| M | config | us | TFLOP/s | cuBLAS us | ratio | target | fp8 us | floor us | /floor | "
-      "A fp16 us | ratio | target | others us | MHz | W |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      "A fp16 us | ratio | target | prepared us | ratio | target | /floor | "
+      "prepared A fp16 us | ratio | target | others us | MHz | W |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---"
+      "|\n",
       n, k);
 }
 
 std::string table_row(const ShapeResult& shape, const Point& point) {
-  const OurResult& packed = point.ours[0];
-  const OurResult& half = point.ours[1];
+  const OurResult packed = fused_of(point, DataType::kE2M1, false);
+  const auto columns = [&](const OurResult& result) {
+    return fmt::format("{} | {} | {}", cell(result.timing.median * 1e6, 2),
+                       cell(ratio(result.timing, point.f16.timing), 3),
+                       verdict(result, shape, point));
+  };
+  const OurResult prepared = fused_of(point, DataType::kE2M1, true);
   std::string others;
-  for (size_t i = 2; i < point.ours.size(); ++i) {
-    others += fmt::format("{}{} {}", i == 2 ? "" : ", ", name_of(point.ours[i].strategy),
-                          cell(point.ours[i].timing.median * 1e6, 1));
+  for (const OurResult& result : point.ours) {
+    if (result.strategy == StrategyId::kFused) continue;
+    others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name_of(result.strategy),
+                          cell(result.timing.median * 1e6, 1));
   }
   const double tflops =
       packed.timing.rounds > 0 ? operations(shape, point.m) / packed.timing.median * 1e-12 : 0.0;
   return fmt::format(
-      "| {} | {} | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} |\n",
+      "| {} | {} | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0f} "
+      "|\n",
       point.m, packed.config, cell(packed.timing.median * 1e6, 2), cell(tflops, 0),
       cell(point.f16.timing.median * 1e6, 2), point.f16.best_path,
       cell(ratio(packed.timing, point.f16.timing), 3), verdict(packed, shape, point),
       cell(point.e4m3.timing.median * 1e6, 2), cell(point.floor.median * 1e6, 2),
-      cell(ratio(packed.timing, point.floor), 2), cell(half.timing.median * 1e6, 2),
-      cell(ratio(half.timing, point.f16.timing), 3), verdict(half, shape, point),
-      others.empty() ? "-" : others, point.after.sm_clock_mhz, point.after.power_watts);
+      cell(ratio(packed.timing, point.floor), 2), columns(fused_of(point, DataType::kF16, false)),
+      columns(prepared), cell(ratio(prepared.timing, point.floor), 2),
+      columns(fused_of(point, DataType::kF16, true)), others.empty() ? "-" : others,
+      point.after.sm_clock_mhz, point.after.power_watts);
 }
 
 std::vector<std::string> faults_of(const Point& point) {
   std::vector<std::string> faults;
   for (const OurResult& result : point.ours) {
     const std::string name =
-        fmt::format("m {}, {} on {}", point.m, name_of(result.strategy), name_of(result.a));
+        fmt::format("m {}, {} on {}{}", point.m, name_of(result.strategy), name_of(result.a),
+                    result.prepared ? ", prepared weights" : "");
     if (!result.status.ok()) {
       faults.push_back(name + ": " + result.status.message());
     } else if (!result.right()) {

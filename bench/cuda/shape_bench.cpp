@@ -22,7 +22,6 @@ struct ShapeBench::OurRun {
   OurResult result;
   Plan plan;
   cuda::DeviceMemory workspace;
-  std::vector<PreparedWeights> prepared;  // cold sets, too
   cuda::RecordedCalls recorded;
 };
 
@@ -90,12 +89,14 @@ Buffers ShapeBench::buffers_of(int call, DataType a) {
   return buffers;
 }
 
-Status ShapeBench::prepare_weights(OurRun& run) {
-  const int64_t sets = (kColdBytes + run.plan.prepared_bytes - 1) / run.plan.prepared_bytes;
-  for (int64_t i = 0; i < sets; ++i) {
-    auto prepared = prepare(run.plan, buffers_of(0, run.result.a));
+// Both types of a need weights in the same number format, fp16.
+Status ShapeBench::prepare_weights(const Plan& plan, DataType a) {
+  std::vector<PreparedWeights>& weights = prepared_[plan.strategy];
+  const int64_t sets = (kColdBytes + plan.prepared_bytes - 1) / plan.prepared_bytes;
+  while (static_cast<int64_t>(weights.size()) < sets) {
+    auto prepared = prepare(plan, buffers_of(0, a));
     if (!prepared) return prepared.status();
-    run.prepared.push_back(*std::move(prepared));
+    weights.push_back(*std::move(prepared));
   }
   return cuda::synchronize(nullptr);
 }
@@ -103,18 +104,21 @@ Status ShapeBench::prepare_weights(OurRun& run) {
 Status ShapeBench::record(int64_t m, OurRun& run) {
   OurResult& result = run.result;
   PlanOptions options{.strategy = result.strategy, .device = DeviceKind::kCuda};
-  options.prepared = result.strategy == StrategyId::kCached;
+  options.prepared = result.prepared;
   const Expected<Plan> plan = make_plan(problem_of(m, result.a), options);
   if (!plan) return plan.status();
   run.plan = *plan;
   result.config = plan->config();
+  result.prepared = plan->prepared;  // cached and graph insist on it
   DUALGEMM_TRY(allocate(plan->workspace_bytes, "workspace", run.workspace));
-  if (options.prepared) DUALGEMM_TRY(prepare_weights(run));
+  if (plan->prepared) DUALGEMM_TRY(prepare_weights(*plan, result.a));
   const auto call_once = [&](void* stream, int call) {
     Buffers buffers = buffers_of(call, result.a);
     buffers.stream = stream;
-    if (!run.prepared.empty())
-      buffers.prepared = &run.prepared[static_cast<size_t>(call) % run.prepared.size()];
+    if (run.plan.prepared) {
+      const std::vector<PreparedWeights>& weights = prepared_.at(result.strategy);
+      buffers.prepared = &weights[static_cast<size_t>(call) % weights.size()];
+    }
     return dualgemm::run(run.plan, buffers, run.workspace.data(), run.workspace.size());
   };
   DUALGEMM_TRY(call_once(stopwatch_.stream(), 0));  // loads what is loaded at the first use
@@ -196,6 +200,22 @@ Status ShapeBench::time_all(const RoundLimits& limits, std::vector<OurRun>& ours
   return {};
 }
 
+std::vector<OurResult> ShapeBench::contestants(const std::vector<StrategyId>& more) const {
+  std::vector<OurResult> results;
+  for (const bool prepared : {false, true}) {
+    const auto plan = make_plan(
+        largest_,
+        {.strategy = StrategyId::kFused, .device = DeviceKind::kCuda, .prepared = prepared});
+    if (prepared && !plan) continue;
+    for (const DataType a : {DataType::kE2M1, DataType::kF16}) {
+      results.emplace_back().a = a;
+      results.back().prepared = prepared;
+    }
+  }
+  for (const StrategyId strategy : more) results.emplace_back().strategy = strategy;
+  return results;
+}
+
 Expected<Point> ShapeBench::measure(int64_t m, const std::vector<StrategyId>& more,
                                     const RoundLimits& limits) {
   Point point;
@@ -216,9 +236,8 @@ Expected<Point> ShapeBench::measure(int64_t m, const std::vector<StrategyId>& mo
     if (!output) return output.status();
     e4m3.result.differs = worst_tile_difference(output->data(), expected.data(), m, largest_.n);
   }
-  std::vector<OurRun> ours(2 + more.size());
-  ours[1].result.a = DataType::kF16;
-  for (size_t i = 0; i < more.size(); ++i) ours[2 + i].result.strategy = more[i];
+  std::vector<OurRun> ours;
+  for (OurResult& result : contestants(more)) ours.emplace_back().result = std::move(result);
   for (OurRun& run : ours) {
     run.result.status = record(m, run);
     if (run.result.status.ok()) DUALGEMM_TRY(judge(m, expected, run));

@@ -20,11 +20,12 @@ struct OurResult {
 
   StrategyId strategy = StrategyId::kFused;
   DataType a = DataType::kE2M1;
-  Status status;         // why there is no time
-  std::string config;    // of the plan
-  Timing timing;         // seconds per call
-  double share = 0.0;    // of the oracle's bound, sampled; above 1: wrong
-  double differs = 0.0;  // worst tile against cuBLASLt in fp16
+  bool prepared = false;  // weights by prepare(), before the clock starts
+  Status status;          // why there is no time
+  std::string config;     // of the plan
+  Timing timing;          // seconds per call
+  double share = 0.0;     // of the oracle's bound, sampled; above 1: wrong
+  double differs = 0.0;   // worst tile against cuBLASLt in fp16
   bool right() const { return status.ok() && share <= 1.0 && differs <= kMaxDifference; }
 };
 
@@ -40,7 +41,9 @@ struct BaselineResult {
 
 struct Point {
   int64_t m = 0;
-  std::vector<OurResult> ours;  // fused on NVFP4, fused on fp16, then what else was asked for
+  // fused on NVFP4 and on fp16; both again with prepared weights, where the GPU's kernels take
+  // such; then what else was asked for.
+  std::vector<OurResult> ours;
   BaselineResult f16, e4m3;
   Timing floor;
   int64_t floor_bytes = 0;
@@ -68,7 +71,8 @@ class ShapeBench {
   Problem problem_of(int64_t m, DataType a) const;
   Buffers buffers_of(int call, DataType a);
   Status record(int64_t m, OurRun& run);
-  Status prepare_weights(OurRun& run);
+  Status prepare_weights(const Plan& plan, DataType a);
+  std::vector<OurResult> contestants(const std::vector<StrategyId>& more) const;
   Status record(int64_t m, BaselineRun& run);
   Status judge(int64_t m, const std::vector<uint16_t>& expected, OurRun& run);
   Expected<std::vector<uint16_t>> output_of(const cuda::RecordedCalls& recorded, int64_t m);
@@ -84,6 +88,8 @@ class ShapeBench {
   DecodedOperands f16_, e4m3_;
   cuda::DeviceMemory a_, a_scales_, d_, products_;
   ReadFloor floor_;
+  // Of each strategy that was measured with them, for every m: as many as make cold sets.
+  std::map<StrategyId, std::vector<PreparedWeights>> prepared_;
 };
 
 }  // namespace dualgemm::bench

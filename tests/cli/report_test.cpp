@@ -232,5 +232,33 @@ TEST(BenchReport, RankingIsTheGeometricMeanOverShapes) {
   EXPECT_EQ(bench_text(report).find("two_pass |"), std::string::npos);
 }
 
+TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
+  BenchReport report;
+  report.on_gpu = true;
+  BenchShape shape;
+  shape.problem.m = shape.problem.n = shape.problem.k = 16;
+  shape.results = {timed(StrategyId::kFused, 1e-5), timed(StrategyId::kFused, 2e-5),
+                   timed(StrategyId::kCached, 4e-5)};
+  shape.results[0].prepared = shape.results[0].also_as_they_lie = true;
+  shape.results[2].prepared = true;
+  report.shapes = {shape, shape};
+  EXPECT_NE(
+      bench_text(report).find("fused prepared |#############                                     "
+                              "| 10.00 us\n"
+                              "fused          |#########################                         "
+                              "| 20.00 us\n"
+                              "cached         |##################################################"
+                              "| 40.00 us\n"),
+      std::string::npos)
+      << bench_text(report);
+  const auto json = nlohmann::json::parse(bench_json(report));
+  ASSERT_EQ(json["ranking"].size(), 3u);
+  EXPECT_EQ(json["ranking"][0]["strategy"], "fused");
+  EXPECT_EQ(json["ranking"][0]["prepared"], true);
+  EXPECT_EQ(json["ranking"][1]["prepared"], false);
+  EXPECT_EQ(json["shapes"][0]["results"][0]["prepared"], true);
+  EXPECT_NE(bench_csv(report).find(",fused prepared,"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dualgemm::cli
