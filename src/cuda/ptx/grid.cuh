@@ -35,12 +35,6 @@ DUALGEMM_DEVICE void barrier_sync(uint32_t id, uint32_t threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// barrier.cta.arrive.aligned id, threads;      PTX ISA 7.8, sm_30, "barrier": counts like
-// barrier_sync() and does not wait.
-DUALGEMM_DEVICE void barrier_arrive(uint32_t id, uint32_t threads) {
-  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // st.release.gpu.global.u32 [to], value;      PTX ISA 6.0, sm_70, "st"
 DUALGEMM_DEVICE void st_release_gpu(uint32_t* to, uint32_t value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");

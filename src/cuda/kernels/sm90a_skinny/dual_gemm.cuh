@@ -112,7 +112,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     if constexpr (kCfg.prepared) {
       if (!first) ptx::barrier_sync(kSumsRead, Budget<kCfg>::kThreads);
       leave_sums<kCfg>(params, smem, index, acc);
-      ptx::barrier_arrive(kSumsThere, Budget<kCfg>::kThreads);
+      ptx::barrier_sync(kSumsThere, Budget<kCfg>::kThreads);
     } else {
       if (!first) __syncthreads();  // the last tile's sums have been read
       leave_sums<kCfg>(params, smem, index, acc);
