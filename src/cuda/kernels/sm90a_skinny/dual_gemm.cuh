@@ -110,6 +110,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     Accumulators<kCfg> acc{};
     warp.multiply_tile(params, tile, first, acc);
     if constexpr (kCfg.prepared) {
+      __syncwarp();  // the barriers want whole warps
       if (!first) ptx::barrier_sync(kSumsRead, Budget<kCfg>::kThreads);
       leave_sums<kCfg>(params, smem, index, acc);
       ptx::barrier_sync(kSumsThere, Budget<kCfg>::kThreads);

@@ -119,7 +119,10 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, const SharedStorage<kCfg
       if (exists) store_outputs<kCfg>(params, locate<kCfg>(params, t), unit, group, lane, total);
       __syncwarp();
     }
-    if (t + gridDim.x < params.tiles) ptx::barrier_sync(kSumsRead, Budget<kCfg>::kThreads);
+    if (t + gridDim.x < params.tiles) {
+      __syncwarp();  // the barrier wants whole warps
+      ptx::barrier_sync(kSumsRead, Budget<kCfg>::kThreads);
+    }
   }
 }
 
