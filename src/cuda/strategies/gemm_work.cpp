@@ -24,17 +24,6 @@ OutputType half_of(GemmNumber number) noexcept {
   return number == GemmNumber::kBF16 ? OutputType::kBF16 : OutputType::kF16;
 }
 
-Nvfp4Source nvfp4_source(const core::ResolvedMatrix& matrix, const void* codes,
-                         const uint8_t* scales) noexcept {
-  const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
-  return {.codes = static_cast<const uint8_t*>(codes),
-          .scales = scales,
-          .row_bytes = matrix.row_bytes(),
-          .batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride),
-          .scale_ld = linear ? matrix.scale_ld : 0,
-          .scale_batch_bytes = matrix.scale_batch_stride};
-}
-
 HalfSource half_source(const core::ResolvedMatrix& matrix, const void* values) noexcept {
   return {.values = static_cast<const uint8_t*>(values),
           .row_bytes = matrix.row_bytes(),

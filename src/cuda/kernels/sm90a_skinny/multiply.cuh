@@ -99,6 +99,15 @@ DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t s
 // b operands of the block's 8 steps: [step][half of k].
 using Steps = uint32_t[8][2];
 
+// Eight codes of a in two steps.
+DUALGEMM_DEVICE void decode_steps(const Params& params, uint32_t word, uint32_t scale,
+                                  uint32_t (*steps)[2]) {
+  uint32_t pairs[4];
+  decode_word<false, false>(params, word, scale, pairs);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) steps[j / 2][j % 2] = pairs[j];
+}
+
 // Eight neighbours in two steps: i and i + 4 make a pair, as codes do.
 DUALGEMM_DEVICE void pair_halves(const uint4& eight, uint32_t (*steps)[2]) {
   steps[0][0] = __byte_perm(eight.x, eight.z, 0x5410);
@@ -114,12 +123,7 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
     uint32_t scales[2];
     expand_two<false>(raw.scales[0] | raw.scales[1] << 8, scales);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      uint32_t pairs[4];
-      decode_word<false, false>(params, words[i], scales[i / 2], pairs);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) steps[2 * i + j / 2][j % 2] = pairs[j];
-    }
+    for (int i = 0; i < 4; ++i) decode_steps(params, words[i], scales[i / 2], &steps[2 * i]);
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) pair_halves(raw.halves[i], &steps[2 * i]);

@@ -161,14 +161,8 @@ DUALGEMM_DEVICE void decode_chunk(const Params& params, const RawChunk<kType>& r
   if constexpr (kType == AType::kE2M1) {
     uint32_t scales[2];
     expand_two<false>(raw.scale, scales);
-    const uint32_t words[2] = {raw.codes.x, raw.codes.y};
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      uint32_t pairs[4];
-      decode_word<false, false>(params, words[i], scales[0], pairs);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) steps[2 * i + j / 2][j % 2] = pairs[j];
-    }
+    decode_steps(params, raw.codes.x, scales[0], &steps[0]);
+    decode_steps(params, raw.codes.y, scales[0], &steps[2]);
   } else {
 #pragma unroll
     for (int i = 0; i < 2; ++i) pair_halves(raw.halves[i], &steps[2 * i]);
