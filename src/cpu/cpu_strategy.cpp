@@ -137,11 +137,7 @@ Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& 
       core::AlignedBytes::allocate(2 * impl->operand_bytes, "prepared weights");
   if (!bytes) return bytes.status();
   impl->bytes = *std::move(bytes);
-  impl->n = plan.problem.n;
-  impl->k = plan.problem.k;
-  impl->l = plan.problem.l;
-  impl->strategy = id();
-  impl->isa = plan.isa;
+  impl->made_for(plan, id());
   impl->any_isa = true;  // few rows and many rows may run on different ones
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const KernelTable& table = *kernel_table(plan.isa);

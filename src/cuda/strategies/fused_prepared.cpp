@@ -8,7 +8,7 @@
 namespace dualgemm::cuda {
 namespace {
 
-struct PackedWeights final : PreparedWeights::Impl {
+struct PackedHandle final : PreparedWeights::Impl {
   DeviceMemory memory;
   std::string_view number;
   int64_t size_bytes() const noexcept override { return memory.size(); }
@@ -24,17 +24,13 @@ Status nothing_to_prepare() {
 Expected<PreparedWeights> pack_weights(const FusedKernel& kernel, const Plan& plan,
                                        const Buffers& buffers) {
   if (kernel.packing == nullptr) return nothing_to_prepare();
-  auto impl = std::make_unique<PackedWeights>();
+  auto impl = std::make_unique<PackedHandle>();
   Expected<DeviceMemory> memory =
       DeviceMemory::allocate(kernel.packing->bytes(plan.problem), "prepared weights");
   if (!memory) return memory.status();
   impl->memory = *std::move(memory);
   impl->number = kernel.packing->number(plan.problem);
-  impl->n = plan.problem.n;
-  impl->k = plan.problem.k;
-  impl->l = plan.problem.l;
-  impl->strategy = StrategyId::kFused;
-  impl->isa = plan.isa;
+  impl->made_for(plan, StrategyId::kFused);
   const auto stream = static_cast<cudaStream_t>(buffers.stream);
   DUALGEMM_TRY(enqueue(
       kernel.packing->launch(core::resolve(plan.problem), buffers, impl->memory.data()), stream));
@@ -49,7 +45,7 @@ Expected<const uint8_t*> find_packed_weights(const FusedKernel& kernel, const Pl
   if (buffers.prepared == nullptr) {
     return Status::invalid("prepared", "null", "the plan was made for prepared weights");
   }
-  const auto& packed = static_cast<const PackedWeights&>(*buffers.prepared->impl());
+  const auto& packed = static_cast<const PackedHandle&>(*buffers.prepared->impl());
   const std::string_view number = kernel.packing->number(plan.problem);
   if (packed.number != number) {
     return Status::invalid("prepared", "for " + std::string(packed.number),

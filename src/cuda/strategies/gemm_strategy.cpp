@@ -143,11 +143,7 @@ Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers&
   if (!memory) return memory.status();
   impl->memory = *std::move(memory);
   impl->number = work.number;
-  impl->n = plan.problem.n;
-  impl->k = plan.problem.k;
-  impl->l = plan.problem.l;
-  impl->strategy = id();
-  impl->isa = plan.isa;
+  impl->made_for(plan, id());
   impl->any_isa = true;
   GemmArena arena(impl->memory.data());
   take_weights(plan.problem, work.number, arena, work.weights);
