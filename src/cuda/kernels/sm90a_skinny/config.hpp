@@ -47,8 +47,8 @@ DUALGEMM_HOST_DEVICE constexpr int most_tokens(bool prepared) {
 template <Config kCfg>
 struct Budget {
   static constexpr int kGroups = kCfg.tokens / kGroupTokens;
-  // Warps that multiply. 16 with the sums of 32 x 16 outputs would lack registers.
-  static constexpr int kMultipliers = kGroups * kCfg.units == 8 ? 12 : kWarps;
+  // Warps that multiply. 16 with the sums of 24 x 16 outputs would lack registers.
+  static constexpr int kMultipliers = kGroups * kCfg.units >= 6 ? 12 : kWarps;
   // Warps that do nothing but add the others' sums and store outputs, one for each unit. Weights as
   // NVFP4 has them leave no registers for them.
   static constexpr int kFinishers = kCfg.prepared ? kCfg.units : 0;

@@ -90,35 +90,33 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(dynamic_smem);
   const uint32_t index = threadIdx.x / 32;
 
-  if (kCfg.prepared && index >= Budget<kCfg>::kMultipliers) {
-    ptx::griddepcontrol_wait();  // for the factors of outputs
-    ptx::griddepcontrol_launch_dependents();
-    finish_tiles<kCfg>(params, smem, index - Budget<kCfg>::kMultipliers);
-    return;
-  }
   // There are no more CTAs than tiles.
   Warp<kCfg> warp(params, smem, index);
-  // Nothing may be read before: the grid before this one may still be writing it.
+  if constexpr (kCfg.prepared) {
+    init_barriers<kCfg>(smem);
+    __syncthreads();
+    warp.begin_early(params);
+  }
+  // Nothing else may be read before: the grid before this one may still be writing it.
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   warp.begin(params);
 
+  // All warps meet at the same barriers: at two in different places, .aligned or not, synccheck or
+  // racecheck sees none.
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < params.tiles; t += gridDim.x) {
     const Tile tile = locate<kCfg>(params, t);
     const bool first = t == blockIdx.x;
     Accumulators<kCfg> acc{};
     warp.multiply_tile(params, tile, first, acc);
-    if constexpr (kCfg.prepared) {
-      __syncwarp();  // the barriers want whole warps
-      if (!first) ptx::barrier_sync(kSumsRead, Budget<kCfg>::kThreads);
-      leave_sums<kCfg>(params, smem, index, acc);
-      ptx::barrier_sync(kSumsThere, Budget<kCfg>::kThreads);
-    } else {
-      if (!first) __syncthreads();  // the last tile's sums have been read
-      leave_sums<kCfg>(params, smem, index, acc);
-      __syncthreads();
+    if (!first) __syncthreads();  // the last tile's sums have been read
+    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(params, smem, index, acc);
+    __syncthreads();
+    if constexpr (!kCfg.prepared) {
       finish_tile<kCfg>(params, smem, tile, index);
+    } else if (index >= Budget<kCfg>::kMultipliers) {
+      finish_unit<kCfg>(params, smem, tile, index - Budget<kCfg>::kMultipliers);
     }
   }
 }

@@ -6,7 +6,7 @@
 namespace dualgemm::cuda::sm90a_skinny {
 
 // The chunks of 64 along k that a warp does of every tile: `count` from `begin` on. Neighbours:
-// their parts of a share lines.
+// their parts of a share lines. Finishers have none.
 struct ChunkRange {
   uint32_t begin, count;
 };
@@ -14,8 +14,23 @@ struct ChunkRange {
 template <Config kCfg>
 DUALGEMM_DEVICE ChunkRange chunks_of_warp(const Params& params, uint32_t warp) {
   constexpr uint32_t kWarpsOfCta = Budget<kCfg>::kMultipliers;
+  if (warp >= kWarpsOfCta) return {0, 0};
   const uint32_t begin = warp * params.chunks / kWarpsOfCta;
   return {begin, (warp + 1) * params.chunks / kWarpsOfCta - begin};
+}
+
+// Of the rings of all warps, by one thread, before a __syncthreads(): where warps initialise
+// mbarriers at the same time, synccheck loses count of them.
+template <Config kCfg>
+DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
+  if (threadIdx.x > 0) return;
+#pragma unroll
+  for (int warp = 0; warp < Budget<kCfg>::kMultipliers; ++warp) {
+#pragma unroll
+    for (int slot = 0; slot < Budget<kCfg>::kSlots; ++slot)
+      ptx::mbarrier_init(&smem.full[warp][slot], 1);
+  }
+  ptx::fence_mbarrier_init();
 }
 
 // A warp's chunks of the CTA's tiles, copied ahead of their use. One lane asks for all units of the
@@ -33,16 +48,10 @@ class ChunkRing {
         range_(range),
         tile_(range.count > 0 ? blockIdx.x : params.tiles),
         left_(range.count) {
-    if (threadIdx.x % 32 == 0) {
-#pragma unroll
-      for (int slot = 0; slot < kSlots; ++slot) ptx::mbarrier_init(&full_[slot], 1);
-      ptx::fence_mbarrier_init();
-    }
-    __syncwarp();
     if (tile_ < params.tiles) find_units(params);
   }
 
-  // The first copies, slots `first` to `end` - 1.
+  // The first copies, slots `first` to `end` - 1; init_barriers() has been called.
   DUALGEMM_DEVICE void fill(const Params& params, uint32_t first, uint32_t end) {
 #pragma unroll
     for (uint32_t slot = first; slot < end; ++slot) copy_chunk(params, slot);
@@ -188,25 +197,29 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const ChunkStorage<kCf
   }
 }
 
-// The same as CopyingWarp, for prepared weights.
+// The same as CopyingWarp, for prepared weights; does nothing in a warp that only finishes tiles.
 template <Config kCfg>
 class PackedWarp {
  public:
-  // Prepared weights are complete before anybody can use them (packed_weights.hpp), whatever the
-  // grid before this one does: half of the first chunks are asked for at once.
   DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp)
-      : range_(chunks_of_warp<kCfg>(params, warp)), ring_(params, smem, warp, range_) {
-    ring_.fill(params, 0, kEarly);
+      : range_(chunks_of_warp<kCfg>(params, warp)),
+        ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_) {
     cursor_.find(params, locate<kCfg>(params, blockIdx.x).batch, range_);
   }
 
+  // Prepared weights are complete before anybody can use them (packed_weights.hpp), whatever the
+  // grid before this one does: half of the first chunks are asked for at once.
+  DUALGEMM_DEVICE void begin_early(const Params& params) { ring_.fill(params, 0, kEarly); }
+
   DUALGEMM_DEVICE void begin(const Params& params) {
+    if (range_.count == 0) return;
     load_a(params);
     ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
   }
 
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
                                      Accumulators<kCfg>& acc) {
+    if (range_.count == 0) return;
     if (!first) {
       cursor_.find(params, tile.batch, range_);
       load_a(params);
