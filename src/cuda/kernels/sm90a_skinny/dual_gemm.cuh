@@ -61,9 +61,10 @@ struct Tile {
   uint32_t n_begin, batch;
 };
 
+// Of one batch there is nearly always only one: the division is behind a branch (-0.1 to -0.5 us).
 template <Config kCfg>
 DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
-  const uint32_t batch = tile / params.tiles_n;
+  const uint32_t batch = tile < params.tiles_n ? 0 : tile / params.tiles_n;
   return {(tile - batch * params.tiles_n) * cols_of(kCfg), batch};
 }
 
@@ -90,10 +91,10 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(dynamic_smem);
   const uint32_t index = threadIdx.x / 32;
 
+  if constexpr (kCfg.prepared) init_barriers<kCfg>(smem);
   // There are no more CTAs than tiles.
   Warp<kCfg> warp(params, smem, index);
   if constexpr (kCfg.prepared) {
-    init_barriers<kCfg>(smem);
     __syncthreads();
     warp.begin_early(params);
   }
