@@ -56,7 +56,7 @@ std::string describe(const ptxsim::Options& options) {
   return std::string(schedule) + " schedule, seed " + std::to_string(options.seed);
 }
 
-Simulation::Simulation(RandomCase& data, int64_t misalign)
+Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_scales)
     : misalign_(misalign), buffers_(data.buffers()) {
   const Problem& p = data.problem;
   const int64_t floats = static_cast<int64_t>(sizeof(float));
@@ -65,7 +65,9 @@ Simulation::Simulation(RandomCase& data, int64_t misalign)
   buffers_.a = reinterpret_cast<const void*>(
       add("a", data.a.data.data(), data.a.data.size_bytes(), misalign * a_element, true, true));
   if (codes) {
-    buffers_.a_scales = input("a_scales", data.a.scales.data(), data.a.scales.size_bytes());
+    buffers_.a_scales = reinterpret_cast<const uint8_t*>(
+        add("a_scales", data.a.scales.data(), data.a.scales.size_bytes(),
+            misalign + misalign_a_scales, true, true));
   }
   buffers_.gate = input("gate", data.gate.data.data(), data.gate.data.size_bytes());
   buffers_.gate_scales =

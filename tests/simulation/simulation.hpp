@@ -21,8 +21,8 @@ namespace dualgemm::test {
 class Simulation {
  public:
   // misalign: elements (codes and scales: bytes) between a multiple of 256 bytes and each operand,
-  // so that nothing leans on the allocator's alignment.
-  Simulation(RandomCase& data, int64_t misalign);
+  // so that nothing leans on the allocator's alignment. a_scales: so many bytes further.
+  Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_scales = 0);
 
   const Buffers& buffers() const { return buffers_; }
   // Uninitialised memory; null for 0 bytes.

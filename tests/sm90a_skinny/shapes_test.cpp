@@ -24,7 +24,8 @@ void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) 
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
                << ", cols " << run.cols << ", ctas " << run.max_ctas
-               << (run.prepared ? ", prepared" : ""));
+               << (run.prepared ? ", prepared" : "") << ", a's scales " << run.misalign_a_scales
+               << " past a multiple of 256, rows " << p.a.scale_ld);
   Rng rng;
   RandomCase data(p, rng, Values::kRandom);
   for (int64_t l = 0; factors && l < p.l; ++l) {
@@ -86,6 +87,26 @@ TEST(Sm90aSkinnyShapes, BatchesStridesAndManyTiles) {
         p.d.batch_stride = 153 * (m + 1);
         expect_right(p, {.cols = cols, .max_ctas = 4}, true);
       }
+    }
+  }
+}
+
+// Rows of a's scales at any byte, the last one to the end of the buffer; warps with 0, 1, 3, 4, 5
+// chunks.
+TEST(Sm90aSkinnyShapes, ScalesOfAAnywhere) {
+  int next = 0;
+  for (const int64_t chunks : {1, 17, 47, 64, 81}) {
+    for (const int64_t m : {7, 16}) {
+      const int64_t cols = kCols[next++ % 4];
+      Problem p{.m = m, .n = cols + 1, .k = 64 * chunks, .l = 2};
+      for (const int64_t padding : {0, 1, 2}) {
+        p.a.scale_ld = 4 * chunks + padding;
+        p.a.scale_batch_stride = m * p.a.scale_ld + next % 3;
+        expect_right(p, {.cols = cols, .misalign_a_scales = (next + padding) % 5});
+      }
+      p.a.scale_ld = p.a.scale_batch_stride = 0;
+      p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+      expect_right(p, {.cols = cols, .misalign_a_scales = next % 8});
     }
   }
 }

@@ -12,6 +12,7 @@ struct SimulatedRun {
   int64_t cols = 0;  // of d per tile; 0: what a GPU of max_ctas SMs gets
   int64_t max_ctas = 3;
   bool prepared = false;  // weights packed in a launch before
+  int64_t misalign_a_scales = 0;
 };
 
 // Runs `data`'s problem and stores d in data.d, whose other bytes stay as they are. Fails on an
@@ -25,7 +26,7 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
           ? &skinny::choose_instance(data.problem, static_cast<int>(run.max_ctas), run.prepared)
           : skinny::find_instance(data.problem, run.cols, run.prepared);
   if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
-  Simulation simulation(data, 0);
+  Simulation simulation(data, 0, run.misalign_a_scales);
   PackedInSimulation packed;
   if (run.prepared) {
     if (auto result = packed.pack(data, simulation, run.options); !result) return result;
