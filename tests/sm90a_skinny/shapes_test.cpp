@@ -216,13 +216,17 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   EXPECT_TRUE(quicker(14336, 2));
   EXPECT_FALSE(quicker(14336, 3));  // a decoded five times by a CTA
   EXPECT_TRUE(quicker(4096, 8));
-  const auto prepared_quicker = [](int64_t n, int64_t m) {
-    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132, true);
+  const auto prepared_quicker = [](int64_t n, int64_t m, DataType a = DataType::kE2M1) {
+    Problem p{.m = m, .n = n, .k = 4096};
+    p.a.type = a;
+    return skinny::is_quicker(p, 132, true);
   };
-  EXPECT_TRUE(prepared_quicker(14336, 8));
-  EXPECT_FALSE(prepared_quicker(4232, 8));
-  EXPECT_TRUE(prepared_quicker(3072, 16));
-  EXPECT_FALSE(prepared_quicker(14336, 9));
+  for (const int64_t n : {3072, 4232, 14336, 18432}) EXPECT_TRUE(prepared_quicker(n, 8)) << n;
+  for (const int64_t n : {3072, 8192, 11008}) EXPECT_TRUE(prepared_quicker(n, 16)) << n;
+  EXPECT_FALSE(prepared_quicker(4232, 9));
+  EXPECT_FALSE(prepared_quicker(14336, 9));  // a decoded four times by a CTA
+  EXPECT_TRUE(prepared_quicker(14336, 9, DataType::kF16));
+  EXPECT_FALSE(prepared_quicker(18432, 9, DataType::kF16));
   for (const int64_t m : {1, 8, 9, 16}) {
     const skinny::Config& config =
         skinny::choose_instance({.m = m, .n = 3072, .k = 4096}, 132, true).config;

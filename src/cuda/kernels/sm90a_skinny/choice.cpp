@@ -114,15 +114,21 @@ bool is_quicker(const Problem& problem, int num_sms, bool prepared) {
   const Config& config = choose_instance(problem, num_sms, prepared).config;
   const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
   if (tiles <= num_sms) return true;
-  // (14336, 4096), m = 16, NVFP4, fp16, bf16: 33.4, 29.7, 31.1 and 29.4, 29.1, 29.6 us (H200); with
-  // one tile for each SM, (4096, 7168): 13.5, 12.8, 13.0 and 14.9, 14.6, 14.9.
-  if (problem.m > kGroupTokens) return false;
-  // (14336, 4096), 4.5 tiles for each SM, this kernel and the other one: m = 1 27.2 and 27.6 us,
-  // 4 28.0 and about 27.8, 8 29.0 and 28.1; with prepared weights 8 24.0 and 27.8 (H200).
-  if (!prepared && tiles > 4 * num_sms && problem.m > 2) return false;
+  // However unequal the work: at (4232, 7168), one unit too many for a wave, 15.6 us and 16.7 of
+  // the other kernel (m = 8, NVFP4), at (14336, 4096) 23.2 and 28.1, at (18432, 7168) 43.8 and 51.5
+  // (H200).
+  if (prepared && problem.m <= kGroupTokens) return true;
+  // Every tile decodes a again. 16 rows of NVFP4 and of fp16, this kernel and the other one: 2
+  // tiles of the busiest CTA (8192, 4096) 15.8 and 17.2 us, 15.0 and 17.2; 3 (11008, 4096) 22.9
+  // and 23.9, 21.3 and 23.7; 4 (14336, 4096) 30.0 and 28.9, 28.0 and 28.8; 6 (18432, 7168) 58.2
+  // and 53.4, 53.5 and 53.6. As they lie, 4 (14336, 4096): m = 1 27.2 and 27.6, 4 28.0 and
+  // about 27.8, 8 29.0 and 28.1.
+  const bool decodes_a = problem.a.type == DataType::kE2M1;
+  const int64_t most_tiles = prepared ? (decodes_a ? 3 : 4) : problem.m > 2 ? 4 : tiles;
+  if (tiles > most_tiles * num_sms) return false;
   // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; of prepared
-  // weights 1.5.
-  const int64_t most = prepared ? 30 : 28;
+  // weights 1.45.
+  const int64_t most = prepared ? 29 : 28;
   return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= most * problem.n * problem.l;
 }
 
