@@ -104,7 +104,7 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
   const int64_t tiles = tiles_of(problem, config), k_blocks = k_blocks_of(problem);
   const int64_t most = std::max<int64_t>(max_ctas, 1), waves = ceil_div(tiles, most);
   Schedule schedule{};
-  schedule.k_blocks = static_cast<uint32_t>(k_blocks);
+  schedule.k_blocks = Divisor(static_cast<uint32_t>(k_blocks));
   // Two CTAs for each tile, where seven in ten of them then have work.
   schedule.paired = can_pair(config) && !problem.batch_invariant && k_blocks >= 4 &&
                     2 * tiles <= most && 20 * tiles >= 7 * most;
@@ -120,6 +120,8 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
   schedule.ctas = static_cast<uint32_t>(whole ? std::min(tiles, most) : most);
   schedule.whole_tiles = static_cast<uint32_t>(whole_tiles);
   schedule.shared_blocks = static_cast<uint32_t>((tiles - whole_tiles) * k_blocks);
+  schedule.range_blocks = schedule.shared_blocks / schedule.ctas;
+  schedule.longer_ranges = schedule.shared_blocks % schedule.ctas;
   return schedule;
 }
 

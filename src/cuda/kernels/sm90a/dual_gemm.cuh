@@ -76,10 +76,10 @@ struct Tile {
 
 template <Config kCfg>
 DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
-  const uint32_t row = tile / params.tiles_n;
-  const uint32_t batch = row / params.tiles_m;
-  return {(row - batch * params.tiles_m) * kCfg.tokens,
-          (tile - row * params.tiles_n) * Budget<kCfg>::kCols, batch};
+  const uint32_t row = quotient(tile, params.tiles_n);
+  const uint32_t batch = quotient(row, params.tiles_m);
+  return {(row - batch * params.tiles_m.value) * kCfg.tokens,
+          (tile - row * params.tiles_n.value) * Budget<kCfg>::kCols, batch};
 }
 
 }  // namespace dualgemm::cuda::sm90a

@@ -149,8 +149,8 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.scale_ld =
       packed && problem.a.scale_layout == ScaleLayout::kLinear ? problem.a.scale_ld : 0;
   params.scale_batch_bytes = packed ? problem.a.scale_batch_stride : 0;
-  params.k_blocks = static_cast<uint32_t>(k_blocks_of(p));
-  params.m = static_cast<uint32_t>(p.m);
+  params.k_blocks = Divisor(static_cast<uint32_t>(k_blocks_of(p)));
+  params.m = Divisor(static_cast<uint32_t>(p.m));
   params.k = static_cast<uint32_t>(p.k);
   params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
@@ -169,8 +169,8 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.output = output_type_of(p.d.type);
   params.partials = reinterpret_cast<float*>(workspace + pieces.partials);
   params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
-  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, config.tokens));
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
+  params.tiles_m = Divisor(static_cast<uint32_t>(ceil_div(p.m, config.tokens)));
+  params.tiles_n = Divisor(static_cast<uint32_t>(ceil_div(p.n, cols_of(config))));
   params.schedule = schedule;
   return params;
 }

@@ -51,7 +51,7 @@ DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& sme
   constexpr int kStages = Budget<kCfg>::kWeightStages;
   // Read once if there is one tile of rows; else every tile of rows reads them again.
   const ptx::CachePolicy policy =
-      params.tiles_m == 1 ? ptx::createpolicy_evict_first() : ptx::createpolicy_evict_last();
+      params.tiles_m.value == 1 ? ptx::createpolicy_evict_first() : ptx::createpolicy_evict_last();
   RingPosition<kStages> ring;
   uint32_t filled = 0;
   Walk walk(params.schedule);
@@ -79,11 +79,11 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
   RingPosition<B::kActStages> ring;
   uint32_t filled = 0;
   ptx::prefetch_tensormap(&params.map_a);
-  ptx::griddepcontrol_wait();
   Walk walk(params.schedule);
 #pragma unroll 1
   for (Segment segment; walk.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
+    ptx::griddepcontrol_wait();  // once: it is passed at once from then on
 #pragma unroll 1
     for (uint32_t sub = segment.k_begin * kSubs; sub < segment.k_end * kSubs;
          sub += B::kActSubs, ring.advance()) {

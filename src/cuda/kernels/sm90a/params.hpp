@@ -5,6 +5,7 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/device/divisor.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
@@ -20,7 +21,8 @@ struct PrepareParams {
   int64_t row_bytes, batch_bytes;
   int64_t scale_ld;  // linear: from row to row; 0: swizzled 128x4
   int64_t scale_batch_bytes;
-  uint32_t m, k, k_blocks;
+  uint32_t k;
+  Divisor m, k_blocks;
   uint32_t row_blocks;  // l * m * k_blocks: below 2^31
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
@@ -28,14 +30,15 @@ struct PrepareParams {
 };
 
 // Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
-// by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in equal contiguous
-// ranges. Or, `paired`: CTAs 2t and 2t+1 are a cluster, do one half of tile t's blocks each and
+// by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in contiguous
+// ranges, the first `longer_ranges` of them of one block more. Or, `paired`: CTAs 2t and 2t+1 are a cluster, do one half of tile t's blocks each and
 // exchange their sums; there are no other tiles.
 struct Schedule {
   uint32_t ctas;
-  uint32_t k_blocks;
+  Divisor k_blocks;
   uint32_t whole_tiles;
   uint32_t shared_blocks;  // (tiles - whole_tiles) * k_blocks; paired: 0
+  uint32_t range_blocks, longer_ranges;
   bool paired;
 };
 
@@ -64,7 +67,7 @@ struct Params {
   OutputType output;
   bool linear_scales;
   uint32_t m, n;
-  uint32_t tiles_m, tiles_n;  // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
+  Divisor tiles_m, tiles_n;  // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
   Schedule schedule;
   Shifts shifts;
 };

@@ -19,10 +19,12 @@ constexpr int kPrepareThreads = 256;
 constexpr int64_t kMaxCtas = 132 * 4;        // that an H200 holds at once; the rest in turn
 [[maybe_unused]] constexpr int kUnroll = 4;  // row blocks whose loads a warp has under way
 
-// A row's 256 elements of one block of k: one warp's work, eight elements a thread. Lane 4 * word +
-// q reads word `word` of the main kernel's thread q.
+// A lane's part of one warp's work: a row's 256 elements of one block of k, eight a thread. Lane 4 *
+// word + q reads word `word` of the main kernel's thread q.
 struct RowBlock {
-  uint32_t batch, row, block;
+  const uint8_t* data;   // null: beyond the end of the row, zeros
+  const uint8_t* scale;  // of codes
+  uint8_t* to;
 };
 
 struct Eight {
@@ -54,26 +56,47 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
   return all % (p.type == AType::kE2M1 ? 4 : 16) == 0;
 }
 
-[[maybe_unused]] __device__ uint8_t load_scale(const PrepareParams& p, const RowBlock& at,
-                                               uint32_t col) {
-  const uint8_t* const from = p.scales + at.batch * p.scale_batch_bytes;
-  if (p.scale_ld != 0) return from[at.row * p.scale_ld + col];
+[[maybe_unused]] __device__ const uint8_t* scale_at(const PrepareParams& p, uint32_t batch,
+                                                    uint32_t row, uint32_t col) {
+  const uint8_t* const from = p.scales + batch * p.scale_batch_bytes;
+  if (p.scale_ld != 0) return from + row * p.scale_ld + col;
   const int64_t col_blocks = (p.k + 63) / 64;
-  const int64_t block = at.row / 128 * col_blocks + col / 4;
-  return from[block * kScaleBlockBytes + at.row % 32 * 16 + at.row % 128 / 32 * 4 + col % 4];
+  const int64_t block = row / 128 * col_blocks + col / 4;
+  return from + block * kScaleBlockBytes + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
 }
 
-// This lane's eight elements, k .. k+7; zeros beyond the end of the row.
+// Where word `word` of the main kernel's thread q begins in a block of k.
+[[maybe_unused]] __device__ uint32_t k_of_word(const PrepareParams& p, uint32_t q, uint32_t word) {
+  if (p.packed_order) return word / 2 * kUnitK + q * (kUnitK / 4) + word % 2 * 8;
+  return q * kQuadK + word * 8;
+}
+
+// Row block `index` of the call. They are numbered rows first: warps that are neighbours write
+// neighbouring lines. A lane writes 16 bytes of the 64 of steps 2*word and 2*word+1 of a row.
+[[maybe_unused]] __device__ RowBlock locate(const PrepareParams& p, uint32_t index) {
+  const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
+  const uint32_t column = quotient(index, p.m), batch = quotient(column, p.k_blocks);
+  const uint32_t row = index - column * p.m.value, block = column - batch * p.k_blocks.value;
+  const uint32_t k = block * kBlockK + k_of_word(p, q, word);
+  const uint64_t sub = static_cast<uint64_t>(column) * kSubs + word / 2;
+  RowBlock at{nullptr, nullptr, p.out + (sub * p.m.value + row) * kRowBytes + word % 2 * 64 + q * 16};
+  if (k >= p.k) return at;
+  const uint64_t bytes = p.type == AType::kE2M1 ? k / 2 : 2 * static_cast<uint64_t>(k);
+  at.data = p.a + batch * p.batch_bytes + row * p.row_bytes + bytes;
+  at.scale = scale_at(p, batch, row, k / 16);
+  return at;
+}
+
+// This lane's eight elements; zeros beyond the end of the row.
 template <bool kAligned>
-__device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t k) {
+__device__ Eight load_eight(const PrepareParams& p, const RowBlock& at) {
   Eight eight{};
-  if (k >= p.k) return eight;
-  const uint8_t* const row = p.a + at.batch * p.batch_bytes + at.row * p.row_bytes;
+  if (at.data == nullptr) return eight;
   if (p.type == AType::kE2M1) {
-    load_words<1, kAligned>(row + k / 2, eight.words);
-    eight.scale = load_scale(p, at, k / 16) & 0x7Fu;
+    load_words<1, kAligned>(at.data, eight.words);
+    eight.scale = *at.scale & 0x7Fu;
   } else {
-    load_words<4, kAligned>(row + 2 * static_cast<int64_t>(k), eight.words);
+    load_words<4, kAligned>(at.data, eight.words);
   }
   return eight;
 }
@@ -113,53 +136,50 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at, uint32_t
   }
 }
 
-// Steps 2*word and 2*word+1 of a row: 64 bytes of the 128, 16 from each of four lanes.
-[[maybe_unused]] __device__ void store_eight(const PrepareParams& p, const RowBlock& at,
-                                             const uint32_t (&quads)[4]) {
-  const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
-  const uint64_t sub = (static_cast<uint64_t>(at.batch) * p.k_blocks + at.block) * kSubs + word / 2;
-  uint8_t* const to = p.out + (sub * p.m + at.row) * kRowBytes + word % 2 * 64 + q * 16;
-  *reinterpret_cast<uint4*>(to) = make_uint4(quads[0], quads[1], quads[2], quads[3]);
-}
-
-// Where word `word` of the main kernel's thread q begins in a block of k.
-[[maybe_unused]] __device__ uint32_t k_of_word(const PrepareParams& p, uint32_t q, uint32_t word) {
-  if (p.packed_order) return word / 2 * kUnitK + q * (kUnitK / 4) + word % 2 * 8;
-  return q * kQuadK + word * 8;
-}
-
-// Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks. They are
-// numbered rows first: warps that are neighbours write neighbouring lines.
-template <bool kAligned>
-__device__ void prepare_blocks(const PrepareParams& p, uint32_t first, uint32_t stride) {
-  const uint32_t k_in_block = k_of_word(p, threadIdx.x % 4, threadIdx.x / 4 % 8);
-  Eight eights[kUnroll];
+// Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks.
+struct Places {
   RowBlock at[kUnroll];
+};
+
+[[maybe_unused]] __device__ Places locate_all(const PrepareParams& p, uint32_t first,
+                                              uint32_t stride) {
+  Places places{};
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
-    const uint64_t index = first + static_cast<uint64_t>(i) * stride;
+    const uint32_t index = first + i * stride;  // below 2^31 + 4 * kMaxCtas * 8
     if (index >= p.row_blocks) break;
-    const uint32_t column = static_cast<uint32_t>(index) / p.m;
-    at[i].row = static_cast<uint32_t>(index) - column * p.m;
-    at[i].batch = column / p.k_blocks;
-    at[i].block = column - at[i].batch * p.k_blocks;
-    eights[i] = load_eight<kAligned>(p, at[i], at[i].block * kBlockK + k_in_block);
+    places.at[i] = locate(p, index);
+  }
+  return places;
+}
+
+template <bool kAligned>
+__device__ void prepare_blocks(const PrepareParams& p, const Places& places) {
+  Eight eights[kUnroll];
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i) {
+    if (places.at[i].to == nullptr) break;
+    eights[i] = load_eight<kAligned>(p, places.at[i]);
   }
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
-    if (first + static_cast<uint64_t>(i) * stride >= p.row_blocks) break;
+    if (places.at[i].to == nullptr) break;
     uint32_t pairs[4];
     make_pairs(p, eights[i], pairs);
     transpose_quad(pairs);
-    store_eight(p, at[i], pairs);
+    *reinterpret_cast<uint4*>(places.at[i].to) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
 }
 
 template <bool kAligned>
-[[maybe_unused]] __device__ void prepare_all(const PrepareParams& p, uint32_t warp,
-                                             uint32_t warps) {
-  for (uint64_t first = warp; first < p.row_blocks; first += uint64_t{kUnroll} * warps)
-    prepare_blocks<kAligned>(p, static_cast<uint32_t>(first), warps);
+[[maybe_unused]] __device__ void prepare_all(const PrepareParams& p, uint32_t first,
+                                             uint32_t stride, Places places) {
+#pragma unroll 1
+  while (first < p.row_blocks) {
+    prepare_blocks<kAligned>(p, places);
+    first += kUnroll * stride;
+    places = locate_all(p, first, stride);
+  }
 }
 
 }  // namespace
@@ -168,15 +188,24 @@ template <bool kAligned>
 extern "C" __global__ void __launch_bounds__(kPrepareThreads)
     dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
 #if DUALGEMM_TARGET_SM90
-  ptx::griddepcontrol_wait();  // may begin before the kernel in front of it has ended
-  ptx::griddepcontrol_launch_dependents();
+#ifdef VC
+  if (p.packed_order) ptx::griddepcontrol_launch_dependents();
+#endif
   const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
   const uint32_t threads = gridDim.x * kPrepareThreads;
+  const bool aligned = is_aligned(p);
+  // Addresses need nothing of the kernel in front, which has perhaps not ended.
+  const Places places = locate_all(p, thread / 32, threads / 32);
+  ptx::griddepcontrol_wait();
+#ifdef VC
+  if (!p.packed_order)
+#endif
+  ptx::griddepcontrol_launch_dependents();
   for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
-  if (is_aligned(p)) {
-    prepare_all<true>(p, thread / 32, threads / 32);
+  if (aligned) {
+    prepare_all<true>(p, thread / 32, threads / 32, places);
   } else {
-    prepare_all<false>(p, thread / 32, threads / 32);
+    prepare_all<false>(p, thread / 32, threads / 32, places);
   }
 #else
   __trap();

@@ -108,10 +108,10 @@ struct Ending {
 };
 
 DUALGEMM_DEVICE Ending ending_of(const Schedule& schedule, const Segment& segment) {
-  Ending ending{segment.k_begin == 0 && segment.k_end == schedule.k_blocks, segment.k_begin == 0,
+  Ending ending{segment.k_begin == 0 && segment.k_end == schedule.k_blocks.value, segment.k_begin == 0,
                 range_of_cta(schedule), 0};
   if (ending.is_whole || !ending.begins) return ending;
-  const uint32_t tile_end = (segment.tile - schedule.whole_tiles + 1) * schedule.k_blocks;
+  const uint32_t tile_end = (segment.tile - schedule.whole_tiles + 1) * schedule.k_blocks.value;
   ending.others_end = ending.range + 1;
   while (ending.others_end < schedule.ctas && range_begin(schedule, ending.others_end) < tile_end) {
     ++ending.others_end;

@@ -15,8 +15,7 @@ struct Segment {
 
 // The first block of range `index` of the shared blocks.
 DUALGEMM_DEVICE uint32_t range_begin(const Schedule& schedule, uint32_t index) {
-  return static_cast<uint32_t>(static_cast<uint64_t>(schedule.shared_blocks) * index /
-                               schedule.ctas);
+  return index * schedule.range_blocks + min(index, schedule.longer_ranges);
 }
 
 // Ranges are dealt to the CTAs from the last to the first: the one that finishes a tile then waits
@@ -29,10 +28,11 @@ class Walk {
  public:
   DUALGEMM_DEVICE explicit Walk(const Schedule& schedule) : schedule_(schedule), tile_(blockIdx.x) {
     if (schedule.paired) {
-      const uint32_t begin = blockIdx.x / 2 * schedule.k_blocks, middle = schedule.k_blocks / 2;
+      const uint32_t begin = blockIdx.x / 2 * schedule.k_blocks.value;
+      const uint32_t middle = schedule.k_blocks.value / 2;
       const bool second = blockIdx.x % 2 != 0;
       block_ = begin + (second ? middle : 0);
-      block_end_ = begin + (second ? schedule.k_blocks : middle);
+      block_end_ = begin + (second ? schedule.k_blocks.value : middle);
     } else {
       block_ = range_begin(schedule, range_of_cta(schedule));
       block_end_ = range_begin(schedule, range_of_cta(schedule) + 1);
@@ -41,14 +41,14 @@ class Walk {
 
   DUALGEMM_DEVICE bool next(Segment& segment) {
     if (tile_ < schedule_.whole_tiles) {
-      segment = {tile_, 0, schedule_.k_blocks};
+      segment = {tile_, 0, schedule_.k_blocks.value};
       tile_ += schedule_.ctas;
       return true;
     }
     if (block_ >= block_end_) return false;
-    const uint32_t tile = block_ / schedule_.k_blocks, begin = block_ - tile * schedule_.k_blocks;
-    const uint32_t left = block_end_ - block_;
-    const uint32_t end = begin + left < schedule_.k_blocks ? begin + left : schedule_.k_blocks;
+    const uint32_t tile = quotient(block_, schedule_.k_blocks);
+    const uint32_t begin = block_ - tile * schedule_.k_blocks.value;
+    const uint32_t end = min(begin + (block_end_ - block_), schedule_.k_blocks.value);
     segment = {schedule_.whole_tiles + tile, begin, end};
     block_ += end - begin;
     return true;
