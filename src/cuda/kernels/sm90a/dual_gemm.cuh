@@ -89,32 +89,59 @@ DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
 
 namespace dualgemm::cuda::sm90a {
 
+// By two threads, one a ring.
 template <Config kCfg>
-DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
-  using B = Budget<kCfg>;
-  for (int i = 0; i < B::kWeightStages; ++i) {
+DUALGEMM_DEVICE void init_weight_barriers(SharedStorage<kCfg>& smem) {
+  for (int i = 0; i < Budget<kCfg>::kWeightStages; ++i) {
     ptx::mbarrier_init(&smem.w_full[i], 1);
     ptx::mbarrier_init(&smem.w_empty[i], 4 * kCfg.groups);
   }
-  for (int i = 0; i < B::kActStages; ++i) {
+  ptx::fence_mbarrier_init();
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void init_activation_barriers(SharedStorage<kCfg>& smem) {
+  for (int i = 0; i < Budget<kCfg>::kActStages; ++i) {
     ptx::mbarrier_init(&smem.a_full[i], 1);
     ptx::mbarrier_init(&smem.a_empty[i], 4 * kCfg.groups);
   }
   ptx::fence_mbarrier_init();
 }
 
+// The units that copy fetch these maps while barriers are made.
+template <Config kCfg>
+DUALGEMM_DEVICE void prefetch_maps(const Params& params) {
+  ptx::prefetch_tensormap(&params.map_a);
+  if constexpr (!kCfg.prepared) {
+    ptx::prefetch_tensormap(&params.map_gate);
+    ptx::prefetch_tensormap(&params.map_up);
+    ptx::prefetch_tensormap(&params.map_sf_gate);
+    ptx::prefetch_tensormap(&params.map_sf_up);
+  }
+}
+
+// The CTA's storage, at an address that the compiler has to keep and knows to be the same in all
+// lanes. It made the address from a special register in front of every wait.
+template <Config kCfg>
+DUALGEMM_DEVICE SharedStorage<kCfg>& storage() {
+  extern __shared__ uint8_t dynamic_smem[];
+  constexpr uint32_t kUnaligned = kSwizzleAlignment - 1;
+  const uint32_t aligned = (ptx::shared_address(dynamic_smem) + kUnaligned) & ~kUnaligned;
+  const uint32_t kept = __shfl_sync(0xFFFFFFFFu, aligned, 0);
+  return *static_cast<SharedStorage<kCfg>*>(__cvta_shared_to_generic(kept));
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   using B = Budget<kCfg>;
   static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
-  extern __shared__ uint8_t dynamic_smem[];
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
-      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  SharedStorage<kCfg>& smem = storage<kCfg>();
   const uint32_t warp = ptx::warp_index();
   constexpr uint32_t kWeightsWarp = 4 * B::kWarpgroups, kActivationsWarp = kWeightsWarp + 1;
 
-  if (warp == kWeightsWarp && ptx::elect_sync()) init_barriers(smem);
+  if (warp == kWeightsWarp && ptx::elect_sync()) init_weight_barriers(smem);
+  if (warp == kActivationsWarp && ptx::elect_sync()) init_activation_barriers(smem);
+  if (warp == kActivationsWarp + 1 && ptx::elect_sync()) prefetch_maps<kCfg>(params);
   __syncthreads();
   if (warp < kWeightsWarp) {
     ptx::setmaxnreg_inc<B::kConsumerRegisters>();

@@ -78,7 +78,6 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
   const ptx::CachePolicy policy = ptx::createpolicy_evict_last();
   RingPosition<B::kActStages> ring;
   uint32_t filled = 0;
-  ptx::prefetch_tensormap(&params.map_a);
   Walk walk(params.schedule);
 #pragma unroll 1
   for (Segment segment; walk.next(segment);) {

@@ -188,18 +188,12 @@ template <bool kAligned>
 extern "C" __global__ void __launch_bounds__(kPrepareThreads)
     dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
 #if DUALGEMM_TARGET_SM90
-#ifdef VC
-  if (p.packed_order) ptx::griddepcontrol_launch_dependents();
-#endif
   const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
   const uint32_t threads = gridDim.x * kPrepareThreads;
   const bool aligned = is_aligned(p);
   // Addresses need nothing of the kernel in front, which has perhaps not ended.
   const Places places = locate_all(p, thread / 32, threads / 32);
   ptx::griddepcontrol_wait();
-#ifdef VC
-  if (!p.packed_order)
-#endif
   ptx::griddepcontrol_launch_dependents();
   for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
   if (aligned) {
