@@ -31,8 +31,8 @@ struct PrepareParams {
 
 // Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
 // by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in contiguous
-// ranges, the first `longer_ranges` of them of one block more. Or, `paired`: CTAs 2t and 2t+1 are a cluster, do one half of tile t's blocks each and
-// exchange their sums; there are no other tiles.
+// ranges, the first `longer_ranges` of them of one block more. Or, `paired`: CTAs 2t and 2t+1 are a
+// cluster, do one half of tile t's blocks each and exchange their sums; there are no other tiles.
 struct Schedule {
   uint32_t ctas;
   Divisor k_blocks;

@@ -19,8 +19,8 @@ constexpr int kPrepareThreads = 256;
 constexpr int64_t kMaxCtas = 132 * 4;        // that an H200 holds at once; the rest in turn
 [[maybe_unused]] constexpr int kUnroll = 4;  // row blocks whose loads a warp has under way
 
-// A lane's part of one warp's work: a row's 256 elements of one block of k, eight a thread. Lane 4 *
-// word + q reads word `word` of the main kernel's thread q.
+// A lane's part of one warp's work: a row's 256 elements of one block of k, eight a thread. Lane 4
+// * word + q reads word `word` of the main kernel's thread q.
 struct RowBlock {
   const uint8_t* data;   // null: beyond the end of the row, zeros
   const uint8_t* scale;  // of codes
@@ -79,7 +79,8 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
   const uint32_t row = index - column * p.m.value, block = column - batch * p.k_blocks.value;
   const uint32_t k = block * kBlockK + k_of_word(p, q, word);
   const uint64_t sub = static_cast<uint64_t>(column) * kSubs + word / 2;
-  RowBlock at{nullptr, nullptr, p.out + (sub * p.m.value + row) * kRowBytes + word % 2 * 64 + q * 16};
+  RowBlock at{nullptr, nullptr,
+              p.out + (sub * p.m.value + row) * kRowBytes + word % 2 * 64 + q * 16};
   if (k >= p.k) return at;
   const uint64_t bytes = p.type == AType::kE2M1 ? k / 2 : 2 * static_cast<uint64_t>(k);
   at.data = p.a + batch * p.batch_bytes + row * p.row_bytes + bytes;

@@ -108,8 +108,8 @@ struct Ending {
 };
 
 DUALGEMM_DEVICE Ending ending_of(const Schedule& schedule, const Segment& segment) {
-  Ending ending{segment.k_begin == 0 && segment.k_end == schedule.k_blocks.value, segment.k_begin == 0,
-                range_of_cta(schedule), 0};
+  Ending ending{segment.k_begin == 0 && segment.k_end == schedule.k_blocks.value,
+                segment.k_begin == 0, range_of_cta(schedule), 0};
   if (ending.is_whole || !ending.begins) return ending;
   const uint32_t tile_end = (segment.tile - schedule.whole_tiles + 1) * schedule.k_blocks.value;
   ending.others_end = ending.range + 1;
