@@ -120,6 +120,7 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
   schedule.ctas = static_cast<uint32_t>(whole ? std::min(tiles, most) : most);
   schedule.whole_tiles = static_cast<uint32_t>(whole_tiles);
   schedule.shared_blocks = static_cast<uint32_t>((tiles - whole_tiles) * k_blocks);
+  if (whole) return schedule;
   schedule.range_blocks = schedule.shared_blocks / schedule.ctas;
   schedule.longer_ranges = schedule.shared_blocks % schedule.ctas;
   return schedule;
