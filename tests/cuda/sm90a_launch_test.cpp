@@ -2,6 +2,9 @@
 // fused_strategy_test.cpp run all instances.
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "cuda/device/divisor.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/on_gpu.hpp"
 #include "cuda/strategies/strategies.hpp"
@@ -11,6 +14,25 @@ namespace dualgemm::test {
 namespace {
 
 namespace sm90a = cuda::sm90a;
+
+TEST(Divisor, QuotientsOfAllNumbers) {
+  std::mt19937 random(20261122);
+  const auto expect_right = [](uint32_t number, uint32_t divisor) {
+    EXPECT_EQ(cuda::quotient(number, cuda::Divisor(divisor)), number / divisor)
+        << number << " / " << divisor;
+  };
+  for (int shift = 0; shift < 32; ++shift) {
+    for (const uint32_t divisor : {1u << shift, (1u << shift) + 1, ~0u >> shift, ~0u - shift}) {
+      for (const uint32_t number : {0u, 1u, divisor - 1, divisor, divisor + 1, ~0u - 1, ~0u})
+        expect_right(number, divisor);
+      for (int i = 0; i < 1000; ++i) {
+        const auto multiple = static_cast<uint32_t>(random() / divisor * divisor);
+        for (const uint32_t number : {multiple - 1, multiple, multiple + 1})
+          expect_right(number, divisor);
+      }
+    }
+  }
+}
 
 TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
   const DeviceCaps caps = made_up_gpu(90);

@@ -17,12 +17,11 @@ struct Divisor {
   explicit constexpr Divisor(uint32_t number) : value(number), inverse(~0u / number) {}
 };
 
-#if defined(__CUDACC__)
 // floor(number / divisor): the product is that or one less, for every number.
-DUALGEMM_DEVICE uint32_t quotient(uint32_t number, const Divisor& divisor) {
-  const uint32_t at_least = __umulhi(number, divisor.inverse);
+DUALGEMM_HOST_DEVICE constexpr uint32_t quotient(uint32_t number, const Divisor& divisor) {
+  const auto at_least =
+      static_cast<uint32_t>(static_cast<uint64_t>(number) * divisor.inverse >> 32);
   return at_least + (number - at_least * divisor.value >= divisor.value ? 1 : 0);
 }
-#endif
 
 }  // namespace dualgemm::cuda
