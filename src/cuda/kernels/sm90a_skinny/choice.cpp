@@ -118,13 +118,13 @@ bool is_quicker(const Problem& problem, int num_sms, bool prepared) {
   // the other kernel (m = 8, NVFP4), at (14336, 4096) 23.2 and 28.1, at (18432, 7168) 43.8 and 51.5
   // (H200).
   if (prepared && problem.m <= kGroupTokens) return true;
-  // Every tile decodes a again. 16 rows of NVFP4 and of fp16, this kernel and the other one: 2
-  // tiles of the busiest CTA (8192, 4096) 15.8 and 17.2 us, 15.0 and 17.2; 3 (11008, 4096) 22.9
-  // and 23.9, 21.3 and 23.7; 4 (14336, 4096) 30.0 and 28.9, 28.0 and 28.8; 6 (18432, 7168) 58.2
-  // and 53.4, 53.5 and 53.6. As they lie, 4 (14336, 4096): m = 1 27.2 and 27.6, 4 28.0 and
-  // about 27.8, 8 29.0 and 28.1.
+  // Every tile decodes a again. Prepared, 16 rows of NVFP4 and of fp16, this kernel and the other
+  // one: 2 tiles of the busiest CTA (8192, 4096) 15.8 and 17.2 us, 15.0 and 17.2; 3 (11008, 4096)
+  // 22.9 and 23.9, 21.3 and 23.7; 4 (14336, 4096) 30.0 and 28.9, 28.0 and 28.8. The other one has
+  // become 1.7 us quicker at the last one since. As they lie, 5 tiles, (14336, 4096): m = 1 26.5
+  // here, m = 8 25.8 there.
   const bool decodes_a = problem.a.type == DataType::kE2M1;
-  const int64_t most_tiles = prepared ? (decodes_a ? 3 : 4) : problem.m > 2 ? 4 : tiles;
+  const int64_t most_tiles = !prepared ? 4 : decodes_a ? 2 : 3;
   if (tiles > most_tiles * num_sms) return false;
   // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; of prepared
   // weights 1.45.
