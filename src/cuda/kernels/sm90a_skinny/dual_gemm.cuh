@@ -103,8 +103,8 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   ptx::griddepcontrol_launch_dependents();
   warp.begin(params);
 
-  // All warps meet at the same barriers: at two in different places, .aligned or not, synccheck or
-  // racecheck sees none.
+  // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
+  // reports those that are .aligned, racecheck sees no order at others.
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < params.tiles; t += gridDim.x) {
     const Tile tile = locate<kCfg>(params, t);
