@@ -1,5 +1,5 @@
 # The libraries that users link: dualgemm (shared, versioned) and dualgemm_static, both made of the layers' objects.
-# Their dependencies stay inside (cmake/Fmt.cmake; nlohmann-json is header-only and private), so users need no development package.
+# Their one dependency stays inside (cmake/Fmt.cmake), so users need no development package.
 function(dualgemm_add_libraries)
   set(objects "")
   foreach(layer ${DUALGEMM_LAYERS})

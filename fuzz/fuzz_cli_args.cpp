@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/args.hpp"
+#include "tools/cli/args.hpp"
 
 namespace {
 

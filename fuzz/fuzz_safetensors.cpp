@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "io/checkpoint.hpp"
-#include "io/safetensors.hpp"
+#include "tools/checkpoint/checkpoint.hpp"
+#include "tools/checkpoint/safetensors.hpp"
 
 namespace {
 

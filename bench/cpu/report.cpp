@@ -57,7 +57,8 @@ std::string in_markdown(const Table& table) {
 
 }  // namespace
 
-Report::Report(Suite& suite, const QuietReport& measured) : suite_(suite), measured_(measured) {
+Report::Report(Suite& suite, const measure::QuietReport& measured)
+    : suite_(suite), measured_(measured) {
   for (size_t i = 0; i < measured.cases.size(); ++i) {
     const SuiteCase& item = suite.cases()[i];
     results_[item.name] = &measured.cases[i];
@@ -75,13 +76,13 @@ Report::Report(Suite& suite, const QuietReport& measured) : suite_(suite), measu
   add_skipped_table();
 }
 
-const QuietResult* Report::find(const std::string& name) const {
+const measure::QuietResult* Report::find(const std::string& name) const {
   const auto found = results_.find(name);
   return found == results_.end() || found->second->samples == 0 ? nullptr : found->second;
 }
 
 double Report::seconds(const std::string& name) const {
-  const QuietResult* result = find(name);
+  const measure::QuietResult* result = find(name);
   return result == nullptr ? 0 : result->median_seconds;
 }
 
@@ -91,7 +92,7 @@ double Report::rate(const std::string& name) const {
 }
 
 std::string Report::time_cell(const std::string& name) const {
-  const QuietResult* result = find(name);
+  const measure::QuietResult* result = find(name);
   if (result == nullptr) return kNone;
   const double ms = 1e3 * result->median_seconds;
   const int digits = ms < 10 ? 3 : ms < 100 ? 2 : 1;
@@ -100,7 +101,7 @@ std::string Report::time_cell(const std::string& name) const {
 }
 
 bool Report::is_disturbed(const std::string& name) const {
-  const QuietResult* result = find(name);
+  const measure::QuietResult* result = find(name);
   return result != nullptr && result->disturbed;
 }
 
@@ -115,11 +116,11 @@ std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
 
 void Report::read_peaks() {
   peaks_.threads = suite_.options().threads;
-  for (const PeakCase& peak : suite_.peaks()) {
+  for (const measure::PeakCase& peak : suite_.peaks()) {
     const std::string name = "peak/" + peak.name;
     if (rate(name) <= peaks_.*peak.field) continue;
     peaks_.*peak.field = rate(name);
-    if (peak.field == &Peaks::read_gbps) read_peak_ = name;
+    if (peak.field == &measure::Peaks::read_gbps) read_peak_ = name;
   }
 }
 
@@ -129,7 +130,7 @@ void Report::add_environment() {
   for (const Isa isa : caps.isas) isas += (isas.empty() ? "" : " ") + std::string(name_of(isa));
   const SuiteOptions& options = suite_.options();
   int rejected_others = 0, rejected_host = 0, disturbed = 0;
-  for (const QuietResult& result : measured_.cases) {
+  for (const measure::QuietResult& result : measured_.cases) {
     rejected_others += result.rejected_others;
     rejected_host += result.rejected_host;
     disturbed += result.disturbed ? 1 : 0;
@@ -158,8 +159,8 @@ void Report::add_environment() {
 
 void Report::add_peak_table() {
   Table table{"Peaks of this machine, measured in this run", {"loop", "what", "peak"}, {}, {}};
-  for (const PeakCase& peak : suite_.peaks()) {
-    const bool bytes = peak.field == &Peaks::read_gbps;
+  for (const measure::PeakCase& peak : suite_.peaks()) {
+    const bool bytes = peak.field == &measure::Peaks::read_gbps;
     table.rows.push_back({peak.name, peak.what,
                           number(rate("peak/" + peak.name), 1) + (bytes ? " GB/s" : " GOP/s")});
   }
@@ -326,7 +327,7 @@ void Report::add_skipped_table() {
   for (const SkippedCase& skipped : suite_.skipped()) {
     table.rows.push_back({skipped.name, skipped.reason.message()});
   }
-  for (const QuietResult& result : measured_.cases) {
+  for (const measure::QuietResult& result : measured_.cases) {
     if (result.samples == 0) table.rows.push_back({result.name, "the time budget was spent"});
   }
   if (!table.rows.empty()) tables_.push_back(std::move(table));
@@ -362,9 +363,10 @@ nlohmann::ordered_json Report::json() const {
   const nlohmann::ordered_json none = nlohmann::ordered_json::array();
   nlohmann::ordered_json root{
       {"environment", environment_}, {"cases", none}, {"bars", none}, {"skipped", none}};
-  for (const PeakCase& peak : suite_.peaks()) root["peaks"][peak.name] = rate("peak/" + peak.name);
+  for (const measure::PeakCase& peak : suite_.peaks())
+    root["peaks"][peak.name] = rate("peak/" + peak.name);
   for (const SuiteCase& item : suite_.cases()) {
-    const QuietResult& result = *results_.at(item.name);
+    const measure::QuietResult& result = *results_.at(item.name);
     nlohmann::ordered_json entry{{"name", item.name},
                                  {"median_seconds", result.median_seconds},
                                  {"min_seconds", result.min_seconds},

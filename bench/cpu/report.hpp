@@ -28,16 +28,17 @@ struct Bar {
 
 class Report {
  public:
-  Report(Suite& suite, const QuietReport& measured);
+  Report(Suite& suite, const measure::QuietReport& measured);
 
   std::string markdown() const;
   nlohmann::ordered_json json() const;
   const std::vector<Bar>& bars() const { return bars_; }
 
  private:
-  const QuietResult* find(const std::string& name) const;  // null: skipped or without a sample
-  double seconds(const std::string& name) const;           // 0 when not measured
-  double rate(const std::string& name) const;              // 10^9 a second; 0 when not measured
+  const measure::QuietResult* find(
+      const std::string& name) const;             // null: skipped or without a sample
+  double seconds(const std::string& name) const;  // 0 when not measured
+  double rate(const std::string& name) const;     // 10^9 a second; 0 when not measured
   std::string time_cell(const std::string& name) const;
   bool is_disturbed(const std::string& name) const;
   // `names`: the cases behind the value. Returns the verdict's cell.
@@ -54,11 +55,11 @@ class Report {
   void add_skipped_table();
 
   Suite& suite_;
-  const QuietReport& measured_;
-  std::map<std::string, const QuietResult*> results_;
+  const measure::QuietReport& measured_;
+  std::map<std::string, const measure::QuietResult*> results_;
   std::map<std::string, double> giga_;
   std::map<std::string, GemmCase*> gemms_;
-  Peaks peaks_;
+  measure::Peaks peaks_;
   std::string read_peak_;  // the case behind peaks_.read_gbps
   nlohmann::ordered_json environment_;
   std::vector<Table> tables_;

@@ -77,8 +77,8 @@ Expected<std::unique_ptr<Suite>> Suite::make(const SuiteOptions& options) {
 }
 
 void Suite::add_peaks() {
-  peaks_ = peak_cases(options_.threads, PeakOptions{});
-  for (const PeakCase& peak : peaks_) {
+  peaks_ = measure::peak_cases(options_.threads, measure::PeakOptions{});
+  for (const measure::PeakCase& peak : peaks_) {
     cases_.push_back({"peak/" + peak.name, peak.giga_per_run,
                       [run = peak.run] {
                         run();

@@ -9,8 +9,8 @@
 
 #include "bench/cpu/gemm_case.hpp"
 #include "bench/cpu/sgemm_baseline.hpp"
-#include "bench/peaks.hpp"
-#include "bench/quiet_runner.hpp"
+#include "tools/measure/peaks.hpp"
+#include "tools/measure/quiet_runner.hpp"
 
 namespace dualgemm::bench {
 
@@ -42,7 +42,9 @@ class Suite {
   const SuiteOptions& options() const { return options_; }
   const std::vector<SuiteCase>& cases() const { return cases_; }
   const std::vector<SkippedCase>& skipped() const { return skipped_; }
-  const std::vector<PeakCase>& peaks() const { return peaks_; }  // the first cases, same order
+  const std::vector<measure::PeakCase>& peaks() const {
+    return peaks_;
+  }  // the first cases, same order
   const std::string& baseline_config() const { return baseline_config_; }
   int64_t weight_bytes() const { return operands_->weight_bytes(); }
   // Largest difference between `gemm` (FP16 output) and the baseline on m rows, relative to the
@@ -59,7 +61,7 @@ class Suite {
 
   SuiteOptions options_;
   std::unique_ptr<Operands> operands_;
-  std::vector<PeakCase> peaks_;
+  std::vector<measure::PeakCase> peaks_;
   std::shared_ptr<SgemmBaseline> baseline_;
   std::string baseline_config_;
   std::vector<SuiteCase> cases_;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/gpu/stopwatch.hpp"
+#include "bench/cuda/stopwatch.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::bench {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cuda/kernels/portable/dequantize.hpp"
-#include "cuda/kernels/portable/join.hpp"
-#include "cuda/kernels/portable/requantize.hpp"
+#include "cuda/kernels/common/join.hpp"
+#include "cuda/kernels/convert/dequantize.hpp"
+#include "cuda/kernels/convert/requantize.hpp"
 #include "cuda/runtime/check.hpp"
 
 namespace dualgemm::bench {

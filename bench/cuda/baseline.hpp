@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda/cold_sets.hpp"
 #include "bench/cuda/lt_gemm.hpp"
-#include "bench/gpu/cold_sets.hpp"
-#include "bench/gpu/stopwatch.hpp"
+#include "bench/cuda/stopwatch.hpp"
 
 namespace dualgemm::bench {
 

@@ -1,9 +1,9 @@
 // The floor of every kernel that reads the weights once: a plain read of the same packed bytes.
 #pragma once
 
-#include "bench/gpu/cold_sets.hpp"
-#include "bench/gpu/stopwatch.hpp"
-#include "cuda/kernels/portable/read_bytes.hpp"
+#include "bench/cuda/cold_sets.hpp"
+#include "bench/cuda/stopwatch.hpp"
+#include "cuda/kernels/common/read_bytes.hpp"
 
 namespace dualgemm::bench {
 

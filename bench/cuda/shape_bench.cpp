@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "bench/gpu/judge.hpp"
+#include "bench/cuda/judge.hpp"
 #include "cuda/runtime/check.hpp"
 #include "cuda/runtime/device.hpp"
 

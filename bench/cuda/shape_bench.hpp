@@ -8,8 +8,8 @@
 
 #include "bench/cuda/baseline.hpp"
 #include "bench/cuda/nvml.hpp"
+#include "bench/cuda/operands.hpp"
 #include "bench/cuda/read_floor.hpp"
-#include "bench/gpu/operands.hpp"
 
 namespace dualgemm::bench {
 

@@ -10,9 +10,9 @@
 #include "api/cuda_backend.hpp"
 #include "api/registry.hpp"
 #include "core/validate.hpp"
+#include "cpu/device_caps.hpp"
 #include "plan/choose.hpp"
 #include "plan/config_text.hpp"
-#include "plan/device_caps.hpp"
 
 namespace dualgemm {
 namespace {
@@ -160,7 +160,7 @@ const char* version() noexcept {
 #undef DUALGEMM_TEXT_OF
 
 const DeviceCaps& device_caps() {
-  static const DeviceCaps caps = plan::detect_device_caps();
+  static const DeviceCaps caps = cpu::detect_device_caps();
   return caps;
 }
 

@@ -5,8 +5,8 @@
 // Included by each src/cpu/isa/*.cpp inside its own namespace, so that no copy compiled for a
 // larger instruction set can be chosen by the linker for the whole program.
 //
-// Accuracy against double, measured by tests/cpu/activation_test.cpp, in units of the FP32 last
-// place where the results are normal: exp_f32 1.0; sigmoid and SiLU 2.3; erfc 7.9 (1 + z^2),
+// Accuracy against double, measured by tests/unit/cpu/activation_test.cpp, in units of the FP32
+// last place where the results are normal: exp_f32 1.0; sigmoid and SiLU 2.3; erfc 7.9 (1 + z^2),
 // because the rounding of z^2 acts as an exponent. docs/numerics.md, "Epilogue", has the whole
 // table.
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
 

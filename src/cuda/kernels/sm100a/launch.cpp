@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
 

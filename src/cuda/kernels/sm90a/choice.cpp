@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cuda/kernels/portable/repack.hpp"
+#include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"

@@ -1,0 +1,121 @@
+// The CPU benchmark behind `make bench`: the speed table, with bars, against the peaks and the
+// OpenBLAS baseline measured in the same run. Tables on stdout, progress on stderr.
+// Exit codes: 0 measured; 1 an error, or with --strict an unmet bar; 2 wrong arguments.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/cpu/report.hpp"
+#include "bench/cpu/suite.hpp"
+#include "tools/measure/quiet_runner.hpp"
+
+namespace {
+
+using dualgemm::Status;
+using namespace dualgemm::bench;
+namespace measure = dualgemm::measure;
+
+struct Arguments {
+  SuiteOptions suite;
+  measure::QuietOptions quiet;
+  std::string json_path, markdown_path;
+  bool strict = false;
+};
+
+void declare(CLI::App& app, Arguments& arguments) {
+  app.add_option("--threads", arguments.suite.threads, "threads; 0 = all cores of this process")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("-n,--n", arguments.suite.n, "rows of gate and up")
+      ->check(CLI::Range(16, 1 << 20))
+      ->capture_default_str();
+  app.add_option("-k,--k", arguments.suite.k, "columns of a, gate and up; a multiple of 16")
+      ->check(CLI::Range(16, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--only", arguments.suite.parts,
+                 "parts to run: speed isa types strategies quantizer")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kParts), std::end(kParts))));
+  app.add_option("--budget", arguments.quiet.budget_seconds, "seconds of measuring, at the most")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  app.add_option("--samples", arguments.quiet.min_samples,
+                 "undisturbed samples of each case, at least")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--json", arguments.json_path, "also write the numbers to this file");
+  app.add_option("--markdown", arguments.markdown_path, "also write the tables to this file");
+  app.add_flag("--strict", arguments.strict, "exit with 1 when a bar is not met");
+}
+
+int fail(const std::string& message) {
+  fmt::print(stderr, "bench_cpu: {}\n", message);
+  return 1;
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return !file.fail();
+}
+
+int run_benchmark(const Arguments& arguments) {
+  dualgemm::Expected<std::unique_ptr<Suite>> suite = Suite::make(arguments.suite);
+  if (!suite) return fail(suite.status().message());
+  const std::vector<SuiteCase>& cases = (*suite)->cases();
+  if (cases.empty()) return fail("nothing to measure on this machine");
+
+  Status failure;  // the first one; a case that fails once is not measured to the end
+  std::vector<measure::QuietCase> quiet_cases;
+  for (const SuiteCase& item : cases) {
+    quiet_cases.push_back({item.name, [&failure, &item] {
+                             const Status status = item.run();
+                             if (!status.ok() && failure.ok()) failure = status;
+                           }});
+  }
+  std::function<void()> canary;  // 10 ms of arithmetic, which only a busy host slows down
+  if (!(*suite)->peaks().empty()) canary = (*suite)->peaks().front().run;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto progress = [&](const std::string& name, int round) {
+    if (terminal) fmt::print(stderr, "\r\033[Kround {}: {} ", round, name);
+  };
+  const measure::QuietReport measured = measure::run_quietly(
+      quiet_cases, arguments.quiet, measure::system_world(std::move(canary)), progress);
+  if (terminal) fmt::print(stderr, "\r\033[K");
+  if (!failure.ok()) return fail(failure.message());
+
+  const Report report(**suite, measured);
+  const std::string markdown = report.markdown();
+  fmt::print("{}", markdown);
+  const bool markdown_written = write_file(arguments.markdown_path, markdown);
+  const bool json_written = write_file(arguments.json_path, report.json().dump(2) + "\n");
+  if (!markdown_written) return fail("cannot write " + arguments.markdown_path);
+  if (!json_written) return fail("cannot write " + arguments.json_path);
+  for (const Bar& bar : report.bars()) {
+    if (arguments.strict && !bar.met()) return fail("not met: " + bar.what);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures the CPU backend against this machine's peaks and OpenBLAS");
+  Arguments arguments;
+  declare(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (arguments.suite.k % 16 != 0) {
+    fmt::print(stderr, "bench_cpu: --k: {}; must be a multiple of 16\n", arguments.suite.k);
+    return 2;
+  }
+  return run_benchmark(arguments);
+}

@@ -1,0 +1,52 @@
+// What tensor loads, stores and reductions share: the operand [map, {coordinates}] and boxes in
+// shared memory.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/machine/tensor_map.hpp"
+
+namespace ptxsim {
+
+enum class BoxMode : uint8_t { kTile, kFourRows };  // .tile; .tile::gather4 and .tile::scatter4
+
+struct TensorOperand {
+  Slot base;
+  int64_t offset = 0;       // the parameter window included when the base is a parameter's name
+  uint32_t dimensions = 0;  // .1d .. .5d
+  BoxMode mode = BoxMode::kTile;
+  std::array<Slot, 5> coordinates;
+};
+
+inline constexpr uint32_t kTensorAlignment = 128;  // of a box in shared memory
+
+// .1d .. .5d and the mode; `four_rows` is the legal name of that mode.
+TensorOperand take_tensor_operand(Decode& d, size_t index, const char* four_rows);
+
+// A box of one lane.
+struct TensorBox {
+  TiledTensorMap map;
+  Box box;
+};
+std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOperand& operand,
+                                            int lane);
+uint32_t bytes_in_bounds(const Box& box);
+
+// Calls f(shared offset, offset in the run, bytes) for the pieces into which the swizzle cuts a run
+// of a box that lies at `offset`.
+template <class F>
+void for_pieces(const TiledTensorMap& map, const BoxRun& run, uint32_t offset, F&& f) {
+  const uint32_t atom =
+      map.swizzle == TensorMapSwizzle::kNone ? ~0u : swizzle_atom_bytes(map.swizzle);
+  for (uint32_t done = 0; done < run.bytes;) {
+    const uint32_t at = offset + run.dense + done;
+    const uint32_t left = run.bytes - done;
+    const uint32_t bytes = atom == ~0u ? left : std::min(left, atom - at % atom);
+    f(swizzle_address(map.swizzle, at), done, bytes);
+    done += bytes;
+  }
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,126 @@
+// atom and red (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: atom",
+// "red"). Lanes are performed in order, each as a whole.
+#include "ptxsim/insn/memory/atomic.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ptxsim/insn/memory/memory.hpp"
+
+namespace ptxsim {
+namespace {
+
+struct AtomicDetail final : Detail {
+  AddressOperand address;
+  MemoryOrder order = MemoryOrder::kRelaxed;
+  AtomicUpdate update;
+  uint32_t element_bytes = 0;
+  uint32_t count = 1;
+  bool is_reduction = false;  // red: gives nothing back, and its read acquires nothing
+  std::array<Slot, kMaxVector> result{}, operand{};
+  Slot third;  // cas
+};
+
+Outcome atomic(Execution& x, const Insn& insn) {
+  const auto& a = static_cast<const AtomicDetail&>(*insn.detail);
+  const uint32_t size = a.element_bytes, bytes = size * a.count;
+  SectorCounter sectors;
+  x.for_lanes([&](int lane) {
+    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    if (at.space == Space::kShared && a.count > 1)
+      x.fault("vector form of an atomic operation on shared memory; needs global memory", lane);
+    std::byte* memory = bytes_to_update(x, at, bytes, lane);
+    sectors.add(at);
+    const UpdateElement update = at.space == Space::kGlobal ? a.update.global : a.update.shared;
+    const size_t in_lane = size_t{size} * static_cast<size_t>(lane);
+    const std::byte* third = a.third.present() ? x.source<std::byte>(a.third) + in_lane : nullptr;
+    for (uint32_t i = 0; i < a.count; ++i) {
+      std::byte old[16];
+      std::memcpy(old, memory + i * size, size);
+      update(memory + i * size, x.source<std::byte>(a.operand[i]) + in_lane, third);
+      // The result last: its register may be that of an operand.
+      if (a.result[i].present())
+        std::memcpy(x.destination<std::byte>(a.result[i]) + in_lane, old, size);
+    }
+    if (!a.is_reduction) note_strong_read(x, lane, at, a.order);
+    note_strong_write(x, lane, at, a.order, true);
+  });
+  x.machine.stats().l2_write_bytes += sectors.bytes();
+  return Outcome::kNext;
+}
+
+MemoryOrder take_atomic_order(Decode& d, bool is_reduction) {
+  const int sem = d.modifiers().take_one_of({"relaxed", "acquire", "release", "acq_rel"});
+  take_scope(d);  // .gpu when there is none
+  switch (sem) {
+    case 1:
+    case 3:
+      if (is_reduction) d.fail("red has .relaxed and .release only");
+      return sem == 1 ? MemoryOrder::kAcquire : MemoryOrder::kAcqRel;
+    case 2:
+      return MemoryOrder::kRelease;
+    default:
+      return MemoryOrder::kRelaxed;
+  }
+}
+
+// .noftz is required just for 16-bit floats.
+void check_noftz(Decode& d, Type type) {
+  const bool is_half =
+      type == Type::kF16 || type == Type::kF16x2 || type == Type::kBf16 || type == Type::kBf16x2;
+  if (d.modifiers().take("noftz") == is_half) return;
+  d.fail(fmt::format("type .{} {} .noftz", name_of(type), is_half ? "needs" : "does not have"));
+}
+
+void decode_atomic(Decode& d, bool is_reduction) {
+  auto* a = d.make_detail<AtomicDetail>();
+  a->is_reduction = is_reduction;
+  a->order = take_atomic_order(d, is_reduction);
+  const AddressSpace space = take_space(d);
+  if (space.space != Space::kGeneric && space.space != Space::kGlobal &&
+      space.space != Space::kShared)
+    d.fail("an atomic operation needs .global, .shared or generic addressing");
+  const AtomicOp op = take_atomic_op(d);
+  a->count = take_vector(d);
+  const Type type = d.modifiers().take_type();
+  if (type == Type::kNone) d.fail("a type is missing");
+  check_noftz(d, type);
+  a->element_bytes = bytes_of(type);
+  a->update = atomic_update(op, type, a->count > 1);
+  const bool vector_ok =
+      a->count == 1 ||
+      ((type == Type::kF32 && a->count <= 4) ||
+       (is_float(type) && type != Type::kF32 && a->element_bytes * a->count <= 16));
+  if (a->update.shared == nullptr || !vector_ok || (is_reduction && op >= AtomicOp::kExch))
+    d.fail(fmt::format("this operation does not exist for type .{} and {} element(s)",
+                       name_of(type), a->count));
+  if (a->count > 1 && space.space == Space::kShared) d.fail("vector forms need global memory");
+
+  const size_t first = is_reduction ? 0 : 1;
+  a->address = take_address(d, d.operand(first), space);
+  take_cache_policy(d, first + (op == AtomicOp::kCas ? 3 : 2));
+  const auto operands = d.elements(first + 1);
+  if (operands.size() != a->count)
+    d.fail(fmt::format("{} source registers for {} elements", operands.size(), a->count));
+  for (uint32_t i = 0; i < a->count; ++i) a->operand[i] = d.source(*operands[i], type);
+  if (op == AtomicOp::kCas) a->third = d.source(first + 2, type);
+  if (!is_reduction) {
+    const auto results = d.elements(0);
+    if (results.size() != a->count && results[0]->kind != Operand::Kind::kSink)
+      d.fail(fmt::format("{} result registers for {} elements", results.size(), a->count));
+    for (uint32_t i = 0; i < results.size(); ++i) a->result[i] = d.destination(*results[i], type);
+  }
+  d.insn().execute = atomic;
+}
+
+}  // namespace
+
+void decode_atom(Decode& d) { decode_atomic(d, false); }
+
+void decode_red(Decode& d) {
+  if (d.modifiers().has("async")) return decode_red_async(d);
+  decode_atomic(d, true);
+}
+
+}  // namespace ptxsim

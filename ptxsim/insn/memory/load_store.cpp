@@ -1,0 +1,271 @@
+// ld, ld.global.nc, ldu, st (PTX ISA 9.0, "Data Movement and Conversion Instructions: ld",
+// "ld.global.nc", "ldu", "st").
+#include <fmt/format.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "ptxsim/insn/memory/memory.hpp"
+
+namespace ptxsim {
+namespace {
+
+struct Bits128 {
+  uint64_t low, high;
+};
+
+// A register wider than the type: signed types are sign-extended, others zero-extended ("Operand
+// Size Exceeding Instruction-Type Size").
+template <class Memory, class Register>
+void load_as(const std::byte* from, std::byte* lanes, int lane) {
+  Memory value;
+  std::memcpy(&value, from, sizeof value);
+  if constexpr (std::is_same_v<Memory, Register>) {
+    reinterpret_cast<Register*>(lanes)[lane] = value;
+  } else {
+    using Signed = std::make_signed_t<Register>;
+    reinterpret_cast<Register*>(lanes)[lane] =
+        std::is_signed_v<Memory> ? static_cast<Register>(static_cast<Signed>(value))
+                                 : static_cast<Register>(value);
+  }
+}
+
+template <class Memory>
+LoadElement load_into(unsigned register_bytes) {
+  using Unsigned = std::make_unsigned_t<Memory>;
+  if (register_bytes == sizeof(Memory)) return load_as<Unsigned, Unsigned>;
+  switch (register_bytes) {
+    case 2:
+      return load_as<Memory, uint16_t>;
+    case 4:
+      return load_as<Memory, uint32_t>;
+    case 8:
+      return load_as<Memory, uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+
+LoadElement load_element(unsigned memory_bytes, bool is_signed, unsigned register_bytes) {
+  switch (memory_bytes) {
+    case 1:
+      return is_signed ? load_into<int8_t>(register_bytes) : load_into<uint8_t>(register_bytes);
+    case 2:
+      return is_signed ? load_into<int16_t>(register_bytes) : load_into<uint16_t>(register_bytes);
+    case 4:
+      return is_signed ? load_into<int32_t>(register_bytes) : load_into<uint32_t>(register_bytes);
+    case 8:
+      return load_into<uint64_t>(register_bytes);
+    default:
+      return register_bytes == 16 ? load_as<Bits128, Bits128> : nullptr;
+  }
+}
+
+// The low bytes of a wider register (little endian).
+template <size_t kMemory, size_t kRegister>
+void store_low(const std::byte* lanes, int lane, std::byte* to) {
+  std::memcpy(to, lanes + kRegister * static_cast<size_t>(lane), kMemory);
+}
+
+template <size_t kMemory>
+StoreElement store_from(unsigned register_bytes) {
+  switch (register_bytes) {
+    case 1:
+      return store_low < kMemory, kMemory <= 1 ? 1 : kMemory > ;
+    case 2:
+      return store_low < kMemory, kMemory <= 2 ? 2 : kMemory > ;
+    case 4:
+      return store_low < kMemory, kMemory <= 4 ? 4 : kMemory > ;
+    case 8:
+      return store_low < kMemory, kMemory <= 8 ? 8 : kMemory > ;
+    default:
+      return store_low<kMemory, 16>;
+  }
+}
+
+StoreElement store_element(unsigned memory_bytes, unsigned register_bytes) {
+  switch (memory_bytes) {
+    case 1:
+      return store_from<1>(register_bytes);
+    case 2:
+      return store_from<2>(register_bytes);
+    case 4:
+      return store_from<4>(register_bytes);
+    case 8:
+      return store_from<8>(register_bytes);
+    default:
+      return store_from<16>(register_bytes);
+  }
+}
+
+AccessKind access_kind(MemoryOrder order, AccessKind weak) {
+  return is_strong(order) ? AccessKind::kAtomic : weak;
+}
+
+Outcome load(Execution& x, const Insn& insn) {
+  const auto& a = static_cast<const AccessDetail&>(*insn.detail);
+  const AccessKind kind = access_kind(a.order, AccessKind::kRead);
+  const uint32_t bytes = a.bytes();
+  SectorCounter sectors;
+  x.for_lanes([&](int lane) {
+    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    const std::byte* from = bytes_to_read(x, at, bytes, kind, lane);
+    sectors.add(at);
+    for (uint32_t i = 0; i < a.count; ++i)
+      if (a.elements[i].present())
+        a.load(from + i * a.element_bytes, x.registers + a.elements[i].at, lane);
+    if (is_strong(a.order)) note_strong_read(x, lane, at, a.order);
+  });
+  x.machine.stats().l2_read_bytes += sectors.bytes();
+  return Outcome::kNext;
+}
+
+Outcome store(Execution& x, const Insn& insn) {
+  const auto& a = static_cast<const AccessDetail&>(*insn.detail);
+  const AccessKind kind = access_kind(a.order, AccessKind::kWrite);
+  const uint32_t bytes = a.bytes();
+  SectorCounter sectors;
+  x.for_lanes([&](int lane) {
+    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    std::byte* to = bytes_to_write(x, at, bytes, kind, lane);
+    sectors.add(at);
+    for (uint32_t i = 0; i < a.count; ++i)
+      a.store(x.source<std::byte>(a.elements[i]), lane, to + i * a.element_bytes);
+    if (is_strong(a.order)) note_strong_write(x, lane, at, a.order, false);
+  });
+  x.machine.stats().l2_write_bytes += sectors.bytes();
+  return Outcome::kNext;
+}
+
+// .weak .volatile .relaxed.scope .mmio.relaxed.sys, and .acquire.scope or .release.scope.
+MemoryOrder take_order(Decode& d, const char* ordered, MemoryOrder order) {
+  const int which = d.modifiers().take_one_of({"weak", "volatile", "relaxed", ordered});
+  const bool mmio = d.modifiers().take("mmio");
+  if (mmio && which != 2) d.fail(".mmio needs .relaxed");
+  if (which < 2) return which == 1 ? MemoryOrder::kRelaxed : MemoryOrder::kWeak;
+  if (mmio && !d.modifiers().has("sys")) d.fail(".mmio needs the scope .sys");
+  if (!take_scope(d))
+    d.fail(fmt::format(".{} needs a scope: .cta, .cluster, .gpu or .sys",
+                       which == 2 ? "relaxed" : ordered));
+  return which == 2 ? MemoryOrder::kRelaxed : order;
+}
+
+Type take_memory_type(Decode& d) {
+  const Type type = d.modifiers().take_type();
+  switch (type) {
+    case Type::kB8:
+    case Type::kB16:
+    case Type::kB32:
+    case Type::kB64:
+    case Type::kB128:
+    case Type::kU8:
+    case Type::kU16:
+    case Type::kU32:
+    case Type::kU64:
+    case Type::kS8:
+    case Type::kS16:
+    case Type::kS32:
+    case Type::kS64:
+    case Type::kF32:
+    case Type::kF64:
+      return type;
+    case Type::kNone:
+      d.fail("a type is missing");
+    default:
+      d.fail(fmt::format("type .{} is not one of ld and st", name_of(type)));
+  }
+}
+
+// Common to ld and st: the shape of an access. `operand` holds the registers.
+AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size_t operand,
+                          size_t address) {
+  auto* a = d.make_detail<AccessDetail>();
+  a->order = order;
+  a->count = take_vector(d);
+  a->type = take_memory_type(d);
+  a->element_bytes = bytes_of(a->type);
+  a->address = take_address(d, d.operand(address), space);
+  const bool any_global = space.space == Space::kGlobal || space.space == Space::kGeneric;
+  const uint32_t bytes = a->bytes();
+  if (bytes > 32 || (a->count == 8 && a->element_bytes != 4) ||
+      (a->count > 1 && a->element_bytes == 16) || (bytes > 16 && !any_global))
+    d.fail(
+        fmt::format("a vector of {} elements of {} bytes; at most 16 bytes, or .v8 of 4 and .v4 "
+                    "of 8 bytes of global memory",
+                    a->count, a->element_bytes));
+  if (is_strong(order) && (space.space == Space::kConst || space.space == Space::kParam ||
+                           (space.space == Space::kLocal && !d.modifiers().has("volatile"))))
+    d.fail("a strong operation needs .global, .shared or generic addressing");
+  const auto elements = d.elements(operand);
+  if (elements.size() != a->count)
+    d.fail(fmt::format("{} registers for {} elements", elements.size(), a->count));
+  return a;
+}
+
+// Registers of a float type have just its width; others may be wider.
+bool wider_ok(Type type) { return !is_float(type); }
+
+void decode_load(Decode& d, MemoryOrder order, AddressSpace space) {
+  AccessDetail* a = take_access(d, space, order, 0, 1);
+  take_cache_policy(d, 2);
+  const auto elements = d.elements(0);
+  unsigned width = 0;
+  for (uint32_t i = 0; i < a->count; ++i) {
+    a->elements[i] = d.destination(*elements[i], a->type, wider_ok(a->type));
+    if (!a->elements[i].present()) continue;
+    const unsigned own = d.width_of(*elements[i]);
+    if (width != 0 && own != width) d.fail("the registers of a vector must have one width");
+    width = own;
+  }
+  if (width == 0 && a->count == 1) d.fail("a load needs a destination");
+  a->load =
+      load_element(a->element_bytes, is_signed(a->type), width == 0 ? a->element_bytes : width);
+  if (a->load == nullptr)
+    d.fail(fmt::format("{} bytes cannot be loaded into registers of {} bytes", a->element_bytes,
+                       width));
+  d.insn().execute = load;
+}
+
+}  // namespace
+
+void decode_ld(Decode& d) {
+  d.modifiers().take_performance_hints();
+  const bool non_coherent = d.modifiers().take("nc");
+  const MemoryOrder order = take_order(d, "acquire", MemoryOrder::kAcquire);
+  const AddressSpace space = take_space(d);
+  if (non_coherent && (space.space != Space::kGlobal || is_strong(order)))
+    d.fail("ld.nc needs .global and no memory order");
+  decode_load(d, order, space);
+}
+
+void decode_ldu(Decode& d) {
+  const AddressSpace space = take_space(d);
+  if (space.space != Space::kGlobal && space.space != Space::kGeneric)
+    d.fail("ldu needs .global or generic addressing");
+  decode_load(d, MemoryOrder::kWeak, space);
+}
+
+void decode_st(Decode& d) {
+  if (d.modifiers().has("async")) return decode_st_async(d);
+  if (d.modifiers().has("bulk")) return decode_st_bulk(d);
+  d.modifiers().take_performance_hints();
+  const MemoryOrder order = take_order(d, "release", MemoryOrder::kRelease);
+  const AddressSpace space = take_space(d);
+  if (space.space == Space::kConst || space.space == Space::kParam)
+    d.fail("st cannot write to the constant or the parameter space");
+  AccessDetail* a = take_access(d, space, order, 1, 0);
+  take_cache_policy(d, 2);
+  const auto elements = d.elements(1);
+  unsigned width = 0;
+  for (uint32_t i = 0; i < a->count; ++i) {
+    a->elements[i] = d.source(*elements[i], a->type, wider_ok(a->type));
+    const unsigned own =
+        d.width_of(*elements[i]) == 0 ? a->element_bytes : d.width_of(*elements[i]);
+    if (width != 0 && own != width) d.fail("the registers of a vector must have one width");
+    width = own;
+  }
+  a->store = store_element(a->element_bytes, width);
+  d.insn().execute = store;
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,66 @@
+// The roots bar and barrier: named barriers of a CTA (named_barrier.cpp), the cluster barrier
+// (cluster_barrier.cpp), bar.warp.sync; and griddepcontrol, setmaxnreg (PTX ISA 9.0, "Parallel
+// Synchronization and Communication Instructions: bar.warp.sync", "griddepcontrol"; "Miscellaneous
+// Instructions: setmaxnreg").
+#include "ptxsim/insn/sync/barrier.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ptxsim/insn/registry.hpp"
+#include "ptxsim/machine/execution.hpp"
+
+namespace ptxsim {
+namespace {
+
+Outcome warp_barrier(Execution& x, const Insn&) {
+  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
+  return Outcome::kNext;
+}
+
+// Grids that depend on each other are not modelled, nor is the size of the register file.
+Outcome nothing(Execution&, const Insn&) { return Outcome::kNext; }
+
+void decode_bar(Decode& d) {
+  if (!d.modifiers().take("warp")) return decode_named_barrier(d, true);
+  if (!d.modifiers().take("sync")) d.fail("bar.warp has the form .sync only");
+  d.expect_operands(1, 1);
+  d.require_members(d.source(0, Type::kU32));
+  d.insn().execute = warp_barrier;
+}
+
+void decode_barrier(Decode& d) {
+  if (d.modifiers().take("cluster")) return decode_cluster_barrier(d);
+  decode_named_barrier(d, d.modifiers().take("aligned"));
+}
+
+void decode_griddepcontrol(Decode& d) {
+  if (d.modifiers().take_one_of({"wait", "launch_dependents"}) < 0)
+    d.fail("griddepcontrol needs .wait or .launch_dependents");
+  d.expect_operands(0, 0);
+  d.insn().execute = nothing;
+}
+
+void decode_setmaxnreg(Decode& d) {
+  auto& m = d.modifiers();
+  if (m.take_one_of({"inc", "dec"}) < 0 || !m.take("sync") || !m.take("aligned") || !m.take("u32"))
+    d.fail("setmaxnreg has the forms .inc.sync.aligned.u32 and .dec.sync.aligned.u32");
+  d.expect_operands(1, 1);
+  const auto count = d.immediate(0);
+  if (!count) d.fail("the register count must be a literal");
+  if (*count < 24 || *count > 256 || *count % 8 != 0)
+    d.fail(fmt::format("register count {}; must be a multiple of 8 from 24 to 256", *count));
+  d.require_aligned();
+  d.insn().execute = nothing;
+}
+
+constexpr std::array kDecoders = {Decoder{"bar", decode_bar}, Decoder{"barrier", decode_barrier},
+                                  Decoder{"griddepcontrol", decode_griddepcontrol},
+                                  Decoder{"setmaxnreg", decode_setmaxnreg}};
+
+}  // namespace
+
+std::span<const Decoder> decoders_barrier() { return kDecoders; }
+
+}  // namespace ptxsim

@@ -1,0 +1,165 @@
+// Decoding of mma.sync.
+#include "ptxsim/insn/tensor/mma.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "ptxsim/insn/registry.hpp"
+#include "ptxsim/machine/execution.hpp"
+
+namespace ptxsim {
+namespace {
+
+Outcome execute(Execution& x, const Insn& insn) {
+  if (x.mask != 0xffffffffu)
+    x.fault(fmt::format("mma.sync executed by lanes {:08x}; needs all 32 lanes of a warp (R12)",
+                        x.mask));
+  const auto& detail = static_cast<const MmaSyncDetail&>(*insn.detail);
+  compute(x, detail);
+  Stats& stats = x.machine.stats();
+  ++stats.mma_instructions;
+  stats.mma_multiply_adds += uint64_t{kMmaRows} * kMmaColumns * detail.k;
+  return Outcome::kNext;
+}
+
+struct OperandType {
+  Type type;
+  Element element;
+  uint32_t bits;
+};
+constexpr OperandType kOperandTypes[] = {
+    {Type::kF16, Element::kF16, 16},   {Type::kBf16, Element::kBf16, 16},
+    {Type::kTf32, Element::kTf32, 32}, {Type::kE4m3, Element::kE4m3, 8},
+    {Type::kE5m2, Element::kE5m2, 8},  {Type::kE3m2, Element::kE3m2, 8},
+    {Type::kE2m3, Element::kE2m3, 8},  {Type::kE2m1, Element::kE2m1, 8}};
+
+const OperandType& operand_type(Decode& d, Type type) {
+  const auto found = std::find_if(std::begin(kOperandTypes), std::end(kOperandTypes),
+                                  [&](const OperandType& t) { return t.type == type; });
+  if (found == std::end(kOperandTypes))
+    d.fail(fmt::format("mma.sync with operands of type .{} is not modelled", name_of(type)));
+  return *found;
+}
+
+void take_shape(Decode& d, MmaSyncDetail& detail) {
+  const std::optional<std::string> text = d.modifiers().take_prefix("m16n8k");
+  if (!text) d.fail("mma.sync needs a shape .m16n8kK; others are not modelled");
+  if (std::from_chars(text->data(), text->data() + text->size(), detail.k).ptr !=
+      text->data() + text->size())
+    d.fail(fmt::format("shape .m16n8k{} is not known", *text));
+  if (!d.modifiers().take("row") || !d.modifiers().take("col")) d.fail("mma.sync needs .row.col");
+}
+
+// Kind and number of scales for a row of a block-scaled form.
+void take_scaling(Decode& d, MmaSyncDetail& detail, int kind) {
+  Modifiers& m = d.modifiers();
+  const bool scaled = m.take("block_scale");
+  const int vec = m.take_one_of({"scale_vec::1X", "scale_vec::2X", "scale_vec::4X"});
+  if (scaled != (kind > 0))
+    d.fail(
+        "block_scale belongs to kind::mxf8f6f4, kind::mxf4 and kind::mxf4nvf4, and must be there");
+  if (!scaled) return;
+  static constexpr uint32_t kDefault[] = {0, 1, 2, 0};
+  detail.scales = vec < 0 ? kDefault[kind] : 1u << vec;
+  const bool legal = kind == 1   ? detail.scales == 1
+                     : kind == 2 ? detail.scales == 2
+                                 : detail.scales == 2 || detail.scales == 4;
+  if (!legal) d.fail("this scale_vec does not exist for this kind");
+  if (kind >= 2) detail.form = MmaForm::kBlock4;
+}
+
+void take_types(Decode& d, MmaSyncDetail& detail) {
+  Modifiers& m = d.modifiers();
+  const Type result = m.take_type(), a = m.take_type(), b = m.take_type(), c = m.take_type();
+  if (c != result)
+    d.fail(fmt::format("D is .{} and C is .{}; must be the same", name_of(result), name_of(c)));
+  if (detail.scales != 0) {
+    const Type scale = m.take_type();
+    if (scale != Type::kUe8m0 && scale != Type::kUe4m3) d.fail("scales must be .ue8m0 or .ue4m3");
+    detail.scale_type = scale == Type::kUe4m3 ? ScaleType::kUe4m3 : ScaleType::kUe8m0;
+    if (scale == Type::kUe4m3 && detail.scales != 4)
+      d.fail("scales of type .ue4m3 need scale_vec::4X");
+  }
+  const auto is_8 = [](Type t) { return t == Type::kS8 || t == Type::kU8; };
+  if (is_8(a) && is_8(b) && result == Type::kS32) {
+    detail.form = MmaForm::kInteger;
+    detail.container_bits = 8;
+    detail.a_signed = a == Type::kS8;
+    detail.b_signed = b == Type::kS8;
+    detail.saturate = m.take("satfinite");
+    return;
+  }
+  const OperandType& type_a = operand_type(d, a);
+  const OperandType& type_b = operand_type(d, b);
+  if (type_a.bits != type_b.bits || (type_a.bits != 8 && a != b))
+    d.fail("A and B must have the same type");
+  if (result != Type::kF32 && !(result == Type::kF16 && type_a.bits <= 16 && a != Type::kBf16))
+    d.fail(
+        fmt::format("mma.sync of .{}.{}.{} is not known", name_of(result), name_of(a), name_of(b)));
+  detail.a_type = type_a.element;
+  detail.b_type = type_b.element;
+  detail.container_bits = detail.form == MmaForm::kBlock4 ? 4 : type_a.bits;
+  if (detail.form == MmaForm::kBlock4 && (a != Type::kE2m1 || b != Type::kE2m1))
+    d.fail("this kind needs .e2m1 operands");
+  if (result == Type::kF16) detail.rules.accumulator = Accumulator::kF16;
+}
+
+std::vector<Slot> registers(Decode& d, size_t index, size_t count, bool is_destination,
+                            const char* name) {
+  std::vector<Slot> slots;
+  const std::vector<const Operand*> elements = d.elements(index);
+  if (elements.size() != count)
+    d.fail(fmt::format("{} has {} registers; needs {}", name, elements.size(), count));
+  for (const Operand* e : elements)
+    slots.push_back(is_destination ? d.destination(*e, Type::kB32) : d.source(*e, Type::kB32));
+  return slots;
+}
+
+// sf, {byte id, thread id}
+void take_scale_operands(Decode& d, size_t index, Slot& scales, Slot& byte, Slot& thread) {
+  scales = d.source(index, Type::kB32);
+  const std::vector<const Operand*> ids = d.elements(index + 1);
+  if (ids.size() != 2) d.fail("a scale operand needs {byte-id, thread-id}");
+  byte = d.source(*ids[0], Type::kU16);
+  thread = d.source(*ids[1], Type::kU16);
+}
+
+void decode_mma(Decode& d) {
+  Modifiers& m = d.modifiers();
+  for (const char* name : {"sp", "sp::ordered_metadata"})
+    if (m.has(name)) d.fail("mma.sync.sp is not modelled");
+  if (!m.take("sync") || !m.take("aligned")) d.fail("mma needs .sync.aligned");
+  d.require_aligned();
+  auto* detail = d.make_detail<MmaSyncDetail>();
+  const int kind =
+      m.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
+  detail->kind_f8f6f4 = kind == 0 || kind == 1;
+  take_shape(d, *detail);
+  take_scaling(d, *detail, std::max(kind, 0));
+  take_types(d, *detail);
+  const uint32_t step =
+      detail->k * detail->container_bits / 32;  // registers of a row over all lanes of a quad
+  if (step != 4 && step != 8) d.fail(fmt::format("K = {} is not known for these types", detail->k));
+  d.expect_operands(detail->scales != 0 ? 8 : 4, detail->scales != 0 ? 8 : 4);
+  const size_t results = detail->rules.accumulator == Accumulator::kF16 ? 2 : 4;
+  detail->d = registers(d, 0, results, true, "D");
+  detail->a = registers(d, 1, step / 2, false, "A");
+  detail->b = registers(d, 2, step / 4, false, "B");
+  detail->c = registers(d, 3, results, false, "C");
+  if (detail->scales != 0) {
+    take_scale_operands(d, 4, detail->sfa, detail->byte_a, detail->thread_a);
+    take_scale_operands(d, 6, detail->sfb, detail->byte_b, detail->thread_b);
+  }
+  d.insn().execute = execute;
+}
+
+constexpr std::array kDecoders = {Decoder{"mma", decode_mma}};
+
+}  // namespace
+
+std::span<const Decoder> decoders_mma() { return kDecoders; }
+
+}  // namespace ptxsim

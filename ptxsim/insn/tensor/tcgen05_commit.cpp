@@ -1,0 +1,93 @@
+// tcgen05.commit: one arrival at an mbarrier when all earlier mma, cp and shift of the executing
+// thread are complete (PTX ISA 9.0, "TensorCore 5th Generation Async Synchronization Operations").
+// It includes tcgen05.fence::before_thread_sync.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ptxsim/insn/tensor/tcgen05.hpp"
+#include "ptxsim/machine/addresses.hpp"
+#include "ptxsim/machine/mbarrier.hpp"
+
+namespace ptxsim {
+namespace {
+
+struct CommitDetail : Detail {
+  uint32_t cta_group = 1;
+  SharedOperand barrier;
+  bool is_multicast = false;
+};
+
+void arrive_at(Cta& cta, uint32_t offset, const std::optional<AsyncOp>& op) {
+  Mbarrier& barrier = mbarrier_at(cta, offset);
+  if (Sanitizer* s = cta.cluster.sanitizer.get(); s != nullptr && op)
+    s->publish(*op, true, barrier);
+  mbarrier_arrive(cta, offset, 1);
+  cta.cluster.changed();
+}
+
+// The CTAs whose barrier the commit arrives at.
+std::vector<Cta*> destinations(const Execution& x, const CommitDetail& detail, Cta* owner,
+                               uint16_t mask, int lane) {
+  if (!detail.is_multicast) return {owner};
+  std::vector<Cta*> ctas;
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto rank = static_cast<uint32_t>(std::countr_zero(left));
+    if (rank >= x.cluster.ctas.size())
+      x.fault(fmt::format("CTA mask 0x{:04x} of tcgen05.commit names rank {}; the cluster has {} "
+                          "CTAs",
+                          mask, rank, x.cluster.ctas.size()),
+              lane);
+    ctas.push_back(x.cluster.ctas[rank].get());
+  }
+  if (ctas.empty()) x.fault("CTA mask of tcgen05.commit is 0; it must name a CTA", lane);
+  return ctas;
+}
+
+void commit(Execution& x, const Insn& insn, const CommitDetail& detail, int lane) {
+  const AddressSpace space{detail.barrier.is_generic ? Space::kGeneric : Space::kShared, false};
+  const MemoryAt at = locate(x, space, detail.barrier.address(x, lane), 8, 8, lane);
+  if (at.space != Space::kShared)
+    x.fault("tcgen05.commit needs an mbarrier in shared memory", lane);
+  const auto offset = static_cast<uint32_t>(at.offset);
+  const uint16_t mask = detail.is_multicast ? x.source<uint16_t>(insn.slot[0])[lane] : uint16_t{0};
+  const std::vector<Cta*> ctas = destinations(x, detail, at.owner, mask, lane);
+  std::optional<AsyncOp> op;
+  Sanitizer* s = x.sanitizer();
+  if (s != nullptr) op = s->issue(x, lane, AsyncKind::kTcgen05);
+  for (Cta* cta : ctas) {
+    if (cta->exited)
+      x.fault(fmt::format("tcgen05.commit to CTA rank {}, which has exited (R11)", cta->rank),
+              lane);
+    Mbarrier& barrier = mbarrier_at(*cta, offset);
+    if (s != nullptr) s->mbarrier_used(x, lane, *cta, offset, barrier, true);
+  }
+  x.cluster.async.submit(channel_of(x, lane), [ctas, offset, op] {
+    for (Cta* cta : ctas) arrive_at(*cta, offset, op);
+  });
+}
+
+Outcome execute_commit(Execution& x, const Insn& insn) {
+  const auto& detail = static_cast<const CommitDetail&>(*insn.detail);
+  ctas_of(x, detail.cta_group, "tcgen05.commit");
+  x.for_lanes([&](int lane) { commit(x, insn, detail, lane); });
+  return Outcome::kNext;
+}
+
+}  // namespace
+
+void decode_tcgen05_commit(Decode& d) {
+  auto* detail = d.make_detail<CommitDetail>();
+  detail->cta_group = take_cta_group(d);
+  Modifiers& m = d.modifiers();
+  if (!m.take("mbarrier::arrive::one")) d.fail("tcgen05.commit needs .mbarrier::arrive::one");
+  if (!m.take("b64")) d.fail("tcgen05.commit needs .b64");
+  detail->is_multicast = m.take("multicast::cluster");
+  const bool is_shared = m.take("shared::cluster");
+  d.expect_operands(detail->is_multicast ? 2 : 1, detail->is_multicast ? 2 : 1);
+  detail->barrier = shared_operand(d, 0, !is_shared);
+  if (detail->is_multicast) d.insn().slot[0] = d.source(1, Type::kB16);
+  d.insn().execute = execute_commit;
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,20 @@
+#include "kernels/simulation/packed_weights.hpp"
+
+#include "cuda/kernels/sm90a/packed_weights.hpp"
+
+namespace dualgemm::test {
+
+::testing::AssertionResult PackedInSimulation::pack(const RandomCase& data, Simulation& simulation,
+                                                    const ptxsim::Options& options) {
+  namespace sm90a = cuda::sm90a;
+  buffers_ = simulation.buffers();
+  units_ = static_cast<uint8_t*>(
+      simulation.scratch("prepared weights", sm90a::packed_bytes(data.problem)));
+  auto result =
+      simulation.run(sm90a::pack_weights_launch(data.resolved, buffers_, units_), options);
+  buffers_.gate = buffers_.up = nullptr;
+  buffers_.gate_scales = buffers_.up_scales = nullptr;
+  return result;
+}
+
+}  // namespace dualgemm::test

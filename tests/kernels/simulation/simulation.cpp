@@ -1,0 +1,138 @@
+#include "kernels/simulation/simulation.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "ptxsim/driver/tensor_map.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+template <class T>
+const T* data_or_null(const std::vector<T>& values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+std::shared_ptr<const ptxsim::Module> module_of(const std::string& name) {
+  static std::map<std::string, std::shared_ptr<const ptxsim::Module>> modules;
+  auto& module = modules[name];
+  if (module != nullptr) return module;
+  std::ostringstream text;
+  text << std::ifstream(std::string(DUALGEMM_PTX_FOLDER) + "/" + name + ".ptx").rdbuf();
+  auto loaded = ptxsim::load(text.str(), name + ".ptx");
+  if (loaded) return module = *loaded;
+  ADD_FAILURE() << ptxsim::to_string(loaded.error());
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel) {
+  static std::map<std::string, std::shared_ptr<const ptxsim::Program>> programs;
+  auto& program = programs[kernel.entry];
+  if (program != nullptr) return program;
+  const auto module = module_of(kernel.module);
+  if (module == nullptr) return nullptr;
+  auto decoded = ptxsim::decode(module, kernel.entry);
+  if (decoded) return program = *decoded;
+  ADD_FAILURE() << ptxsim::to_string(decoded.error());
+  return nullptr;
+}
+
+cuda::EncodeTiled simulated_encode_tiled() {
+  return reinterpret_cast<cuda::EncodeTiled>(&ptxsim::encode_tiled_abi);
+}
+
+std::string describe(const ptxsim::Options& options) {
+  const char* schedule = options.schedule == ptxsim::Schedule::kEager  ? "eager"
+                         : options.schedule == ptxsim::Schedule::kLazy ? "lazy"
+                                                                       : "random";
+  return std::string(schedule) + " schedule, seed " + std::to_string(options.seed);
+}
+
+Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_scales)
+    : misalign_(misalign), buffers_(data.buffers()) {
+  const Problem& p = data.problem;
+  const int64_t floats = static_cast<int64_t>(sizeof(float));
+  const bool codes = p.a.type == DataType::kE2M1;
+  const int64_t a_element = codes ? 1 : core::bytes_of(p.a.type, 1);
+  buffers_.a = reinterpret_cast<const void*>(
+      add("a", data.a.data.data(), data.a.data.size_bytes(), misalign * a_element, true, true));
+  if (codes) {
+    buffers_.a_scales = reinterpret_cast<const uint8_t*>(
+        add("a_scales", data.a.scales.data(), data.a.scales.size_bytes(),
+            misalign + misalign_a_scales, true, true));
+  }
+  buffers_.gate = input("gate", data.gate.data.data(), data.gate.data.size_bytes());
+  buffers_.gate_scales =
+      input("gate_scales", data.gate.scales.data(), data.gate.scales.size_bytes());
+  buffers_.up = input("up", data.up.data.data(), data.up.data.size_bytes());
+  buffers_.up_scales = input("up_scales", data.up.scales.data(), data.up.scales.size_bytes());
+  buffers_.a_row_scale = input("a_row_scale", data_or_null(data.a_row_scale), p.l * p.m * floats);
+  buffers_.alpha_gate_per_batch =
+      input("alpha_gate_per_batch", data_or_null(data.alpha_gate_per_batch), p.l * floats);
+  buffers_.alpha_up_per_batch =
+      input("alpha_up_per_batch", data_or_null(data.alpha_up_per_batch), p.l * floats);
+  const int64_t d_element = core::bytes_of(p.d.type, 1);
+  buffers_.d = reinterpret_cast<void*>(
+      add("d", data.d.data.data(), data.d.data.size_bytes(), misalign * d_element, true, false));
+}
+
+void* Simulation::scratch(const char* name, int64_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::vector<uint8_t> nothing(static_cast<size_t>(bytes));
+  return reinterpret_cast<void*>(add(name, nothing.data(), bytes, 0, false, false));
+}
+
+AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::Options& options,
+                                const std::shared_ptr<const ptxsim::Program>& instead) {
+  auto program = program_of(launch.kernel);
+  if (program == nullptr) return AssertionFailure() << launch.kernel.entry << " was not decoded";
+  if (instead != nullptr && instead->entry->name == program->entry->name) program = instead;
+  ptxsim::Launch grid;
+  grid.grid = {launch.ctas, 1, 1};
+  grid.cluster = {launch.cluster_ctas, 1, 1};
+  grid.block = {launch.threads, 1, 1};
+  grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
+  grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
+  last_run_ = ptxsim::run(program, grid, memory_, options);
+  if (last_run_.clean()) return AssertionSuccess();
+  AssertionResult failure = AssertionFailure();
+  failure << launch.kernel.entry << ", " << describe(options) << ":\n";
+  if (last_run_.error) failure << ptxsim::to_string(*last_run_.error) << "\n";
+  for (const ptxsim::Report& report : last_run_.reports.list) {
+    failure << ptxsim::to_string(report) << "\n";
+  }
+  return failure;
+}
+
+void Simulation::download_d(RandomCase& data) const {
+  const ptxsim::GlobalBuffer* d = const_cast<ptxsim::GlobalMemory&>(memory_).find("d");
+  std::memcpy(data.d.data.data(), d->data.data(), d->data.size());
+}
+
+uint64_t Simulation::add(const char* name, const void* from, int64_t bytes, int64_t misalign,
+                         bool initialized, bool read_only) {
+  std::vector<std::byte> data(static_cast<size_t>(bytes));
+  std::memcpy(data.data(), from, data.size());
+  const uint64_t address = next_ + static_cast<uint64_t>(misalign);
+  next_ += (static_cast<uint64_t>(bytes) / 4096 + 3) * 4096;
+  memory_.add(name, address, std::move(data), initialized, read_only);
+  return address;
+}
+
+// Where a copy lies; null for none.
+template <class T>
+const T* Simulation::input(const char* name, const T* from, int64_t bytes) {
+  if (from == nullptr) return nullptr;
+  return reinterpret_cast<const T*>(
+      add(name, from, bytes, sizeof(T) == 1 ? misalign_ : 0, true, true));
+}
+
+}  // namespace dualgemm::test

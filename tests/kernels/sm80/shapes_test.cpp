@@ -1,0 +1,189 @@
+// The kernels of fused, fused_sequential and fused_epilogue against the oracle, every element
+// within the bound of docs/numerics.md: shapes, layouts, strides, types, activations; exact sums
+// bit for bit. Everything that must not be read for its value is poison.
+#include <cmath>
+
+#include "kernels/sm80/simulated_run.hpp"
+#include "reference/dual_gemm.hpp"
+#include "support/bound.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using reference::Accumulation;
+
+constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+
+Problem swizzled(Problem p) {
+  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
+void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values = Values::kRandom,
+                  bool per_batch = false) {
+  SCOPED_TRACE(::testing::Message()
+               << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
+               << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
+               << ", tile_m " << run.tile_m << ", misalign " << run.misalign << ", "
+               << name_of(run.passes));
+  Rng rng;
+  RandomCase data(p, rng, values);
+  if (per_batch) {
+    for (int64_t l = 0; l < p.l; ++l) {
+      data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
+      data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
+    }
+    for (int64_t row = 0; row < p.l * p.m; ++row)
+      data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+  }
+  ASSERT_TRUE(simulate(data, run));
+  EXPECT_TRUE(within_bound(p, data.buffers(), Accumulation::kAnyOrder));
+}
+
+TEST(Sm80Shapes, RaggedRowsAndColumns) {
+  int next = 0;
+  for (const int64_t m : {1, 7, 8, 9, 63, 64, 65, 130}) {
+    for (const int64_t n : {1, 7, 8, 9, 17, 40}) {
+      const Problem p{.m = m, .n = n, .k = 144, .a = {.type = kTypesOfA[next++ % 3]}};
+      expect_right(next % 2 == 0 ? p : swizzled(p), {.passes = kPasses[next / 2 % 3]});
+    }
+  }
+}
+
+// Blocks of 128 that end after each of their 16-blocks; fewer blocks than warps that share them.
+TEST(Sm80Shapes, EveryEndOfK) {
+  for (int64_t k = 16; k <= 272; k += 16) {
+    for (const DataType type : kTypesOfA) {
+      const Passes& passes = kPasses[(k / 16 + static_cast<int>(type)) % 3];
+      expect_right(swizzled({.m = 3, .n = 9, .k = k, .a = {.type = type}}), {.passes = passes});
+      expect_right({.m = 10, .n = 9, .k = k, .a = {.type = type}}, {.passes = passes});
+    }
+  }
+}
+
+TEST(Sm80Shapes, BatchesStridesAndMisalignment) {
+  int next = 0;
+  for (const DataType type : kTypesOfA) {
+    Problem p{.m = 70, .n = 20, .k = 2048 + 96, .l = 2, .a = {.type = type}};
+    p.d.type = DataType::kF32;
+    p.gate.ld = p.k + 34;  // rows at odd addresses
+    p.gate.scale_ld = p.k / 16 + 3;
+    p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+    p.d.ld = 23;
+    p.d.batch_stride = 23 * 71;
+    for (const int64_t misalign : {0, 1, 8, 9}) {
+      expect_right(p, {.misalign = misalign, .passes = kPasses[next++ % 3]}, Values::kRandom, true);
+    }
+  }
+}
+
+TEST(Sm80Shapes, EveryActivationAndOutput) {
+  int next = 0;
+  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kIdentity); ++kind) {
+    for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+      Problem p{.m = 9, .n = 17, .k = 160, .a = {.type = kTypesOfA[next++ % 3]}};
+      p.d.type = type;
+      p.act.kind = static_cast<ActivationKind>(kind);
+      if (p.act.kind == ActivationKind::kClampedSwiglu) p.act = Activation::clamped_swiglu(1.5f);
+      if (p.act.kind == ActivationKind::kSwigluOai) p.act = Activation::swiglu_oai();
+      expect_right(p, {.passes = kPasses[next % 3]});
+    }
+  }
+}
+
+// Every finite scale byte with every code, by both tiles; fp32 output, as most products are beyond
+// fp16.
+TEST(Sm80Shapes, ScalesOfTheWholeRange) {
+  for (const DataType type : kTypesOfA) {
+    for (const int tile_m : {8, 64}) {
+      Problem p = swizzled({.m = 64, .n = 64, .k = 512, .a = {.type = type}});
+      p.d.type = DataType::kF32;
+      p.act.kind = ActivationKind::kIdentity;
+      expect_right(p, {.tile_m = tile_m}, Values::kWide);
+    }
+  }
+}
+
+// Columns of several tiles of 32, the last one ragged, and rows of several of 64.
+TEST(Sm80Shapes, EveryPassOverSeveralTiles) {
+  int next = 0;
+  for (const Passes& passes : kPasses) {
+    for (const int64_t n : {31, 33, 70}) {
+      Problem p{.m = 129, .n = n, .k = 208, .l = 2, .a = {.type = kTypesOfA[next++ % 3]}};
+      p.d.ld = n + 3;
+      expect_right(next % 2 == 0 ? p : swizzled(p), {.passes = passes}, Values::kRandom, true);
+    }
+  }
+}
+
+std::vector<uint8_t> bits_of(RandomCase& data, const SimulatedRun& run) {
+  data.poison_d();
+  EXPECT_TRUE(simulate(data, run));
+  return {data.d.data.begin(), data.d.data.end()};
+}
+
+TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
+  for (const DataType type : kTypesOfA) {
+    Problem p{.m = 70, .n = 40, .k = 1344, .l = 2, .a = {.type = type}};
+    p.d.type = DataType::kF32;
+    p.act.kind = ActivationKind::kIdentity;
+    Rng rng;
+    RandomCase data(p, rng, Values::kExact);
+    for (const Passes& passes : kPasses) {
+      const auto got = bits_of(data, {.passes = passes});
+      data.poison_d();
+      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+      EXPECT_EQ(got, std::vector<uint8_t>(data.d.data.begin(), data.d.data.end()))
+          << name_of(passes);
+    }
+  }
+}
+
+// The same bits by both tiles and all passes, at any alignment and in every schedule; nothing to
+// report.
+TEST(Sm80Exact, NeitherTheTileNorThePassNorTheScheduleMatters) {
+  for (const DataType type : kTypesOfA) {
+    const Problem p{
+        .m = 66, .n = 24, .k = 1040, .a = {.type = type}, .d = {.type = DataType::kF32}};
+    Rng rng;
+    RandomCase data(p, rng, Values::kRandom);
+    const auto bits = bits_of(data, {.tile_m = 64});
+    for (const Passes& passes : kPasses) {
+      SCOPED_TRACE(name_of(passes));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 64, .passes = passes}));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .passes = passes}));
+      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .misalign = 3, .passes = passes}));
+      for (uint64_t seed = 1; seed <= 3; ++seed) {
+        const ptxsim::Options random{
+            .schedule = ptxsim::Schedule::kRandom, .seed = seed, .strict = true};
+        EXPECT_EQ(bits, bits_of(data, {.options = random, .tile_m = 64, .passes = passes}))
+            << "seed " << seed;
+      }
+    }
+  }
+}
+
+// A NaN scale reaches the row or column it belongs to, and nothing else.
+TEST(Sm80Exact, NanScalesReachTheirRowOrColumn) {
+  const Problem p{.m = 70, .n = 20, .k = 160, .d = {.type = DataType::kF32}};
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  data.a.scales[data.resolved.a.scale_map()(65, 9)] = 0x7F;
+  data.gate.scales[data.resolved.gate.scale_map()(2, 0)] = 0xFF;
+  data.up.scales[data.resolved.up.scale_map()(19, 4)] = 0x7F;
+  for (const Passes& passes : kPasses) {
+    SCOPED_TRACE(name_of(passes));
+    data.poison_d();
+    ASSERT_TRUE(simulate(data, {.passes = passes}));
+    for (int64_t row = 0; row < p.m; ++row) {
+      for (int64_t col = 0; col < p.n; ++col) {
+        const float value = load_element(data.d.data.data(), p.d.type, row * p.n + col);
+        ASSERT_EQ(std::isnan(value), row == 65 || col == 2 || col == 19)
+            << "row " << row << " col " << col;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dualgemm::test

@@ -1,0 +1,63 @@
+// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
+// or at random, and the sanitizer has nothing to say. Rings that go around several times, tiles
+// that several CTAs share, through memory or in clusters of two.
+#include "kernels/sm90a/simulated_run.hpp"
+#include "support/bound.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ptxsim::Schedule;
+
+constexpr uint64_t kSeeds = 6;  // of the random and of the lazy schedule
+
+enum class Sharing { kMemory, kPairs };
+
+void expect_same_in_every_schedule(int tokens, int cols, int phases,
+                                   Sharing sharing = Sharing::kMemory, bool prepared = false) {
+  Problem p{.m = tokens + 1, .n = 100, .k = 256 * 15 - 64, .d = {.type = DataType::kF32}};
+  Rng rng;
+  RandomCase data(p, rng, Values::kWide);
+  const int64_t tiles = 2 * ((p.n + cols - 1) / cols);
+  const bool pairs = sharing == Sharing::kPairs;
+  const SimulatedRun fixed{.tokens = tokens,
+                           .cols = cols,
+                           .phases = phases,
+                           .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3,
+                           .prepared = prepared};
+  SimulatedRun eager = fixed;
+  ASSERT_TRUE(simulate(data, eager));
+  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+  EXPECT_EQ(eager.shares_tiles, !pairs);
+  EXPECT_EQ(eager.pairs_ctas, pairs);
+  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
+  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SimulatedRun run = fixed;
+      run.options.schedule = schedule;
+      run.options.seed = seed;
+      data.poison_d();
+      ASSERT_TRUE(simulate(data, run));
+      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
+          << describe(run.options);
+    }
+  }
+}
+
+TEST(Sm90aSchedules, FourPhases) { expect_same_in_every_schedule(8, 32, 4); }
+TEST(Sm90aSchedules, ThreePhases) { expect_same_in_every_schedule(32, 32, 3); }
+TEST(Sm90aSchedules, TwoPhases) { expect_same_in_every_schedule(32, 64, 2); }
+TEST(Sm90aSchedules, WideTile) { expect_same_in_every_schedule(128, 64, 1); }
+TEST(Sm90aSchedules, PairsWithPhases) { expect_same_in_every_schedule(32, 64, 2, Sharing::kPairs); }
+TEST(Sm90aSchedules, PreparedInFourPhases) {
+  expect_same_in_every_schedule(8, 32, 4, Sharing::kMemory, true);
+}
+TEST(Sm90aSchedules, PreparedInPairs) {
+  expect_same_in_every_schedule(128, 64, 1, Sharing::kPairs, true);
+}
+TEST(Sm90aSchedules, PairsWithWideTile) {
+  expect_same_in_every_schedule(128, 64, 1, Sharing::kPairs);
+}
+
+}  // namespace
+}  // namespace dualgemm::test

@@ -1,0 +1,29 @@
+// The sm_90a kernels in the interpreter, with the copies before them.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/sm90a/launch.hpp"
+#include "kernels/simulation/simulation.hpp"
+#include "ptxsim/driver/tensor_map.hpp"
+
+namespace dualgemm::test {
+
+struct SimulatedRun {
+  ptxsim::Options options{};
+  // An instance: rows and columns of d per tile, phases. 0 tokens: what a GPU of max_ctas SMs gets.
+  int tokens = 0, cols = 64, phases = 1;
+  int max_ctas = 4;
+  bool prepared = false;      // weights packed in a launch before
+  int64_t misalign = 0;       // Simulation's
+  ptxsim::Stats stats{};      // of the last launch, filled in
+  size_t launches = 0;        // filled in
+  bool shares_tiles = false;  // filled in: whether CTAs shared a tile, through memory
+  bool pairs_ctas = false;    // filled in: or in clusters of two
+};
+
+// Runs `data`'s problem with one instance and stores d in data.d, whose other bytes stay as they
+// are. Fails on an error of the interpreter and on any report of the sanitizer at severity error.
+::testing::AssertionResult simulate(RandomCase& data, SimulatedRun& run);
+
+}  // namespace dualgemm::test

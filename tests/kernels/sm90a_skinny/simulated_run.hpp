@@ -1,0 +1,43 @@
+// The sm_90a kernel for few rows in the interpreter.
+#pragma once
+
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
+#include "kernels/simulation/packed_weights.hpp"
+#include "kernels/simulation/simulation.hpp"
+
+namespace dualgemm::test {
+
+struct SimulatedRun {
+  ptxsim::Options options{};
+  int64_t cols = 0;  // of d per tile; 0: what a GPU of max_ctas SMs gets
+  int64_t max_ctas = 3;
+  bool prepared = false;  // weights packed in a launch before
+  int64_t misalign_a_scales = 0;
+};
+
+// Runs `data`'s problem and stores d in data.d, whose other bytes stay as they are. Fails on an
+// error of the interpreter and on any report of the sanitizer at severity error.
+inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun& run) {
+  namespace skinny = cuda::sm90a_skinny;
+  if (const Status status = skinny::supports(data.problem, run.prepared); !status.ok())
+    return ::testing::AssertionFailure() << status.message();
+  const skinny::Instance* const instance =
+      run.cols == 0
+          ? &skinny::choose_instance(data.problem, static_cast<int>(run.max_ctas), run.prepared)
+          : skinny::find_instance(data.problem, run.cols, run.prepared);
+  if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
+  Simulation simulation(data, 0, run.misalign_a_scales);
+  PackedInSimulation packed;
+  if (run.prepared) {
+    if (auto result = packed.pack(data, simulation, run.options); !result) return result;
+  }
+  const auto launch = skinny::build_launch(
+      data.resolved, run.prepared ? packed.buffers() : simulation.buffers(), *instance,
+      skinny::ctas_for(data.problem, instance->config, run.max_ctas), packed.units());
+  if (!launch) return ::testing::AssertionFailure() << launch.status().message();
+  if (auto result = simulation.run(*launch, run.options); !result) return result;
+  simulation.download_d(data);
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace dualgemm::test

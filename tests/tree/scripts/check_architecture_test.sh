@@ -1,0 +1,52 @@
+#!/bin/bash
+# The checker must find each planted fault, at its line, and nothing in a clean tree.
+# Usage: check_architecture_test.sh <scripts/check_architecture>
+set -uo pipefail
+checker=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# plant <file> <line of code> <what the finding must contain>
+plant() {
+  rm -rf "${work:?}"/*
+  mkdir -p "$work/src/core" "$work/$(dirname "$1")"
+  printf '#include "core/problem.hpp"\n// asm("in a comment"), printf("too"), _mm_add_ps(\n' >"$work/src/core/clean.cpp"
+  printf 'namespace dualgemm {}\n%s\n' "$2" >"$work/$1"
+  local output
+  if output=$("$checker" "$work") || [[ $output != *"$1:2: "*"$3"* ]]; then
+    printf 'not found: %s in %s\n%s\n' "$2" "$1" "$output"
+    failures=$((failures + 1))
+  fi
+}
+plant src/core/a.cpp '#include "plan/strategy.hpp"' 'core must not include'
+plant src/cpu/a.cpp '#include "reference/dual_gemm.hpp"' 'cpu must not include'
+plant src/capi/a.cpp '#include "cpu/run.hpp"' 'capi must not include'
+plant include/dualgemm/a.hpp '#include "core/problem.hpp"' 'public must not include'
+plant src/cuda/ptx/a.cuh '#include "cuda/device/pipeline.cuh"' 'cuda/ptx must not include'
+plant src/cpu/a.cpp '#include <immintrin.h>' 'intrinsics'
+plant src/cpu/a.cpp 'auto x = _mm512_add_ps(a, b);' 'intrinsics'
+plant src/cuda/kernels/a.cu 'asm volatile("nop;");' 'inline assembly'
+plant src/cpu/isa/a.cpp 'asm volatile("nop" : : );' 'inline assembly'
+plant src/core/a.cpp 'std::exit(1);' 'neither prints'
+plant src/core/a.cpp 'std::cerr << 1;' 'neither prints'
+plant src/core/string_utils.cpp 'int a_utils(int);' 'mechanism'
+plant src/core/a.cpp '#if 0' 'dead code'
+plant src/core/a.cpp '// TODO: later' 'open point'
+
+rm -rf "${work:?}"/*
+mkdir -p "$work/src/cpu/isa" "$work/src/cuda/ptx" "$work/tests"
+printf '#include <immintrin.h>\nvoid pin(int& v) { asm volatile("" : "+r"(v)); }\n' >"$work/src/cpu/isa/avx2.cpp"
+echo 'asm volatile("nop;");' >"$work/src/cuda/ptx/nop.cuh"
+echo 'asm volatile("nop;"); int main() { printf("x"); }' >"$work/tests/a.cpp"
+if ! output=$("$checker" "$work"); then
+  printf 'a clean tree was refused:\n%s\n' "$output"
+  failures=$((failures + 1))
+fi
+yes '// line' | head -n 801 >"$work/tests/long.cpp"
+if "$checker" "$work" >/dev/null; then
+  echo 'a file of 801 lines was accepted'
+  failures=$((failures + 1))
+fi
+echo "check_architecture_test: $failures failed"
+[[ $failures -eq 0 ]]

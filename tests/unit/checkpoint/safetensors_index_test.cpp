@@ -1,0 +1,95 @@
+#include "io_test_support.hpp"
+#include "tools/checkpoint/safetensors.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+using test::as_bytes;
+using test::fails_with;
+using test::to_vector;
+using test::write_text;
+
+auto parse(const std::string& json) { return parse_safetensors_index(as_bytes(json), "index"); }
+
+TEST(SafetensorsIndexTest, MapsNamesToFiles) {
+  const auto index =
+      parse(R"({"metadata":{"total_size":123,"more":[1,-2,0.5,null,true,{"weight_map":{}}]},
+      "weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"},"weight_map_2":"x"})");
+  ASSERT_TRUE(index.ok()) << index.status().message();
+  EXPECT_EQ(*index, (std::map<std::string, std::string>{{"a", "m-1.safetensors"},
+                                                        {"b", "m-2.safetensors"}}));
+  EXPECT_TRUE(parse(R"({"weight_map":{}})").ok());
+}
+
+TEST(SafetensorsIndexTest, HostileIndexIsRefused) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "valid JSON"},
+      {"{}", "weight_map"},
+      {std::string("{\"weight_map\":{}}\0x", 19), "byte 17 is zero"},
+      {"[]", "no place"},
+      {"5", "no place"},
+      {R"({"weight_map":[]})", "no place"},
+      {R"({"weight_map":"x"})", "no place"},
+      {R"({"weight_map":{"a":1}})", "no place"},
+      {R"({"weight_map":{"a":{}}})", "no place"},
+      {R"({"weight_map":{"a":["x.safetensors"]}})", "no place"},
+      {R"({"weight_map":{"a":"x"}})", "same directory"},
+      {R"({"weight_map":{"a":""}})", "same directory"},
+      {R"({"weight_map":{"a":"../x.safetensors"}})", "same directory"},
+      {R"({"weight_map":{"a":"/etc/x.safetensors"}})", "same directory"},
+      {R"({"weight_map":{"a":"x\u0000.safetensors"}})", "same directory"},
+      {R"({"weight_map":{"a\n":"x.safetensors"}})", "control"},
+      {R"({"weight_map":{"a":"x.safetensors","a":"y.safetensors"}})", "repeated"},
+      {R"({"weight_map":{},"weight_map":{}})", "twice"},
+      {R"({"m":)" + std::string(100'000, '[') + "]}", "deep"},
+      {R"({"weight_map":{"a":"x.safetensors"})", "valid JSON"},
+  };
+  for (const auto& [json, message] : cases) {
+    EXPECT_TRUE(fails_with(parse(json).status(), StatusCode::kCorruptFile, message))
+        << json.substr(0, 100);
+  }
+}
+
+class ShardedTest : public ::testing::Test {
+ protected:
+  void write_shard(const std::string& name, const std::string& tensor, const std::string& layout) {
+    TensorFile file;
+    ASSERT_TRUE(file.add(tensor, ElementType::kU8, {2}, to_vector(tensor + tensor)).ok());
+    if (!layout.empty()) file.metadata()["dualgemm.scale_layout"] = layout;
+    file.metadata()["from"] = name;
+    ASSERT_TRUE(write_safetensors(directory_ / name, file).ok());
+  }
+  void write_index(const std::string& map) {
+    write_text(directory_ / "model.safetensors.index.json", R"({"weight_map":{)" + map + "}}");
+  }
+  test::TempDirectory directory_;
+};
+
+TEST_F(ShardedTest, DirectoryAndIndexOpenAlike) {
+  write_shard("m-1.safetensors", "a", "linear");
+  write_shard("m-2.safetensors", "b", "linear");
+  write_index(R"("a":"m-1.safetensors","b":"m-2.safetensors")");
+  for (const std::string& path : {directory_.path(), directory_ / "model.safetensors.index.json"}) {
+    const Expected<TensorFile> file = TensorFile::open(path);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(file->tensors().size(), 2u);
+    EXPECT_EQ(test::to_text(file->get("b")->data), "bb");
+    EXPECT_EQ(file->metadata().at("dualgemm.scale_layout"), "linear");
+  }
+}
+
+TEST_F(ShardedTest, ErrorsNameWhatIsMissing) {
+  write_shard("m-1.safetensors", "a", "");
+  write_index(R"("a":"m-1.safetensors","b":"m-1.safetensors")");
+  EXPECT_TRUE(fails_with(TensorFile::open(directory_.path()).status(), StatusCode::kNotFound,
+                         "nearest names: a"));
+  write_index(R"("a":"m-1.safetensors","b":"m-2.safetensors")");
+  EXPECT_TRUE(fails_with(TensorFile::open(directory_.path()).status(), StatusCode::kNotFound,
+                         "m-2.safetensors"));
+  write_shard("m-2.safetensors", "b", "swizzled_128x4");
+  EXPECT_TRUE(fails_with(TensorFile::open(directory_.path()).status(), StatusCode::kCorruptFile,
+                         "same scale layout"));
+}
+
+}  // namespace
+}  // namespace dualgemm::checkpoint

@@ -1,0 +1,224 @@
+// The FP32 activations of every instruction set against double: the contract that the error bound
+// relies on (docs/numerics.md, "Activation"), the accuracy that "Epilogue" there lists, equal bits.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/activation.hpp"
+#include "cpu/kernel_table.hpp"
+#include "unit/cpu/run.hpp"
+
+namespace dualgemm::cpu::as_compiled_here {
+#include "cpu/generic/activation-inl.hpp"
+}
+
+namespace dualgemm::test {
+namespace {
+
+constexpr double kRound = 0x1p-24;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// g of every exponent and both signs, infinities and NaNs among them: every kStride-th bit pattern.
+constexpr uint32_t kStride = 509;  // prime: no mantissa bit stands still
+constexpr int kTileValues = 32 * cpu::kPanelN;
+
+template <class Check>
+void sweep(Check check) {
+  std::vector<float> g(kTileValues);
+  uint64_t bits = 0;
+  while (bits <= 0xFFFFFFFFu) {
+    for (float& value : g) {
+      value = std::bit_cast<float>(static_cast<uint32_t>(bits & 0xFFFFFFFFu));
+      bits += kStride;
+    }
+    check(g);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// An activation and the u that makes the factor beside act(g) exactly 1.
+struct Case {
+  const char* name;
+  Activation act;
+  float u = 1.0f;
+};
+std::vector<Case> cases() {
+  const auto of = [](ActivationKind kind) { return Activation{.kind = kind}; };
+  Activation steep = Activation::swiglu_oai(5.0f, 0.0f, std::numeric_limits<float>::infinity());
+  return {{"silu", Activation::silu()},
+          {"clamped_swiglu", Activation::clamped_swiglu(7.0f)},
+          {"swiglu_oai", Activation::swiglu_oai(), 0.0f},
+          {"steep swiglu_oai", steep},
+          {"gelu_erf", of(ActivationKind::kGeluErf)},
+          {"gelu_tanh", of(ActivationKind::kGeluTanh)},
+          {"relu2", of(ActivationKind::kRelu2)},
+          {"sigmoid", of(ActivationKind::kSigmoid)},
+          {"identity", of(ActivationKind::kIdentity)}};
+}
+
+std::vector<float> activate(Isa isa, const Activation& act, const std::vector<float>& g, float u) {
+  const std::vector<float> up(g.size(), u);
+  std::vector<float> out(g.size());
+  cpu::kernel_table(isa)->activate(act, g.data(), cpu::kPanelN, up.data(), cpu::kPanelN,
+                                   static_cast<int>(g.size()) / cpu::kPanelN, 1.0f, 1.0f, nullptr,
+                                   out.data());
+  return out;
+}
+
+// What evaluating act(g) may lose: the table of docs/numerics.md.
+double contract(const Activation& act, double g, double f) {
+  constexpr double kFloor = 0x1p-124;  // of a sigmoid
+  constexpr double kTiny = 0x1p-149;   // the bound's term for a product that is subnormal
+  switch (act.kind) {
+    case ActivationKind::kSilu:
+    case ActivationKind::kClampedSwiglu:
+    case ActivationKind::kSwigluOai: {
+      const double x = core::clamp_above(g, act.limit), argument = act.alpha * x;
+      const double rounds = 16.0 + 2.0 * (1.0 - core::sigmoid(argument)) * std::abs(argument);
+      return kRound * rounds * std::abs(f) + kFloor * std::abs(x) + kTiny;
+    }
+    case ActivationKind::kGeluErf:
+    case ActivationKind::kGeluTanh:
+      return 16.0 * kRound * std::abs(g) + kTiny;
+    case ActivationKind::kSigmoid:
+      return 16.0 * kRound * f + kFloor;
+    case ActivationKind::kRelu2:
+      return 2.0 * kRound * f + kTiny;
+    case ActivationKind::kIdentity:
+      break;
+  }
+  return 0.0;
+}
+
+class Activate : public ::testing::TestWithParam<Isa> {};
+
+TEST_P(Activate, KeepsTheContractOfTheBound) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    sweep([&](const std::vector<float>& g) {
+      const std::vector<float> got = activate(GetParam(), c.act, g, c.u);
+      for (size_t i = 0; i < g.size(); ++i) {
+        const double f = core::activate(c.act, g[i], c.u);
+        if (std::isnan(f)) {
+          ASSERT_TRUE(std::isnan(got[i])) << g[i];
+        } else if (std::abs(f) <= std::numeric_limits<float>::max()) {
+          ASSERT_LE(std::abs(got[i] - f), contract(c.act, g[i], f)) << g[i] << " gives " << got[i];
+        } else {
+          ASSERT_EQ(got[i], static_cast<float>(f)) << g[i];
+        }
+      }
+    });
+  }
+}
+
+TEST_P(Activate, GivesTheBitsOfScalar) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    sweep([&](const std::vector<float>& g) {
+      const auto got = activate(GetParam(), c.act, g, c.u);
+      const auto expected = activate(Isa::kScalar, c.act, g, c.u);
+      for (size_t i = 0; i < g.size(); ++i) {
+        if (std::isnan(expected[i]) && std::isnan(got[i]))
+          continue;  // payloads are nobody's promise
+        ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i])) << g[i];
+      }
+    });
+  }
+}
+
+TEST_P(Activate, SpecialValues) {
+  const float nan = std::nanf(""), inf = INFINITY, least = 0x1p-149f;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    for (const float special :
+         {nan, inf, -inf, 0.0f, -0.0f, least, -least, 0x1p-127f, -0x1p-127f}) {
+      for (const bool in_gate : {true, false}) {
+        const float g = in_gate ? special : 1.0f, u = in_gate ? c.u : special;
+        const double exact = core::activate(c.act, g, u);
+        const float got =
+            activate(GetParam(), c.act, std::vector<float>(cpu::kPanelN, g), u).front();
+        if (std::isfinite(exact)) {
+          EXPECT_NEAR(got, exact, 4e-7 * std::abs(exact) + 0x1p-149) << g << ", " << u;
+        } else if (std::isnan(exact)) {
+          EXPECT_TRUE(std::isnan(got)) << g << ", " << u;
+        } else {
+          EXPECT_EQ(got, exact) << g << ", " << u;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllIsas, Activate, ::testing::ValuesIn(isas()), isa_name);
+
+double unit_in_last_place(double f) { return std::ldexp(1.0, std::max(std::ilogb(f), -126) - 23); }
+double u_times_x(double x) { return kRound * std::abs(x); }
+
+// The largest error over low <= x <= high, as a multiple of `unit` of (x, exact result).
+struct Range {
+  double low, high;
+};
+template <class Function, class Exact, class Unit>
+double largest_error(Range range, Function function, Exact exact, Unit unit) {
+  double largest = 0.0;
+  sweep([&](const std::vector<float>& x) {
+    const std::vector<float> got = function(x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!(range.low <= x[i] && x[i] <= range.high)) continue;
+      const double f = exact(double{x[i]});
+      largest = std::max(largest, std::abs(got[i] - f) / unit(double{x[i]}, f));
+    }
+  });
+  return largest;
+}
+template <class Unit>
+double largest_error(Range range, const Case& c, Unit unit) {
+  return largest_error(
+      range, [&](const std::vector<float>& g) { return activate(Isa::kScalar, c.act, g, c.u); },
+      [&](double g) { return core::activate(c.act, g, c.u); }, unit);
+}
+template <float (*kFunction)(float)>
+std::vector<float> each(const std::vector<float>& x) {
+  std::vector<float> out;
+  for (const float value : x) out.push_back(kFunction(value));
+  return out;
+}
+
+// The table in docs/numerics.md, "Epilogue".
+TEST(ActivationAccuracy, IsAsDocumented) {
+  using namespace cpu::as_compiled_here;
+  const std::vector<Case> all = cases();
+  const auto ulp = [](double, double f) { return unit_in_last_place(f); };
+  const auto ux = [](double x, double) { return std::max(u_times_x(x), 0x1p-149); };
+  const auto erfc_unit = [](double z, double f) {
+    return (1.0 + (z > 0.0 ? z * z : 0.0)) * unit_in_last_place(f);
+  };
+  // The rounding of alpha*g alone may cost 2(1 - sigmoid)|alpha*g| u: counted apart.
+  const auto oai = [](double g, double f) {
+    const double argument = Activation::swiglu_oai().alpha * core::clamp_above(g, 7.0);
+    const double rounding = 2.0 * (1.0 - core::sigmoid(argument)) * std::abs(argument);
+    return (1.0 + 0.5 * rounding) * unit_in_last_place(f);
+  };
+  const auto expect = [](const char* name, double error, double documented) {
+    EXPECT_LE(error, documented) << name;
+    EXPECT_GT(error, documented - 0.1) << name << ": the documentation is too modest";
+  };
+  const auto exp_exact = [](double x) { return std::exp(x); };
+  const auto erfc_exact = [](double z) { return std::erfc(z); };
+  expect("exp", largest_error({-87.0, 88.7}, each<exp_f32>, exp_exact, ulp), 1.0);
+  expect("erfc", largest_error({-kInfinity, 9.0}, each<erfc_f32>, erfc_exact, erfc_unit), 7.9);
+  expect("silu", largest_error({-87.0, 3e38}, all[0], ulp), 2.3);
+  expect("clamped_swiglu", largest_error({-87.0, 3e38}, all[1], ulp), 2.3);
+  expect("swiglu_oai", largest_error({-51.0, 3e38}, all[2], oai), 2.0);
+  expect("gelu_erf", largest_error({-3e38, 3e38}, all[4], ux), 4.8);
+  expect("gelu_tanh", largest_error({-3e38, 3e38}, all[5], ux), 2.0);
+  expect("relu2", largest_error({-3e38, 1.8e19}, all[6], ulp), 0.5);
+  expect("sigmoid", largest_error({-87.0, kInfinity}, all[7], ulp), 2.3);
+}
+
+}  // namespace
+}  // namespace dualgemm::test

@@ -1,0 +1,129 @@
+// PlanOptions::config on made-up GPUs: a plan's own text gives the same plan again, and what is not
+// compiled is refused with a list of what is. Needs no GPU.
+#include <gtest/gtest.h>
+
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps) {
+  return plan::choose(problem, options, caps, cuda::strategies(), "");
+}
+
+// Everything that run() looks at.
+void expect_same(const Plan& a, const Plan& b) {
+  EXPECT_EQ(a.config(), b.config());
+  EXPECT_EQ(a.problem, b.problem);
+  EXPECT_EQ(a.strategy, b.strategy);
+  EXPECT_EQ(a.device, b.device);
+  EXPECT_EQ(a.isa, b.isa);
+  EXPECT_EQ(a.regime, b.regime);
+  EXPECT_EQ(a.threads, b.threads);
+  EXPECT_EQ(a.prepared, b.prepared);
+  EXPECT_EQ(a.unaligned, b.unaligned);
+  EXPECT_EQ(a.tile_m, b.tile_m);
+  EXPECT_EQ(a.tile_n, b.tile_n);
+  EXPECT_EQ(a.slab_k, b.slab_k);
+  EXPECT_EQ(a.stages, b.stages);
+  EXPECT_EQ(a.phases, b.phases);
+  EXPECT_EQ(a.ctas, b.ctas);
+  EXPECT_EQ(a.workspace_bytes, b.workspace_bytes);
+  EXPECT_EQ(a.prepared_bytes, b.prepared_bytes);
+}
+
+TEST(CudaConfig, APlansOwnTextGivesThePlanAgain) {
+  Rng rng;
+  constexpr int kCapabilities[] = {80, 86, 89, 90, 100, 120};
+  constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+  constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
+  int plans = 0;
+  for (int round = 0; round < 1500; ++round) {
+    Problem p{.m = rng.integer(1, rng.chance(0.5) ? 70 : 5000),
+              .n = rng.integer(1, 15000),
+              .k = 16 * rng.integer(1, 600),
+              .l = rng.chance(0.2) ? rng.integer(2, 4) : 1};
+    p.a.type = rng.pick(kTypesOfA);
+    p.d.type = rng.pick(kOutputs);
+    p.batch_invariant = rng.chance(0.2);
+    const DeviceCaps caps =
+        made_up_gpu(rng.pick(kCapabilities), static_cast<int>(rng.integer(8, 160)));
+    PlanOptions options;
+    options.strategy = static_cast<StrategyId>(rng.integer(0, 9));
+    options.prepared = rng.chance(0.2);
+    options.unaligned = rng.chance(0.2);
+    if (rng.chance(0.3)) options.config = "ctas=" + std::to_string(rng.integer(1, caps.num_sms));
+    const auto plan = choose(p, options, caps);
+    if (!plan) continue;
+    ++plans;
+    const auto again = choose(p, {.unaligned = options.unaligned, .config = plan->config()}, caps);
+    ASSERT_TRUE(again.ok()) << plan->config() << ": " << again.status().message();
+    expect_same(*plan, *again);
+    ASSERT_FALSE(::testing::Test::HasFailure())
+        << plan->config() << ", m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l;
+  }
+  EXPECT_GT(plans, 300);
+}
+
+TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
+  const Problem p{.m = 100, .n = 4096, .k = 7168};
+  const DeviceCaps hopper = made_up_gpu(90);
+  const auto config = [&](const std::string& text, const Problem& problem) {
+    const auto plan = choose(problem, {.config = text}, hopper);
+    return plan ? plan->config() : plan.status().message();
+  };
+  EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_c132_p4_t16x32x256_s8_f16");
+  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_p1_t64x128x256_s4_f16");
+  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_p1_t256x64x256_s4_f16");
+  EXPECT_EQ(config("phases=16", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");
+  EXPECT_EQ(config("tile_n=8,phases=16,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_c9_p16_t8x8x256_s2_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_t8x8x128_s0_f16");
+  EXPECT_EQ(config("strategy=fused_sequential,tile_m=8", p),
+            "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
+  EXPECT_EQ(config("strategy=fused_epilogue", p), "cuda_sm80_fused_epilogue_t64x32x128_s0_f16");
+  EXPECT_EQ(config("strategy=two_pass", p), "cuda_sm80_two_pass_f16");
+  const auto blackwell = choose(p, {.config = "tile_n=128"}, made_up_gpu(100));
+  ASSERT_TRUE(blackwell.ok()) << blackwell.status().message();
+  EXPECT_EQ(blackwell->config(), "cuda_sm100a_fused_t128x128x256_s4_f16");
+}
+
+TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
+  const Problem p{.m = 100, .n = 4096, .k = 7168};
+  const auto status = [&](const std::string& text, const Problem& problem, int capability = 90) {
+    return choose(problem, {.config = text}, made_up_gpu(capability)).status();
+  };
+  const Status none = status("tile_m=24,phases=4", p);
+  EXPECT_EQ(none.code(), StatusCode::kUnsupported);
+  EXPECT_EQ(none.argument(), "config");
+  EXPECT_EQ(none.observed(), "tile_m=24,phases=4");
+  EXPECT_EQ(none.rule(),
+            "no such kernel is compiled for this problem; there are p4_t8x32x256_s12, "
+            "p4_t16x32x256_s8, p3_t32x32x256_s6, p2_t32x64x256_s4, p2_t64x64x256_s4, "
+            "p1_t64x128x256_s4, p1_t128x64x256_s4, p1_t256x64x256_s4");
+  Problem invariant = p;
+  invariant.batch_invariant = true;
+  EXPECT_EQ(status("tile_m=8", invariant).rule(),
+            "no such kernel is compiled for this problem; there are p1_t64x128x256_s4, "
+            "p1_t128x64x256_s4, p1_t256x64x256_s4");
+  EXPECT_EQ(status("tile_m=16", p, 80).rule(),
+            "no such kernel is compiled for this problem; there are t8x8x128_s0, t64x16x128_s0");
+  EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p).rule(),
+            "no such kernel is compiled for this problem; there are t8x16x128_s0, t64x32x128_s0");
+  EXPECT_EQ(status("ctas=133", p).message(),
+            "config: ctas=133; must be 1 .. 132, as this GPU has SMs");
+  EXPECT_EQ(status("ctas=0", p).message(), "config: ctas=0; must be 1 .. 132, as this GPU has SMs");
+  EXPECT_EQ(status("strategy=two_pass,tile_m=8", p).message(),
+            "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_f16 and leaves that no "
+            "choice");
+  EXPECT_EQ(status("ctas=7", p, 80).argument(), "config");
+  EXPECT_EQ(status("cuda_sm90a_fused_c128_p4_t8x32x256_s11_f16", p).code(),
+            StatusCode::kUnsupported)
+      << "of a build whose kernel has another number of stages";
+  EXPECT_EQ(status("cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16", p, 80).message(),
+            "isa: sm90a; this machine offers sm80");
+}
+
+}  // namespace
+}  // namespace dualgemm::test

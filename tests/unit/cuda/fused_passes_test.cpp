@@ -1,0 +1,169 @@
+// fused_epilogue and fused_sequential. Without a GPU: what they refuse and plan. On one: random
+// shapes against the oracle's bound, exact sums with ==, the bits of the fused mma.sync kernel,
+// repeated calls, nothing written but d and the workspace.
+#include <gtest/gtest.h>
+
+#include "reference/dual_gemm.hpp"
+#include "support/bound.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+constexpr StrategyId kBoth[] = {StrategyId::kFusedEpilogue, StrategyId::kFusedSequential};
+
+Expected<Plan> plan_for(const Problem& p, const PlanOptions& options, int compute_capability) {
+  return plan::choose(p, options, made_up_gpu(compute_capability), cuda::strategies(), "");
+}
+
+TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
+  const Problem p{.m = 3, .n = 17, .k = 64, .l = 2};
+  for (const int capability : {80, 86, 89, 90, 100, 103, 120}) {
+    const auto epilogue =
+        plan_for(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
+    ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
+    EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_t8x16x128_s0_f16");
+    EXPECT_EQ(epilogue->workspace_bytes, 2 * 3 * 24 * 4) << "R1, rows at multiples of 32 bytes";
+    EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).workspace_bytes(*epilogue),
+              epilogue->workspace_bytes);
+    const auto sequential = plan_for(p, {.strategy = StrategyId::kFusedSequential}, capability);
+    ASSERT_TRUE(sequential.ok()) << sequential.status().message();
+    EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
+    EXPECT_EQ(sequential->workspace_bytes, 0);
+  }
+  EXPECT_FALSE(plan_for(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());
+}
+
+TEST(FusedPasses, RefuseWhatTheyCannotDo) {
+  for (const StrategyId id : kBoth) {
+    const auto refusal = [&](const Problem& p, const DeviceCaps& caps) {
+      return strategy_of(id).supports(p, caps).message();
+    };
+    const DeviceCaps caps = made_up_gpu(90);
+    EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16}, caps), "ok");
+    EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16}, {}), "device: cpu; this strategy runs on a GPU");
+    EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}, caps),
+              "grouping: masked; the sm_80 kernel takes none");
+    EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}, caps),
+              "a.type: f32; the sm_80 kernel takes e2m1, f16 or bf16");
+    EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}, caps),
+              "d.type: e2m1; the sm_80 kernel writes f16, bf16 or f32");
+    const auto forced =
+        plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm90a}, 90);
+    ASSERT_FALSE(forced.ok());
+    EXPECT_EQ(forced.status().message(),
+              std::string("isa: sm90a; ") + name_of(id) + " has kernels for sm80");
+    const auto prepared =
+        plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id, .prepared = true}, 90);
+    EXPECT_EQ(prepared.status().argument(), "prepared");
+  }
+  const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
+  EXPECT_EQ(strategy_of(StrategyId::kFusedSequential).supports(large, made_up_gpu(90)).message(),
+            "ok");
+  EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).supports(large, made_up_gpu(90)).message(),
+            "m, n, l: 1048576, 524288, 1; the gate product in FP32 must be at most 2^40 bytes");
+}
+
+TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
+  for (const StrategyId id : kBoth) {
+    Plan plan = *plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
+    plan.tile_m = 24;
+    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).message(),
+              "plan: tile 24 x 16; must be one of the compiled kernels");
+    plan.isa = Isa::kSm90a;
+    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).argument(), "isa");
+  }
+}
+
+#define DUALGEMM_NEEDS_MMA_SYNC()                       \
+  if (!has_gpu() || gpu_caps().compute_capability < 80) \
+  GTEST_SKIP() << "no GPU of compute capability 8.0 or later"
+
+Problem random_problem(Rng& rng) {
+  constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+  constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
+  Problem p{.m = rng.integer(1, 150), .n = rng.integer(1, 90), .k = 16 * rng.integer(1, 60)};
+  p.l = rng.chance(0.3) ? 2 : 1;
+  p.a.type = rng.pick(kTypesOfA);
+  p.d.type = rng.pick(kOutputs);
+  p.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
+  for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
+    if (matrix->type == DataType::kE2M1 && rng.chance(0.5))
+      matrix->scale_layout = ScaleLayout::kSwizzled128x4;
+    if (rng.chance(0.3)) matrix->ld = p.k + 2 * rng.integer(0, 40);
+  }
+  if (rng.chance(0.3)) p.d.ld = p.n + rng.integer(0, 9);
+  return p;
+}
+
+// d of one call; its workspace begins as 0xFF, which as FP32 is NaN.
+std::vector<uint8_t> run(const Problem& p, OnGpu& device, const PlanOptions& options) {
+  GpuRun run(p, device.buffers(), options);
+  device.poison_d();
+  const Status status = run.run(device.buffers());
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(run.info.intermediate_bytes, 2 * run.plan.workspace_bytes);
+  return device.d();
+}
+
+TEST(FusedPassesOnGpu, LieWithinTheBoundAndHaveTheBitsOfFused) {
+  DUALGEMM_NEEDS_MMA_SYNC();
+  Rng rng;
+  for (int round = 0; round < 60; ++round) {
+    const Problem p = random_problem(rng);
+    RandomCase data(p, rng, rng.chance(0.2) ? Values::kWide : Values::kRandom);
+    if (rng.chance(0.5)) {
+      for (int64_t row = 0; row < p.l * p.m; ++row)
+        data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+    }
+    const int64_t shift = rng.chance(0.3) ? 4 * rng.integer(0, 20) : 0;
+    OnGpu device(data, shift);
+    SCOPED_TRACE(::testing::Message() << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l
+                                      << ", a " << name_of(p.a.type) << ", shift " << shift);
+    const std::vector<uint8_t> fused =
+        run(p, device, {.strategy = StrategyId::kFused, .isa = Isa::kSm80});
+    for (const StrategyId id : kBoth) {
+      const std::vector<uint8_t> got = run(p, device, {.strategy = id});
+      ASSERT_EQ(got, fused) << name_of(id);
+    }
+    std::copy(fused.begin(), fused.end(), data.d.data.data());
+    ASSERT_TRUE(within_bound(p, data.buffers(), Isa::kSm80));
+  }
+}
+
+TEST(FusedPassesOnGpu, ExactSumsAreTheOracles) {
+  DUALGEMM_NEEDS_MMA_SYNC();
+  Rng rng;
+  for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
+    for (const int64_t m : {5, 130}) {
+      Problem p{.m = m, .n = 200, .k = 1344, .a = {.type = type}, .d = {.type = DataType::kF32}};
+      p.act.kind = ActivationKind::kIdentity;
+      RandomCase data(p, rng, Values::kExact);
+      OnGpu device(data);
+      std::vector<uint8_t> got[2];
+      for (int i = 0; i < 2; ++i) got[i] = run(p, device, {.strategy = kBoth[i]});
+      data.poison_d();
+      ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(std::equal(got[i].begin(), got[i].end(), data.d.data.data()))
+            << name_of(kBoth[i]) << ", a " << name_of(type) << ", m " << m;
+      }
+    }
+  }
+}
+
+TEST(FusedPassesOnGpu, ThirtyCallsGiveTheSameBits) {
+  DUALGEMM_NEEDS_MMA_SYNC();
+  Rng rng;
+  const Problem p{.m = 100, .n = 1000, .k = 2048};
+  RandomCase data(p, rng, Values::kRandom);
+  OnGpu device(data);
+  for (const StrategyId id : kBoth) {
+    const std::vector<uint8_t> first = run(p, device, {.strategy = id});
+    for (int call = 0; call < 30; ++call)
+      ASSERT_EQ(run(p, device, {.strategy = id}), first) << name_of(id) << ", call " << call;
+  }
+}
+
+}  // namespace
+}  // namespace dualgemm::test

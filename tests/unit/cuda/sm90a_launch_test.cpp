@@ -1,0 +1,98 @@
+// What the host decides about the sm_90a kernel; needs no GPU. On one, every_kernel_test.cpp and
+// fused_strategy_test.cpp run all instances.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "cuda/device/divisor.hpp"
+#include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/strategies/strategies.hpp"
+#include "plan/choose.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+namespace sm90a = cuda::sm90a;
+
+TEST(Divisor, QuotientsOfAllNumbers) {
+  std::mt19937 random(20261122);
+  const auto expect_right = [](uint32_t number, uint32_t divisor) {
+    EXPECT_EQ(cuda::quotient(number, cuda::Divisor(divisor)), number / divisor)
+        << number << " / " << divisor;
+  };
+  for (int shift = 0; shift < 32; ++shift) {
+    for (const uint32_t divisor : {1u << shift, (1u << shift) + 1, ~0u >> shift, ~0u - shift}) {
+      for (const uint32_t number : {0u, 1u, divisor - 1, divisor, divisor + 1, ~0u - 1, ~0u})
+        expect_right(number, divisor);
+      for (int i = 0; i < 1000; ++i) {
+        const auto multiple = static_cast<uint32_t>(random() / divisor * divisor);
+        for (const uint32_t number : {multiple - 1, multiple, multiple + 1})
+          expect_right(number, divisor);
+      }
+    }
+  }
+}
+
+TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
+  const DeviceCaps caps = made_up_gpu(90);
+  const auto plan = [&](const Problem& problem) {
+    return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
+  };
+  const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
+  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");  // few rows
+  EXPECT_EQ(one.workspace_bytes, 0);
+  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);   // 128 tiles
+  const Plan tail = plan({.m = 1, .n = 4096, .k = 7168 + 16});  // not for the kernel for few rows
+  EXPECT_EQ(tail.phases, 4);
+  EXPECT_GT(tail.workspace_bytes, 2 * 4096 * (3584 + 8));  // rows that are copied to 16 bytes
+  const Plan whole = plan({.m = 9, .n = 4096, .k = 7168});
+  EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // a, decoded
+  const Plan shared = plan({.m = 9, .n = 3072, .k = 7168});
+  EXPECT_EQ(shared.ctas, 132);
+  EXPECT_GT(shared.workspace_bytes, 9 * 7168 * 2 + 132 * 16 * 64 * 4 - 1);  // and partial sums
+  EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).ctas, 24);  // whole tiles
+}
+
+TEST(Sm90aChoice, SchedulesAndRefusals) {
+  const auto tokens = [](int64_t m) {
+    return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132, false).config.tokens;
+  };
+  EXPECT_EQ(tokens(1), 8);
+  EXPECT_EQ(tokens(9), 16);
+  EXPECT_GE(tokens(33), 32);
+  EXPECT_LE(tokens(33), 64);
+  EXPECT_GE(tokens(256), 128);
+  EXPECT_EQ(tokens(4096), 256);
+  for (const int64_t ctas : {1, 5, 78, 132}) {  // made again from its own CTAs: the same
+    for (const int64_t m : {1, 40, 256, 1024}) {
+      const Problem p{.m = m, .n = 3072, .k = 7168};
+      const sm90a::Config& config = sm90a::choose_instance(p, 132, false).config;
+      const sm90a::Schedule once = sm90a::make_schedule(p, config, ctas);
+      const sm90a::Schedule again = sm90a::make_schedule(p, config, once.ctas);
+      EXPECT_EQ(once.ctas, again.ctas);
+      EXPECT_EQ(once.whole_tiles, again.whole_tiles);
+      EXPECT_EQ(once.shared_blocks, again.shared_blocks);
+      EXPECT_EQ(once.paired, again.paired);
+    }
+  }
+  const sm90a::Config wide{128, 2, 1, false, false};
+  const sm90a::Schedule pairs = sm90a::make_schedule({.m = 128, .n = 4096, .k = 7168}, wide, 132);
+  EXPECT_TRUE(pairs.paired);
+  EXPECT_EQ(pairs.ctas, 128);
+  EXPECT_FALSE(
+      sm90a::make_schedule({.m = 128, .n = 4096, .k = 7168, .batch_invariant = true}, wide, 132)
+          .paired);
+  EXPECT_FALSE(sm90a::make_schedule({.m = 128, .n = 1024, .k = 7168}, wide, 132).paired);
+  EXPECT_FALSE(sm90a::make_schedule({.m = 128, .n = 14336, .k = 7168}, wide, 132).paired);
+  EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
+  EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
+            "a.type: f32; the sm_90a kernel takes e2m1, f16 or bf16");
+  EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
+            "grouping: masked; the sm_90a kernel takes none");
+  EXPECT_EQ(sm90a::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
+            "m: 2147483648; must be below 2^31 on this GPU");
+}
+
+}  // namespace
+}  // namespace dualgemm::test

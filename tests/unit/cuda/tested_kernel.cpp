@@ -1,0 +1,124 @@
+#include "unit/cuda/tested_kernel.hpp"
+
+#include "cuda/kernels/sm80/launch.hpp"
+#include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/sm90a/packed_weights.hpp"
+#include "cuda/kernels/sm90a_skinny/launch.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+namespace sm80 = cuda::sm80;
+namespace sm90a = cuda::sm90a;
+namespace skinny = cuda::sm90a_skinny;
+
+void take_packed_weights(TestedKernel& kernel) {
+  kernel.packed_bytes = [](const KernelCall& call) {
+    return sm90a::packed_bytes(call.problem.problem);
+  };
+  kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
+    return sm90a::pack_weights_launch(call.problem, buffers, out);
+  };
+}
+
+TestedKernel tested(const sm90a::Instance& instance) {
+  const auto schedule = [&instance](const KernelCall& call) {
+    return sm90a::make_schedule(call.problem.problem, instance.config, call.max_ctas);
+  };
+  const auto pieces = [&instance, schedule](const KernelCall& call) {
+    return sm90a::plan_workspace(call.problem, instance.config, schedule(call), call.unaligned);
+  };
+  TestedKernel kernel;
+  kernel.name = instance.entry;
+  kernel.isa = Isa::kSm90a;
+  kernel.a_types = {DataType::kBF16};
+  if (!instance.config.bf16) kernel.a_types = {DataType::kE2M1, DataType::kF16};
+  kernel.tile_m = instance.config.tokens;
+  kernel.tile_n = instance.config.groups * sm90a::kGroupCols;
+  kernel.runs_on = [](int capability) { return capability == 90; };
+  kernel.workspace_bytes = [pieces](const KernelCall& call) { return pieces(call).bytes; };
+  if (instance.config.prepared) take_packed_weights(kernel);
+  kernel.launches = [&instance, schedule, pieces](
+                        const KernelCall& call, const Buffers& buffers, const uint8_t* packed,
+                        void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
+    const auto encode = cuda::driver_encode_tiled();
+    if (!encode) return encode.status();
+    return sm90a::build_launches(call.problem, buffers, pieces(call), workspace, instance,
+                                 schedule(call), *encode, packed);
+  };
+  return kernel;
+}
+
+TestedKernel tested(const skinny::Instance& instance) {
+  constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+  TestedKernel kernel;
+  kernel.name = instance.entry;
+  kernel.isa = Isa::kSm90a;
+  kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
+  kernel.tile_m = kernel.most_m = instance.config.tokens;
+  kernel.tile_n = skinny::cols_of(instance.config);
+  kernel.step_k = skinny::kStepK;
+  kernel.any_alignment = false;
+  kernel.runs_on = [](int capability) { return capability == 90; };
+  kernel.workspace_bytes = [](const KernelCall&) { return 0; };
+  if (instance.config.prepared) take_packed_weights(kernel);
+  kernel.launches = [&instance](const KernelCall& call, const Buffers& buffers,
+                                const uint8_t* packed,
+                                void*) -> Expected<std::vector<cuda::KernelLaunch>> {
+    DUALGEMM_TRY(skinny::supports(call.problem.problem, instance.config.prepared));
+    auto launch = skinny::build_launch(
+        call.problem, buffers, instance,
+        skinny::ctas_for(call.problem.problem, instance.config, call.max_ctas), packed);
+    if (!launch) return launch.status();
+    return std::vector{*std::move(launch)};
+  };
+  return kernel;
+}
+
+TestedKernel tested(const sm80::Instance& instance) {
+  constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+  TestedKernel kernel;
+  kernel.name = instance.entry;
+  kernel.isa = Isa::kSm80;
+  kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
+  kernel.tile_m = sm80::tile_m_of(instance.config);
+  kernel.tile_n = sm80::tile_n_of(instance.config);
+  kernel.runs_on = [](int capability) { return capability >= 80; };
+  const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
+  kernel.workspace_bytes = [from_r1](const KernelCall& call) {
+    return from_r1 ? sm80::r1_bytes(call.problem.problem) : 0;
+  };
+  kernel.launches = [&instance, from_r1](
+                        const KernelCall& call, const Buffers& buffers, const uint8_t*,
+                        void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
+    std::vector<cuda::KernelLaunch> launches;
+    if (from_r1) {
+      const sm80::Instance* const gate = sm80::find_instance(
+          call.problem.problem.a.type, sm80::tile_m_of(instance.config), sm80::Pass::kGate);
+      launches.push_back(sm80::build_launch(call.problem, buffers, workspace, *gate));
+    }
+    launches.push_back(sm80::build_launch(call.problem, buffers, workspace, instance));
+    return launches;
+  };
+  return kernel;
+}
+
+}  // namespace
+
+const std::vector<TestedKernel>& tested_kernels() {
+  static const std::vector<TestedKernel> all = [] {
+    std::vector<TestedKernel> kernels;
+    for (const auto& instance : sm90a::instances()) kernels.push_back(tested(instance));
+    for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
+    for (const auto& instance : sm80::instances()) {  // kGate writes no d: kUp runs it
+      if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
+    }
+    return kernels;
+  }();
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryKernelOnGpu, ::testing::ValuesIn(tested_kernels()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace dualgemm::test

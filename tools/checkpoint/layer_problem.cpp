@@ -1,0 +1,257 @@
+#include "tools/checkpoint/layer_problem.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include "core/problem.hpp"
+#include "dualgemm/formats.hpp"
+#include "tools/checkpoint/element_types.hpp"
+#include "tools/checkpoint/npy.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+Expected<std::string> choose_prefix(const checkpoint::TensorFile& file, const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  const std::vector<std::string> prefixes = checkpoint::list_mlp_layers(file);
+  if (prefixes.size() == 1) return prefixes.front();
+  std::string names;
+  for (size_t i = 0; i < prefixes.size() && i < 5; ++i) names += (i ? ", " : "") + prefixes[i];
+  if (prefixes.size() > 5) names += ", ...";
+  return Status::error(
+      StatusCode::kNotFound, "prefix",
+      std::to_string(prefixes.size()) + " layers in " + file.origin(),
+      prefixes.empty() ? "needs gate_proj and up_proj, or gate_up_proj" : "name one of: " + names);
+}
+
+Status load_weights(const LayerSource& source, LayerProblem& out) {
+  Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(source.weights);
+  if (!file) return file.status();
+  const Expected<std::string> prefix = choose_prefix(*file, source.prefix);
+  if (!prefix) return prefix.status();
+  checkpoint::LayerOptions options;
+  options.stacked_order = source.stacked_order;
+  options.max_input_scale = source.max_input_scale;
+  Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
+  if (!layer) return layer.status();
+  if (layer->type != DataType::kE2M1) {
+    return Status::unsupported(*prefix, std::string("weights in ") + name_of(layer->type),
+                               "must be NVFP4; `dualgemm quantize` makes it");
+  }
+  DUALGEMM_TRY(checkpoint::make_runnable(*layer));
+  out.prefix = *prefix;
+  out.layer = *std::move(layer);
+  return {};
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The module whose NVFP4 codes the file holds, or nothing when it holds float tensors.
+std::optional<std::string> nvfp4_module(const checkpoint::TensorFile& file,
+                                        const std::string& wanted) {
+  for (const auto& [name, tensor] : file.tensors()) {
+    for (const char* suffix : {".weight", ".weight_packed"}) {
+      if (tensor.dtype != checkpoint::ElementType::kU8 || !ends_with(name, suffix)) continue;
+      const std::string module = name.substr(0, name.size() - std::strlen(suffix));
+      if (wanted.empty() || wanted == module || wanted == name) return module;
+    }
+  }
+  return std::nullopt;
+}
+
+Expected<verify::AlignedBytes> copy_of(const void* data, size_t size) {
+  Expected<verify::AlignedBytes> copy = verify::allocate_filled(static_cast<int64_t>(size), 0);
+  if (copy && size > 0) std::memcpy(copy->data(), data, size);
+  return copy;
+}
+
+// Rounds through FP32, once.
+Status convert_floats(const checkpoint::TensorView& tensor, DataType type,
+                      verify::AlignedBytes& out) {
+  const Expected<std::vector<float>> values = checkpoint::decode_to_f32(tensor);
+  if (!values) return values.status();
+  Expected<verify::AlignedBytes> memory =
+      verify::allocate_filled(core::bytes_of(type, static_cast<int64_t>(values->size())), 0);
+  if (!memory) return memory.status();
+  for (size_t i = 0; i < values->size(); ++i) {
+    const float value = (*values)[i];
+    if (type == DataType::kF32) reinterpret_cast<float*>(memory->data())[i] = value;
+    if (type == DataType::kF16) reinterpret_cast<uint16_t*>(memory->data())[i] = encode_f16(value);
+    if (type == DataType::kBF16)
+      reinterpret_cast<uint16_t*>(memory->data())[i] = encode_bf16(value);
+  }
+  out = *std::move(memory);
+  return {};
+}
+
+// Float values of the file in `type`: as they are, or rounded to it.
+Status load_floats(const checkpoint::TensorView& tensor, DataType type, LayerProblem& out) {
+  if (float_type(tensor.dtype) == type) {
+    Expected<verify::AlignedBytes> copy = copy_of(tensor.data.data(), tensor.data.size());
+    if (!copy) return copy.status();
+    out.a = *std::move(copy);
+    return {};
+  }
+  out.notes.push_back(std::string("activations rounded from ") + checkpoint::name_of(tensor.dtype) +
+                      " to " + name_of(type));
+  return convert_floats(tensor, type, out.a);
+}
+
+// Returns the global scale of a.
+Expected<float> quantize_activations(const checkpoint::TensorView& tensor, const Problem& problem,
+                                     int threads, LayerProblem& out) {
+  const DataType type = float_type(tensor.dtype).value_or(DataType::kF32);
+  LayerProblem values;
+  DUALGEMM_TRY(load_floats(tensor, type, values));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  Expected<verify::AlignedBytes> codes = verify::allocate_filled(resolved.a.data_span_bytes(1), 0);
+  if (!codes) return codes.status();
+  Expected<verify::AlignedBytes> scales =
+      verify::allocate_filled(resolved.a.scale_span_bytes(1), 0);
+  if (!scales) return scales.status();
+  QuantizeOptions options;
+  options.scale_layout = problem.a.scale_layout;
+  options.threads = threads;
+  options.global_scale = out.layer.dequant_input_scale.value_or(0.0f);
+  const Expected<float> global = quantize_nvfp4(values.a.data(), type, problem.m, problem.k, 0,
+                                                codes->data(), 0, scales->data(), options);
+  if (!global) return global.status();
+  out.notes.push_back(std::string("activations quantised from ") + name_of(type) + " with " +
+                      (out.layer.dequant_input_scale ? "the checkpoint's input scale "
+                                                     : "their own amax, global scale ") +
+                      std::to_string(*global));
+  out.a = *std::move(codes);
+  out.a_scales = *std::move(scales);
+  return *global;
+}
+
+// Rows and columns of [..., K].
+Status set_token_shape(const checkpoint::TensorView& tensor, Problem& problem) {
+  if (tensor.shape.empty() || tensor.elements() == 0) {
+    return Status::invalid(tensor.name, checkpoint::format_shape(tensor.shape),
+                           "activations must be [..., K], not empty");
+  }
+  problem.k = tensor.shape.back();
+  problem.m = tensor.elements() / problem.k;
+  return {};
+}
+
+Status check_k(int64_t activations_k, const LayerProblem& out, const std::string& name) {
+  if (activations_k == out.layer.k) return {};
+  return Status::invalid(name, std::to_string(activations_k) + " columns",
+                         "must have the layer's K of " + std::to_string(out.layer.k));
+}
+
+// Returns the global scale of a.
+Expected<float> take_nvfp4_activations(const std::string& module, LayerProblem& out) {
+  const Expected<checkpoint::Weight> weight = checkpoint::load_weight(out.activation_file, module);
+  if (!weight) return weight.status();
+  if (out.problem.a.type != DataType::kE2M1) {
+    return Status::unsupported(module, "NVFP4 activations", "need a of type e2m1");
+  }
+  DUALGEMM_TRY(check_k(weight->k, out, module));
+  if (weight->convention == checkpoint::Convention::kGgml ||
+      weight->dequant_global_scales.size() != 1) {
+    return Status::unsupported(module, checkpoint::name_of(weight->convention),
+                               "activations need one global scale and plain codes");
+  }
+  Expected<verify::AlignedBytes> codes = copy_of(weight->data.data(), weight->data.size());
+  if (!codes) return codes.status();
+  Expected<verify::AlignedBytes> scales = copy_of(weight->scales.data(), weight->scales.size());
+  if (!scales) return scales.status();
+  if (weight->nibble_order == checkpoint::NibbleOrder::kHighEven) {
+    DUALGEMM_TRY(swap_nibbles(codes->data(), codes->data(), codes->size()));
+  }
+  out.a = *std::move(codes);
+  out.a_scales = *std::move(scales);
+  out.problem.m = weight->n;
+  out.problem.k = weight->k;
+  out.problem.a.scale_layout = weight->scale_layout;
+  out.notes.push_back("activations are NVFP4 already");
+  return weight->dequant_global_scales.front();
+}
+
+// Fills a, a_scales, m and k. Returns the global scale of a (1 for float activations).
+Expected<float> load_activations(const LayerSource& source, int threads, LayerProblem& out) {
+  const bool npy = ends_with(source.activations, ".npy");
+  Expected<checkpoint::TensorFile> file =
+      npy ? checkpoint::open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
+          : checkpoint::TensorFile::open(source.activations);
+  if (!file) return file.status();
+  out.activation_file = *std::move(file);
+  if (const auto module = nvfp4_module(out.activation_file, source.activations_tensor)) {
+    return take_nvfp4_activations(*module, out);
+  }
+  const Expected<checkpoint::TensorView> tensor =
+      out.activation_file.get_or_only(source.activations_tensor);
+  if (!tensor) return tensor.status();
+  if (tensor->dtype == checkpoint::ElementType::kU16 && npy) {
+    return Status::unsupported(tensor->name, "uint16", "if it is bf16, say so with --u2-is-bf16");
+  }
+  DUALGEMM_TRY(set_token_shape(*tensor, out.problem));
+  DUALGEMM_TRY(check_k(out.problem.k, out, tensor->name));
+  if (out.problem.a.type == DataType::kE2M1)
+    return quantize_activations(*tensor, out.problem, threads, out);
+  DUALGEMM_TRY(load_floats(*tensor, out.problem.a.type, out));
+  return 1.0f;
+}
+
+}  // namespace
+
+Expected<LayerProblem> open_layer_problem(const LayerSource& source, const Problem& request,
+                                          int threads) {
+  LayerProblem out;
+  DUALGEMM_TRY(load_weights(source, out));
+  out.problem = request;
+  out.problem.l = 1;
+  out.problem.n = out.layer.n;
+  out.problem.gate.scale_layout = out.problem.up.scale_layout = out.layer.scale_layout;
+  const Expected<float> a_global = load_activations(source, threads, out);
+  if (!a_global) return a_global.status();
+
+  out.buffers.a = out.a.data();
+  out.buffers.a_scales = out.problem.a.type == DataType::kE2M1 ? out.a_scales.data() : nullptr;
+  out.buffers.gate = out.layer.gate.codes();
+  out.buffers.gate_scales = out.layer.gate.scales.data();
+  out.buffers.up = out.layer.up.codes();
+  out.buffers.up_scales = out.layer.up.scales.data();
+  out.buffers.alpha_gate = *a_global * out.layer.gate.dequant_global_scale;
+  out.buffers.alpha_up = *a_global * out.layer.up.dequant_global_scale;
+  return out;
+}
+
+Expected<checkpoint::TensorFile> output_tensors(const Problem& problem,
+                                                const verify::Output& output,
+                                                const std::string& name) {
+  if (problem.l != 1)
+    return Status::unsupported("l", std::to_string(problem.l), "one batch can be written");
+  checkpoint::TensorFile file;
+  const auto bytes = [](const verify::AlignedBytes& memory) {
+    return std::span(reinterpret_cast<const std::byte*>(memory.data()),
+                     static_cast<size_t>(memory.size()));
+  };
+  if (problem.d.type == DataType::kE2M1) {
+    checkpoint::Weight weight;
+    weight.convention = checkpoint::Convention::kModelOpt;
+    weight.type = DataType::kE2M1;
+    weight.n = problem.m;
+    weight.k = problem.n;
+    weight.data = bytes(output.d);
+    weight.scales = {output.d_scales.data(), static_cast<size_t>(output.d_scales.size())};
+    weight.scale_layout = problem.d.scale_layout;
+    weight.dequant_global_scales = {output.d_global_scale};
+    DUALGEMM_TRY(checkpoint::add_weight(file, name, weight));
+    return file;
+  }
+  checkpoint::TensorView view;
+  view.name = name;
+  view.dtype = element_type(problem.d.type);
+  view.shape = {problem.m, problem.n};
+  view.data = bytes(output.d);
+  DUALGEMM_TRY(file.add(view));
+  return file;
+}
+
+}  // namespace dualgemm::checkpoint

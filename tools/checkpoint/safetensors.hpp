@@ -1,0 +1,38 @@
+// safetensors: 8 bytes header length (little-endian), JSON header, data. docs/formats.md names what
+// is checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "dualgemm/status.hpp"
+#include "tools/checkpoint/tensor.hpp"
+
+namespace dualgemm::checkpoint {
+
+inline constexpr int64_t kMaxSafetensorsHeaderBytes =
+    100'000'000;  // as the reference implementation
+
+// Views into `file`, which must outlive the result. Refused (kCorruptFile): a header longer than
+// the file or the limit, bad JSON or UTF-8, duplicate names or keys, unknown dtypes, offsets that
+// leave the data, overlap, leave holes or contradict the shape. F4 tensors whose shape counts bytes
+// get their last extent doubled, so that shapes count values here.
+Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const std::string& origin);
+
+Expected<TensorFile> open_safetensors(const std::string& path);
+
+// *.safetensors.index.json: tensor name -> file name inside the same directory (any other path is
+// refused).
+Expected<std::map<std::string, std::string>> parse_safetensors_index(
+    std::span<const std::byte> json, const std::string& origin);
+Expected<TensorFile> open_safetensors_index(const std::string& path);
+
+// Same tensors and metadata -> same bytes: order is larger elements first, then by name, so every
+// tensor is aligned to its element size; the header is padded with spaces to 8 bytes. Atomic, see
+// AtomicFile.
+Status write_safetensors(const std::string& path, const TensorFile& file);
+
+}  // namespace dualgemm::checkpoint

@@ -1,0 +1,352 @@
+#include "tools/cli/args.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <sstream>
+
+#include "tools/cli/args_bind.hpp"
+#include "tools/cli/help.hpp"
+#include "tools/cli/parse_values.hpp"
+
+namespace dualgemm::cli {
+namespace {
+
+// What the options write to. CLI11 keeps references, so this outlives the parse.
+struct Commands {
+  InfoCommand info;
+  PlanCommand plan;
+  MakeLayerCommand make_layer;
+  QuantizeCommand quantize;
+  ConvertCommand convert;
+  RunCommand run;
+  VerifyCommand verify;
+  BenchCommand bench;
+  ValidateCommand validate;
+};
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
+                      const char* footer) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->footer(footer);
+  return command;
+}
+
+void add_info(CLI::App& app, InfoCommand& command) {
+  CLI::App* sub =
+      add_command(app, "info", "What this machine offers: device, instruction sets, measured peaks",
+                  help::kInfo);
+  sub->add_flag("--json", command.json, "JSON on stdout");
+  sub->add_flag_callback(
+      "--no-peaks", [&command] { command.peaks = false; }, "do not measure peaks");
+  bind_threads(sub, command.threads);
+}
+
+void add_plan(CLI::App& app, PlanCommand& command) {
+  CLI::App* sub =
+      add_command(app, "plan", "What would run, why, and what was rejected", help::kPlan);
+  bind_shape(sub, command.shape);
+  bind_problem(sub, command.problem);
+  bind_strategy(sub, command.strategy);
+  bind_execution(sub, command.execution);
+  sub->add_flag("--json", command.json, "JSON on stdout");
+}
+
+void add_make_layer(CLI::App& app, MakeLayerCommand& command) {
+  CLI::App* sub = add_command(app, "make-layer", "A random layer and activations to try things on",
+                              help::kMakeLayer);
+  sub->add_option("--out", command.out, "the layer, safetensors")->type_name("FILE")->required();
+  sub->add_option("--activations", command.activations, "the activations, npy or safetensors")
+      ->type_name("FILE");
+  sub->add_option("--prefix", command.prefix, "the layer's name in the file")
+      ->type_name("NAME")
+      ->capture_default_str();
+  Shape defaults{command.m, command.n, command.k, 1};
+  add_value(sub, "-m,--m", command.m, parse_positive_int, "ROWS", "tokens")
+      ->default_str(std::to_string(defaults.m));
+  add_value(sub, "-n,--n", command.n, parse_positive_int, "ROWS", "intermediate size")
+      ->default_str(std::to_string(defaults.n));
+  add_value(sub, "-k,--k", command.k, parse_positive_int, "COLS", "hidden size")
+      ->default_str(std::to_string(defaults.k));
+  add_value(sub, "--type", command.type, parse_data_type, "TYPE", "f32, f16 or bf16 (default)");
+  sub->add_flag("--stacked", command.stacked, "one tensor gate_up_proj instead of two");
+  bind_seed(sub, command.seed);
+}
+
+void add_quantize(CLI::App& app, QuantizeCommand& command) {
+  CLI::App* sub = add_command(app, "quantize", "fp32, fp16 or bf16 weights to an NVFP4 checkpoint",
+                              help::kQuantize);
+  sub->add_option("input", command.input, "npy or safetensors")->type_name("FILE")->required();
+  sub->add_option("--out", command.out, "the NVFP4 checkpoint, safetensors")
+      ->type_name("FILE")
+      ->required();
+  add_value(sub, "--convention", command.convention, parse_nvfp4_convention, "NAME",
+            "modelopt (default), compressed_tensors or ggml");
+  sub->add_option("--tensor", command.tensors, "only this tensor; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--prefix", command.prefix, "only tensors whose names begin so")
+      ->type_name("NAME");
+  sub->add_option("--calibrate", command.calibrate,
+                  "activations (K columns): their amax gives the input scale that is stored")
+      ->type_name("FILE");
+  add_value(sub, "--scale-layout", command.scale_layout, parse_scale_layout, "LAYOUT",
+            "linear (default) or swizzled_128x4");
+  add_value(sub, "--global-scale", command.global_scale, parse_positive_number, "X",
+            "dequantising multiplier for every tensor instead of amax/(6*448)");
+  sub->add_flag("--four-over-six", command.four_over_six,
+                "per block also try mapping the largest value to 4, keep the lower mean error");
+  sub->add_flag("--check", command.check, "print error statistics of every tensor");
+  sub->add_flag("--json", command.json, "the report as JSON on stdout");
+  bind_threads(sub, command.threads);
+}
+
+void add_convert(CLI::App& app, ConvertCommand& command) {
+  CLI::App* sub = add_command(
+      app, "convert", "Scale layouts, nibble order, conventions, ggml blocks", help::kConvert);
+  sub->add_option("input", command.input, "safetensors")->type_name("FILE")->required();
+  sub->add_option("--out", command.out, "safetensors")->type_name("FILE")->required();
+  add_value(sub, "--scale-layout", command.scale_layout, parse_scale_layout, "LAYOUT",
+            "of the output: linear or swizzled_128x4");
+  add_value(
+      sub, "--nibble-order", command.nibble_order, parse_nibble_order, "ORDER",
+      "of the output: low_even (even k in the low nibble, as nearly everywhere) or high_even");
+  add_value(sub, "--convention,--to", command.convention, parse_nvfp4_convention, "NAME",
+            "of the output: modelopt, compressed_tensors or ggml");
+  add_value(sub, "--from", command.from, parse_nvfp4_convention, "NAME",
+            "refuse the input unless it is of this convention");
+  add_value(sub, "--from-scale-layout", command.from_scale_layout, parse_scale_layout, "LAYOUT",
+            "of the input, when its metadata do not say (default linear)");
+  add_value(sub, "--from-nibble-order", command.from_nibble_order, parse_nibble_order, "ORDER",
+            "of the input, when its metadata do not say (default low_even)");
+}
+
+void add_run(CLI::App& app, RunCommand& command) {
+  CLI::App* sub =
+      add_command(app, "run", "One layer from files: weights, activations, result", help::kRun);
+  bind_layer_files(sub, command.files, true);
+  sub->add_option("--out", command.out, "D, npy or safetensors (e2m1 needs safetensors)")
+      ->type_name("FILE");
+  bind_problem(sub, command.problem);
+  add_value(sub, "--d-global-scale", command.d_global_scale, parse_positive_number, "X",
+            "--d-type e2m1: dequantising multiplier of D (default 1)");
+  bind_strategy(sub, command.strategy);
+  bind_execution(sub, command.execution);
+  sub->add_flag("--check", command.check, "compare D with the oracle; a mismatch is exit status 1");
+  sub->add_flag("--json", command.json, "the report as JSON on stdout");
+}
+
+void add_verify(CLI::App& app, VerifyCommand& command) {
+  CLI::App* sub = add_command(app, "verify", "Every strategy against the oracle", help::kVerify);
+  bind_shape_lists(sub, command.shapes, "None given: --random-shapes seeded ones");
+  bind_problem(sub, command.problem);
+  bind_strategies(sub, command.strategies, "default: all");
+  bind_execution(sub, command.execution);
+  bind_layer_files(sub, command.files, false);
+  add_value(sub, "--random-shapes", command.random_shapes, parse_positive_int, "N",
+            "how many seeded shapes")
+      ->default_str(std::to_string(command.random_shapes));
+  add_value(
+      sub, "--samples", command.samples, parse_positive_int, "N",
+      "compare at least N elements spread over all tiles instead of every one (large shapes)");
+  bind_seed(sub, command.seed);
+  sub->add_flag("--json", command.json, "JSON on stdout");
+}
+
+CLI::Option* add_output(CLI::App* sub, const std::string& name, std::string& target,
+                        const std::string& what) {
+  const auto store = [&target](const CLI::results_t& values) {
+    target = values.empty() || values[0].empty() || values[0] == "true" ? "-" : values[0];
+    return true;
+  };
+  return sub->add_option(name, store, what)->expected(0, 1)->type_name("[FILE]");
+}
+
+void add_bench(CLI::App& app, BenchCommand& command) {
+  CLI::App* sub = add_command(app, "bench", "Times, checks and ranks the strategies", help::kBench);
+  bind_shape_lists(sub, command.shapes,
+                   "None given: the challenge's four shapes; N=4096, K=7168 otherwise");
+  bind_problem(sub, command.problem);
+  bind_strategies(sub, command.strategies, "default: all but reference");
+  bind_execution(sub, command.execution);
+  add_value(sub, "--min-rounds", command.min_rounds, parse_positive_int, "N",
+            "undisturbed rounds wanted of each case")
+      ->default_str(std::to_string(command.min_rounds));
+  add_value(sub, "--max-rounds", command.max_rounds, parse_positive_int, "N",
+            "no more than this many")
+      ->default_str(std::to_string(command.max_rounds));
+  add_value(sub, "--seconds", command.seconds, parse_positive_number, "S",
+            "time for one shape, after which no new round begins")
+      ->default_str("25");
+  bind_seed(sub, command.seed);
+  sub->add_flag_callback(
+      "--no-peaks", [&command] { command.peaks = false; },
+      "do not measure peaks (no roofline column)");
+  add_output(sub, "--json", command.json, "JSON to FILE, or to stdout");
+  add_output(sub, "--markdown", command.markdown, "Markdown to FILE, or to stdout");
+  add_output(sub, "--csv", command.csv,
+             "CSV, one row per strategy and shape, to FILE, or to stdout");
+}
+
+void add_validate(CLI::App& app, ValidateCommand& command) {
+  CLI::App* sub = add_command(app, "validate", "Is a checkpoint sound?", help::kValidate);
+  sub->add_option("input", command.input, "safetensors or npy")->type_name("FILE")->required();
+  sub->add_option("--prefix", command.prefix, "only this layer")->type_name("NAME");
+  sub->add_flag("--strict", command.strict, "NaN and negative block scales are errors");
+  sub->add_flag("--json", command.json, "JSON on stdout");
+}
+
+// Rules between options, which CLI11 does not know.
+Status check_lists(const ShapeLists& shapes) {
+  int64_t combinations = 1;
+  for (const std::vector<int64_t>* list : {&shapes.m, &shapes.n, &shapes.k, &shapes.l}) {
+    const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(list->size()));
+    combinations *= count;
+    if (combinations > kMaxListLength) {
+      return Status::invalid("--m, --n, --k, --l",
+                             "more than " + std::to_string(kMaxListLength) + " combinations",
+                             "at most " + std::to_string(kMaxListLength));
+    }
+  }
+  return {};
+}
+
+// A config names one plan; `strategies`: how many are asked for by name.
+Status check_config(const ExecutionOptions& execution, size_t strategies) {
+  if (execution.config.empty()) return {};
+  if (execution.device != DeviceKind::kCuda) {
+    return Status::invalid("--config", "'" + execution.config + "'", "needs --device cuda");
+  }
+  if (strategies <= 1) return {};
+  return Status::invalid("--config", std::to_string(strategies) + " strategies",
+                         "is for one; give one --strategy or none");
+}
+
+Status check(const InfoCommand&) { return {}; }
+Status check(const PlanCommand& command) { return check_config(command.execution, 1); }
+Status check(const QuantizeCommand&) { return {}; }
+Status check(const ConvertCommand&) { return {}; }
+Status check(const ValidateCommand&) { return {}; }
+
+Status check(const MakeLayerCommand& command) {
+  if (command.type == DataType::kE2M1) {
+    return Status::invalid("--type", "e2m1",
+                           "must be f32, f16 or bf16; `dualgemm quantize` makes NVFP4 of it");
+  }
+  return {};
+}
+
+Status check(const RunCommand& command) {
+  if (command.d_global_scale != 0.0 && command.problem.d_type != DataType::kE2M1) {
+    return Status::invalid("--d-global-scale", "given", "only with --d-type e2m1");
+  }
+  return check_config(command.execution, 1);
+}
+
+Status check(const VerifyCommand& command) {
+  if (command.files.weights.empty() != command.files.activations.empty()) {
+    return Status::invalid("--weights, --activations", "only one of the two",
+                           "give both, or neither");
+  }
+  if (!command.files.weights.empty() && !command.shapes.empty()) {
+    return Status::invalid("--m, --n, --k, --l", "given with --weights",
+                           "the files determine the shape");
+  }
+  DUALGEMM_TRY(check_config(command.execution, command.strategies.size()));
+  return check_lists(command.shapes);
+}
+
+Status check(const BenchCommand& command) {
+  if ((command.json == "-") + (command.markdown == "-") + (command.csv == "-") > 1) {
+    return Status::invalid("--json, --markdown, --csv", "more than one on stdout",
+                           "give the others a file");
+  }
+  if (command.max_rounds < command.min_rounds) {
+    return Status::invalid("--max-rounds", std::to_string(command.max_rounds),
+                           "must not be below --min-rounds");
+  }
+  DUALGEMM_TRY(check_config(command.execution, command.strategies.size()));
+  return check_lists(command.shapes);
+}
+
+Command selected(const CLI::App& app, const Commands& commands) {
+  const std::string name = app.get_subcommands().front()->get_name();
+  if (name == "info") return commands.info;
+  if (name == "plan") return commands.plan;
+  if (name == "make-layer") return commands.make_layer;
+  if (name == "quantize") return commands.quantize;
+  if (name == "convert") return commands.convert;
+  if (name == "run") return commands.run;
+  if (name == "verify") return commands.verify;
+  if (name == "bench") return commands.bench;
+  return commands.validate;
+}
+
+ParseOutcome usage_error(const std::string& message) {
+  ParseOutcome outcome;
+  outcome.exit_code = kExitUsage;
+  outcome.err = "dualgemm: " + message + "\n";
+  return outcome;
+}
+
+// CLI11 would only say that a subcommand is required.
+Status check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().empty() || arguments.front()[0] == '-') return {};
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == arguments.front()) return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return Status::invalid("command", "'" + arguments.front() + "'", "must be one of " + names);
+}
+
+ParseOutcome parse_or_throw(const std::vector<std::string>& arguments) {
+  Commands commands;
+  CLI::App app(help::kProgram, "dualgemm");
+  app.footer(help::kProgramFooter);
+  app.set_version_flag("--version", std::string("dualgemm ") + version());
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_info(app, commands.info);
+  add_plan(app, commands.plan);
+  add_make_layer(app, commands.make_layer);
+  add_quantize(app, commands.quantize);
+  add_convert(app, commands.convert);
+  add_run(app, commands.run);
+  add_verify(app, commands.verify);
+  add_bench(app, commands.bench);
+  add_validate(app, commands.validate);
+
+  if (const Status status = check_command_name(app, arguments); !status.ok()) {
+    return usage_error(status.message());
+  }
+  ParseOutcome outcome;
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(),
+                                       arguments.rend()));  // CLI11 takes them reversed
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err);
+    outcome.exit_code = code == 0 ? kExitOk : kExitUsage;
+    outcome.out = out.str();
+    outcome.err = code == 0 ? err.str() : "dualgemm: " + err.str();
+    return outcome;
+  }
+  const Command command = selected(app, commands);
+  const Status status = std::visit([](const auto& value) { return check(value); }, command);
+  if (!status.ok()) return usage_error(status.message());
+  outcome.command = command;
+  return outcome;
+}
+
+}  // namespace
+
+ParseOutcome parse_arguments(const std::vector<std::string>& arguments) {
+  try {
+    return parse_or_throw(arguments);
+  } catch (const std::exception& error) {  // CLI11's own construction errors and std::bad_alloc
+    return usage_error(error.what());
+  }
+}
+
+}  // namespace dualgemm::cli

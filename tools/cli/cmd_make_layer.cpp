@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/checkpoint/element_types.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/output_file.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/verify/operands.hpp"
+
+namespace dualgemm::cli {
+namespace {
+
+constexpr double kOutlier = 20.0;  // of some activation columns, as the help text says
+
+struct RandomMatrix {
+  std::string name;
+  int64_t rows, cols;
+  double deviation, outlier;  // outlier 1 = none
+};
+
+Status add_random(const RandomMatrix& matrix, DataType type, uint64_t seed,
+                  checkpoint::TensorFile& file) {
+  int64_t count = 0, bits = 0;
+  if (__builtin_mul_overflow(matrix.rows, matrix.cols, &count) ||
+      __builtin_mul_overflow(count, int64_t{32}, &bits)) {
+    return Status::error(StatusCode::kOverflow, matrix.name,
+                         fmt::format("{} x {}", matrix.rows, matrix.cols), "must fit in 64 bits");
+  }
+  const int64_t size = count * checkpoint::bits_of(checkpoint::element_type(type)) / 8;
+  Expected<verify::AlignedBytes> memory = verify::allocate_filled(size, 0);
+  if (!memory) return memory.status();
+  auto owner = std::make_shared<verify::AlignedBytes>(*std::move(memory));
+  DUALGEMM_TRY(verify::random_normal(type, count, matrix.deviation,
+                                     matrix.outlier == 1.0 ? 0 : matrix.cols, matrix.outlier, seed,
+                                     owner->data()));
+  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(owner->data()),
+                                         static_cast<size_t>(owner->size()));
+  return file.add({matrix.name, checkpoint::element_type(type), {matrix.rows, matrix.cols}, bytes},
+                  owner);
+}
+
+Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& file) {
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(command.k));
+  if (command.stacked) {
+    int64_t rows = 0;
+    if (__builtin_mul_overflow(command.n, int64_t{2}, &rows)) {
+      return Status::error(StatusCode::kOverflow, "--n", std::to_string(command.n),
+                           "2 * n must fit in 64 bits");
+    }
+    return add_random({command.prefix + ".gate_up_proj.weight", rows, command.k, deviation, 1.0},
+                      command.type, command.seed, file);
+  }
+  DUALGEMM_TRY(
+      add_random({command.prefix + ".gate_proj.weight", command.n, command.k, deviation, 1.0},
+                 command.type, command.seed, file));
+  return add_random({command.prefix + ".up_proj.weight", command.n, command.k, deviation, 1.0},
+                    command.type, command.seed + 1, file);
+}
+
+}  // namespace
+
+int execute(const MakeLayerCommand& command) {
+  if (command.k % kSfVec != 0) {
+    return fail_usage(Status::invalid("k", std::to_string(command.k), "must be a multiple of 16"));
+  }
+  for (const std::string& path : {command.out, command.activations}) {
+    if (path.empty()) continue;
+    if (const Status status = check_output_name(path); !status.ok()) return fail_usage(status);
+  }
+  checkpoint::TensorFile weights, activations;
+  if (const Status status = make_weights(command, weights); !status.ok()) return fail(status);
+  if (!command.activations.empty()) {
+    // npy has no bf16; fp32 needs no explaining.
+    const bool npy = is_npy(command.activations) && command.type == DataType::kBF16;
+    const DataType type = npy ? DataType::kF32 : command.type;
+    const Status status = add_random({"activations", command.m, command.k, 1.0, kOutlier}, type,
+                                     command.seed + 2, activations);
+    if (!status.ok()) return fail(status);
+  }
+  if (const Status status = write_tensors(command.out, weights); !status.ok()) return fail(status);
+  talk(fmt::format("wrote {}: {}, N {}, K {}, {}", command.out, command.prefix, command.n,
+                   command.k, name_of(command.type)));
+  if (command.activations.empty()) return 0;
+  if (const Status status = write_tensors(command.activations, activations); !status.ok())
+    return fail(status);
+  talk(fmt::format("wrote {}: M {}, K {}", command.activations, command.m, command.k));
+  return 0;
+}
+
+}  // namespace dualgemm::cli

@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tools/checkpoint/layer_problem.hpp"
+#include "tools/cli/check_text.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/layer_source.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/ready_run.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/cli/verify_report.hpp"
+
+namespace dualgemm::cli {
+namespace {
+
+std::vector<StrategyId> strategies_of(const VerifyCommand& command) {
+  if (!command.strategies.empty()) return command.strategies;
+  std::vector<StrategyId> all = all_strategies(command.execution.device);
+  // --samples says that the shape is large, and the scalar oracle would compute every element of
+  // it.
+  if (command.samples > 0) std::erase(all, StrategyId::kReference);
+  return all;
+}
+
+// Runs and compares one problem on every strategy.
+class CaseVerifier {
+ public:
+  CaseVerifier(const VerifyCommand& command, const Problem& problem, const Buffers& inputs,
+               uint64_t seed)
+      : command_(command), inputs_(inputs), item_{problem, seed, {}} {}
+
+  void verify(StrategyId strategy) {
+    VerifyResult result{strategy, {}, {}, {}, {}};
+    result.error = run_and_check(strategy, result);
+    item_.results.push_back(std::move(result));
+  }
+
+  const VerifyCase& item() const noexcept { return item_; }
+
+ private:
+  Expected<verify::Output> run(StrategyId strategy, Plan& plan, Isa& isa) {
+    Expected<verify::Output> output = verify::allocate_output(item_.problem);
+    if (!output) return output;
+    Buffers buffers = inputs_;
+    output->attach_to(buffers);
+    Expected<ReadyRun> ready = ReadyRun::make(item_.problem, buffers, strategy, command_.execution);
+    if (!ready) return ready.status();
+    plan = ready->plan();
+    RunInfo info;
+    DUALGEMM_TRY(ready->run(&info));
+    isa = info.isa;
+    return output;
+  }
+
+  Status run_and_check(StrategyId strategy, VerifyResult& result) {
+    Plan plan;
+    Isa isa = Isa::kScalar;
+    Expected<verify::Output> output = run(strategy, plan, isa);
+    if (!output) return output.status();
+    result.config = plan.config();
+    Buffers buffers = inputs_;
+    output->attach_to(buffers);
+    if (strategy == StrategyId::kFp8) return measure_fp8(buffers, result);
+    const Expected<verify::CheckReport> check =
+        verify::check_result(item_.problem, buffers, isa, {command_.samples, item_.seed});
+    if (!check) return check.status();
+    result.check = *check;
+    if (check->passed() && !trusted_) trusted_ = *std::move(output);
+    return {};
+  }
+
+  Status measure_fp8(const Buffers& actual, VerifyResult& result) {
+    if (!trusted_) {  // nothing else was asked for
+      Plan plan;
+      Isa isa = Isa::kScalar;
+      Expected<verify::Output> output = run(StrategyId::kReference, plan, isa);
+      if (!output) return output.status();
+      trusted_ = *std::move(output);
+    }
+    Buffers expected = inputs_;
+    trusted_->attach_to(expected);
+    const Expected<verify::OutputDifference> difference =
+        verify::output_difference(item_.problem, expected, actual);
+    if (!difference) return difference.status();
+    result.fp8 = *difference;
+    return {};
+  }
+
+  const VerifyCommand& command_;
+  Buffers inputs_;
+  VerifyCase item_;
+  std::optional<verify::Output> trusted_;
+};
+
+VerifyCase verify_problem(const VerifyCommand& command, const Problem& problem,
+                          const Buffers& inputs, uint64_t seed) {
+  CaseVerifier verifier(command, problem, inputs, seed);
+  for (const StrategyId strategy : strategies_of(command)) verifier.verify(strategy);
+  return verifier.item();
+}
+
+struct RandomCase {
+  Problem problem;
+  uint64_t seed;
+};
+
+std::vector<RandomCase> random_cases(const VerifyCommand& command) {
+  std::vector<RandomCase> cases;
+  if (!command.shapes.empty()) {
+    for (const Shape& s : command.shapes.combinations({16, 64, 128, 1})) {
+      cases.push_back({command.problem.problem(s.m, s.n, s.k, s.l), command.seed});
+    }
+    return cases;
+  }
+  for (const verify::RandomShape& s :
+       verify::random_shapes(command.problem.d_type, command.random_shapes, command.seed)) {
+    cases.push_back({command.problem.problem(s.m, s.n, s.k, s.l), s.seed});
+  }
+  return cases;
+}
+
+Status verify_random(VerifyCommand& command, std::vector<VerifyCase>& done) {
+  const std::vector<RandomCase> cases = random_cases(command);
+  for (const RandomCase& item : cases)
+    DUALGEMM_TRY(validate(item.problem));  // before the first minute is spent
+  DUALGEMM_TRY(settle_strategy(cases.front().problem, command.execution, command.strategies));
+  Progress progress(static_cast<int64_t>(cases.size()));
+  for (const RandomCase& item : cases) {
+    const Problem& p = item.problem;
+    progress.show(static_cast<int64_t>(done.size()),
+                  fmt::format("{} x {} x {} x {}", p.m, p.n, p.k, p.l));
+    const Expected<verify::Operands> operands =
+        verify::random_operands(p, verify::RandomKind::kEdges, item.seed);
+    if (!operands) return operands.status();
+    done.push_back(verify_problem(command, p, operands->buffers(), item.seed));
+  }
+  return {};
+}
+
+int verify_files(VerifyCommand& command, std::vector<VerifyCase>& done) {
+  const Problem request = command.problem.problem(0, 0, 0, 1);
+  const Expected<checkpoint::LayerProblem> layer = checkpoint::open_layer_problem(
+      layer_source(command.files), request, command.execution.threads);
+  if (!layer) return fail(layer.status());
+  for (const std::string& note : layer->notes) talk(note);
+  Status status = validate(layer->problem);
+  if (status.ok()) status = settle_strategy(layer->problem, command.execution, command.strategies);
+  if (!status.ok()) return fail_usage(status);
+  done.push_back(verify_problem(command, layer->problem, layer->buffers, command.seed));
+  return 0;
+}
+
+// Returns the exit code. Skips are named once each, failures one by one.
+int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& cases) {
+  std::map<std::string, int> skips;
+  int passed = 0, failed = 0;
+  for (const VerifyCase& item : cases) {
+    for (const VerifyResult& result : item.results) {
+      if (result.skipped()) {
+        ++skips[fmt::format("{} skipped: {}", name_of(result.strategy), result.error.message())];
+        continue;
+      }
+      ++(result.failed() ? failed : passed);
+      if (!result.failed()) continue;
+      const Problem& p = item.problem;
+      std::string text =
+          fmt::format("{} on {} x {} x {} x {}: ", name_of(result.strategy), p.m, p.n, p.k, p.l);
+      if (!result.error.ok()) text += result.error.message();
+      if (result.check)
+        text += verdict(*result.check, p.d.type) + "\n" + failure_details(*result.check);
+      if (result.fp8) text += fmt::format("relative L2 error {:.3g}", result.fp8->rel_l2);
+      talk(text + (text.back() == '\n' ? "" : "\n") +
+           "  repeat with: " + reproduction(command, item, result.strategy));
+    }
+  }
+  for (const auto& [text, count] : skips) talk(fmt::format("{} ({} times)", text, count));
+  talk(fmt::format("{} comparisons right, {} wrong", passed, failed));
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int execute(const VerifyCommand& request) {
+  VerifyCommand command = request;
+  if (const Status status = check_device(command.execution); !status.ok())
+    return fail_usage(status);
+  std::vector<VerifyCase> cases;
+  if (command.files.weights.empty()) {
+    const Status status = verify_random(command, cases);
+    if (!status.ok()) return fail_usage(status);
+  } else if (const int code = verify_files(command, cases); code != 0) {
+    return code;
+  }
+  if (command.json) {
+    print(dump(verify_json(cases)));
+  } else {
+    print(verify_table(cases, strategies_of(command)));
+    print(
+        "\nok: every compared element within its bound (n%: the worst uses so much of it); "
+        "-: skipped;\nfp8: relative L2 distance from a checked result\n");
+  }
+  return talk_about(command, cases);
+}
+
+}  // namespace dualgemm::cli

@@ -1,0 +1,152 @@
+#include "tools/cli/help.hpp"
+
+namespace dualgemm::cli::help {
+
+const char* const kProgram =
+    R"(dualgemm: the gate/up half of a gated MLP in NVFP4, in one pass.
+
+    D = act(alpha_gate * A * Gate^T)  (*)  (alpha_up * A * Up^T)
+
+A is M x K, Gate and Up are N x K, D is M x N. NVFP4 is a 4-bit float (E2M1: 0, 0.5, 1, 1.5, 2, 3,
+4, 6 and a sign), one E4M3 scale for 16 neighbours along K, and one FP32 scale for the tensor.)";
+
+const char* const kProgramFooter = R"(
+Strategies: ways to compute the same D. Each is a check and a baseline of the others.
+  reference         scalar, double precision: the oracle. Slow
+  two_pass          GEMM gate -> R1, GEMM up -> R2, then act(R1)*R2; all converted on every call
+  cached            two_pass, but what depends on the weights alone is converted once
+  graph             a prepared plan replayed: no allocation and no set-up in the call
+  streams           both GEMMs at the same time, each on half of the threads, then the epilogue
+  fused_epilogue    GEMM gate -> R1, then GEMM up whose epilogue reads R1 and writes D
+  fused_sequential  one call: gate loop, then up loop, one epilogue; no R1 in memory
+  fused             one pass: A read once, both accumulators in registers, only D written
+  fp8               operands re-quantised to FP8: a comparison, its error printed beside its time
+
+First steps:
+  dualgemm info                                what this machine offers
+  dualgemm make-layer --out layer.safetensors --activations x.npy
+  dualgemm quantize layer.safetensors --out nvfp4.safetensors --calibrate x.npy --check
+  dualgemm run nvfp4.safetensors --activations x.npy --out d.npy --check
+  dualgemm verify                              every strategy against the oracle
+  dualgemm bench                               the challenge's four shapes, ranked
+
+Data go to stdout, talk to stderr. Exit status: 0 ok; 1 the operation failed (a file, a
+verification); 2 the request is wrong (options, shapes). `dualgemm COMMAND --help` explains each.)";
+
+const char* const kInfo = R"(
+Prints the device, its cores and caches, the instruction sets found and the one that would be
+used, and measured peaks (about two seconds; --no-peaks leaves them out). The percentages that
+`bench` prints are relative to these peaks. GOP/s counts a multiply and an add as two; GB/s is
+10^9 bytes per second.
+
+Examples:
+  dualgemm info
+  dualgemm info --json --no-peaks | jq .isas
+  DUALGEMM_FORCE_ISA=avx2 dualgemm info        shows what the override does)";
+
+const char* const kPlan = R"(
+Says how a problem would run and why, and what was rejected and why. Nothing is computed, so the
+shapes may be as large as you like.
+
+Examples:
+  dualgemm plan --m 512 --n 4096 --k 7168
+  dualgemm plan --m 1 --n 14336 --k 4096 --a-type bf16 --prepared      decoding, weights in 4 bits
+  dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json
+  dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --prepared
+  dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
+
+const char* const kMakeLayer = R"(
+Writes a random gated-MLP layer (gate_proj and up_proj, N x K each, normal with deviation
+1/sqrt(K)) and random activations (M x K, normal, some columns 20 times larger, as in real models)
+to try the other commands on. The same seed gives the same bytes.
+
+Example:
+  dualgemm make-layer --out layer.safetensors --activations x.npy --m 64 --n 1024 --k 512)";
+
+const char* const kQuantize = R"(
+Quantises fp32, fp16 or bf16 matrices to NVFP4: global scale = amax/(6*448), block scale = amax of
+16 neighbours / (6*global) rounded to E4M3, code = nearest E2M1. Every 2-D float tensor whose
+columns are a multiple of 16 is taken (below --prefix, or those named with --tensor); all others
+are copied unchanged.
+
+Conventions (MODULE.weight becomes):
+  modelopt            weight, weight_scale, weight_scale_2 (multiplier), input_scale (multiplier)
+  compressed_tensors  weight_packed, weight_scale, weight_global_scale and input_global_scale
+                      (both divisors)
+
+--check prints for each tensor: relative L2 error, largest error, signal-to-noise ratio in dB, the
+share of values that were clipped at 6 * scale, and the share that became zero.
+
+Examples:
+  dualgemm quantize model.safetensors --out nvfp4.safetensors --check
+  dualgemm quantize w.npy --out w.safetensors --four-over-six --scale-layout swizzled_128x4
+  dualgemm quantize model.safetensors --out ct.safetensors --convention compressed-tensors)";
+
+const char* const kConvert = R"(
+Rewrites NVFP4 checkpoints: scale layout, nibble order, naming convention, ggml blocks. Codes and
+block scales are permuted, never quantised again; other tensors pass through untouched.
+
+Examples:
+  dualgemm convert in.safetensors --out out.safetensors --scale-layout swizzled_128x4
+  dualgemm convert comfy.safetensors --from-nibble-order high-even --nibble-order low-even \
+           --out out.safetensors
+  dualgemm convert modelopt.safetensors --convention compressed-tensors --out ct.safetensors
+  dualgemm convert modelopt.safetensors --to ggml --out blocks.safetensors
+  dualgemm convert blocks.safetensors --from ggml --to modelopt --out back.safetensors)";
+
+const char* const kRun = R"(
+Runs one layer. Weights: --prefix with gate_proj and up_proj, or a stacked gate_up_proj, in either
+convention. Activations in fp32, fp16 or bf16 are quantised to NVFP4 first, with the checkpoint's
+input scale if it has one, else with their own amax; --a-type bf16 (or f16, f32) leaves them as
+they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are.
+
+--check compares every element of D with the double-precision oracle within a derived bound.
+
+Examples:
+  dualgemm run nvfp4.safetensors --prefix model.layers.0.mlp --activations x.npy --out d.npy --check
+  dualgemm run nvfp4.safetensors --activations x.npy --a-type bf16 --d-type f32 --out d.safetensors
+  dualgemm run gpt_oss.safetensors --activations x.npy --act swiglu_oai --out d.npy)";
+
+const char* const kVerify = R"(
+Runs every strategy and compares D with the double-precision oracle: each element must lie within a
+bound derived from the operands, so that one lost tile cannot hide in an average. Without --m, --n,
+--k it tries seeded shapes chosen to hit edges (1, tile-1, tile, tile+1 ...). On failure it prints
+the worst element, a map of the 16x16 tiles (. right, X wrong) and one line that repeats the
+failure; the exit status is 1.
+
+Examples:
+  dualgemm verify
+  dualgemm verify --m 1:70:3 --n 48 --k 16,128,1040 --strategy fused,two_pass --act gelu_tanh
+  dualgemm verify --m 512 --n 4096 --k 7168 --samples 8192       a sample instead of every element
+  dualgemm verify --weights nvfp4.safetensors --activations x.npy)";
+
+const char* const kBench = R"(
+Times every strategy on the challenge's shapes (or yours), checks each result, and ranks them.
+Rounds are interleaved over the strategies; medians are reported; rounds in which other processes
+used the CPUs are thrown away and counted. The fused D is compared with the oracle on at least 4096
+elements spread over all tiles, and every element of every other D with the fused one.
+
+Columns: median time in ms; noise (spread of the rounds); speed-up over two_pass; GOP/s =
+4*M*N*K*L / time; GB/s of operands and result; % of the roofline (the larger of the arithmetic and
+the bandwidth limit, from peaks measured in this run); bytes of intermediates written and read;
+status.
+
+On a GPU whose fused kernels take prepared weights, fused is listed twice: "fused" with weights as
+they lie, "fused prepared" with weights that were prepared before. With --prepared, only the latter.
+
+Examples:
+  dualgemm bench
+  dualgemm bench --m 1,16,256 --n 4096 --k 7168 --strategy fused,two_pass --prepared
+  dualgemm bench --m 1024:4096:1024 --markdown report.md --json report.json
+  dualgemm bench --csv - --no-peaks > times.csv)";
+
+const char* const kValidate = R"(
+Checks a safetensors or npy file: header, sizes, and that every NVFP4 layer in it can be read.
+--strict also looks at every block scale and reports NaN (0x7F, 0xFF: every output they touch is
+NaN) and negative ones (the sign is ignored in computing, as the hardware does); either makes the
+exit status 1.
+
+Example:
+  dualgemm validate --strict model.safetensors)";
+
+}  // namespace dualgemm::cli::help

@@ -1,0 +1,158 @@
+// What the command line asks for, as plain values: the parser fills them in, the commands carry
+// them out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dualgemm/dualgemm.hpp"
+#include "tools/checkpoint/checkpoint.hpp"
+
+namespace dualgemm::cli {
+
+// The parts of a Problem that one subcommand takes from options; m, n, k come from files in `run`.
+struct ProblemOptions {
+  DataType a_type = DataType::kE2M1;
+  DataType d_type = DataType::kF16;
+  ScaleLayout scale_layout = ScaleLayout::kLinear;
+  ActivationKind act = ActivationKind::kSilu;
+  std::optional<double> act_alpha, act_beta, act_limit;
+  bool batch_invariant = false;
+
+  Activation activation() const;
+  Problem problem(int64_t m, int64_t n, int64_t k, int64_t l) const;
+};
+
+struct ExecutionOptions {
+  DeviceKind device = DeviceKind::kAuto;
+  Isa isa = Isa::kAuto;
+  int threads = 0;
+  bool prepared = false;
+  std::string config;  // PlanOptions::config
+
+  PlanOptions plan_options(StrategyId strategy) const;
+};
+
+struct Shape {
+  int64_t m, n, k, l;
+};
+
+struct ShapeLists {
+  std::vector<int64_t> m, n, k, l;
+  bool empty() const { return m.empty() && n.empty() && k.empty() && l.empty(); }
+  // Every combination, m fastest; an empty list stands for `fallback`'s member.
+  std::vector<Shape> combinations(const Shape& fallback) const;
+};
+
+struct InfoCommand {
+  bool json = false;
+  bool peaks = true;
+  int threads = 0;
+};
+
+struct PlanCommand {
+  Shape shape{512, 4096, 7168, 1};
+  ProblemOptions problem;
+  ExecutionOptions execution;
+  StrategyId strategy = StrategyId::kAuto;
+  bool json = false;
+};
+
+struct MakeLayerCommand {
+  std::string out, activations;
+  std::string prefix = "model.layers.0.mlp";
+  int64_t m = 64, n = 1024, k = 512;
+  DataType type = DataType::kBF16;
+  bool stacked = false;
+  uint64_t seed = 1;
+};
+
+struct QuantizeCommand {
+  std::string input, out;
+  std::string calibrate;  // activations whose amax gives input_scale; empty = none is written
+  checkpoint::Convention convention = checkpoint::Convention::kModelOpt;
+  std::vector<std::string> tensors;  // exact names; empty = every 2-D float tensor under `prefix`
+  std::string prefix;
+  ScaleLayout scale_layout = ScaleLayout::kLinear;
+  double global_scale = 0.0;  // 0 = from the data
+  bool four_over_six = false;
+  bool check = false;
+  bool json = false;
+  int threads = 0;
+};
+
+struct ConvertCommand {
+  std::string input, out;
+  std::optional<checkpoint::Convention>
+      from;  // what the input must be; otherwise found from names and dtypes
+  std::optional<checkpoint::NibbleOrder> from_nibble_order;
+  std::optional<ScaleLayout> from_scale_layout;
+  std::optional<checkpoint::Convention>
+      convention;  // of the output; nullopt in all three = unchanged
+  std::optional<ScaleLayout> scale_layout;
+  std::optional<checkpoint::NibbleOrder> nibble_order;
+};
+
+// A layer and its activations from files.
+struct LayerFiles {
+  std::string weights;
+  std::string prefix;
+  std::string activations;
+  std::string activations_tensor;  // in a safetensors file; empty = its only tensor
+  checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
+  bool u2_is_bf16 = false;       // npy activations of uint16
+  bool max_input_scale = false;  // gate and up carry different input scales: take the larger
+};
+
+struct RunCommand {
+  LayerFiles files;
+  ProblemOptions problem;
+  ExecutionOptions execution;
+  StrategyId strategy = StrategyId::kAuto;
+  double d_global_scale = 0.0;  // 0 = 1
+  std::string out;
+  bool check = false;
+  bool json = false;
+};
+
+struct VerifyCommand {
+  ShapeLists shapes;  // empty: `random_shapes` seeded ones
+  LayerFiles files;   // weights empty: random operands
+  ProblemOptions problem;
+  ExecutionOptions execution;
+  std::vector<StrategyId> strategies;  // empty = all
+  int64_t random_shapes = 12;
+  int64_t samples = 0;  // 0 = every element
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+struct BenchCommand {
+  ShapeLists shapes;  // empty: the challenge's four
+  ProblemOptions problem;
+  ExecutionOptions execution;
+  std::vector<StrategyId> strategies;  // empty = all but the reference, which takes hours
+  int64_t min_rounds = 3, max_rounds = 9;
+  double seconds = 25.0;  // per shape
+  uint64_t seed = 1;
+  bool peaks = true;
+  // Where each format goes: empty = not wanted, "-" = stdout. Nothing wanted on stdout or anywhere
+  // = text on stdout.
+  std::string json, markdown, csv;
+};
+
+struct ValidateCommand {
+  std::string input;
+  std::string prefix;
+  bool strict = false;
+  bool json = false;
+};
+
+using Command =
+    std::variant<InfoCommand, PlanCommand, MakeLayerCommand, QuantizeCommand, ConvertCommand,
+                 RunCommand, VerifyCommand, BenchCommand, ValidateCommand>;
+
+}  // namespace dualgemm::cli

@@ -1,0 +1,39 @@
+#include "tools/cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace dualgemm::cli {
+namespace {
+
+constexpr int64_t kBarWidth = 30;
+
+}  // namespace
+
+Progress::Progress(int64_t total)
+    : total_(std::max<int64_t>(1, total)), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::show(int64_t done, const std::string& what) {
+  if (!on_terminal_) return;
+  const double share =
+      std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
+  const auto filled = static_cast<size_t>(share * kBarWidth);
+  const std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
+  fmt::print(stderr, "\r\033[K[{}] {:3.0f} %  {}", bar, share * 100.0, what);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace dualgemm::cli

@@ -1,0 +1,39 @@
+// What `verify` found, as a table, as JSON, and as a line that repeats a failure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/cli/json.hpp"
+#include "tools/cli/options.hpp"
+#include "tools/verify/check.hpp"
+
+namespace dualgemm::cli {
+
+struct VerifyResult {
+  StrategyId strategy;
+  Status error;                              // of planning or running; kUnsupported = skipped
+  std::string config;                        // empty: there was no plan
+  std::optional<verify::CheckReport> check;  // against the oracle
+  std::optional<verify::OutputDifference>
+      fp8;  // not exact: its distance from a checked result instead
+
+  bool skipped() const { return error.code() == StatusCode::kUnsupported; }
+  bool failed() const;
+};
+
+struct VerifyCase {
+  Problem problem;
+  uint64_t seed = 0;  // of random operands
+  std::vector<VerifyResult> results;
+};
+
+std::string verify_table(const std::vector<VerifyCase>& cases,
+                         const std::vector<StrategyId>& strategies);
+Json verify_json(const std::vector<VerifyCase>& cases);
+
+// A command that computes and compares the same again.
+std::string reproduction(const VerifyCommand& command, const VerifyCase& item, StrategyId strategy);
+
+}  // namespace dualgemm::cli

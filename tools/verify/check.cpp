@@ -1,0 +1,285 @@
+#include "tools/verify/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/problem.hpp"
+#include "dualgemm/dualgemm.hpp"
+#include "dualgemm/formats.hpp"
+#include "reference/bound.hpp"
+
+namespace dualgemm::verify {
+namespace {
+
+// Smallest unit the oracle judges: one element, or for an NVFP4 d one block, as its scale depends
+// on all of it.
+struct Unit {
+  int64_t batch, row, col;
+};
+
+int64_t unit_cols(const Problem& problem) noexcept {
+  return problem.d.type == DataType::kE2M1 ? kSfVec : 1;
+}
+
+Status check_arguments(const Problem& problem, const Buffers& buffers) {
+  DUALGEMM_TRY(validate(problem, buffers));
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", name_of(problem.grouping),
+                               "results are checked for none");
+  }
+  return {};
+}
+
+CheckReport empty_report(const Problem& problem) {
+  CheckReport report;
+  report.map_rows = (problem.m + kMapTile - 1) / kMapTile * problem.l;
+  report.map_cols = (problem.n + kMapTile - 1) / kMapTile;
+  report.map.assign(static_cast<size_t>(report.map_rows * report.map_cols),
+                    TileState::kNotCompared);
+  return report;
+}
+
+void merge(const Problem& problem, const reference::TileCheck& tile, CheckReport& report) {
+  report.compared += tile.rows * tile.cols;
+  report.failed += tile.failed;
+  const int64_t map_row = tile.batch * (report.map_rows / problem.l) + tile.row / kMapTile;
+  TileState& state =
+      report.map[static_cast<size_t>(map_row * report.map_cols + tile.col / kMapTile)];
+  state = std::max(state, tile.failed > 0 ? TileState::kWrong : TileState::kRight);
+  if (tile.worst_share <= report.worst_share && report.compared > tile.rows * tile.cols) return;
+  report.worst_share = tile.worst_share;
+  report.worst_batch = tile.batch;
+  report.worst_row = tile.worst_row;
+  report.worst_col = tile.worst_col;
+  report.actual = tile.actual;
+  report.expected = tile.expected;
+  report.lowest = tile.lowest;
+  report.highest = tile.highest;
+}
+
+uint64_t mix(uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+// Tiles (i, j) with (i + j) % step == 0: every row and every column of tiles is met as long as step
+// does not exceed either count.
+std::vector<Unit> spread_units(const Problem& problem, const CheckOptions& options) {
+  const int64_t width = unit_cols(problem);
+  const int64_t tile_rows = (problem.m + kMapTile - 1) / kMapTile,
+                tile_cols = (problem.n + kMapTile - 1) / kMapTile;
+  const int64_t wanted = (options.samples + width - 1) / width;
+  const int64_t tiles = tile_rows * tile_cols * problem.l;
+  const int64_t step = std::clamp<int64_t>(tiles / wanted, 1, std::min(tile_rows, tile_cols));
+  const int64_t per_tile = (wanted + tiles - 1) / tiles;
+  std::vector<Unit> units;
+  for (int64_t batch = 0; batch < problem.l; ++batch) {
+    for (int64_t i = 0; i < tile_rows; ++i) {
+      for (int64_t j = (step - i % step) % step; j < tile_cols; j += step) {
+        const int64_t rows = std::min(kMapTile, problem.m - i * kMapTile);
+        const int64_t cols = std::min(kMapTile, problem.n - j * kMapTile) / width;
+        const int64_t count = std::min(per_tile, rows * cols);
+        // A start and a stride coprime to the tile's size visit `count` different places.
+        const uint64_t start =
+            mix(options.seed + static_cast<uint64_t>((batch * tile_rows + i) * tile_cols + j));
+        for (int64_t s = 0; s < count; ++s) {
+          const int64_t place = static_cast<int64_t>((start + static_cast<uint64_t>(s) * 83u) %
+                                                     static_cast<uint64_t>(rows * cols));
+          units.push_back(
+              {batch, i * kMapTile + place / cols, j * kMapTile + place % cols * width});
+        }
+      }
+    }
+  }
+  return units;
+}
+
+CheckReport check_units(const Problem& problem, const Buffers& buffers, Isa isa,
+                        const std::vector<Unit>& units) {
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const reference::Accumulation accumulation = reference::accumulation_of(problem, isa);
+  std::vector<core::RowGroup> groups;
+  core::RowGroups all(problem, buffers);
+  for (core::RowGroup group; all.next(group);) groups.push_back(group);
+
+  std::vector<reference::TileCheck> checks(units.size());
+  const int64_t count = static_cast<int64_t>(units.size());
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < count; ++i) {
+    const Unit& unit = units[static_cast<size_t>(i)];
+    checks[static_cast<size_t>(i)] =
+        reference::check_tile(resolved, buffers, groups[static_cast<size_t>(unit.batch)], unit.row,
+                              1, unit.col, unit_cols(problem), accumulation);
+  }
+  CheckReport report = empty_report(problem);
+  for (const reference::TileCheck& check : checks) merge(problem, check, report);
+  return report;
+}
+
+double element_value(const core::ResolvedMatrix& d, const Buffers& buffers,
+                     const Unit& at) noexcept {
+  const int64_t index = at.batch * d.batch_stride + at.row * d.ld + at.col;
+  switch (d.type) {
+    case DataType::kF32:
+      return static_cast<const float*>(buffers.d)[index];
+    case DataType::kF16:
+      return decode_f16(static_cast<const uint16_t*>(buffers.d)[index]);
+    case DataType::kBF16:
+      return decode_bf16(static_cast<const uint16_t*>(buffers.d)[index]);
+    case DataType::kE2M1:
+      break;
+  }
+  const uint8_t pair = static_cast<const uint8_t*>(buffers.d)[index / 2];
+  const uint8_t* scales = buffers.d_scales + at.batch * d.scale_batch_stride;
+  return static_cast<double>(decode_e2m1(static_cast<uint8_t>(pair >> (index % 2 * 4)))) *
+         decode_scale(scales[d.scale_map()(at.row, at.col / kSfVec)]) * buffers.d_global_scale;
+}
+
+// Do the bytes of one unit, and its scale, agree?
+bool same_bits(const core::ResolvedMatrix& d, const Buffers& x, const Buffers& y,
+               const Unit& at) noexcept {
+  const bool blocks = d.type == DataType::kE2M1;
+  const int64_t begin = core::bytes_of(d.type, at.batch * d.batch_stride + at.row * d.ld + at.col);
+  const auto size = static_cast<size_t>(core::bytes_of(d.type, blocks ? kSfVec : 1));
+  const auto* x_bytes = static_cast<const uint8_t*>(x.d);
+  const auto* y_bytes = static_cast<const uint8_t*>(y.d);
+  if (std::memcmp(x_bytes + begin, y_bytes + begin, size) != 0) return false;
+  if (!blocks) return true;
+  const int64_t scale = at.batch * d.scale_batch_stride + d.scale_map()(at.row, at.col / kSfVec);
+  return x.d_scales[scale] == y.d_scales[scale];
+}
+
+struct Difference {
+  Unit unit;
+  double size;  // largest in the unit; infinite when a NaN or an infinity is involved
+};
+
+struct RowDifference {
+  std::vector<Difference> units;
+  double error_squared = 0.0, expected_squared = 0.0, max_abs = 0.0;
+  int64_t differing = 0, non_finite = 0;
+};
+
+RowDifference compare_row(const core::ResolvedMatrix& d, const Buffers& expected,
+                          const Buffers& actual, int64_t width, int64_t batch, int64_t row) {
+  RowDifference result;
+  for (int64_t col = 0; col < d.cols; col += width) {
+    const Unit unit{batch, row, col};
+    const bool same = same_bits(d, expected, actual, unit);
+    double largest = 0.0;
+    for (int64_t i = 0; i < width; ++i) {
+      const double x = element_value(d, expected, {batch, row, col + i});
+      const double error =
+          same ? 0.0 : std::abs(element_value(d, actual, {batch, row, col + i}) - x);
+      if (std::isfinite(error) && std::isfinite(x)) {
+        result.error_squared += error * error;
+        result.expected_squared += x * x;
+        result.max_abs = std::max(result.max_abs, error);
+      } else if (!same) {
+        ++result.non_finite;
+      }
+      largest = std::isfinite(error) ? std::max(largest, error) : HUGE_VAL;
+    }
+    if (same) continue;
+    result.differing += width;
+    result.units.push_back({unit, largest});
+  }
+  return result;
+}
+
+std::vector<RowDifference> compare_rows(const Problem& problem, const Buffers& expected,
+                                        const Buffers& actual) {
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const int64_t rows = problem.l * problem.m;
+  std::vector<RowDifference> result(static_cast<size_t>(rows));
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < rows; ++i) {
+    result[static_cast<size_t>(i)] =
+        compare_row(resolved.d, expected, actual, unit_cols(problem), i / problem.m, i % problem.m);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string CheckReport::picture(int64_t max_rows, int64_t max_cols) const {
+  const int64_t row_step = (map_rows + max_rows - 1) / max_rows,
+                col_step = (map_cols + max_cols - 1) / max_cols;
+  std::string out;
+  for (int64_t top = 0; top < map_rows; top += row_step) {
+    for (int64_t left = 0; left < map_cols; left += col_step) {
+      TileState worst = TileState::kNotCompared;
+      for (int64_t row = top; row < std::min(top + row_step, map_rows); ++row) {
+        for (int64_t col = left; col < std::min(left + col_step, map_cols); ++col) {
+          worst = std::max(worst, map[static_cast<size_t>(row * map_cols + col)]);
+        }
+      }
+      out += worst == TileState::kWrong ? 'X' : (worst == TileState::kRight ? '.' : ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+Expected<CheckReport> check_result(const Problem& problem, const Buffers& buffers, Isa isa,
+                                   const CheckOptions& options) {
+  DUALGEMM_TRY(check_arguments(problem, buffers));
+  if (options.samples < 0)
+    return Status::invalid("samples", std::to_string(options.samples), "must be >= 0");
+  if (options.samples > 0)
+    return check_units(problem, buffers, isa, spread_units(problem, options));
+  CheckReport report = empty_report(problem);
+  const auto tiles = reference::check_output(
+      problem, buffers, reference::accumulation_of(problem, isa), kMapTile, kMapTile);
+  for (const reference::TileCheck& tile : tiles) merge(problem, tile, report);
+  return report;
+}
+
+Expected<OutputDifference> output_difference(const Problem& problem, const Buffers& expected,
+                                             const Buffers& actual) {
+  DUALGEMM_TRY(check_arguments(problem, expected));
+  DUALGEMM_TRY(check_arguments(problem, actual));
+  OutputDifference difference;
+  difference.elements = problem.l * problem.m * problem.n;
+  double error_squared = 0.0, expected_squared = 0.0;
+  for (const RowDifference& row : compare_rows(problem, expected, actual)) {
+    difference.differing += row.differing;
+    difference.non_finite += row.non_finite;
+    difference.max_abs = std::max(difference.max_abs, row.max_abs);
+    error_squared += row.error_squared;
+    expected_squared += row.expected_squared;
+  }
+  if (error_squared > 0.0) {
+    difference.rel_l2 =
+        expected_squared > 0.0 ? std::sqrt(error_squared / expected_squared) : HUGE_VAL;
+  }
+  return difference;
+}
+
+Expected<CheckReport> check_against(const Problem& problem, const Buffers& trusted,
+                                    const Buffers& actual, Isa isa, int64_t most) {
+  DUALGEMM_TRY(check_arguments(problem, trusted));
+  DUALGEMM_TRY(check_arguments(problem, actual));
+  if (most < 1) return Status::invalid("most", std::to_string(most), "must be at least 1");
+  std::vector<Difference> differences;
+  for (const RowDifference& row : compare_rows(problem, trusted, actual)) {
+    differences.insert(differences.end(), row.units.begin(), row.units.end());
+  }
+  const auto checked = std::min(
+      differences.size(), static_cast<size_t>(std::max<int64_t>(1, most / unit_cols(problem))));
+  std::nth_element(differences.begin(), differences.begin() + static_cast<std::ptrdiff_t>(checked),
+                   differences.end(),
+                   [](const Difference& x, const Difference& y) { return x.size > y.size; });
+  std::vector<Unit> units;
+  for (size_t i = 0; i < checked; ++i) units.push_back(differences[i].unit);
+  CheckReport report = check_units(problem, actual, isa, units);
+  // What is not in `units` is identical, or nearer to the trusted result than the units that the
+  // oracle judged.
+  report.compared = problem.l * problem.m * problem.n;
+  for (TileState& state : report.map) state = std::max(state, TileState::kRight);
+  return report;
+}
+
+}  // namespace dualgemm::verify

@@ -1,0 +1,133 @@
+#include "tools/verify/device_run.hpp"
+
+#include "api/cuda_backend.hpp"
+
+#if DUALGEMM_HAS_CUDA
+#include "cuda/kernels/common/device_peaks.hpp"
+#include "cuda/runtime/device_memory.hpp"
+#include "cuda/runtime/graph_timer.hpp"
+#endif
+
+namespace dualgemm::verify {
+
+#if DUALGEMM_HAS_CUDA
+
+struct DeviceRun::State {
+  Plan plan;
+  std::vector<cuda::DeviceMemory> inputs;
+  cuda::DeviceMemory d, workspace;
+  PreparedWeights prepared;
+  Buffers device;
+
+  // *to = a copy of `bytes` bytes on the device; null stays null.
+  template <class T>
+  Status copy(const T* from, int64_t bytes, const char* name, const T** to) {
+    *to = nullptr;
+    if (from == nullptr || bytes == 0) return {};
+    Expected<cuda::DeviceMemory> memory = cuda::DeviceMemory::allocate(bytes, name);
+    if (!memory) return memory.status();
+    DUALGEMM_TRY(memory->upload(from));
+    *to = reinterpret_cast<const T*>(memory->data());
+    inputs.push_back(*std::move(memory));
+    return {};
+  }
+
+  Status copy_inputs(const Buffers& host, const OperandSizes& sizes) {
+    const int64_t batch_floats = plan.problem.l * static_cast<int64_t>(sizeof(float));
+    device = host;
+    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.a), sizes.a, "a",
+                      reinterpret_cast<const uint8_t**>(&device.a)));
+    DUALGEMM_TRY(copy(host.a_scales, sizes.a_scales, "a_scales", &device.a_scales));
+    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.gate), sizes.gate, "gate",
+                      reinterpret_cast<const uint8_t**>(&device.gate)));
+    DUALGEMM_TRY(copy(host.gate_scales, sizes.gate_scales, "gate_scales", &device.gate_scales));
+    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.up), sizes.up, "up",
+                      reinterpret_cast<const uint8_t**>(&device.up)));
+    DUALGEMM_TRY(copy(host.up_scales, sizes.up_scales, "up_scales", &device.up_scales));
+    DUALGEMM_TRY(copy(host.a_row_scale, sizes.a_row_scale, "a_row_scale", &device.a_row_scale));
+    DUALGEMM_TRY(copy(host.alpha_gate_per_batch, batch_floats, "alpha_gate_per_batch",
+                      &device.alpha_gate_per_batch));
+    return copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
+                &device.alpha_up_per_batch);
+  }
+
+  Status allocate_output(const Buffers& host, const OperandSizes& sizes) {
+    Expected<cuda::DeviceMemory> output = cuda::DeviceMemory::allocate(sizes.d, "d");
+    if (!output) return output.status();
+    d = *std::move(output);
+    device.d = d.data();
+    DUALGEMM_TRY(d.upload(host.d));  // what lies between its rows must come back as it was
+    Expected<cuda::DeviceMemory> scratch =
+        cuda::DeviceMemory::allocate(plan.workspace_bytes, "workspace");
+    if (!scratch) return scratch.status();
+    workspace = *std::move(scratch);
+    return {};
+  }
+
+  Status prepare_weights() {
+    if (!plan.prepared) return {};
+    Expected<PreparedWeights> made = prepare(plan, device);
+    if (!made) return made.status();
+    prepared = *std::move(made);
+    return {};
+  }
+
+  Status enqueue(void* stream, RunInfo* info) {
+    Buffers buffers = device;
+    if (plan.prepared) buffers.prepared = &prepared;
+    buffers.stream = stream;
+    return dualgemm::run(plan, buffers, workspace.data(), workspace.size(), info);
+  }
+};
+
+Expected<DeviceRun> DeviceRun::make(const Plan& plan, const Buffers& host) {
+  const Expected<OperandSizes> sizes = operand_sizes(plan.problem);
+  if (!sizes) return sizes.status();
+  DeviceRun run;
+  run.state_ = std::make_unique<State>();
+  run.state_->plan = plan;
+  DUALGEMM_TRY(run.state_->copy_inputs(host, *sizes));
+  DUALGEMM_TRY(run.state_->allocate_output(host, *sizes));
+  DUALGEMM_TRY(run.state_->prepare_weights());
+  return run;
+}
+
+Status DeviceRun::run(const Buffers& host, RunInfo* info) {
+  DUALGEMM_TRY(state_->enqueue(nullptr, info));
+  DUALGEMM_TRY(cuda::synchronize(nullptr));
+  return state_->d.download(host.d);
+}
+
+Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*> runs, int calls,
+                                              int replays) {
+  return cuda::time_graph(calls, replays, [&](void* stream, int call) {
+    return runs[static_cast<size_t>(call) % runs.size()]->state_->enqueue(stream, nullptr);
+  });
+}
+
+Expected<DevicePeaks> measure_device_peaks() {
+  const Expected<cuda::DevicePeaks> peaks = cuda::measure_device_peaks();
+  if (!peaks) return peaks.status();
+  return DevicePeaks{peaks->f16_gflops, peaks->e4m3_gflops, peaks->read_gbps};
+}
+
+#else
+
+struct DeviceRun::State {};
+
+Expected<DevicePeaks> measure_device_peaks() { return not_in_this_build(); }
+
+Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) { return not_in_this_build(); }
+Status DeviceRun::run(const Buffers&, RunInfo*) { return not_in_this_build(); }
+Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*>, int, int) {
+  return not_in_this_build();
+}
+
+#endif
+
+DeviceRun::DeviceRun() noexcept = default;
+DeviceRun::~DeviceRun() = default;
+DeviceRun::DeviceRun(DeviceRun&&) noexcept = default;
+DeviceRun& DeviceRun::operator=(DeviceRun&&) noexcept = default;
+
+}  // namespace dualgemm::verify

@@ -1,0 +1,67 @@
+// Operands that own their memory: seeded random ones for verification, benchmarks and
+// demonstrations, and outputs to run into.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/aligned_bytes.hpp"
+#include "dualgemm/status.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::verify {
+
+using core::AlignedBytes;
+
+// Every byte is `fill`.
+Expected<AlignedBytes> allocate_filled(int64_t size, uint8_t fill);
+
+enum class RandomKind {
+  kUniform,  // all 16 codes alike, scales uniform in [0, 1) rounded to E4M3 as in the challenge
+  kEdges,  // also zero, subnormal, negative and large scales; all-zero blocks; row scales (for odd
+           // seeds)
+};
+
+// Everything that a run reads. Alphas are chosen so that both products have a deviation of about 2:
+// activations bend, fp16 does not overflow.
+struct Operands {
+  AlignedBytes a, a_scales, gate, gate_scales, up, up_scales;
+  std::vector<float> a_row_scale;
+  float alpha_gate = 1.0f, alpha_up = 1.0f;
+
+  Buffers buffers() const noexcept;  // without d
+};
+
+// D and its scales, filled with 0xFF: NaN in every type and in every scale, so that an element
+// nobody wrote shows.
+struct Output {
+  AlignedBytes d, d_scales;
+  float d_global_scale = 1.0f;
+
+  void attach_to(Buffers& buffers) noexcept;
+  void poison() noexcept;
+};
+
+// Grouping::kNone only. The same (problem, kind, seed) gives the same bytes on every machine and
+// for any number of threads.
+Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed);
+
+// d_global_scale fits the magnitudes that random_operands gives.
+Expected<Output> allocate_output(const Problem& problem);
+
+// values[i] = deviation * normal(seed, i), stored as f32, f16 or bf16. When `columns` > 0, about
+// one column in 64 is `outlier` times larger.
+Status random_normal(DataType type, int64_t count, double deviation, int64_t columns,
+                     double outlier, uint64_t seed, void* values);
+
+// `count` seeded shapes that hit edges: m in 1 .. 70 around the tile sizes, small n, k from 16 with
+// short last slabs. n % 16 == 0 when d is E2M1.
+struct RandomShape {
+  int64_t m, n, k, l;
+  uint64_t seed;  // for random_operands
+};
+std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed);
+
+}  // namespace dualgemm::verify
