@@ -28,7 +28,7 @@ Expected<DecodedOperands> decode_operands(LtNumber number, const Problem& proble
 struct BaselinePath {
   std::string name;  // "two", "stacked"
   int algorithms_timed = 0;
-  std::vector<int> best;  // of the algorithms, quickest first: at most two
+  std::vector<int> best;  // of the algorithms, fastest first: at most two
 };
 
 class Baseline {

@@ -119,8 +119,8 @@ Expected<double> time_launches(const Launches& sets, size_t first, size_t last, 
 // One instance of one of the kernels on so many CTAs.
 struct Point {
   const char* entry;
-  const char* family;  // of scripts/tune_sm90a
-  int tokens, cols, phases;
+  const char* kernel;  // of scripts/tune_sm90a
+  int tile_m, tile_n, k_warpgroups;
   int64_t max_ctas, ctas;
   const char* sharing;  // of tiles between CTAs
   int64_t workspace_bytes;
@@ -133,10 +133,10 @@ Point point_of(const sm90a::Instance& instance, const core::ResolvedProblem& pro
   const sm90a::Schedule schedule = sm90a::make_schedule(problem.problem, config, max_ctas);
   const sm90a::Workspace pieces = sm90a::plan_workspace(problem, config, schedule, false);
   return {.entry = instance.entry,
-          .family = "wgmma",
-          .tokens = config.tokens,
-          .cols = config.groups * sm90a::kGroupCols,
-          .phases = config.phases,
+          .kernel = "wgmma",
+          .tile_m = config.tile_m,
+          .tile_n = config.n_warpgroups * sm90a::kWarpgroupCols,
+          .k_warpgroups = config.k_warpgroups,
           .max_ctas = max_ctas,
           .ctas = schedule.ctas,
           .sharing = schedule.paired               ? "pairs"
@@ -156,10 +156,10 @@ Point point_of(const skinny::Instance& instance, const core::ResolvedProblem& pr
   const int64_t ctas = skinny::ctas_for(problem.problem, instance.config, max_ctas);
   return {
       .entry = instance.entry,
-      .family = "skinny",
-      .tokens = instance.config.tokens,
-      .cols = skinny::cols_of(instance.config),
-      .phases = skinny::kWarps,
+      .kernel = "skinny",
+      .tile_m = instance.config.tile_m,
+      .tile_n = skinny::tile_n_of(instance.config),
+      .k_warpgroups = skinny::kWarps,
       .max_ctas = max_ctas,
       .ctas = ctas,
       .sharing = "whole",
@@ -191,10 +191,10 @@ struct PointsFile {
                                          {"a", arguments.a},
                                          {"scales", arguments.scales},
                                          {"prepared", arguments.prepared},
-                                         {"family", point.family},
-                                         {"tokens", point.tokens},
-                                         {"cols", point.cols},
-                                         {"phases", point.phases},
+                                         {"kernel", point.kernel},
+                                         {"tile_m", point.tile_m},
+                                         {"tile_n", point.tile_n},
+                                         {"k_warpgroups", point.k_warpgroups},
                                          {"max_ctas", point.max_ctas},
                                          {"microseconds", seconds * 1e6},
                                          {"share_of_bound", share}};
@@ -275,20 +275,20 @@ Status sweep_rows(int64_t m, const Arguments& arguments, int num_sms, PointsFile
   };
   const bool few_rows = skinny::supports(problem, prepared).ok();
   for (const skinny::Instance& instance : skinny::instances()) {
-    const int cols = skinny::cols_of(instance.config);
-    if (!few_rows || skinny::find_instance(problem, cols, prepared) != &instance) continue;
+    const int tile_n = skinny::tile_n_of(instance.config);
+    if (!few_rows || skinny::find_instance(problem, tile_n, prepared) != &instance) continue;
     const bool is_chosen = &instance == &skinny::choose_instance(problem, num_sms, prepared);
     if (is_chosen || arguments.all) DUALGEMM_TRY(run(instance, is_chosen));
   }
   const sm90a::Instance& chosen = sm90a::choose_instance(problem, num_sms, prepared);
   for (const sm90a::Instance& instance : sm90a::instances()) {
     const bool is_chosen = &instance == &chosen && !few_rows;
-    const int tokens = instance.config.tokens;
-    const bool sensible = tokens < 2 * m + 16 && tokens * 4 >= m && m <= 16 * tokens;
+    const int tile_m = instance.config.tile_m;
+    const bool sensible = tile_m < 2 * m + 16 && tile_m * 4 >= m && m <= 16 * tile_m;
     if (instance.config.bf16 != chosen.config.bf16 || instance.config.prepared != prepared)
       continue;
-    if (!is_chosen && (!arguments.all || (!sensible && tokens < 128))) continue;
-    if (!is_chosen && tokens >= 4 * m && tokens > 16) continue;
+    if (!is_chosen && (!arguments.all || (!sensible && tile_m < 128))) continue;
+    if (!is_chosen && tile_m >= 4 * m && tile_m > 16) continue;
     DUALGEMM_TRY(run(instance, is_chosen));
   }
   return {};

@@ -10,7 +10,7 @@ namespace dualgemm::bench {
 struct ReadFloor {
   cuda::RecordedCalls recorded;  // one read of each set
   int64_t bytes = 0;             // of a set
-  cuda::ReadShape shape;         // that was the quickest of several
+  cuda::ReadShape shape;         // that was the fastest of several
 };
 
 // One launch reads a set whole: codes and scales of both weights lie one behind the other.

@@ -250,7 +250,7 @@ class Recorded:
 
 
 def tune(operands, m, a_type, spacer):
-    """The quickest configuration that runs and is right, with its record and error."""
+    """The fastest configuration that runs and is right, with its record and error."""
     best = None
     for config, lowest, highest in CONFIGS:
         if not lowest <= m <= highest or operands.n % config[1] != 0 or operands.k % (config[2] * config[3]) != 0:

@@ -265,8 +265,8 @@ typedef struct dualgemm_plan_options {
   int32_t reserved; /**< must be 0 */
   /**
    * CUDA: what to run instead of the library's own choice; null or "": nothing. Either the text of
-   * dualgemm_plan_config(), or some of strategy, isa, tile_m, tile_n, slab_k, stages, phases, ctas,
-   * for example "tile_m=64,phases=2". Read by the call, not kept.
+   * dualgemm_plan_config(), or some of strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups,
+   * ctas, for example "tile_m=64,k_warpgroups=2". Read by the call, not kept.
    */
   const char* config;
   /**
@@ -346,7 +346,7 @@ typedef struct dualgemm_plan_info {
   int32_t prepared; /**< 1: dualgemm_run() demands prepared weights; 0: it refuses them */
   int64_t tile_m;   /**< rows per micro-tile */
   int64_t tile_n;   /**< columns per vector: a tile holds tile_n of gate and tile_n of up */
-  int64_t slab_k;   /**< k elements decoded per panel */
+  int64_t tile_k;   /**< k elements decoded per panel */
   int64_t workspace_bytes;
   int64_t prepared_bytes; /**< what dualgemm_prepare() will hold; 0 = nothing to prepare */
 } dualgemm_plan_info;

@@ -209,7 +209,7 @@ struct PlanOptions {
   // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word
   // for word, or some of these, separated by commas; what is not named is chosen as without them:
   //   strategy, isa       as the options above
-  //   tile_m, tile_n, slab_k, stages, phases       must name a compiled kernel
+  //   tile_m, tile_n, tile_k, stages, k_warpgroups     must name a compiled kernel
   //   ctas                at most so many; sm90a only
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
@@ -236,11 +236,11 @@ struct Plan {
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
   int64_t tile_m = 0;             // rows per micro-tile
   int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
-  int64_t slab_k = 0;           // k elements decoded per panel (kCuda: per stage)
+  int64_t tile_k = 0;           // k elements decoded per panel (kCuda: per stage)
   int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
   int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
   int64_t stages = 0;           // kCuda: tiles of k in flight between memory and tensor core
-  int64_t phases = 0;           // kCuda, sm90a: warpgroups that take turns with k; 16: warps
+  int64_t k_warpgroups = 0;     // kCuda, sm90a: warpgroups that take turns with k; 16: warps
   int64_t ctas = 0;             // kCuda, sm90a: of the grid, each with an equal share of the work
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare

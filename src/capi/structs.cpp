@@ -176,7 +176,7 @@ dualgemm_plan_info from_plan(const Plan& plan) {
   to.prepared = plan.prepared ? 1 : 0;
   to.tile_m = plan.tile_m;
   to.tile_n = plan.tile_n;
-  to.slab_k = plan.slab_k;
+  to.tile_k = plan.tile_k;
   to.workspace_bytes = plan.workspace_bytes;
   to.prepared_bytes = plan.prepared_bytes;
   return to;

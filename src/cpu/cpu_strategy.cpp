@@ -94,7 +94,7 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
                                                                       : Regime::kTile;
   plan.tile_m = plan.regime == Regime::kGemv ? std::max<int64_t>(plan.problem.m, 1) : engine.mr;
   plan.tile_n = kPanelN;
-  plan.slab_k = engine.slab_blocks * kSfVec;
+  plan.tile_k = engine.slab_blocks * kSfVec;
   plan.block_m = blocking.rows;
   plan.block_pairs = blocking.pairs;
   plan.prepared_bytes = wants.can_prepare ? 2 * packed_operand_bytes(plan.problem) : 0;

@@ -99,27 +99,28 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
   return isas;
 }
 
-// Whether the plan is what the caller wished, for the wishes that its strategy knows nothing of.
-Status check_granted(const Plan& plan, const PlanWishes& wishes) {
-  const bool granted =
-      PlanWishes::allows(wishes.tile_m, plan.tile_m) &&
-      PlanWishes::allows(wishes.tile_n, plan.tile_n) &&
-      PlanWishes::allows(wishes.slab_k, plan.slab_k) &&
-      PlanWishes::allows(wishes.stages, plan.stages) &&
-      PlanWishes::allows(wishes.phases, plan.phases) &&
-      (wishes.ctas == PlanWishes::kAny || (plan.ctas > 0 && plan.ctas <= wishes.ctas));
-  if (granted) return {};
-  return Status::unsupported("config", text_of(wishes),
+// Whether the plan is what the caller wished, for the constraints that its strategy knows nothing
+// of.
+Status check_satisfied(const Plan& plan, const PlanConstraints& constraints) {
+  const bool satisfied = PlanConstraints::allows(constraints.tile_m, plan.tile_m) &&
+                         PlanConstraints::allows(constraints.tile_n, plan.tile_n) &&
+                         PlanConstraints::allows(constraints.tile_k, plan.tile_k) &&
+                         PlanConstraints::allows(constraints.stages, plan.stages) &&
+                         PlanConstraints::allows(constraints.k_warpgroups, plan.k_warpgroups) &&
+                         (constraints.ctas == PlanConstraints::kAny ||
+                          (plan.ctas > 0 && plan.ctas <= constraints.ctas));
+  if (satisfied) return {};
+  return Status::unsupported("config", text_of(constraints),
                              fmt::format("{} on {} runs {} and leaves that no choice",
                                          name_of(plan.strategy), name_of(plan.isa), plan.config()));
 }
 
-// A wish that cannot be granted is an answer, not a reason to try something else.
+// A constraint that cannot be satisfied is an answer, not a reason to try something else.
 bool is_about_config(const Status& status) { return status.argument() == "config"; }
 
 // `base` completed by one strategy on one instruction set, or why not.
 Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const DeviceCaps& caps,
-                            const PlanWishes& wishes) {
+                            const PlanConstraints& constraints) {
   if (base.problem.batch_invariant && strategy.id() == StrategyId::kFp8) {
     return Status::unsupported("strategy", "fp8", "batch_invariant excludes it: it is not exact");
   }
@@ -127,8 +128,8 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
   base.strategy = strategy.id();
   base.device = strategy.device();
   base.isa = isa;
-  DUALGEMM_TRY(strategy.plan_as_wished(base, caps, wishes));
-  DUALGEMM_TRY(check_granted(base, wishes));
+  DUALGEMM_TRY(strategy.plan_constrained(base, caps, constraints));
+  DUALGEMM_TRY(check_satisfied(base, constraints));
   if (base.prepared && base.prepared_bytes == 0) {
     return Status::unsupported("prepared", "true",
                                std::string(strategy.name()) + " has no weights to prepare");
@@ -138,12 +139,12 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
 
 // On the first instruction set that works; the others' reasons go to `rejected`.
 Expected<Plan> try_isas(const Strategy& strategy, const Plan& base, const std::vector<Isa>& isas,
-                        const DeviceCaps& caps, const PlanWishes& wishes,
+                        const DeviceCaps& caps, const PlanConstraints& constraints,
                         std::vector<RejectedCandidate>& rejected) {
   Status last = Status::unsupported("isa", "auto", "no instruction set is left");
   std::vector<RejectedCandidate> failed;
   for (const Isa isa : isas) {
-    Expected<Plan> plan = try_strategy(strategy, base, isa, caps, wishes);
+    Expected<Plan> plan = try_strategy(strategy, base, isa, caps, constraints);
     if (plan) {
       rejected.insert(rejected.end(), failed.begin(), failed.end());
       return plan;
@@ -249,7 +250,7 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
     const Strategy* strategy = find_strategy(strategies, id, device);
     if (strategy == nullptr) continue;
     std::vector<RejectedCandidate> rejected;
-    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, request->wishes, rejected);
+    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, request->constraints, rejected);
     if (!plan && is_about_config(plan.status())) return plan;
     if (plan) {
       plan->rejected.insert(plan->rejected.end(), rejected.begin(), rejected.end());

@@ -9,15 +9,18 @@
 namespace dualgemm::plan {
 namespace {
 
-constexpr const char* kExample = "cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16";
+constexpr const char* kExample = "cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16";
 
 struct Key {
   const char* name;
-  int64_t PlanWishes::*wish;
+  int64_t PlanConstraints::*wanted;
 };
-constexpr Key kKeys[] = {{"tile_m", &PlanWishes::tile_m}, {"tile_n", &PlanWishes::tile_n},
-                         {"slab_k", &PlanWishes::slab_k}, {"stages", &PlanWishes::stages},
-                         {"phases", &PlanWishes::phases}, {"ctas", &PlanWishes::ctas}};
+constexpr Key kKeys[] = {{"tile_m", &PlanConstraints::tile_m},
+                         {"tile_n", &PlanConstraints::tile_n},
+                         {"tile_k", &PlanConstraints::tile_k},
+                         {"stages", &PlanConstraints::stages},
+                         {"k_warpgroups", &PlanConstraints::k_warpgroups},
+                         {"ctas", &PlanConstraints::ctas}};
 
 Status bad_text(std::string_view observed, std::string rule) {
   return Status::invalid("config", fmt::format("'{}'", observed), std::move(rule));
@@ -66,14 +69,14 @@ class Reader {
   std::string_view rest_;
 };
 
-// cuda_<isa>_<strategy>[_c<ctas>_p<phases>][_t<m>x<n>x<k>_s<stages>]_<type of d>[_prepared]
+// cuda_<isa>_<strategy>[_c<ctas>_w<k_warpgroups>][_t<m>x<n>x<k>_s<stages>]_<type of d>[_prepared]
 Expected<ConfigRequest> parse_words(const std::string& text) {
   const auto wrong = [&] {
     return bad_text(text,
                     fmt::format("must be a plan's config, such as {}, or key=value,...", kExample));
   };
   ConfigRequest request;
-  PlanWishes& wishes = request.wishes;
+  PlanConstraints& constraints = request.constraints;
   Reader reader(text);
   if (reader.take("cpu_")) return bad_text(text, "is for the CPU; plans can be named on cuda only");
   if (!reader.take("cuda_")) return wrong();
@@ -81,11 +84,13 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   if (!request.isa || !reader.take("_")) return wrong();
   request.strategy = reader.take_name(StrategyId::kReference, StrategyId::kFp8);
   if (!request.strategy) return wrong();
-  if (reader.take_number("_c", wishes.ctas) && !reader.take_number("_p", wishes.phases))
+  if (reader.take_number("_c", constraints.ctas) &&
+      !reader.take_number("_w", constraints.k_warpgroups))
     return wrong();
-  if (reader.take_number("_t", wishes.tile_m) &&
-      !(reader.take_number("x", wishes.tile_n) && reader.take_number("x", wishes.slab_k) &&
-        reader.take_number("_s", wishes.stages))) {
+  if (reader.take_number("_t", constraints.tile_m) &&
+      !(reader.take_number("x", constraints.tile_n) &&
+        reader.take_number("x", constraints.tile_k) &&
+        reader.take_number("_s", constraints.stages))) {
     return wrong();
   }
   if (!reader.take("_")) return wrong();
@@ -96,15 +101,15 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   return request;
 }
 
-Status set_wish(std::string_view key, std::string_view value, ConfigRequest& request) {
+Status set_constraint(std::string_view key, std::string_view value, ConfigRequest& request) {
   std::string names = "strategy, isa";
   for (const Key& known : kKeys) {
     names += std::string(", ") + known.name;
     if (key != known.name) continue;
-    int64_t& wish = request.wishes.*known.wish;
-    if (wish != PlanWishes::kAny) return bad_text(key, "is given twice");
+    int64_t& wanted = request.constraints.*known.wanted;
+    if (wanted != PlanConstraints::kAny) return bad_text(key, "is given twice");
     Reader reader(value);
-    if (reader.take_number("", wish) && reader.done()) return {};
+    if (reader.take_number("", wanted) && reader.done()) return {};
     return bad_text(fmt::format("{}={}", key, value), "must be a whole number");
   }
   return bad_text(key, "is no key; there are " + names);
@@ -130,7 +135,7 @@ Status parse_pair(std::string_view pair, ConfigRequest& request) {
     request.isa = *isa;
     return {};
   }
-  return set_wish(key, value, request);
+  return set_constraint(key, value, request);
 }
 
 }  // namespace
@@ -147,12 +152,12 @@ Expected<ConfigRequest> parse_config(const std::string& text) {
   return request;
 }
 
-std::string text_of(const PlanWishes& wishes) {
+std::string text_of(const PlanConstraints& constraints) {
   std::string text;
   for (const Key& key : kKeys) {
-    const int64_t wish = wishes.*key.wish;
-    if (wish == PlanWishes::kAny) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name, wish);
+    const int64_t wanted = constraints.*key.wanted;
+    if (wanted == PlanConstraints::kAny) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name, wanted);
   }
   return text;
 }

@@ -42,8 +42,8 @@ const char* how_it_works(StrategyId strategy) {
 const char* why_regime(Regime regime) {
   switch (regime) {
     case Regime::kGemv:
-      return "very few rows: reading the weights costs the most, so they are read once, as they "
-             "lie";
+      return "very few rows: reading the weights costs the most, so they are read once, in "
+             "place";
     case Regime::kMultiRow:
       return "few rows: every decoded weight serves all rows before the next one is decoded";
     case Regime::kTile:
@@ -104,9 +104,9 @@ void explain_cuda(Lines out, const Plan& plan) {
   if (plan.tile_m > 0) {
     fmt::format_to(
         out, "tile       {} rows x ({} columns of gate + {} of up) per CTA, {} of k at a time",
-        plan.tile_m, plan.tile_n, plan.tile_n, plan.slab_k);
+        plan.tile_m, plan.tile_n, plan.tile_n, plan.tile_k);
     if (plan.stages > 0) fmt::format_to(out, ", {} stages", plan.stages);
-    if (plan.phases > 1) fmt::format_to(out, ", {} phases", plan.phases);
+    if (plan.k_warpgroups > 1) fmt::format_to(out, ", {} warpgroups along k", plan.k_warpgroups);
     fmt::format_to(out, "\n");
   } else {
     fmt::format_to(out, "products   two GEMMs of cuBLASLt into FP32\n");
@@ -130,14 +130,13 @@ void explain_choice(Lines out, const Plan& plan) {
     fmt::format_to(out, "regime     {}: {}\n", name_of(plan.regime), why_regime(plan.regime));
     fmt::format_to(out, "tile       {} rows x ({} columns of gate + {} of up)", plan.tile_m,
                    plan.tile_n, plan.tile_n);
-    if (plan.slab_k > 0) fmt::format_to(out, ", {} of k decoded at a time", plan.slab_k);
+    if (plan.tile_k > 0) fmt::format_to(out, ", {} of k decoded at a time", plan.tile_k);
     fmt::format_to(out, "\n");
   }
   fmt::format_to(out, "weights    {}\n",
-                 plan.prepared ? "prepared once with prepare()"
-                 : plan.prepared_bytes == 0
-                     ? "as they lie"
-                     : "as they lie; prepare() would save work on every call");
+                 plan.prepared              ? "prepared once with prepare()"
+                 : plan.prepared_bytes == 0 ? "unpacked"
+                                            : "unpacked; prepare() would save work on every call");
   fmt::format_to(out, "memory     {} bytes of workspace, {} bytes if prepared\n",
                  plan.workspace_bytes, plan.prepared_bytes);
   fmt::format_to(out, "numerics   {}\n", numerics(plan));
@@ -148,14 +147,14 @@ void explain_choice(Lines out, const Plan& plan) {
 std::string Plan::config() const {
   std::string out = fmt::format("{}_{}_{}", name_of(device), name_of(isa), name_of(strategy));
   if (device == DeviceKind::kCuda) {
-    if (ctas > 0) out += fmt::format("_c{}_p{}", ctas, phases);
-    if (tile_m > 0) out += fmt::format("_t{}x{}x{}_s{}", tile_m, tile_n, slab_k, stages);
+    if (ctas > 0) out += fmt::format("_c{}_w{}", ctas, k_warpgroups);
+    if (tile_m > 0) out += fmt::format("_t{}x{}x{}_s{}", tile_m, tile_n, tile_k, stages);
     out += fmt::format("_{}", name_of(problem.d.type));
     if (prepared) out += "_prepared";
     return out;
   }
   if (tile_m > 0) out += fmt::format("_{}_t{}x{}", name_of(regime), tile_m, tile_n);
-  if (slab_k > 0) out += fmt::format("_k{}", slab_k);
+  if (tile_k > 0) out += fmt::format("_k{}", tile_k);
   out += fmt::format("_p{}", threads);
   if (prepared) out += "_prepared";
   return out;

@@ -9,14 +9,16 @@
 
 namespace dualgemm {
 
-// What a caller wants of a plan's numbers (PlanOptions::config); -1: the strategy's choice.
-struct PlanWishes {
+// What a caller demands of a plan's numbers (PlanOptions::config); -1: the strategy's choice.
+struct PlanConstraints {
   static constexpr int64_t kAny = -1;
-  int64_t tile_m = kAny, tile_n = kAny, slab_k = kAny, stages = kAny, phases = kAny;
+  int64_t tile_m = kAny, tile_n = kAny, tile_k = kAny, stages = kAny, k_warpgroups = kAny;
   int64_t ctas = kAny;  // at most so many
-  bool operator==(const PlanWishes&) const = default;
+  bool operator==(const PlanConstraints&) const = default;
 
-  static bool allows(int64_t wish, int64_t value) noexcept { return wish == kAny || wish == value; }
+  static bool allows(int64_t wanted, int64_t value) noexcept {
+    return wanted == kAny || wanted == value;
+  }
 };
 
 // Base of everything that prepare() can return.
@@ -51,9 +53,10 @@ class Strategy {
   // workspace_bytes, prepared_bytes. problem, device, isa and threads are set already.
   virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
 
-  // The same with wishes, for strategies that have something to choose. The caller checks that the
-  // plan grants them.
-  virtual Status plan_as_wished(Plan& plan, const DeviceCaps& caps, const PlanWishes&) const {
+  // The same with constraints, for strategies that have something to choose. The caller checks that
+  // the plan satisfies them.
+  virtual Status plan_constrained(Plan& plan, const DeviceCaps& caps,
+                                  const PlanConstraints&) const {
     return this->plan(plan, caps);
   }
 

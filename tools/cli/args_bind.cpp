@@ -61,7 +61,7 @@ void bind_execution(CLI::App* app, ExecutionOptions& execution) {
       "convert the weights once, outside of the run (a serving process does this at load)");
   app->add_option("--config", execution.config,
                   "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
-                  "some of strategy, isa, tile_m, tile_n, slab_k, stages, phases, ctas as "
+                  "some of strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups, ctas as "
                   "key=value,...")
       ->type_name("TEXT");
 }

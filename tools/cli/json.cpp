@@ -48,7 +48,7 @@ Json to_json(const Plan& plan) {
           {"prepared", plan.prepared},
           {"tile_m", plan.tile_m},
           {"tile_n", plan.tile_n},
-          {"slab_k", plan.slab_k},
+          {"tile_k", plan.tile_k},
           {"stages", plan.stages},
           {"workspace_bytes", plan.workspace_bytes},
           {"prepared_bytes", plan.prepared_bytes},

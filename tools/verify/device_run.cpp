@@ -115,12 +115,12 @@ Expected<DevicePeaks> measure_device_peaks() {
 
 struct DeviceRun::State {};
 
-Expected<DevicePeaks> measure_device_peaks() { return not_in_this_build(); }
+Expected<DevicePeaks> measure_device_peaks() { return api::not_in_this_build(); }
 
-Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) { return not_in_this_build(); }
-Status DeviceRun::run(const Buffers&, RunInfo*) { return not_in_this_build(); }
+Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) { return api::not_in_this_build(); }
+Status DeviceRun::run(const Buffers&, RunInfo*) { return api::not_in_this_build(); }
 Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*>, int, int) {
-  return not_in_this_build();
+  return api::not_in_this_build();
 }
 
 #endif

@@ -203,7 +203,7 @@ class Fp8 final : public Strategy {
     plan.block_pairs = std::clamp<int64_t>(units / (8 * plan.threads), 1, kRunPanels);
     plan.tile_m = plan.block_m;
     plan.tile_n = kPanelN;
-    plan.slab_k = kSlabK;
+    plan.tile_k = kSlabK;
     plan.prepared_bytes = weights_bytes(p);
     plan.workspace_bytes = workspace_bytes(plan);
     return {};

@@ -20,9 +20,9 @@ struct SmemStrides {
 // K-major rows of 128 bytes in 128-byte swizzle atoms of 8 rows, stacked densely. The hardware does
 // not read the leading stride here; 16 is what CuTe writes.
 inline constexpr SmemStrides kSwizzledRows128B{16, 1024};
-// A 512-byte block of scales: 32 rows of 16 bytes, no swizzle, a single column of core matrices, so
+// A scale tile of 512 bytes: 32 rows of 16 bytes, no swizzle, a single column of core matrices, so
 // that the leading stride is not read; 16 is what CuTe writes.
-inline constexpr SmemStrides kScaleBlockRows{16, 128};
+inline constexpr SmemStrides kScaleTileRows{16, 128};
 
 // A shared address >> 4 in bits 0-13, strides >> 4 in bits 16-29 and 32-45, the constant 1 in bits
 // 46-48, base offset (49-51) 0: swizzle atoms start on multiples of 1024 bytes. PTX ISA 9.0,

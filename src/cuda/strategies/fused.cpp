@@ -39,17 +39,17 @@ class FusedStrategy final : public Strategy {
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
-    return plan_as_wished(plan, caps, {});
+    return plan_constrained(plan, caps, {});
   }
 
-  Status plan_as_wished(Plan& plan, const DeviceCaps& caps,
-                        const PlanWishes& wishes) const override {
+  Status plan_constrained(Plan& plan, const DeviceCaps& caps,
+                          const PlanConstraints& constraints) const override {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
     plan.threads = 1;  // of the host; a GPU's are the instance's
     plan.regime = Regime::kTile;
-    DUALGEMM_TRY(kernel->plan(plan, caps, wishes));
+    DUALGEMM_TRY(kernel->plan(plan, caps, constraints));
     plan.workspace_bytes = kernel->workspace_bytes(plan);
     plan.prepared_bytes = kernel->packing == nullptr ? 0 : kernel->packing->bytes(plan.problem);
     return {};

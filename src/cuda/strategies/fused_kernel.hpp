@@ -23,8 +23,8 @@ struct WeightPacking {
 struct FusedKernel {
   Isa isa;
   Status (*supports)(const Problem& problem);
-  // Fills in what Strategy::plan_as_wished() does, but workspace_bytes and prepared_bytes.
-  Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes);
+  // Fills in what Strategy::plan_constrained() does, but workspace_bytes and prepared_bytes.
+  Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
   int64_t (*workspace_bytes)(const Plan& plan);
   // prepared: packed weights, or null where the plan is not for them.
   // intermediate_bytes: written to and read from the workspace.
@@ -32,7 +32,7 @@ struct FusedKernel {
                                                   const uint8_t* prepared, void* workspace,
                                                   EncodeTiled encode_tiled,
                                                   int64_t* intermediate_bytes);
-  const WeightPacking* packing = nullptr;  // null: the kernel reads weights as they lie
+  const WeightPacking* packing = nullptr;  // null: the kernel takes unpacked weights only
 };
 
 const FusedKernel& fused_kernel_sm100a();

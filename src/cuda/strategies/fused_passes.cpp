@@ -32,12 +32,13 @@ class FusedPassesStrategy final : public Strategy {
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
-    return plan_as_wished(plan, caps, {});
+    return plan_constrained(plan, caps, {});
   }
 
-  Status plan_as_wished(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) const override {
+  Status plan_constrained(Plan& plan, const DeviceCaps&,
+                          const PlanConstraints& constraints) const override {
     DUALGEMM_TRY(check_isa(plan));
-    DUALGEMM_TRY(plan_sm80(plan, passes_.front(), wishes));
+    DUALGEMM_TRY(plan_sm80(plan, passes_.front(), constraints));
     plan.threads = 1;  // of the host
     plan.regime = Regime::kTile;
     plan.workspace_bytes = workspace_bytes(plan);

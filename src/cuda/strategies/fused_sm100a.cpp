@@ -9,17 +9,17 @@ namespace {
 KernelNumbers numbers_of(const sm100a::Instance& instance) {
   return {.tile_m = sm100a::kTileM,
           .tile_n = instance.config.tile_n,
-          .slab_k = sm100a::kTileK,
+          .tile_k = sm100a::kTileK,
           .stages = instance.stages};
 }
 
-Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
+Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const sm100a::Instance& usual = sm100a::choose_instance(plan.problem, caps.num_sms);
   std::vector<KernelNumbers> compiled;
   for (const sm100a::Instance& instance : sm100a::instances()) {
     if (instance.config.output == usual.config.output) compiled.push_back(numbers_of(instance));
   }
-  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), wishes);
+  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};

@@ -1,12 +1,12 @@
-// fused on any GPU of compute capability 8.0 or later: one kernel, operands as they lie.
+// fused on any GPU of compute capability 8.0 or later: one kernel, operands read in place.
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/sm80_plan.hpp"
 
 namespace dualgemm::cuda {
 namespace {
 
-Status plan_fused_sm80(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) {
-  return plan_sm80(plan, sm80::Pass::kFused, wishes);
+Status plan_fused_sm80(Plan& plan, const DeviceCaps&, const PlanConstraints& constraints) {
+  return plan_sm80(plan, sm80::Pass::kFused, constraints);
 }
 
 int64_t workspace_bytes_sm80(const Plan&) { return 0; }

@@ -14,49 +14,49 @@ namespace dualgemm::cuda {
 namespace {
 
 KernelNumbers numbers_of(const sm90a::Instance& instance) {
-  return {.tile_m = instance.config.tokens,
-          .tile_n = instance.config.groups * sm90a::kGroupCols,
-          .slab_k = sm90a::kBlockK,
+  return {.tile_m = instance.config.tile_m,
+          .tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols,
+          .tile_k = sm90a::kTileK,
           .stages = instance.weight_stages,
-          .phases = instance.config.phases};
+          .k_warpgroups = instance.config.k_warpgroups};
 }
 
 // A warp of the kernel for few rows is a phase: that is how a plan tells the two kernels apart.
 KernelNumbers numbers_of(const sm90a_skinny::Instance& instance) {
-  return {.tile_m = instance.config.tokens,
-          .tile_n = sm90a_skinny::cols_of(instance.config),
-          .slab_k = sm90a_skinny::kBlockK,
+  return {.tile_m = instance.config.tile_m,
+          .tile_n = sm90a_skinny::tile_n_of(instance.config),
+          .tile_k = sm90a_skinny::kTileK,
           .stages = instance.stages,
-          .phases = sm90a_skinny::kWarps};
+          .k_warpgroups = sm90a_skinny::kWarps};
 }
 
-// The kernel for few rows adds in an order of its own, and reads operands as they lie.
+// The kernel for few rows adds in an order of its own, and reads operands in place.
 Status suits_skinny(const Plan& plan) {
   if (plan.problem.batch_invariant) {
     return Status::unsupported("batch_invariant", "true", "the kernel for few rows is not");
   }
   if (plan.unaligned) {
     return Status::unsupported("plan.unaligned", "true",
-                               "the kernel for few rows reads operands as they lie");
+                               "the kernel for few rows reads operands in place");
   }
   return sm90a_skinny::supports(plan.problem, plan.prepared);
 }
 
-// Where bits must not depend on m, there is no kernel with phases for the problem.
+// Where bits must not depend on m, there is no kernel with k_warpgroups for the problem.
 std::vector<KernelNumbers> compiled_for(const Plan& plan) {
   const Problem& problem = plan.problem;
   std::vector<KernelNumbers> compiled;
   if (suits_skinny(plan).ok()) {
     for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
       const sm90a_skinny::Instance* const found = sm90a_skinny::find_instance(
-          problem, sm90a_skinny::cols_of(instance.config), plan.prepared);
+          problem, sm90a_skinny::tile_n_of(instance.config), plan.prepared);
       if (found == &instance) compiled.push_back(numbers_of(instance));
     }
   }
   for (const sm90a::Instance& instance : sm90a::instances()) {
     if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
         instance.config.prepared == plan.prepared &&
-        (instance.config.phases == 1 || !problem.batch_invariant)) {
+        (instance.config.k_warpgroups == 1 || !problem.batch_invariant)) {
       compiled.push_back(numbers_of(instance));
     }
   }
@@ -64,33 +64,34 @@ std::vector<KernelNumbers> compiled_for(const Plan& plan) {
 }
 
 const sm90a::Instance* instance_of(const Plan& plan) {
-  return sm90a::find_instance(plan.tile_m, plan.tile_n, plan.phases,
+  return sm90a::find_instance(plan.tile_m, plan.tile_n, plan.k_warpgroups,
                               sm90a::multiplies_bf16(plan.problem), plan.prepared);
 }
 
 // null: the plan is for the other kernel.
 const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
-  if (plan.phases != sm90a_skinny::kWarps) return nullptr;
+  if (plan.k_warpgroups != sm90a_skinny::kWarps) return nullptr;
   return sm90a_skinny::find_instance(plan.problem, plan.tile_n, plan.prepared);
 }
 
-// docs/kernels/sm90a_skinny.md has the measured points that is_quicker() rests on.
+// docs/kernels/sm90a_skinny.md has the measured points that is_faster() rests on.
 KernelNumbers usual_for(const Plan& plan, int num_sms) {
-  if (suits_skinny(plan).ok() && sm90a_skinny::is_quicker(plan.problem, num_sms, plan.prepared))
+  if (suits_skinny(plan).ok() && sm90a_skinny::is_faster(plan.problem, num_sms, plan.prepared))
     return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms, plan.prepared));
   return numbers_of(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
 }
 
-Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanWishes& wishes) {
+Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const Expected<KernelNumbers> kernel =
-      choose_kernel(compiled_for(plan), usual_for(plan, caps.num_sms), wishes);
+      choose_kernel(compiled_for(plan), usual_for(plan, caps.num_sms), constraints);
   if (!kernel) return kernel.status();
-  if (wishes.ctas != PlanWishes::kAny && (wishes.ctas < 1 || wishes.ctas > caps.num_sms)) {
-    return Status::invalid("config", fmt::format("ctas={}", wishes.ctas),
+  if (constraints.ctas != PlanConstraints::kAny &&
+      (constraints.ctas < 1 || constraints.ctas > caps.num_sms)) {
+    return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
                            fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
   }
   fill_in(plan, *kernel);
-  const int64_t most = wishes.ctas == PlanWishes::kAny ? caps.num_sms : wishes.ctas;
+  const int64_t most = constraints.ctas == PlanConstraints::kAny ? caps.num_sms : constraints.ctas;
   if (const auto* const skinny = skinny_instance_of(plan)) {
     plan.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, most));
   } else {
@@ -125,7 +126,8 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
   const sm90a::Instance* instance = instance_of(plan);
   if (instance == nullptr) {
     return Status::unsupported(
-        "plan", fmt::format("tile {} x {} in {} phases", plan.tile_m, plan.tile_n, plan.phases),
+        "plan",
+        fmt::format("tile {} x {} in {} k_warpgroups", plan.tile_m, plan.tile_n, plan.k_warpgroups),
         "must be one of the compiled kernels");
   }
   const sm90a::Workspace pieces = workspace_of(plan, instance->config);

@@ -20,7 +20,7 @@ struct GemmWeights {
   uint8_t* block_scales = nullptr;
 };
 
-// Carves pieces at multiples of 256 bytes off a block of memory; with a null base it only counts.
+// Carves pieces at multiples of 256 bytes off one buffer; with a null base it only counts.
 class GemmArena {
  public:
   static constexpr int64_t kAlignment = 256;

@@ -1,4 +1,4 @@
-// Which of the compiled kernels a plan gets: the kernel's own choice, or what the caller wishes.
+// Which of the compiled kernels a plan gets: the kernel's own choice, or what the caller demands.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,15 @@ namespace dualgemm::cuda {
 
 // What a plan shows of a compiled kernel; 0: the kernel has none.
 struct KernelNumbers {
-  int64_t tile_m = 0, tile_n = 0, slab_k = 0, stages = 0, phases = 0;
+  int64_t tile_m = 0, tile_n = 0, tile_k = 0, stages = 0, k_warpgroups = 0;
   bool operator==(const KernelNumbers&) const = default;
 };
 
-// `usual` if it grants the wishes, else the first of `compiled` that does. The error lists those
-// that there are for the problem.
+// `usual` if it satisfies the constraints, else the first of `compiled` that does. The error lists
+// those that there are for the problem.
 Expected<KernelNumbers> choose_kernel(std::span<const KernelNumbers> compiled,
-                                      const KernelNumbers& usual, const PlanWishes& wishes);
+                                      const KernelNumbers& usual,
+                                      const PlanConstraints& constraints);
 
 void fill_in(Plan& plan, const KernelNumbers& kernel);
 

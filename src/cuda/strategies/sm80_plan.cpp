@@ -10,21 +10,19 @@ namespace dualgemm::cuda {
 namespace {
 
 KernelNumbers numbers_of(const sm80::Config& config) {
-  return {.tile_m = sm80::tile_m_of(config),
-          .tile_n = sm80::tile_n_of(config),
-          .slab_k = sm80::kBlockK};
+  return {.tile_m = config.tile_m, .tile_n = sm80::tile_n_of(config), .tile_k = sm80::kTileK};
 }
 
 }  // namespace
 
-Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanWishes& wishes) {
+Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanConstraints& constraints) {
   const sm80::Config& usual = sm80::choose_instance(plan.problem, pass).config;
   std::vector<KernelNumbers> compiled;
   for (const sm80::Instance& instance : sm80::instances()) {
     if (instance.config.pass == pass && instance.config.a_type == usual.a_type)
       compiled.push_back(numbers_of(instance.config));
   }
-  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), wishes);
+  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};

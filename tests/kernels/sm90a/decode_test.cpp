@@ -17,7 +17,7 @@ constexpr int kTokens = 256, kCtas = 4;  // the fewest tiles
 TEST(Sm90aDecode, EveryCodeTimesEveryScaleIsExact) {
   Rng rng;
   for (const bool prepared : {false, true}) {
-    const SimulatedRun run{.tokens = kTokens, .max_ctas = kCtas, .prepared = prepared};
+    const SimulatedRun run{.tile_m = kTokens, .max_ctas = kCtas, .prepared = prepared};
     for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
       for (const bool in_gate : {true, false}) {
         const ScaleLayout layout = in_gate ? ScaleLayout::kLinear : ScaleLayout::kSwizzled128x4;
@@ -34,7 +34,7 @@ TEST(Sm90aDecode, TheEndsOfTheRange) {
   Rng rng;
   for (const bool prepared : {false, true}) {
     const SimulatedRun run{
-        .tokens = 16, .cols = 32, .phases = 4, .max_ctas = 3, .prepared = prepared};
+        .tile_m = 16, .tile_n = 32, .k_warpgroups = 4, .max_ctas = 3, .prepared = prepared};
     for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
       EXPECT_TRUE(is_exact(extreme_scales(true, type, rng), run)) << name_of(type);
       EXPECT_TRUE(is_exact(extreme_scales(false, type, rng), run)) << name_of(type);

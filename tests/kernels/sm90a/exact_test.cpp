@@ -37,7 +37,7 @@ std::vector<float> expected(RandomCase& data) {
 }
 
 struct Shape {
-  int tokens, cols, phases;
+  int tile_m, tile_n, k_warpgroups;
 };
 constexpr Shape kShapes[] = {{8, 32, 4},  {16, 32, 4},  {32, 32, 3},  {32, 64, 2},
                              {64, 64, 2}, {64, 128, 1}, {128, 64, 1}, {256, 64, 1}};
@@ -45,7 +45,7 @@ constexpr Shape kShapes[] = {{8, 32, 4},  {16, 32, 4},  {32, 32, 3},  {32, 64, 2
 TEST(Sm90aExact, ProductsAreTheOraclesBitForBit) {
   for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
     for (const Shape& shape : kShapes) {
-      Problem p{.m = shape.tokens + 5, .n = 70, .k = 1344, .a = {.type = type}};
+      Problem p{.m = shape.tile_m + 5, .n = 70, .k = 1344, .a = {.type = type}};
       p.d.type = DataType::kF32;
       p.act.kind = ActivationKind::kIdentity;
       p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
@@ -54,13 +54,13 @@ TEST(Sm90aExact, ProductsAreTheOraclesBitForBit) {
       // g * u of exact g and u is rounded once, by both to the nearest.
       const std::vector<float> sums = expected(data);
       for (const bool prepared : {false, true}) {
-        const SimulatedRun run{.tokens = shape.tokens,
-                               .cols = shape.cols,
-                               .phases = shape.phases,
+        const SimulatedRun run{.tile_m = shape.tile_m,
+                               .tile_n = shape.tile_n,
+                               .k_warpgroups = shape.k_warpgroups,
                                .max_ctas = 5,
                                .prepared = prepared};
         EXPECT_EQ(simulated(data, run), sums)
-            << "a " << name_of(type) << ", tokens " << shape.tokens << ", cols " << shape.cols
+            << "a " << name_of(type) << ", tile_m " << shape.tile_m << ", tile_n " << shape.tile_n
             << (prepared ? ", prepared" : "");
       }
     }
@@ -74,8 +74,8 @@ TEST(Sm90aExact, BatchInvariantRowsDoNotDependOnTheTile) {
   RandomCase data(p, rng, Values::kWide);
   for (const bool prepared : {false, true}) {
     const std::vector<float> bits = simulated(data, {.max_ctas = 3, .prepared = prepared});
-    const auto of_tile = [&](int tokens, int cols) {
-      return simulated(data, {.tokens = tokens, .cols = cols, .prepared = prepared});
+    const auto of_tile = [&](int tile_m, int tile_n) {
+      return simulated(data, {.tile_m = tile_m, .tile_n = tile_n, .prepared = prepared});
     };
     EXPECT_EQ(bits, of_tile(64, 128));
     EXPECT_EQ(bits, of_tile(128, 64));

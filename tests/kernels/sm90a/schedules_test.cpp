@@ -13,16 +13,16 @@ constexpr uint64_t kSeeds = 6;  // of the random and of the lazy schedule
 
 enum class Sharing { kMemory, kPairs };
 
-void expect_same_in_every_schedule(int tokens, int cols, int phases,
+void expect_same_in_every_schedule(int tile_m, int tile_n, int k_warpgroups,
                                    Sharing sharing = Sharing::kMemory, bool prepared = false) {
-  Problem p{.m = tokens + 1, .n = 100, .k = 256 * 15 - 64, .d = {.type = DataType::kF32}};
+  Problem p{.m = tile_m + 1, .n = 100, .k = 256 * 15 - 64, .d = {.type = DataType::kF32}};
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  const int64_t tiles = 2 * ((p.n + cols - 1) / cols);
+  const int64_t tiles = 2 * ((p.n + tile_n - 1) / tile_n);
   const bool pairs = sharing == Sharing::kPairs;
-  const SimulatedRun fixed{.tokens = tokens,
-                           .cols = cols,
-                           .phases = phases,
+  const SimulatedRun fixed{.tile_m = tile_m,
+                           .tile_n = tile_n,
+                           .k_warpgroups = k_warpgroups,
                            .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3,
                            .prepared = prepared};
   SimulatedRun eager = fixed;

@@ -25,7 +25,7 @@ void expect_right(Case c) {
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", tokens " << c.run.tokens << ", misalign " << c.run.misalign
+               << ", tile_m " << c.run.tile_m << ", misalign " << c.run.misalign
                << (c.run.prepared ? ", prepared" : ""));
   Rng rng;
   RandomCase data(p, rng, c.values);

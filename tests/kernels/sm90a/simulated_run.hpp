@@ -11,8 +11,9 @@ namespace dualgemm::test {
 
 struct SimulatedRun {
   ptxsim::Options options{};
-  // An instance: rows and columns of d per tile, phases. 0 tokens: what a GPU of max_ctas SMs gets.
-  int tokens = 0, cols = 64, phases = 1;
+  // An instance: rows and columns of d per tile, k_warpgroups. 0 tile_m: what a GPU of max_ctas SMs
+  // gets.
+  int tile_m = 0, tile_n = 64, k_warpgroups = 1;
   int max_ctas = 4;
   bool prepared = false;      // weights packed in a launch before
   int64_t misalign = 0;       // Simulation's

@@ -38,10 +38,10 @@ void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) 
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
 }
 
-// Weights as they lie, up to 8 rows of a, and prepared.
+// Unpacked weights, up to 8 rows of a, and prepared.
 void expect_right(const Problem& p, SimulatedRun run = {}, bool factors = false) {
   for (const bool prepared : {false, true}) {
-    if (p.m > cuda::sm90a_skinny::most_tokens(prepared)) continue;
+    if (p.m > cuda::sm90a_skinny::most_rows(prepared)) continue;
     run.prepared = prepared;
     expect_right_once(p, run, factors);
   }
@@ -135,7 +135,7 @@ TEST(Sm90aSkinnyExact, SumsAreTheOraclesBitForBit) {
         ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
         const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
         for (const bool prepared : {false, true}) {
-          if (m > cuda::sm90a_skinny::most_tokens(prepared)) continue;
+          if (m > cuda::sm90a_skinny::most_rows(prepared)) continue;
           data.poison_d();
           ASSERT_TRUE(simulate(data, {.cols = cols, .prepared = prepared}));
           EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin()))
@@ -198,38 +198,39 @@ TEST(Sm90aSkinnySchedules, TheSameBitsOfSixteenRows) { expect_same_in_every_sche
 TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   namespace skinny = cuda::sm90a_skinny;
   const auto cols = [](int64_t n) {
-    return skinny::cols_of(skinny::choose_instance({.m = 1, .n = n, .k = 4096}, 132, false).config);
+    return skinny::tile_n_of(
+        skinny::choose_instance({.m = 1, .n = n, .k = 4096}, 132, false).config);
   };
   EXPECT_EQ(cols(4096), 32);  // 128 tiles for 132 SMs
   EXPECT_EQ(cols(3072), 24);
   EXPECT_EQ(cols(1024), 8);
   EXPECT_EQ(cols(14336), 24);
   EXPECT_EQ(
-      skinny::cols_of(skinny::choose_instance({.m = 1, .n = 14336, .k = 4096}, 132, true).config),
+      skinny::tile_n_of(skinny::choose_instance({.m = 1, .n = 14336, .k = 4096}, 132, true).config),
       32);  // the fourth tile of 32 costs less than the fifth of 24
-  const auto quicker = [](int64_t n, int64_t m = 1) {
-    return skinny::is_quicker({.m = m, .n = n, .k = 4096}, 132, false);
+  const auto faster = [](int64_t n, int64_t m = 1) {
+    return skinny::is_faster({.m = m, .n = n, .k = 4096}, 132, false);
   };
-  for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 5120, 8192}) EXPECT_TRUE(quicker(n)) << n;
-  EXPECT_FALSE(quicker(4232));   // a second tile for a few
-  EXPECT_FALSE(quicker(14336));  // a decoded five times by a CTA
-  EXPECT_TRUE(quicker(4096, 8));
-  const auto prepared_quicker = [](int64_t n, int64_t m, DataType a = DataType::kE2M1) {
+  for (const int64_t n : {8, 512, 1024, 3072, 4096, 4224, 5120, 8192}) EXPECT_TRUE(faster(n)) << n;
+  EXPECT_FALSE(faster(4232));   // a second tile for a few
+  EXPECT_FALSE(faster(14336));  // a decoded five times by a CTA
+  EXPECT_TRUE(faster(4096, 8));
+  const auto prepared_faster = [](int64_t n, int64_t m, DataType a = DataType::kE2M1) {
     Problem p{.m = m, .n = n, .k = 4096};
     p.a.type = a;
-    return skinny::is_quicker(p, 132, true);
+    return skinny::is_faster(p, 132, true);
   };
-  for (const int64_t n : {3072, 4232, 14336, 18432}) EXPECT_TRUE(prepared_quicker(n, 8)) << n;
-  for (const int64_t n : {3072, 8192}) EXPECT_TRUE(prepared_quicker(n, 16)) << n;
-  EXPECT_FALSE(prepared_quicker(4232, 9));
-  EXPECT_FALSE(prepared_quicker(11008, 9));  // a decoded three times by a CTA
-  EXPECT_TRUE(prepared_quicker(11008, 9, DataType::kF16));
-  EXPECT_FALSE(prepared_quicker(14336, 9, DataType::kF16));
+  for (const int64_t n : {3072, 4232, 14336, 18432}) EXPECT_TRUE(prepared_faster(n, 8)) << n;
+  for (const int64_t n : {3072, 8192}) EXPECT_TRUE(prepared_faster(n, 16)) << n;
+  EXPECT_FALSE(prepared_faster(4232, 9));
+  EXPECT_FALSE(prepared_faster(11008, 9));  // a decoded three times by a CTA
+  EXPECT_TRUE(prepared_faster(11008, 9, DataType::kF16));
+  EXPECT_FALSE(prepared_faster(14336, 9, DataType::kF16));
   for (const int64_t m : {1, 8, 9, 16}) {
     const skinny::Config& config =
         skinny::choose_instance({.m = m, .n = 3072, .k = 4096}, 132, true).config;
-    EXPECT_EQ(config.tokens, m <= 8 ? 8 : 16) << m;
-    EXPECT_EQ(skinny::cols_of(config), 24) << m;
+    EXPECT_EQ(config.tile_m, m <= 8 ? 8 : 16) << m;
+    EXPECT_EQ(skinny::tile_n_of(config), 24) << m;
   }
   EXPECT_EQ(skinny::supports({.m = 16, .n = 1, .k = 64}, true).message(), "ok");
   EXPECT_EQ(skinny::supports({.m = 17, .n = 1, .k = 64}, true).message(),

@@ -12,9 +12,9 @@ import unittest
 SCRIPT = pathlib.Path(sys.argv.pop(1))
 
 
-def point(m, tokens, microseconds, **other):
-    return {"device": "a GPU", "sms": 132, "n": 4096, "k": 7168, "m": m, "a": "e2m1", "scales": "linear", "family": "wgmma",
-            "tokens": tokens, "cols": 64, "phases": 1, "max_ctas": 132, "microseconds": microseconds, **other}
+def point(m, tile_m, microseconds, **other):
+    return {"device": "a GPU", "sms": 132, "n": 4096, "k": 7168, "m": m, "a": "e2m1", "scales": "linear", "kernel": "wgmma",
+            "tile_m": tile_m, "tile_n": 64, "k_warpgroups": 1, "max_ctas": 132, "microseconds": microseconds, **other}
 
 
 class TuneTest(unittest.TestCase):
@@ -44,7 +44,7 @@ class TuneTest(unittest.TestCase):
         path.write_text(json.dumps(points))
         return path
 
-    def test_the_quickest_instance_is_taken(self):
+    def test_the_fastest_instance_is_taken(self):
         self.keep([point(8, 8, 10.0), point(8, 16, 9.0), point(8, 32, 11.0)])
         self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 16)])
 
@@ -57,7 +57,7 @@ class TuneTest(unittest.TestCase):
         prepared = self.measured("prepared.json", [point(8, 16, 1.0, prepared=True)])
         self.assertEqual(self.rows(prepared), [(132, 4096, 7168, 8, 8)])
         kept = json.loads((self.folder / "tuning_points.json").read_text())
-        self.assertEqual([(p["tokens"], p["prepared"]) for p in kept], [(8, False), (16, True)])
+        self.assertEqual([(p["tile_m"], p["prepared"]) for p in kept], [(8, False), (16, True)])
 
     def test_tiles_never_shrink_as_m_grows(self):
         # By itself m = 16 would take 64 and m = 32 then 16: together 32 costs less than either twice.
@@ -78,7 +78,7 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(self.rows(self.measured("f16.json", [point(8, 64, 1.0, a="f16")])), rows)
 
     def test_other_families_do_not_count(self):
-        self.keep([point(8, 8, 10.0), point(8, 16, 1.0, family="skinny")])
+        self.keep([point(8, 8, 10.0), point(8, 16, 1.0, kernel="skinny")])
         self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 8)])
 
     def test_check_notices_a_table_that_is_not_the_points(self):
@@ -93,8 +93,8 @@ class TuneTest(unittest.TestCase):
         self.rows()
         before = (self.folder / "tuning_table.cpp").read_text()
         lacking = point(8, 8, 1.0)
-        del lacking["phases"]
-        for points, message in [([point(8, 8, 1.0, share_of_bound=1.5)], "a wrong result"), ([lacking], "without phases"),
+        del lacking["k_warpgroups"]
+        for points, message in [([point(8, 8, 1.0, share_of_bound=1.5)], "a wrong result"), ([lacking], "without k_warpgroups"),
                                 ([point(8, 8, 0.0)], "not above 0")]:
             result = self.run_script(self.measured("bad.json", points))
             self.assertEqual(result.returncode, 1)

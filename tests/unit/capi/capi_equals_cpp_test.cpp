@@ -178,7 +178,7 @@ TEST(CapiEqualsCpp, PlansDescribeThemselvesAlike) {
     EXPECT_EQ(info.threads, plan->threads);
     EXPECT_EQ(info.tile_m, plan->tile_m);
     EXPECT_EQ(info.tile_n, plan->tile_n);
-    EXPECT_EQ(info.slab_k, plan->slab_k);
+    EXPECT_EQ(info.tile_k, plan->tile_k);
     EXPECT_EQ(info.workspace_bytes, plan->workspace_bytes);
     EXPECT_EQ(info.prepared_bytes, plan->prepared_bytes);
     dualgemm_plan_destroy(c_plan);

@@ -24,9 +24,9 @@ void expect_same(const Plan& a, const Plan& b) {
   EXPECT_EQ(a.unaligned, b.unaligned);
   EXPECT_EQ(a.tile_m, b.tile_m);
   EXPECT_EQ(a.tile_n, b.tile_n);
-  EXPECT_EQ(a.slab_k, b.slab_k);
+  EXPECT_EQ(a.tile_k, b.tile_k);
   EXPECT_EQ(a.stages, b.stages);
-  EXPECT_EQ(a.phases, b.phases);
+  EXPECT_EQ(a.k_warpgroups, b.k_warpgroups);
   EXPECT_EQ(a.ctas, b.ctas);
   EXPECT_EQ(a.workspace_bytes, b.workspace_bytes);
   EXPECT_EQ(a.prepared_bytes, b.prepared_bytes);
@@ -72,13 +72,13 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
     const auto plan = choose(problem, {.config = text}, hopper);
     return plan ? plan->config() : plan.status().message();
   };
-  EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_c132_p4_t16x32x256_s8_f16");
-  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_p1_t64x128x256_s4_f16");
-  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_p1_t256x64x256_s4_f16");
-  EXPECT_EQ(config("phases=16", {.m = 3, .n = 4096, .k = 7168}),
-            "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");
-  EXPECT_EQ(config("tile_n=8,phases=16,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
-            "cuda_sm90a_fused_c9_p16_t8x8x256_s2_f16");
+  EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_c132_w4_t16x32x256_s8_f16");
+  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_w1_t64x128x256_s4_f16");
+  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_w1_t256x64x256_s4_f16");
+  EXPECT_EQ(config("k_warpgroups=16", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_c128_w16_t8x32x256_s1_f16");
+  EXPECT_EQ(config("tile_n=8,k_warpgroups=16,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_c9_w16_t8x8x256_s2_f16");
   EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_t8x8x128_s0_f16");
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=8", p),
             "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
@@ -94,10 +94,10 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   const auto status = [&](const std::string& text, const Problem& problem, int capability = 90) {
     return choose(problem, {.config = text}, made_up_gpu(capability)).status();
   };
-  const Status none = status("tile_m=24,phases=4", p);
+  const Status none = status("tile_m=24,k_warpgroups=4", p);
   EXPECT_EQ(none.code(), StatusCode::kUnsupported);
   EXPECT_EQ(none.argument(), "config");
-  EXPECT_EQ(none.observed(), "tile_m=24,phases=4");
+  EXPECT_EQ(none.observed(), "tile_m=24,k_warpgroups=4");
   EXPECT_EQ(none.rule(),
             "no such kernel is compiled for this problem; there are p4_t8x32x256_s12, "
             "p4_t16x32x256_s8, p3_t32x32x256_s6, p2_t32x64x256_s4, p2_t64x64x256_s4, "
@@ -118,10 +118,10 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_f16 and leaves that no "
             "choice");
   EXPECT_EQ(status("ctas=7", p, 80).argument(), "config");
-  EXPECT_EQ(status("cuda_sm90a_fused_c128_p4_t8x32x256_s11_f16", p).code(),
+  EXPECT_EQ(status("cuda_sm90a_fused_c128_w4_t8x32x256_s11_f16", p).code(),
             StatusCode::kUnsupported)
       << "of a build whose kernel has another number of stages";
-  EXPECT_EQ(status("cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16", p, 80).message(),
+  EXPECT_EQ(status("cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16", p, 80).message(),
             "isa: sm90a; this machine offers sm80");
 }
 

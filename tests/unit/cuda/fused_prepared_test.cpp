@@ -60,10 +60,10 @@ TEST(FusedPrepared, TheirFormerPlaceDoesNotMatter) {
   p.up.scale_ld = p.k / 16 + 1;
   const auto few = plan_for(p);
   ASSERT_TRUE(few.ok()) << few.status().message();
-  EXPECT_EQ(few->phases, cuda::sm90a_skinny::kWarps);
+  EXPECT_EQ(few->k_warpgroups, cuda::sm90a_skinny::kWarps);
   EXPECT_EQ(few->workspace_bytes, 0);
   const auto unaligned = plan_for(p, {.unaligned = true});  // a may be
-  EXPECT_LT(unaligned->phases, cuda::sm90a_skinny::kWarps);
+  EXPECT_LT(unaligned->k_warpgroups, cuda::sm90a_skinny::kWarps);
   EXPECT_EQ(unaligned->workspace_bytes, plan_for(tidy, {.unaligned = true})->workspace_bytes);
   p.m = tidy.m = 256;
   EXPECT_EQ(plan_for(p)->workspace_bytes, plan_for(tidy)->workspace_bytes);
@@ -74,18 +74,18 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
   namespace skinny = cuda::sm90a_skinny;
   for (const skinny::Instance& instance : skinny::instances()) {
     if (!instance.config.prepared) continue;
-    Problem p{.m = instance.config.tokens, .n = 1000, .k = 7168};
+    Problem p{.m = instance.config.tile_m, .n = 1000, .k = 7168};
     p.a.type = std::array{DataType::kE2M1, DataType::kF16,
                           DataType::kBF16}[static_cast<size_t>(instance.config.a_type)];
     const auto plan =
-        plan_for(p, {.config = "tile_n=" + std::to_string(skinny::cols_of(instance.config)) +
-                               ",phases=" + std::to_string(skinny::kWarps)});
+        plan_for(p, {.config = "tile_n=" + std::to_string(skinny::tile_n_of(instance.config)) +
+                               ",k_warpgroups=" + std::to_string(skinny::kWarps)});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
-    EXPECT_EQ(plan->tile_m, instance.config.tokens);
+    EXPECT_EQ(plan->tile_m, instance.config.tile_m);
     EXPECT_EQ(plan->workspace_bytes, 0);
   }
-  EXPECT_EQ(plan_for({.m = 16, .n = 3072, .k = 7168})->phases, skinny::kWarps);
-  EXPECT_LT(plan_for({.m = 17, .n = 3072, .k = 7168})->phases, skinny::kWarps);
+  EXPECT_EQ(plan_for({.m = 16, .n = 3072, .k = 7168})->k_warpgroups, skinny::kWarps);
+  EXPECT_LT(plan_for({.m = 17, .n = 3072, .k = 7168})->k_warpgroups, skinny::kWarps);
 }
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
@@ -107,9 +107,9 @@ TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
     Problem p{.m = 100, .n = 4096, .k = 7168};
     p.a.type = instance.config.bf16 ? DataType::kBF16 : DataType::kF16;
     const auto plan = plan_for(
-        p, {.config = "tile_m=" + std::to_string(instance.config.tokens) +
+        p, {.config = "tile_m=" + std::to_string(instance.config.tile_m) +
                       ",tile_n=" + std::to_string(instance.config.groups * sm90a::kGroupCols) +
-                      ",phases=" + std::to_string(instance.config.phases)});
+                      ",k_warpgroups=" + std::to_string(instance.config.k_warpgroups)});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
     EXPECT_EQ(plan->stages, instance.weight_stages);
     const auto again =

@@ -1,5 +1,5 @@
 // The fused strategy as a plan chooses it, on the GPU at hand: any problem within the oracle's
-// bound, on its best kernels and on the portable ones, with weights as they lie and prepared;
+// bound, on its best kernels and on the portable ones, with unpacked and prepared weights;
 // repeated and recorded calls with the same bits.
 #include <gtest/gtest.h>
 

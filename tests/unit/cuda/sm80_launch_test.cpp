@@ -12,7 +12,7 @@ namespace sm80 = cuda::sm80;
 TEST(Sm80Choice, TilesAndRefusals) {
   for (const auto pass : {sm80::Pass::kFused, sm80::Pass::kSequential, sm80::Pass::kUp}) {
     const auto tile_m = [&](int64_t m) {
-      return sm80::tile_m_of(sm80::choose_instance({.m = m, .n = 1, .k = 16}, pass).config);
+      return sm80::choose_instance({.m = m, .n = 1, .k = 16}, pass).config.tile_m;
     };
     EXPECT_EQ(tile_m(8), 8);
     EXPECT_EQ(tile_m(9), 64);

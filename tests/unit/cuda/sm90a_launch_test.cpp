@@ -40,11 +40,11 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
     return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
   };
   const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
-  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_p16_t8x32x256_s1_f16");  // few rows
+  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_w16_t8x32x256_s1_f16");  // few rows
   EXPECT_EQ(one.workspace_bytes, 0);
   EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);   // 128 tiles
   const Plan tail = plan({.m = 1, .n = 4096, .k = 7168 + 16});  // not for the kernel for few rows
-  EXPECT_EQ(tail.phases, 4);
+  EXPECT_EQ(tail.k_warpgroups, 4);
   EXPECT_GT(tail.workspace_bytes, 2 * 4096 * (3584 + 8));  // rows that are copied to 16 bytes
   const Plan whole = plan({.m = 9, .n = 4096, .k = 7168});
   EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // a, decoded
@@ -55,15 +55,15 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
 }
 
 TEST(Sm90aChoice, SchedulesAndRefusals) {
-  const auto tokens = [](int64_t m) {
-    return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132, false).config.tokens;
+  const auto tile_m = [](int64_t m) {
+    return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132, false).config.tile_m;
   };
-  EXPECT_EQ(tokens(1), 8);
-  EXPECT_EQ(tokens(9), 16);
-  EXPECT_GE(tokens(33), 32);
-  EXPECT_LE(tokens(33), 64);
-  EXPECT_GE(tokens(256), 128);
-  EXPECT_EQ(tokens(4096), 256);
+  EXPECT_EQ(tile_m(1), 8);
+  EXPECT_EQ(tile_m(9), 16);
+  EXPECT_GE(tile_m(33), 32);
+  EXPECT_LE(tile_m(33), 64);
+  EXPECT_GE(tile_m(256), 128);
+  EXPECT_EQ(tile_m(4096), 256);
   for (const int64_t ctas : {1, 5, 78, 132}) {  // made again from its own CTAs: the same
     for (const int64_t m : {1, 40, 256, 1024}) {
       const Problem p{.m = m, .n = 3072, .k = 7168};

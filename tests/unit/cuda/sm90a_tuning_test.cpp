@@ -26,7 +26,7 @@ TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
     for (const bool bf16 : {false, true}) {
       for (const bool prepared : {false, true}) {
         const auto* const instance =
-            cuda::sm90a::find_instance(row.tokens, row.cols, row.phases, bf16, prepared);
+            cuda::sm90a::find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
         ASSERT_NE(instance, nullptr);
         EXPECT_EQ(instance->config.bf16, bf16);
         EXPECT_EQ(instance->config.prepared, prepared);
@@ -37,7 +37,7 @@ TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
       const auto key = [](const TuningRow& r) { return std::tuple(r.sms, r.n, r.k, r.m); };
       EXPECT_LT(key(*before), key(row));
       const bool same_shape = before->sms == row.sms && before->n == row.n && before->k == row.k;
-      EXPECT_TRUE(!same_shape || before->tokens <= row.tokens);
+      EXPECT_TRUE(!same_shape || before->tile_m <= row.tile_m);
     }
     before = &row;
   }
@@ -51,14 +51,14 @@ TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
       problem.a.type = type;
       for (const bool prepared : {false, true}) {
         EXPECT_EQ(&cuda::sm90a::choose_instance(problem, row.sms, prepared),
-                  cuda::sm90a::find_instance(row.tokens, row.cols, row.phases,
+                  cuda::sm90a::find_instance(row.tile_m, row.tile_n, row.k_warpgroups,
                                              type == DataType::kBF16, prepared));
       }
     }
   }
 }
 
-// For any shape on any GPU: a row of the table, and tokens that never decrease with m.
+// For any shape on any GPU: a row of the table, and a tile_m that never decreases with m.
 TEST(Sm90aTuning, TokensGrowWithTheRows) {
   Rng rng;
   for (int round = 0; round < 200; ++round) {
@@ -70,7 +70,7 @@ TEST(Sm90aTuning, TokensGrowWithTheRows) {
       const auto table = tuning_table();
       ASSERT_TRUE(&row >= table.data() && &row < table.data() + table.size());
       if (before != nullptr) {
-        ASSERT_LE(before->tokens, row.tokens)
+        ASSERT_LE(before->tile_m, row.tile_m)
             << "n " << n << " k " << k << ", " << sms << " SMs, m " << m;
       }
       before = &row;
@@ -84,35 +84,35 @@ TEST(Sm90aTuning, TheNearestShapeIsTaken) {
                                   {100, 1024, 4096, 8, 16, 32, 4, 10.0},
                                   {100, 4096, 1024, 8, 32, 32, 3, 10.0},
                                   {200, 1024, 1024, 8, 64, 64, 2, 10.0}};
-  const auto tokens = [&](int64_t n, int64_t k, int sms, int64_t l = 1) {
+  const auto tile_m = [&](int64_t n, int64_t k, int sms, int64_t l = 1) {
     Problem problem = at(8, n, k);
     problem.l = l;
-    return choose_row(kTable, problem, sms).tokens;
+    return choose_row(kTable, problem, sms).tile_m;
   };
-  EXPECT_EQ(tokens(1000, 1000, 100), 8);
-  EXPECT_EQ(tokens(1024, 2100, 100), 16);
-  EXPECT_EQ(tokens(2100, 1024, 100), 32);
-  EXPECT_EQ(tokens(1024, 1024, 100, 4), 32) << "batches count as columns";
-  EXPECT_EQ(tokens(1024, 2048, 100), 8) << "equally near: the first";
-  EXPECT_EQ(tokens(4096, 1024, 180), 64) << "the GPU counts first";
+  EXPECT_EQ(tile_m(1000, 1000, 100), 8);
+  EXPECT_EQ(tile_m(1024, 2100, 100), 16);
+  EXPECT_EQ(tile_m(2100, 1024, 100), 32);
+  EXPECT_EQ(tile_m(1024, 1024, 100, 4), 32) << "batches count as columns";
+  EXPECT_EQ(tile_m(1024, 2048, 100), 8) << "equally near: the first";
+  EXPECT_EQ(tile_m(4096, 1024, 180), 64) << "the GPU counts first";
 }
 
 TEST(Sm90aTuning, BetweenRowsTheUpperOneBeginsWhereItIsNoSlower) {
   // Tiles of 128 cost 20 a piece, of 256 30; 1000 columns leave no tile idle.
   constexpr TuningRow kTable[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
                                   {10, 1024, 1024, 1024, 256, 64, 1, 120.0}};
-  const auto tokens = [&](int64_t m) { return choose_row(kTable, at(m, 1024, 1024), 10).tokens; };
-  EXPECT_EQ(tokens(1), 128);
-  EXPECT_EQ(tokens(128), 128);
-  EXPECT_EQ(tokens(129), 256) << "one tile at 30 against two at 20";
-  EXPECT_EQ(tokens(100000), 256);
+  const auto tile_m = [&](int64_t m) { return choose_row(kTable, at(m, 1024, 1024), 10).tile_m; };
+  EXPECT_EQ(tile_m(1), 128);
+  EXPECT_EQ(tile_m(128), 128);
+  EXPECT_EQ(tile_m(129), 256) << "one tile at 30 against two at 20";
+  EXPECT_EQ(tile_m(100000), 256);
   constexpr TuningRow kDear[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
                                  {10, 1024, 1024, 1024, 256, 64, 1, 152.0}};
-  const auto dear = [&](int64_t m) { return choose_row(kDear, at(m, 1024, 1024), 10).tokens; };
+  const auto dear = [&](int64_t m) { return choose_row(kDear, at(m, 1024, 1024), 10).tile_m; };
   EXPECT_EQ(dear(256), 256) << "one tile at 38 against two at 20";
   constexpr TuningRow kDearer[] = {{10, 1024, 1024, 128, 128, 64, 1, 20.0},
                                    {10, 1024, 1024, 1024, 256, 64, 1, 168.0}};
-  const auto dearer = [&](int64_t m) { return choose_row(kDearer, at(m, 1024, 1024), 10).tokens; };
+  const auto dearer = [&](int64_t m) { return choose_row(kDearer, at(m, 1024, 1024), 10).tile_m; };
   EXPECT_EQ(dearer(256), 128) << "one tile at 42 against two at 20";
   EXPECT_EQ(dearer(1023), 128);
   EXPECT_EQ(dearer(1024), 256) << "measured";
@@ -120,12 +120,12 @@ TEST(Sm90aTuning, BetweenRowsTheUpperOneBeginsWhereItIsNoSlower) {
 
 // Tiles of 256 rows are for shapes with enough of them.
 TEST(Sm90aTuning, LargeTilesMustFillTheGpu) {
-  const auto tokens = [](int64_t m, int64_t n) {
-    return choose_row(tuning_table(), at(m, n, 7168), 132).tokens;
+  const auto tile_m = [](int64_t m, int64_t n) {
+    return choose_row(tuning_table(), at(m, n, 7168), 132).tile_m;
   };
-  EXPECT_EQ(tokens(512, 4096), 256);
-  EXPECT_EQ(tokens(512, 512), 128) << "16 tiles for 132 SMs";
-  EXPECT_EQ(tokens(4096, 512), 256) << "128 tiles";
+  EXPECT_EQ(tile_m(512, 4096), 256);
+  EXPECT_EQ(tile_m(512, 512), 128) << "16 tiles for 132 SMs";
+  EXPECT_EQ(tile_m(4096, 512), 256) << "128 tiles";
 }
 
 TEST(Sm90aTuning, BatchInvarianceTakesNoPhases) {
@@ -133,7 +133,8 @@ TEST(Sm90aTuning, BatchInvarianceTakesNoPhases) {
     Problem problem = at(m, 4096, 7168);
     problem.batch_invariant = true;
     for (const bool prepared : {false, true})
-      EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132, prepared).config.phases, 1) << "m " << m;
+      EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132, prepared).config.k_warpgroups, 1)
+          << "m " << m;
   }
 }
 

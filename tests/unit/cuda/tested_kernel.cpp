@@ -33,8 +33,8 @@ TestedKernel tested(const sm90a::Instance& instance) {
   kernel.isa = Isa::kSm90a;
   kernel.a_types = {DataType::kBF16};
   if (!instance.config.bf16) kernel.a_types = {DataType::kE2M1, DataType::kF16};
-  kernel.tile_m = instance.config.tokens;
-  kernel.tile_n = instance.config.groups * sm90a::kGroupCols;
+  kernel.tile_m = instance.config.tile_m;
+  kernel.tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols;
   kernel.runs_on = [](int capability) { return capability == 90; };
   kernel.workspace_bytes = [pieces](const KernelCall& call) { return pieces(call).bytes; };
   if (instance.config.prepared) take_packed_weights(kernel);
@@ -55,8 +55,8 @@ TestedKernel tested(const skinny::Instance& instance) {
   kernel.name = instance.entry;
   kernel.isa = Isa::kSm90a;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
-  kernel.tile_m = kernel.most_m = instance.config.tokens;
-  kernel.tile_n = skinny::cols_of(instance.config);
+  kernel.tile_m = kernel.most_m = instance.config.tile_m;
+  kernel.tile_n = skinny::tile_n_of(instance.config);
   kernel.step_k = skinny::kStepK;
   kernel.any_alignment = false;
   kernel.runs_on = [](int capability) { return capability == 90; };
@@ -81,7 +81,7 @@ TestedKernel tested(const sm80::Instance& instance) {
   kernel.name = instance.entry;
   kernel.isa = Isa::kSm80;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
-  kernel.tile_m = sm80::tile_m_of(instance.config);
+  kernel.tile_m = instance.config.tile_m;
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
@@ -94,7 +94,7 @@ TestedKernel tested(const sm80::Instance& instance) {
     std::vector<cuda::KernelLaunch> launches;
     if (from_r1) {
       const sm80::Instance* const gate = sm80::find_instance(
-          call.problem.problem.a.type, sm80::tile_m_of(instance.config), sm80::Pass::kGate);
+          call.problem.problem.a.type, instance.config.tile_m, sm80::Pass::kGate);
       launches.push_back(sm80::build_launch(call.problem, buffers, workspace, *gate));
     }
     launches.push_back(sm80::build_launch(call.problem, buffers, workspace, instance));

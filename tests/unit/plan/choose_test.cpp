@@ -27,7 +27,7 @@ class FakeStrategy final : public Strategy {
     plan.prepared_bytes = prepared_;
     plan.tile_m = 4;
     plan.tile_n = 16;
-    plan.slab_k = 512;
+    plan.tile_k = 512;
     return {};
   }
   int64_t workspace_bytes(const Plan&) const override { return workspace_; }
@@ -210,7 +210,7 @@ TEST(Plan, ConfigNamesEverythingThatMatters) {
   plan.regime = Regime::kGemv;
   plan.prepared = true;
   EXPECT_EQ(plan.config(), "cpu_avx2_fused_gemv_t4x16_k512_p2_prepared");
-  plan.tile_m = plan.slab_k = 0;
+  plan.tile_m = plan.tile_k = 0;
   EXPECT_EQ(plan.config(), "cpu_avx2_fused_p2_prepared");
 }
 
@@ -224,7 +224,7 @@ TEST(Plan, ExplainTeaches) {
         "A e2m1, weights e2m1, D f16; 0.000 GFLOP on 0.002 MB of weights\n",
         "strategy   fused: one pass", "device     cpu, avx512_vnni, 6 threads\n", "regime     tile",
         "tile       4 rows x (16 columns of gate + 16 of up), 512 of k decoded at a time\n",
-        "weights    as they lie; prepare()",
+        "weights    unpacked; prepare()",
         "memory     64 bytes of workspace, 1000 bytes if prepared\n", "numerics   16-blocks exact",
         "not        isa:amx_bf16: isa: amx_bf16; batch_invariant",
         "not        two_pass: possible, not chosen; needs 4096"}) {
@@ -262,7 +262,7 @@ class FakeGpuStrategy final : public Strategy {
   Status plan(Plan& plan, const DeviceCaps&) const override {
     plan.tile_m = 128;
     plan.tile_n = 64;
-    plan.slab_k = 256;
+    plan.tile_k = 256;
     plan.stages = 5;
     return {};
   }

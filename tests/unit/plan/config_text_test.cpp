@@ -25,43 +25,45 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ConfigText, ReadsWhatPlansPrint) {
-  const auto request = parse_config("cuda_sm90a_fused_c128_p4_t8x32x256_s12_f16");
+  const auto request = parse_config("cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->strategy, StrategyId::kFused);
   EXPECT_EQ(request->isa, Isa::kSm90a);
   EXPECT_EQ(request->d_type, DataType::kF16);
   EXPECT_EQ(request->prepared, false);
-  EXPECT_EQ(request->wishes,
-            (PlanWishes{
-                .tile_m = 8, .tile_n = 32, .slab_k = 256, .stages = 12, .phases = 4, .ctas = 128}));
+  EXPECT_EQ(
+      request->constraints,
+      (PlanConstraints{
+          .tile_m = 8, .tile_n = 32, .tile_k = 256, .stages = 12, .k_warpgroups = 4, .ctas = 128}));
   const auto cached = parse_config("cuda_sm80_cached_bf16_prepared");
   ASSERT_TRUE(cached.ok()) << cached.status().message();
   EXPECT_EQ(cached->strategy, StrategyId::kCached);
   EXPECT_EQ(cached->prepared, true);
-  EXPECT_EQ(cached->wishes, PlanWishes());
+  EXPECT_EQ(cached->constraints, PlanConstraints());
   // A strategy whose name begins with another one's.
   const auto epilogue = parse_config("cuda_sm80_fused_epilogue_t8x16x128_s0_f32");
   ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
   EXPECT_EQ(epilogue->strategy, StrategyId::kFusedEpilogue);
-  EXPECT_EQ(epilogue->wishes.stages, 0);
-  EXPECT_EQ(epilogue->wishes.ctas, PlanWishes::kAny);
+  EXPECT_EQ(epilogue->constraints.stages, 0);
+  EXPECT_EQ(epilogue->constraints.ctas, PlanConstraints::kAny);
 }
 
 TEST(ConfigText, ReadsKeysInAnyOrder) {
-  const auto request = parse_config("phases=2,tile_m=64,isa=sm90a,strategy=fused,ctas=1");
+  const auto request = parse_config("k_warpgroups=2,tile_m=64,isa=sm90a,strategy=fused,ctas=1");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->strategy, StrategyId::kFused);
   EXPECT_EQ(request->isa, Isa::kSm90a);
-  EXPECT_EQ(request->wishes, (PlanWishes{.tile_m = 64, .phases = 2, .ctas = 1}));
+  EXPECT_EQ(request->constraints, (PlanConstraints{.tile_m = 64, .k_warpgroups = 2, .ctas = 1}));
   EXPECT_FALSE(request->d_type.has_value());
-  EXPECT_EQ(plan::text_of(request->wishes), "tile_m=64,phases=2,ctas=1");
-  EXPECT_TRUE(parse_config("")->wishes == PlanWishes());
+  EXPECT_EQ(plan::text_of(request->constraints), "tile_m=64,k_warpgroups=2,ctas=1");
+  EXPECT_TRUE(parse_config("")->constraints == PlanConstraints());
 }
 
 TEST(ConfigText, NamesWhatIsWrong) {
-  EXPECT_EQ(refusal("tile_q=8"),
-            "'tile_q'; is no key; there are strategy, isa, tile_m, tile_n, slab_k, stages, phases, "
-            "ctas");
+  EXPECT_EQ(
+      refusal("tile_q=8"),
+      "'tile_q'; is no key; there are strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups, "
+      "ctas");
   EXPECT_EQ(refusal("tile_m=8,tile_m=8"), "'tile_m'; is given twice");
   EXPECT_EQ(refusal("isa=sm80,isa=sm80"), "'isa'; is given twice");
   EXPECT_EQ(refusal("tile_m=eight"), "'tile_m=eight'; must be a whole number");
@@ -76,8 +78,8 @@ TEST(ConfigText, NamesWhatIsWrong) {
   for (const char* text :
        {"fused", "cuda", "cuda_", "cuda_sm90a", "cuda_sm91_fused_f16", "cuda_sm90a_fusing_f16",
         "cuda_sm90a_fused", "cuda_sm90a_fused_", "cuda_sm90a_fused_f17",
-        "cuda_sm90a_fused_c128_t8x32x256_s12_f16", "cuda_sm90a_fused_c128_p4_t8x32_s12_f16",
-        "cuda_sm90a_fused_c128_p4_t8x32x256_f16", "cuda_sm90a_fused_f16_prepared2",
+        "cuda_sm90a_fused_c128_t8x32x256_s12_f16", "cuda_sm90a_fused_c128_w4_t8x32_s12_f16",
+        "cuda_sm90a_fused_c128_w4_t8x32x256_f16", "cuda_sm90a_fused_f16_prepared2",
         "cuda_sm90a_fused_f16_f16"}) {
     EXPECT_NE(refusal(text).find("must be a plan's config, such as cuda_sm90a_fused_c128"),
               std::string::npos)
@@ -88,9 +90,9 @@ TEST(ConfigText, NamesWhatIsWrong) {
 // Whatever stands there: a request or an error about the config, and text_of() reads back.
 TEST(ConfigText, AnyTextIsReadOrRefused) {
   const std::string pieces[] = {
-      "cuda_", "sm90a", "_", "fused", "_c128",  "_p4",    "_t8x32x256",
-      "_s12",  "_f16",  "=", ",",     "tile_m", "ctas",   "8",
-      "isa",   "-1",    "x", "\0",    "phases", "stages", "99999999999999999999"};
+      "cuda_", "sm90a", "_", "fused", "_c128",        "_w4",    "_t8x32x256",
+      "_s12",  "_f16",  "=", ",",     "tile_m",       "ctas",   "8",
+      "isa",   "-1",    "x", "\0",    "k_warpgroups", "stages", "99999999999999999999"};
   test::Rng rng;
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -102,9 +104,9 @@ TEST(ConfigText, AnyTextIsReadOrRefused) {
       continue;
     }
     ++accepted;
-    const auto again = parse_config(plan::text_of(request->wishes));
+    const auto again = parse_config(plan::text_of(request->constraints));
     ASSERT_TRUE(again.ok()) << text;
-    ASSERT_EQ(again->wishes, request->wishes) << text;
+    ASSERT_EQ(again->constraints, request->constraints) << text;
   }
   EXPECT_GT(accepted, 20);
 }
@@ -117,15 +119,17 @@ class ChoosingStrategy final : public Strategy {
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
   Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
-    return plan_as_wished(plan, caps, {});
+    return plan_constrained(plan, caps, {});
   }
-  Status plan_as_wished(Plan& plan, const DeviceCaps&, const PlanWishes& wishes) const override {
-    plan.tile_m = wishes.tile_m == 64 ? 64 : 8;
+  Status plan_constrained(Plan& plan, const DeviceCaps&,
+                          const PlanConstraints& constraints) const override {
+    plan.tile_m = constraints.tile_m == 64 ? 64 : 8;
     plan.tile_n = 32;
-    plan.slab_k = 256;
+    plan.tile_k = 256;
     plan.stages = 3;
-    plan.ctas = wishes.ctas == PlanWishes::kAny ? 100 : std::min<int64_t>(wishes.ctas, 100);
-    plan.phases = 2;
+    plan.ctas =
+        constraints.ctas == PlanConstraints::kAny ? 100 : std::min<int64_t>(constraints.ctas, 100);
+    plan.k_warpgroups = 2;
     return {};
   }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
@@ -154,26 +158,26 @@ Expected<Plan> choose(const std::string& config, PlanOptions options = {}) {
   return plan::choose({.m = 8, .n = 32, .k = 64}, options, gpu(), all, "");
 }
 
-TEST(ChooseAsWished, PlansAreNamedByTheirOwnText) {
-  for (const char* wish : {"", "tile_m=64", "ctas=7", "strategy=fused_epilogue,isa=sm80"}) {
-    const auto plan = choose(wish);
+TEST(ChooseConstrained, PlansAreNamedByTheirOwnText) {
+  for (const char* wanted : {"", "tile_m=64", "ctas=7", "strategy=fused_epilogue,isa=sm80"}) {
+    const auto plan = choose(wanted);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const auto again = choose(plan->config());
     ASSERT_TRUE(again.ok()) << again.status().message();
     EXPECT_EQ(again->config(), plan->config());
   }
-  EXPECT_EQ(choose("tile_m=64,ctas=7")->config(), "cuda_sm90a_fused_c7_p2_t64x32x256_s3_f16");
+  EXPECT_EQ(choose("tile_m=64,ctas=7")->config(), "cuda_sm90a_fused_c7_w2_t64x32x256_s3_f16");
   EXPECT_EQ(choose("ctas=1000")->ctas, 100) << "at most so many";
 }
 
-TEST(ChooseAsWished, RefusesWhatCannotBeGranted) {
+TEST(ChooseConstrained, RefusesWhatCannotBeGranted) {
   const auto message = [](const std::string& config, const PlanOptions& options = {}) {
     const auto plan = choose(config, options);
     EXPECT_EQ(plan.status().argument(), plan.ok() ? "" : "config") << plan.status().message();
     return plan.ok() ? plan->config() : plan.status().message();
   };
   EXPECT_EQ(message("tile_m=16"),
-            "config: tile_m=16; fused on sm90a runs cuda_sm90a_fused_c100_p2_t8x32x256_s3_f16 and "
+            "config: tile_m=16; fused on sm90a runs cuda_sm90a_fused_c100_w2_t8x32x256_s3_f16 and "
             "leaves that no choice");
   EXPECT_EQ(message("strategy=fused", {.strategy = StrategyId::kFusedEpilogue}),
             "config: 'strategy=fused'; the strategy that is asked for is fused_epilogue");
@@ -191,7 +195,7 @@ TEST(ChooseAsWished, RefusesWhatCannotBeGranted) {
             "strategy: streams; this build does not contain it");
 }
 
-TEST(ChooseAsWished, IsNotForTheCpu) {
+TEST(ChooseConstrained, IsNotForTheCpu) {
   DeviceCaps caps;
   caps.isas = {Isa::kScalar};
   const auto plan = plan::choose({.m = 8, .n = 32, .k = 64}, {.config = "tile_m=8"}, caps, {}, "");

@@ -9,7 +9,7 @@
 
 namespace dualgemm::cuda {
 
-constexpr int kChunk = 8;  // neighbouring codes that a thread takes: one word, half of a block
+constexpr int kChunk = 8;  // neighbouring codes that a thread takes: one word, half of a 16-block
 
 // E4M3 without its sign: 4 exponent bits with bias 7, 3 mantissa bits, 0x7F is NaN, no infinities.
 DUALGEMM_DEVICE float decode_scale(uint8_t bits) {

@@ -16,7 +16,7 @@ struct ReadBytesParams {
   uint32_t* sum;
 };
 
-// Any shape reads all bytes; which is the quickest depends on their number.
+// Any shape reads all bytes; which is the fastest depends on their number.
 struct ReadShape {
   int threads = 512;    // of a CTA: at most max_read_threads(loads)
   int loads = 8;        // of 16 bytes in a round of a thread's loop: one of read_loads()

@@ -12,9 +12,8 @@ namespace dualgemm::cuda {
 DUALGEMM_DEVICE int64_t scale_offset(const Nvfp4Source& source, int64_t cols, int64_t row,
                                      uint32_t block) {
   if (source.scale_ld != 0) return row * source.scale_ld + block;
-  const int64_t col_blocks = (cols / 16 + 3) / 4;
-  return (row / 128 * col_blocks + block / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 +
-         block % 4;
+  const int64_t tile_cols = (cols / 16 + 3) / 4;
+  return (row / 128 * tile_cols + block / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }
 
 // Row `flat_row` of out_rows x batches, as the source counts.

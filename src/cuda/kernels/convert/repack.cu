@@ -7,9 +7,9 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kMaxCtas = 65535;
-constexpr int kWordBytes = 8;    // of a row, one thread's piece
-constexpr int kBlockRows = 128;  // a block of scales: 128 rows x 4, as 128 words of 4 bytes
-constexpr int kBlockCols = 4;
+constexpr int kWordBytes = 8;        // of a row, one thread's piece
+constexpr int kScaleTileRows = 128;  // a scale tile: 128 rows x 4, as 128 words of 4 bytes
+constexpr int kScaleTileCols = 4;
 
 uint32_t ctas_for(int64_t pieces) {
   return static_cast<uint32_t>(
@@ -32,10 +32,10 @@ __device__ uint64_t load_word(const uint8_t* from) {
 }
 
 // Where scale (row, col) of a swizzled 128x4 layout lies: docs/formats.md, "Scale layouts".
-__device__ int64_t swizzled_offset(int64_t row, int64_t col, int64_t col_blocks) {
-  const int64_t block = row / kBlockRows * col_blocks + col / kBlockCols;
-  return block * (kBlockRows * kBlockCols) + row % 32 * 16 + row % kBlockRows / 32 * 4 +
-         col % kBlockCols;
+__device__ int64_t swizzled_offset(int64_t row, int64_t col, int64_t tile_cols) {
+  const int64_t tile = row / kScaleTileRows * tile_cols + col / kScaleTileCols;
+  return tile * (kScaleTileRows * kScaleTileCols) + row % 32 * 16 + row % kScaleTileRows / 32 * 4 +
+         col % kScaleTileCols;
 }
 
 }  // namespace
@@ -58,22 +58,23 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // One thread a word of the destination: four scales of one row.
 extern "C" __global__ void __launch_bounds__(kThreads)
     dual_gemm_repack_scales(const __grid_constant__ RepackScalesParams p) {
-  const int64_t row_blocks = (p.rows + kBlockRows - 1) / kBlockRows;
-  const int64_t col_blocks = (p.sf_cols + kBlockCols - 1) / kBlockCols;
-  const int64_t words = row_blocks * col_blocks * kBlockRows * p.batches;
+  const int64_t tile_rows = (p.rows + kScaleTileRows - 1) / kScaleTileRows;
+  const int64_t tile_cols = (p.sf_cols + kScaleTileCols - 1) / kScaleTileCols;
+  const int64_t words = tile_rows * tile_cols * kScaleTileRows * p.batches;
   for (int64_t word = first_piece(); word < words; word += piece_stride()) {
-    const int64_t block = word / kBlockRows, batch_row_block = block / col_blocks;
-    const int64_t batch = batch_row_block / row_blocks;
-    const int64_t place = word % kBlockRows;  // of the word in its block: 4 * (row % 32) + row / 32
+    const int64_t tile = word / kScaleTileRows, batch_tile_row = tile / tile_cols;
+    const int64_t batch = batch_tile_row / tile_rows;
+    const int64_t place =
+        word % kScaleTileRows;  // of the word in its tile: 4 * (row % 32) + row / 32
     const int64_t row =
-        (batch_row_block - batch * row_blocks) * kBlockRows + place % 4 * 32 + place / 4;
-    const int64_t col = (block - batch_row_block * col_blocks) * kBlockCols;
+        (batch_tile_row - batch * tile_rows) * kScaleTileRows + place % 4 * 32 + place / 4;
+    const int64_t col = (tile - batch_tile_row * tile_cols) * kScaleTileCols;
     const uint8_t* const from = p.source + batch * p.source_batch_bytes;
     uint32_t scales = 0;
-    for (int i = 0; i < kBlockCols; ++i) {
+    for (int i = 0; i < kScaleTileCols; ++i) {
       if (row >= p.rows || col + i >= p.sf_cols) break;
-      const int64_t offset = p.source_ld != 0 ? row * p.source_ld + col + i
-                                              : swizzled_offset(row, col + i, col_blocks);
+      const int64_t offset =
+          p.source_ld != 0 ? row * p.source_ld + col + i : swizzled_offset(row, col + i, tile_cols);
       scales |= static_cast<uint32_t>(from[offset]) << (8 * i);
     }
     reinterpret_cast<uint32_t*>(p.destination)[word] = scales;
@@ -94,14 +95,14 @@ KernelLaunch repack_scales_launch(const RepackScalesParams& params) {
                                  reinterpret_cast<const void*>(&dual_gemm_repack_scales)},
                       .threads = kThreads};
   launch.ctas =
-      ctas_for(swizzled_scale_bytes(params.rows, params.sf_cols) / kBlockCols * params.batches);
+      ctas_for(swizzled_scale_bytes(params.rows, params.sf_cols) / kScaleTileCols * params.batches);
   launch.set_params(params);
   return launch;
 }
 
 int64_t swizzled_scale_bytes(int64_t rows, int64_t sf_cols) {
-  return (rows + kBlockRows - 1) / kBlockRows * ((sf_cols + kBlockCols - 1) / kBlockCols) *
-         (kBlockRows * kBlockCols);
+  return (rows + kScaleTileRows - 1) / kScaleTileRows *
+         ((sf_cols + kScaleTileCols - 1) / kScaleTileCols) * (kScaleTileRows * kScaleTileCols);
 }
 
 }  // namespace dualgemm::cuda

@@ -1,5 +1,5 @@
 // Copies of operands in the layout that tensor copies need: rows at multiples of 16 bytes, scales
-// in 512-byte blocks whose padding is zero. On any GPU.
+// in scale tiles of 512 bytes whose padding is zero. On any GPU.
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,9 @@ inline constexpr int kTileK = 256;  // elements along K per stage: 128 bytes, on
 inline constexpr int kMmaK = 64;    // elements along K per MMA
 inline constexpr int kMmaSteps = kTileK / kMmaK;
 inline constexpr int kRowBytes = kTileK / 2;  // of one row of a stage
-inline constexpr int kScaleBlockBytes = 512;  // 128 rows x 4 scales: K = 64
-inline constexpr int kScaleBlockRows = 128;   // rows that share a block
-inline constexpr int kScaleBlockCols = 4;     // TMEM columns of a block
+inline constexpr int kScaleTileBytes = 512;   // 128 rows x 4 scales: K = 64
+inline constexpr int kScaleTileRows = 128;    // rows that share a scale tile
+inline constexpr int kScaleTileCols = 4;      // TMEM columns of a scale tile
 inline constexpr int kSmemBytes =
     227 * 1024;  // of one CTA (cudaDevAttrMaxSharedMemoryPerBlockOptin)
 inline constexpr int kSwizzleAlignment = 1024;                // of a 128-byte swizzle atom
@@ -41,12 +41,12 @@ template <Config kCfg>
 struct Budget {
   static constexpr int kTileN = kCfg.tile_n;
   static_assert(kTileN == 64 || kTileN == 128,
-                "64 or 128: a 128-row scale block is used whole or by halves, and both "
+                "64 or 128: a 128-row scale tile is used whole or by halves, and both "
                 "accumulators must leave TMEM columns for scales");
   static_assert(kTileN % kEpilogueCols == 0, "the epilogue takes whole chunks of columns");
 
   static constexpr int kOperandBytes = (kTileM + 2 * kTileN) * kRowBytes;
-  static constexpr int kScaleBytes = 3 * kMmaSteps * kScaleBlockBytes;
+  static constexpr int kScaleBytes = 3 * kMmaSteps * kScaleTileBytes;
   static constexpr int kStageBytes = kOperandBytes + kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
 
@@ -56,7 +56,7 @@ struct Budget {
   static constexpr int kAccGateCol = 0;
   static constexpr int kAccUpCol = kTileN;
   static constexpr int kScaleCol = 2 * kTileN;
-  static constexpr int kStepCols = 3 * kScaleBlockCols;  // a, gate, up of one MMA step
+  static constexpr int kStepCols = 3 * kScaleTileCols;  // a, gate, up of one MMA step
   static constexpr int kStageCols = kMmaSteps * kStepCols;
   static_assert(kScaleCol + kStages * kStageCols <= kTmemCols,
                 "every stage has scale columns of its own: they are written again only after the "

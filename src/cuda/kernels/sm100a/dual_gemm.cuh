@@ -10,7 +10,7 @@
 //   TMEM
 //
 //   shared memory, per stage: a (128, 128), gate (tile_n, 128), up (tile_n, 128) bytes, K-major,
-//   128-byte swizzle; then 4 scale blocks of 512 bytes each for a, gate, up. 38 912 bytes for
+//   128-byte swizzle; then 4 scale tiles of 512 bytes each for a, gate, up. 38 912 bytes for
 //   tile_n 64 (5 stages), 55 296 for 128 (4 stages). Behind the stages: barriers, the TMEM address.
 //
 //   TMEM columns               tile_n 64        tile_n 128
@@ -50,9 +50,9 @@ struct Stage {
   alignas(kSwizzleAlignment) uint8_t a[kTileM * kRowBytes];  // (kTileM, kTileK/2), K-major
   uint8_t gate[kCfg.tile_n * kRowBytes];                     // (tile_n, kTileK/2), K-major
   uint8_t up[kCfg.tile_n * kRowBytes];
-  uint8_t sf_a[kMmaSteps * kScaleBlockBytes];  // (kMmaSteps, 32, 16)
-  uint8_t sf_gate[kMmaSteps * kScaleBlockBytes];
-  uint8_t sf_up[kMmaSteps * kScaleBlockBytes];
+  uint8_t sf_a[kMmaSteps * kScaleTileBytes];  // (kMmaSteps, 32, 16)
+  uint8_t sf_gate[kMmaSteps * kScaleTileBytes];
+  uint8_t sf_up[kMmaSteps * kScaleTileBytes];
 };
 
 template <Config kCfg>

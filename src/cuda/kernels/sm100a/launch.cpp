@@ -41,25 +41,25 @@ TensorView data_view(const Operand& operand, int64_t batches, int box_rows,
           .box = {kRowBytes, static_cast<uint32_t>(box_rows), 1}};
 }
 
-// The operand's scale blocks; a stage takes those of kMmaSteps steps.
+// The operand's scale tiles; a stage takes those of kMmaSteps steps.
 TensorView scale_view(const Operand& operand, int64_t batches, const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *operand.matrix;
   const bool copied = operand.scale_copy != Copies::kDirect;
-  const int64_t k_blocks = ceil_div(matrix.cols, kMmaK);
-  const int64_t row_blocks = ceil_div(matrix.rows, kScaleBlockRows);
-  const int64_t row_stride = k_blocks * kScaleBlockBytes;
+  const int64_t tile_cols = ceil_div(matrix.cols, kMmaK);
+  const int64_t tile_rows = ceil_div(matrix.rows, kScaleTileRows);
+  const int64_t row_stride = tile_cols * kScaleTileBytes;
   const int64_t batch_stride =
-      copied || batches == 1 ? row_blocks * row_stride : matrix.scale_batch_stride;
+      copied || batches == 1 ? tile_rows * row_stride : matrix.scale_batch_stride;
   return {.name = operand.scales_name,
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
           .rank = 4,
           .address = copied ? workspace + operand.scale_copy : operand.scales,
-          .dims = {kScaleBlockBytes / 2, static_cast<uint64_t>(k_blocks),
-                   static_cast<uint64_t>(row_blocks), static_cast<uint64_t>(batches)},
-          .stride_bytes = {kScaleBlockBytes, static_cast<uint64_t>(row_stride),
+          .dims = {kScaleTileBytes / 2, static_cast<uint64_t>(tile_cols),
+                   static_cast<uint64_t>(tile_rows), static_cast<uint64_t>(batches)},
+          .stride_bytes = {kScaleTileBytes, static_cast<uint64_t>(row_stride),
                            static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleBlockBytes / 2, kMmaSteps, 1, 1}};
+          .box = {kScaleTileBytes / 2, kMmaSteps, 1, 1}};
 }
 
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }

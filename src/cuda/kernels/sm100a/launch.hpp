@@ -27,7 +27,8 @@ const Instance* find_instance(int64_t tile_n, DataType output);  // null: not co
 // read where it lies. Depends on the problem alone.
 //   data    rows or batches that are no multiple of 16 bytes apart (always so where k % 32 != 0 and
 //           rows are tight)
-//   scales  linear ones; swizzled ones with k % 64 != 0, because a block's padding along k would be
+//   scales  linear ones; swizzled ones with k % 64 != 0, because a scale tile's padding along k
+//   would be
 //           multiplied (0 * NaN is NaN); batches no multiple of 16 bytes apart
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.

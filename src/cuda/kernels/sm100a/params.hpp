@@ -8,12 +8,12 @@
 
 namespace dualgemm::cuda::sm100a {
 
-// Three views of bytes and three of scale blocks; boxes are one stage of one CTA, what is outside a
+// Three views of bytes and three of scale tiles; boxes are one stage of one CTA, what is outside a
 // view is zero.
 //   map_a                   (k/2, m, l) bytes, box (128, 128, 1), 128-byte swizzle
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), the same
 //   map_sf_a                (256, ceil(k/64), ceil(m/128), l) of 16 bits, box (256, 4, 1, 1): a row
-//                           of the view is a scale block of 512 bytes
+//                           of the view is a scale tile of 512 bytes
 //   map_sf_gate, map_sf_up  (256, ceil(k/64), ceil(n/128), l), the same
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.

@@ -25,17 +25,17 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
     }
     ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
     const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-    const auto k_block = static_cast<int32_t>(k_tile * kMmaSteps);
-    const int32_t n_block = n_begin / kScaleBlockRows, m_block = m_begin / kScaleBlockRows;
+    const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
+    const int32_t n_scale_tile = n_begin / kScaleTileRows, m_scale_tile = m_begin / kScaleTileRows;
     ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, pass);
     ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, pass);
     ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_block, n_block, batch,
-                                 full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_block, n_block, batch, full,
-                                 pass);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_block, m_block, batch, full,
-                                 keep);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile, n_scale_tile,
+                                 batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
+                                 batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, m_scale_tile, batch,
+                                 full, keep);
   }
 }
 
@@ -49,8 +49,8 @@ DUALGEMM_DEVICE StageDescriptors describe(const Stage<kCfg>& stage) {
   const auto rows = [](const uint8_t* operand) {
     return smem_descriptor(ptx::shared_address(operand), kSwizzledRows128B, SmemSwizzle::k128B);
   };
-  const auto scales = [](const uint8_t* block) {
-    return smem_descriptor(ptx::shared_address(block), dualgemm::cuda::kScaleBlockRows,
+  const auto scales = [](const uint8_t* tile) {
+    return smem_descriptor(ptx::shared_address(tile), dualgemm::cuda::kScaleTileRows,
                            SmemSwizzle::kNone);
   };
   return {rows(stage.a),      rows(stage.gate),      rows(stage.up),
@@ -64,8 +64,8 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, 
   using Cols = Budget<kCfg>;
   constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kTileM, kCfg.tile_n);
   constexpr uint32_t kStepBytes = kMmaK / 2;
-  // A tile of 64 columns uses one half of its 128-row scale block: two of the four TMEM columns.
-  const uint32_t block_half_col = tile.n_begin % kScaleBlockRows / 32;
+  // A tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM columns.
+  const uint32_t half_tile_col = tile.n_begin % kScaleTileRows / 32;
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
@@ -76,20 +76,19 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, 
     for (int step = 0; step < kMmaSteps; ++step) {
       const uint32_t sf_a =
           tmem_base + Cols::kScaleCol + ring.stage * Cols::kStageCols + step * Cols::kStepCols;
-      const uint32_t sf_gate = sf_a + kScaleBlockCols, sf_up = sf_gate + kScaleBlockCols;
-      const uint32_t block = step * kScaleBlockBytes, data = step * kStepBytes;
-      ptx::tcgen05_cp_32x128b_warpx4(sf_a, advance_descriptor(from.sf_a, block));
-      ptx::tcgen05_cp_32x128b_warpx4(sf_gate, advance_descriptor(from.sf_gate, block));
-      ptx::tcgen05_cp_32x128b_warpx4(sf_up, advance_descriptor(from.sf_up, block));
+      const uint32_t sf_gate = sf_a + kScaleTileCols, sf_up = sf_gate + kScaleTileCols;
+      const uint32_t scale = step * kScaleTileBytes, data = step * kStepBytes;
+      ptx::tcgen05_cp_32x128b_warpx4(sf_a, advance_descriptor(from.sf_a, scale));
+      ptx::tcgen05_cp_32x128b_warpx4(sf_gate, advance_descriptor(from.sf_gate, scale));
+      ptx::tcgen05_cp_32x128b_warpx4(sf_up, advance_descriptor(from.sf_up, scale));
       const uint32_t accumulate = k_tile != 0 || step != 0;
       ptx::tcgen05_mma_mxf4nvf4_block16<ptx::CollectorA::kFill>(
           tmem_base + Cols::kAccGateCol, advance_descriptor(from.a, data),
-          advance_descriptor(from.gate, data), kInstruction, sf_a, sf_gate + block_half_col,
+          advance_descriptor(from.gate, data), kInstruction, sf_a, sf_gate + half_tile_col,
           accumulate);
       ptx::tcgen05_mma_mxf4nvf4_block16<ptx::CollectorA::kLastUse>(
           tmem_base + Cols::kAccUpCol, advance_descriptor(from.a, data),
-          advance_descriptor(from.up, data), kInstruction, sf_a, sf_up + block_half_col,
-          accumulate);
+          advance_descriptor(from.up, data), kInstruction, sf_a, sf_up + half_tile_col, accumulate);
     }
     if (k_tile + smem.kStages < params.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);
   }

@@ -18,18 +18,18 @@ enum class Pass : int32_t {
 
 struct Config {
   AType a_type;
-  int token_blocks;  // of 8 rows of a per tile: mma's N
-  int warps_n;       // warps side by side along n; each has warp_cols_of() columns of d
+  int tile_m;   // rows of A per tile, a multiple of kGroupRows
+  int warps_n;  // warps side by side along n; each has warp_cols_of() columns of d
   Pass pass;
   bool operator==(const Config&) const = default;
 };
 
 inline constexpr int kMmaRows = 16;      // of weights
-inline constexpr int kTokenBlock = 8;    // rows of a per mma
-inline constexpr int kBlockK = 128;      // elements along k that a warp takes at a time
-inline constexpr int kBlockK16 = 8;      // the same in scales
+inline constexpr int kGroupRows = 8;     // rows of A per mma: its N
+inline constexpr int kTileK = 128;       // elements along k that a warp takes at a time
+inline constexpr int kTileK16 = 8;       // the same in scales
 inline constexpr int kThreadCodes = 32;  // neighbours along k that one thread takes of a row
-// Warps that share a tile's blocks of k. The same in every Config, so that neither M nor the tile
+// Warps that share a tile's k. The same in every Config, so that neither M nor the tile
 // changes the bits of a row.
 inline constexpr int kWarpsK = 4;
 
@@ -39,10 +39,10 @@ DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
 // Second number of __launch_bounds__; 0: none. 1 lets ptxas take more than 128 registers, where it
 // would spill 16 bytes for sm_100a and sm_120a (CUDA 13.0); for sm_80 and sm_90 it changes nothing.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
-  return config.a_type == AType::kE2M1 && config.token_blocks > 1 ? 1 : 0;
+  return config.a_type == AType::kE2M1 && config.tile_m > kGroupRows ? 1 : 0;
 }
-DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
-  return config.token_blocks * kTokenBlock;
+DUALGEMM_HOST_DEVICE constexpr int row_groups_of(const Config& config) {
+  return config.tile_m / kGroupRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
   return config.pass == Pass::kFused ? kMmaRows / 2 : kMmaRows;

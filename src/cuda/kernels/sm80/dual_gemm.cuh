@@ -2,7 +2,7 @@
 // decoded in registers. Simple where the kernels for one architecture are quick: no shared memory
 // for operands, no asynchronous copies.
 //
-// kWarpsK warps divide the blocks of k of a tile (multiply.cuh); their sums are added in the order
+// kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
 // of k through shared memory. All of this is the same for every M and every Pass: the bits of a row
 // of d depend neither on the other rows, nor on the tile, nor on the pass.
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Of one tile: [warp along n][block of rows][register][lane].
+// Of one tile: [warp along n][group of rows][register][lane].
 template <Config kCfg>
-using TileSums = float[kCfg.warps_n][kCfg.token_blocks][4][32];
+using TileSums = float[kCfg.warps_n][row_groups_of(kCfg)][4][32];
 
 // This warp's part of a product to shared memory, where all parts are when it returns.
 template <Config kCfg>
@@ -25,7 +25,7 @@ DUALGEMM_DEVICE void multiply_to(const Params& params, const Place& place, const
   Accumulators<kCfg> sums{};
   multiply<kCfg>(params, place, rows, sums);
 #pragma unroll
-  for (int t = 0; t < kCfg.token_blocks; ++t) {
+  for (int t = 0; t < row_groups_of(kCfg); ++t) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       parts[place.warp_k][place.warp_n][t][i][threadIdx.x % 32] = sums[t][i];
@@ -33,7 +33,7 @@ DUALGEMM_DEVICE void multiply_to(const Params& params, const Place& place, const
   __syncthreads();
 }
 
-// The parts of this thread's sums in block t, added in the order of k.
+// The parts of this thread's sums in group t, added in the order of k.
 template <Config kCfg>
 DUALGEMM_DEVICE void add_parts(const Place& place, const TileSums<kCfg> (&parts)[kWarpsK],
                                uint32_t t, float (&total)[4]) {
@@ -48,8 +48,8 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const TileSums<kCfg> (&parts)
   for (int i = 0; i < 4; ++i) total[i] *= kSumUnit<kCfg>;
 }
 
-// Block t of a product of one operand, complete: into R1 or d. gate: the other product's sums of
-// the tile (kSequential).
+// Row group t of a product of one operand, complete: into R1 or d. gate: the other product's sums
+// of the tile (kSequential).
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t t,
                                 const float (&total)[4],
@@ -85,7 +85,7 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
     multiply_to<kCfg>(params, place,
                       rows_of_one(params, place, product == 0 ? params.gate : params.up), parts);
 #pragma unroll 1
-    for (uint32_t t = place.warp_k; t < kCfg.token_blocks; t += kWarpsK) {
+    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
       float total[4];
       add_parts<kCfg>(place, parts, t, total);
       if (product == 1) {
@@ -98,7 +98,7 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
   }
 }
 
-// Each of the warps that shared k finishes its share of the blocks of rows.
+// Each of the warps that shared k finishes its share of the row groups.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   __shared__ TileSums<kCfg> parts[kWarpsK];
@@ -112,7 +112,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
             : rows_of_one(params, place, kCfg.pass == Pass::kGate ? params.gate : params.up);
     multiply_to<kCfg>(params, place, rows, parts);
 #pragma unroll 1
-    for (uint32_t t = place.warp_k; t < kCfg.token_blocks; t += kWarpsK) {
+    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
       float total[4];
       add_parts<kCfg>(place, parts, t, total);
       if constexpr (kCfg.pass == Pass::kFused) {

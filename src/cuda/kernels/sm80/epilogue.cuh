@@ -1,4 +1,4 @@
-// From complete sums to d, or to R1. A thread has rows 2q and 2q+1 of a block of 8 (q = lane % 4)
+// From complete sums to d, or to R1. A thread has rows 2q and 2q+1 of a group of 8 (q = lane % 4)
 // in one column at a time.
 #pragma once
 
@@ -16,8 +16,8 @@ template <Config kCfg>
 inline constexpr float kSumUnit = kDecodedUnit<kCfg.a_type == AType::kBF16>*(
     kCfg.a_type == AType::kE2M1 ? kDecodedUnit<false> : 1.0f);
 
-DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t block, int i) {
-  return place.m_begin + block * kTokenBlock + 2 * place.quarter + i;
+DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t group, int i) {
+  return place.m_begin + group * kGroupRows + 2 * place.quarter + i;
 }
 
 DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t row, uint32_t col,
@@ -28,13 +28,13 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
 }
 
 // d = act(alpha_gate * g) * (alpha_up * u), g and u the products.
-DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t block, uint32_t col,
+DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t group, uint32_t col,
                             float (&g)[2], float (&u)[2]) {
   if (col >= params.n) return;
   const Alphas alphas = alphas_of(params, place.batch);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const uint32_t row = output_row(place, block, i);
+    const uint32_t row = output_row(place, group, i);
     const float row_scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
     g[i] = g[i] * alphas.gate * row_scale;
     u[i] = u[i] * alphas.up * row_scale;
@@ -42,33 +42,33 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t b
   activate_all(params.act, g, u);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const uint32_t row = output_row(place, block, i);
+    const uint32_t row = output_row(place, group, i);
     if (row < params.m) store_output(params, place.batch, row, col, g[i]);
   }
 }
 
 // Where the product of a row with gate's row `col` lies; null: nowhere.
-DUALGEMM_DEVICE float* r1_at(const Params& params, const Place& place, uint32_t block, uint32_t col,
+DUALGEMM_DEVICE float* r1_at(const Params& params, const Place& place, uint32_t group, uint32_t col,
                              int i) {
-  const uint32_t row = output_row(place, block, i);
+  const uint32_t row = output_row(place, group, i);
   if (row >= params.m || col >= params.n) return nullptr;
   return params.r1 + (static_cast<int64_t>(place.batch) * params.m + row) * params.r1_ld + col;
 }
 
-DUALGEMM_DEVICE void store_r1(const Params& params, const Place& place, uint32_t block,
+DUALGEMM_DEVICE void store_r1(const Params& params, const Place& place, uint32_t group,
                               uint32_t col, const float (&g)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    float* const to = r1_at(params, place, block, col, i);
+    float* const to = r1_at(params, place, group, col, i);
     if (to != nullptr) *to = g[i];
   }
 }
 
-DUALGEMM_DEVICE void load_r1(const Params& params, const Place& place, uint32_t block, uint32_t col,
+DUALGEMM_DEVICE void load_r1(const Params& params, const Place& place, uint32_t group, uint32_t col,
                              float (&g)[2]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const float* const from = r1_at(params, place, block, col, i);
+    const float* const from = r1_at(params, place, group, col, i);
     g[i] = from == nullptr ? 0.0f : *from;
   }
 }

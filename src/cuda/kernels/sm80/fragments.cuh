@@ -1,8 +1,8 @@
-// What one thread holds of a block of k: for a row, 32 neighbours of k, which are two 16-blocks.
+// What one thread holds of a k-tile: for a row, 32 neighbours of k, which are two 16-blocks.
 // Thread t of a quad takes neighbours 32t .. 32t+31 of all rows, so that both operands are used as
-// they lie in memory: mma adds over k, whose order inside a block is free as long as it is the same
-// for both. Word i of the four words of codes gives MMA steps 2i (nibbles 0,4 and 1,5) and 2i+1
-// (nibbles 2,6 and 3,7).
+// they lie in memory: mma adds over k, whose order inside a k-tile is free as long as it is the
+// same for both. Word i of the four words of codes gives MMA steps 2i (nibbles 0,4 and 1,5) and
+// 2i+1 (nibbles 2,6 and 3,7).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// A row of an operand at this thread's part of the current block of k.
+// A row of an operand at this thread's part of the current k-tile.
 struct RowCursor {
   const uint8_t* row;     // null: no such row, all zeros
   const uint8_t* scales;  // of the row: scale number 0
@@ -67,7 +67,7 @@ DUALGEMM_DEVICE Packed load_packed(const RowCursor& cursor, uint32_t k16, uint32
   return packed;
 }
 
-// 32 halves of one row as the 8 steps of a block need them: [step][half of k].
+// 32 halves of one row as the 8 steps of a k-tile need them: [step][half of k].
 using Steps = uint32_t[8][2];
 
 template <bool kBf16>

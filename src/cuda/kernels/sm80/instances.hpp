@@ -6,14 +6,14 @@
 
 #include "cuda/kernels/sm80/config.hpp"
 
-// X(pass, its name, type of a, its name, token_blocks, rows of a tile as text, warps_n)
+// X(pass, its name, type of a, its name, tile_m, warps_n)
 #define DUALGEMM_SM80_PASS(X, pass, pass_name) \
-  X(pass, pass_name, kE2M1, e2m1, 1, 8, 1)     \
-  X(pass, pass_name, kE2M1, e2m1, 8, 64, 2)    \
-  X(pass, pass_name, kF16, f16, 1, 8, 1)       \
-  X(pass, pass_name, kF16, f16, 8, 64, 2)      \
-  X(pass, pass_name, kBF16, bf16, 1, 8, 1)     \
-  X(pass, pass_name, kBF16, bf16, 8, 64, 2)
+  X(pass, pass_name, kE2M1, e2m1, 8, 1)        \
+  X(pass, pass_name, kE2M1, e2m1, 64, 2)       \
+  X(pass, pass_name, kF16, f16, 8, 1)          \
+  X(pass, pass_name, kF16, f16, 64, 2)         \
+  X(pass, pass_name, kBF16, bf16, 8, 1)        \
+  X(pass, pass_name, kBF16, bf16, 64, 2)
 #define DUALGEMM_SM80_INSTANCES(X)               \
   DUALGEMM_SM80_PASS(X, kFused, fused)           \
   DUALGEMM_SM80_PASS(X, kSequential, sequential) \

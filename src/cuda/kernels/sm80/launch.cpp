@@ -91,14 +91,14 @@ int64_t r1_bytes(const Problem& problem) {
 const Instance* find_instance(DataType a_type, int64_t tile_m, Pass pass) {
   for (const Instance& instance : instances()) {
     const Config& config = instance.config;
-    if (config.a_type == a_type_of(a_type) && tile_m_of(config) == tile_m && config.pass == pass)
+    if (config.a_type == a_type_of(a_type) && config.tile_m == tile_m && config.pass == pass)
       return &instance;
   }
   return nullptr;
 }
 
 const Instance& choose_instance(const Problem& problem, Pass pass) {
-  return *find_instance(problem.a.type, problem.m <= kTokenBlock ? kTokenBlock : 64, pass);
+  return *find_instance(problem.a.type, problem.m <= kGroupRows ? kGroupRows : 64, pass);
 }
 
 KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
@@ -114,7 +114,7 @@ KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& b
   params.output = output_type_of(p.d.type);
   params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
   params.k16 = static_cast<uint32_t>(p.k / 16);
-  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m_of(instance.config)));
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, instance.config.tile_m));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(instance.config)));
   KernelLaunch launch{.kernel = {"dual_gemm_sm80", instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(params.tiles_m * params.tiles_n * p.l),

@@ -1,8 +1,8 @@
 // The loop over k: sums of 16 rows of weights with the rows of a tile.
 //
 // A warp's 16 rows of mma are 8 of gate and the same 8 of up (both sums of an output are then in
-// one thread), or 16 of one operand; its 8 columns are rows of a. kWarpsK warps divide the blocks
-// of k of a tile into contiguous parts.
+// one thread), or 16 of one operand; its 8 columns are rows of a. kWarpsK warps divide the
+// k-tiles of a tile into contiguous parts.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Sums of one warp: [block of 8 rows of a][mma's d].
+// Sums of one warp: [group of 8 rows of A][mma's d].
 template <Config kCfg>
-using Accumulators = float[kCfg.token_blocks][4];
+using Accumulators = float[row_groups_of(kCfg)][4];
 
 // Where a warp works.
 struct Place {
   uint32_t m_begin, col, batch;  // first row of the tile; column of this thread's first sums
   uint32_t warp_n, warp_k;
-  uint32_t row_in_block, quarter;  // lane / 4: row of 8; lane % 4: part of the block of k
+  uint32_t row_in_group, quarter;  // lane / 4: row of 8; lane % 4: part of the k-tile
 };
 
 template <Config kCfg>
@@ -31,17 +31,17 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params) {
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   Place place;
   place.batch = batch;
-  place.m_begin = (blockIdx.x - column * params.tiles_m) * tile_m_of(kCfg);
+  place.m_begin = (blockIdx.x - column * params.tiles_m) * kCfg.tile_m;
   place.warp_n = warp % kCfg.warps_n;
   place.warp_k = warp / kCfg.warps_n;
-  place.row_in_block = lane / 4;
+  place.row_in_group = lane / 4;
   place.quarter = lane % 4;
   place.col = (column - batch * params.tiles_n) * tile_n_of(kCfg) +
-              place.warp_n * warp_cols_of(kCfg) + place.row_in_block;
+              place.warp_n * warp_cols_of(kCfg) + place.row_in_group;
   return place;
 }
 
-// One thread's rows of mma's 16: row_in_block and 8 more.
+// One thread's rows of mma's 16: row_in_group and 8 more.
 struct WeightRows {
   RowCursor low, high;
 };
@@ -58,10 +58,10 @@ DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t block, uint32_t k16,
+DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t group, uint32_t k16,
                             Steps& steps) {
   const RowCursor cursor = row_cursor(
-      params.a, place.batch, place.m_begin + block * kTokenBlock + place.row_in_block, params.m);
+      params.a, place.batch, place.m_begin + group * kGroupRows + place.row_in_group, params.m);
   if constexpr (kCfg.a_type == AType::kE2M1) {
     decode<false>(load_packed(cursor, k16, params.k16, params.aligned16), steps);
   } else {
@@ -69,30 +69,30 @@ DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t b
   }
 }
 
-// This warp's part of the blocks of k.
+// This warp's part of the k-tiles.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const WeightRows& rows,
                               Accumulators<kCfg>& sums) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  const uint32_t blocks = (params.k16 + kBlockK16 - 1) / kBlockK16;
-  const uint32_t begin = blocks * place.warp_k / kWarpsK;
-  const uint32_t end = blocks * (place.warp_k + 1) / kWarpsK;
-  const auto load = [&](const RowCursor& cursor, uint32_t block) {
-    return load_packed(cursor, block * kBlockK16 + 2 * place.quarter, block < end ? params.k16 : 0,
+  const uint32_t k_tiles = (params.k16 + kTileK16 - 1) / kTileK16;
+  const uint32_t begin = k_tiles * place.warp_k / kWarpsK;
+  const uint32_t end = k_tiles * (place.warp_k + 1) / kWarpsK;
+  const auto load = [&](const RowCursor& cursor, uint32_t k_tile) {
+    return load_packed(cursor, k_tile * kTileK16 + 2 * place.quarter, k_tile < end ? params.k16 : 0,
                        params.aligned16);
   };
   Packed next_low = load(rows.low, begin), next_high = load(rows.high, begin);
 #pragma unroll 1
-  for (uint32_t block = begin; block < end; ++block) {
+  for (uint32_t k_tile = begin; k_tile < end; ++k_tile) {
     Steps low_steps, high_steps;
     decode<kBf16>(next_low, low_steps);
     decode<kBf16>(next_high, high_steps);
-    next_low = load(rows.low, block + 1);
-    next_high = load(rows.high, block + 1);
+    next_low = load(rows.low, k_tile + 1);
+    next_high = load(rows.high, k_tile + 1);
 #pragma unroll
-    for (int t = 0; t < kCfg.token_blocks; ++t) {
+    for (int t = 0; t < row_groups_of(kCfg); ++t) {
       Steps a_steps;
-      load_a<kCfg>(params, place, t, block * kBlockK16 + 2 * place.quarter, a_steps);
+      load_a<kCfg>(params, place, t, k_tile * kTileK16 + 2 * place.quarter, a_steps);
       __syncwarp();  // the loads have branches, mma needs the whole warp
 #pragma unroll
       for (int step = 0; step < 8; ++step) {

@@ -29,15 +29,15 @@ DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uin
     return {unit + lane * 16,
             unit + static_cast<uint32_t>(offsetof(PackedUnit, scales)) + lane * 2};
   }
-  const uint32_t row = group * kGroupCols + warp * 8 + lane / 4, q = lane % 4;
-  const uint32_t block_row = (n_begin + row) % 128;
-  const uint32_t swizzled = q * kScaleBlockBytes + block_row % 32 * 16 + block_row / 32 * 4;
+  const uint32_t row = group * kWarpgroupCols + warp * 8 + lane / 4, q = lane % 4;
+  const uint32_t tile_row = (n_begin + row) % 128;
+  const uint32_t swizzled = q * kScaleTileBytes + tile_row % 32 * 16 + tile_row / 32 * 4;
   const uint32_t linear = row * kScaleRowBytes + q * 4;
   return {row * kRowBytes + ((2 * q) ^ (row % 8)) * 16, linear_scales ? linear : swizzled};
 }
 
-// A block of weights on its way through a thread: 16 bytes of each row and all of its scales.
-struct RawBlock {
+// A k-tile of weights on its way through a thread: 16 bytes of each row and all of its scales.
+struct RawTile {
   uint32_t gate[4], up[4];
   uint32_t gate_scales[4], up_scales[4];
 };
@@ -47,7 +47,7 @@ DUALGEMM_DEVICE void load_codes(const uint8_t* from, uint32_t (&to)[4]) {
   to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
 }
 
-// `place` in sub-block `sub` of prepared weights.
+// `place` in sub-tile `sub` of prepared weights.
 template <Config kCfg>
 DUALGEMM_DEVICE const uint8_t* packed_at(const WeightStage<kCfg>& stage, uint32_t sub,
                                          uint32_t place) {
@@ -56,7 +56,7 @@ DUALGEMM_DEVICE const uint8_t* packed_at(const WeightStage<kCfg>& stage, uint32_
 
 template <Config kCfg>
 DUALGEMM_DEVICE void load_half(const WeightStage<kCfg>& stage, uint32_t codes, uint32_t half,
-                               RawBlock& raw) {
+                               RawTile& raw) {
   if constexpr (kCfg.prepared) {
 #pragma unroll
     for (uint32_t i = 0; i < 2; ++i) {
@@ -72,7 +72,7 @@ DUALGEMM_DEVICE void load_half(const WeightStage<kCfg>& stage, uint32_t codes, u
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place, RawBlock& raw) {
+DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place, RawTile& raw) {
   if constexpr (kCfg.prepared) {
 #pragma unroll
     for (uint32_t sub = 0; sub < kSubs; ++sub) {
@@ -88,9 +88,9 @@ DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place,
   }
 }
 
-// The operands of a sub-block's four MMAs.
+// The operands of a sub-tile's four MMAs.
 template <Config kCfg, int kSub>
-DUALGEMM_DEVICE void decode_sub(const Shifts& shifts, const RawBlock& raw,
+DUALGEMM_DEVICE void decode_sub(const Shifts& shifts, const RawTile& raw,
                                 uint32_t (&fragments)[kSteps][4]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -108,50 +108,50 @@ struct Consumer {
   static constexpr uint32_t kNone = ~0u;
   SharedStorage<kCfg>& smem;
   Shifts shifts;
-  uint32_t group, phase;
-  RingPosition<B::kWeightStages> weights;  // of the phase's next block
-  RingPosition<B::kActBlocks> acts;        // of the block's a
-  uint32_t rows;                           // the descriptor's low word for the block's a
-  uint32_t held;                           // stage of a that the block before ended with; kNone
-  uint32_t ordinal;                        // of the CTA's block that comes next
+  uint32_t group, k_warpgroup;             // this one's numbers along n and k
+  RingPosition<B::kWeightStages> weights;  // of the next k-tile
+  RingPosition<B::kActTiles> acts;         // of that k-tile's A
+  uint32_t rows;                           // the descriptor's low word for that k-tile's A
+  uint32_t held;                           // stage of A that the k-tile before ended with; kNone
+  uint32_t ordinal;                        // of the CTA's k-tile that comes next
 
   DUALGEMM_DEVICE void arrive(ptx::Barrier* bar) const {
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(bar);
   }
 
-  DUALGEMM_DEVICE void begin_block(const RowPlace& place, RawBlock& raw) {
+  DUALGEMM_DEVICE void begin_k_tile(const RowPlace& place, RawTile& raw) {
     ptx::mbarrier_wait_parity(&smem.w_full[weights.stage], weights.round_parity);
     const WeightStage<kCfg>& stage = smem.weights[weights.stage];
     load_half<kCfg>(stage, place.codes, 0, raw);
     load_scales<kCfg>(stage, place.scales, raw);
   }
 
-  DUALGEMM_DEVICE void load_second_half(const RowPlace& place, RawBlock& raw) const {
+  DUALGEMM_DEVICE void load_second_half(const RowPlace& place, RawTile& raw) const {
     load_half<kCfg>(smem.weights[weights.stage], place.codes, 1, raw);
   }
 
   // When the words of the second half have been used, so that they are known to have arrived: an
   // arrival does not wait for loads that are under way.
-  DUALGEMM_DEVICE void release_block() {
+  DUALGEMM_DEVICE void release_k_tile() {
     __syncwarp();
     arrive(&smem.w_empty[weights.stage]);
-    weights.template skip<kCfg.phases>();
+    weights.template skip<kCfg.k_warpgroups>();
   }
 
-  // Enqueues the MMAs of sub-block kSub; those before it are then complete and their a is released.
-  // Stages and descriptors are constants from the block's first on: the chain of uniform
-  // instructions that a ring of sub-blocks needs stood in the way of the MMAs.
+  // Enqueues the MMAs of sub-tile kSub; those before it are then complete and their a is released.
+  // Stages and descriptors are constants from the k-tile's first on: the chain of uniform
+  // instructions that a ring of sub-tiles needs stood in the way of the MMAs.
   template <int kSub>
   DUALGEMM_DEVICE void multiply(const uint32_t (&fragments)[kSteps][4],
-                                float (&acc)[kCfg.tokens / 2]) {
+                                float (&acc)[kCfg.tile_m / 2]) {
     constexpr bool kBeginsStage = kSub % B::kActSubs == 0;
-    constexpr uint32_t kSubStep = kCfg.tokens * kRowBytes >> 4, kStep = 2 * kMmaK >> 4;
-    const uint32_t stage = acts.stage * B::kActStagesPerBlock + kSub / B::kActSubs;
+    constexpr uint32_t kSubStep = kCfg.tile_m * kRowBytes >> 4, kStep = 2 * kMmaK >> 4;
+    const uint32_t stage = acts.stage * B::kActStagesPerTile + kSub / B::kActSubs;
     if constexpr (kBeginsStage) ptx::mbarrier_wait_parity(&smem.a_full[stage], acts.round_parity);
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tokens, kDescriptorHigh>(
+      ptx::wgmma_m64k16<kCfg.bf16, kCfg.tile_m, kDescriptorHigh>(
           acc, fragments[step], rows + kSub * kSubStep + step * kStep);
     }
     ptx::wgmma_commit_group();
@@ -165,25 +165,26 @@ struct Consumer {
   }
 
   DUALGEMM_DEVICE void begin_activations() {
-    rows = __shfl_sync(0xFFFFFFFFu, descriptor_low(smem.a[acts.stage * B::kActStagesPerBlock]), 0);
+    rows = __shfl_sync(0xFFFFFFFFu, descriptor_low(smem.a[acts.stage * B::kActStagesPerTile]), 0);
   }
 
-  // acc = this phase's part of the segment.
+  // acc = this k-warpgroup's part of the segment.
   DUALGEMM_DEVICE void accumulate(const Segment& segment, const RowPlace& place,
-                                  float (&acc)[kCfg.tokens / 2]) {
+                                  float (&acc)[kCfg.tile_m / 2]) {
 #pragma unroll
     for (float& value : acc) value = 0.0f;
-    const uint32_t blocks = segment.k_end - segment.k_begin;
-    // The CTA's blocks go to the phases in turn.
-    const uint32_t first = (phase + kCfg.phases - ordinal % kCfg.phases) % kCfg.phases;
-    ordinal += blocks;
-    if (first >= blocks) return;
+    const uint32_t k_tiles = segment.k_end - segment.k_begin;
+    // The CTA's k-tiles go to the k-warpgroups in turn.
+    const uint32_t first =
+        (k_warpgroup + kCfg.k_warpgroups - ordinal % kCfg.k_warpgroups) % kCfg.k_warpgroups;
+    ordinal += k_tiles;
+    if (first >= k_tiles) return;
     uint32_t fragments[2][kSteps][4];
-    RawBlock raw;
-    begin_block(place, raw);
+    RawTile raw;
+    begin_k_tile(place, raw);
     decode_sub<kCfg, 0>(shifts, raw, fragments[0]);
 #pragma unroll 1
-    for (uint32_t block = first; block < blocks; block += kCfg.phases) {
+    for (uint32_t k_tile = first; k_tile < k_tiles; k_tile += kCfg.k_warpgroups) {
       begin_activations();
       multiply<0>(fragments[0], acc);
       decode_sub<kCfg, 1>(shifts, raw, fragments[1]);
@@ -192,11 +193,11 @@ struct Consumer {
       decode_sub<kCfg, 2>(shifts, raw, fragments[0]);
       multiply<2>(fragments[0], acc);
       decode_sub<kCfg, 3>(shifts, raw, fragments[1]);
-      release_block();
+      release_k_tile();
       multiply<3>(fragments[1], acc);
-      acts.template skip<kCfg.phases>();
-      if (block + kCfg.phases < blocks) {
-        begin_block(place, raw);
+      acts.template skip<kCfg.k_warpgroups>();
+      if (k_tile + kCfg.k_warpgroups < k_tiles) {
+        begin_k_tile(place, raw);
         decode_sub<kCfg, 0>(shifts, raw, fragments[0]);
       }
     }
@@ -211,25 +212,26 @@ struct Consumer {
 template <Config kCfg>
 DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
   const uint32_t warpgroup = warp / 4;
-  const uint32_t phase = warpgroup / kCfg.groups, group = warpgroup - phase * kCfg.groups;
+  const uint32_t k_warpgroup = warpgroup / kCfg.n_warpgroups,
+                 group = warpgroup - k_warpgroup * kCfg.n_warpgroups;
   // The widest tiles wait for the tensor cores: 1 to 2 % slower with products.
   Consumer<kCfg> consumer{.smem = smem,
-                          .shifts = kCfg.tokens > 128 ? Shifts{} : params.shifts,
+                          .shifts = kCfg.tile_m > 128 ? Shifts{} : params.shifts,
                           .group = group,
-                          .phase = phase,
-                          .weights = {phase, 0},
-                          .acts = {phase, 0},
+                          .k_warpgroup = k_warpgroup,
+                          .weights = {k_warpgroup, 0},
+                          .acts = {k_warpgroup, 0},
                           .rows = 0,
                           .held = Consumer<kCfg>::kNone,
                           .ordinal = 0};
-  Walk walk(params.schedule);
+  TileScheduler scheduler(params.schedule);
 #pragma unroll 1
-  for (Segment segment; walk.next(segment);) {
+  for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
-    float acc[kCfg.tokens / 2];
+    float acc[kCfg.tile_m / 2];
     const RowPlace place = place_of_thread<kCfg>(params.linear_scales, group, tile.n_begin);
     consumer.accumulate(segment, place, acc);
-    finish_segment<kCfg>(params, smem, segment, tile, group, phase, acc);
+    finish_segment<kCfg>(params, smem, segment, tile, group, k_warpgroup, acc);
   }
 }
 

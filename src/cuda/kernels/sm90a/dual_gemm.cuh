@@ -8,20 +8,22 @@
 //   4*W + 1                  load_activations  one thread: decoded a, after the prepare kernel
 //
 //   A warpgroup multiplies 64 rows: each of its warps 8 rows of gate and the same 8 of up, so that
-//   both sums of an output are in one thread. groups: 32 columns of d each. phases: warpgroups of a
-//   group take turns with the blocks of k; their sums meet in shared memory.
+//   both sums of an output are in one thread. n_warpgroups have 32 columns of D each; the
+//   k_warpgroups of the same columns take turns with the k-tiles; their sums meet in shared memory.
 //
 //   barrier        count          arrives                             waits
-//   w_full[s]      1 (+bytes)     load_weights, TMA hardware          consume (one phase)
-//   w_empty[s]     4 * groups     lane 0 of each warp that read it    load_weights, from round 1 on
-//   a_full[s]      1 (+bytes)     load_activations, TMA hardware      consume (one phase)
-//   a_empty[s]     4 * groups     lane 0 of each warp that read it    load_activations, likewise
-//   cluster        consumers      the first phases of both CTAs       in pairs: rings are idle,
-//   sums
+//   w_full[s]      1 (+bytes)     load_weights, TMA hardware          consume (one k_warpgroup)
+//   w_empty[s]     4 * n_warpgroups     lane 0 of each warp that read it    load_weights, from
+//   round 1 on a_full[s]      1 (+bytes)     load_activations, TMA hardware      consume (one
+//   k_warpgroup) a_empty[s]     4 * n_warpgroups     lane 0 of each warp that read it
+//   load_activations, likewise cluster        consumers      the first k_warpgroups of both CTAs in
+//   pairs: rings are idle, sums
 //                                                                     are there
-//   named 1+group  128 * phases   the group's warpgroups              sums of the phases: room,
+//   named 1+group  128 * k_warpgroups   the group's warpgroups              sums of the
+//   k_warpgroups: room,
 //                                                                     there
-//   named 7        128 * groups   the first phase's warpgroups        a tile's partial sums written
+//   named 7        128 * n_warpgroups   the first k_warpgroup's warpgroups        a tile's partial
+//   sums written
 //                                                                     or awaited
 //
 // Needs: sm_90a; PTX ISA 8.0; no cluster, or pairs of CTAs; 227 KB of shared memory.
@@ -42,10 +44,11 @@ namespace dualgemm::cuda::sm90a {
 template <Config kCfg, bool kPrepared = kCfg.prepared>
 struct WeightStage {
   alignas(
-      kSwizzleAlignment) uint8_t gate[Budget<kCfg>::kCols * kRowBytes];  // (cols, 128), swizzled
-  uint8_t up[Budget<kCfg>::kCols * kRowBytes];
-  uint8_t sf_gate[kScaleBlocks * kScaleBlockBytes];  // (cols, 16), or (4, 512) blocks of 128 rows
-  uint8_t sf_up[kScaleBlocks * kScaleBlockBytes];
+      kSwizzleAlignment) uint8_t gate[Budget<kCfg>::kTileN * kRowBytes];  // (tile_n, 128), swizzled
+  uint8_t up[Budget<kCfg>::kTileN * kRowBytes];
+  uint8_t
+      sf_gate[kScaleTiles * kScaleTileBytes];  // (tile_n, 16), or (4, 512): scale tiles of 128 rows
+  uint8_t sf_up[kScaleTiles * kScaleTileBytes];
 };
 
 template <Config kCfg>
@@ -57,8 +60,8 @@ template <Config kCfg>
 struct SharedStorage {
   using B = Budget<kCfg>;
   WeightStage<kCfg> weights[B::kWeightStages];  // the rings come first: exchange_halves
-  alignas(kSwizzleAlignment) uint8_t a[B::kActStages][B::kActBytes];  // (subs, tokens, 128) each
-  alignas(16) float scratch[kCfg.groups][4 * B::kScratchFloats];      // of each warp
+  alignas(kSwizzleAlignment) uint8_t a[B::kActStages][B::kActBytes];    // (subs, tile_m, 128) each
+  alignas(16) float scratch[kCfg.n_warpgroups][4 * B::kScratchFloats];  // of each warp
   ptx::Barrier w_full[B::kWeightStages];
   ptx::Barrier w_empty[B::kWeightStages];
   ptx::Barrier a_full[B::kActStages];
@@ -78,8 +81,8 @@ template <Config kCfg>
 DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
   const uint32_t row = quotient(tile, params.tiles_n);
   const uint32_t batch = quotient(row, params.tiles_m);
-  return {(row - batch * params.tiles_m.value) * kCfg.tokens,
-          (tile - row * params.tiles_n.value) * Budget<kCfg>::kCols, batch};
+  return {(row - batch * params.tiles_m.value) * kCfg.tile_m,
+          (tile - row * params.tiles_n.value) * Budget<kCfg>::kTileN, batch};
 }
 
 }  // namespace dualgemm::cuda::sm90a
@@ -94,7 +97,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void init_weight_barriers(SharedStorage<kCfg>& smem) {
   for (int i = 0; i < Budget<kCfg>::kWeightStages; ++i) {
     ptx::mbarrier_init(&smem.w_full[i], 1);
-    ptx::mbarrier_init(&smem.w_empty[i], 4 * kCfg.groups);
+    ptx::mbarrier_init(&smem.w_empty[i], 4 * kCfg.n_warpgroups);
   }
   ptx::fence_mbarrier_init();
 }
@@ -103,7 +106,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void init_activation_barriers(SharedStorage<kCfg>& smem) {
   for (int i = 0; i < Budget<kCfg>::kActStages; ++i) {
     ptx::mbarrier_init(&smem.a_full[i], 1);
-    ptx::mbarrier_init(&smem.a_empty[i], 4 * kCfg.groups);
+    ptx::mbarrier_init(&smem.a_empty[i], 4 * kCfg.n_warpgroups);
   }
   ptx::fence_mbarrier_init();
 }

@@ -1,8 +1,8 @@
 // From a tile's sums to d: scaled, activated and stored. Part of dual_gemm.cuh, which has the
 // tables.
 //
-// An accumulator tile is (weights, tokens): lane 4r + q has, of each 8 tokens, gate and up of
-// column r for tokens 2q and 2q + 1. All arithmetic is done there. Only d's 16-bit types then need
+// An accumulator tile is (weights, rows of A): lane 4r + q has, of each 8 rows, gate and up of
+// column r for rows 2q and 2q + 1. All arithmetic is done there. Only d's 16-bit types then need
 // neighbouring columns in one thread; stmatrix turns them.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// The chunk's token that output `i` of this lane belongs to.
-DUALGEMM_DEVICE uint32_t token_of(int i) { return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+// The chunk's row that output `i` of this lane belongs to.
+DUALGEMM_DEVICE uint32_t row_of(int i) { return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
-// Gate and up of a thread's outputs of a chunk of tokens, in the order of token_of().
+// Gate and up of a thread's outputs of a chunk of rows, in the order of row_of().
 template <Config kCfg>
 struct Outputs {
   static constexpr int kCount = Budget<kCfg>::kChunk / 4;
@@ -30,15 +30,15 @@ struct WarpPlace {
   uint32_t batch, row, col;
 };
 
-DUALGEMM_DEVICE uint8_t* address_of(const Params& params, const WarpPlace& place, uint32_t token,
+DUALGEMM_DEVICE uint8_t* address_of(const Params& params, const WarpPlace& place, uint32_t row,
                                     uint32_t col) {
-  return params.d + place.batch * params.d_batch_bytes + (place.row + token) * params.d_row_bytes +
+  return params.d + place.batch * params.d_batch_bytes + (place.row + row) * params.d_row_bytes +
          static_cast<uint64_t>(place.col + col) * bytes_of(params.output);
 }
 
 template <Config kCfg, int kChunk>
-DUALGEMM_DEVICE void take_chunk(const float (&acc)[kCfg.tokens / 2], Outputs<kCfg>& outputs) {
-  if constexpr (kChunk < kCfg.tokens / Budget<kCfg>::kChunk) {
+DUALGEMM_DEVICE void take_chunk(const float (&acc)[kCfg.tile_m / 2], Outputs<kCfg>& outputs) {
+  if constexpr (kChunk < kCfg.tile_m / Budget<kCfg>::kChunk) {
     constexpr int kValues = Budget<kCfg>::kChunk / 2;  // of a thread
 #pragma unroll
     for (int i = 0; i < kValues; ++i)
@@ -47,10 +47,10 @@ DUALGEMM_DEVICE void take_chunk(const float (&acc)[kCfg.tokens / 2], Outputs<kCf
 }
 
 // Registers have no index: a jump. (Comparing the number with each chunk's becomes a selection for
-// each register and chunk: 128 instructions a chunk with 256 tokens.)
+// each register and chunk: 128 instructions a chunk with 256 rows.)
 template <Config kCfg>
-DUALGEMM_DEVICE Outputs<kCfg> take_chunk(uint32_t chunk, const float (&acc)[kCfg.tokens / 2]) {
-  static_assert(kCfg.tokens / Budget<kCfg>::kChunk <= 8);
+DUALGEMM_DEVICE Outputs<kCfg> take_chunk(uint32_t chunk, const float (&acc)[kCfg.tile_m / 2]) {
+  static_assert(kCfg.tile_m / Budget<kCfg>::kChunk <= 8);
   Outputs<kCfg> outputs{};
   switch (chunk) {
     case 0:
@@ -94,7 +94,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
   if (params.a_row_scale != nullptr) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const uint32_t row = place.row + token_of(i);
+      const uint32_t row = place.row + row_of(i);
       const float scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
@@ -130,9 +130,9 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
   if (place.col + col >= params.n) return;
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
-    const uint32_t token = token_of(i);
-    if (place.row + token >= params.m) continue;
-    *reinterpret_cast<float*>(address_of(params, place, token, col)) = outputs.gate[i];
+    const uint32_t row = row_of(i);
+    if (place.row + row >= params.m) continue;
+    *reinterpret_cast<float*>(address_of(params, place, row, col)) = outputs.gate[i];
   }
 }
 
@@ -140,16 +140,16 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& smem,
                                     const Segment& segment, const Tile& tile, uint32_t group,
-                                    uint32_t phase, float (&acc)[kCfg.tokens / 2]) {
+                                    uint32_t k_warpgroup, float (&acc)[kCfg.tile_m / 2]) {
   using B = Budget<kCfg>;
   const uint32_t warp = threadIdx.x / 32 % 4;
   float* const scratch = smem.scratch[group] + warp * B::kScratchFloats;
-  if constexpr (kCfg.phases > 1) {
-    add_phases<kCfg>(scratch, group, phase, acc);
-    if (phase != 0) return;
+  if constexpr (kCfg.k_warpgroups > 1) {
+    add_k_warpgroups<kCfg>(scratch, group, k_warpgroup, acc);
+    if (k_warpgroup != 0) return;
     __syncwarp();  // the sums are read
   }
-  constexpr uint32_t kChunks = kCfg.tokens / B::kChunk;
+  constexpr uint32_t kChunks = kCfg.tile_m / B::kChunk;
   uint32_t chunk = 0, chunks_end = kChunks;
   if (params.schedule.paired) {
     if constexpr (B::kCanPair) {
@@ -166,7 +166,7 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
 #pragma unroll 1
   for (; chunk < chunks_end; ++chunk) {
     const WarpPlace place{tile.batch, tile.m_begin + chunk * B::kChunk,
-                          tile.n_begin + group * kGroupCols + warp * kWarpCols};
+                          tile.n_begin + group * kWarpgroupCols + warp * kWarpCols};
     Outputs<kCfg> outputs = take_chunk<kCfg>(chunk, acc);
     scale_and_activate<kCfg>(params, alphas, place, outputs);
     auto* const rows = reinterpret_cast<uint4*>(scratch);

@@ -13,10 +13,10 @@ inline constexpr int64_t kTmaAlignment = 16;  // of a tensor map's address and s
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-inline int64_t k_blocks_of(const Problem& p) { return ceil_div(p.k, kBlockK); }
-inline int64_t cols_of(const Config& config) { return config.groups * kGroupCols; }
+inline int64_t k_tiles_of(const Problem& p) { return ceil_div(p.k, kTileK); }
+inline int64_t tile_n_of(const Config& config) { return config.n_warpgroups * kWarpgroupCols; }
 inline int64_t tiles_of(const Problem& p, const Config& config) {
-  return ceil_div(p.m, config.tokens) * ceil_div(p.n, cols_of(config)) * p.l;
+  return ceil_div(p.m, config.tile_m) * ceil_div(p.n, tile_n_of(config)) * p.l;
 }
 
 inline int64_t row_bytes(const core::ResolvedMatrix& matrix) { return matrix.cols / 2; }

@@ -20,13 +20,16 @@ DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
 
 }  // namespace
 
-#define DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type) \
-  Config { tokens, groups, phases, type, prepared }
-#define DUALGEMM_SM90A_ENTRY(name, prepared, tokens, groups, phases, type)                       \
-  extern "C" __global__ void __launch_bounds__(                                                  \
-      Budget<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>::kThreads, 1)        \
-      name##_t##tokens##_g##groups##_p##phases##_##type(const __grid_constant__ Params params) { \
-    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>(params);    \
+#define DUALGEMM_SM90A_CONFIG(prepared, tile_m, n_warpgroups, k_warpgroups, type) \
+  Config { tile_m, n_warpgroups, k_warpgroups, type, prepared }
+#define DUALGEMM_SM90A_ENTRY(name, prepared, tile_m, n_warpgroups, k_warpgroups, type)             \
+  extern "C" __global__ void __launch_bounds__(                                                    \
+      Budget<DUALGEMM_SM90A_CONFIG(prepared, tile_m, n_warpgroups, k_warpgroups, type)>::kThreads, \
+      1)                                                                                           \
+      name##_t##tile_m##_g##n_warpgroups##_p##k_warpgroups##_##type(                               \
+          const __grid_constant__ Params params) {                                                 \
+    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(prepared, tile_m, n_warpgroups, k_warpgroups, type)>(  \
+        params);                                                                                   \
   }
 DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ENTRY)
 #undef DUALGEMM_SM90A_ENTRY
@@ -39,10 +42,11 @@ static Instance instance_of(const char* entry, const void* kernel) {
 }
 
 std::span<const Instance> instances() {
-#define DUALGEMM_SM90A_ROW(name, prepared, tokens, groups, phases, type)      \
-  instance_of<DUALGEMM_SM90A_CONFIG(prepared, tokens, groups, phases, type)>( \
-      #name "_t" #tokens "_g" #groups "_p" #phases "_" #type,                 \
-      reinterpret_cast<const void*>(&name##_t##tokens##_g##groups##_p##phases##_##type)),
+#define DUALGEMM_SM90A_ROW(name, prepared, tile_m, n_warpgroups, k_warpgroups, type)      \
+  instance_of<DUALGEMM_SM90A_CONFIG(prepared, tile_m, n_warpgroups, k_warpgroups, type)>( \
+      #name "_t" #tile_m "_g" #n_warpgroups "_p" #k_warpgroups "_" #type,                 \
+      reinterpret_cast<const void*>(                                                      \
+          &name##_t##tile_m##_g##n_warpgroups##_p##k_warpgroups##_##type)),
   static const Instance all[] = {DUALGEMM_SM90A_INSTANCES(DUALGEMM_SM90A_ROW)};
 #undef DUALGEMM_SM90A_ROW
   return all;

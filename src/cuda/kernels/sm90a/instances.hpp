@@ -7,7 +7,7 @@
 
 #include "cuda/kernels/sm90a/config.hpp"
 
-// X(entry's first part, prepared, tokens, groups, phases, bf16 or f16)
+// X(entry's first part, prepared, tile_m, n_warpgroups, k_warpgroups, bf16 or f16)
 #define DUALGEMM_SM90A_SHAPES(X, name, prepared, type) \
   X(name, prepared, 8, 1, 4, type)                     \
   X(name, prepared, 16, 1, 4, type)                    \
@@ -29,7 +29,7 @@ namespace dualgemm::cuda::sm90a {
 struct Instance {
   Config config;
   int weight_stages, act_stages;
-  int act_subs;  // sub-blocks of a per stage
+  int act_subs;  // sub-tiles of a per stage
   uint32_t threads, dynamic_smem_bytes;
   const char* entry;   // name of the kernel's entry point
   const void* kernel;  // its host handle

@@ -25,7 +25,7 @@ struct Weight {
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }
 
 // Rows of k/2 bytes; a stage takes `cols` of them.
-TensorView data_view(const Weight& weight, int64_t batches, int64_t cols,
+TensorView data_view(const Weight& weight, int64_t batches, int64_t tile_n,
                      const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *weight.matrix;
   const bool copied = weight.data_copy != Workspace::kDirect;
@@ -61,29 +61,29 @@ TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t cols
           .box = {kScaleRowBytes, static_cast<uint32_t>(cols), 1}};
 }
 
-// Blocks of 128 rows x 4 scales, 512 bytes each.
+// Scale tiles: 128 rows x 4 scales, 512 bytes each.
 TensorView swizzled_scale_view(const Weight& weight, int64_t batches, const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *weight.matrix;
   const bool copied = weight.scale_copy != Workspace::kDirect;
-  const int64_t k_blocks = ceil_div(matrix.cols, 64), row_blocks = ceil_div(matrix.rows, 128);
-  const int64_t row_stride = k_blocks * kScaleBlockBytes;
+  const int64_t tile_cols = ceil_div(matrix.cols, 64), tile_rows = ceil_div(matrix.rows, 128);
+  const int64_t row_stride = tile_cols * kScaleTileBytes;
   const int64_t batch_stride =
-      copied || batches == 1 ? row_blocks * row_stride : matrix.scale_batch_stride;
+      copied || batches == 1 ? tile_rows * row_stride : matrix.scale_batch_stride;
   return {.name = weight.scales_name,
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
           .rank = 4,
           .address = copied ? workspace + weight.scale_copy : weight.scales,
-          .dims = {kScaleBlockBytes / 2, static_cast<uint64_t>(k_blocks),
-                   static_cast<uint64_t>(row_blocks), static_cast<uint64_t>(batches)},
-          .stride_bytes = {kScaleBlockBytes, static_cast<uint64_t>(row_stride),
+          .dims = {kScaleTileBytes / 2, static_cast<uint64_t>(tile_cols),
+                   static_cast<uint64_t>(tile_rows), static_cast<uint64_t>(batches)},
+          .stride_bytes = {kScaleTileBytes, static_cast<uint64_t>(row_stride),
                            static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleBlockBytes / 2, kScaleBlocks, 1, 1}};
+          .box = {kScaleTileBytes / 2, kScaleTiles, 1, 1}};
 }
 
-// Decoded a: (l, 4 * k_blocks, m, 64) halves.
+// Decoded a: (l, 4 * k_tiles, m, 64) halves.
 TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
-  const int64_t subs = k_blocks_of(p) * kSubs;
+  const int64_t subs = k_tiles_of(p) * kSubs;
   return {.name = "activations",
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
@@ -93,7 +93,7 @@ TensorView activations_view(const Problem& p, const uint8_t* data, const Instanc
                    static_cast<uint64_t>(p.l)},
           .stride_bytes = {kRowBytes, static_cast<uint64_t>(p.m * kRowBytes),
                            static_cast<uint64_t>(p.m * subs * kRowBytes)},
-          .box = {kSubK, static_cast<uint32_t>(instance.config.tokens),
+          .box = {kSubK, static_cast<uint32_t>(instance.config.tile_m),
                   static_cast<uint32_t>(instance.act_subs), 1}};
 }
 
@@ -149,12 +149,12 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.scale_ld =
       packed && problem.a.scale_layout == ScaleLayout::kLinear ? problem.a.scale_ld : 0;
   params.scale_batch_bytes = packed ? problem.a.scale_batch_stride : 0;
-  params.k_blocks = Divisor(static_cast<uint32_t>(k_blocks_of(p)));
+  params.k_tiles = Divisor(static_cast<uint32_t>(k_tiles_of(p)));
   params.m = Divisor(static_cast<uint32_t>(p.m));
   params.k = static_cast<uint32_t>(p.k);
-  params.num_flags = schedule.shared_blocks != 0 ? schedule.ctas : 0;
+  params.num_flags = schedule.shared_k_tiles != 0 ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
-  params.row_blocks = static_cast<uint32_t>(p.l * p.m * k_blocks_of(p));
+  params.row_pieces = static_cast<uint32_t>(p.l * p.m * k_tiles_of(p));
   params.packed_order = packed_order;
   return prepare_launch(params);
 }
@@ -169,15 +169,15 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.output = output_type_of(p.d.type);
   params.partials = reinterpret_cast<float*>(workspace + pieces.partials);
   params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
-  params.tiles_m = Divisor(static_cast<uint32_t>(ceil_div(p.m, config.tokens)));
-  params.tiles_n = Divisor(static_cast<uint32_t>(ceil_div(p.n, cols_of(config))));
+  params.tiles_m = Divisor(static_cast<uint32_t>(ceil_div(p.m, config.tile_m)));
+  params.tiles_n = Divisor(static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config))));
   params.schedule = schedule;
   return params;
 }
 
 // The weights' tensor maps, for tiles of `cols` columns, and the copies that they need.
 Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
-                   const Workspace& pieces, int64_t cols, uint8_t* base, EncodeTiled encode_tiled,
+                   const Workspace& pieces, int64_t tile_n, uint8_t* base, EncodeTiled encode_tiled,
                    Params& params, std::vector<KernelLaunch>& launches) {
   const int64_t batches = problem.problem.l;
   params.linear_scales = linear_scales_suit(problem.gate, batches) &&
@@ -192,7 +192,7 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
                         &weight.data_copy));
     const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
     DUALGEMM_TRY(settle(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
-    DUALGEMM_TRY(encode(data_view(weight, batches, cols, base), encode_tiled, weight.data_map));
+    DUALGEMM_TRY(encode(data_view(weight, batches, tile_n, base), encode_tiled, weight.data_map));
     DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, cols)
                                              : swizzled_scale_view(weight, batches, base),
                         encode_tiled, weight.scale_map));
@@ -209,14 +209,15 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    const Schedule& schedule,
                                                    EncodeTiled encode_tiled,
                                                    const uint8_t* prepared) {
-  const int64_t cols = cols_of(instance.config);
+  const int64_t tile_n = tile_n_of(instance.config);
   auto* const base = static_cast<uint8_t*>(workspace);
   Params params = scalar_params(problem, buffers, instance.config, schedule, pieces, base);
   std::vector<KernelLaunch> launches;
   if (instance.config.prepared) {
     params.packed = packed_weights(problem.problem, prepared);
   } else {
-    DUALGEMM_TRY(add_weights(problem, buffers, pieces, cols, base, encode_tiled, params, launches));
+    DUALGEMM_TRY(
+        add_weights(problem, buffers, pieces, tile_n, base, encode_tiled, params, launches));
   }
   DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
                       encode_tiled, &params.map_a));

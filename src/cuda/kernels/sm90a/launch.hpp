@@ -23,7 +23,7 @@ Status supports(const Problem& problem);
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
 // null: not compiled.
-const Instance* find_instance(int64_t tokens, int64_t cols, int64_t phases, bool bf16,
+const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
                               bool prepared);
 
 // Whether both operands are decoded to bf16 (a is bf16), not to fp16.
@@ -36,8 +36,9 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
 // operand is read where it lies. Depends on the problem and the schedule alone.
 //   data    rows or batches that are no multiple of 16 bytes apart
 //   scales  linear ones in rows that are no multiple of 16 bytes apart; linear ones of one operand
-//           where the other's are not; swizzled ones with k % 64 != 0, because a block's padding
-//           along k would be multiplied (0 * NaN is NaN); batches no multiple of 16 bytes apart
+//           where the other's are not; swizzled ones with k % 64 != 0, because a scale tile's
+//           padding along k would be multiplied (0 * NaN is NaN); batches no multiple of 16 bytes
+//           apart
 // Prepared weights are never copied.
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.

@@ -5,42 +5,42 @@ namespace dualgemm::cuda::sm90a {
 
 template <Config kCfg>
 DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, true>& stage,
-                                       ptx::Barrier* full, const Tile& tile, uint32_t block,
+                                       ptx::Barrier* full, const Tile& tile, uint32_t k_tile,
                                        ptx::CachePolicy policy) {
   ptx::mbarrier_arrive_expect_tx(full, sizeof(stage.units));
 #pragma unroll
   for (uint32_t sub = 0; sub < kSubs; ++sub) {
     ptx::cp_async_bulk(
         stage.units[sub],
-        params.packed.unit(tile.batch, block * kSubs + sub, tile.n_begin / kUnitCols),
+        params.packed.unit(tile.batch, k_tile * kSubs + sub, tile.n_begin / kUnitCols),
         sizeof(stage.units[sub]), full, policy);
   }
 }
 
 template <Config kCfg>
 DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, false>& stage,
-                                       ptx::Barrier* full, const Tile& tile, uint32_t block,
+                                       ptx::Barrier* full, const Tile& tile, uint32_t k_tile,
                                        ptx::CachePolicy policy) {
   const auto n_begin = static_cast<int32_t>(tile.n_begin);
   const auto batch = static_cast<int32_t>(tile.batch);
-  const auto k_byte = static_cast<int32_t>(block * kRowBytes);
-  constexpr uint32_t kLinearBytes = 2 * Budget<kCfg>::kCols * kScaleRowBytes;
-  constexpr uint32_t kSwizzledBytes = 2 * kScaleBlocks * kScaleBlockBytes;
+  const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+  constexpr uint32_t kLinearBytes = 2 * Budget<kCfg>::kTileN * kScaleRowBytes;
+  constexpr uint32_t kSwizzledBytes = 2 * kScaleTiles * kScaleTileBytes;
   ptx::mbarrier_arrive_expect_tx(
       full, Budget<kCfg>::kCodeBytes + (params.linear_scales ? kLinearBytes : kSwizzledBytes));
   ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
   ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, policy);
   if (params.linear_scales) {
-    const auto col = static_cast<int32_t>(block * kScaleRowBytes);
+    const auto col = static_cast<int32_t>(k_tile * kScaleRowBytes);
     ptx::cp_async_bulk_tensor_3d(stage.sf_gate, &params.map_sf_gate, col, n_begin, batch, full,
                                  policy);
     ptx::cp_async_bulk_tensor_3d(stage.sf_up, &params.map_sf_up, col, n_begin, batch, full, policy);
   } else {
-    const auto k_block = static_cast<int32_t>(block * kScaleBlocks);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_block, n_begin / 128,
+    const auto scale_tile = static_cast<int32_t>(k_tile * kScaleTiles);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, scale_tile, n_begin / 128,
                                  batch, full, policy);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_block, n_begin / 128, batch,
-                                 full, policy);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, scale_tile, n_begin / 128,
+                                 batch, full, policy);
   }
 }
 
@@ -54,19 +54,19 @@ DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& sme
       params.tiles_m.value == 1 ? ptx::createpolicy_evict_first() : ptx::createpolicy_evict_last();
   RingPosition<kStages> ring;
   uint32_t filled = 0;
-  Walk walk(params.schedule);
+  TileScheduler scheduler(params.schedule);
 #pragma unroll 1
-  for (Segment segment; walk.next(segment);) {
+  for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
 #pragma unroll 1
-    for (uint32_t block = segment.k_begin; block < segment.k_end; ++block, ring.advance()) {
+    for (uint32_t k_tile = segment.k_begin; k_tile < segment.k_end; ++k_tile, ring.advance()) {
       if (filled >= kStages) {
         ptx::mbarrier_wait_parity(&smem.w_empty[ring.stage], ring.round_parity ^ 1);
       } else {
         ++filled;
       }
       load_weight_stage<kCfg>(params, smem.weights[ring.stage], &smem.w_full[ring.stage], tile,
-                              block, policy);
+                              k_tile, policy);
     }
   }
 }
@@ -78,9 +78,9 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
   const ptx::CachePolicy policy = ptx::createpolicy_evict_last();
   RingPosition<B::kActStages> ring;
   uint32_t filled = 0;
-  Walk walk(params.schedule);
+  TileScheduler scheduler(params.schedule);
 #pragma unroll 1
-  for (Segment segment; walk.next(segment);) {
+  for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
     ptx::griddepcontrol_wait();  // once: it is passed at once from then on
 #pragma unroll 1

@@ -42,7 +42,7 @@ __device__ void pack_lane(const PackParams& p, const UnitPlace& at, int lane, in
   }
 }
 
-int64_t chunks_of(const Problem& p) { return k_blocks_of(p) * (kBlockK / kUnitK); }
+int64_t chunks_of(const Problem& p) { return k_tiles_of(p) * (kTileK / kUnitK); }
 
 int64_t units_of(const Problem& p) { return round_up(ceil_div(p.n, kUnitCols), kUnitMultiple); }
 

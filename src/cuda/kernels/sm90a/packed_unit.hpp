@@ -1,6 +1,6 @@
 // Prepared weights: gate and up together in the order in which both Hopper kernels use them.
 //
-// (l, chunks, units) units; chunks of 64 elements along k, four for each block of 256, units of 8
+// (l, chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256, units of 8
 // columns of d, as many as the widest tile rounds n up to. A CTA's part of a chunk is contiguous:
 // one bulk copy brings it. What lies at or after n or k is zero.
 #pragma once

@@ -12,7 +12,7 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Decodes a to (l, k_blocks * 4, m, 64) halves in the order of prepare.cu, zero from k on.
+// Decodes a to (l, k_tiles * 4, m, 64) halves in the order of prepare.cu, zero from k on.
 struct PrepareParams {
   const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
   const uint8_t* scales;  // kE2M1 only
@@ -22,33 +22,34 @@ struct PrepareParams {
   int64_t scale_ld;  // linear: from row to row; 0: swizzled 128x4
   int64_t scale_batch_bytes;
   uint32_t k;
-  Divisor m, k_blocks;
-  uint32_t row_blocks;  // l * m * k_blocks: below 2^31
+  Divisor m, k_tiles;
+  uint32_t row_pieces;  // l * m * k_tiles: below 2^31
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
   AType type;
 };
 
-// Which blocks of k of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
-// by CTA t mod ctas; the blocks of the others, numbered in order, are dealt out in contiguous
-// ranges, the first `longer_ranges` of them of one block more. Or, `paired`: CTAs 2t and 2t+1 are a
-// cluster, do one half of tile t's blocks each and exchange their sums; there are no other tiles.
+// Which k-tiles of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
+// by CTA t mod ctas; the k-tiles of the others, numbered in order, are dealt out in contiguous
+// ranges, the first `longer_ranges` of them of one k-tile more. Or, `paired`: CTAs 2t and 2t+1 are
+// a cluster, do one half of tile t's k-tiles each and exchange their sums; there are no other
+// tiles.
 struct Schedule {
   uint32_t ctas;
-  Divisor k_blocks;
+  Divisor k_tiles;
   uint32_t whole_tiles;
-  uint32_t shared_blocks;  // (tiles - whole_tiles) * k_blocks; paired: 0
-  uint32_t range_blocks, longer_ranges;
+  uint32_t shared_k_tiles;  // (tiles - whole_tiles) * k_tiles; paired: 0
+  uint32_t range_k_tiles, longer_ranges;
   bool paired;
 };
 
 // Views; boxes are one stage of one CTA, what is outside a view is zero.
-//   map_a                   (64, m, 4 * k_blocks, l) halves, box (64, tokens, subs, 1), swizzled
-//   map_gate, map_up        (k/2, n, l) bytes, box (128, cols, 1), 128-byte swizzle
-//   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, cols, 1); swizzled 128x4: (256,
+//   map_a                   (64, m, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1), swizzled
+//   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), 128-byte swizzle
+//   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, tile_n, 1); swizzled 128x4: (256,
 //                           ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
 // Prepared weights have no views but `packed`.
-// Every scale that belongs to k .. 256*k_blocks is zero: from the view's end by the TMA unit, and
+// Every scale that belongs to k .. 256*k_tiles is zero: from the view's end by the TMA unit, and
 // before it in memory.
 struct Params {
   TensorMap map_a;

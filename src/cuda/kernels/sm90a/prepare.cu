@@ -1,6 +1,6 @@
 // Decodes a and puts k into the order in which packed weights come out of registers.
 //
-// In a block of 256 along k, thread q = lane % 4 of the main kernel holds codes 64q .. 64q+63 as
+// In a k-tile of 256, thread q = lane % 4 of the main kernel holds codes 64q .. 64q+63 as
 // eight words of eight. Word w feeds MMAs 2w and 2w+1; with i = 2*(step % 2) + half, nibbles i and
 // i+4 of it are the pair of that half of k. So slot 8*half + 2q + e of step j is
 //   k = 64q + 8*(j/2) + 2*(j%2) + half + 4e.
@@ -17,11 +17,11 @@ namespace {
 [[maybe_unused]] constexpr int kQuadK = 64;  // elements along k of a thread q
 constexpr int kPrepareThreads = 256;
 constexpr int64_t kMaxCtas = 132 * 4;        // that an H200 holds at once; the rest in turn
-[[maybe_unused]] constexpr int kUnroll = 4;  // row blocks whose loads a warp has under way
+[[maybe_unused]] constexpr int kUnroll = 4;  // row pieces whose loads a warp has under way
 
-// A lane's part of one warp's work: a row's 256 elements of one block of k, eight a thread. Lane 4
+// A lane's part of one warp's work: a row's 256 elements of one k-tile, eight a thread. Lane 4
 // * word + q reads word `word` of the main kernel's thread q.
-struct RowBlock {
+struct RowPiece {
   const uint8_t* data;   // null: beyond the end of the row, zeros
   const uint8_t* scale;  // of codes
   uint8_t* to;
@@ -60,26 +60,26 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
                                                     uint32_t row, uint32_t col) {
   const uint8_t* const from = p.scales + batch * p.scale_batch_bytes;
   if (p.scale_ld != 0) return from + row * p.scale_ld + col;
-  const int64_t col_blocks = (p.k + 63) / 64;
-  const int64_t block = row / 128 * col_blocks + col / 4;
-  return from + block * kScaleBlockBytes + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
+  const int64_t tile_cols = (p.k + 63) / 64;
+  const int64_t tile = row / 128 * tile_cols + col / 4;
+  return from + tile * kScaleTileBytes + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
 }
 
-// Where word `word` of the main kernel's thread q begins in a block of k.
+// Where word `word` of the main kernel's thread q begins in a k-tile.
 [[maybe_unused]] __device__ uint32_t k_of_word(const PrepareParams& p, uint32_t q, uint32_t word) {
   if (p.packed_order) return word / 2 * kUnitK + q * (kUnitK / 4) + word % 2 * 8;
   return q * kQuadK + word * 8;
 }
 
-// Row block `index` of the call. They are numbered rows first: warps that are neighbours write
+// Row piece `index` of the call. They are numbered rows first: warps that are neighbours write
 // neighbouring lines. A lane writes 16 bytes of the 64 of steps 2*word and 2*word+1 of a row.
-[[maybe_unused]] __device__ RowBlock locate(const PrepareParams& p, uint32_t index) {
+[[maybe_unused]] __device__ RowPiece locate(const PrepareParams& p, uint32_t index) {
   const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
-  const uint32_t column = quotient(index, p.m), batch = quotient(column, p.k_blocks);
-  const uint32_t row = index - column * p.m.value, block = column - batch * p.k_blocks.value;
-  const uint32_t k = block * kBlockK + k_of_word(p, q, word);
+  const uint32_t column = quotient(index, p.m), batch = quotient(column, p.k_tiles);
+  const uint32_t row = index - column * p.m.value, k_tile = column - batch * p.k_tiles.value;
+  const uint32_t k = k_tile * kTileK + k_of_word(p, q, word);
   const uint64_t sub = static_cast<uint64_t>(column) * kSubs + word / 2;
-  RowBlock at{nullptr, nullptr,
+  RowPiece at{nullptr, nullptr,
               p.out + (sub * p.m.value + row) * kRowBytes + word % 2 * 64 + q * 16};
   if (k >= p.k) return at;
   const uint64_t bytes = p.type == AType::kE2M1 ? k / 2 : 2 * static_cast<uint64_t>(k);
@@ -90,7 +90,7 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
 
 // This lane's eight elements; zeros beyond the end of the row.
 template <bool kAligned>
-__device__ Eight load_eight(const PrepareParams& p, const RowBlock& at) {
+__device__ Eight load_eight(const PrepareParams& p, const RowPiece& at) {
   Eight eight{};
   if (at.data == nullptr) return eight;
   if (p.type == AType::kE2M1) {
@@ -126,20 +126,20 @@ __device__ Eight load_eight(const PrepareParams& p, const RowBlock& at) {
 [[maybe_unused]] __device__ void transpose_quad(uint32_t (&values)[4]) {
   const bool odd = threadIdx.x % 2 != 0, high = threadIdx.x % 4 >= 2;
 #pragma unroll
-  for (int i = 0; i < 4; i += 2) {  // blocks of 1 x 1 in blocks of 2 x 2
+  for (int i = 0; i < 4; i += 2) {  // 1 x 1 in 2 x 2
     const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, odd ? values[i] : values[i + 1], 1);
     (odd ? values[i] : values[i + 1]) = other;
   }
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {  // blocks of 2 x 2
+  for (int i = 0; i < 2; ++i) {  // 2 x 2 in 4 x 4
     const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, high ? values[i] : values[i + 2], 2);
     (high ? values[i] : values[i + 2]) = other;
   }
 }
 
-// Row blocks first, first + stride, ... of the call, at most kUnroll, below p.row_blocks.
+// Row pieces first, first + stride, ... of the call, at most kUnroll, below p.row_pieces.
 struct Places {
-  RowBlock at[kUnroll];
+  RowPiece at[kUnroll];
 };
 
 [[maybe_unused]] __device__ Places locate_all(const PrepareParams& p, uint32_t first,
@@ -148,14 +148,14 @@ struct Places {
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
     const uint32_t index = first + i * stride;  // below 2^31 + 4 * kMaxCtas * 8
-    if (index >= p.row_blocks) break;
+    if (index >= p.row_pieces) break;
     places.at[i] = locate(p, index);
   }
   return places;
 }
 
 template <bool kAligned>
-__device__ void prepare_blocks(const PrepareParams& p, const Places& places) {
+__device__ void prepare_pieces(const PrepareParams& p, const Places& places) {
   Eight eights[kUnroll];
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
@@ -176,8 +176,8 @@ template <bool kAligned>
 [[maybe_unused]] __device__ void prepare_all(const PrepareParams& p, uint32_t first,
                                              uint32_t stride, Places places) {
 #pragma unroll 1
-  while (first < p.row_blocks) {
-    prepare_blocks<kAligned>(p, places);
+  while (first < p.row_pieces) {
+    prepare_pieces<kAligned>(p, places);
     first += kUnroll * stride;
     places = locate_all(p, first, stride);
   }
@@ -185,7 +185,7 @@ template <bool kAligned>
 
 }  // namespace
 
-// One warp a row block, several under way at once.
+// One warp a row piece, several under way at once.
 extern "C" __global__ void __launch_bounds__(kPrepareThreads)
     dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
 #if DUALGEMM_TARGET_SM90
@@ -213,7 +213,7 @@ KernelLaunch prepare_launch(const PrepareParams& params) {
                       .threads = kPrepareThreads,
                       .overlaps_previous = true};
   constexpr int64_t kWarps = kPrepareThreads / 32;
-  const int64_t ctas = (params.row_blocks + kWarps - 1) / kWarps;
+  const int64_t ctas = (params.row_pieces + kWarps - 1) / kWarps;
   launch.ctas = static_cast<uint32_t>(ctas < kMaxCtas ? ctas : kMaxCtas);
   launch.set_params(params);
   return launch;

@@ -9,7 +9,7 @@
 namespace dualgemm::cuda::sm90a {
 namespace {
 
-constexpr int64_t kTokenStep = 8;  // tiles have a multiple of it: estimates change at no other m
+constexpr int64_t kTileStep = 8;  // tiles have a multiple of it: estimates change at no other m
 
 using Rows = std::span<const TuningRow>;
 
@@ -38,13 +38,13 @@ Rows nearest_shape(Rows table, const Problem& problem, int num_sms) {
 }
 
 double estimate(const TuningRow& row, int64_t m) {
-  return row.microseconds * static_cast<double>(ceil_div(m, row.tokens)) /
-         static_cast<double>(ceil_div(row.m, row.tokens));
+  return row.microseconds * static_cast<double>(ceil_div(m, row.tile_m)) /
+         static_cast<double>(ceil_div(row.m, row.tile_m));
 }
 
 // lower.m < m < upper.m
 bool takes_upper(const TuningRow& lower, const TuningRow& upper, int64_t m) {
-  for (int64_t at = lower.m + 1; at <= m; at = at / kTokenStep * kTokenStep + kTokenStep + 1) {
+  for (int64_t at = lower.m + 1; at <= m; at = at / kTileStep * kTileStep + kTileStep + 1) {
     if (estimate(upper, at) <= estimate(lower, at)) return true;
   }
   return false;
@@ -52,7 +52,7 @@ bool takes_upper(const TuningRow& lower, const TuningRow& upper, int64_t m) {
 
 // Nine in ten SMs have a tile.
 bool fills(const TuningRow& row, int64_t m, int64_t columns, int num_sms) {
-  return ceil_div(m, row.tokens) * ceil_div(columns, row.cols) * 10 >= int64_t{9} * num_sms;
+  return ceil_div(m, row.tile_m) * ceil_div(columns, row.tile_n) * 10 >= int64_t{9} * num_sms;
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& pro
     --row;
   }
   constexpr int kLargestTile = 256;
-  while (row != rows.begin() && row->tokens == kLargestTile &&
+  while (row != rows.begin() && row->tile_m == kLargestTile &&
          fills(*row, row->m, row->n, row->sms) && !fills(*row, m, problem.n * problem.l, num_sms)) {
     --row;
   }

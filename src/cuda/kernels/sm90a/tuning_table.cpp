@@ -6,7 +6,7 @@ namespace dualgemm::cuda::sm90a {
 std::span<const TuningRow> tuning_table() {
   // clang-format off
   static constexpr TuningRow kRows[] = {
-      // SMs, n, k, m; tokens, cols, phases; microseconds
+      // SMs, n, k, m; tile_m, tile_n, k_warpgroups; microseconds
       {132, 3072, 4096, 1, 8, 32, 4, 11.37},
       {132, 3072, 4096, 8, 8, 32, 4, 11.91},
       {132, 3072, 4096, 16, 32, 64, 2, 11.95},

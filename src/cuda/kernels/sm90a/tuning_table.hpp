@@ -12,11 +12,11 @@ namespace dualgemm::cuda::sm90a {
 struct TuningRow {
   int sms;
   int64_t n, k, m;
-  int tokens, cols, phases;
+  int tile_m, tile_n, k_warpgroups;
   double microseconds;
 };
 
-// By sms, n, k, then m; with m, tokens do not decrease. Made by scripts/tune_sm90a.
+// By sms, n, k, then m; with m, tile_m does not decrease. Made by scripts/tune_sm90a.
 std::span<const TuningRow> tuning_table();
 
 // The row that decides for `problem` on a GPU of num_sms SMs; `table` is ordered like
@@ -27,7 +27,7 @@ std::span<const TuningRow> tuning_table();
 //     no longer than the lower one's, by each row's time per row of tiles;
 //   - a tile of 256 rows that kept the SMs busy where it was measured, and would not do so here,
 //     makes way for the row below.
-// With growing m tokens never decrease.
+// With growing m tile_m never decrease.
 const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& problem, int num_sms);
 
 }  // namespace dualgemm::cuda::sm90a

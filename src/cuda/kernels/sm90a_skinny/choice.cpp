@@ -26,7 +26,7 @@ Status check_scale_extent(const char* name, const core::ResolvedMatrix& matrix) 
   const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
   const int64_t rows = swizzled ? sm90a::ceil_div(matrix.rows, 128) : matrix.rows;
   const int64_t ld =
-      swizzled ? sm90a::ceil_div(matrix.sf_cols, 4) * kScaleBlockBytes : matrix.scale_ld;
+      swizzled ? sm90a::ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld;
   int64_t bytes = 0;
   if (!__builtin_mul_overflow(rows, ld, &bytes) && bytes < kMaxScaleBytes) return {};
   return Status::unsupported(name, fmt::format("{} rows, {} bytes apart", rows, ld),
@@ -50,10 +50,10 @@ Status check_weight(const char* name, const char* scales_name, const core::Resol
 
 Status supports(const Problem& problem, bool prepared) {
   DUALGEMM_TRY(sm90a::supports(problem));
-  if (problem.m > most_tokens(prepared)) {
+  if (problem.m > most_rows(prepared)) {
     return Status::unsupported(
         "m", std::to_string(problem.m),
-        fmt::format("must be at most {} for this kernel", most_tokens(prepared)));
+        fmt::format("must be at most {} for this kernel", most_rows(prepared)));
   }
   if (problem.k % kStepK != 0) {
     return Status::unsupported("k", std::to_string(problem.k),
@@ -75,14 +75,14 @@ namespace {
 // Whether an instance is for the type of a, its rows and such weights.
 bool is_for(const Config& config, const Problem& problem, bool prepared) {
   return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared &&
-         (config.tokens == kGroupTokens) == (problem.m <= kGroupTokens);
+         (config.tile_m == kGroupRows) == (problem.m <= kGroupRows);
 }
 
 // What the busiest CTA has to do, in twentieths of a unit: its units, and for each tile after the
 // first two thirds of one, of prepared weights 1.1, as their units take less (fitted to four shapes
 // and four widths on an H200, bench_sm90a --all).
 int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
-  const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
+  const int64_t tiles = sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l;
   const int64_t waves = sm90a::ceil_div(tiles, num_sms);
   return waves * 20 * config.units + (config.prepared ? 22 : 13) * (waves - 1);
 }
@@ -91,7 +91,7 @@ int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
 
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared) {
   for (const Instance& instance : instances()) {
-    if (is_for(instance.config, problem, prepared) && cols_of(instance.config) == cols)
+    if (is_for(instance.config, problem, prepared) && tile_n_of(instance.config) == cols)
       return &instance;
   }
   return nullptr;
@@ -110,18 +110,18 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   return *best;
 }
 
-bool is_quicker(const Problem& problem, int num_sms, bool prepared) {
+bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   const Config& config = choose_instance(problem, num_sms, prepared).config;
-  const int64_t tiles = sm90a::ceil_div(problem.n, cols_of(config)) * problem.l;
+  const int64_t tiles = sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l;
   if (tiles <= num_sms) return true;
   // However unequal the work: at (4232, 7168), one unit too many for a wave, 15.6 us and 16.7 of
   // the other kernel (m = 8, NVFP4), at (14336, 4096) 23.2 and 28.1, at (18432, 7168) 43.8 and 51.5
   // (H200).
-  if (prepared && problem.m <= kGroupTokens) return true;
+  if (prepared && problem.m <= kGroupRows) return true;
   // Every tile decodes a again. Prepared, 16 rows of NVFP4 and of fp16, this kernel and the other
   // one: 2 tiles of the busiest CTA (8192, 4096) 15.8 and 17.2 us, 15.0 and 17.2; 3 (11008, 4096)
   // 22.9 and 23.9, 21.3 and 23.7; 4 (14336, 4096) 30.0 and 28.9, 28.0 and 28.8. The other one has
-  // become 1.7 us quicker at the last one since. As they lie, 5 tiles, (14336, 4096): m = 1 26.5
+  // become 1.7 us faster at the last one since. Unpacked, 5 tiles, (14336, 4096): m = 1 26.5
   // here, m = 8 25.8 there.
   const bool decodes_a = problem.a.type == DataType::kE2M1;
   const int64_t most_tiles = !prepared ? 4 : decodes_a ? 2 : 3;
@@ -133,7 +133,7 @@ bool is_quicker(const Problem& problem, int num_sms, bool prepared) {
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
-  return std::min(sm90a::ceil_div(problem.n, cols_of(config)) * problem.l, most);
+  return std::min(sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l, most);
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -16,37 +16,37 @@ struct Config {
   AType a_type;
   int units;      // of 8 columns of d per tile: 8 rows of gate and 8 of up are mma's 16
   bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
-  int tokens;     // rows of a at the most: mma's N, or with prepared weights twice that
+  int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kGroupTokens = 8;             // rows of a: mma's N
-inline constexpr int kBlockK = 256;                // elements along k that a warp takes at a time
-inline constexpr int kBlockBytes = kBlockK / 2;    // of codes of one row
-inline constexpr int kChunkK = sm90a::kUnitK;      // the same of prepared weights
-inline constexpr int kWarps = 16;                  // each takes a 16th of k
-inline constexpr int kBlockScales = kBlockK / 16;  // of one row, a byte each
+inline constexpr int kGroupRows = 8;              // rows of a: mma's N
+inline constexpr int kTileK = 256;                // elements along k that a warp takes at a time
+inline constexpr int kTileRowBytes = kTileK / 2;  // of codes of one row
+inline constexpr int kChunkK = sm90a::kUnitK;     // the same of prepared weights
+inline constexpr int kWarps = 16;                 // each takes a 16th of k
+inline constexpr int kTileScales = kTileK / 16;   // of one row, a byte each
 // Of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for more
 // has to wait, with data that it could work on: docs/kernels/sm90a_skinny.md, "The start".
 inline constexpr int kUnitsAhead = 2;
-inline constexpr int kScaleBlockBytes = 512;   // swizzled scales: 128 rows x 4
+inline constexpr int kScaleTileBytes = 512;    // swizzled scales: 128 rows x 4
 inline constexpr int kStepK = 64;              // k is a multiple of it: a word of four scales
 inline constexpr int kScaleAlignment = 4;      // of rows of scales: a copy's four bytes
 inline constexpr int kCodeAlignment = 16;      // of rows of codes
 inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
 
-DUALGEMM_HOST_DEVICE constexpr int cols_of(const Config& config) {
+DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;
 }
 
 // Rows of a that there are instances for.
-DUALGEMM_HOST_DEVICE constexpr int most_tokens(bool prepared) {
-  return prepared ? 2 * kGroupTokens : kGroupTokens;
+DUALGEMM_HOST_DEVICE constexpr int most_rows(bool prepared) {
+  return prepared ? 2 * kGroupRows : kGroupRows;
 }
 
 template <Config kCfg>
 struct Budget {
-  static constexpr int kGroups = kCfg.tokens / kGroupTokens;
+  static constexpr int kGroups = kCfg.tile_m / kGroupRows;
   // Warps that multiply. 16 with the sums of 24 x 16 outputs would lack registers.
   static constexpr int kMultipliers = kGroups * kCfg.units >= 6 ? 12 : kWarps;
   // Warps that do nothing but add the others' sums and store outputs, one for each unit. Weights as
@@ -55,10 +55,10 @@ struct Budget {
   static constexpr int kThreads = 32 * (kMultipliers + kFinishers);
   // Of a warp of prepared weights, chunks on their way: the same 74 KB of an SM, or less.
   static constexpr int kSlots = 8 / kCfg.units;
-  // Blocks of k of each warp that there is room for.
+  // k-tiles of each warp that there is room for.
   static constexpr int kStages = (kUnitsAhead + kCfg.units - 1) / kCfg.units;
   static_assert(kCfg.units * 4 <= kWarps, "four warps finish a unit");
-  static_assert(kCfg.tokens % kGroupTokens == 0 && kCfg.tokens <= most_tokens(kCfg.prepared));
+  static_assert(kCfg.tile_m % kGroupRows == 0 && kCfg.tile_m <= most_rows(kCfg.prepared));
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny

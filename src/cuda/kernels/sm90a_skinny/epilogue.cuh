@@ -10,7 +10,7 @@ namespace dualgemm::cuda::sm90a_skinny {
 
 // The first of the two rows of a group whose sums mma leaves in one lane.
 DUALGEMM_DEVICE uint32_t first_row(uint32_t group, uint32_t lane) {
-  return group * kGroupTokens + lane % 4 * 2;
+  return group * kGroupRows + lane % 4 * 2;
 }
 
 // The two outputs whose sums mma leaves in one lane: first_row() and the next, column lane / 4 of

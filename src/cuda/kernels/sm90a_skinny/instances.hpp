@@ -7,15 +7,15 @@
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 
 // X(entry's first part, prepared, rows of a, type of a, its name, units, columns of d as text)
-#define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, type, name) \
-  X(entry, prepared, tokens, type, name, 1, 8)                               \
-  X(entry, prepared, tokens, type, name, 2, 16)                              \
-  X(entry, prepared, tokens, type, name, 3, 24)                              \
-  X(entry, prepared, tokens, type, name, 4, 32)
-#define DUALGEMM_SM90A_SKINNY_TYPES(X, entry, prepared, tokens)         \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kE2M1, e2m1) \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kF16, f16)   \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tokens, kBF16, bf16)
+#define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, type, name) \
+  X(entry, prepared, tile_m, type, name, 1, 8)                               \
+  X(entry, prepared, tile_m, type, name, 2, 16)                              \
+  X(entry, prepared, tile_m, type, name, 3, 24)                              \
+  X(entry, prepared, tile_m, type, name, 4, 32)
+#define DUALGEMM_SM90A_SKINNY_TYPES(X, entry, prepared, tile_m)         \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kE2M1, e2m1) \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kF16, f16)   \
+  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kBF16, bf16)
 #define DUALGEMM_SM90A_SKINNY_INSTANCES(X)                                 \
   DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny, false, 8)         \
   DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny_prepared, true, 8) \

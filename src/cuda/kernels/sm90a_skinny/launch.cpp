@@ -21,7 +21,7 @@ PackedView view_of(const core::ResolvedMatrix& matrix, const void* rows, const u
   if (matrix.type != DataType::kE2M1) return view;
   view.scales = scales;
   view.swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
-  view.scale_ld = view.swizzled ? ceil_div(matrix.sf_cols, 4) * kScaleBlockBytes : matrix.scale_ld;
+  view.scale_ld = view.swizzled ? ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld;
   view.scale_batch_bytes = matrix.scale_batch_stride;
   return view;
 }
@@ -47,9 +47,9 @@ Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers, c
   set_epilogue(problem, buffers, params);
   params.output = output_type_of(p.d.type);
   params.k = static_cast<uint32_t>(p.k);
-  params.k_blocks = static_cast<uint32_t>(ceil_div(p.k, kBlockK));
+  params.k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.chunks = static_cast<uint32_t>(p.k / kChunkK);
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, cols_of(config)));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
   return params;
 }

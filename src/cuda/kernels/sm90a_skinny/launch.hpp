@@ -22,12 +22,12 @@ Status supports(const Problem& problem, bool prepared);
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
-// Whether it is the quicker one of the two kernels of this GPU, as far as was measured: its tiles
+// Whether it is the faster of the two kernels of this GPU, as far as was measured: its tiles
 // keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
 // times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and a, which
 // every tile decodes again, is at most two rows where there are more than four tiles for each CTA
 // and weights are not prepared, at most eight where a CTA has more than one.
-bool is_quicker(const Problem& problem, int num_sms, bool prepared);
+bool is_faster(const Problem& problem, int num_sms, bool prepared);
 
 // For so many columns of d and `problem`'s type and rows of a. null: not compiled.
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared);

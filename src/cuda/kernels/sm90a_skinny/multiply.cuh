@@ -1,4 +1,4 @@
-// One block of k of one warp. Part of dual_gemm.cuh.
+// One k-tile of one warp. Part of dual_gemm.cuh.
 #pragma once
 
 #include "cuda/kernels/sm90a/decode.cuh"
@@ -19,23 +19,23 @@ struct RawRow<AType::kE2M1> {
   uint32_t scales[2];
 };
 
-// Where a thread reads its row of a, lane / 4. Of each half of a block of k it takes the neighbours
+// Where a thread reads its row of a, lane / 4. Of each half of a k-tile it takes the neighbours
 // 32q .. 32q+31, q = lane % 4, as of the weights.
 struct RowCursor {
-  const uint8_t* data;    // at this thread's part of the warp's block; null: no such row
+  const uint8_t* data;    // at this thread's part of the warp's k-tile; null: no such row
   const uint8_t* scales;  // the same of the scales
 };
 
 template <AType kType>
-DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch, uint32_t block) {
+DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch, uint32_t k_tile) {
   const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
   if (row >= params.m) return {nullptr, nullptr};
   const uint8_t* const data =
       params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes;
-  if constexpr (kType != AType::kE2M1) return {data + block * (2 * kBlockK) + q * 64, nullptr};
-  return {data + block * kBlockBytes + q * 16,
+  if constexpr (kType != AType::kE2M1) return {data + k_tile * (2 * kTileK) + q * 64, nullptr};
+  return {data + k_tile * kTileRowBytes + q * 16,
           params.a.scales + batch * params.a.scale_batch_bytes + scale_offset(params.a, row) +
-              (block * 4 + q / 2) * scale_step(params.a) + q % 2 * 2};
+              (k_tile * 4 + q / 2) * scale_step(params.a) + q % 2 * 2};
 }
 
 // Not as constant data (ld.global.nc): the grid before this one may have written it while this one
@@ -96,7 +96,7 @@ DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t s
   for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
 }
 
-// b operands of the block's 8 steps: [step][half of k].
+// b operands of the k-tile's 8 steps: [step][half of k].
 using Steps = uint32_t[8][2];
 
 // Eight codes of a in two steps.
@@ -130,17 +130,17 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
   }
 }
 
-// A warp's part of a, loaded ahead of its use, half a block at a time.
+// A warp's part of a, loaded ahead of its use, half a k-tile at a time.
 template <AType kType>
 struct Activations {
   RowCursor row;
-  uint32_t k;  // where this thread's part of the block at `row` begins
+  uint32_t k;  // where this thread's part of the k-tile at `row` begins
   RawRow<kType> raw[2];
 
   // Reads nothing yet.
   DUALGEMM_DEVICE void find(const Params& params, uint32_t batch, uint32_t warp) {
     row = row_cursor<kType>(params, batch, warp);
-    k = row.data == nullptr ? params.k : warp * kBlockK + threadIdx.x % 4 * 32;
+    k = row.data == nullptr ? params.k : warp * kTileK + threadIdx.x % 4 * 32;
   }
   DUALGEMM_DEVICE void load_both(const Params& params) { load(params, 0), load(params, 1); }
 
@@ -149,13 +149,13 @@ struct Activations {
   }
 
   DUALGEMM_DEVICE void advance(const Params& params) {
-    row.data += kWarps * (kType == AType::kE2M1 ? kBlockBytes : 2 * kBlockK);
+    row.data += kWarps * (kType == AType::kE2M1 ? kTileRowBytes : 2 * kTileK);
     if constexpr (kType == AType::kE2M1) row.scales += kWarps * 4 * scale_step(params.a);
-    k += kWarps * kBlockK;
+    k += kWarps * kTileK;
   }
 };
 
-// One lane's part of half a block of one unit.
+// One lane's part of half a k-tile of one unit.
 struct RawUnit {
   uint32_t words[2][4];   // gate, up: of row lane / 4
   uint32_t scales[2][2];  // expanded
@@ -194,7 +194,7 @@ DUALGEMM_DEVICE void multiply_word(const Params& params, uint32_t gate, uint32_t
   }
 }
 
-// acc += the products of one half of a block of k of one unit.
+// acc += the products of one half of a k-tile of one unit.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from, uint32_t half,
                                    const Steps& steps, float (&acc)[4]) {
@@ -207,13 +207,13 @@ DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from
   }
 }
 
-// acc += the products of a block of k, of the units from kUnit on, each as soon as it has come.
-// Then the copies of the second one after it are asked for. The next block's part of a is loaded as
-// soon as this one's has been used.
+// acc += the products of a k-tile, of the units from kUnit on, each as soon as it has come.
+// Then the copies of the second one after it are asked for. The next k-tile's part of a is loaded
+// as soon as this one's has been used.
 template <Config kCfg, int kUnit = 0>
-DUALGEMM_DEVICE void multiply_block(const Params& params, UnitStorage (&units)[kCfg.units],
-                                    Activations<kCfg.a_type>& a, Steps (&steps)[2],
-                                    Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
+DUALGEMM_DEVICE void multiply_k_tile(const Params& params, UnitStorage (&units)[kCfg.units],
+                                     Activations<kCfg.a_type>& a, Steps (&steps)[2],
+                                     Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
   constexpr bool kLast = kUnit + 1 == kCfg.units;
   if constexpr (kUnit == 0) decode_row<kCfg.a_type>(params, a.raw[0], steps[0]);
   ptx::cp_async_wait_group<kUnitsAhead - 1>();
@@ -228,7 +228,7 @@ DUALGEMM_DEVICE void multiply_block(const Params& params, UnitStorage (&units)[k
   }
   constexpr int kNext = (kUnit + kUnitsAhead) % kCfg.units;
   ahead.copy_unit(params, units[kNext], kNext);
-  if constexpr (!kLast) multiply_block<kCfg, kUnit + 1>(params, units, a, steps, acc, ahead);
+  if constexpr (!kLast) multiply_k_tile<kCfg, kUnit + 1>(params, units, a, steps, acc, ahead);
 }
 
 // What a warp does, with weights as NVFP4 has them.
@@ -257,9 +257,9 @@ class CopyingWarp {
       a_.load_both(params);
     }
 #pragma unroll 1
-    for (uint32_t block = warp_; block < params.k_blocks; block += kWarps) {
+    for (uint32_t k_tile = warp_; k_tile < params.k_tiles; k_tile += kWarps) {
       Steps steps[2];
-      multiply_block<kCfg>(params, storage_.units[stage_], a_, steps, acc, ahead_);
+      multiply_k_tile<kCfg>(params, storage_.units[stage_], a_, steps, acc, ahead_);
       if (++stage_ == Budget<kCfg>::kStages) stage_ = 0;
     }
   }

@@ -138,7 +138,7 @@ struct ChunkCursor {
     last = max(range.count, 1) - 1;
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
-      const uint32_t row = min(group * kGroupTokens + lane / 4, params.m - 1);
+      const uint32_t row = min(group * kGroupRows + lane / 4, params.m - 1);
       data[group] = params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes +
                     static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
       if constexpr (kType == AType::kE2M1) {

@@ -34,7 +34,7 @@ struct Params {
   bool wide_scales;  // of the weights: linear, rows at multiples of 16
   uint32_t m, n;
   uint32_t k;               // a multiple of 64
-  uint32_t k_blocks;        // of 256
+  uint32_t k_tiles;         // of 256
   uint32_t chunks;          // of 64
   uint32_t tiles, tiles_n;  // tile batch * tiles_n + tile_n
   sm90a::Shifts shifts;
