@@ -13,7 +13,7 @@ namespace dualgemm::bench {
 
 class SgemmBaseline {
  public:
-  // NotFound when no libopenblas can be loaded. Decodes the operands; `operands` need not live on.
+  // kNotFound when no libopenblas can be loaded. Decodes the operands; `operands` need not live on.
   static Expected<std::shared_ptr<SgemmBaseline>> load(Operands& operands, int threads);
 
   // d = silu(alpha a gate^T) * (alpha a up^T) for the first m rows of a, alphas as in `operands`.

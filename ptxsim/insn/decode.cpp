@@ -39,7 +39,7 @@ unsigned special_bytes(SpecialKind kind) {
   }
 }
 
-// Special registers that change while a warp runs are read by `mov` alone (insn/move.cpp).
+// Special registers that change while a warp runs are read by `mov` alone (insn/alu/move.cpp).
 bool changes_while_running(SpecialKind kind) {
   switch (kind) {
     case SpecialKind::kClock:
@@ -328,8 +328,7 @@ uint32_t Decode::label(size_t index) const {
 }
 
 Slot Decode::constant(const void* value, unsigned bytes) {
-  // Lanes are contiguous; equal constants share one place (searching backwards over the last few is
-  // enough).
+  // One copy for each lane, side by side, as a register's values lie.
   auto& pool = program_.constants;
   const size_t total = size_t{bytes} * kWarpSize;
   const size_t start = (pool.size() + 63) / 64 * 64;

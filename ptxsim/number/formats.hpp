@@ -2,18 +2,17 @@
 // Sources: PTX ISA 9.0, "Alternate Floating-Point Data Formats" and "Packed Floating-Point Data
 // Types"; OCP OFP8 and Microscaling formats. Bit order: sign, exponent, significand.
 //
-//   format  bits        bias  largest   infinity  NaN                 smallest subnormal
-//   f16     1+5+10        15    65504   yes       yes                 2^-24
-//   bf16    1+8+7        127  ~3.4e38   yes       yes                 2^-133
-//   tf32    1+8+10 (13 low bits of the word are ignored)  yes  yes    2^-136
-//   e5m2    1+5+2         15    57344   yes       yes                 2^-16
-//   e4m3    1+4+3          7      448   no        S.1111.111          2^-9
-//   ue4m3   0+4+3          7      448   no        1111.111            2^-9   (bit 7 is ignored)
-//   e3m2    1+3+2          3       28   no        no                  2^-4
-//   e2m3    1+2+3          1      7.5   no        no                  2^-3
-//   e2m1    1+2+1          1        6   no        no                  1/2
-//   ue8m0   0+8+0        127   2^127    no        0xff                none; there is no zero: code
-//   0 is 2^-127
+//   format  bits    bias  largest  infinity  NaN         smallest subnormal
+//   f16     1+5+10    15    65504  yes       yes         2^-24
+//   bf16    1+8+7    127  ~3.4e38  yes       yes         2^-133
+//   tf32    1+8+10   127  ~3.4e38  yes       yes         2^-136; the word's 13 low bits are ignored
+//   e5m2    1+5+2     15    57344  yes       yes         2^-16
+//   e4m3    1+4+3      7      448  no        S.1111.111  2^-9
+//   ue4m3   0+4+3      7      448  no        1111.111    2^-9; bit 7 is ignored
+//   e3m2    1+3+2      3       28  no        no          2^-4
+//   e2m3    1+2+3      1      7.5  no        no          2^-3
+//   e2m1    1+2+1      1        6  no        no          1/2
+//   ue8m0   0+8+0    127    2^127  no        0xff        none; there is no zero: code 0 is 2^-127
 #pragma once
 
 #include <bit>

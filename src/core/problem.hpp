@@ -49,9 +49,7 @@ struct RowGroup {
                            // kContiguous + swizzled
   int64_t d_sf_row_begin;  // the same for d, whose scale layout may be the other one
 };
-// The i-th of problem.l groups. Precondition: validated buffers.
-// For kContiguous with swizzled scales this walks the offsets (O(i)); callers that loop use
-// RowGroups below.
+// The problem.l groups, one after the other. Precondition: validated buffers.
 class RowGroups {
  public:
   RowGroups(const Problem& problem, const Buffers& buffers) noexcept

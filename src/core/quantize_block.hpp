@@ -86,8 +86,8 @@ namespace detail {
 }  // namespace detail
 
 // x[16] -> 8 bytes of codes and the scale byte:
-//   s = e4m3(min(G*amax/6, 448)),  code = e2m1(x*G/s), 0 when s = 0       -- every operation
-//   rounded to FP32, in this order
+//   s = e4m3(min(G*amax/6, 448)),  code = e2m1(x*G/s), 0 when s = 0
+// with every operation rounded to FP32, in this order.
 // A NaN in the block gives the scale 0x7F, so that it is not lost, and codes 0. Infinities
 // saturate: scale 448, codes +-6.
 [[gnu::always_inline]] inline uint8_t quantize_block(const float* x, float quantize,

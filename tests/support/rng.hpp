@@ -1,7 +1,7 @@
 // Random numbers for tests: one seed for each test, printed when the test fails.
 //
-//   Rng rng;                                       // seed = global seed xor hash(name of the
-//   running test) const int64_t m = rng.integer(1, 70);
+//   Rng rng;  // seed = global seed xor hash(name of the running test)
+//   const int64_t m = rng.integer(1, 70);
 //
 // DUALGEMM_TEST_SEED=<number> in the environment replaces the global seed. Not <random>: its
 // distributions differ between standard libraries, and a failure has to repeat everywhere.

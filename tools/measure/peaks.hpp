@@ -41,7 +41,7 @@ Peaks measure_peaks(int threads, const PeakOptions& options);
 // One peak as a benchmark case, for callers that interleave peaks with their own cases (bench_cpu
 // does).
 struct PeakCase {
-  std::string name;  // "vnni_zmm", ..., "read_load", "read_prefetch"
+  std::string name;  // "vnni_zmm", ..., "read_zmm"
   std::string what;  // the instructions, for people
   double Peaks::*
       field;  // where the result belongs; several read_* cases share read_gbps (the best counts)

@@ -1,10 +1,11 @@
-// Fragments and products of mma.sync. With e elements in a 32-bit register (1, 2, 4 or 8), g = lane
-// / 4, t = lane % 4:
-//   A  register j, element i: row g + 8 * (j % 2), k = e * t + i + 4 * e * (j / 2)
-//   B  register j, element i: column g, k = e * t + i + 4 * e * j
-//   C, D  f32 register j: row g + 8 * (j / 2), column 2 * t + j % 2; f16: register j holds two
-//   columns of row g + 8 * j scales of A: lane 4 * g + 2 * thread-id for row g, the next lane for
-//   row g + 8; of B: lane 4 * g + thread-id
+// Fragments and products of mma.sync. With e elements in a 32-bit register (1, 2, 4 or 8),
+// g = lane / 4, t = lane % 4:
+//   A            register j, element i: row g + 8 * (j % 2), k = e * t + i + 4 * e * (j / 2)
+//   B            register j, element i: column g, k = e * t + i + 4 * e * j
+//   C, D         f32 register j: row g + 8 * (j / 2), column 2 * t + j % 2; f16: register j holds
+//                two columns of row g + 8 * j
+//   scales of A  lane 4 * g + 2 * thread-id for row g, the next lane for row g + 8
+//   scales of B  lane 4 * g + thread-id
 // (PTX ISA 9.0, "Matrix Fragments for mma.m16n8k16" and its neighbours; "Block Scaling for
 // mma.sync").
 #include <fmt/format.h>

@@ -107,7 +107,7 @@ TEST(E4M3, EncodesRandomFloatsAsTheSearchDoes) {
   }
 }
 
-// design.md's foundation of every exact kernel: a product has at most 6 significant bits and lies
+// The foundation of every exact kernel: a product has at most 6 significant bits and lies
 // in 2^-10 ... 2688.
 TEST(E4M3, ProductsWithE2M1AreExactInFp16AndBf16) {
   for (uint8_t code = 0; code < 16; ++code) {

@@ -153,8 +153,8 @@ TEST(CheckedScaleSpan, RefusesWhatDoesNotFitOrMakesNoSense) {
             "ld: 3; must be at least the row's 4");
 }
 
-// challenge.md: element (i, j) of batch l sits in the permuted tensor at [i%32, (i%128)/32, i/128,
-// j%4, j/4, l], whose memory order is [L, rows/128, K/64, 32, 4, 4].
+// In the GPU MODE challenge element (i, j) of batch l sits in the permuted tensor at
+// [i%32, (i%128)/32, i/128, j%4, j/4, l], whose memory order is [L, rows/128, K/64, 32, 4, 4].
 TEST(PermutedScaleView, IsTheChallengesTensorOverTheSameBytes) {
   for (const auto [rows, cols] : kExtents) {
     const int64_t batches = 3,

@@ -19,7 +19,7 @@ inline const DeviceCaps& machine() {
 }
 
 // The instruction sets of this machine, best first; the others are missing from every test's
-// parameters and InstructionSets.AreListed says which.
+// parameters.
 inline std::vector<Isa> isas() { return machine().isas; }
 
 struct RunOptions {

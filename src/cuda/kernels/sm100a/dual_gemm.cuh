@@ -6,8 +6,8 @@
 //   warp   role           does
 //   0-3    epilogue       TMEM -> registers, activation, d; warp w owns rows 32w .. 32w+31
 //   4      load_operands  one thread: six TMA loads a stage
-//   5      issue_mma      allocates TMEM; one thread: scales to TMEM, two MMAs per K = 64; frees
-//   TMEM
+//   5      issue_mma      allocates and frees TMEM; one thread: scales to TMEM, two MMAs
+//                         per K = 64
 //
 //   shared memory, per stage: a (128, 128), gate (tile_n, 128), up (tile_n, 128) bytes, K-major,
 //   128-byte swizzle; then 4 scale tiles of 512 bytes each for a, gate, up. 38 912 bytes for

@@ -3,7 +3,7 @@
 // E2M1 is s eem; placed at the sign, the two lowest exponent bits and the highest mantissa bit of a
 // half it is the number times 2^-14 (fp16) or 2^-126 (bf16), the subnormal 1/2 included. One
 // multiplication by the scale, which carries the rest of the power of two, finishes the decoding.
-//   fp16: (c * 2^-14) * (s * 2^7)   = c*s * 2^-7:  2^-17 .. 21, a multiple of 2^-17
+//   fp16: (c * 2^-14) * (s * 2^7)    = c*s * 2^-7:  2^-17 .. 21, a multiple of 2^-17
 //   bf16: (c * 2^-126) * (s * 2^112) = c*s * 2^-14
 #pragma once
 

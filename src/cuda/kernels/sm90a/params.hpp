@@ -46,8 +46,8 @@ struct Schedule {
 // Views; boxes are one stage of one CTA, what is outside a view is zero.
 //   map_a                   (64, m, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1), swizzled
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), 128-byte swizzle
-//   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, tile_n, 1); swizzled 128x4: (256,
-//                           ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
+//   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, tile_n, 1); swizzled 128x4:
+//                           (256, ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
 // Prepared weights have no views but `packed`.
 // Every scale that belongs to k .. 256*k_tiles is zero: from the view's end by the TMA unit, and
 // before it in memory.

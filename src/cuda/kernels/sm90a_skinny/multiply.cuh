@@ -62,7 +62,7 @@ DUALGEMM_DEVICE RawRow<kType> load_row(const Params& params, const RowCursor& cu
 }
 
 // What a decoded number must be multiplied with: exact in the FP32 sum.
-//   fp16: (c * 2^-14) * s           = c*s * 2^-14: a multiple of 2^-24, subnormals count
+//   fp16: (c * 2^-14) * s            = c*s * 2^-14: a multiple of 2^-24, subnormals count
 //   bf16: (c * 2^-126) * (s * 2^112) = c*s * 2^-14
 inline constexpr float kDecodedUnit = 0x1p14f;
 
