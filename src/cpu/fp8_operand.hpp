@@ -2,8 +2,9 @@
 //
 //   scale = amax(row) / 448,  code = e4m3(x / scale), nearest even
 //
-// each operation rounded to FP32. A row of zeros has scale 0 and codes 0. A NaN in a row makes its scale NaN, and so does an infinity (the
-// code of inf / inf is NaN): the whole row or column of d is NaN then.
+// each operation rounded to FP32. A row of zeros has scale 0 and codes 0. A NaN in a row makes its
+// scale NaN, and so does an infinity (the code of inf / inf is NaN): the whole row or column of d
+// is NaN then.
 #pragma once
 
 #include <cstdint>
