@@ -31,32 +31,43 @@ cat >"$work/triton.json" <<'JSON'
  "shapes": [{"n": 4096, "k": 7168, "points": [{"m": 1, "a": "e2m1", "median_us": 22.5}, {"m": 4096, "a": "e2m1", "error": "none ran"}]}]}
 JSON
 text=$("$report" "$numbers" --triton "$work/triton.json") || fail "no Markdown: exit code $?"
-expect "$text" '### NVIDIA H200, 2026-11-21'
-expect "$text" 'SM clock while measuring 1500 to 1980 MHz, power 250 to 690 W; reasons for a lower clock: power cap.'
-expect "$text" '12 to 16 algorithms timed'
+flat=$(tr '\n' ' ' <<<"$text" | tr -s ' ') # prose is wrapped
+expect "$text" '# NVIDIA H200, 2026-11-21'
+expect "$text" '](h200.svg)'
+expect "$flat" 'SM clock while measuring 1500 to 1980 MHz, power 250 to 690 W; reasons for a lower clock: power cap.'
+expect "$flat" '12 to 16 algorithms timed'
 expect "$text" '3 of 7 targets met; with prepared weights 2 of 2.'
 expect "$text" '| 1 | `cuda_sm90a_fused_t8` | 11.00 | 1.03 | 11 | 32.00 stacked | 0.34 | 0.36 met, floor × 1.25 met | 19.00 | 8.80 | 1.25 | 12.00 | 0.38 | 0.36 **not met**, floor × 1.25 **not met** | 22.5 | – |'
 expect "$text" '| 4096 | `cuda_sm90a_fused_t8` | 690.0 | 1.03 | 697 | 680.0 two GEMMs | 1.01 | 1.00 **not met** | – | 8.90 | 78.41 | – | – | – | – | 720.0 |'
 expect "$text" '| 1 | `cuda_sm90a_fused_t8_prepared` | 10.45 | 1.02 | 11 | 0.95 | 0.33 | 0.36 met, floor × 1.25 met | 1.19 | – | – | – | – |'
 expect "$text" '| 4096 | – | – | – | – | – | – | – | – | – | – | – | – |'
-expect "$text" '- (4096, 7168), M = 1, `fused` on f16, prepared weights: prepared weights: 33030144; out of memory'
-expect "$text" '- (4096, 7168), M = 4096, `fused` on f16: workspace: 1; must be more'
-expect "$text" '- (4096, 7168), M = 4096, `cached` on e2m1, prepared weights: **wrong result** (share of the bound inf, worst tile 0.0005)'
+expect "$flat" '- (4096, 7168), M = 1, `fused` on f16, prepared weights: prepared weights: 33030144; out of memory'
+expect "$flat" '- (4096, 7168), M = 4096, `fused` on f16: workspace: 1; must be more'
+expect "$flat" '- (4096, 7168), M = 4096, `cached` on e2m1, prepared weights: **wrong result** (share of the bound inf, worst tile 0.0005)'
+long=$(grep -v '^|' <<<"$text" | grep -E '.{121}') && fail "prose beyond 120 columns: $long"
 without=$("$report" "$numbers")
 sed '/"prepared": true, .*fused_t8_prepared/d; s/\("a": "f16", "prepared": \)true/\1false/' "$numbers" >"$work/unprepared.json"
 [[ $("$report" "$work/unprepared.json") != *'Prepared weights:'* ]] || fail 'a table without numbers: prepared weights'
 [[ $without != *Triton* ]] || fail 'a column without numbers: Triton'
 [[ $("$report" --print-name "$numbers") == h200 ]] || fail 'the short name is not h200'
 
+summary=$("$report" "$numbers" --summary)
+expect "$summary" '### NVIDIA H200, 2026-11-21'
+expect "$summary" '| M | 1 | 4096 |'
+expect "$summary" '| `fused`, unpacked weights | 11.0 | 690 |'
+expect "$summary" '| `fused`, prepared weights | 10.4 | – |'
+expect "$summary" '| `fused`, unpacked, over cuBLASLt fp16 | 0.34 | 1.01 |'
+expect "$("$report" "$numbers" --summary --triton "$work/triton.json")" '| a Triton kernel of the same kind | 22.5 | – |'
+
 # Only what stands between the markers is replaced, and twice gives the same.
 printf 'before\n<!-- gpu-table:begin h200 -->\nold\n<!-- gpu-table:end h200 -->\nafter\n' >"$work/document.md"
 for _ in 1 2; do "$report" "$numbers" --document "$work/document.md" || fail "--document: exit code $?"; done
-printf 'before\n<!-- gpu-table:begin h200 -->\n%s\n<!-- gpu-table:end h200 -->\nafter\n' "$without" |
+printf 'before\n<!-- gpu-table:begin h200 -->\n%s\n<!-- gpu-table:end h200 -->\nafter\n' "$summary" |
   diff - "$work/document.md" || fail 'the document is not as it should be'
 mkdir "$work/performance"
-touch "$work/performance/h200.svg"
-"$report" "$numbers" --document "$work/document.md" || fail "--document with a plot: exit code $?"
-expect "$(cat "$work/document.md")" '](performance/h200.svg)
+touch "$work/performance/h200.md"
+"$report" "$numbers" --document "$work/document.md" || fail "--document with a page: exit code $?"
+expect "$(cat "$work/document.md")" '](performance/h200.md)
 <!-- gpu-table:end h200 -->'
 [[ $(find "$work" -name '*.part') == '' ]] || fail 'a temporary file was left'
 
