@@ -213,7 +213,7 @@ struct PlanOptions {
   //   ctas                at most so many; sm90a only
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
-  // answers for them; docs/architecture.md, "Bad input on CUDA", has the cost of asking.
+  // answers for them; docs/cuda.md, "Bad input on CUDA", has the cost of asking.
   bool trusted_pointers = false;
 };
 
