@@ -4,11 +4,9 @@
 //
 // Who knows what:
 //  - each thread has a clock: for every other thread the epoch up to which its accesses happened
-//  before, and the same
-//    for the async proxy (raised by fence.proxy.async);
+//    before, and the same for the async proxy (raised by fence.proxy.async);
 //  - an asynchronous operation is ordered after what its issuer knew when it issued it; that it is
-//  complete is known to
-//    who waited on the mbarrier phase that it completed, or on its group.
+//    complete is known to who waited on the mbarrier phase that it completed, or on its group.
 #pragma once
 
 #include <cstdint>

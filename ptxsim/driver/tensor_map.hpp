@@ -5,12 +5,10 @@
 // Three ways in, all of which do the same:
 //  - encode_tiled(): typed, with a message for the check that failed;
 //  - encode_tiled_abi(): binary-compatible with cuTensorMapEncodeTiled; code that keeps the
-//  driver's entry point as a
-//    function pointer takes this one instead:
+//    driver's entry point as a function pointer takes this one instead:
 //    reinterpret_cast<PFN_cuTensorMapEncodeTiled>(&encode_tiled_abi);
 //  - the C symbol cuTensorMapEncodeTiled itself: driver_symbols.cpp, a library of its own
-//  (ptxsim_driver), so that
-//    programs that link the real driver never meet it.
+//    (ptxsim_driver), so that programs that link the real driver never meet it.
 #pragma once
 
 #include <array>

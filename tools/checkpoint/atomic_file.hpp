@@ -10,11 +10,11 @@
 
 namespace dualgemm::checkpoint {
 
-// Everything is written to a file without a name (O_TMPFILE) in the target's directory, synced,
+// Everything is written to a file without a name (O_TMPFILE) in the target's directory and synced;
 // then
 //   - target does not exist: given its name with linkat(2): one atomic step;
 //   - target exists: given a temporary name ".NAME.dualgemm-PID-N.tmp" and renamed over the target,
-//   because linkat cannot replace.
+//     because linkat cannot replace.
 // So kill -9 during the long part, the writing, leaves nothing; between the two last calls it can
 // leave a complete temporary file, never a half-written target. Filesystems without O_TMPFILE (NFS,
 // FAT, FUSE) get the temporary name from the start: failures and destruction remove it, a kill

@@ -112,10 +112,11 @@ inline void pin(__m256i& v) { asm volatile("" : "+x"(v)); }
 inline void pin(__m256& v) { asm volatile("" : "+x"(v)); }
 
 // One panel, kRows (1 or 2) x 16 columns: 4 accumulators and 4 sums leave registers for weights and
-// broadcasts. Zen 4, one core, GOP/s of 257 with the operands in L1 (activation in L2), rows x
-// columns: 2 x 16 230 (230), 4 x 8 223 (222), 3 x 16 232 (206), 6 x 8 220 (199); not pinned 163 to
-// 178. Sums of one column in each int16, which need no vpmaddwd but the activation bytes twice: 2 x
-// 32 209 (189), 3 x 16 235 (233), 4 x 16 243 (216).
+// broadcasts. Zen 4, one core, GOP/s of 257 with the operands in L1 (activation in L2):
+//   rows x columns                    2 x 16: 230 (230)   4 x 8: 223 (222)    3 x 16: 232 (206)
+//                                     6 x 8: 220 (199)    not pinned: 163 to 178
+//   one column's sums in each int16   2 x 32: 209 (189)   3 x 16: 235 (233)   4 x 16: 243 (216)
+// The last ones need no vpmaddwd, but the activation bytes twice.
 template <int kRows>
 inline void multiply_panel(const uint8_t* activation, int height, int row, const uint8_t* w,
                            int blocks, bool accumulate, float* c) {

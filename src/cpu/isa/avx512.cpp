@@ -5,15 +5,13 @@
 // register-only loop measures 63 % on Cascade Lake, 66.7 % on Zen 4.
 //
 //   * Weights are unsigned (2v + 12), activations signed; -12*sum(activation) is part of the
-//   initial
-//     accumulator and so free.
-//   * That initial value also holds 0x4B400000: the int32 result is the bit pattern of 1.5*2^23 +
-//   dot
-//     and needs no vcvtdq2ps (16 % on Cascade Lake, nothing on Zen 4, where conversions have pipes
-//     of their own). x*s - (1.5*2^23)*s is exact: at most 16 significant bits survive.
+//     initial accumulator and so free.
+//   * That initial value also holds 0x4B400000: the int32 result is the bit pattern of
+//     1.5*2^23 + dot and needs no vcvtdq2ps (16 % on Cascade Lake, nothing on Zen 4, where
+//     conversions have pipes of their own). x*s - (1.5*2^23)*s is exact: at most 16 significant
+//     bits survive.
 //   * Rows are interleaved in program order: a chain of 4 vpdpbusd is longer than what the
-//   scheduler
-//     looks ahead on Intel.
+//     scheduler looks ahead on Intel.
 #include <immintrin.h>
 
 #include "cpu/isa/avx512.hpp"
