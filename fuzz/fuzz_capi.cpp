@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_table.hpp"
 #include "dualgemm/dualgemm.h"
 
 namespace {
+
+using namespace dualgemm;  // NOLINT(google-build-using-namespace)
 
 constexpr int64_t kArenaBytes = 1 << 14;
 constexpr int64_t kMaxWork = 1 << 18;  // m * n * k * l
@@ -72,9 +75,14 @@ class Struct {
   unsigned char* block_;
 };
 
+template <class Enum>
+int32_t enumerator(FuzzedDataProvider& data) {
+  return data.ConsumeIntegralInRange(0, core::kEnumCount<Enum> - 1);
+}
+
 dualgemm_matrix matrix(FuzzedDataProvider& data) {
-  return {data.ConsumeIntegralInRange(0, 3),
-          data.ConsumeIntegralInRange(0, 1),
+  return {enumerator<DataType>(data),
+          enumerator<ScaleLayout>(data),
           data.ConsumeBool() ? 0 : data.ConsumeIntegralInRange(0, 300),
           0,
           0,
@@ -89,11 +97,14 @@ dualgemm_problem problem(FuzzedDataProvider& data) {
   out.k = 16 * data.ConsumeIntegralInRange(0, 8);
   out.l = data.ConsumeIntegralInRange(0, 3);
   out.a = matrix(data);
-  out.gate.scale_layout = data.ConsumeIntegralInRange(0, 1);
-  out.up.scale_layout = data.ConsumeIntegralInRange(0, 1);
+  out.gate.scale_layout = enumerator<ScaleLayout>(data);
+  out.up.scale_layout = enumerator<ScaleLayout>(data);
   out.d = matrix(data);
-  out.act.kind = data.ConsumeIntegralInRange(0, 7);
-  out.grouping = data.ConsumeIntegralInRange(0, 2);
+  out.act.kind = enumerator<ActivationKind>(data);
+  for (float* parameter : {&out.act.alpha, &out.act.beta, &out.act.limit}) {
+    if (data.ConsumeIntegralInRange(0, 3) == 0) *parameter = data.ConsumeFloatingPoint<float>();
+  }
+  out.grouping = enumerator<Grouping>(data);
   out.batch_invariant = data.ConsumeIntegralInRange(0, 1);
   return out;
 }
@@ -202,6 +213,12 @@ void plan_and_run(FuzzedDataProvider& data, Arena& arena, const dualgemm_problem
       checked(dualgemm_run(plan, c_buffers.get(), workspace, bytes, some_info));
       checked(dualgemm_run(plan, c_buffers.get(), workspace, bytes - 1, some_info));
       std::free(workspace);
+      dualgemm_workspace* owned = nullptr;
+      require(checked(dualgemm_workspace_create(plan, &owned)) == DUALGEMM_OK);
+      require(dualgemm_workspace_size(owned) == bytes);
+      checked(dualgemm_run(plan, c_buffers.get(), dualgemm_workspace_data(owned),
+                           dualgemm_workspace_size(owned), some_info));
+      dualgemm_workspace_destroy(owned);
     }
   }
   if (prepared != nullptr) {
@@ -220,8 +237,8 @@ int64_t number(FuzzedDataProvider& data) {
 // Extents are believed only when the span that they lead to fits the arena.
 void formats(FuzzedDataProvider& data, Arena& arena) {
   const int64_t rows = number(data), sf_cols = number(data), ld = number(data);
-  const int32_t layout = data.ConsumeIntegralInRange(-1, 2),
-                other = data.ConsumeIntegralInRange(-1, 2);
+  const int32_t layout = data.ConsumeIntegralInRange(-1, core::kEnumCount<ScaleLayout>),
+                other = data.ConsumeIntegralInRange(-1, core::kEnumCount<ScaleLayout>);
   int64_t span = -1, other_span = -1;
   const bool ok = checked(dualgemm_scale_span(layout, rows, sf_cols, ld, &span)) == DUALGEMM_OK;
   const bool other_ok =
@@ -247,7 +264,7 @@ void formats(FuzzedDataProvider& data, Arena& arena) {
   const int64_t scale_ld = has_scale_ld ? options.get()->scale_ld : 0;
   const bool believable = small && scale_ld <= 64;
   float global = 0.0f;
-  const int32_t type = data.ConsumeIntegralInRange(-1, 4);
+  const int32_t type = data.ConsumeIntegralInRange(-1, core::kEnumCount<DataType>);
   checked(dualgemm_quantize(believable ? arena.inputs : nullptr, type, rows, cols, ldx,
                             believable ? arena.d : nullptr, 0, arena.d_scales,
                             data.ConsumeBool() ? options.get() : nullptr, &global));

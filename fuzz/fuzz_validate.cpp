@@ -8,7 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/enum_table.hpp"
 #include "core/problem.hpp"
+#include "core/resolved_activation.hpp"
 #include "dualgemm/dualgemm.hpp"
 
 namespace {
@@ -43,18 +45,19 @@ int64_t stride(FuzzedDataProvider& data, int64_t least) {
   }
 }
 
+// Any of the table, now and then the number after the last one.
 template <class Enum>
-Enum enumerator(FuzzedDataProvider& data, Enum last) {
+Enum enumerator(FuzzedDataProvider& data) {
   return static_cast<Enum>(data.ConsumeIntegralInRange<int32_t>(
-      0, static_cast<int32_t>(last) + (data.ConsumeIntegralInRange(0, 63) == 0 ? 1 : 0)));
+      0, core::kEnumCount<Enum> - 1 + (data.ConsumeIntegralInRange(0, 63) == 0 ? 1 : 0)));
 }
 
 Matrix matrix(FuzzedDataProvider& data, int64_t rows, int64_t cols, bool weights) {
   Matrix out;
   if (!weights || data.ConsumeIntegralInRange(0, 31) == 0) {
-    out.type = enumerator(data, DataType::kF32);
+    out.type = enumerator<DataType>(data);
   }
-  out.scale_layout = enumerator(data, ScaleLayout::kSwizzled128x4);
+  out.scale_layout = enumerator<ScaleLayout>(data);
   out.ld = stride(data, cols);
   int64_t tight = 0;
   if (!__builtin_mul_overflow(rows, out.ld == 0 ? cols : out.ld, &tight)) {
@@ -69,13 +72,14 @@ Matrix matrix(FuzzedDataProvider& data, int64_t rows, int64_t cols, bool weights
 
 Activation activation(FuzzedDataProvider& data) {
   Activation act;
-  act.kind = enumerator(data, ActivationKind::kIdentity);
-  if (act.kind == ActivationKind::kSwigluOai) act = Activation::swiglu_oai();
-  if (data.ConsumeIntegralInRange(0, 15) == 0) {
-    act.alpha = data.ConsumeFloatingPoint<float>();
-    act.beta = data.ConsumeFloatingPoint<float>();
-    act.limit = data.ConsumeBool() ? std::numeric_limits<float>::quiet_NaN()
-                                   : data.ConsumeFloatingPoint<float>();
+  act.kind = enumerator<ActivationKind>(data);
+  const bool wild = data.ConsumeIntegralInRange(0, 15) == 0;
+  if (wild || core::takes_parameters(act.kind)) {
+    if (data.ConsumeBool()) act.alpha = data.ConsumeFloatingPoint<float>();
+    if (data.ConsumeBool()) act.beta = data.ConsumeFloatingPoint<float>();
+    if (data.ConsumeBool())
+      act.limit = wild && data.ConsumeBool() ? std::numeric_limits<float>::quiet_NaN()
+                                             : data.ConsumeFloatingPoint<float>();
   }
   return act;
 }
@@ -86,7 +90,7 @@ Problem problem(FuzzedDataProvider& data) {
   out.n = extent(data, 40);
   out.k = data.ConsumeBool() ? 16 * data.ConsumeIntegralInRange<int64_t>(1, 8) : extent(data, 160);
   out.l = extent(data, 4);
-  out.grouping = enumerator(data, Grouping::kMasked);
+  out.grouping = enumerator<Grouping>(data);
   out.a = matrix(data, out.m, out.k, false);
   out.gate = matrix(data, out.n, out.k, true);
   out.up = matrix(data, out.n, out.k, true);
@@ -256,10 +260,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const Status status = validate(p);
   require(status.ok() == status.rule().empty());
   PlanOptions options;
-  options.strategy = enumerator(data, StrategyId::kFp8);
-  options.device = data.ConsumeIntegralInRange(0, 31) == 0 ? enumerator(data, DeviceKind::kCuda)
-                                                           : DeviceKind::kAuto;
-  options.isa = data.ConsumeBool() ? Isa::kAuto : enumerator(data, Isa::kAmxBf16);
+  options.strategy = enumerator<StrategyId>(data);
+  options.device =
+      data.ConsumeIntegralInRange(0, 31) == 0 ? enumerator<DeviceKind>(data) : DeviceKind::kAuto;
+  options.isa = data.ConsumeBool() ? Isa::kAuto : enumerator<Isa>(data);
   options.threads = data.ConsumeIntegralInRange(-1, 3);
   options.prepared = data.ConsumeBool();
   const auto plan = make_plan(p, options);

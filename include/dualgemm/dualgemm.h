@@ -33,105 +33,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dualgemm/export.h"
+#include "dualgemm/constants.h"
+#include "dualgemm/formats.h"
 #include "dualgemm/version.h"
 
 #ifdef __cplusplus
-#define DUALGEMM_NOEXCEPT noexcept
 extern "C" {
-#else
-#define DUALGEMM_NOEXCEPT
 #endif
 
-/* ==== Stable part ==== */
-
-/* ---- constants: the numbers never change, new ones may be added ---- */
-
-#define DUALGEMM_SF_VEC 16 /**< neighbours along k that share one E4M3 block scale */
-
-/** One of the DUALGEMM_* codes below. */
-typedef int32_t dualgemm_status;
-
-enum {
-  DUALGEMM_OK = 0,
-  DUALGEMM_INVALID_ARGUMENT = 1,    /**< an argument breaks a documented rule */
-  DUALGEMM_UNSUPPORTED = 2,         /**< legal, but this strategy, device or build cannot do it */
-  DUALGEMM_OVERFLOW = 3,            /**< a size does not fit in 64 bits */
-  DUALGEMM_OUT_OF_MEMORY = 4,       /**< an allocation failed */
-  DUALGEMM_WORKSPACE_TOO_SMALL = 5, /**< fewer bytes than dualgemm_plan_workspace_size() */
-  DUALGEMM_NOT_FOUND = 6,           /**< a file, tensor or name does not exist */
-  DUALGEMM_IO_ERROR = 7,            /**< the operating system refused a read or a write */
-  DUALGEMM_CORRUPT_FILE = 8,        /**< a file's content contradicts its format */
-  DUALGEMM_INTERNAL = 9             /**< a bug in this library */
-};
-
-/** Element types. */
-enum {
-  /** NVFP4: two codes a byte, low nibble = even k, one E4M3 scale per 16 codes */
-  DUALGEMM_E2M1 = 0,
-  DUALGEMM_F16 = 1,
-  DUALGEMM_BF16 = 2,
-  DUALGEMM_F32 = 3
-};
-
-/** Where the block scale of (row r, block s) lies; S = k / 16 blocks a row. */
-enum {
-  DUALGEMM_SCALES_LINEAR = 0, /**< row-major, r * scale_ld + s */
-  /** ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, as cuBLASLt has it */
-  DUALGEMM_SCALES_SWIZZLED_128X4 = 1
-};
-
-/** Activations; g is the gate product, u the up product. */
-enum {
-  DUALGEMM_SILU = 0, /**< g*sigmoid(g) * u */
-  /** g = min(g, limit), u = clamp(u, -limit, limit); g*sigmoid(alpha*g) * (u + beta) */
-  DUALGEMM_CLAMPED_SWIGLU = 1,
-  DUALGEMM_SWIGLU_OAI = 2, /**< the same formula; usual parameters: alpha 1.702, beta 1, limit 7 */
-  DUALGEMM_GELU_ERF = 3,   /**< 0.5*g*(1 + erf(g/sqrt(2))) * u */
-  DUALGEMM_GELU_TANH = 4,  /**< 0.5*g*(1 + tanh(sqrt(2/pi)*(g + 0.044715*g^3))) * u */
-  DUALGEMM_RELU2 = 5,      /**< max(g,0)^2 * u */
-  DUALGEMM_SIGMOID = 6,    /**< sigmoid(g) * u */
-  DUALGEMM_IDENTITY = 7    /**< g * u */
-};
-
-/** How the l problems share a and d. */
-enum {
-  DUALGEMM_GROUPING_NONE = 0, /**< l independent problems of m rows each (batch) */
-  /** l experts; expert e owns rows expert_offsets[e] .. expert_offsets[e+1]-1 of the m */
-  DUALGEMM_GROUPING_CONTIGUOUS = 1,
-  DUALGEMM_GROUPING_MASKED = 2 /**< l batches of m rows, of which the first expert_rows[e] exist */
-};
-
-/** Ways of computing the same result; docs/architecture.md compares them. */
-enum {
-  DUALGEMM_STRATEGY_AUTO = 0,
-  DUALGEMM_STRATEGY_REFERENCE = 1,
-  DUALGEMM_STRATEGY_TWO_PASS = 2,
-  DUALGEMM_STRATEGY_CACHED = 3, /**< demands prepared weights */
-  DUALGEMM_STRATEGY_GRAPH = 4,  /**< demands prepared weights */
-  DUALGEMM_STRATEGY_STREAMS = 5,
-  DUALGEMM_STRATEGY_FUSED_EPILOGUE = 6,
-  DUALGEMM_STRATEGY_FUSED_SEQUENTIAL = 7,
-  DUALGEMM_STRATEGY_FUSED = 8,
-  DUALGEMM_STRATEGY_FP8 = 9
-};
-
-enum { DUALGEMM_DEVICE_AUTO = 0, DUALGEMM_DEVICE_CPU = 1, DUALGEMM_DEVICE_CUDA = 2 };
-
-/** Instruction sets. */
-enum {
-  DUALGEMM_ISA_AUTO = 0, /**< the environment's DUALGEMM_FORCE_ISA if set, else the best one here */
-  DUALGEMM_ISA_SCALAR = 1,
-  DUALGEMM_ISA_AVX2 = 2,
-  DUALGEMM_ISA_AVX512_VNNI = 3,
-  DUALGEMM_ISA_AMX_BF16 = 4,
-  DUALGEMM_ISA_SM100A = 5, /**< CUDA: B200, B300 */
-  DUALGEMM_ISA_SM90A = 6,  /**< CUDA: H100, H200 */
-  DUALGEMM_ISA_SM80 = 7    /**< CUDA: any GPU of compute capability 8.0 or later; cuBLASLt */
-};
-
-/** Loop nest of the CPU backend, chosen from m. */
-enum { DUALGEMM_REGIME_GEMV = 0, DUALGEMM_REGIME_MULTI_ROW = 1, DUALGEMM_REGIME_TILE = 2 };
+/* ==== Stable part; its constants: constants.h, NVFP4 data: formats.h ==== */
 
 /* ---- version and errors ---- */
 
@@ -195,14 +105,25 @@ typedef struct dualgemm_matrix {
 } dualgemm_matrix;
 
 /**
- * alpha, beta and limit act in the two SwiGLU kinds; any other kind demands 1, 0 and +infinity,
- * because a parameter that is silently ignored is a wrong result. Never grows.
+ * The two SwiGLU kinds have parameters; NaN, as dualgemm_problem_init() sets them, means not given,
+ * and then the kind's default counts:
+ *
+ *                             alpha    beta    limit
+ *   DUALGEMM_CLAMPED_SWIGLU   1        0       must be given
+ *   DUALGEMM_SWIGLU_OAI       1.702    1       7
+ *
+ * Given: alpha finite and not 0, beta finite, limit > 0 (+infinity: no clamping). Fields that an
+ * initialiser in C left out are 0. So 0 in alpha or limit, where it is no legal value, means not
+ * given, too, and {.kind = DUALGEMM_SWIGLU_OAI} has all defaults. A beta of 0 is legal: it counts
+ * for DUALGEMM_CLAMPED_SWIGLU; beside an alpha or a limit DUALGEMM_SWIGLU_OAI refuses it, as it may
+ * have been forgotten (clamped_swiglu with beta 0 is the same formula). Any other kind takes no
+ * parameters: not given, or 1, 0 and +infinity, which change nothing. Never grows.
  */
 typedef struct dualgemm_activation {
   int32_t kind;
   float alpha;
   float beta;
-  float limit; /**< +infinity = no clamping */
+  float limit;
 } dualgemm_activation;
 
 /** What to compute. Minimum struct_size: 32 (up to and including k). */
@@ -407,7 +328,29 @@ DUALGEMM_API dualgemm_status dualgemm_run(const dualgemm_plan* plan,
                                           int64_t workspace_bytes,
                                           dualgemm_run_info* info) DUALGEMM_NOEXCEPT;
 
-/** Plan, prepared weights if demanded, workspace and run; options and info may be null. */
+/** Memory for run(): the plan's bytes, aligned to 64, on the plan's device (CUDA: the current GPU).
+ */
+typedef struct dualgemm_workspace dualgemm_workspace;
+
+/**
+ * Allocates what dualgemm_plan_workspace_size() says. On success *workspace must be freed with
+ * dualgemm_workspace_destroy(), CUDA: once the stream has passed the last run that uses it; on
+ * failure it is null.
+ */
+DUALGEMM_API dualgemm_status dualgemm_workspace_create(
+    const dualgemm_plan* plan, dualgemm_workspace** workspace) DUALGEMM_NOEXCEPT;
+/** For dualgemm_run(): address, null for 0 bytes, and bytes. A null workspace has neither. */
+DUALGEMM_API void* dualgemm_workspace_data(const dualgemm_workspace* workspace) DUALGEMM_NOEXCEPT;
+DUALGEMM_API int64_t dualgemm_workspace_size(const dualgemm_workspace* workspace) DUALGEMM_NOEXCEPT;
+/** Frees; null is legal. */
+DUALGEMM_API void dualgemm_workspace_destroy(dualgemm_workspace* workspace) DUALGEMM_NOEXCEPT;
+
+/**
+ * Everything in one call: makes the plan, prepares the weights if the options or the strategy
+ * demand it and buffers->prepared is null, allocates the workspace, runs, frees. options and info
+ * may be null. If buffers->prepared is not null the plan is made with `prepared`. CUDA: returns
+ * when the result is there.
+ */
 DUALGEMM_API dualgemm_status dualgemm_run_once(const dualgemm_problem* problem,
                                                const dualgemm_buffers* buffers,
                                                const dualgemm_plan_options* options,
@@ -430,100 +373,12 @@ typedef struct dualgemm_device_info {
 
 DUALGEMM_API dualgemm_status dualgemm_get_device_info(dualgemm_device_info* info) DUALGEMM_NOEXCEPT;
 
-/* ---- NVFP4 data ---- */
-
-/** Minimum struct_size: 16. */
-typedef struct dualgemm_quantize_options {
-  uint64_t struct_size;
-  float global_scale; /**< dequantising multiplier; 0 (default) = amax / (6*448) of this tensor */
-  int32_t four_over_six; /**< 0 or 1; per block also try amax/4, keep the lower mean |error| */
-  int32_t scale_layout;
-  int32_t threads;  /**< 0 = all cores; the result does not depend on it */
-  int64_t scale_ld; /**< linear layout; 0 = cols / 16 */
-} dualgemm_quantize_options;
-
-DUALGEMM_API dualgemm_status dualgemm_quantize_options_init(dualgemm_quantize_options* options,
-                                                            uint64_t struct_size) DUALGEMM_NOEXCEPT;
-
-/**
- * Quantises x[rows][cols] (F16, BF16 or F32; cols a multiple of 16) to E2M1 codes[rows][cols/2] and
- * one E4M3 scale per 16 neighbours. ldx: elements between rows of x, 0 = cols. ldc_bytes: bytes
- * between rows of codes, 0 = cols/2. scales: dualgemm_scale_span() bytes; swizzled padding becomes
- * 0.
- *
- *   G = 2688 / amax(x),  s = e4m3(min(G * amax_of_block / 6, 448)),  code = e2m1(x * G / s)
- *
- * with code 0 where s = 0. options may be null. *global_scale (may be null) receives the
- * dequantising factor, w = e2m1 * e4m3 * global_scale; 1 for an all-zero tensor. A NaN or an
- * infinity in x is DUALGEMM_INVALID_ARGUMENT and names the element.
- */
-DUALGEMM_API dualgemm_status dualgemm_quantize(const void* x, int32_t x_type, int64_t rows,
-                                               int64_t cols, int64_t ldx, uint8_t* codes,
-                                               int64_t ldc_bytes, uint8_t* scales,
-                                               const dualgemm_quantize_options* options,
-                                               float* global_scale) DUALGEMM_NOEXCEPT;
-
-/** out[rows][cols] = e2m1 * e4m3 * global_scale in FP32; ld_out: elements, 0 = cols. */
-DUALGEMM_API dualgemm_status dualgemm_dequantize(const uint8_t* codes, int64_t ldc_bytes,
-                                                 const uint8_t* scales, int32_t scale_layout,
-                                                 int64_t scale_ld, float global_scale, int64_t rows,
-                                                 int64_t cols, float* out,
-                                                 int64_t ld_out) DUALGEMM_NOEXCEPT;
-
-/** Bytes of the scales of rows x sf_cols blocks, sf_cols = k / 16; ld: linear only, 0 = sf_cols. */
-DUALGEMM_API dualgemm_status dualgemm_scale_span(int32_t scale_layout, int64_t rows,
-                                                 int64_t sf_cols, int64_t ld,
-                                                 int64_t* bytes) DUALGEMM_NOEXCEPT;
-
-/**
- * Rewrites the scales of `batches` batches from one layout to another. Batches are tight in both; a
- * linear side may carry ld (0 = sf_cols), a swizzled one must give 0. Padding of dst is written as
- * 0. dst must not overlap src.
- */
-DUALGEMM_API dualgemm_status dualgemm_convert_scales(const uint8_t* src, int32_t src_layout,
-                                                     int64_t src_ld, uint8_t* dst,
-                                                     int32_t dst_layout, int64_t dst_ld,
-                                                     int64_t rows, int64_t sf_cols,
-                                                     int64_t batches) DUALGEMM_NOEXCEPT;
-
-/** Exchanges the nibbles of every byte, for data with high nibble = even k. dst may be src. */
-DUALGEMM_API dualgemm_status dualgemm_swap_nibbles(const uint8_t* src, uint8_t* dst,
-                                                   int64_t bytes) DUALGEMM_NOEXCEPT;
-
-/** Counts over the block scales, padding excluded. Minimum struct_size: 16. */
-typedef struct dualgemm_scale_report {
-  uint64_t struct_size;
-  int64_t negative; /**< sign bit set; ignored in computing, as the hardware does */
-  int64_t nan;      /**< 0x7F, 0xFF: every output they touch is NaN */
-  int64_t zero;
-  int64_t subnormal;     /**< 0x01 .. 0x07 */
-  int64_t first_bad_row; /**< first negative or NaN scale; -1 = none */
-  int64_t first_bad_col;
-} dualgemm_scale_report;
-
-DUALGEMM_API dualgemm_status
-dualgemm_inspect_scales(const uint8_t* scales, int32_t scale_layout, int64_t rows, int64_t sf_cols,
-                        int64_t ld, dualgemm_scale_report* report) DUALGEMM_NOEXCEPT;
-
 /* ==== Experimental part: may change or vanish in any release ==== */
 
 /** The strategies this build knows, in the documentation's order: strategies[capacity], *count =
  * how many. */
 DUALGEMM_API dualgemm_status dualgemm_experimental_strategies(int32_t* strategies, size_t capacity,
                                                               size_t* count) DUALGEMM_NOEXCEPT;
-
-/**
- * ggml's NVFP4 rows, blocks of 64 values = 4 scale bytes + 32 code bytes, cols a multiple of 64. A
- * permutation of bytes both ways; codes [rows][cols/2], scales linear [rows][cols/16]. ggml reads
- * the scale 0x7F as 0, so "from" maps it to 0 and "to" refuses it.
- */
-DUALGEMM_API dualgemm_status dualgemm_experimental_from_ggml(const uint8_t* blocks, int64_t rows,
-                                                             int64_t cols, uint8_t* codes,
-                                                             uint8_t* scales) DUALGEMM_NOEXCEPT;
-DUALGEMM_API dualgemm_status dualgemm_experimental_to_ggml(const uint8_t* codes,
-                                                           const uint8_t* scales, int64_t rows,
-                                                           int64_t cols,
-                                                           uint8_t* blocks) DUALGEMM_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

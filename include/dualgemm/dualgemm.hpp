@@ -1,11 +1,26 @@
-// C++ API of nvfp4_dual_gemm. Ten lines to a result:
+// C++ API of nvfp4_dual_gemm. One call for everything:
 //
+//   // prologue: operands                 (m, n, k, and where A, Gate, Up, their scales and D lie)
 //   dualgemm::Problem problem{.m = m, .n = n, .k = k};
-//   auto plan = dualgemm::make_plan(problem);
+//   dualgemm::Buffers buffers{.a = a, .a_scales = a_scales, .gate = gate, .gate_scales =
+//   gate_scales,
+//                             .up = up, .up_scales = up_scales, .alpha_gate = alpha_gate,
+//                             .alpha_up = alpha_up, .d = d};
+//   dualgemm::Status status = dualgemm::run(problem, buffers);
+//   if (!status.ok()) return report(status.message());
+//
+// A layer that runs again and again plans once, keeps its workspace, and prepares its weights:
+//
+//   // prologue: operands_and_problem     (the first two statements of the above)
+//   auto plan = dualgemm::make_plan(problem, {.prepared = true});
 //   if (!plan) return report(plan.status().message());
-//   dualgemm::Buffers buffers{.a = a, .a_scales = sfa, .gate = gate, ...};
-//   std::vector<std::byte> workspace(plan->workspace_bytes);
-//   dualgemm::Status status = dualgemm::run(*plan, buffers, workspace.data(), workspace.size());
+//   auto workspace = dualgemm::Workspace::allocate(*plan);
+//   if (!workspace) return report(workspace.status().message());
+//   auto weights = dualgemm::prepare(*plan, buffers);  // gate and up may be freed now
+//   if (!weights) return report(weights.status().message());
+//   buffers.prepared = &*weights;
+//   dualgemm::Status status = dualgemm::run(*plan, buffers, *workspace);
+//   if (!status.ok()) return report(status.message());
 #pragma once
 
 #include <cstddef>
@@ -82,6 +97,36 @@ class PreparedWeights {
 // buffers.stream and returns when that is done: not while the stream records a graph.
 Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 
+// Memory for run(), on the host or on the current GPU, at a multiple of 64. Not initialised;
+// move-only. On a GPU it must live until the stream has passed the last run that uses it.
+class Workspace {
+ public:
+  // plan.workspace_bytes on plan.device.
+  static Expected<Workspace> allocate(const Plan& plan);
+  // kAuto is the CPU. 0 bytes are legal: data() is null then.
+  static Expected<Workspace> allocate(int64_t bytes, DeviceKind device = DeviceKind::kCpu);
+
+  Workspace() noexcept = default;  // 0 bytes
+  Workspace(Workspace&& other) noexcept;
+  Workspace& operator=(Workspace&& other) noexcept;
+  ~Workspace() = default;
+
+  void* data() const noexcept { return memory_.get(); }
+  int64_t size_bytes() const noexcept { return size_bytes_; }
+  DeviceKind device() const noexcept { return device_; }
+
+ private:
+  struct Free {
+    DeviceKind device = DeviceKind::kCpu;
+    void operator()(void* memory) const noexcept;
+  };
+  Workspace(void* memory, int64_t bytes, DeviceKind device) noexcept;
+
+  std::unique_ptr<void, Free> memory_;
+  int64_t size_bytes_ = 0;
+  DeviceKind device_ = DeviceKind::kCpu;
+};
+
 // Runs the plan. Validates first; on any error nothing is written. `workspace` needs
 // plan.workspace_bytes bytes at 64-byte alignment (null is legal for 0 bytes). Reentrant: plans and
 // prepared weights may be shared between threads, a workspace may not. The bytes of the workspace
@@ -94,7 +139,14 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 
-// One call for everything; allocates the workspace.
+// The same in a Workspace, which must be on the plan's device.
+Status run(const Plan& plan, const Buffers& buffers, const Workspace& workspace,
+           RunInfo* info = nullptr);
+
+// One call for everything: makes the plan, prepares the weights if the options or the strategy
+// demand it and buffers.prepared is null, allocates the workspace, runs, frees. If buffers.prepared
+// is not null the plan is made with PlanOptions::prepared. On kCuda it returns when the result is
+// there.
 Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {},
            RunInfo* info = nullptr);
 

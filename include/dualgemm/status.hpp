@@ -9,20 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "dualgemm/enums.h"
+
 namespace dualgemm {
 
-enum class StatusCode : int32_t {
-  kOk = 0,
-  kInvalidArgument = 1,    // an argument breaks a documented rule
-  kUnsupported = 2,        // legal, but this strategy, device or build cannot do it
-  kOverflow = 3,           // a size does not fit in 64 bits
-  kOutOfMemory = 4,        // an allocation failed
-  kWorkspaceTooSmall = 5,  // the caller's workspace is smaller than Plan::workspace_bytes
-  kNotFound = 6,           // a file, tensor or name does not exist
-  kIoError = 7,            // the operating system refused a read or a write
-  kCorruptFile = 8,        // a file's content contradicts its format
-  kInternal = 9,           // a bug in this library
-};
+// Their numbers and meanings: the table in enums.h.
+enum class StatusCode : int32_t { DUALGEMM_STATUS_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
 // "invalid_argument" and the like; never null.
 const char* status_code_name(StatusCode code) noexcept;

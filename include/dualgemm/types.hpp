@@ -9,56 +9,50 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "dualgemm/enums.h"
 #include "dualgemm/status.hpp"
 
 namespace dualgemm {
 
 inline constexpr int64_t kSfVec = 16;  // neighbours along k that share one E4M3 scale
 
-enum class DataType : int32_t {
-  kE2M1 = 0,  // NVFP4: two codes a byte, low nibble = even k, with one E4M3 scale per kSfVec codes
-  kF16 = 1,
-  kBF16 = 2,
-  kF32 = 3,
-};
+// The enums: what each enumerator means stands in the tables of enums.h.
+enum class DataType : int32_t { DUALGEMM_DATA_TYPE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class ScaleLayout : int32_t { DUALGEMM_SCALE_LAYOUT_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class ActivationKind : int32_t { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class Grouping : int32_t { DUALGEMM_GROUPING_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class StrategyId : int32_t { DUALGEMM_STRATEGY_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class DeviceKind : int32_t { DUALGEMM_DEVICE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class Isa : int32_t { DUALGEMM_ISA_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class Regime : int32_t { DUALGEMM_REGIME_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
-enum class ScaleLayout : int32_t {
-  // rows x k/16, row-major
-  kLinear = 0,
-  // off(r,s) = ((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4, S = k/16
-  kSwizzled128x4 = 1,
-};
-
-enum class ActivationKind : int32_t {
-  kSilu = 0,  // g*sigmoid(g) * u
-  // g = min(g,limit), u = clamp(u,-limit,limit); g*sigmoid(alpha*g) * (u + beta)
-  kClampedSwiglu = 1,
-  kSwigluOai = 2,  // the same formula with gpt-oss's defaults: alpha 1.702, beta 1, limit 7
-  kGeluErf = 3,    // 0.5*g*(1 + erf(g/sqrt(2))) * u
-  kGeluTanh = 4,   // 0.5*g*(1 + tanh(sqrt(2/pi)*(g + 0.044715*g^3))) * u
-  kRelu2 = 5,      // max(g,0)^2 * u
-  kSigmoid = 6,    // sigmoid(g) * u
-  kIdentity = 7,   // g * u
-};
-
-// alpha, beta and limit act in the two SwiGLU kinds only; any other kind demands the defaults
-// (validate() refuses the rest, because a parameter that is silently ignored is a wrong result).
-// limit = +inf means no clamping.
+// The two SwiGLU kinds have parameters. One that is not given has the kind's default:
+//
+//                     alpha    beta    limit
+//   kClampedSwiglu    1        0       must be given
+//   kSwigluOai        1.702    1       7
+//
+// so {.kind = ActivationKind::kSwigluOai} is gpt-oss's activation. What is given counts: alpha
+// finite and not 0, beta finite, limit > 0 (+infinity: no clamping). Any other kind takes no
+// parameters: given ones must be 1, 0 and +infinity, which change nothing (validate() refuses the
+// rest, because a parameter that is silently ignored is a wrong result). == compares what was
+// given, not what it amounts to.
 struct Activation {
   ActivationKind kind = ActivationKind::kSilu;
-  float alpha = 1.0f;
-  float beta = 0.0f;
-  float limit = std::numeric_limits<float>::infinity();
+  std::optional<float> alpha = {};
+  std::optional<float> beta = {};
+  std::optional<float> limit = {};
 
   static Activation silu() { return {}; }
   static Activation clamped_swiglu(float limit) {
-    return {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, limit};
+    return {.kind = ActivationKind::kClampedSwiglu, .limit = limit};
   }
-  static Activation swiglu_oai(float alpha = 1.702f, float beta = 1.0f, float limit = 7.0f) {
+  static Activation swiglu_oai(std::optional<float> alpha = {}, std::optional<float> beta = {},
+                               std::optional<float> limit = {}) {
     return {ActivationKind::kSwigluOai, alpha, beta, limit};
   }
   bool operator==(const Activation&) const = default;
@@ -76,13 +70,6 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
-enum class Grouping : int32_t {
-  kNone = 0,        // l independent problems of m rows each (batch)
-  kContiguous = 1,  // l experts; a and d hold m rows in total, expert e owns rows expert_offsets[e]
-                    // .. expert_offsets[e+1]-1
-  kMasked =
-      2,  // l experts; a and d are l batches of m rows, of which the first expert_rows[e] exist
-};
 // kContiguous with swizzled scales of a or d: expert e's scale rows start at the sum over the
 // experts before it of round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of a
 // and d must then be 0.
@@ -131,35 +118,6 @@ struct Buffers {
   const PreparedWeights* prepared = nullptr;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
 };
-
-enum class StrategyId : int32_t {
-  kAuto = 0,
-  kReference = 1,
-  kTwoPass = 2,
-  kCached = 3,
-  kGraph = 4,
-  kStreams = 5,
-  kFusedEpilogue = 6,
-  kFusedSequential = 7,
-  kFused = 8,
-  kFp8 = 9,
-};
-
-enum class DeviceKind : int32_t { kAuto = 0, kCpu = 1, kCuda = 2 };
-
-enum class Isa : int32_t {
-  kAuto = 0,
-  kScalar = 1,
-  kAvx2 = 2,
-  kAvx512Vnni = 3,
-  kAmxBf16 = 4,
-  kSm100a = 5,  // CUDA: tcgen05 of B200 and B300
-  kSm90a = 6,   // CUDA: wgmma of H100 and H200
-  kSm80 = 7,    // CUDA: what every GPU of compute capability 8.0 and later has; cuBLASLt's kernels
-};
-
-// Which loop nest the CPU backend runs; chosen from m.
-enum class Regime : int32_t { kGemv = 0, kMultiRow = 1, kTile = 2 };
 
 // Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass",
 // "avx512_vnni", ...); never null.

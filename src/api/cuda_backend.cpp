@@ -58,6 +58,14 @@ Status check_on_current_gpu(const Buffers& buffers, const void* workspace) {
 
 int current_gpu() { return cuda::current_gpu(); }
 
+Expected<void*> allocate_on_gpu(int64_t bytes) {
+  Expected<cuda::DeviceMemory> memory = cuda::DeviceMemory::allocate(bytes, "workspace");
+  if (!memory) return memory.status();
+  return static_cast<void*>(memory->release());
+}
+
+void free_on_gpu(void* memory) noexcept { cuda::DeviceMemory::free(memory); }
+
 Status run_in_device_workspace(const Plan& plan, const Buffers& buffers, RunInfo* info) {
   Expected<cuda::DeviceMemory> workspace =
       cuda::DeviceMemory::allocate(plan.workspace_bytes, "workspace");
@@ -79,6 +87,10 @@ const Expected<DeviceCaps>& cuda_device_caps() {
 Status check_on_current_gpu(const Buffers&, const void*) { return not_in_this_build(); }
 
 int current_gpu() { return -1; }
+
+Expected<void*> allocate_on_gpu(int64_t) { return not_in_this_build(); }
+
+void free_on_gpu(void*) noexcept {}
 
 Status run_in_device_workspace(const Plan&, const Buffers&, RunInfo*) {
   return not_in_this_build();

@@ -28,6 +28,10 @@ Status check_on_current_gpu(const Buffers& buffers, const void* workspace);
 
 int current_gpu();  // -1: none
 
+// Memory of the current GPU, aligned to 256.
+Expected<void*> allocate_on_gpu(int64_t bytes);
+void free_on_gpu(void* memory) noexcept;
+
 // A workspace for one run on `stream`, freed when the run is done.
 Status run_in_device_workspace(const Plan& plan, const Buffers& buffers, RunInfo* info);
 

@@ -136,18 +136,6 @@ Status check_gpu_memory(const Plan& plan, const Buffers& buffers, const void* wo
   return api::check_on_current_gpu(buffers, workspace);
 }
 
-using Workspace = std::unique_ptr<void, decltype(&std::free)>;
-
-Expected<Workspace> allocate_workspace(int64_t bytes) {
-  const size_t size = (static_cast<size_t>(bytes) + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
-                      kWorkspaceAlignment;
-  Workspace workspace(size == 0 ? nullptr : std::aligned_alloc(kWorkspaceAlignment, size),
-                      &std::free);
-  if (workspace != nullptr || size == 0) return workspace;
-  return Status::error(StatusCode::kOutOfMemory, "workspace_bytes", std::to_string(bytes),
-                       "allocation failed");
-}
-
 }  // namespace
 
 #define DUALGEMM_TEXT_OF(x) #x
@@ -262,7 +250,7 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   DUALGEMM_TRY(guarded([&] { return check_gpu_memory(*plan, buffers, nullptr); }));
   Buffers complete = buffers;
   PreparedWeights prepared;
-  if (plan->prepared && !with_weights.prepared) {  // the strategy insists on prepared weights
+  if (plan->prepared && buffers.prepared == nullptr) {  // the options or the strategy want them
     Expected<PreparedWeights> made = prepare(*plan, buffers);
     if (!made) return made.status();
     prepared = *std::move(made);
@@ -271,9 +259,9 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   if (plan->device == DeviceKind::kCuda) {
     return guarded([&] { return api::run_in_device_workspace(*plan, complete, info); });
   }
-  const Expected<Workspace> workspace = allocate_workspace(plan->workspace_bytes);
+  const Expected<Workspace> workspace = Workspace::allocate(*plan);
   if (!workspace) return workspace.status();
-  return run(*plan, complete, workspace->get(), plan->workspace_bytes, info);
+  return run(*plan, complete, *workspace, info);
 }
 
 }  // namespace dualgemm

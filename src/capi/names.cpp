@@ -6,63 +6,25 @@
 namespace dualgemm::capi {
 namespace {
 
-template <class Enum>
-constexpr bool equal(int32_t c, Enum cpp) {
-  return c == static_cast<int32_t>(cpp);
-}
-
 static_assert(DUALGEMM_SF_VEC == kSfVec);
-static_assert(equal(DUALGEMM_OK, StatusCode::kOk));
-static_assert(equal(DUALGEMM_INVALID_ARGUMENT, StatusCode::kInvalidArgument));
-static_assert(equal(DUALGEMM_UNSUPPORTED, StatusCode::kUnsupported));
-static_assert(equal(DUALGEMM_OVERFLOW, StatusCode::kOverflow));
-static_assert(equal(DUALGEMM_OUT_OF_MEMORY, StatusCode::kOutOfMemory));
-static_assert(equal(DUALGEMM_WORKSPACE_TOO_SMALL, StatusCode::kWorkspaceTooSmall));
-static_assert(equal(DUALGEMM_NOT_FOUND, StatusCode::kNotFound));
-static_assert(equal(DUALGEMM_IO_ERROR, StatusCode::kIoError));
-static_assert(equal(DUALGEMM_CORRUPT_FILE, StatusCode::kCorruptFile));
-static_assert(equal(DUALGEMM_INTERNAL, StatusCode::kInternal));
-static_assert(equal(DUALGEMM_E2M1, DataType::kE2M1));
-static_assert(equal(DUALGEMM_F16, DataType::kF16));
-static_assert(equal(DUALGEMM_BF16, DataType::kBF16));
-static_assert(equal(DUALGEMM_F32, DataType::kF32));
-static_assert(equal(DUALGEMM_SCALES_LINEAR, ScaleLayout::kLinear));
-static_assert(equal(DUALGEMM_SCALES_SWIZZLED_128X4, ScaleLayout::kSwizzled128x4));
-static_assert(equal(DUALGEMM_SILU, ActivationKind::kSilu));
-static_assert(equal(DUALGEMM_CLAMPED_SWIGLU, ActivationKind::kClampedSwiglu));
-static_assert(equal(DUALGEMM_SWIGLU_OAI, ActivationKind::kSwigluOai));
-static_assert(equal(DUALGEMM_GELU_ERF, ActivationKind::kGeluErf));
-static_assert(equal(DUALGEMM_GELU_TANH, ActivationKind::kGeluTanh));
-static_assert(equal(DUALGEMM_RELU2, ActivationKind::kRelu2));
-static_assert(equal(DUALGEMM_SIGMOID, ActivationKind::kSigmoid));
-static_assert(equal(DUALGEMM_IDENTITY, ActivationKind::kIdentity));
-static_assert(equal(DUALGEMM_GROUPING_NONE, Grouping::kNone));
-static_assert(equal(DUALGEMM_GROUPING_CONTIGUOUS, Grouping::kContiguous));
-static_assert(equal(DUALGEMM_GROUPING_MASKED, Grouping::kMasked));
-static_assert(equal(DUALGEMM_STRATEGY_AUTO, StrategyId::kAuto));
-static_assert(equal(DUALGEMM_STRATEGY_REFERENCE, StrategyId::kReference));
-static_assert(equal(DUALGEMM_STRATEGY_TWO_PASS, StrategyId::kTwoPass));
-static_assert(equal(DUALGEMM_STRATEGY_CACHED, StrategyId::kCached));
-static_assert(equal(DUALGEMM_STRATEGY_GRAPH, StrategyId::kGraph));
-static_assert(equal(DUALGEMM_STRATEGY_STREAMS, StrategyId::kStreams));
-static_assert(equal(DUALGEMM_STRATEGY_FUSED_EPILOGUE, StrategyId::kFusedEpilogue));
-static_assert(equal(DUALGEMM_STRATEGY_FUSED_SEQUENTIAL, StrategyId::kFusedSequential));
-static_assert(equal(DUALGEMM_STRATEGY_FUSED, StrategyId::kFused));
-static_assert(equal(DUALGEMM_STRATEGY_FP8, StrategyId::kFp8));
-static_assert(equal(DUALGEMM_DEVICE_AUTO, DeviceKind::kAuto));
-static_assert(equal(DUALGEMM_DEVICE_CPU, DeviceKind::kCpu));
-static_assert(equal(DUALGEMM_DEVICE_CUDA, DeviceKind::kCuda));
-static_assert(equal(DUALGEMM_ISA_AUTO, Isa::kAuto));
-static_assert(equal(DUALGEMM_ISA_SCALAR, Isa::kScalar));
-static_assert(equal(DUALGEMM_ISA_AVX2, Isa::kAvx2));
-static_assert(equal(DUALGEMM_ISA_AVX512_VNNI, Isa::kAvx512Vnni));
-static_assert(equal(DUALGEMM_ISA_AMX_BF16, Isa::kAmxBf16));
-static_assert(equal(DUALGEMM_ISA_SM100A, Isa::kSm100a));
-static_assert(equal(DUALGEMM_ISA_SM90A, Isa::kSm90a));
-static_assert(equal(DUALGEMM_ISA_SM80, Isa::kSm80));
-static_assert(equal(DUALGEMM_REGIME_GEMV, Regime::kGemv));
-static_assert(equal(DUALGEMM_REGIME_MULTI_ROW, Regime::kMultiRow));
-static_assert(equal(DUALGEMM_REGIME_TILE, Regime::kTile));
+#define DUALGEMM_SAME(cpp_name, c_name, number, name, meaning) \
+  static_assert(c_name == static_cast<int32_t>(Enum::cpp_name));
+#define DUALGEMM_SAME_NUMBERS(Type, table) \
+  namespace same_##Type {                  \
+    using Enum = Type;                     \
+    table(DUALGEMM_SAME)                   \
+  }
+DUALGEMM_SAME_NUMBERS(StatusCode, DUALGEMM_STATUS_TABLE)
+DUALGEMM_SAME_NUMBERS(DataType, DUALGEMM_DATA_TYPE_TABLE)
+DUALGEMM_SAME_NUMBERS(ScaleLayout, DUALGEMM_SCALE_LAYOUT_TABLE)
+DUALGEMM_SAME_NUMBERS(ActivationKind, DUALGEMM_ACTIVATION_TABLE)
+DUALGEMM_SAME_NUMBERS(Grouping, DUALGEMM_GROUPING_TABLE)
+DUALGEMM_SAME_NUMBERS(StrategyId, DUALGEMM_STRATEGY_TABLE)
+DUALGEMM_SAME_NUMBERS(DeviceKind, DUALGEMM_DEVICE_TABLE)
+DUALGEMM_SAME_NUMBERS(Isa, DUALGEMM_ISA_TABLE)
+DUALGEMM_SAME_NUMBERS(Regime, DUALGEMM_REGIME_TABLE)
+#undef DUALGEMM_SAME_NUMBERS
+#undef DUALGEMM_SAME
 
 template <class Enum>
 dualgemm_status parse_with(Expected<Enum> (*parse)(const std::string&), const char* name,

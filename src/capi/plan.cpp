@@ -156,6 +156,27 @@ dualgemm_status dualgemm_prepared_size(const dualgemm_prepared* prepared, int64_
 
 void dualgemm_prepared_destroy(dualgemm_prepared* prepared) noexcept { delete prepared; }
 
+dualgemm_status dualgemm_workspace_create(const dualgemm_plan* plan,
+                                          dualgemm_workspace** workspace) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(workspace, "workspace"));
+    *workspace = nullptr;
+    DUALGEMM_TRY(require(plan, "plan"));
+    DUALGEMM_CAPI_TRY_VALUE(memory, Workspace::allocate(plan->plan));
+    *workspace = new dualgemm_workspace{std::move(memory)};
+    return {};
+  });
+}
+
+void* dualgemm_workspace_data(const dualgemm_workspace* workspace) noexcept {
+  return workspace == nullptr ? nullptr : workspace->memory.data();
+}
+int64_t dualgemm_workspace_size(const dualgemm_workspace* workspace) noexcept {
+  return workspace == nullptr ? 0 : workspace->memory.size_bytes();
+}
+
+void dualgemm_workspace_destroy(dualgemm_workspace* workspace) noexcept { delete workspace; }
+
 dualgemm_status dualgemm_run(const dualgemm_plan* plan, const dualgemm_buffers* buffers,
                              void* workspace, int64_t workspace_bytes,
                              dualgemm_run_info* info) noexcept {

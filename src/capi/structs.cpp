@@ -1,6 +1,8 @@
 #include "capi/structs.hpp"
 
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "capi/error.hpp"
 
@@ -42,6 +44,25 @@ Matrix to_matrix(const dualgemm_matrix& from) {
           from.scale_batch_stride};
 }
 
+constexpr float kNotGiven = std::numeric_limits<float>::quiet_NaN();
+
+// NaN is not given, and so is 0 where an initialiser that names some fields left it. The header
+// says which those are.
+Expected<Activation> to_activation(const dualgemm_activation& from) {
+  const auto given = [](float value, bool zero_counts) {
+    return std::isnan(value) || (value == 0.0f && !zero_counts) ? std::nullopt
+                                                                : std::optional<float>(value);
+  };
+  const bool zeroed = from.alpha == 0.0f && from.beta == 0.0f && from.limit == 0.0f;
+  if (from.kind == DUALGEMM_SWIGLU_OAI && from.beta == 0.0f && !zeroed) {
+    return Status::invalid("act.beta", "0",
+                           "must be given beside alpha or limit (NaN: the default, 1); swiglu_oai "
+                           "with beta 0 is clamped_swiglu with that alpha and limit");
+  }
+  return Activation{static_cast<ActivationKind>(from.kind), given(from.alpha, false),
+                    given(from.beta, !zeroed), given(from.limit, false)};
+}
+
 }  // namespace
 
 Status check_struct_size(const char* name, uint64_t size, uint64_t minimum) {
@@ -73,7 +94,7 @@ dualgemm_problem defaults<dualgemm_problem>() {
                               std::pair{&to.up, from.up.type}, std::pair{&to.d, from.d.type}}) {
     matrix->type = static_cast<int32_t>(type);
   }
-  to.act = {static_cast<int32_t>(from.act.kind), from.act.alpha, from.act.beta, from.act.limit};
+  to.act = {static_cast<int32_t>(from.act.kind), kNotGiven, kNotGiven, kNotGiven};
   return to;
 }
 
@@ -92,6 +113,7 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   dualgemm_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
+  DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   Problem to;
   to.m = from.m;
   to.n = from.n;
@@ -101,8 +123,7 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   to.gate = to_matrix(from.gate);
   to.up = to_matrix(from.up);
   to.d = to_matrix(from.d);
-  to.act = {static_cast<ActivationKind>(from.act.kind), from.act.alpha, from.act.beta,
-            from.act.limit};
+  to.act = act;
   to.grouping = static_cast<Grouping>(from.grouping);
   to.batch_invariant = batch_invariant;
   return to;

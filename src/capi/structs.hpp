@@ -18,6 +18,10 @@ struct dualgemm_prepared {
   dualgemm::PreparedWeights weights;
 };
 
+struct dualgemm_workspace {
+  dualgemm::Workspace memory;
+};
+
 namespace dualgemm::capi {
 
 // No version of any struct comes near this: what is larger is an uninitialised field, not a struct.

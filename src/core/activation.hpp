@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "dualgemm/types.hpp"
+#include "core/resolved_activation.hpp"
 
 namespace dualgemm::core {
 
@@ -15,7 +15,7 @@ inline double sigmoid(double x) noexcept { return 1.0 / (1.0 + std::exp(-x)); }
 inline double clamp_above(double x, double limit) noexcept { return x > limit ? limit : x; }
 inline double clamp_below(double x, double limit) noexcept { return x < limit ? limit : x; }
 
-inline double activate(const Activation& act, double g, double u) noexcept {
+inline double activate(const ResolvedActivation& act, double g, double u) noexcept {
   switch (act.kind) {
     case ActivationKind::kSilu:
       return g * sigmoid(g) * u;

@@ -54,10 +54,12 @@ int64_t ResolvedMatrix::scale_span_bytes(int64_t batches) const noexcept {
 }
 
 ResolvedProblem resolve(const Problem& problem) noexcept {
-  return {problem, resolve_matrix(problem.a, problem.m, problem.k),
+  return {problem,
+          resolve_matrix(problem.a, problem.m, problem.k),
           resolve_matrix(problem.gate, problem.n, problem.k),
           resolve_matrix(problem.up, problem.n, problem.k),
-          resolve_matrix(problem.d, problem.m, problem.n)};
+          resolve_matrix(problem.d, problem.m, problem.n),
+          problem.act};
 }
 
 bool RowGroups::next(RowGroup& group) noexcept {

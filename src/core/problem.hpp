@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/resolved_activation.hpp"
 #include "dualgemm/formats.hpp"
 #include "dualgemm/types.hpp"
 
@@ -27,6 +28,7 @@ struct ResolvedMatrix {
 struct ResolvedProblem {
   Problem problem;
   ResolvedMatrix a, gate, up, d;
+  ResolvedActivation act;
 };
 
 // Precondition: validate(problem).ok().

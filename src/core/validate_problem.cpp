@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
+#include "core/enum_table.hpp"
+#include "core/resolved_activation.hpp"
 #include "core/validate.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "dualgemm/formats.hpp"
@@ -24,11 +28,8 @@ Status invalid(Name name, std::string observed, std::string rule) {
 }
 
 template <class Enum>
-Status check_enum(Name name, Enum value, Enum last) {
-  const auto number = static_cast<int32_t>(value);
-  if (number >= 0 && number <= static_cast<int32_t>(last)) return {};
-  return invalid(name, std::to_string(number),
-                 "must be 0 .. " + std::to_string(static_cast<int32_t>(last)));
+Status check_enum(Name name, Enum value) {
+  return is_enumerator(value) ? Status() : check_enumerator(name.str(), value);
 }
 
 Status check_at_least(Name name, int64_t value, int64_t least, const char* why = "") {
@@ -113,11 +114,18 @@ Status check_scale_span(const char* name, const Matrix& matrix, int64_t rows, in
                        matrix.scale_batch_stride, *span, *span);
 }
 
-Status check_default(const char* name, float value, float expected, ActivationKind kind) {
-  if (value == expected) return {};
+// For kinds without parameters: not given, or what changes nothing.
+Status check_neutral(const char* name, std::optional<float> value, float neutral,
+                     ActivationKind kind) {
+  if (!value || *value == neutral) return {};
   return Status::invalid(
-      name, fmt::to_string(value),
-      fmt::format("must be {} for {}: only the SwiGLU kinds use it", expected, name_of(kind)));
+      name, fmt::to_string(*value),
+      fmt::format("must not be given for {}: only the SwiGLU kinds use it", name_of(kind)));
+}
+
+Status check_finite(const char* name, float value) {
+  if (std::isfinite(value)) return {};
+  return Status::invalid(name, fmt::to_string(value), "must be finite");
 }
 
 Status check_weight_type(const char* name, DataType type) {
@@ -135,7 +143,7 @@ Status check_no_batch_stride(const char* name, const Matrix& matrix) {
 }  // namespace
 
 Status check_extents(const Problem& problem) {
-  DUALGEMM_TRY(check_enum({"grouping"}, problem.grouping, Grouping::kMasked));
+  DUALGEMM_TRY(check_enumerator("grouping", problem.grouping));
   // Experts without tokens are ordinary; a batch without rows is a mistake.
   DUALGEMM_TRY(check_at_least({"m"}, problem.m, problem.grouping == Grouping::kNone ? 1 : 0));
   DUALGEMM_TRY(check_at_least({"n"}, problem.n, 1));
@@ -148,21 +156,24 @@ Status check_extents(const Problem& problem) {
 }
 
 Status check_activation(const Activation& act) {
-  DUALGEMM_TRY(check_enum({"act.kind"}, act.kind, ActivationKind::kIdentity));
-  if (act.kind != ActivationKind::kClampedSwiglu && act.kind != ActivationKind::kSwigluOai) {
-    const Activation defaults;
-    DUALGEMM_TRY(check_default("act.alpha", act.alpha, defaults.alpha, act.kind));
-    DUALGEMM_TRY(check_default("act.beta", act.beta, defaults.beta, act.kind));
-    return check_default("act.limit", act.limit, defaults.limit, act.kind);
+  DUALGEMM_TRY(check_enumerator("act.kind", act.kind));
+  if (!takes_parameters(act.kind)) {
+    DUALGEMM_TRY(check_neutral("act.alpha", act.alpha, 1.0f, act.kind));
+    DUALGEMM_TRY(check_neutral("act.beta", act.beta, 0.0f, act.kind));
+    return check_neutral("act.limit", act.limit, std::numeric_limits<float>::infinity(), act.kind);
   }
-  if (!std::isfinite(act.alpha)) {
-    return Status::invalid("act.alpha", fmt::to_string(act.alpha), "must be finite");
+  if (act.kind == ActivationKind::kClampedSwiglu && !act.limit) {
+    return Status::invalid("act.limit", "not given",
+                           "clamped_swiglu needs one, > 0 (infinity: no clamping)");
   }
-  if (!std::isfinite(act.beta)) {
-    return Status::invalid("act.beta", fmt::to_string(act.beta), "must be finite");
+  const ResolvedActivation resolved = act;
+  DUALGEMM_TRY(check_finite("act.alpha", resolved.alpha));
+  if (resolved.alpha == 0.0f) {  // half of g: nobody's activation, but what a forgotten field holds
+    return Status::invalid("act.alpha", "0", "must not be 0");
   }
-  if (!(act.limit > 0.0f)) {  // NaN too
-    return Status::invalid("act.limit", fmt::to_string(act.limit),
+  DUALGEMM_TRY(check_finite("act.beta", resolved.beta));
+  if (!(resolved.limit > 0.0f)) {  // NaN too
+    return Status::invalid("act.limit", fmt::to_string(resolved.limit),
                            "must be > 0 (infinity: no clamping)");
   }
   return {};
@@ -170,9 +181,8 @@ Status check_activation(const Activation& act) {
 
 Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
                     int64_t batches, bool contiguous) {
-  DUALGEMM_TRY(check_enum({name, ".type"}, matrix.type, DataType::kF32));
-  DUALGEMM_TRY(
-      check_enum({name, ".scale_layout"}, matrix.scale_layout, ScaleLayout::kSwizzled128x4));
+  DUALGEMM_TRY(check_enum({name, ".type"}, matrix.type));
+  DUALGEMM_TRY(check_enum({name, ".scale_layout"}, matrix.scale_layout));
   DUALGEMM_TRY(check_stride({name, ".ld"}, matrix.ld, cols, " (columns), or 0 for tight"));
   DUALGEMM_TRY(check_even({name, ".ld"}, matrix.ld, matrix.type));
   DUALGEMM_TRY(check_at_least({name, ".batch_stride"}, matrix.batch_stride, 0));

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/resolved_activation.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::cpu {
@@ -101,9 +102,9 @@ struct KernelTable {
 
   // out[r*16 + c] = act(alpha_p * s_r * p[r][c]) * (alpha_q * s_r * q[r][c]), 16 columns; row
   // strides in floats.
-  void (*activate)(const Activation& act, const float* p, int64_t stride_p, const float* q,
-                   int64_t stride_q, int rows, float alpha_p, float alpha_q, const float* row_scale,
-                   float* out);
+  void (*activate)(const core::ResolvedActivation& act, const float* p, int64_t stride_p,
+                   const float* q, int64_t stride_q, int rows, float alpha_p, float alpha_q,
+                   const float* row_scale, float* out);
 
   void (*f32_to_f16)(const float* in, uint16_t* out, int count);
 };

@@ -85,9 +85,8 @@ void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const f
     const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
     const float* row_scale =
         b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
-    work.table->activate(work.problem->problem.act, p + row * stride_p, stride_p,
-                         q + row * stride_q, stride_q, here, alpha_gate, alpha_up, row_scale,
-                         scratch.tile);
+    work.table->activate(work.problem->act, p + row * stride_p, stride_p, q + row * stride_q,
+                         stride_q, here, alpha_gate, alpha_up, row_scale, scratch.tile);
     store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
   }
 }

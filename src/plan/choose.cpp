@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "core/enum_table.hpp"
 #include "plan/config_text.hpp"
 
 namespace dualgemm::plan {
@@ -27,18 +28,10 @@ std::string names_of(const std::vector<Isa>& isas) {
   return names;
 }
 
-template <class Enum>
-Status check_option(const char* name, Enum value, Enum last) {
-  const auto number = static_cast<int32_t>(value);
-  if (number >= 0 && number <= static_cast<int32_t>(last)) return {};
-  return Status::invalid(name, std::to_string(number),
-                         fmt::format("must be 0 .. {}", static_cast<int32_t>(last)));
-}
-
 Status check_options(const PlanOptions& options) {
-  DUALGEMM_TRY(check_option("strategy", options.strategy, StrategyId::kFp8));
-  DUALGEMM_TRY(check_option("device", options.device, DeviceKind::kCuda));
-  DUALGEMM_TRY(check_option("isa", options.isa, Isa::kSm80));
+  DUALGEMM_TRY(core::check_enumerator("strategy", options.strategy));
+  DUALGEMM_TRY(core::check_enumerator("device", options.device));
+  DUALGEMM_TRY(core::check_enumerator("isa", options.isa));
   if (options.threads >= 0 && options.threads <= kMaxThreads) return {};
   return Status::invalid("threads", std::to_string(options.threads),
                          fmt::format("must be 0 (all cores) .. {}", kMaxThreads));

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/enum_table.hpp"
+
 namespace dualgemm::plan {
 namespace {
 
@@ -80,9 +82,9 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   Reader reader(text);
   if (reader.take("cpu_")) return bad_text(text, "is for the CPU; plans can be named on cuda only");
   if (!reader.take("cuda_")) return wrong();
-  request.isa = reader.take_name(Isa::kScalar, Isa::kSm80);
+  request.isa = reader.take_name(Isa::kScalar, core::kLastOf<Isa>);
   if (!request.isa || !reader.take("_")) return wrong();
-  request.strategy = reader.take_name(StrategyId::kReference, StrategyId::kFp8);
+  request.strategy = reader.take_name(StrategyId::kReference, core::kLastOf<StrategyId>);
   if (!request.strategy) return wrong();
   if (reader.take_number("_c", constraints.ctas) &&
       !reader.take_number("_w", constraints.k_warpgroups))
@@ -94,7 +96,7 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
     return wrong();
   }
   if (!reader.take("_")) return wrong();
-  request.d_type = reader.take_name(DataType::kE2M1, DataType::kF32);
+  request.d_type = reader.take_name(DataType::kE2M1, core::kLastOf<DataType>);
   if (!request.d_type) return wrong();
   request.prepared = reader.take("_prepared");
   if (!reader.done()) return wrong();

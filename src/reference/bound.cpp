@@ -48,7 +48,7 @@ Bounded sigmoid_weighted(double alpha, Bounded x) {
 }
 
 // The factor of d that depends on g alone.
-Bounded gate_factor(const Activation& act, Bounded g) {
+Bounded gate_factor(const core::ResolvedActivation& act, Bounded g) {
   const double x = g.value;
   switch (act.kind) {
     case ActivationKind::kSilu:
@@ -75,10 +75,8 @@ Bounded gate_factor(const Activation& act, Bounded g) {
 }
 
 // The factor of d that depends on u alone.
-Bounded up_factor(const Activation& act, Bounded u) {
-  if (act.kind != ActivationKind::kClampedSwiglu && act.kind != ActivationKind::kSwigluOai) {
-    return u;
-  }
+Bounded up_factor(const core::ResolvedActivation& act, Bounded u) {
+  if (!core::takes_parameters(act.kind)) return u;
   const double limit = act.limit;
   const double value = core::clamp_below(core::clamp_above(u.value, limit), -limit) + act.beta;
   return {value, u.error + kRound * (std::abs(value) + u.error)};
@@ -201,7 +199,7 @@ double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumul
   return (partials + sums) * growth + oracle + terms * kPartialTiny;
 }
 
-Interval output_interval(const Element& element, const Activation& act, int64_t k,
+Interval output_interval(const Element& element, const core::ResolvedActivation& act, int64_t k,
                          Accumulation accumulation) noexcept {
   if (!std::isfinite(element.d)) {  // NaN and infinity have no neighbours
     return {static_cast<float>(element.d), static_cast<float>(element.d)};
@@ -231,8 +229,7 @@ TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffer
   std::vector<Interval> intervals;
   std::vector<double> expected;
   for (const Element& element : tile) {
-    intervals.push_back(
-        output_interval(element, problem.problem.act, problem.problem.k, accumulation));
+    intervals.push_back(output_interval(element, problem.act, problem.problem.k, accumulation));
     expected.push_back(element.d);
   }
   for (int64_t index = 0; index < rows * cols; index += d.type == DataType::kE2M1 ? kSfVec : 1) {

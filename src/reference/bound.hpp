@@ -31,7 +31,7 @@ double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumul
 struct Interval {
   float lo = 0.0f, hi = 0.0f;
 };
-Interval output_interval(const Element& element, const Activation& act, int64_t k,
+Interval output_interval(const Element& element, const core::ResolvedActivation& act, int64_t k,
                          Accumulation accumulation) noexcept;
 
 // One tile of d compared with the oracle.

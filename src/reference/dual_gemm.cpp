@@ -149,7 +149,7 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
     e.up.scale_product = sf_a[row] * sf_up[col];
     e.g = e.row_scale * e.alpha_gate * e.gate.value;
     e.u = e.row_scale * e.alpha_up * e.up.value;
-    e.d = core::activate(problem.problem.act, e.g, e.u);
+    e.d = core::activate(problem.act, e.g, e.u);
   }
   return tile;
 }

@@ -1,5 +1,6 @@
 #include "tools/cli/args_bind.hpp"
 
+#include "core/enum_table.hpp"
 #include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
@@ -37,24 +38,24 @@ void bind_problem(CLI::App* app, ProblemOptions& problem) {
   add_value(
       app, "--layout,--scale-layout", problem.scale_layout, parse_scale_layout, "LAYOUT",
       "block scales: linear (default; as in checkpoints) or swizzled_128x4 (cuBLASLt, CUTLASS)");
-  add_value(
-      app, "--act", problem.act, parse_activation, "ACT",
-      "silu (default), clamped_swiglu, swiglu_oai, gelu_erf, gelu_tanh, relu2, sigmoid, identity");
+  add_value(app, "--act", problem.act, parse_activation, "ACT",
+            "default silu; " + core::enum_names<ActivationKind>());
   add_value(app, "--act-alpha", problem.act_alpha, parse_number, "X",
-            "the two SwiGLU kinds: g*sigmoid(X*g)");
+            "the two SwiGLU kinds: g*sigmoid(X*g); default 1, swiglu_oai 1.702");
   add_value(app, "--act-beta", problem.act_beta, parse_number, "X",
-            "the two SwiGLU kinds: (u + X)");
-  add_value(app, "--act-limit", problem.act_limit, parse_limit, "X",
-            "the two SwiGLU kinds: clamp at X, or inf");
+            "the two SwiGLU kinds: (u + X); default 0, swiglu_oai 1");
+  add_value(
+      app, "--act-limit", problem.act_limit, parse_limit, "X",
+      "the two SwiGLU kinds: clamp at X, or inf; swiglu_oai's default 7, clamped_swiglu needs it");
   app->add_flag("--batch-invariant", problem.batch_invariant,
                 "a row's bits depend neither on the number of rows nor on the instruction set");
 }
 
 void bind_execution(CLI::App* app, ExecutionOptions& execution) {
-  add_value(app, "--device", execution.device, parse_device, "DEVICE", "auto (default), cpu, cuda");
+  add_value(app, "--device", execution.device, parse_device, "DEVICE",
+            "default auto; " + core::enum_names<DeviceKind>());
   add_value(app, "--isa", execution.isa, parse_isa, "ISA",
-            "auto (default: DUALGEMM_FORCE_ISA, else the best here), scalar, avx2, avx512_vnni, "
-            "amx_bf16; on a GPU sm100a, sm90a, sm80");
+            "default auto (DUALGEMM_FORCE_ISA, else the best here); " + core::enum_names<Isa>());
   bind_threads(app, execution.threads);
   app->add_flag(
       "--prepared", execution.prepared,

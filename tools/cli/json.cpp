@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/resolved_activation.hpp"
 #include "tools/cli/build_info.hpp"
 
 namespace dualgemm::cli {
@@ -12,7 +13,8 @@ Json number(double value) {
   return value;
 }
 
-Json to_json(const Activation& act) {
+Json to_json(const Activation& given) {
+  const core::ResolvedActivation act = given;
   return {{"kind", name_of(act.kind)},
           {"alpha", number(act.alpha)},
           {"beta", number(act.beta)},

@@ -9,7 +9,8 @@ namespace dualgemm::cli {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const Activation& act);  // limit +inf becomes "inf": JSON has no infinity
+Json to_json(const Activation&
+                 act);  // with the kind's defaults; limit +inf becomes "inf": JSON has no infinity
 Json to_json(const Problem& problem);
 Json to_json(const Plan& plan);
 Json to_json(const DeviceCaps& caps);

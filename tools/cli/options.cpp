@@ -12,8 +12,7 @@ std::vector<int64_t> or_default(const std::vector<int64_t>& list, int64_t fallba
 // A parameter that the kind does not use is passed on all the same: validate() refuses it with the
 // reason.
 Activation ProblemOptions::activation() const {
-  Activation result = act == ActivationKind::kSwigluOai ? Activation::swiglu_oai() : Activation{};
-  result.kind = act;
+  Activation result{.kind = act};
   if (act_alpha) result.alpha = static_cast<float>(*act_alpha);
   if (act_beta) result.beta = static_cast<float>(*act_beta);
   if (act_limit) result.limit = static_cast<float>(*act_limit);

@@ -124,7 +124,7 @@ inline void activate_rows(const Op op, const float* p, int64_t stride_p, const f
   }
 }
 
-void activate(const Activation& act, const float* p, int64_t stride_p, const float* q,
+void activate(const core::ResolvedActivation& act, const float* p, int64_t stride_p, const float* q,
               int64_t stride_q, int rows, float alpha_p, float alpha_q, const float* row_scale,
               float* out) {
   const auto rows_with = [&](auto op) {

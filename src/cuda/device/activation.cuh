@@ -45,6 +45,7 @@ DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
   } else if constexpr (kKind == ActKind::kSigmoid) {
     return sigmoid_f32(g) * u;
   } else {
+    static_assert(kKind == ActKind::kIdentity, "a kind without a formula");
     return g * u;
   }
 }
@@ -53,20 +54,12 @@ DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
 template <int kCount>
 DUALGEMM_DEVICE void activate_all(const ActParams& act, float (&g)[kCount],
                                   const float (&u)[kCount]) {
-#define DUALGEMM_ACTIVATE(kind)                                                                \
-  case kind:                                                                                   \
-    _Pragma("unroll") for (int i = 0; i < kCount; ++i) g[i] = activate<kind>(act, g[i], u[i]); \
-    break
-  switch (act.kind) {
-    DUALGEMM_ACTIVATE(ActKind::kSilu);
-    DUALGEMM_ACTIVATE(ActKind::kClampedSwiglu);
-    DUALGEMM_ACTIVATE(ActKind::kSwigluOai);
-    DUALGEMM_ACTIVATE(ActKind::kGeluErf);
-    DUALGEMM_ACTIVATE(ActKind::kGeluTanh);
-    DUALGEMM_ACTIVATE(ActKind::kRelu2);
-    DUALGEMM_ACTIVATE(ActKind::kSigmoid);
-    DUALGEMM_ACTIVATE(ActKind::kIdentity);
-  }
+#define DUALGEMM_ACTIVATE(cpp_name, c_name, number, name, meaning) \
+  case ActKind::cpp_name:                                          \
+    _Pragma("unroll") for (int i = 0; i < kCount; ++i) g[i] =      \
+        activate<ActKind::cpp_name>(act, g[i], u[i]);              \
+    break;
+  switch (act.kind) { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_ACTIVATE) }
 #undef DUALGEMM_ACTIVATE
 }
 

@@ -1,27 +1,19 @@
-// What an epilogue does to a pair of accumulators, as kernels get it. Mirrors dualgemm::Activation
-// without its header, so that kernels compile alone.
+// What an epilogue does to a pair of accumulators, as kernels get it. The kinds come from the table
+// alone, without dualgemm::Activation's header, so that kernels compile alone.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/ptx/target.hpp"
+#include "dualgemm/enums.h"
 
 namespace dualgemm::cuda {
 
-enum class ActKind : int32_t {
-  kSilu = 0,
-  kClampedSwiglu = 1,
-  kSwigluOai = 2,
-  kGeluErf = 3,
-  kGeluTanh = 4,
-  kRelu2 = 5,
-  kSigmoid = 6,
-  kIdentity = 7,
-};
+enum class ActKind : int32_t { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
 struct ActParams {
   ActKind kind;
-  float alpha, beta, limit;  // the two SwiGLU kinds only
+  float alpha, beta, limit;  // the two SwiGLU kinds use them
 };
 
 enum class OutputType : int32_t { kF16 = 0, kBF16 = 1, kF32 = 2 };

@@ -10,18 +10,7 @@
 
 namespace dualgemm::cuda {
 
-static_assert(static_cast<int>(ActKind::kSilu) == static_cast<int>(ActivationKind::kSilu));
-static_assert(static_cast<int>(ActKind::kClampedSwiglu) ==
-              static_cast<int>(ActivationKind::kClampedSwiglu));
-static_assert(static_cast<int>(ActKind::kSwigluOai) ==
-              static_cast<int>(ActivationKind::kSwigluOai));
-static_assert(static_cast<int>(ActKind::kGeluErf) == static_cast<int>(ActivationKind::kGeluErf));
-static_assert(static_cast<int>(ActKind::kGeluTanh) == static_cast<int>(ActivationKind::kGeluTanh));
-static_assert(static_cast<int>(ActKind::kRelu2) == static_cast<int>(ActivationKind::kRelu2));
-static_assert(static_cast<int>(ActKind::kSigmoid) == static_cast<int>(ActivationKind::kSigmoid));
-static_assert(static_cast<int>(ActKind::kIdentity) == static_cast<int>(ActivationKind::kIdentity));
-
-inline ActParams act_params_of(const Activation& act) {
+inline ActParams act_params_of(const core::ResolvedActivation& act) {
   return {static_cast<ActKind>(act.kind), act.alpha, act.beta, act.limit};
 }
 
@@ -52,7 +41,7 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;
   params.alpha_gate = buffers.alpha_gate;
   params.alpha_up = buffers.alpha_up;
-  params.act = act_params_of(p.act);
+  params.act = act_params_of(problem.act);
   params.m = static_cast<uint32_t>(p.m);
   params.n = static_cast<uint32_t>(p.n);
 }

@@ -6,8 +6,8 @@
 
 namespace dualgemm::cuda {
 
-void DeviceMemory::Free::operator()(uint8_t* pointer) const noexcept {
-  static_cast<void>(cudaFree(pointer));  // a destructor has nobody to tell
+void DeviceMemory::free(void* memory) noexcept {
+  static_cast<void>(cudaFree(memory));  // a destructor has nobody to tell
 }
 
 Expected<DeviceMemory> DeviceMemory::allocate(int64_t bytes, const char* argument) {

@@ -19,13 +19,20 @@ class DeviceMemory {
   const uint8_t* data() const noexcept { return data_.get(); }
   int64_t size() const noexcept { return size_; }
 
+  // Gives the memory away; free() takes it back.
+  uint8_t* release() noexcept {
+    size_ = 0;
+    return data_.release();
+  }
+  static void free(void* memory) noexcept;
+
   // size() bytes from or to host memory; returns when they are there.
   Status upload(const void* from);
   Status download(void* to) const;
 
  private:
   struct Free {
-    void operator()(uint8_t* pointer) const noexcept;
+    void operator()(uint8_t* pointer) const noexcept { free(pointer); }
   };
   std::unique_ptr<uint8_t, Free> data_;
   int64_t size_ = 0;

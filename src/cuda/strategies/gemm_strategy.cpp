@@ -51,8 +51,9 @@ GraphCache::Key key_of(const Plan& plan, const Buffers& b, const void* workspace
     add(matrix->type), add(matrix->ld), add(matrix->batch_stride);
     add(matrix->scale_layout), add(matrix->scale_ld), add(matrix->scale_batch_stride);
   }
-  add(p.act.kind);
-  for (const float value : {p.act.alpha, p.act.beta, p.act.limit, b.alpha_gate, b.alpha_up}) {
+  const core::ResolvedActivation act = p.act;
+  add(act.kind);
+  for (const float value : {act.alpha, act.beta, act.limit, b.alpha_gate, b.alpha_up}) {
     add_float(value);
   }
   add(plan.unaligned);

@@ -226,6 +226,7 @@ Status multiply(const GemmWork& work, GemmOperand operand, cudaStream_t stream) 
 Status join(const GemmWork& work, cudaStream_t stream) {
   const Problem& p = work.problem.problem;
   const core::ResolvedMatrix& d = work.problem.d;
+  const core::ResolvedActivation& act = work.problem.act;
   const Buffers& buffers = *work.buffers;
   const OutputType type = d.type == DataType::kF16    ? OutputType::kF16
                           : d.type == DataType::kBF16 ? OutputType::kBF16
@@ -245,7 +246,7 @@ Status join(const GemmWork& work, cudaStream_t stream) {
                    .alpha_up_per_batch = buffers.alpha_up_per_batch,
                    .alpha_gate = buffers.alpha_gate,
                    .alpha_up = buffers.alpha_up,
-                   .act = {static_cast<ActKind>(p.act.kind), p.act.alpha, p.act.beta, p.act.limit},
+                   .act = {static_cast<ActKind>(act.kind), act.alpha, act.beta, act.limit},
                    .rows = p.m,
                    .n = p.n,
                    .batches = p.l},

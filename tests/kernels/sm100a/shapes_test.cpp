@@ -2,6 +2,7 @@
 // layouts, strides, types, activations. Everything that must not be read for its value is poison.
 #include "kernels/sm100a/simulated_run.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -108,14 +109,8 @@ TEST(Sm100aShapes, BatchesStridesAndMisalignment) {
 }
 
 TEST(Sm100aShapes, EveryActivationAndOutput) {
-  std::vector<Activation> all;
-  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kIdentity); ++kind) {
-    all.push_back({.kind = static_cast<ActivationKind>(kind)});
-  }
-  all.push_back(Activation::clamped_swiglu(1.5f));
-  all.push_back(Activation::swiglu_oai());
   int next = 0;
-  for (const Activation& act : all) {
+  for (const Activation& act : test::every_activation()) {
     for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
       Problem p = swizzled({.m = 37, .n = 50, .k = 320, .d = {.type = type}});
       p.act = act;

@@ -6,6 +6,7 @@
 #include "kernels/sm80/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -79,13 +80,11 @@ TEST(Sm80Shapes, BatchesStridesAndMisalignment) {
 
 TEST(Sm80Shapes, EveryActivationAndOutput) {
   int next = 0;
-  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kIdentity); ++kind) {
+  for (const Activation& act : test::every_activation()) {
     for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
       Problem p{.m = 9, .n = 17, .k = 160, .a = {.type = kTypesOfA[next++ % 3]}};
       p.d.type = type;
-      p.act.kind = static_cast<ActivationKind>(kind);
-      if (p.act.kind == ActivationKind::kClampedSwiglu) p.act = Activation::clamped_swiglu(1.5f);
-      if (p.act.kind == ActivationKind::kSwigluOai) p.act = Activation::swiglu_oai();
+      p.act = act;
       expect_right(p, {.passes = kPasses[next % 3]});
     }
   }

@@ -4,6 +4,7 @@
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 #include "support/hand_made.hpp"
 
 namespace dualgemm::test {
@@ -113,11 +114,12 @@ TEST(Sm90aSkinnyShapes, ScalesOfAAnywhere) {
 
 TEST(Sm90aSkinnyShapes, EveryActivationAndOutput) {
   int next = 0;
-  for (int kind = 0; kind < 8; ++kind) {
+  for (Activation act : test::every_activation()) {
+    if (core::takes_parameters(act.kind)) act.beta = 0.5f;
     for (const DataType output : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
       Problem p{.m = 4, .n = 20, .k = 128, .a = {.type = kTypesOfA[next++ % 3]}};
       p.d.type = output;
-      p.act = {static_cast<ActivationKind>(kind), 1.0f, 0.5f, 2.0f};
+      p.act = act;
       expect_right(p);
     }
   }

@@ -11,6 +11,7 @@
 
 #include "dualgemm/dualgemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm {
@@ -66,9 +67,7 @@ Problem random_problem(Rng& rng) {
   p.a.type = rng.chance(0.6) ? DataType::kE2M1 : static_cast<DataType>(rng.integer(1, 3));
   p.d.type = static_cast<DataType>(rng.integer(0, 3));
   p.n = p.d.type == DataType::kE2M1 ? 16 * rng.integer(1, 5) : rng.integer(1, 70);
-  p.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
-  if (p.act.kind == ActivationKind::kSwigluOai) p.act = Activation::swiglu_oai();
-  if (p.act.kind == ActivationKind::kClampedSwiglu) p.act.limit = 1.5f;
+  p.act = test::any_activation(rng);
   p.grouping = p.l == 1 ? Grouping::kNone : static_cast<Grouping>(rng.integer(0, 2));
   p.batch_invariant = rng.chance(0.2);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up, &p.d}) {

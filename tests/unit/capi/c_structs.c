@@ -41,8 +41,8 @@ static void init_sets_the_defaults(c_fail fail) {
   C_CHECK(problem.up.type == DUALGEMM_E2M1 && problem.d.type == DUALGEMM_F16);
   C_CHECK(problem.d.ld == 0 && problem.d.batch_stride == 0 && problem.a.scale_ld == 0);
   C_CHECK(problem.a.scale_layout == DUALGEMM_SCALES_LINEAR && problem.a.scale_batch_stride == 0);
-  C_CHECK(problem.act.kind == DUALGEMM_SILU && problem.act.alpha == 1.0f);
-  C_CHECK(problem.act.beta == 0.0f && problem.act.limit == INFINITY);
+  C_CHECK(problem.act.kind == DUALGEMM_SILU && isnan(problem.act.alpha));
+  C_CHECK(isnan(problem.act.beta) && isnan(problem.act.limit));
   C_CHECK(problem.grouping == DUALGEMM_GROUPING_NONE && problem.batch_invariant == 0);
   C_CHECK(buffers.struct_size == sizeof buffers && buffers.a == NULL && buffers.prepared == NULL);
   C_CHECK(buffers.alpha_gate == 1.0f && buffers.alpha_up == 1.0f);

@@ -11,6 +11,7 @@
 #include "dualgemm/dualgemm.h"
 #include "dualgemm/dualgemm.hpp"
 #include "support/compare.hpp"
+#include "support/every_activation.hpp"
 #include "support/guarded.hpp"
 #include "support/inputs.hpp"
 #include "support/rng.hpp"
@@ -18,15 +19,16 @@
 namespace dualgemm::test {
 namespace {
 
-constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16, DataType::kF32};
-constexpr ScaleLayout kLayouts[] = {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4};
-constexpr Grouping kGroupings[] = {Grouping::kNone, Grouping::kContiguous, Grouping::kMasked};
+template <class Enum>
+Enum any(Rng& rng) {
+  return static_cast<Enum>(rng.integer(0, core::kEnumCount<Enum> - 1));
+}
 
 Matrix random_matrix(Rng& rng, DataType type, int64_t cols) {
   Matrix matrix{.type = type};
   if (rng.chance(0.5)) matrix.ld = cols + cols % 2 + 2 * rng.integer(0, 4);
   if (type != DataType::kE2M1) return matrix;
-  matrix.scale_layout = rng.pick(kLayouts);
+  matrix.scale_layout = any<ScaleLayout>(rng);
   if (matrix.scale_layout == ScaleLayout::kLinear && rng.chance(0.5)) {
     matrix.scale_ld = cols / kSfVec + rng.integer(0, 3);
   }
@@ -38,19 +40,14 @@ Problem random_problem(Rng& rng) {
                   .n = rng.integer(1, 40),
                   .k = 16 * rng.integer(1, 9),
                   .l = rng.integer(1, 3)};
-  const DataType d_type = rng.pick(kTypes);
+  const DataType d_type = any<DataType>(rng);
   if (d_type == DataType::kE2M1) problem.n = 16 * rng.integer(1, 3);
-  problem.a = random_matrix(rng, rng.pick(kTypes), problem.k);
+  problem.a = random_matrix(rng, any<DataType>(rng), problem.k);
   problem.gate = random_matrix(rng, DataType::kE2M1, problem.k);
   problem.up = random_matrix(rng, DataType::kE2M1, problem.k);
   problem.d = random_matrix(rng, d_type, problem.n);
-  problem.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
-  if (problem.act.kind == ActivationKind::kClampedSwiglu) {
-    problem.act = Activation::clamped_swiglu(2.0f);
-  } else if (problem.act.kind == ActivationKind::kSwigluOai) {
-    problem.act = Activation::swiglu_oai();
-  }
-  problem.grouping = rng.pick(kGroupings);
+  problem.act = test::any_activation(rng);
+  problem.grouping = any<Grouping>(rng);
   problem.batch_invariant = rng.chance(0.3);
   return problem;
 }
@@ -75,7 +72,11 @@ dualgemm_problem to_c(const Problem& from) {
   to.gate = to_c(from.gate);
   to.up = to_c(from.up);
   to.d = to_c(from.d);
-  to.act = {static_cast<int32_t>(from.act.kind), from.act.alpha, from.act.beta, from.act.limit};
+  to.act.kind = static_cast<int32_t>(from.act.kind);
+  if (from.act.alpha) to.act.alpha = *from.act.alpha;
+  if (from.act.beta) to.act.beta = *from.act.beta;
+  if (from.act.limit) to.act.limit = *from.act.limit;
+
   to.grouping = static_cast<int32_t>(from.grouping);
   to.batch_invariant = from.batch_invariant;
   return to;
@@ -289,7 +290,7 @@ TEST(CapiEqualsCpp, FormatsBitForBit) {
     for (float& value : x) value = rng.normal();
     const QuantizeOptions options{.global_scale = rng.chance(0.5) ? 0.0f : 0.01f,
                                   .four_over_six = rng.chance(0.5),
-                                  .scale_layout = rng.pick(kLayouts)};
+                                  .scale_layout = any<ScaleLayout>(rng)};
     dualgemm_quantize_options c_options;
     dualgemm_quantize_options_init(&c_options, sizeof c_options);
     c_options.global_scale = options.global_scale;

@@ -5,11 +5,15 @@
 #include <cmath>
 #include <limits>
 
+#include "support/every_activation.hpp"
+
 namespace dualgemm::core {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Activation of(ActivationKind kind) { return {.kind = kind}; }
 
 struct Case {
   Activation act;
@@ -41,31 +45,53 @@ TEST(Activation, KnownValues) {
 }
 
 TEST(Activation, EveryKindPropagatesNaN) {
-  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kIdentity); ++kind) {
-    const Activation act{static_cast<ActivationKind>(kind)};
-    Activation clamped = act;
-    if (kind == 1 || kind == 2) clamped.limit = 7.0f;
-    for (const Activation& a : {act, clamped}) {
-      EXPECT_TRUE(std::isnan(activate(a, kNaN, 2.0))) << name_of(a.kind);
-      EXPECT_TRUE(std::isnan(activate(a, 2.0, kNaN))) << name_of(a.kind);
-    }
+  for (const Activation& a : test::every_activation()) {
+    EXPECT_TRUE(std::isnan(activate(a, kNaN, 2.0))) << name_of(a.kind);
+    EXPECT_TRUE(std::isnan(activate(a, 2.0, kNaN))) << name_of(a.kind);
   }
+}
+
+TEST(Activation, WhatIsNotGivenHasTheKindsDefault) {
+  const ResolvedActivation oai = of(ActivationKind::kSwigluOai);
+  EXPECT_EQ(oai.alpha, 1.702f);
+  EXPECT_EQ(oai.beta, 1.0f);
+  EXPECT_EQ(oai.limit, 7.0f);
+  const ResolvedActivation clamped = Activation::clamped_swiglu(7.0f);
+  EXPECT_EQ(clamped.alpha, 1.0f);
+  EXPECT_EQ(clamped.beta, 0.0f);
+  EXPECT_EQ(clamped.limit, 7.0f);
+  const ResolvedActivation given =
+      Activation{.kind = ActivationKind::kSwigluOai, .beta = 0.0f, .limit = 9.0f};
+  EXPECT_EQ(given.alpha, 1.702f);
+  EXPECT_EQ(given.beta, 0.0f) << "given is given";
+  EXPECT_EQ(given.limit, 9.0f);
+  // gpt-oss: g = min(2, 7), u = max(-9, -7); 2 * sigmoid(1.702 * 2) * (-7 + 1)
+  EXPECT_NEAR(activate(of(ActivationKind::kSwigluOai), 2.0, -9.0),
+              -12.0 / (1.0 + std::exp(-2.0 * 1.702f)), 1e-13);
+  EXPECT_EQ(activate(of(ActivationKind::kSwigluOai), 2.0, -9.0),
+            activate(Activation::swiglu_oai(), 2.0, -9.0));
+}
+
+TEST(Activation, EqualWhenTheSameWasGiven) {
+  EXPECT_EQ(of(ActivationKind::kSwigluOai), Activation::swiglu_oai());
+  EXPECT_NE(of(ActivationKind::kSwigluOai), Activation::swiglu_oai(1.702f, 1.0f, 7.0f));
+  EXPECT_EQ((Problem{.m = 1, .n = 1, .k = 16}), (Problem{.m = 1, .n = 1, .k = 16}));
 }
 
 TEST(Activation, LargeArgumentsSaturate) {
   EXPECT_EQ(activate(Activation::silu(), 1000.0, 2.0), 2000.0);
   EXPECT_EQ(activate(Activation::silu(), -1000.0, 2.0), 0.0);
-  EXPECT_EQ(activate({.kind = ActivationKind::kGeluTanh}, 1e30, 1.0), 1e30);
-  EXPECT_EQ(activate({.kind = ActivationKind::kGeluErf}, -1e30, 1.0), 0.0);
-  EXPECT_EQ(activate({.kind = ActivationKind::kSigmoid}, -kInf, 3.0), 0.0);
+  EXPECT_EQ(activate(of(ActivationKind::kGeluTanh), 1e30, 1.0), 1e30);
+  EXPECT_EQ(activate(of(ActivationKind::kGeluErf), -1e30, 1.0), 0.0);
+  EXPECT_EQ(activate(of(ActivationKind::kSigmoid), -kInf, 3.0), 0.0);
   EXPECT_EQ(activate(Activation::clamped_swiglu(7.0f), kInf, kInf),
             activate(Activation::clamped_swiglu(7.0f), 7.0, 7.0));
 }
 
 // 0.5*g*(1 + erf(g/sqrt(2))) as written would lose every digit here.
 TEST(Activation, GeluKeepsItsTail) {
-  EXPECT_NEAR(activate({.kind = ActivationKind::kGeluErf}, -10.0, 1.0) / -7.619853024160593e-23,
-              1.0, 1e-10);
+  EXPECT_NEAR(activate(of(ActivationKind::kGeluErf), -10.0, 1.0) / -7.619853024160593e-23, 1.0,
+              1e-10);
 }
 
 }  // namespace

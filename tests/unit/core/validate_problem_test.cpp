@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_table.hpp"
 #include "dualgemm/dualgemm.hpp"
 
 namespace dualgemm {
@@ -75,7 +76,7 @@ TEST(ValidateProblem, Enumerators) {
   expect_refused({
       {"grouping", "3", [](Problem& p) { p.grouping = number<Grouping>(3); }},
       {"grouping", "-1", [](Problem& p) { p.grouping = number<Grouping>(-1); }},
-      {"act.kind", "8", [](Problem& p) { p.act.kind = number<ActivationKind>(8); }},
+      {"act.kind", "-1", [](Problem& p) { p.act.kind = number<ActivationKind>(-1); }},
       {"a.type", "4", [](Problem& p) { p.a.type = number<DataType>(4); }},
       {"gate.type", "-7", [](Problem& p) { p.gate.type = number<DataType>(-7); }},
       {"d.type", "99", [](Problem& p) { p.d.type = number<DataType>(99); }},
@@ -105,7 +106,24 @@ TEST(ValidateProblem, Activations) {
       {"act.limit", "0", clamped(1.0f, 0.0f, 0.0f)},
       {"act.limit", "-1", clamped(1.0f, 0.0f, -1.0f)},
       {"act.limit", "nan", clamped(1.0f, 0.0f, kNaN)},
+      {"act.alpha", "0", clamped(0.0f, 0.0f, 7.0f)},
+      {"act.limit", "not given", [](Problem& p) { p.act = {ActivationKind::kClampedSwiglu}; }},
+      {"act.limit", "not given",
+       [](Problem& p) { p.act = {.kind = ActivationKind::kClampedSwiglu, .alpha = 1.5f}; }},
+      {"act.alpha", "0", [](Problem& p) { p.act = Activation::swiglu_oai(0.0f); }},
+      {"act.alpha", "nan", [](Problem& p) { p.act = Activation::swiglu_oai(kNaN); }},
+      {"act.limit", "0", [](Problem& p) { p.act = Activation::swiglu_oai({}, {}, 0.0f); }},
+      {"act.limit", "1.5",
+       [](Problem& p) { p.act = {.kind = ActivationKind::kIdentity, .limit = 1.5f}; }},
   });
+}
+
+// A number just past the last enumerator, and the rule names the last one: both from the table.
+TEST(ValidateProblem, EnumeratorsEndWhereTheirTableEnds) {
+  Problem p = valid();
+  p.act.kind = number<ActivationKind>(core::kEnumCount<ActivationKind>);
+  EXPECT_EQ(validate(p).rule(),
+            "must be 0 .. " + std::to_string(core::kEnumCount<ActivationKind> - 1));
 }
 
 TEST(ValidateProblem, Strides) {
@@ -205,6 +223,11 @@ TEST(ValidateProblem, WhatIsLegalIsAccepted) {
       [](Problem& p) { p.n = 47, p.d.ld = 47; },
       [](Problem& p) { p.act = Activation::swiglu_oai(); },
       [](Problem& p) { p.act = Activation::clamped_swiglu(kInf); },
+      [](Problem& p) { p.act = {.kind = ActivationKind::kSwigluOai}; },
+      [](Problem& p) { p.act = Activation::swiglu_oai({}, 0.0f); },
+      [](Problem& p) {
+        p.act = {ActivationKind::kSilu, 1.0f, 0.0f, kInf};  // changes nothing
+      },
       [](Problem& p) {
         p.act = {ActivationKind::kSwigluOai, -1.0f, -2.0f, 1e-30f};
       },

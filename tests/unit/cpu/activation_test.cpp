@@ -70,7 +70,7 @@ std::vector<float> activate(Isa isa, const Activation& act, const std::vector<fl
 }
 
 // What evaluating act(g) may lose: the table of docs/numerics.md.
-double contract(const Activation& act, double g, double f) {
+double contract(const core::ResolvedActivation& act, double g, double f) {
   constexpr double kFloor = 0x1p-124;  // of a sigmoid
   constexpr double kTiny = 0x1p-149;   // the bound's term for a product that is subnormal
   switch (act.kind) {
@@ -199,7 +199,8 @@ TEST(ActivationAccuracy, IsAsDocumented) {
   };
   // The rounding of alpha*g alone may cost 2(1 - sigmoid)|alpha*g| u: counted apart.
   const auto oai = [](double g, double f) {
-    const double argument = Activation::swiglu_oai().alpha * core::clamp_above(g, 7.0);
+    const double argument =
+        core::ResolvedActivation(Activation::swiglu_oai()).alpha * core::clamp_above(g, 7.0);
     const double rounding = 2.0 * (1.0 - core::sigmoid(argument)) * std::abs(argument);
     return (1.0 + 0.5 * rounding) * unit_in_last_place(f);
   };

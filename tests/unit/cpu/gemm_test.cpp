@@ -5,6 +5,7 @@
 
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 #include "unit/cpu/run.hpp"
 
@@ -41,31 +42,7 @@ Problem random_problem(Rng& rng, int64_t m, int64_t n, int64_t k) {
       matrix->scale_ld = cols / 16 + rng.integer(0, 9);
     }
   }
-  switch (rng.integer(0, 7)) {
-    case 1:
-      p.act = Activation::clamped_swiglu(3.0f);
-      break;
-    case 2:
-      p.act = Activation::swiglu_oai();
-      break;
-    case 3:
-      p.act.kind = ActivationKind::kGeluErf;
-      break;
-    case 4:
-      p.act.kind = ActivationKind::kGeluTanh;
-      break;
-    case 5:
-      p.act.kind = ActivationKind::kRelu2;
-      break;
-    case 6:
-      p.act.kind = ActivationKind::kSigmoid;
-      break;
-    case 7:
-      p.act.kind = ActivationKind::kIdentity;
-      break;
-    default:
-      break;
-  }
+  p.act = test::any_activation(rng);
   return p;
 }
 

@@ -5,6 +5,7 @@
 #include "cuda/runtime/graph_timer.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 #include "unit/cuda/tested_kernel.hpp"
 
 namespace dualgemm::test {
@@ -71,7 +72,7 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   if (is_for_few_rows(kernel) && round < 4) p.k = kLongK[round % 2];
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
-  p.act = rng.pick(kEveryAct);
+  p.act = test::any_activation(rng);
   add_strides(p, rng, kernel);
   return p;
 }

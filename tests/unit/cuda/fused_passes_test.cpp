@@ -86,7 +86,7 @@ Problem random_problem(Rng& rng) {
   p.l = rng.chance(0.3) ? 2 : 1;
   p.a.type = rng.pick(kTypesOfA);
   p.d.type = rng.pick(kOutputs);
-  p.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
+  p.act = test::any_activation(rng);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
     if (matrix->type == DataType::kE2M1 && rng.chance(0.5))
       matrix->scale_layout = ScaleLayout::kSwizzled128x4;

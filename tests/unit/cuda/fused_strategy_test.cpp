@@ -21,7 +21,7 @@ Problem random_problem(Rng& rng) {
   p.l = rng.chance(0.25) ? 2 : 1;
   p.a.type = rng.pick(kActivations);
   p.d.type = rng.pick(kOutputs);
-  p.act.kind = static_cast<ActivationKind>(rng.integer(0, 7));
+  p.act = test::any_activation(rng);
   p.batch_invariant = rng.chance(0.3);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
     if (matrix->type == DataType::kE2M1 && rng.chance(0.5)) {

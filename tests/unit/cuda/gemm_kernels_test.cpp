@@ -133,7 +133,7 @@ TEST(Join, ProductsInFp16AndInFp32) {
     }
   }
   for (const OutputType type : {OutputType::kF16, OutputType::kBF16, OutputType::kF32}) {
-    for (int act = 0; act <= static_cast<int>(ActKind::kIdentity); ++act) {
+    for (int act = 0; act < core::kEnumCount<ActivationKind>; ++act) {
       std::vector<uint8_t> results[2];
       for (const bool half : {false, true}) {
         const int64_t bytes = kJoinRows * kLd * (half ? 2 : 4);

@@ -149,7 +149,7 @@ Problem random_problem(Rng& rng) {
   constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
   p.d.type = rng.pick(kOutputs);
   if (rng.chance(0.3)) p.d.ld = p.n + rng.integer(1, 9);
-  p.act = rng.pick(kEveryAct);
+  p.act = test::any_activation(rng);
   return p;
 }
 

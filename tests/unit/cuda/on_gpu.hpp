@@ -13,6 +13,7 @@
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
+#include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm::test {
@@ -39,15 +40,6 @@ inline DeviceCaps made_up_gpu(int compute_capability, int sms = 132) {
 inline const Strategy& strategy_of(StrategyId id) {
   return *plan::find_strategy(cuda::strategies(), id, DeviceKind::kCuda);
 }
-
-inline constexpr Activation kEveryAct[] = {{},
-                                           {ActivationKind::kClampedSwiglu, 1.0f, 0.0f, 7.0f},
-                                           {ActivationKind::kSwigluOai, 1.702f, 1.0f, 7.0f},
-                                           {ActivationKind::kGeluErf},
-                                           {ActivationKind::kGeluTanh},
-                                           {ActivationKind::kRelu2},
-                                           {ActivationKind::kSigmoid},
-                                           {ActivationKind::kIdentity}};
 
 // `size` bytes between two margins that nobody may write, `shift` bytes past a multiple of 256.
 class GuardedDevice {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_table.hpp"
+
 namespace dualgemm {
 namespace {
 
@@ -243,7 +245,7 @@ TEST(Plan, ExplainNamesBatchesAndExperts) {
 
 TEST(Plan, EveryStrategyIsExplained) {
   Plan plan = *choose({});
-  for (int id = 1; id <= static_cast<int>(StrategyId::kFp8); ++id) {
+  for (int id = 1; id < core::kEnumCount<StrategyId>; ++id) {
     plan.strategy = static_cast<StrategyId>(id);
     const std::string text = plan.explain();
     const size_t begin = text.find("strategy   ") + 11;

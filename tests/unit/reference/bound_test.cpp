@@ -12,6 +12,7 @@
 #include "core/quantize_block.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "support/bound.hpp"
+#include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm {
@@ -22,18 +23,8 @@ using test::RandomCase;
 using test::Rng;
 using test::Values;
 
-std::vector<Activation> all_activations() {
-  std::vector<Activation> all;
-  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kIdentity); ++kind) {
-    all.push_back({.kind = static_cast<ActivationKind>(kind)});
-  }
-  all.push_back(Activation::clamped_swiglu(1.5f));
-  all.push_back(Activation::swiglu_oai());
-  return all;
-}
-
 // The obvious FP32 epilogue, with the C library's functions.
-float epilogue32(const Activation& act, float g, float u) {
+float epilogue32(const core::ResolvedActivation& act, float g, float u) {
   const auto sigmoid = [](float x) { return 1.0f / (1.0f + std::exp(-x)); };
   switch (act.kind) {
     case ActivationKind::kSilu:
@@ -149,7 +140,7 @@ RandomCase random_case(const Problem& p, Rng& rng, Values values) {
 
 TEST(Bound, HoldsForPlainFp32Programs) {
   Rng rng;
-  for (const Activation& act : all_activations()) {
+  for (const Activation& act : test::every_activation()) {
     for (int type = 0; type < 16; ++type) {
       Problem p{.m = rng.integer(1, 12), .n = 16 * rng.integer(1, 2), .k = 16 * rng.integer(1, 40)};
       p.a.type = static_cast<DataType>(type / 4);
@@ -430,7 +421,7 @@ TEST(Bound, IsFinite) {
     e.alpha_up = std::ldexp(rng.normal(), static_cast<int>(rng.integer(-100, 60)));
     e.g = e.alpha_gate * e.gate.value;
     e.u = e.alpha_up * e.up.value;
-    for (const Activation& act : all_activations()) {
+    for (const Activation& act : test::every_activation()) {
       e.d = core::activate(act, e.g, e.u);
       for (const auto order :
            {Accumulation::kBlockOrder, Accumulation::kBlockPartial, Accumulation::kAnyOrder}) {
