@@ -1,55 +1,67 @@
 # make run     a layer quantised, run and verified, then the benchmark of the four challenge shapes
-# make test    every test, also under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+# make test    every test
+# make asan | tsan   the tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under ThreadSanitizer
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
-# make check   format, architecture and clang-tidy
+# make check   format, architecture, documents and clang-tidy
 # make format  formats the sources
-# make asan | tsan | fuzz [FUZZ_SECONDS=120] | install [PREFIX=/usr/local]
-# As root on Debian 12, missing packages are installed; as another user their names are printed.
+# make fuzz [FUZZ_SECONDS=120] | install [PREFIX=/usr/local] [DESTDIR=...] | clean
+# make deps    the packages that these need: as root on Debian 12 they are installed, else the line to run is printed
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
+packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test bench check format build asan tsan fuzz install clean
+.PHONY: run test asan tsan bench check format fuzz build install deps clean
 
-build:
-	@scripts/install_deps build
-	@cmake --preset default --log-level=WARNING
-	@cmake --build --preset default
-
-run: build
+# Only what it runs: the command and the library in it.
+run: packages := build
+run: deps
+	@$(configure)
+	@cmake --build --preset default --target dualgemm_cli
 	@scripts/run_demo build/default/bin/dualgemm
 
-test:
-	@scripts/install_deps build test
-	@$(MAKE) --no-print-directory build
-	@echo "The last two entries, sanitizer.asan and sanitizer.tsan, build and run the tests again: some minutes each."
-	@ctest --preset all -j $(JOBS)
+test: packages := build test
+test: build
+	@ctest --preset default -j $(JOBS)
 
-bench: build
-	@scripts/run_bench build/default/bin
-
-check:
-	@scripts/install_deps build test check
-	@scripts/format --check
-	@scripts/check_architecture
-	@scripts/tidy
-
-format:
-	@scripts/install_deps check
-	@scripts/format
-
-asan tsan:
-	@scripts/install_deps build test
+asan tsan fuzz: packages := build test sanitize
+asan tsan: deps
 	@scripts/run_sanitized $@
 
-fuzz:
-	@scripts/install_deps build test
+build: deps
+	@$(configure)
+	@cmake --build --preset default
+
+bench: packages := build bench
+bench: deps
+	@$(configure)
+	@cmake --build --preset default --target bench_cpu
+	@scripts/run_bench build/default/bin
+
+check: deps
+	@scripts/format --check
+	@scripts/check_architecture
+	@scripts/check_docs
+	@scripts/tidy
+
+format: packages := check
+format: deps
+	@scripts/format
+
+fuzz: deps
 	@scripts/run_fuzzers $(FUZZ_SECONDS)
 
-install: build
+install: packages := build
+install: deps
+	@$(configure)
+	@cmake --build --preset default --target dualgemm_installed
 	@cmake --install build/default --prefix $(PREFIX)
+
+deps:
+	@scripts/install_deps $(packages)
 
 clean:
 	@rm -rf build

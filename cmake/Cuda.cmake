@@ -1,6 +1,6 @@
 # CUDA is optional. DUALGEMM_CUDA=AUTO takes it when nvcc is found, ON demands it, OFF leaves it alone.
-# Every architecture has its own code; the PTX of the portable one serves GPUs that are not named.
-set(DUALGEMM_CUDA_ARCHITECTURES 80 90a-real 100a-real 103a-real 120a-real CACHE STRING "CUDA architectures")
+# The library holds machine code for these GPUs, and PTX for those that are not named.
+set(DUALGEMM_CUDA_ARCHITECTURES 80 90a 100a 103a 120a CACHE STRING "CUDA architectures: numbers as nvcc spells them")
 
 macro(dualgemm_find_cuda)
   set(DUALGEMM_CUDA_FOUND FALSE)
@@ -8,7 +8,7 @@ macro(dualgemm_find_cuda)
     find_program(DUALGEMM_NVCC nvcc PATHS /usr/local/cuda/bin)
     if(DUALGEMM_NVCC)
       set(CMAKE_CUDA_COMPILER ${DUALGEMM_NVCC})
-      set(CMAKE_CUDA_ARCHITECTURES ${DUALGEMM_CUDA_ARCHITECTURES})
+      set(CMAKE_CUDA_ARCHITECTURES OFF)  # the flags of each source are dualgemm_set_gencode()'s
       set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
       enable_language(CUDA)
       if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
@@ -25,3 +25,57 @@ macro(dualgemm_find_cuda)
   endif()
   message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
 endmacro()
+
+# dualgemm_portable_gencode(<flags> <codes> <floor>...): for kernels that run on every GPU. The front end, two thirds of
+# nvcc's time, runs once for each floor: the PTX of the highest floor at or below a GPU becomes that GPU's machine code.
+# <codes> lists what comes out, as ptxas names it. The PTX of the lowest floor goes along.
+function(dualgemm_portable_gencode flags codes)
+  set(floors ${ARGN})
+  list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "[a-z]+$" "" OUTPUT_VARIABLE gpus)
+  list(REMOVE_DUPLICATES gpus)
+  set(all_flags "")
+  set(all_codes "")
+  list(GET floors 0 lowest)
+  foreach(floor IN LISTS floors)
+    set(machine_code "")
+    foreach(gpu IN LISTS gpus)
+      set(own 0)  # the highest floor at or below this GPU
+      foreach(other IN LISTS floors)
+        if(other LESS_EQUAL gpu)
+          set(own ${other})
+        endif()
+      endforeach()
+      if(own EQUAL floor)
+        list(APPEND machine_code sm_${gpu})
+      endif()
+    endforeach()
+    list(APPEND all_codes ${machine_code})
+    if(floor EQUAL lowest)
+      list(PREPEND machine_code compute_${floor})
+    endif()
+    if(machine_code)
+      list(JOIN machine_code "," code)
+      list(APPEND all_flags "-gencode=arch=compute_${floor},code=[${code}]")
+    endif()
+  endforeach()
+  set(${flags} ${all_flags} PARENT_SCOPE)
+  set(${codes} ${all_codes} PARENT_SCOPE)
+endfunction()
+
+# dualgemm_own_gencode(<flags> <codes> <architecture>...): for kernels that exist on these architectures alone, as far as
+# the build has them. Where it has none, the entry points are still compiled, as the empty bodies of any other GPU.
+function(dualgemm_own_gencode flags codes)
+  set(all_flags "")
+  set(all_codes "")
+  foreach(architecture IN LISTS ARGN)
+    if(architecture IN_LIST DUALGEMM_CUDA_ARCHITECTURES)
+      list(APPEND all_flags "-gencode=arch=compute_${architecture},code=sm_${architecture}")
+      list(APPEND all_codes sm_${architecture})
+    endif()
+  endforeach()
+  if(NOT all_flags)
+    dualgemm_portable_gencode(all_flags all_codes 80)
+  endif()
+  set(${flags} ${all_flags} PARENT_SCOPE)
+  set(${codes} ${all_codes} PARENT_SCOPE)
+endfunction()

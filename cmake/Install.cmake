@@ -1,42 +1,87 @@
-# Installation: headers, both libraries, the command, the CMake package and the pkg-config file.
-# The static library is exported apart: it needs OpenMP at link time, users of the shared one need nothing.
+# Installation: headers, the libraries, the command with its man page and completions, the CMake package, pkg-config
+# files, documents and examples. All of it may be moved afterwards: no file holds the prefix.
 include(CMakePackageConfigHelpers)
 
-function(dualgemm_install)
-  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dualgemm)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/dualgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  if(TARGET dualgemm_cli)
-    install(TARGETS dualgemm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endif()
-  if(NOT TARGET dualgemm)
-    return()
-  endif()
-
-  set_target_properties(dualgemm_static PROPERTIES EXPORT_NAME dualgemm_static)
-  install(TARGETS dualgemm EXPORT dualgemmTargets DESTINATION ${CMAKE_INSTALL_LIBDIR}
+# dualgemm_install_library(<name> <export set> <export set of the static one> [DESCRIPTION <text>] [REQUIRES <modules>])
+# installs <name> (shared), <name>_static and <name>.pc. Static libraries are exported apart: they need OpenMP at link
+# time, users of the shared ones need nothing.
+function(dualgemm_install_library name shared static)
+  cmake_parse_arguments(ARG "" "DESCRIPTION;REQUIRES" "" ${ARGN})
+  install(TARGETS ${name} EXPORT ${shared} DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(TARGETS dualgemm_static EXPORT dualgemmStaticTargets DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  install(TARGETS ${name}_static EXPORT ${static} DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  foreach(export dualgemmTargets dualgemmStaticTargets)
-    install(EXPORT ${export} NAMESPACE dualgemm:: DESTINATION ${package_dir})
-  endforeach()
+  add_dependencies(dualgemm_installed ${name} ${name}_static)
 
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/dualgemmConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/dualgemmConfig.cmake INSTALL_DESTINATION ${package_dir})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/dualgemmConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/dualgemmConfig.cmake
-    ${PROJECT_BINARY_DIR}/dualgemmConfigVersion.cmake DESTINATION ${package_dir})
-
+  set(DUALGEMM_PC_NAME ${name})
+  set(DUALGEMM_PC_DESCRIPTION ${ARG_DESCRIPTION})
+  set(DUALGEMM_PC_REQUIRES ${ARG_REQUIRES})
+  # ${pcfiledir}, where pkg-config found the file, goes back to the prefix by so many steps.
+  file(RELATIVE_PATH DUALGEMM_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set(DUALGEMM_PC_PRIVATE "-lomp -lstdc++ -lm -lpthread")
   else()
     set(DUALGEMM_PC_PRIVATE "-lgomp -lstdc++ -lm -lpthread")
   endif()
   if(DUALGEMM_CUDA_FOUND)
-    string(APPEND DUALGEMM_PC_PRIVATE " -lcudart_static -lrt -ldl")
+    string(APPEND DUALGEMM_PC_PRIVATE " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt -ldl")
   endif()
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/dualgemm.pc.in ${PROJECT_BINARY_DIR}/dualgemm.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/dualgemm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/dualgemm.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+# The command, and what it says of itself: its man page, and completions where each shell looks for them.
+function(dualgemm_install_command)
+  install(TARGETS dualgemm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_dependencies(dualgemm_installed dualgemm_cli)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/cli/completion.cpp)
+    return()
+  endif()
+  set(written ${PROJECT_BINARY_DIR}/shell)
+  set(page ${written}/dualgemm.1)
+  set(bash ${written}/bash/dualgemm)
+  set(zsh ${written}/zsh/_dualgemm)
+  set(fish ${written}/fish/dualgemm.fish)
+  file(MAKE_DIRECTORY ${written}/bash ${written}/zsh ${written}/fish)
+  set(command $<TARGET_FILE:dualgemm_cli>)
+  add_custom_command(OUTPUT ${page} ${bash} ${zsh} ${fish}
+    COMMAND ${command} man > ${page}
+    COMMAND ${command} completion bash > ${bash}
+    COMMAND ${command} completion zsh > ${zsh}
+    COMMAND ${command} completion fish > ${fish}
+    DEPENDS dualgemm_cli COMMENT "Man page and completions" VERBATIM)
+  add_custom_target(dualgemm_shell_files DEPENDS ${page} ${bash} ${zsh} ${fish})
+  add_dependencies(dualgemm_installed dualgemm_shell_files)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endfunction()
+
+function(dualgemm_install)
+  # What `make install` builds before it copies: not the tests, benchmarks and examples.
+  add_custom_target(dualgemm_installed)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dualgemm)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/dualgemm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    PATTERN CMakeLists.txt EXCLUDE)
+  if(TARGET dualgemm_cli)
+    dualgemm_install_command()
+  endif()
+  if(NOT TARGET dualgemm)
+    return()
+  endif()
+
+  dualgemm_install_library(dualgemm dualgemmTargets dualgemmStaticTargets DESCRIPTION "${PROJECT_DESCRIPTION}")
+  foreach(export dualgemmTargets dualgemmStaticTargets)
+    install(EXPORT ${export} NAMESPACE dualgemm:: DESTINATION ${package_dir})
+  endforeach()
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/dualgemmConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/dualgemmConfig.cmake INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/dualgemmConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/dualgemmConfig.cmake
+    ${PROJECT_BINARY_DIR}/dualgemmConfigVersion.cmake DESTINATION ${package_dir})
 endfunction()

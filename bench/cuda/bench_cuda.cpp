@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "bench/cuda/arguments.hpp"
+#include "bench/cuda/pointer_checks.hpp"
 #include "bench/cuda/report.hpp"
 #include "cuda/runtime/device.hpp"
 
@@ -54,6 +55,9 @@ Expected<bool> measure_all(const Arguments& arguments, const Environment& found,
   DUALGEMM_TRY(write_json(arguments.json, environment, {}));
   fmt::print("{}, driver {}, CUDA {}, cuBLASLt {}\n", environment.caps.name, environment.driver,
              environment.cuda_runtime / 1000, environment.cublaslt);
+  const auto pointer_checks = microseconds_of_pointer_checks();
+  if (!pointer_checks) return pointer_checks.status();
+  fmt::print("check of 8 pointers and a stream: {:.2f} us\n", *pointer_checks);
   const int64_t max_m = *std::max_element(arguments.m.begin(), arguments.m.end());
   std::vector<ShapeResult> shapes;
   bool right = true;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -219,37 +218,6 @@ TEST(Block4Cases, RoundedModeIsClose) {
     // Terms have at most 12 significant bits and lie within 2^8 of each other: no mode rounds.
     for (unsigned n = 0; n < 256; ++n)
       ASSERT_EQ(std::bit_cast<float>(exact[n]), std::bit_cast<float>(rounded[n]));
-  }
-}
-
-// 128 x 128 x 512: 8 instructions. The limits are 10 ms exact and 2 ms rounded on one core; the
-// test allows for slower machines and builds without optimisation.
-TEST(Block4Speed, TileOf512) {
-  std::mt19937_64 random(4);
-  Block4Operand a(false), b(true);
-  for (unsigned i = 0; i < 128; ++i) {
-    const Row row = random_row(random, ScaleType::kUe4m3);
-    a.set_row(i, row.codes, false);
-    b.set_row(i, row.codes, false);
-    a.set_scales(i, row.scales, 4, ScaleType::kUe4m3);
-    b.set_scales(i, row.scales, 4, ScaleType::kUe4m3);
-  }
-  std::vector<uint32_t> d(128 * 128);
-  for (const bool exact : {true, false}) {
-    double best = 1e9;
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      const auto start = std::chrono::steady_clock::now();
-      for (int step = 0; step < 8; ++step)
-        for (unsigned m = 0; m < 128; ++m)
-          ptxsim::block4_row(a, m, b, 128, step > 0, exact, &d[size_t{128} * m]);
-      best = std::min(
-          best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                    .count());
-    }
-    RecordProperty(exact ? "exact_us" : "rounded_us", static_cast<int>(best * 1000));
-#ifdef __OPTIMIZE__
-    EXPECT_LT(best, exact ? 100.0 : 20.0) << "ms for 128 x 128 x 512";
-#endif
   }
 }
 

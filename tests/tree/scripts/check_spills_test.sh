@@ -21,32 +21,37 @@ report() {
   printf "    %d bytes stack frame, %d bytes spill stores, %d bytes spill loads\n" "$2" "$3" "$4"
   printf "ptxas info    : Used 112 registers, used 3 barriers, 608 bytes cmem[0]\n"
 }
-# expect <what the output must contain> <architectures> [status]: of the report in $work/a.cu.o.ptxas
+# expect <what the output must contain> <codes> [status] [more rules...]: of the report in $work/a.cu.o.ptxas
 expect() {
   local output status=0
-  output=$("$checker" "$2" "$work/a.cu.o" "$work/b.cpp.o" 2>&1) || status=$?
+  output=$("$checker" "${@:4}" "$work/=$2" "$work/a.cu.o" "$work/b.cpp.o" 2>&1) || status=$?
   [[ $output == *"$1"* && $status -eq ${3:-1} ]] || fail "not found: $1 (status $status)" "$output"
 }
 
 clean="$work/a.cu.o.ptxas"
 { report sm_80 0 0 0 && report sm_90a 0 0 0; } >"$clean"
-expect '1 kernels on 2 architectures, 0 faults' 80,90a-real 0
-expect '112      112' 80,90a-real 0
-expect 'dual_gemm_test was not compiled for sm_100a' 80,90a-real,100a-real
+expect '1 kernels on 2 architectures, 0 faults' sm_80,sm_90a 0
+expect '112      112' sm_80,sm_90a 0
+expect 'dual_gemm_test was not compiled for sm_100a' sm_80,sm_90a,sm_100a
+expect 'dual_gemm_test was not compiled for sm_120' sm_80 1 /a.cu=sm_80,sm_120 # the first rule that fits
+expect '1 kernels on 2 architectures, 0 faults' sm_120 0 /b.cu=sm_103 /a.cu=sm_80,sm_90a
+if output=$("$checker" /other/=sm_80 "$work/a.cu.o" 2>&1) || [[ $output != *'no rule says what'* ]]; then
+  fail 'an object without a rule must fail' "$output"
+fi
 
 { report sm_80 0 0 0 && report sm_90a 24 16 32; } >"$clean"
-expect 'dual_gemm_test on sm_90a: 24 bytes of stack, 16 bytes of spill stores, 32 bytes of spill loads' 80,90a-real
+expect 'dual_gemm_test on sm_90a: 24 bytes of stack, 16 bytes of spill stores, 32 bytes of spill loads' sm_80,sm_90a
 report sm_80 8 0 0 >"$clean" # an array that is indexed at run time
-expect 'dual_gemm_test on sm_80: 8 bytes of stack' 80
+expect 'dual_gemm_test on sm_80: 8 bytes of stack' sm_80
 {
   report sm_90a 0 0 0
   echo "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in function 'dual_gemm_test'"
 } >"$clean"
-expect "serialized due to x in function 'dual_gemm_test'" 90a
+expect "serialized due to x in function 'dual_gemm_test'" sm_90a
 echo "ptxas info    : 0 bytes gmem" >"$clean"
-expect 'no kernel in any report' 80
+expect 'no kernel in any report' sm_80
 rm "$clean"
-expect 'no report of ptxas at all' 80
+expect 'no report of ptxas at all' sm_80
 
 # shellcheck disable=SC2016  # a stand-in for nvcc, which says what $work/says holds and exits with $1.
 printf '#!/bin/bash\ncat %q >&2\nexit "$1"\n' "$work/says" >"$work/nvcc"
@@ -54,7 +59,7 @@ chmod +x "$work/nvcc"
 { report sm_80 0 0 0 && echo "a.cu(3): warning #177-D: variable was declared"; } >"$work/says"
 output=$("$keeper" "$work/nvcc" 0 -c a.cu -o "$work/a.cu.o" 2>&1) || fail "keep_ptxas_report failed" "$output"
 [[ $output == 'a.cu(3): warning #177-D: variable was declared' ]] || fail 'not what the compiler said:' "$output"
-expect '1 kernels on 1 architectures, 0 faults' 80 0
+expect '1 kernels on 1 architectures, 0 faults' sm_80 0
 if "$keeper" "$work/nvcc" 3 -c a.cu -o "$work/a.cu.o" 2>/dev/null || [[ $? -ne 3 || -e $work/a.cu.o.ptxas ]]; then
   fail 'a failed compilation must fail, and leave no report'
 fi

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
-#include <cstdio>
 
 #include "unit/cuda/on_gpu.hpp"
 
@@ -120,29 +118,6 @@ TEST(PointersOnGpu, StreamsAreJudgedWhileOneRecords) {
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   for (cudaStream_t stream : {recording, blocking, apart})
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-}
-
-// What the check of one call costs: 8 arrays and a stream, the usual number.
-TEST(PointersOnGpu, CostOfACall) {
-  DUALGEMM_NEEDS_GPU();
-  std::vector<GuardedDevice> arrays;
-  std::array<cuda::NamedPointer, 8> pointers{};
-  for (cuda::NamedPointer& pointer : pointers) {
-    arrays.emplace_back(4096, 0);
-    pointer = {"array", arrays.back().data()};
-  }
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
-  constexpr int kCalls = 20000;
-  const auto start = std::chrono::steady_clock::now();
-  for (int call = 0; call < kCalls; ++call) {
-    ASSERT_TRUE(cuda::check_pointers(pointers).ok());
-    ASSERT_TRUE(cuda::check_stream(stream).ok());
-  }
-  const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - start;
-  std::printf("check of 8 pointers and a stream: %.2f us\n", us.count() / kCalls);
-  EXPECT_LT(us.count() / kCalls, 20.0) << "far above what docs/architecture.md says";
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 // With a second GPU at hand: memory and streams of it are refused by name.

@@ -2,11 +2,13 @@
 #include "tools/measure/quiet_runner.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
-#include <ctime>
+#include <cstdio>
+#include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace dualgemm::measure {
@@ -174,30 +176,46 @@ TEST(QuietRunner, NoCasesIsAnEmptyReport) {
   EXPECT_EQ(report.rounds, 0);
 }
 
-double own_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double own_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
 
-// With a spinning thread for each processor, all of them are busy: what others used is the rest,
-// whatever else runs here. The time is that around all readings, since others may stop this thread
-// between two of them. The slack is for /proc/stat, which counts in ticks of 10 ms.
+// Seconds in which the processors of this process did anything, whoever's: /proc/stat, proc(5).
+double busy_seconds() {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(mine), &mine), 0);
+  std::ifstream stat("/proc/stat");
+  std::string line;
+  int64_t ticks = 0;
+  while (std::getline(stat, line)) {
+    int cpu = 0;
+    long long user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+    if (std::sscanf(line.c_str(), "cpu%d %lld %lld %lld %lld %lld %lld %lld %lld", &cpu, &user,
+                    &nice, &system, &idle, &iowait, &irq, &softirq, &steal) == 9 &&
+        CPU_ISSET(cpu, &mine)) {
+      ticks += user + nice + system + irq + softirq + steal;
+    }
+  }
+  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+// What others used is what all used without this process. All three counters only grow, so what the
+// world says lies between the differences of readings before and after it, however long they take.
 TEST(SystemWorld, OwnWorkIsNotCountedAsSomeoneElses) {
   const QuietWorld world = system_world();
   if (!world.other_cpu) GTEST_SKIP() << "/proc/stat is not readable here";
-  constexpr double kSeconds = 0.5, kTick = 0.01;
-  const double processors = omp_get_num_procs(), slack = 0.1 + kTick * processors;
-  const double begin = world.now(), others = world.other_cpu(), own = own_seconds();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < omp_get_num_procs(); ++i) {
-    threads.emplace_back([&] {
-      while (world.now() - begin < kSeconds) {
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const double own_used = own_seconds() - own, others_used = world.other_cpu() - others;
-  const double elapsed = world.now() - begin;
-  if (own_used < 2 * slack) GTEST_SKIP() << "others left this test no processor time";
-  EXPECT_LT(others_used, processors * elapsed - own_used + slack);
-  EXPECT_GT(others_used, -slack);
+  constexpr double kOwn = 0.2, kRounding = 1e-6;
+  volatile double work = 0;
+  while (own_seconds() < kOwn) work = work + 1;
+  const double busy_before = busy_seconds(), own_before = own_seconds();
+  const double others = world.other_cpu();
+  const double busy_after = busy_seconds(), own_after = own_seconds();
+  EXPECT_GE(others, busy_before - own_after - kRounding);
+  EXPECT_LE(others, busy_after - own_before + kRounding);
 }
 
 }  // namespace

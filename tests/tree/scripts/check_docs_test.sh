@@ -1,0 +1,49 @@
+#!/bin/bash
+# The checker must find each overlong line of prose, at its line, and nothing in what may be long.
+# Usage: check_docs_test.sh <scripts/check_docs>
+set -uo pipefail
+checker=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+words=$(printf 'word %.0s' {1..25}) # 125 characters
+
+refused() { # <where> <document>
+  local output
+  printf '%b' "$2" >"$work/a.md"
+  if output=$("$checker" "$work/a.md") || [[ $output != "$work/a.md:$1: "*'documents: 0 passed, 1 failed' ]]; then
+    printf 'not refused at line %s:\n%s\n%s\n' "$1" "$2" "$output"
+    failures=$((failures + 1))
+  fi
+}
+accepted() { # <document>
+  local output
+  printf '%b' "$1" >"$work/a.md"
+  if ! output=$("$checker" "$work/a.md") || [[ $output != 'documents: 1 passed, 0 failed' ]]; then
+    printf 'refused:\n%s\n%s\n' "$1" "$output"
+    failures=$((failures + 1))
+  fi
+}
+refused 1 "$words\n"
+refused 3 "# Title\n\n$words"
+refused 1 "- $words\n"
+refused 2 "- item\n    $words\n"
+refused 4 "- item\n\n  more\n    $words\n"
+refused 4 "\`\`\`\ncode\n\`\`\`\n$words\n"
+refused 2 "prose\n    $words\n" # goes on with the paragraph
+refused 1 "> $words\n"
+accepted "| cell | $words |\n|---|---|\n"
+accepted "\`\`\`sh\n$words\n\`\`\`\nprose\n"
+accepted "~~~\n$words\n\`\`\`\n$words\n~~~\n"
+accepted "prose\n\n    $words\n    $words\n\nprose\n"
+accepted "[link]: https://example.org/$words\n"
+accepted "https://example.org/$(tr ' ' '-' <<<"$words")\n"
+accepted "$(printf 'ᵀ·α %.0s' {1..30})\n" # 120 characters, more bytes
+refused 1 "$(printf 'ᵀ·α %.0s' {1..31})\n"
+
+if "$checker" "$work/absent.md" >/dev/null 2>&1; then
+  echo 'a file that is not there passed'
+  failures=$((failures + 1))
+fi
+echo "check_docs_test: $failures failed"
+[[ $failures -eq 0 ]]
