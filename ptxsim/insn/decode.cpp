@@ -39,7 +39,7 @@ unsigned special_bytes(SpecialKind kind) {
   }
 }
 
-// Special registers that change while a warp runs are read by `mov` alone (insn/move.cpp).
+// Special registers that change while a warp runs are read by `mov` alone (insn/alu/mov.cpp).
 bool changes_while_running(SpecialKind kind) {
   switch (kind) {
     case SpecialKind::kClock:

@@ -99,7 +99,7 @@ uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp,
     case SpecialKind::kLanemaskGt:
       return lane_mask(v.special, lane);
     default:
-      return 0;  // the clocks: read when executed (insn/move.cpp)
+      return 0;  // the clocks: read when executed (insn/alu/mov.cpp)
   }
 }
 

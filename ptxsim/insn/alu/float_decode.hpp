@@ -1,4 +1,4 @@
-// Modifiers of floating-point instructions, as Insn::imm has them (insn/float_values.hpp).
+// Modifiers of floating-point instructions, as Insn::imm has them (insn/alu/float_values.hpp).
 #pragma once
 
 #include "ptxsim/insn/decode.hpp"

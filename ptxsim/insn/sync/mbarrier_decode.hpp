@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ptxsim/check/sanitizer.hpp"
-#include "ptxsim/insn/async/async_operand.hpp"
+#include "ptxsim/insn/async/shared_operand.hpp"
 
 namespace ptxsim {
 

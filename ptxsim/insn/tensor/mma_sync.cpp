@@ -1,5 +1,5 @@
 // Decoding of mma.sync.
-#include "ptxsim/insn/tensor/mma.hpp"
+#include "ptxsim/insn/tensor/mma_sync.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ptxsim/insn/alu/warp.hpp"
+#include "ptxsim/insn/alu/shfl_vote_match.hpp"
 #include "ptxsim/machine/execution.hpp"
 
 namespace ptxsim {

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "ptxsim/insn/alu/lanes.hpp"
-#include "ptxsim/insn/alu/move.hpp"
+#include "ptxsim/insn/alu/mov.hpp"
 
 namespace ptxsim {
 namespace {

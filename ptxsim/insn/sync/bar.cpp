@@ -1,8 +1,8 @@
-// The roots bar and barrier: named barriers of a CTA (named_barrier.cpp), the cluster barrier
-// (cluster_barrier.cpp), bar.warp.sync; and griddepcontrol, setmaxnreg (PTX ISA 9.0, "Parallel
+// The roots bar and barrier: named barriers of a CTA (bar_sync.cpp), the cluster barrier
+// (barrier_cluster.cpp), bar.warp.sync; and griddepcontrol, setmaxnreg (PTX ISA 9.0, "Parallel
 // Synchronization and Communication Instructions: bar.warp.sync", "griddepcontrol"; "Miscellaneous
 // Instructions: setmaxnreg").
-#include "ptxsim/insn/sync/barrier.hpp"
+#include "ptxsim/insn/sync/bar.hpp"
 
 #include <fmt/format.h>
 

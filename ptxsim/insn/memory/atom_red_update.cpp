@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ptxsim/insn/memory/atomic.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
 #include "ptxsim/number/formats.hpp"
 
 namespace ptxsim {

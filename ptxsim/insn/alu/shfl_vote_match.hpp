@@ -1,4 +1,4 @@
-// What the .sync instructions of warp.cpp and warp_reduce.cpp share.
+// What the .sync instructions of shfl_vote_match.cpp and redux.cpp share.
 #pragma once
 
 #include "ptxsim/insn/decode.hpp"

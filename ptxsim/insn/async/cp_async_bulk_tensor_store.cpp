@@ -7,8 +7,8 @@
 #include <cstring>
 #include <memory>
 
-#include "ptxsim/insn/memory/atomic.hpp"
-#include "ptxsim/insn/async/copy_tensor.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
+#include "ptxsim/insn/async/cp_async_bulk_tensor.hpp"
 
 namespace ptxsim {
 namespace {
@@ -113,7 +113,7 @@ UpdateElement update_of(const Execution& x, const TensorStoreDetail& detail,
     default:
       break;
   }
-  // Only the .FTZ type flushes subnormals, as with cp.reduce.async.bulk (copy_bulk.cpp).
+  // Only the .FTZ type flushes subnormals, as with cp.reduce.async.bulk (cp_async_bulk.cpp).
   const AtomicUpdate updates = atomic_update(detail.op, type, true);
   const bool flushes = tensor.map.type == TensorMapType::kF32Ftz;
   const UpdateElement update = flushes ? updates.global : updates.shared;

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "ptxsim/insn/memory/atomic.hpp"
-#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
+#include "ptxsim/insn/async/cp.hpp"
 
 namespace ptxsim {
 namespace {

@@ -1,6 +1,6 @@
 // mov (PTX ISA 9.0, "mov"): registers, literals, special registers, addresses of variables,
 // predicates, and packing and unpacking of vectors.
-#include "ptxsim/insn/alu/move.hpp"
+#include "ptxsim/insn/alu/mov.hpp"
 
 #include <fmt/format.h>
 

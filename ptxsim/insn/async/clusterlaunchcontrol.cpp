@@ -6,7 +6,7 @@
 #include <array>
 #include <cstring>
 
-#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/insn/async/cp.hpp"
 #include "ptxsim/insn/registry.hpp"
 
 namespace ptxsim {

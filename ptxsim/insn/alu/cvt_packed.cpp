@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ptxsim/insn/alu/convert.hpp"
+#include "ptxsim/insn/alu/cvt.hpp"
 #include "ptxsim/insn/alu/float_values.hpp"
 #include "ptxsim/insn/alu/lanes.hpp"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/insn/async/cp.hpp"
 #include "ptxsim/machine/tensor_map.hpp"
 
 namespace ptxsim {

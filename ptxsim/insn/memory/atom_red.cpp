@@ -1,6 +1,6 @@
 // atom and red (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: atom",
 // "red"). Lanes are performed in order, each as a whole.
-#include "ptxsim/insn/memory/atomic.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
 
 #include <fmt/format.h>
 

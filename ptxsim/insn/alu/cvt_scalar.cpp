@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ptxsim/insn/alu/convert.hpp"
+#include "ptxsim/insn/alu/cvt.hpp"
 #include "ptxsim/insn/alu/float_values.hpp"
 #include "ptxsim/insn/alu/lanes.hpp"
 

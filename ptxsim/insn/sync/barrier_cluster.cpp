@@ -6,7 +6,7 @@
 #include <bit>
 #include <vector>
 
-#include "ptxsim/insn/sync/barrier.hpp"
+#include "ptxsim/insn/sync/bar.hpp"
 #include "ptxsim/machine/execution.hpp"
 
 namespace ptxsim {

@@ -12,7 +12,7 @@
 
 #include <bit>
 
-#include "ptxsim/insn/sync/barrier.hpp"
+#include "ptxsim/insn/sync/bar.hpp"
 #include "ptxsim/machine/execution.hpp"
 
 namespace ptxsim {

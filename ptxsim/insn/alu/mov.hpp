@@ -1,4 +1,4 @@
-// Decoders that move.cpp's list gathers from the files of its family.
+// Decoders that mov.cpp's list gathers from the files of its family.
 #pragma once
 
 #include "ptxsim/insn/decode.hpp"

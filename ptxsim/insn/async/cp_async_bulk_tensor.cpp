@@ -1,6 +1,6 @@
 // cp.async.bulk.tensor into shared memory, and its prefetch (PTX ISA 9.0, "cp.async.bulk.tensor").
 // Not modelled: im2col modes, interleaved layouts.
-#include "ptxsim/insn/async/copy_tensor.hpp"
+#include "ptxsim/insn/async/cp_async_bulk_tensor.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // cvt (PTX ISA 9.0, "cvt", "cvt.pack"): modifiers and types, handed to the scalar or packed form.
 // Not modelled: .rs (stochastic rounding; PTX shows the use of its random bits in figures alone)
 // and .s2f6x2.
-#include "ptxsim/insn/alu/convert.hpp"
+#include "ptxsim/insn/alu/cvt.hpp"
 
 #include <fmt/format.h>
 

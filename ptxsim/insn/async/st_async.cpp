@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "ptxsim/insn/memory/atomic.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
 #include "ptxsim/insn/memory/memory.hpp"
 
 namespace ptxsim {

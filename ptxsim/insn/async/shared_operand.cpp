@@ -1,4 +1,4 @@
-#include "ptxsim/insn/async/async_operand.hpp"
+#include "ptxsim/insn/async/shared_operand.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // completion.
 #include <fmt/format.h>
 
-#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/insn/async/cp.hpp"
 #include "ptxsim/machine/addresses.hpp"
 
 namespace ptxsim {

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "ptxsim/insn/registry.hpp"
-#include "ptxsim/insn/alu/warp.hpp"
+#include "ptxsim/insn/alu/shfl_vote_match.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/memory.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ptxsim/insn/alu/lanes.hpp"
-#include "ptxsim/insn/alu/move.hpp"
+#include "ptxsim/insn/alu/mov.hpp"
 
 namespace ptxsim {
 namespace {

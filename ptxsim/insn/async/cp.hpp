@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ptxsim/check/sanitizer.hpp"
-#include "ptxsim/insn/async/async_operand.hpp"
+#include "ptxsim/insn/async/shared_operand.hpp"
 
 namespace ptxsim {
 
@@ -96,12 +96,12 @@ void check_source(const Cta& cta, uint32_t offset, uint32_t bytes);
 void check_multiple_of_16(const Execution& x, const char* what, uint64_t value, int lane);
 void take_cache_hint(Decode& d, size_t& operand);  // .L2::cache_hint and its 64-bit operand
 
-void decode_cp_async(Decode& d);         // copy_async.cpp
-void decode_bulk_copy(Decode& d);        // copy_bulk.cpp
-void decode_bulk_reduce(Decode& d);      // copy_bulk.cpp
-void decode_tensor_copy(Decode& d);      // copy_tensor.cpp
-void decode_tensor_reduce(Decode& d);    // copy_tensor_store.cpp
-void decode_tensor_store(Decode& d);     // copy_tensor_store.cpp
-void decode_tensor_prefetch(Decode& d);  // copy_tensor.cpp
+void decode_cp_async(Decode& d);         // cp_async.cpp
+void decode_bulk_copy(Decode& d);        // cp_async_bulk.cpp
+void decode_bulk_reduce(Decode& d);      // cp_async_bulk.cpp
+void decode_tensor_copy(Decode& d);      // cp_async_bulk_tensor.cpp
+void decode_tensor_reduce(Decode& d);    // cp_async_bulk_tensor_store.cpp
+void decode_tensor_store(Decode& d);     // cp_async_bulk_tensor_store.cpp
+void decode_tensor_prefetch(Decode& d);  // cp_async_bulk_tensor.cpp
 
 }  // namespace ptxsim

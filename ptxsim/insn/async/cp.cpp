@@ -1,6 +1,6 @@
 // cp: which of its families a statement belongs to; groups; .prefetch (PTX ISA 9.0, "Data Movement
 // and Conversion Instructions: Asynchronous copy").
-#include "ptxsim/insn/async/copy.hpp"
+#include "ptxsim/insn/async/cp.hpp"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "ptxsim/insn/tensor/mma.hpp"
+#include "ptxsim/insn/tensor/mma_sync.hpp"
 #include "ptxsim/machine/execution.hpp"
 
 namespace ptxsim {
