@@ -15,14 +15,15 @@ Result<std::shared_ptr<const Module>> load(std::string_view text, std::string na
   return std::shared_ptr<const Module>(std::make_shared<Module>(std::move(*module)));
 }
 
-RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
-              const Options& options, Tracer* tracer) {
+RunResult interpret(std::shared_ptr<const Program> program, const Launch& launch,
+                    GlobalMemory& memory, const Options& options,
+                    std::vector<MakeObserver> observers) {
   RunResult result;
   std::unique_ptr<Machine> machine;
   const Place entry{program->module->name, program->entry->line, 0, "", 0};
   try {
     machine = std::make_unique<Machine>(std::move(program), launch, memory, options, result.reports,
-                                        tracer);
+                                        std::move(observers));
     machine->run();
   } catch (const Fault& fault) {
     result.error = fault.error();

@@ -15,34 +15,40 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "ptxsim/check/report.hpp"
 #include "ptxsim/error.hpp"
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/ir/module.hpp"
 #include "ptxsim/ir/program.hpp"
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/memory.hpp"
+#include "ptxsim/machine/observer.hpp"
+#include "ptxsim/machine/stats.hpp"
 #include "ptxsim/parse/parser.hpp"
-#include "ptxsim/trace/stats.hpp"
+#include "ptxsim/report.hpp"
 
 namespace ptxsim {
-
-class Tracer;
 
 Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name);
 
 struct RunResult {
   std::optional<Error> error;  // a Fault, a deadlock, the budget, or a launch that is not valid
-  Reports reports;             // of the sanitizer
+  Reports reports;             // of the interpreter and the sanitizer
   Stats stats;
   // No error and no report of severity kError.
   bool clean() const { return !error && reports.count(Severity::kError) == 0; }
 };
 
 // Runs the launch to its end. `memory` holds the results; its contents after an error are what the
-// kernel had done.
+// kernel had done. One of each of `observers` is made for each cluster, after the sanitizer's when
+// Options::sanitize asks for it.
 RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
-              const Options& options, Tracer* tracer = nullptr);
+              const Options& options, std::vector<MakeObserver> observers = {});
+// The same with these observers alone: all that the library ptxsim_core can do, which has no
+// sanitizer.
+RunResult interpret(std::shared_ptr<const Program> program, const Launch& launch,
+                    GlobalMemory& memory, const Options& options,
+                    std::vector<MakeObserver> observers = {});
 
 }  // namespace ptxsim

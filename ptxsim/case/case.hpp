@@ -88,6 +88,6 @@ std::string case_text(std::string_view ptx);
 
 // Runs it and compares.
 CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
-                    const Options& options, Tracer* tracer = nullptr);
+                    const Options& options, const std::vector<MakeObserver>& observers = {});
 
 }  // namespace ptxsim

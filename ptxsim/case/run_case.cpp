@@ -132,7 +132,7 @@ void compare_outcome(const Case& c, CaseResult& result) {
 }  // namespace
 
 CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
-                    const Options& options, Tracer* tracer) {
+                    const Options& options, const std::vector<MakeObserver>& observers) {
   CaseResult result;
   for (const CaseBuffer& b : description.buffers) {
     try {
@@ -147,7 +147,7 @@ CaseResult run_case(const Case& description, std::shared_ptr<const Program> prog
   Options effective = options;
   effective.strict |= description.strict;
   effective.check_uninitialized &= description.check_uninitialized;
-  result.run = run(std::move(program), description.launch, result.memory, effective, tracer);
+  result.run = run(std::move(program), description.launch, result.memory, effective, observers);
   compare_outcome(description, result);
   if (result.run.error) return result;
   for (const CaseBuffer& b : description.buffers)

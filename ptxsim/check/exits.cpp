@@ -109,7 +109,7 @@ void Sanitizer::State::check_exit_of_barriers(const Cta& cta, const ClockValues&
   }
 }
 
-void Sanitizer::cta_exits(Cta& cta) {
+void Sanitizer::cta_exited(Cta& cta) {
   State& s = *state_;
   const SharedClock known = s.ctas[cta.rank].at_exit;
   if (!known) return;

@@ -32,9 +32,14 @@ uint64_t queue_key(AsyncKind kind, uint32_t issuer) {
   return static_cast<uint64_t>(kind) << 32 | issuer;
 }
 
-AsyncOp Sanitizer::issue(const Execution& x, int lane, AsyncKind kind) {
+void Sanitizer::issued(const Execution& x, int lane, AsyncOp op, AsyncKind kind) {
   State& s = *state_;
-  if (lane < 0) lane = x.first_lane();
+  if (s.record_of_op.size() <= op.number) s.record_of_op.resize(op.number + 1, kNobody);
+  s.record_of_op[op.number] = s.new_record(x, lane, kind);
+}
+
+uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind kind) {
+  State& s = *this;
   const uint32_t warp = s.warp_of(x);
   // Warpgroups are counted within their CTA.
   const uint32_t first_of_cta = s.index_of(x.cta.rank * s.warps_per_cta, 0);
@@ -44,12 +49,11 @@ AsyncOp Sanitizer::issue(const Execution& x, int lane, AsyncKind kind) {
   Queue& queue = s.queues[found->second];
   WarpClocks& clocks = s.warps[warp];
   const uint32_t index = static_cast<uint32_t>(s.records.size());
-  const AsyncOp op{found->second, ++queue.last_sequence, index};
   const TensorWork work = work_of(x.program().entry->statements[x.insn->statement]);
   s.records.push_back({kind,
                        work,
-                       op.queue,
-                       op.sequence,
+                       found->second,
+                       ++queue.last_sequence,
                        warp,
                        lane,
                        x.insn->statement,
@@ -62,7 +66,7 @@ AsyncOp Sanitizer::issue(const Execution& x, int lane, AsyncKind kind) {
       if ((group.lanes >> lane & 1) != 0) s.records.back().clock = group.clock;
     queue.with_clock.push_back(index);
   }
-  return op;
+  return index;
 }
 
 // A queue completes in order, so that nothing older will be published any more.
@@ -73,42 +77,46 @@ void Sanitizer::State::forget_clocks(uint32_t queue_slot, uint32_t sequence) {
 }
 
 // The operations and what their issuer knew happened before the arrival.
-void Sanitizer::publish(const AsyncOp& op, bool and_before, Mbarrier& barrier,
-                        int destination_rank) {
+void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
+                           int destination_rank) {
   State& s = *state_;
   const uint32_t phase = static_cast<uint32_t>(barrier.phase) + 1;
-  Record& record = s.records[op.record];
+  Record& record = s.record_of(op);
+  const uint32_t slot = s.slot_of(barrier);
   if (!and_before) {
-    record.publications.push_back({barrier.slot, phase, destination_rank});
+    record.publications.push_back({slot, phase, destination_rank});
     return;
   }
-  join_into(barrier.arriving.values, record.clock);
-  ClockValues& values = writable(barrier.arriving.values);
-  raise_order(values, op.queue, op.sequence);
+  SyncClock& arriving = s.barriers[slot].clocks.arriving;
+  join_into(arriving.values, record.clock);
+  ClockValues& values = writable(arriving.values);
+  raise_order(values, record.queue, record.sequence);
   const uint32_t thread = s.index_of(record.warp, record.lane);
   raise_order(values, thread, record.epoch);
   raise(values.async, thread, record.own_async);
-  s.forget_clocks(op.queue, op.sequence);
+  s.forget_clocks(record.queue, record.sequence);
 }
 
-void Sanitizer::learn(const Execution& x, uint32_t lanes, const AsyncOp& op, bool /*only_reads*/) {
+void Sanitizer::waited_for(const Execution& x, uint32_t lanes, AsyncOp op, bool /*only_reads*/) {
   // What a bulk store still has to write lies in global memory, which is not followed: its reads
   // are all that counts.
-  State& s = *state_;
-  s.change(s.warps[s.warp_of(x)].groups, lanes, [&](LaneGroup& group) {
-    if (clock_value(group.clock->order, op.queue) < op.sequence)
-      raise_order(writable(group.clock), op.queue, op.sequence);
+  state_->learn(x, lanes, state_->record_of(op));
+}
+
+void Sanitizer::State::learn(const Execution& x, uint32_t lanes, const Record& record) {
+  change(warps[warp_of(x)].groups, lanes, [&](LaneGroup& group) {
+    if (clock_value(group.clock->order, record.queue) < record.sequence)
+      raise_order(writable(group.clock), record.queue, record.sequence);
   });
-  s.forget_clocks(op.queue, op.sequence);
+  forget_clocks(record.queue, record.sequence);
 }
 
 void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, uint32_t offset,
-                                     Mbarrier& barrier) {
+                                     const Mbarrier& barrier) {
   State& s = *state_;
-  barrier.slot = s.next_slot++;
-  barrier.arriving.clear();
-  barrier.completed.clear();
-  BarrierObject& object = s.barriers[barrier.slot];
+  if (s.mbarrier_slots.size() <= barrier.number) s.mbarrier_slots.resize(barrier.number + 1, 0);
+  const uint32_t slot = s.mbarrier_slots[barrier.number] = s.next_slot++;
+  BarrierObject& object = s.barriers[slot];
   object.rank = owner.rank;
   object.offset = offset;
   object.warp = s.warp_of(x);
@@ -118,12 +126,11 @@ void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, u
 }
 
 void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t offset,
-                              Mbarrier& barrier, bool by_async_or_remote) {
+                              const Mbarrier& barrier, bool by_async_or_remote) {
   State& s = *state_;
-  if (lane < 0) return;
   const bool is_remote = owner.rank != x.cta.rank;
   if (is_remote) s.check_remote(x, lane, owner, offset);
-  BarrierObject& object = s.barriers[barrier.slot];
+  BarrierObject& object = s.barriers[s.slot_of(barrier)];
   const Knower who = s.knower(x, lane);
   // The operation that this statement has issued uses it, or else the thread itself does.
   const bool by_operation =
@@ -179,12 +186,28 @@ void Sanitizer::State::note_remote_arrival(BarrierObject& object, const Knower& 
   object.remote.push_back({warp, warps[warp].epoch, statement, who.lane});
 }
 
-void Sanitizer::mbarrier_phase_completed(Mbarrier& barrier) {
+void Sanitizer::mbarrier_arrived(const Execution& x, int lane, const Mbarrier& barrier,
+                                 BarrierOrder order) {
+  State& s = *state_;
+  s.release(x, 1u << lane, s.barriers[s.slot_of(barrier)].clocks.arriving, order);
+}
+
+void Sanitizer::mbarrier_passed(const Execution& x, uint32_t lanes, const Mbarrier& barrier,
+                                BarrierOrder order) {
+  State& s = *state_;
+  s.acquire(x, lanes, s.barriers[s.slot_of(barrier)].clocks.completed, order);
+}
+
+void Sanitizer::mbarrier_phase_completed(const Mbarrier& barrier) {
+  State& s = *state_;
+  const uint32_t slot = s.slot_of(barrier);
+  BarrierClocks& clocks = s.barriers[slot].clocks;
   // Arrivals are read-modify-writes: who acquires this phase acquires what earlier phases released,
   // too.
-  join_into(barrier.arriving.values, barrier.completed.values);
-  raise_order(writable(barrier.arriving.values), barrier.slot,
-              static_cast<uint32_t>(barrier.phase) + 1);
+  join_into(clocks.arriving.values, clocks.completed.values);
+  raise_order(writable(clocks.arriving.values), slot, static_cast<uint32_t>(barrier.phase) + 1);
+  clocks.completed = std::move(clocks.arriving);
+  clocks.arriving.clear();
 }
 
 }  // namespace ptxsim

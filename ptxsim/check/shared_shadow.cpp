@@ -100,13 +100,14 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
   s.access_shared({x, lane, owner, kind, s.knower(x, lane), s.warp_of(x)}, offset, bytes);
 }
 
-void Sanitizer::async_shared(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t offset,
+void Sanitizer::async_shared(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
                              uint32_t bytes, AccessKind kind) {
   State& s = *state_;
-  const Record& record = s.records[op.record];
+  const uint32_t index = s.record_of_op[op.number];
+  const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, offset);
   s.access_shared(
-      {x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record, op.record},
+      {x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record, index},
       offset, bytes);
 }
 

@@ -6,10 +6,12 @@
 #include <bit>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "ptxsim/check/clock.hpp"
 #include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/machine/execution.hpp"
 
@@ -88,7 +90,13 @@ struct Commitment {  // an arrival that operations will make when they are compl
   uint32_t phase, queue, sequence, record;
 };
 
+// What the arrivals of the current phase release, and what a wait for the last completed one acquires.
+struct BarrierClocks {
+  SyncClock arriving, completed;
+};
+
 struct BarrierObject {
+  BarrierClocks clocks;
   uint32_t rank = 0, offset = 0;
   uint32_t warp = 0, epoch = 0, statement = 0;  // of its initialisation
   int lane = 0;
@@ -123,6 +131,11 @@ struct CtaShadow {
   std::vector<Granule> shared;
   std::vector<TensorCell> tensor;  // [row block][column]
   SharedClock at_exit;             // what its exited threads knew
+  std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
+  // Release and acquire patterns through memory. What the last pattern on an address of its shared
+  // memory released; CTA rank 0 has global addresses too.
+  std::map<uint64_t, SyncClock> released;
+  std::map<uint32_t, SyncClock> to_release, to_acquire;  // by thread: fenced but not written, read but not fenced
 };
 
 // An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
@@ -145,6 +158,10 @@ struct TensorAccess {
   const Record& record;
   const ClockValues*
       after_fence;  // what was known at the last fence::after_thread_sync; null: there was none
+};
+
+struct TensorCells {
+  uint32_t first_lane, lanes, first_column, columns;
 };
 
 struct Finding {
@@ -175,6 +192,11 @@ struct Sanitizer::State {
               F&& f);  // f(LaneGroup&) for groups that hold just these lanes
   void mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
 
+  void release(const Execution& x, uint32_t lanes, SyncClock& into,
+               BarrierOrder order = BarrierOrder::kAcquireRelease);
+  void acquire(const Execution& x, uint32_t lanes, const SyncClock& from,
+               BarrierOrder order = BarrierOrder::kAcquireRelease);
+
   // What is known (knowledge.cpp).
   bool ordered(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   bool seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
@@ -183,6 +205,10 @@ struct Sanitizer::State {
   bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
   // Operations (operations.cpp).
+  uint32_t new_record(const Execution& x, int lane, AsyncKind kind);
+  Record& record_of(AsyncOp op) { return records[record_of_op[op.number]]; }
+  uint32_t slot_of(const Mbarrier& barrier) const { return mbarrier_slots[barrier.number]; }
+  void learn(const Execution& x, uint32_t lanes, const Record& record);
   void forget_clocks(uint32_t queue, uint32_t sequence);  // of operations before this one
   void check_initialized(const Execution& x, const Knower& who, const BarrierObject& object,
                          bool must_be_visible, bool by_operation);
@@ -191,6 +217,8 @@ struct Sanitizer::State {
 
   // Accesses (shared_shadow.cpp, shared_findings.cpp, tensor_shadow.cpp).
   void access_shared(const Access& access, uint32_t offset, uint32_t bytes);
+  void access_tensor(uint32_t index, const Execution& x, const Cta& owner, const TensorCells& where,
+                     AccessKind kind);
   void enter(const Access& access, Granule& granule, uint16_t bytes) const;
   bool is_clean_after_generic(const Access& access, const ShadowEntry& entry, uint32_t at);
   bool is_clean_after_async(const Access& access, const ShadowEntry& entry, uint32_t at);
@@ -225,7 +253,10 @@ struct Sanitizer::State {
   uint32_t next_slot;  // clock indices: threads, then one for each queue and mbarrier
   std::vector<WarpClocks> warps;
   std::vector<CtaShadow> ctas;
+  BarrierClocks cluster_barrier;
   std::vector<Record> records;
+  std::vector<uint32_t> record_of_op;    // by AsyncOp::number
+  std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
   std::unordered_map<uint32_t, Queue> queues;            // by slot
   std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot

@@ -103,41 +103,48 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
 void Sanitizer::tmem_allocated(const Execution& x, Cta& owner, uint32_t first_column,
                                uint32_t columns) {
   // As a store of the whole warp that is complete at once: users must be ordered after it.
-  const AsyncOp op = issue(x, x.first_lane(), AsyncKind::kTcgen05St);
-  async_tmem(op, x, owner, 0, kTensorLanes, first_column, columns, AccessKind::kWrite);
-  learn(x, x.mask, op);
+  const uint32_t index = state_->new_record(x, x.first_lane(), AsyncKind::kTcgen05St);
+  state_->access_tensor(index, x, owner, {0, kTensorLanes, first_column, columns},
+                        AccessKind::kWrite);
+  state_->learn(x, x.mask, state_->records[index]);
 }
 
-void Sanitizer::async_tmem(const AsyncOp& op, const Execution& x, Cta& owner, uint32_t first_lane,
+void Sanitizer::async_tmem(AsyncOp op, const Execution& x, Cta& owner, uint32_t first_lane,
                            uint32_t lanes, uint32_t first_column, uint32_t columns,
                            AccessKind kind) {
-  State& s = *state_;
-  const Record& record = s.records[op.record];
+  state_->access_tensor(state_->record_of_op[op.number], x, owner,
+                        {first_lane, lanes, first_column, columns}, kind);
+}
+
+void Sanitizer::State::access_tensor(uint32_t index, const Execution& x, const Cta& owner,
+                                     const TensorCells& where, AccessKind kind) {
+  State& s = *this;
+  const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, 0);
   const TensorAccess access{x,      owner,
                             kind,   s.knower(x, record.lane),
                             record, clock_of(s.warps[record.warp].after_fence, record.lane)};
   std::vector<TensorCell>& cells = s.ctas[owner.rank].tensor;
   if (cells.empty()) cells.resize(size_t{kTensorLanes / kTensorRows} * kTensorColumns);
-  const uint32_t last_row = std::min(kTensorLanes, first_lane + lanes) - 1;
-  const uint32_t last_column = std::min(kTensorColumns, first_column + columns);
+  const uint32_t last_row = std::min(kTensorLanes, where.first_lane + where.lanes) - 1;
+  const uint32_t last_column = std::min(kTensorColumns, where.first_column + where.columns);
   uint32_t checked_writer = kNobody,
            checked_reader = kNobody;  // neighbours mostly have the same ones
-  for (uint32_t row = first_lane / kTensorRows; row <= last_row / kTensorRows; ++row) {
-    for (uint32_t column = first_column; column < last_column; ++column) {
+  for (uint32_t row = where.first_lane / kTensorRows; row <= last_row / kTensorRows; ++row) {
+    for (uint32_t column = where.first_column; column < last_column; ++column) {
       TensorCell& cell = cells[size_t{row} * kTensorColumns + column];
-      if (cell.writer != kNobody && cell.writer != op.record && cell.writer != checked_writer)
+      if (cell.writer != kNobody && cell.writer != index && cell.writer != checked_writer)
         s.check_cell(access, checked_writer = cell.writer, true, row, column);
       if (kind == AccessKind::kRead) {
         std::erase_if(cell.readers,
-                      [&](uint32_t reader) { return s.records[reader].queue == op.queue; });
-        cell.readers.push_back(op.record);
+                      [&](uint32_t reader) { return s.records[reader].queue == record.queue; });
+        cell.readers.push_back(index);
         continue;
       }
       for (uint32_t reader : cell.readers)
-        if (reader != op.record && reader != checked_reader)
+        if (reader != index && reader != checked_reader)
           s.check_cell(access, checked_reader = reader, false, row, column);
-      cell.writer = op.record;
+      cell.writer = index;
       cell.readers.clear();
     }
   }

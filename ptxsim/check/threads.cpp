@@ -46,8 +46,9 @@ void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lane
   }
 }
 
-void Sanitizer::release(const Execution& x, uint32_t lanes, SyncClock& into, BarrierOrder order) {
-  State& s = *state_;
+void Sanitizer::State::release(const Execution& x, uint32_t lanes, SyncClock& into,
+                               BarrierOrder order) {
+  State& s = *this;
   const uint32_t warp = s.warp_of(x);
   WarpClocks& clocks = s.warps[warp];
   for (const LaneGroup& group : clocks.groups) {
@@ -67,10 +68,10 @@ void Sanitizer::release(const Execution& x, uint32_t lanes, SyncClock& into, Bar
   ++clocks.epoch;
 }
 
-void Sanitizer::acquire(const Execution& x, uint32_t lanes, const SyncClock& from,
-                        BarrierOrder order) {
+void Sanitizer::State::acquire(const Execution& x, uint32_t lanes, const SyncClock& from,
+                               BarrierOrder order) {
   if (!from.values) return;
-  State& s = *state_;
+  State& s = *this;
   s.change(s.warps[s.warp_of(x)].groups, lanes, [&](LaneGroup& group) {
     if (order == BarrierOrder::kAcquireRelease) {
       join_into(group.clock, from.values);
@@ -81,10 +82,39 @@ void Sanitizer::acquire(const Execution& x, uint32_t lanes, const SyncClock& fro
   });
 }
 
-void Sanitizer::synchronize_lanes(const Execution& x, uint32_t lanes) {
+void Sanitizer::lanes_synchronized(const Execution& x, uint32_t lanes) {
   SyncClock all;
-  release(x, lanes, all);
-  acquire(x, lanes, all);
+  state_->release(x, lanes, all);
+  state_->acquire(x, lanes, all);
+}
+
+void Sanitizer::barrier_arrived(const Execution& x, uint32_t lanes, uint32_t number) {
+  state_->release(x, lanes, state_->ctas[x.cta.rank].barriers[number].arriving);
+}
+
+void Sanitizer::barrier_completed(Cta& cta, uint32_t number) {
+  BarrierClocks& clocks = state_->ctas[cta.rank].barriers[number];
+  // Lanes of an earlier phase may not have run since: the clock only grows.
+  join_into(clocks.completed.values, clocks.arriving.values);
+  clocks.arriving.clear();
+}
+
+void Sanitizer::barrier_passed(const Execution& x, uint32_t lanes, uint32_t number) {
+  state_->acquire(x, lanes, state_->ctas[x.cta.rank].barriers[number].completed);
+}
+
+void Sanitizer::cluster_barrier_arrived(const Execution& x, uint32_t lanes, BarrierOrder order) {
+  state_->release(x, lanes, state_->cluster_barrier.arriving, order);
+}
+
+void Sanitizer::cluster_barrier_completed(Cluster&) {
+  BarrierClocks& clocks = state_->cluster_barrier;
+  clocks.completed = std::move(clocks.arriving);
+  clocks.arriving.clear();
+}
+
+void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {
+  state_->acquire(x, lanes, state_->cluster_barrier.completed);
 }
 
 // Proxy-preserved causality order (PTX ISA, "Causality order"): the fence makes visible to the
@@ -132,11 +162,11 @@ void Sanitizer::fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thr
   }
 }
 
-void Sanitizer::thread_exits(const Execution& x, uint32_t lanes) {
+void Sanitizer::threads_exited(const Execution& x, uint32_t lanes) {
   State& s = *state_;
   SyncClock last;
   last.values = std::move(s.ctas[x.cta.rank].at_exit);
-  release(x, lanes, last);
+  s.release(x, lanes, last);
   s.ctas[x.cta.rank].at_exit = std::move(last.values);
 }
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ptxsim/cli/loaded.hpp"
-#include "ptxsim/trace/tracer.hpp"
+#include "ptxsim/trace/text_tracer.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -219,10 +219,10 @@ int run_command(const RunArgs& args) {
   Result<std::vector<Dump>> dumps = dumps_of(args, loaded->description);
   if (!dumps.ok()) return print_error(dumps.error());
   std::ofstream trace_file;
-  std::unique_ptr<TextTracer> tracer;
+  std::vector<MakeObserver> observers;
   if (!args.trace.empty()) {
     trace_file.open(args.trace);
-    tracer = std::make_unique<TextTracer>(trace_file);
+    observers.push_back([&](Cluster&) { return std::make_unique<TextTracer>(trace_file); });
   }
   int code = 0;
   Json all = Json::array();
@@ -231,7 +231,7 @@ int run_command(const RunArgs& args) {
     for (Schedule schedule : schedules_of(args.schedule)) {
       const uint64_t seed = args.seed + i;
       last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed),
-                      tracer.get());
+                      observers);
       if (is_refused(loaded->description, last)) return print_error(*last.run.error);
       if (!last.mismatches.empty()) code = 1;
       if (args.json)
@@ -241,7 +241,7 @@ int run_command(const RunArgs& args) {
     }
   // Texts of the kernel's file need not be UTF-8.
   if (args.json) std::cout << all.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
-  if (tracer && !trace_file.flush())
+  if (!args.trace.empty() && !trace_file.flush())
     return print_error(
         {ErrorKind::kInput, fmt::format("--trace: cannot write '{}'", args.trace), {}});
   if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});

@@ -55,6 +55,11 @@ auto with_lane(int lane, F&& f) {
   }
 }
 
+void tell_of_global(const Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind, int lane) {
+  x.cluster.observers.tell_of_global_access(
+      [&](Observer& o) { o.global_access(x, lane, at.offset, bytes, kind); });
+}
+
 [[noreturn]] void refuse_write(const Execution& x, const char* space, const MemoryAt& at,
                                int lane) {
   x.fault(fmt::format("write to the {} space at offset 0x{:x}; it is read only", space, at.offset),
@@ -71,7 +76,7 @@ std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, Access
                         bool reads, int lane) {
   const uint32_t offset = static_cast<uint32_t>(at.offset);
   refuse_live_mbarrier(x, *at.owner, offset, bytes, lane);
-  if (auto* s = x.sanitizer()) s->shared_access(x, lane, *at.owner, offset, bytes, kind);
+  x.tell([&](Observer& o) { o.shared_access(x, lane, *at.owner, offset, bytes, kind); });
   SharedMemory& shared = at.owner->shared;
   if (reads && x.machine.options().check_uninitialized && !shared.is_written(offset, bytes))
     x.fault(
@@ -182,6 +187,7 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
     case Space::kConst:
       return x.machine.const_bank().data() + at.offset;
     default:
+      tell_of_global(x, at, bytes, kind, lane);
       return with_lane(lane, [&] { return x.machine.global().read(at.offset, bytes); });
   }
 }
@@ -201,6 +207,7 @@ std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, Acce
     case Space::kConst:
       refuse_write(x, "constant", at, lane);
     default:
+      tell_of_global(x, at, bytes, kind, lane);
       return with_lane(lane, [&] { return x.machine.global().write(at.offset, bytes); });
   }
 }
@@ -210,6 +217,7 @@ std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int
     return shared_bytes(x, at, bytes, AccessKind::kAtomic, true, lane);
   if (at.space != Space::kGlobal)
     x.fault("atomic operation outside global and shared memory", lane);
+  tell_of_global(x, at, bytes, AccessKind::kAtomic, lane);
   return with_lane(lane, [&] {
     x.machine.global().read(at.offset, bytes);
     return x.machine.global().write(at.offset, bytes);

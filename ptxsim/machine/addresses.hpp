@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/ir/types.hpp"
 #include "ptxsim/machine/execution.hpp"
 
@@ -31,8 +30,7 @@ struct AddressSpace {
 MemoryAt locate(const Execution& x, AddressSpace space, uint64_t address, uint32_t bytes,
                 uint32_t alignment, int lane);
 
-// The bytes themselves, for one lane's access. `kind` is what the sanitizer is told about shared
-// memory: kAtomic for strong operations, which do not race with each other.
+// The bytes themselves, for one lane's access. `kind` is what observers are told: kAtomic for strong operations, which do not race with each other.
 const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                                int lane);
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,

@@ -10,7 +10,7 @@ namespace ptxsim {
 void AsyncEngine::submit(Complete complete) { submit(0, std::move(complete)); }
 
 void AsyncEngine::submit(uint64_t channel, Complete complete) {
-  Pending pending{channel, statement, std::move(complete)};
+  Pending pending{channel, statement, op, std::move(complete)};
   ++in_flight_;
   const bool head =
       channel == 0 || std::none_of(ready_.begin(), ready_.end(),
@@ -39,6 +39,7 @@ void AsyncEngine::complete_one(Random& random) {
 
 void AsyncEngine::run(Pending& pending) {
   const uint64_t outer = std::exchange(running_, pending.channel);
+  const AsyncOp outer_op = std::exchange(op, pending.op);  // what it submits in turn belongs to it
   --in_flight_;
   try {
     pending.complete();
@@ -48,6 +49,8 @@ void AsyncEngine::run(Pending& pending) {
     throw;
   }
   running_ = outer;
+  op = outer_op;
+  if (pending.op) observers->tell([&](Observer& o) { o.completed(pending.op); });
   if (pending.channel == 0) return;
   const auto queue = std::find_if(behind_.begin(), behind_.end(),
                                   [&](const auto& q) { return q.first == pending.channel; });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptxsim/machine/launch.hpp"
+#include "ptxsim/machine/observer.hpp"
 
 namespace ptxsim {
 
@@ -31,11 +32,14 @@ class AsyncEngine {
   void complete_one(Random& random);  // one of those that may complete now; not empty()
   bool eager = false;
   uint32_t statement = 0;  // which is executing: operations remember the one that issued them
+  AsyncOp op;              // that it has issued, when somebody watches
+  const Observers* observers = nullptr;
 
  private:
   struct Pending {
     uint64_t channel;  // 0: unordered
     uint32_t statement;
+    AsyncOp op;
     Complete complete;
   };
   void run(Pending& pending);

@@ -17,6 +17,7 @@ Cta::~Cta() = default;
 
 Cluster::Cluster(Machine& machine, uint32_t index, uint64_t seed)
     : machine(machine), index(index), random(seed) {
+  async.observers = &observers;
   async.eager = machine.options().schedule == Schedule::kEager;
 }
 

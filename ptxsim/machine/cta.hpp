@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/machine/async.hpp"
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/mbarrier.hpp"
 #include "ptxsim/machine/memory.hpp"
+#include "ptxsim/machine/observer.hpp"
 #include "ptxsim/machine/warp.hpp"
 
 namespace ptxsim {
@@ -25,7 +25,6 @@ struct NamedBarrier {
   uint32_t expected = 0;  // threads, 0: nobody has come yet
   uint32_t arrived = 0;
   uint64_t generation = 0;  // completed so far
-  SyncClock arriving, completed;
   bool all_threads = false;  // without a count: every thread that has not exited
   bool reduces = false;      // bar.red
   uint32_t reduction_and = 1, reduction_or = 0, reduction_popc = 0;  // bar.red under way
@@ -72,7 +71,6 @@ struct Cta {
 struct ClusterBarrier {
   uint32_t arrived = 0;  // threads
   uint64_t generation = 0;
-  SyncClock arriving, completed;
 };
 
 struct Cluster {
@@ -86,7 +84,9 @@ struct Cluster {
   ClusterBarrier barrier;
   AsyncEngine async;
   Random random;
-  std::unique_ptr<Sanitizer> sanitizer;  // null: off
+  Observers observers;
+  uint32_t last_mbarrier = 0;  // Mbarrier::number
+  uint32_t last_async_op = 0;  // AsyncOp::number
   uint64_t version = 1;  // rises whenever something happens that a blocked lane may wait for
   uint32_t live_threads = 0;
   uint32_t next_warp = 0;       // whose turn it is

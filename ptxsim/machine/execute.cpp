@@ -13,7 +13,6 @@
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/machine.hpp"
 #include "ptxsim/machine/owned.hpp"
-#include "ptxsim/trace/tracer.hpp"
 
 namespace ptxsim {
 namespace {
@@ -107,7 +106,7 @@ void zero_tickets(Warp& warp, uint32_t lanes) {
 
 void exit_lanes(Execution& x, uint32_t lanes) {
   Warp& warp = x.warp;
-  if (auto* s = x.sanitizer()) s->thread_exits(x, lanes);
+  x.tell([&](Observer& o) { o.threads_exited(x, lanes); });
   warp.live &= ~lanes;
   warp.parked = 0;  // they may be complete now
   const uint32_t count = static_cast<uint32_t>(std::popcount(lanes));
@@ -117,7 +116,7 @@ void exit_lanes(Execution& x, uint32_t lanes) {
   if (x.cta.live_threads != 0) return;
   x.cta.exited = true;
   for (auto& [key, state] : x.cta.family_states) state->cta_exits(x.cta);
-  if (auto* s = x.sanitizer()) s->cta_exits(x.cta);
+  x.tell([&](Observer& o) { o.cta_exited(x.cta); });
 }
 
 // R12. Where the paths of a branch meet, the lanes go on together in this interpreter and mostly on
@@ -248,15 +247,17 @@ Turn::Step Turn::step(const Insn& insn) {
   x_.mask = exec;
   x_.insn = &insn;
   if (warp_.separated != 0 && insn.convergence == Convergence::kAligned &&
-      x_.sanitizer() != nullptr)
+      machine_.options().sanitize)
     advise_of_separation(x_);
   cluster_.async.statement = insn.statement;
+  cluster_.async.op = {};
   const bool put_off = !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
   if (insn.writes_operand) note_unfenced(x_, insn);
   const Outcome outcome = put_off ? Outcome::kNext : insn.execute(x_, insn);
-  if (machine_.tracer() != nullptr) {
+  if (cluster_.observers.any_of_statements()) {
     flush();
-    machine_.tracer()->executed(machine_, warp_, insn, exec, outcome == Outcome::kBlock);
+    cluster_.observers.tell_of_statement(
+        [&](Observer& o) { o.executed(x_, insn, outcome == Outcome::kBlock); });
   }
   if (outcome == Outcome::kBlock) {
     block(insn, exec);

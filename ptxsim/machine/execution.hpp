@@ -26,7 +26,18 @@ struct Execution {
 
   static constexpr uint32_t kPerLane = 0xffffffffu;
 
-  Sanitizer* sanitizer() const { return cluster.sanitizer.get(); }
+  template <class Event>
+  void tell(Event&& event) const {
+    cluster.observers.tell(event);
+  }
+  bool is_observed() const { return cluster.observers.any(); }
+  // The number of an operation that `lane` starts, told to the observers: once before its accesses, when there are any.
+  AsyncOp issue(int lane, AsyncKind kind) const {
+    const AsyncOp op{++cluster.last_async_op};
+    cluster.async.op = op;
+    tell([&](Observer& o) { o.issued(*this, lane, op, kind); });
+    return op;
+  }
   const Program& program() const { return machine.program(); }
 
   // The 32 lanes of an operand.

@@ -107,6 +107,7 @@ void Machine::run() {
       Cluster& cluster = *resident_[i];
       progress |= run_cluster(cluster);
       if (cluster.live_threads == 0 && cluster.async.empty()) {
+        cluster.observers.tell([](Observer& o) { o.cluster_ended(); });
         resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(i));
         progress = true;
       } else {

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "ptxsim/check/report.hpp"
 #include "ptxsim/ir/program.hpp"
 #include "ptxsim/machine/async.hpp"
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/memory.hpp"
-#include "ptxsim/trace/stats.hpp"
+#include "ptxsim/machine/observer.hpp"
+#include "ptxsim/machine/stats.hpp"
+#include "ptxsim/report.hpp"
 
 namespace ptxsim {
 
@@ -22,7 +23,6 @@ struct Cta;
 struct Cluster;
 struct Warp;
 struct Execution;
-class Tracer;  // trace/tracer.hpp
 
 enum class TurnResult : uint8_t {
   kNothing,  // no lane could go on
@@ -33,7 +33,7 @@ enum class TurnResult : uint8_t {
 class Machine {
  public:
   Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
-          const Options& options, Reports& reports, Tracer* tracer);
+          const Options& options, Reports& reports, std::vector<MakeObserver> observers);
   ~Machine();
 
   void run();  // throws Fault, completed with place and actor
@@ -45,7 +45,6 @@ class Machine {
   Reports& reports() { return reports_; }
   Stats& stats() { return stats_; }
   const Stats& stats() const { return stats_; }
-  Tracer* tracer() { return tracer_; }
   const std::vector<uint8_t>& params() const { return launch_.params; }
   uint64_t module_global_address(uint32_t symbol) const;  // of a .global variable
   const std::vector<std::byte>& const_bank() const { return const_bank_; }
@@ -75,7 +74,7 @@ class Machine {
   GlobalMemory& global_;
   Options options_;
   Reports& reports_;
-  Tracer* tracer_;
+  std::vector<MakeObserver> make_observers_;
   Stats stats_;
   std::vector<std::byte> const_bank_;
   std::map<uint32_t, uint64_t> symbol_addresses_;

@@ -17,10 +17,7 @@ constexpr unsigned char kPattern = 0xb7;  // what the object's bytes in shared m
 
 void complete_phase_if_done(Cta& cta, Mbarrier& barrier) {
   if (barrier.pending != 0 || barrier.tx_count != 0) return;
-  if (Sanitizer* sanitizer = cta.cluster.sanitizer.get())
-    sanitizer->mbarrier_phase_completed(barrier);
-  barrier.completed = std::move(barrier.arriving);
-  barrier.arriving.clear();
+  cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_phase_completed(barrier); });
   barrier.pending = barrier.expected;
   ++barrier.phase;
   cta.cluster.changed();
@@ -65,15 +62,14 @@ void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t c
   barrier.pending = count;
   barrier.init_statement = static_cast<int>(x.insn->statement);
   std::memset(cta.shared.at(offset), kPattern, kObjectBytes);
-  if (Sanitizer* sanitizer = x.sanitizer())
-    sanitizer->mbarrier_initialized(x, lane, cta, offset, barrier);
+  barrier.number = ++cta.cluster.last_mbarrier;
+  x.tell([&](Observer& o) { o.mbarrier_initialized(x, lane, cta, offset, barrier); });
   cta.cluster.changed();
 }
 
 void mbarrier_inval(Execution& x, int lane, Cta& cta, uint32_t offset) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
-  if (Sanitizer* sanitizer = x.sanitizer())
-    sanitizer->mbarrier_used(x, lane, cta, offset, barrier, false);
+  x.tell([&](Observer& o) { o.mbarrier_used(x, lane, cta, offset, barrier, false); });
   cta.shared.poison(offset, kObjectBytes);
   cta.mbarriers.erase(offset);
   cta.cluster.changed();
@@ -95,12 +91,14 @@ void mbarrier_arrive(Cta& cta, uint32_t offset, uint32_t count) {
 void mbarrier_expect_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
   add_to_tx_count(cta, offset, barrier, bytes);
+  cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_expects(barrier, bytes); });
   complete_phase_if_done(cta, barrier);
 }
 
 void mbarrier_complete_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
   add_to_tx_count(cta, offset, barrier, -static_cast<int64_t>(bytes));
+  cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_received(barrier, bytes); });
   complete_phase_if_done(cta, barrier);
 }
 

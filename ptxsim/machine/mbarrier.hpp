@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "ptxsim/check/clock.hpp"
-
 namespace ptxsim {
 
 struct Cta;
@@ -18,9 +16,7 @@ struct Mbarrier {
   int64_t pending = 0;    // arrivals missing in this phase
   int64_t tx_count = 0;   // bytes expected less bytes done
   uint64_t phase = 0;     // phases completed; its low bit is the parity of the current phase
-  SyncClock arriving;     // what the arrivals of the current phase release
-  SyncClock completed;    // what a wait on the last completed phase acquires
-  uint32_t slot = 0;      // the sanitizer's
+  uint32_t number = 0;    // of the objects initialised in the cluster, from 1
   int init_statement = -1;
 };
 

@@ -148,13 +148,14 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
 }  // namespace
 
 Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
-                 const Options& options, Reports& reports, Tracer* tracer)
+                 const Options& options, Reports& reports,
+                 std::vector<MakeObserver> observers)
     : program_(std::move(program)),
       launch_(launch),
       global_(global),
       options_(options),
       reports_(reports),
-      tracer_(tracer),
+      make_observers_(std::move(observers)),
       random_(options.seed) {
   check_launch(*program_, launch_);
   reports_.strict = options_.strict;
@@ -221,8 +222,7 @@ void Machine::launch_next_cluster() {
     cluster->live_threads += threads;
     cluster->ctas.push_back(std::move(cta));
   }
-  if (options_.sanitize)
-    cluster->sanitizer = std::make_unique<Sanitizer>(*cluster, reports_, options_.strict);
+  for (const MakeObserver& make : make_observers_) cluster->observers.add(make(*cluster));
   resident_.push_back(std::move(cluster));
 }
 

@@ -35,9 +35,9 @@ void write_response(const LoadTarget& target, const Response& response, const As
         "CTA rank {} has exited before the response of try_cancel reached it (R11)", cta.rank));
   std::memcpy(cta.shared.at(target.offset), response.data(), kResponseBytes);
   cta.shared.mark_written(target.offset, kResponseBytes);
-  if (cta.cluster.sanitizer)
-    cta.cluster.sanitizer->publish(op, false, mbarrier_at(cta, target.barrier),
-                                   static_cast<int>(cta.rank));
+  cta.cluster.observers.tell([&](Observer& o) {
+    o.arrives_at(op, false, mbarrier_at(cta, target.barrier), static_cast<int>(cta.rank));
+  });
   mbarrier_complete_tx(cta, target.barrier, kResponseBytes);
   cta.cluster.changed();
 }
@@ -57,8 +57,7 @@ std::vector<LoadTarget> targets_of(const Execution& x, const TryCancelDetail& de
 
 void start_cancel(Execution& x, const std::vector<LoadTarget>& targets, int lane) {
   AsyncOp op;
-  auto* s = x.sanitizer();
-  if (s != nullptr) op = s->issue(x, lane, AsyncKind::kClc);
+  if (x.is_observed()) op = x.issue(lane, AsyncKind::kClc);
   for (const LoadTarget& target : targets) {
     if (target.cta->exited)
       x.fault(
@@ -66,10 +65,10 @@ void start_cancel(Execution& x, const std::vector<LoadTarget>& targets, int lane
                       target.cta->rank),
           lane);
     Mbarrier& barrier = mbarrier_at(*target.cta, target.barrier);
-    if (s != nullptr) {
-      s->async_shared(op, x, *target.cta, target.offset, kResponseBytes, AccessKind::kWrite);
-      s->mbarrier_used(x, lane, *target.cta, target.barrier, barrier, true);
-    }
+    x.tell([&](Observer& o) {
+      o.async_shared(op, x, *target.cta, target.offset, kResponseBytes, AccessKind::kWrite);
+      o.mbarrier_used(x, lane, *target.cta, target.barrier, barrier, true);
+    });
     target.cta->shared.poison(target.offset, kResponseBytes);
   }
   ++x.machine.stats().async_operations;

@@ -24,8 +24,10 @@ void learn(Execution& x, CopyGroups::Thread& thread, size_t pending, bool only_r
   const size_t count = thread.committed.size();
   for (size_t i = 0; i + pending < count; ++i)
     if (thread.committed[i]->newest) thread.newest_waited_for = thread.committed[i]->newest;
-  if (auto* s = x.sanitizer(); s != nullptr && thread.newest_waited_for)
-    s->learn(x, 1u << lane, *thread.newest_waited_for, only_reads);
+  if (thread.newest_waited_for)
+    x.tell([&](Observer& o) {
+      o.waited_for(x, 1u << lane, thread.newest_waited_for, only_reads);
+    });
   // Groups that are complete are of no further interest, but only from the oldest on: the newest
   // are counted.
   while (thread.committed.size() > pending && is_done(*thread.committed.front(), false))
@@ -35,6 +37,7 @@ void learn(Execution& x, CopyGroups::Thread& thread, size_t pending, bool only_r
 template <class Groups>
 Outcome execute_commit(Execution& x, const Insn&) {
   commit_groups(x, x.cta.state<Groups>());
+  x.tell([&](Observer& o) { o.group_committed(x, x.mask, Groups::kKind); });
   return Outcome::kNext;
 }
 

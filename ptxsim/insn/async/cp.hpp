@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/insn/async/shared_operand.hpp"
 
 namespace ptxsim {
@@ -18,7 +17,7 @@ namespace ptxsim {
 struct CopyGroup {
   uint32_t unread = 0;  // copies whose source has not been read
   uint32_t unfinished = 0;
-  std::optional<AsyncOp> newest;  // for the sanitizer
+  AsyncOp newest;  // when observed
 };
 
 // The groups of the threads of one CTA. Bulk and other copies have groups of their own.
@@ -26,7 +25,7 @@ struct CopyGroups : FamilyState {
   struct Thread {
     std::shared_ptr<CopyGroup> open = std::make_shared<CopyGroup>();
     std::deque<std::shared_ptr<CopyGroup>> committed;
-    std::optional<AsyncOp> newest_waited_for;
+    AsyncOp newest_waited_for;
   };
   std::vector<Thread> threads;
   Thread& of(const Execution& x, int lane) {
@@ -36,9 +35,11 @@ struct CopyGroups : FamilyState {
 };
 struct BulkGroups : CopyGroups {
   static constexpr const char* kFamilyKey = "bulk groups";
+  static constexpr AsyncKind kKind = AsyncKind::kTmaStore;
 };
 struct CpAsyncGroups : CopyGroups {
   static constexpr const char* kFamilyKey = "cp.async groups";
+  static constexpr AsyncKind kKind = AsyncKind::kCpAsync;
   std::vector<uint64_t> channels;  // one for each warp: its copies complete in order
 };
 

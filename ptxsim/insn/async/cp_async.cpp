@@ -1,6 +1,6 @@
 // cp.async of 4, 8 or 16 bytes per thread, and cp.async.mbarrier.arrive (PTX ISA 9.0, "cp.async",
 // "cp.async.mbarrier.arrive"). Generic proxy. The copies of a warp complete in order here; the
-// groups of its threads and the sanitizer do not rely on that.
+// groups of its threads and the observers do not rely on that.
 #include <fmt/format.h>
 
 #include <array>
@@ -82,9 +82,12 @@ Part start_part(Execution& x, const CpAsyncDetail& detail, CpAsyncGroups& groups
             "cp.async of {} bytes from 0x{:x}; the address must be a multiple of the size (R14)",
             detail.bytes, part.address),
         lane);
-  if (auto* s = x.sanitizer()) {
-    const AsyncOp op = s->issue(x, lane, AsyncKind::kCpAsync);
-    s->async_shared(op, x, *to.cta, to.offset, detail.bytes, AccessKind::kWrite);
+  if (x.is_observed()) {
+    const AsyncOp op = x.issue(lane, AsyncKind::kCpAsync);
+    x.tell([&](Observer& o) {
+      o.async_shared(op, x, *to.cta, to.offset, detail.bytes, AccessKind::kWrite);
+      o.async_global(op, x, part.from_source, AccessKind::kRead);
+    });
     part.group->newest = op;
   }
   to.cta->shared.poison(to.offset, detail.bytes);
@@ -112,7 +115,7 @@ struct ArriveDetail : Detail {
 };
 
 // The newest cp.async of a lane that a barrier is to track.
-std::optional<AsyncOp> newest_copy(const CopyGroups::Thread& thread) {
+AsyncOp newest_copy(const CopyGroups::Thread& thread) {
   if (thread.open->newest) return thread.open->newest;
   for (auto group = thread.committed.rbegin(); group != thread.committed.rend(); ++group)
     if ((*group)->newest) return (*group)->newest;
@@ -125,7 +128,7 @@ Outcome execute_arrive(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
     const SharedAt at = locate(x, detail.barrier, lane, 8, 8);
     Mbarrier& barrier = mbarrier_at(*at.cta, at.offset);
-    if (auto* s = x.sanitizer()) s->mbarrier_used(x, lane, *at.cta, at.offset, barrier, false);
+    x.tell([&](Observer& o) { o.mbarrier_used(x, lane, *at.cta, at.offset, barrier, false); });
     if (!detail.no_increment && ++barrier.pending > kMbarrierMax)
       x.fault(fmt::format("pending count of {} is above 2^20 - 1 (R10)",
                           describe(*at.cta, at.offset, barrier)),
@@ -133,8 +136,10 @@ Outcome execute_arrive(Execution& x, const Insn& insn) {
     Cta& cta = *at.cta;
     x.cluster.async.submit(channel_of(x),
                            [&cta, offset = at.offset, op = newest_copy(groups.of(x, lane))] {
-                             if (cta.cluster.sanitizer && op)
-                               cta.cluster.sanitizer->publish(*op, true, mbarrier_at(cta, offset));
+                             if (op)
+                               cta.cluster.observers.tell([&](Observer& o) {
+                                 o.arrives_at(op, true, mbarrier_at(cta, offset), -1);
+                               });
                              mbarrier_arrive(cta, offset, 1);
                              cta.cluster.changed();
                            });

@@ -45,18 +45,30 @@ void complete_load(const LoadTarget& target, const Load& load, const AsyncOp& op
   load.write(*target.cta, target.offset);
   Mbarrier& barrier = mbarrier_at(*target.barrier_cta, target.barrier);
   Cluster& cluster = target.cta->cluster;
-  if (cluster.sanitizer)
-    cluster.sanitizer->publish(op, false, barrier, static_cast<int>(target.cta->rank));
+  cluster.observers.tell([&](Observer& o) {
+    o.arrives_at(op, false, barrier, static_cast<int>(target.cta->rank));
+  });
   mbarrier_complete_tx(*target.barrier_cta, target.barrier, load.counted_bytes);
   cluster.changed();
 }
 
-void tell_sanitizer(Execution& x, int lane, const LoadTarget& target, const Load& load,
-                    const AsyncOp& op) {
-  auto* s = x.sanitizer();
-  s->async_shared(op, x, *target.cta, target.offset, load.shared_bytes, load.access);
-  s->mbarrier_used(x, lane, *target.barrier_cta, target.barrier,
-                   mbarrier_at(*target.barrier_cta, target.barrier), true);
+AsyncOp issue_load(Execution& x, int lane, const std::vector<LoadTarget>& targets,
+                   const Load& load) {
+  if (!x.is_observed()) return {};
+  const AsyncOp op = x.issue(lane, AsyncKind::kTmaLoad);
+  x.tell([&](Observer& o) {
+    if (load.source != nullptr)
+      o.async_shared(op, x, *load.source->cta, load.source->offset, load.shared_bytes,
+                     AccessKind::kRead);
+    else
+      o.async_global(op, x, load.counted_bytes, AccessKind::kRead);
+    for (const LoadTarget& target : targets) {
+      o.async_shared(op, x, *target.cta, target.offset, load.shared_bytes, load.access);
+      o.mbarrier_used(x, lane, *target.barrier_cta, target.barrier,
+                      mbarrier_at(*target.barrier_cta, target.barrier), true);
+    }
+  });
+  return op;
 }
 
 }  // namespace
@@ -87,14 +99,7 @@ std::vector<LoadTarget> route_load(const Execution& x, int lane, const LoadRoute
 }
 
 void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, Load load) {
-  AsyncOp op;
-  if (auto* s = x.sanitizer()) {
-    op = s->issue(x, lane, AsyncKind::kTmaLoad);
-    if (load.source != nullptr)
-      s->async_shared(op, x, *load.source->cta, load.source->offset, load.shared_bytes,
-                      AccessKind::kRead);
-    for (const LoadTarget& target : targets) tell_sanitizer(x, lane, target, load, op);
-  }
+  const AsyncOp op = issue_load(x, lane, targets, load);
   for (const LoadTarget& target : targets) {
     if (load.poison)
       load.poison(*target.cta, target.offset);
@@ -121,9 +126,12 @@ void check_source(const Cta& cta, uint32_t offset, uint32_t bytes) {
 
 void start_store(Execution& x, int lane, Store store) {
   const std::shared_ptr<CopyGroup> group = x.cta.state<BulkGroups>().of(x, lane).open;
-  if (auto* s = x.sanitizer()) {
-    const AsyncOp op = s->issue(x, lane, AsyncKind::kTmaStore);
-    s->async_shared(op, x, x.cta, store.offset, store.shared_bytes, AccessKind::kRead);
+  if (x.is_observed()) {
+    const AsyncOp op = x.issue(lane, AsyncKind::kTmaStore);
+    x.tell([&](Observer& o) {
+      o.async_shared(op, x, x.cta, store.offset, store.shared_bytes, AccessKind::kRead);
+      o.async_global(op, x, store.global_bytes, AccessKind::kWrite);
+    });
     group->newest = op;
   }
   ++group->unread;

@@ -67,12 +67,14 @@ Outcome async_store(Execution& x, const Insn& insn) {
       std::memcpy(value.data() + i * a.element_bytes,
                   x.source<std::byte>(a.elements[i]) + size_t{a.element_bytes} * lane,
                   a.element_bytes);
-    if (auto* s = x.sanitizer()) {
-      s->mbarrier_used(x, lane, owner, barrier_at, barrier, true);
-      const AsyncOp op = s->issue(x, lane, AsyncKind::kTmaLoad);
-      s->async_shared(op, x, owner, offset, bytes,
-                      a.update == nullptr ? AccessKind::kWrite : AccessKind::kAtomic);
-      s->publish(op, false, barrier);
+    if (x.is_observed()) {
+      x.tell([&](Observer& o) { o.mbarrier_used(x, lane, owner, barrier_at, barrier, true); });
+      const AsyncOp op = x.issue(lane, AsyncKind::kTmaLoad);
+      x.tell([&](Observer& o) {
+        o.async_shared(op, x, owner, offset, bytes,
+                       a.update == nullptr ? AccessKind::kWrite : AccessKind::kAtomic);
+        o.arrives_at(op, false, barrier, -1);
+      });
     }
     if (a.update == nullptr) owner.shared.poison(offset, bytes);
     ++x.machine.stats().async_operations;

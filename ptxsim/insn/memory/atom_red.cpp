@@ -43,8 +43,8 @@ Outcome atomic(Execution& x, const Insn& insn) {
       if (a.result[i].present())
         std::memcpy(x.destination<std::byte>(a.result[i]) + in_lane, old, size);
     }
-    if (!a.is_reduction) note_strong_read(x, lane, at, a.order);
-    note_strong_write(x, lane, at, a.order, true);
+    if (!a.is_reduction) tell_of_strong_read(x, lane, at, a.order);
+    tell_of_strong_write(x, lane, at, a.order, true);
   });
   x.machine.stats().l2_write_bytes += sectors.bytes();
   return Outcome::kNext;

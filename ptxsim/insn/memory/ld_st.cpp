@@ -114,7 +114,7 @@ Outcome load(Execution& x, const Insn& insn) {
     for (uint32_t i = 0; i < a.count; ++i)
       if (a.elements[i].present())
         a.load(from + i * a.element_bytes, x.registers + a.elements[i].at, lane);
-    if (is_strong(a.order)) note_strong_read(x, lane, at, a.order);
+    if (is_strong(a.order)) tell_of_strong_read(x, lane, at, a.order);
   });
   x.machine.stats().l2_read_bytes += sectors.bytes();
   return Outcome::kNext;
@@ -131,7 +131,7 @@ Outcome store(Execution& x, const Insn& insn) {
     sectors.add(at);
     for (uint32_t i = 0; i < a.count; ++i)
       a.store(x.source<std::byte>(a.elements[i]), lane, to + i * a.element_bytes);
-    if (is_strong(a.order)) note_strong_write(x, lane, at, a.order, false);
+    if (is_strong(a.order)) tell_of_strong_write(x, lane, at, a.order, false);
   });
   x.machine.stats().l2_write_bytes += sectors.bytes();
   return Outcome::kNext;

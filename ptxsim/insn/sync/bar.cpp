@@ -15,7 +15,7 @@ namespace ptxsim {
 namespace {
 
 Outcome warp_barrier(Execution& x, const Insn&) {
-  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
+  x.tell([&](Observer& o) { o.lanes_synchronized(x, x.mask); });
   return Outcome::kNext;
 }
 

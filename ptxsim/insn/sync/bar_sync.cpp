@@ -47,11 +47,11 @@ void complete(Cta& cta, NamedBarrier& barrier) {
   for (size_t w = 0; w < cta.warps.size(); ++w)
     for (uint32_t left = barrier.waiting_lanes[w]; left != 0; left &= left - 1)
       cta.warps[w]->ticket[std::countr_zero(left)] = result;
-  // Lanes of an earlier phase may not have run since: the clock only grows.
-  join_into(barrier.completed.values, barrier.arriving.values);
+  cta.cluster.observers.tell([&](Observer& o) {
+    o.barrier_completed(cta, static_cast<uint32_t>(&barrier - cta.barriers.data()));
+  });
   NamedBarrier next;
   next.generation = barrier.generation + 1;
-  next.completed = std::move(barrier.completed);
   barrier = std::move(next);
   cta.cluster.changed();
 }
@@ -94,7 +94,7 @@ void arrive(Execution& x, NamedBarrier& barrier, uint32_t number, bool waits) {
     barrier.waiting_lanes[x.warp.index] |= x.mask;
     x.for_lanes([&](int lane) { x.warp.ticket[lane] = kArrived; });
   }
-  if (auto* s = x.sanitizer()) s->release(x, x.mask, barrier.arriving);
+  x.tell([&](Observer& o) { o.barrier_arrived(x, x.mask, number); });
 }
 
 void reduce(const Execution& x, const Insn& insn, NamedBarrier& barrier) {
@@ -128,9 +128,9 @@ void for_some(Execution& x, uint32_t lanes, F&& f) {
   x.mask = all;
 }
 
-void finish(Execution& x, const Insn& insn, const NamedBarrier& barrier, uint32_t lanes) {
+void finish(Execution& x, const Insn& insn, uint32_t number, uint32_t lanes) {
   for_some(x, lanes, [&] {
-    if (auto* s = x.sanitizer()) s->acquire(x, lanes, barrier.completed);
+    x.tell([&](Observer& o) { o.barrier_passed(x, lanes, number); });
     if (static_cast<Action>(insn.family) == Action::kReduce)
       write_result(x, insn, x.warp.ticket[x.first_lane()]);
     x.for_lanes([&](int lane) { x.warp.ticket[lane] = 0; });
@@ -180,7 +180,7 @@ Outcome named_barrier(Execution& x, const Insn& insn) {
   if (done == 0)
     return x.block(
         {WaitInfo::Kind::kNamedBarrier, x.cta.rank, number, 0, "more threads must arrive"});
-  finish(x, insn, barrier, done);
+  finish(x, insn, number, done);
   return done == x.mask ? Outcome::kNext : let_pass(x, insn, done);
 }
 

@@ -39,8 +39,7 @@ void complete_if_all_arrived(Cluster& cluster) {
   ClusterBarrier& barrier = cluster.barrier;
   barrier.arrived = 0;
   ++barrier.generation;
-  barrier.completed = std::move(barrier.arriving);
-  barrier.arriving.clear();
+  cluster.observers.tell([&](Observer& o) { o.cluster_barrier_completed(cluster); });
   cluster.changed();
 }
 
@@ -58,8 +57,9 @@ Outcome arrive(Execution& x, const Insn& insn) {
   state.arrived[x.warp.index] |= x.mask;
   state.owes_wait[x.warp.index] |= x.mask;
   x.cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(x.mask));
-  if (auto* s = x.sanitizer())
-    s->release(x, x.mask, x.cluster.barrier.arriving, static_cast<BarrierOrder>(insn.variant));
+  x.tell([&](Observer& o) {
+    o.cluster_barrier_arrived(x, x.mask, static_cast<BarrierOrder>(insn.variant));
+  });
   complete_if_all_arrived(x.cluster);
   return Outcome::kNext;
 }
@@ -77,7 +77,7 @@ Outcome wait(Execution& x, const Insn& insn) {
   if (done == 0)
     return x.block({WaitInfo::Kind::kClusterBarrier, x.cta.rank, 0, 0, "more threads must arrive"});
   owes &= ~done;
-  if (auto* s = x.sanitizer()) s->acquire(x, done, x.cluster.barrier.completed);
+  x.tell([&](Observer& o) { o.cluster_barrier_passed(x, done); });
   if (done == x.mask) return Outcome::kNext;
   // Lanes that have come here in a later phase stay.
   x.for_lanes([&](int lane) { x.warp.pc[lane] = insn.statement + (done >> lane & 1); });

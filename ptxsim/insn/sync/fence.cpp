@@ -1,5 +1,5 @@
 // fence and membar (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
-// membar/fence"). Memory is sequentially consistent here: fences only tell the sanitizer what they
+// membar/fence"). Memory is sequentially consistent here: fences only tell observers what they
 // order. A combination that the text does not have is an error.
 #include <array>
 
@@ -12,17 +12,19 @@ namespace {
 constexpr uint8_t kReleases = 1, kAcquires = 2;  // Insn::variant
 
 Outcome fence(Execution& x, const Insn& insn) {
-  note_fence(x, (insn.variant & kReleases) != 0, (insn.variant & kAcquires) != 0);
+  x.tell([&](Observer& o) {
+    o.fence(x, (insn.variant & kReleases) != 0, (insn.variant & kAcquires) != 0);
+  });
   return Outcome::kNext;
 }
 
 Outcome fence_proxy_async(Execution& x, const Insn& insn) {
-  if (auto* s = x.sanitizer()) s->fence_proxy_async(x, x.mask);
+  x.tell([&](Observer& o) { o.fence_proxy_async(x, x.mask); });
   return fence(x, insn);
 }
 
 Outcome fence_mbarrier_init(Execution& x, const Insn& insn) {
-  if (auto* s = x.sanitizer()) s->fence_mbarrier_init(x, x.mask);
+  x.tell([&](Observer& o) { o.fence_mbarrier_init(x, x.mask); });
   return fence(x, insn);
 }
 

@@ -33,8 +33,9 @@ Target target_of(const Execution& x, const MbarrierDetail& detail, int lane) {
                         at.offset, at.cta->rank),
             lane);
   Mbarrier& barrier = mbarrier_at(*at.cta, at.offset);
-  if (auto* s = x.sanitizer())
-    s->mbarrier_used(x, lane, *at.cta, at.offset, barrier, at.cta != &x.cta);
+  x.tell([&](Observer& o) {
+    o.mbarrier_used(x, lane, *at.cta, at.offset, barrier, at.cta != &x.cta);
+  });
   return {at.cta, at.offset, barrier};
 }
 
@@ -85,7 +86,7 @@ Outcome execute_arrive(Execution& x, const Insn& insn) {
     const uint64_t state = arrive_state(target.barrier);
     if (detail.drops) check_drop(x, target, count, lane);
     if (detail.no_complete) check_no_complete(x, target, count, lane);
-    if (auto* s = x.sanitizer()) s->release(x, 1u << lane, target.barrier.arriving, detail.order);
+    x.tell([&](Observer& o) { o.mbarrier_arrived(x, lane, target.barrier, detail.order); });
     if (detail.expects) mbarrier_expect_tx(*target.cta, target.offset, value);
     if (detail.drops) target.barrier.expected -= count;
     mbarrier_arrive(*target.cta, target.offset, count);

@@ -1,7 +1,6 @@
 // What the handlers of the mbarrier family share.
 #pragma once
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/insn/async/shared_operand.hpp"
 
 namespace ptxsim {

@@ -80,9 +80,8 @@ Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history
   Wait wait;
   wait.offset = own_barrier(x, detail, lane);
   Mbarrier& barrier = mbarrier_at(x.cta, wait.offset);
-  auto* sanitizer = x.sanitizer();
-  if (sanitizer != nullptr && x.warp.ticket[lane] == 0)
-    sanitizer->mbarrier_used(x, lane, x.cta, wait.offset, barrier, false);
+  if (x.warp.ticket[lane] == 0)
+    x.tell([&](Observer& o) { o.mbarrier_used(x, lane, x.cta, wait.offset, barrier, false); });
   if (!detail.by_parity) {
     test_state(x, barrier, x.source<uint64_t>(detail.value)[lane], wait, lane);
     return wait;
@@ -93,7 +92,7 @@ Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history
                         wait.offset),
             lane);
   wait.done = mbarrier_parity_done(barrier, wait.parity);
-  if (sanitizer != nullptr) {
+  if (x.machine.options().sanitize) {
     WaitHistory::Seen& seen = history.at(wait.offset, x.thread_of(lane), x.cta.threads);
     check_aliasing(x, barrier, wait, seen, lane);
     note_seen(barrier, wait, seen);
@@ -104,15 +103,15 @@ Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history
 // Lanes that waited on the same barrier acquire together.
 void acquire(const Execution& x, uint32_t done, const Wait (&waits)[kWarpSize],
              BarrierOrder order) {
-  auto* sanitizer = x.sanitizer();
-  if (sanitizer == nullptr) return;
+  if (!x.is_observed()) return;
   while (done != 0) {
     const uint32_t offset = waits[std::countr_zero(done)].offset;
     uint32_t same = 0;
     for (uint32_t left = done; left != 0; left &= left - 1)
       if (waits[std::countr_zero(left)].offset == offset) same |= 1u << std::countr_zero(left);
     const Mbarrier& barrier = mbarrier_at(x.cta, offset);
-    if (barrier.phase > 0) sanitizer->acquire(x, same, barrier.completed, order);
+    if (barrier.phase > 0)
+      x.tell([&](Observer& o) { o.mbarrier_passed(x, same, barrier, order); });
     done &= ~same;
   }
 }

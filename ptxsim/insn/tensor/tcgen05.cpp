@@ -48,7 +48,7 @@ void decode_tcgen05(Decode& d) {
 }
 
 Outcome execute_fence(Execution& x, const Insn& insn) {
-  if (auto* s = x.sanitizer()) s->fence_tcgen05(x, x.mask, insn.variant != 0);
+  x.tell([&](Observer& o) { o.fence_tcgen05(x, x.mask, insn.variant != 0); });
   return Outcome::kNext;
 }
 
@@ -141,7 +141,7 @@ void Tcgen05State::cta_exits(Cta& cta) {
         fmt::format("CTA rank {} exits with {} columns of tensor memory allocated; all "
                     "must be deallocated (R9)",
                     cta.rank, columns));
-  if (fill && !fill->used && cta.cluster.sanitizer)
+  if (fill && !fill->used && cta.machine.options().sanitize)
     cta.machine.reports().add(
         {.rule = 15,
          .severity = Severity::kWarning,

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/tmem.hpp"

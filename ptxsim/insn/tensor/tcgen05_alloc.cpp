@@ -37,9 +37,9 @@ void write_address(Execution& x, const AllocDetail& detail, uint32_t first_colum
   if (at.space != Space::kShared) x.fault("tcgen05.alloc writes its address to shared memory only");
   // .sync: the lanes meet here, and what alloc writes is ordered with their later accesses (PTX
   // ISA, "Asynchronous Operations": allocation maintains same-address ordering).
-  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
+  x.tell([&](Observer& o) { o.lanes_synchronized(x, x.mask); });
   std::memcpy(bytes_to_write(x, at, 4, AccessKind::kWrite, lane), &first_column, 4);
-  if (auto* s = x.sanitizer()) s->synchronize_lanes(x, x.mask);
+  x.tell([&](Observer& o) { o.lanes_synchronized(x, x.mask); });
 }
 
 Outcome wait_for(Execution& x, const char* what) {
@@ -87,7 +87,7 @@ void complete(Execution& x, PairRequest& request) {
 // Of one CTA. A pair allocates together: neither alloc returns before the other CTA has come, so
 // that the leader may use both CTAs' columns without a barrier with the other's warp.
 void note_allocated(Execution& x, uint32_t first_column, uint32_t columns) {
-  if (auto* s = x.sanitizer()) s->tmem_allocated(x, x.cta, first_column, columns);
+  x.tell([&](Observer& o) { o.tmem_allocated(x, x.cta, first_column, columns); });
 }
 
 Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns) {
@@ -135,7 +135,7 @@ Outcome execute_alloc(Execution& x, const Insn& insn) {
 
 // In program order: nothing may still use the columns when this CTA gives them up.
 void note_freed(Execution& x, uint32_t first_column, uint32_t columns) {
-  if (auto* s = x.sanitizer()) s->tmem_freed(x, x.first_lane(), x.cta, first_column, columns);
+  x.tell([&](Observer& o) { o.tmem_freed(x, x.first_lane(), x.cta, first_column, columns); });
 }
 
 Outcome free_pair(Execution& x, uint32_t first_column, uint32_t columns) {

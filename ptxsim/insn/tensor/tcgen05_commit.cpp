@@ -18,10 +18,9 @@ struct CommitDetail : Detail {
   bool is_multicast = false;
 };
 
-void arrive_at(Cta& cta, uint32_t offset, const std::optional<AsyncOp>& op) {
+void arrive_at(Cta& cta, uint32_t offset, AsyncOp op) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
-  if (Sanitizer* s = cta.cluster.sanitizer.get(); s != nullptr && op)
-    s->publish(*op, true, barrier);
+  if (op) cta.cluster.observers.tell([&](Observer& o) { o.arrives_at(op, true, barrier, -1); });
   mbarrier_arrive(cta, offset, 1);
   cta.cluster.changed();
 }
@@ -52,15 +51,14 @@ void commit(Execution& x, const Insn& insn, const CommitDetail& detail, int lane
   const auto offset = static_cast<uint32_t>(at.offset);
   const uint16_t mask = detail.is_multicast ? x.source<uint16_t>(insn.slot[0])[lane] : uint16_t{0};
   const std::vector<Cta*> ctas = destinations(x, detail, at.owner, mask, lane);
-  std::optional<AsyncOp> op;
-  Sanitizer* s = x.sanitizer();
-  if (s != nullptr) op = s->issue(x, lane, AsyncKind::kTcgen05);
+  AsyncOp op;
+  if (x.is_observed()) op = x.issue(lane, AsyncKind::kTcgen05);
   for (Cta* cta : ctas) {
     if (cta->exited)
       x.fault(fmt::format("tcgen05.commit to CTA rank {}, which has exited (R11)", cta->rank),
               lane);
     Mbarrier& barrier = mbarrier_at(*cta, offset);
-    if (s != nullptr) s->mbarrier_used(x, lane, *cta, offset, barrier, true);
+    x.tell([&](Observer& o) { o.mbarrier_used(x, lane, *cta, offset, barrier, true); });
   }
   x.cluster.async.submit(channel_of(x, lane), [ctas, offset, op] {
     for (Cta* cta : ctas) arrive_at(*cta, offset, op);

@@ -96,18 +96,24 @@ void copy_now(Cta& cta, const SmemDescriptor& source, TmemAddress to, const Copy
 
 void note_accesses(Execution& x, int lane, const std::vector<Cta*>& ctas,
                    const std::vector<ByteRange>& ranges, TmemAddress to, const CopyDetail& detail) {
-  Sanitizer* s = x.sanitizer();
-  if (s == nullptr) return;
-  const AsyncOp op = s->issue(x, lane, AsyncKind::kTcgen05);
+  if (!x.is_observed()) return;
+  const AsyncOp op = x.issue(lane, AsyncKind::kTcgen05);
   const uint32_t columns = detail.row_bytes() / 4;
   for (Cta* cta : ctas) {
     for (const ByteRange& range : ranges)
-      s->async_shared(op, x, *cta, range.offset, range.bytes, AccessKind::kRead);
+      x.tell([&](Observer& o) {
+        o.async_shared(op, x, *cta, range.offset, range.bytes, AccessKind::kRead);
+      });
+    const auto write = [&](uint32_t first_lane, uint32_t lanes) {
+      x.tell([&](Observer& o) {
+        o.async_tmem(op, x, *cta, first_lane, lanes, to.column, columns, AccessKind::kWrite);
+      });
+    };
     if (detail.shape == CopyShape::k4x256b) {
       for (uint32_t row = 0; row < 4; ++row)
-        s->async_tmem(op, x, *cta, to.lane + 32 * row, 1, to.column, columns, AccessKind::kWrite);
+        write(to.lane + 32 * row, 1);
     } else {
-      s->async_tmem(op, x, *cta, 0, TensorMemory::kLanes, to.column, columns, AccessKind::kWrite);
+      write(0, TensorMemory::kLanes);
     }
   }
 }

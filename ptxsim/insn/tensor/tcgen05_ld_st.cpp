@@ -96,7 +96,7 @@ TmemAddress checked_address(Execution& x, const MoveDetail& detail) {
   if (named != quarter && named != 0)
     x.fault(fmt::format("{} with lane {} in the address; warp {} reaches lanes {} to {} (R14)",
                         detail.name(), given.lane, x.warp.index, 32 * quarter, 32 * quarter + 31));
-  if ((named != quarter || shift != 0) && x.sanitizer() != nullptr)
+  if ((named != quarter || shift != 0) && x.machine.options().sanitize)
     warn_of_lane(x, detail, given.lane, quarter);
   const uint32_t in_quarter = given.lane % 32;
   if (in_quarter % lanes_of(detail.shape) != 0)
@@ -110,18 +110,21 @@ TmemAddress checked_address(Execution& x, const MoveDetail& detail) {
 
 void note_accesses(Execution& x, const MoveDetail& detail, TmemAddress at,
                    Tcgen05State::Transfers& transfers) {
-  Sanitizer* s = x.sanitizer();
-  if (s == nullptr) return;
+  if (!x.is_observed()) return;
   const AsyncOp op =
-      s->issue(x, x.first_lane(), detail.is_load ? AsyncKind::kTcgen05Ld : AsyncKind::kTcgen05St);
+      x.issue(x.first_lane(), detail.is_load ? AsyncKind::kTcgen05Ld : AsyncKind::kTcgen05St);
   const AccessKind kind = detail.is_load ? AccessKind::kRead : AccessKind::kWrite;
   const uint32_t scale = detail.halves ? 2 : 1;
   const uint32_t lanes = lanes_of(detail.shape);
   if (detail.shape == MoveShape::k16x32bx2) {
-    s->async_tmem(op, x, x.cta, at.lane, lanes, at.column, detail.num * scale, kind);
-    s->async_tmem(op, x, x.cta, at.lane, lanes, at.column + detail.split, detail.num * scale, kind);
+    for (const uint32_t column : {at.column, at.column + detail.split})
+      x.tell([&](Observer& o) {
+        o.async_tmem(op, x, x.cta, at.lane, lanes, column, detail.num * scale, kind);
+      });
   } else {
-    s->async_tmem(op, x, x.cta, at.lane, lanes, at.column, detail.columns(), kind);
+    x.tell([&](Observer& o) {
+      o.async_tmem(op, x, x.cta, at.lane, lanes, at.column, detail.columns(), kind);
+    });
   }
   transfers.last = op;
 }
@@ -180,7 +183,8 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
                     .cta_rank = x.cta.rank,
                     .what = loads ? "tcgen05.wait::ld" : "tcgen05.wait::st"});
   if (loads) release_owned(x, kLoadOwner);
-  if (auto* s = x.sanitizer(); s != nullptr && transfers.last) s->learn(x, x.mask, *transfers.last);
+  if (transfers.last)
+    x.tell([&](Observer& o) { o.waited_for(x, x.mask, *transfers.last, false); });
   transfers.last.reset();
   return Outcome::kNext;
 }

@@ -133,16 +133,17 @@ void check_tmem(const MmaOperation& op) {
 
 void note_accesses(Execution& x, int lane, const MmaOperation& op,
                    const std::vector<ByteRange>& bytes_a, const std::vector<ByteRange>& bytes_b) {
-  Sanitizer* s = x.sanitizer();
-  if (s == nullptr) return;
-  const AsyncOp async = s->issue(x, lane, AsyncKind::kTcgen05);
+  if (!x.is_observed()) return;
+  const AsyncOp async = x.issue(lane, AsyncKind::kTcgen05);
   constexpr uint32_t kLanes = TensorMemory::kLanes;
   for (Cta* cta : op.ctas) {
     for (const auto* ranges : {&bytes_a, &bytes_b})
       for (const ByteRange& range : *ranges)
-        s->async_shared(async, x, *cta, range.offset, range.bytes, AccessKind::kRead);
+        x.tell([&](Observer& o) {
+          o.async_shared(async, x, *cta, range.offset, range.bytes, AccessKind::kRead);
+        });
     const auto tmem = [&](uint32_t column, uint32_t columns, AccessKind kind) {
-      s->async_tmem(async, x, *cta, 0, kLanes, column, columns, kind);
+      x.tell([&](Observer& o) { o.async_tmem(async, x, *cta, 0, kLanes, column, columns, kind); });
     };
     if (op.a_in_tmem) tmem(op.a_tmem.column, kMmaKBytes / 4, AccessKind::kRead);
     if (op.shape.scales != 0) {
@@ -199,7 +200,7 @@ void issue(Execution& x, const MmaDetail& detail, int lane) {
   for (Cta* cta : op.ctas)
     for (const auto* ranges : {&bytes_a, &bytes_b})
       for (const ByteRange& range : *ranges) cta->shared.check_range(range.offset, range.bytes);
-  if (x.sanitizer() != nullptr)
+  if (x.machine.options().sanitize)
     track_collector(
         x, lane, detail, op.shape,
         detail.a_in_tmem ? detail.a_tmem.bits(x, lane) : x.source<uint64_t>(detail.a)[lane]);

@@ -21,6 +21,7 @@ WgmmaState::PerWarp& warp_of(Execution& x) {
 
 Outcome fence(Execution& x, const Insn&) {
   warp_of(x).fenced = true;
+  x.tell([&](Observer& o) { o.fence_wgmma(x, x.mask); });
   x.warp.unfenced.clear();
   return Outcome::kNext;
 }
@@ -28,6 +29,7 @@ Outcome fence(Execution& x, const Insn&) {
 Outcome commit_group(Execution& x, const Insn&) {
   WgmmaState::PerWarp& warp = warp_of(x);
   warp.groups.push_back(warp.issued);
+  x.tell([&](Observer& o) { o.group_committed(x, x.mask, AsyncKind::kWgmma); });
   return Outcome::kNext;
 }
 
@@ -46,8 +48,8 @@ Outcome wait_group(Execution& x, const Insn& insn) {
                  "warpgroup has not issued"});
   for (; warp.released < bound; ++warp.released) {
     release_owned(x, wgmma_owner(warp.released));
-    if (auto* s = x.sanitizer())
-      for (const AsyncOp& op : group.operations[warp.released]->ops) s->learn(x, x.mask, op);
+    for (const AsyncOp op : group.operations[warp.released]->ops)
+      x.tell([&](Observer& o) { o.waited_for(x, x.mask, op, false); });
   }
   return Outcome::kNext;
 }

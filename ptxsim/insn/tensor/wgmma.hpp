@@ -13,7 +13,6 @@
 #include <memory>
 #include <vector>
 
-#include "ptxsim/check/sanitizer.hpp"
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/machine/descriptor.hpp"
 #include "ptxsim/machine/execution.hpp"

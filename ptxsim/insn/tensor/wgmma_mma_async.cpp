@@ -56,11 +56,12 @@ void note_accesses(Execution& x, const WgmmaDetail& detail, WgmmaOperation& oper
     ranges.insert(ranges.end(), a.begin(), a.end());
   }
   for (const ByteRange& range : ranges) x.cta.shared.check_range(range.offset, range.bytes);
-  Sanitizer* s = x.sanitizer();
-  if (s == nullptr) return;
-  const AsyncOp op = s->issue(x, x.first_lane(), AsyncKind::kWgmma);
+  if (!x.is_observed()) return;
+  const AsyncOp op = x.issue(x.first_lane(), AsyncKind::kWgmma);
   for (const ByteRange& range : ranges)
-    s->async_shared(op, x, x.cta, range.offset, range.bytes, AccessKind::kRead);
+    x.tell([&](Observer& o) {
+      o.async_shared(op, x, x.cta, range.offset, range.bytes, AccessKind::kRead);
+    });
   operation.ops[x.warp.index % kWarpgroupWarps] = op;
 }
 

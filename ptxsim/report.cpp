@@ -1,4 +1,4 @@
-#include "ptxsim/check/report.hpp"
+#include "ptxsim/report.hpp"
 
 #include <algorithm>
 #include <utility>

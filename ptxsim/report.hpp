@@ -1,4 +1,4 @@
-// What the sanitizer found. Equal findings (rule and the two statements) are counted, not repeated.
+// What was found to be wrong or doubtful while a kernel ran. Equal findings (rule and the two statements) are counted, not repeated.
 #pragma once
 
 #include <cstdint>

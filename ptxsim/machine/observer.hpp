@@ -1,0 +1,158 @@
+// What the interpreter tells whoever watches it: the sanitizer, a commit log, a model of time. Observers look and take
+// notes; nothing they do changes what the kernel computes.
+//
+// Events come in the order in which this run performs them. Each names who (the Execution: CTA, warp, lanes, statement),
+// what (space, address, bytes, kind of operation) and what it waits for, so that a model of time can keep clocks of its
+// own: a warp's next statement may start when `executed` says that the last one did not block; an operation in flight
+// begins with `issued`, and whoever hears `passed`, `waited_for` or `completed` may go on no earlier than the arrivals,
+// or the operation, that the event names.
+//
+// Nobody attached costs one comparison an event. Events of every statement and of every access to global memory are
+// told only to observers that ask for them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace ptxsim {
+
+struct Cluster;
+struct Cta;
+struct Execution;
+struct Insn;
+struct Mbarrier;
+struct MemoryAt;
+
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed };  // relaxed: execution order only
+
+enum class AsyncKind : uint8_t {
+  kTmaLoad,    // bulk copy into shared memory: completes on an mbarrier
+  kTmaStore,   // bulk copy out of shared memory: bulk groups of its thread
+  kCpAsync,    // cp.async: groups of its thread (generic proxy)
+  kTcgen05,    // mma, cp, commit: in order for one thread, completes by commit
+  kTcgen05Ld,  // per warp, completes by wait::ld
+  kTcgen05St,  // per warp, completes by wait::st
+  kWgmma,      // per warpgroup, completes by wait_group
+  kClc,        // clusterlaunchcontrol: completes on an mbarrier
+};
+
+// An operation in flight, numbered from 1 in the order of issue within its cluster; 0: none.
+struct AsyncOp {
+  uint32_t number = 0;
+  explicit operator bool() const { return number != 0; }
+};
+
+// One for each cluster: made when the cluster starts, destroyed when it has ended. `lanes` is a mask of the executing
+// warp; `owner` the CTA whose memory it is, which may be another one of the cluster.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // Asked once.
+  virtual bool wants_statements() const { return false; }
+  virtual bool wants_global_accesses() const { return false; }
+
+  // The lanes of x.mask have executed a statement, or tried to: then x.warp.wait says what each of them waits for.
+  virtual void executed(const Execution&, const Insn&, bool /*blocked*/) {}
+  virtual void threads_exited(const Execution&, uint32_t /*lanes*/) {}
+  virtual void cta_exited(Cta&) {}  // its last thread has
+  virtual void cluster_ended() {}   // all threads have exited, nothing is in flight
+
+  // Memory. Ordinary accesses of one lane (generic proxy), before they are performed.
+  virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/,
+                             AccessKind) {}
+  virtual void global_access(const Execution&, int /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/, AccessKind) {}
+  // Strong accesses besides: what they order. `updates`: the write of an atomic.
+  virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/, bool /*updates*/) {}
+  virtual void strong_read(const Execution&, int /*lane*/, const MemoryAt&, bool /*acquires*/) {}
+
+  // Fences, and statements with .sync, which hold the lanes of a warp together.
+  virtual void fence(const Execution&, bool /*releases*/, bool /*acquires*/) {}
+  virtual void fence_proxy_async(const Execution&, uint32_t /*lanes*/) {}
+  virtual void fence_mbarrier_init(const Execution&, uint32_t /*lanes*/) {}
+  virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
+  virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
+  virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
+
+  // bar and barrier{.cta}: number 0 to 15 of its CTA.
+  virtual void barrier_arrived(const Execution&, uint32_t /*lanes*/, uint32_t /*number*/) {}
+  virtual void barrier_completed(Cta&, uint32_t /*number*/) {}
+  virtual void barrier_passed(const Execution&, uint32_t /*lanes*/, uint32_t /*number*/) {}
+  virtual void cluster_barrier_arrived(const Execution&, uint32_t /*lanes*/, BarrierOrder) {}
+  virtual void cluster_barrier_completed(Cluster&) {}
+  virtual void cluster_barrier_passed(const Execution&, uint32_t /*lanes*/) {}
+
+  // mbarriers, by Mbarrier::number.
+  virtual void mbarrier_initialized(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
+                                    const Mbarrier&) {}
+  // Any use, before what it does; `from_elsewhere`: by an operation that the statement issues, or by another CTA.
+  virtual void mbarrier_used(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/, const Mbarrier&,
+                             bool /*from_elsewhere*/) {}
+  virtual void mbarrier_arrived(const Execution&, int /*lane*/, const Mbarrier&, BarrierOrder) {}
+  virtual void mbarrier_expects(const Mbarrier&, uint32_t /*bytes*/) {}
+  virtual void mbarrier_received(const Mbarrier&, uint32_t /*bytes*/) {}
+  virtual void mbarrier_phase_completed(const Mbarrier&) {}  // Mbarrier::phase is still the number of this phase
+  virtual void mbarrier_passed(const Execution&, uint32_t /*lanes*/, const Mbarrier&, BarrierOrder) {}
+
+  // Asynchronous operations: issue, then the accesses, told at issue although they happen by `completed`.
+  virtual void issued(const Execution&, int /*lane*/, AsyncOp, AsyncKind) {}
+  virtual void async_shared(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/,
+                            AccessKind) {}
+  virtual void async_global(AsyncOp, const Execution&, uint64_t /*bytes*/, AccessKind) {}
+  // Cells [first_lane, +lanes) x [first_column, +columns) of tensor memory.
+  virtual void async_tmem(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*first_lane*/, uint32_t /*lanes*/,
+                          uint32_t /*first_column*/, uint32_t /*columns*/, AccessKind) {}
+  // commit_group of cp.async, bulk copies and wgmma; tcgen05.commit is an operation (`issued`).
+  virtual void group_committed(const Execution&, uint32_t /*lanes*/, AsyncKind) {}
+  // A part of it has completed: a multicast has one for each destination, a bulk store one when its source has been
+  // read and one when its destination has been written.
+  virtual void completed(AsyncOp) {}
+  // The current phase of this barrier completes no earlier than the operation, with all before it of the same issuer
+  // when `and_before`. `destination_rank`: only its writes into that CTA, as each destination of a multicast has a
+  // barrier of its own; -1: all.
+  virtual void arrives_at(AsyncOp, bool /*and_before*/, const Mbarrier&, int /*destination_rank*/) {}
+  // wait_group, wait::ld, wait::st: these lanes know that the operation and all before it of the same issuer are
+  // complete; for bulk stores with `only_reads` that their sources have been read.
+  virtual void waited_for(const Execution&, uint32_t /*lanes*/, AsyncOp, bool /*only_reads*/) {}
+
+  // Columns of tensor memory, by the executing warp, of each CTA of a pair.
+  virtual void tmem_allocated(const Execution&, Cta&, uint32_t /*first_column*/, uint32_t /*columns*/) {}
+  virtual void tmem_freed(const Execution&, int /*lane*/, Cta&, uint32_t /*first_column*/, uint32_t /*columns*/) {}
+};
+
+// Called when a cluster has its CTAs and warps, before the first statement.
+using MakeObserver = std::function<std::unique_ptr<Observer>(Cluster&)>;
+
+// Those of one cluster.
+class Observers {
+ public:
+  void add(std::unique_ptr<Observer> observer) {
+    if (observer->wants_statements()) of_statements_.push_back(observer.get());
+    if (observer->wants_global_accesses()) of_global_accesses_.push_back(observer.get());
+    all_.push_back(std::move(observer));
+  }
+  bool any() const { return !all_.empty(); }
+  bool any_of_statements() const { return !of_statements_.empty(); }
+  template <class Event>
+  void tell(Event&& event) const {
+    for (const auto& observer : all_) event(*observer);
+  }
+  template <class Event>
+  void tell_of_statement(Event&& event) const {
+    for (Observer* observer : of_statements_) event(*observer);
+  }
+  template <class Event>
+  void tell_of_global_access(Event&& event) const {
+    for (Observer* observer : of_global_accesses_) event(*observer);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Observer>> all_;
+  std::vector<Observer*> of_statements_, of_global_accesses_;
+};
+
+}  // namespace ptxsim
