@@ -1,0 +1,286 @@
+"""Matrices of a warp or warpgroup: ldmatrix, stmatrix, movmatrix, mma, wgmma.mma_async (PTX ISA 9.0, "Warp Level Matrix
+Instructions", "Asynchronous Warpgroup Level Matrix Instructions"). What PTX leaves open, the sums of tensor cores, are as
+MMA-Sim describes them (arXiv 2511.10909) and as an H200 was seen to compute them: the products of a step and the
+accumulator are cut off below the largest exponent among them, added exactly, and the sum is cut to the result's format."""
+from fractions import Fraction
+
+import numbers_of_ptx as n
+from integer import clamp
+from numbers_of_ptx import INF, NAN
+from threads import NotModelled, handles
+
+
+def row_addresses(x, operand, warp, count):
+    return [x.address(operand, warp[lane]) for lane in range(count)]
+
+
+@handles('ldmatrix', 'stmatrix')
+def move_matrix(x, modifiers, operands):
+    """Rows of 16 bytes, their addresses from the lanes in turn. Of an 8x8 matrix of halves thread t holds the elements
+    2 * (t % 4) and the next of row t / 4. Of bytes, always transposed: CuTe's layouts (Copy_Traits of SM100_U8x8_LDSM_T
+    and SM100_U8x4_STSM_T). A register of 16x8 bytes holds columns t / 4 and t / 4 + 8 of rows 2 * (t % 4) and the next;
+    one of 16x16 likewise, a second one those of the rows 8 below, where the addresses name rows 0 1 8 9 2 3 10 11 ..."""
+    loads = x.statement.root == 'ldmatrix'
+    count = next(int(m[1:]) for m in modifiers if m in ('x1', 'x2', 'x4'))
+    transposed, shape, kind = 'trans' in modifiers, modifiers[2], modifiers[-1]
+    address, registers = (operands[1], operands[0]) if loads else (operands[0], operands[1])
+    names = x.elements(registers)
+    for warp in x.warps():
+        if len(warp) != 32:
+            raise NotModelled('part of a warp')
+        if kind == 'b16':
+            rows = row_addresses(x, address, warp, 8 * count)
+            for i in range(count):
+                for t in range(32):
+                    value = 0
+                    for half in range(2):
+                        r, c = (2 * (t % 4) + half, t // 4) if transposed else (t // 4, 2 * (t % 4) + half)
+                        at = rows[8 * i + r] + 2 * c
+                        if loads:
+                            value |= x.load(at, 2) << 16 * half
+                        else:
+                            x.store(at, 2, x.read(names[i], warp[t], 32) >> 16 * half)
+                    if loads:
+                        x.write(names[i], warp[t], value)
+        elif loads and shape == 'm16n16':
+            rows = row_addresses(x, address, warp, 16 * count)
+            for i in range(count):
+                for t in range(32):
+                    for part in range(2):
+                        value = 0
+                        for b in range(4):
+                            row, column = byte_place(t, b)
+                            lane = ADDRESSED_ROWS.index(row + 8 * part)
+                            value |= x.load(rows[16 * i + lane] + column, 1) << 8 * b
+                        x.write(names[2 * i + part], warp[t], value)
+        elif shape == 'm16n8':
+            rows = row_addresses(x, address, warp, 8 * count)
+            for i in range(count):
+                for t in range(32):
+                    value = x.read(names[i], warp[t], 32)
+                    for b in range(4):
+                        row, column = byte_place(t, b)
+                        x.store(rows[8 * i + row] + column, 1, value >> 8 * b)
+        else:
+            raise NotModelled(x.statement.text)
+
+
+ADDRESSED_ROWS = [lane % 2 + 8 * (lane // 2 % 2) + 2 * (lane // 4) for lane in range(16)]
+
+
+def byte_place(t, b):
+    return 2 * (t % 4) + b % 2, t // 4 + 8 * (b // 2)
+
+
+@handles('movmatrix')
+def movmatrix(x, modifiers, operands):
+    for warp in x.warps():
+        words = [x.read(operands[1], t, 32) for t in warp]
+        element = [[words[4 * r + c // 2] >> 16 * (c % 2) & 0xffff for c in range(8)] for r in range(8)]
+        for i, t in enumerate(warp):
+            r, c = i // 4, 2 * (i % 4)
+            x.write(operands[0], t, element[c][r] | element[c + 1][r] << 16)
+
+
+FORMATS = {'f16': n.F16, 'bf16': n.BF16, 'tf32': n.TF32, 'e4m3': n.E4M3, 'e5m2': n.E5M2, 'e2m1': n.E2M1}
+BITS = {'f16': 16, 'bf16': 16, 'tf32': 32, 'e4m3': 8, 'e5m2': 8, 's8': 8, 'u8': 8, 'e2m1': 4}
+
+
+def element(code, kind):
+    """A number, or a value of a format."""
+    if kind in ('s8', 'u8'):
+        return n.signed(code, 8) if kind == 's8' else code
+    return FORMATS[kind].decode(code >> 13 if kind == 'tf32' else code)
+
+
+def exponent_of(code_value, form):
+    """Of a finite number other than 0; subnormal ones have the smallest normal one's."""
+    return n.floor_log2(max(code_value[1], form.smallest_normal))
+
+
+def step(products, accumulator, fraction_bits):
+    """products: pairs of values with their formats. The exact sum of what the cut leaves, as a value."""
+    terms, special = [], []
+    for (a, form_a), (b, form_b) in products:
+        product = n.multiply(a, b)
+        if product == NAN or product[1] == INF:
+            special.append(product)
+        elif product[1] != 0:
+            terms.append((exponent_of(a, form_a) + exponent_of(b, form_b), n.real(product)))
+    if accumulator == NAN or accumulator[1] == INF:
+        special.append(accumulator)
+    elif accumulator[1] != 0:
+        terms.append((exponent_of(accumulator, n.F32), n.real(accumulator)))
+    if special:
+        total = (0, Fraction(0))
+        for s in special:
+            total = n.add(total, s)
+        return total
+    if not terms:
+        return (0, Fraction(0))
+    unit = Fraction(2) ** (max(e for e, _ in terms) - fraction_bits)
+    total = 0
+    for _, v in terms:
+        cut = abs(v) / unit
+        total += (cut.numerator // cut.denominator) * (-1 if v < 0 else 1)
+    return n.of_number(total * unit)
+
+
+CUT_13 = n.Format('f32 of 13 fraction bits', 8, 13, nan=0x7ffff)
+
+
+def store_sum(total, result, fraction_bits):
+    if result == 'f16':
+        return n.F16.encode(total, 'rn')
+    if fraction_bits == 13:
+        return n.F32.nan_code if total == NAN else CUT_13.encode(total, 'rz') << 10
+    return n.F32.encode(total, 'rz')
+
+
+def product_matrix(a, b, c, kind_a, kind_b, result, steps, fraction_bits, saturate, negate=(False, False)):
+    """d[row][column] of codes a[row][k], b[column][k], c[row][column]. `steps`: lists of k that are added at once."""
+    d = []
+    va = [[element(code, kind_a) for code in row] for row in a]
+    vb = [[element(code, kind_b) for code in row] for row in b]
+    for i, row in enumerate(va):
+        line = []
+        for j, column in enumerate(vb):
+            if result == 's32':
+                total = n.signed(c[i][j], 32) + sum(p * q for p, q in zip(row, column))
+                line.append((clamp(total, 's32') if saturate else total) & 0xffffffff)
+                continue
+            bits = c[i][j]
+            for ks in steps:
+                accumulator = (n.F16 if result == 'f16' else n.F32).decode(bits)
+                pairs = [((n.negate(row[k]) if negate[0] else row[k], FORMATS[kind_a]),
+                          (n.negate(column[k]) if negate[1] else column[k], FORMATS[kind_b])) for k in ks]
+                bits = store_sum(step(pairs, accumulator, fraction_bits), result, fraction_bits)
+            line.append(bits)
+        d.append(line)
+    return d
+
+
+def codes_of(word, bits):
+    return [word >> bits * i & ((1 << bits) - 1) for i in range(32 // bits)]
+
+
+def fragment_a(words, bits):
+    """16 x K of the words of 32 lanes: register j, element i: row g + 8 * (j % 2), k = e * t + i + 4 * e * (j / 2)."""
+    e, registers = 32 // bits, len(words[0])
+    rows = [[0] * (4 * e * max(registers // 2, 1)) for _ in range(16)]
+    for lane, registers_of_lane in enumerate(words):
+        for j, word in enumerate(registers_of_lane):
+            for i, code in enumerate(codes_of(word, bits)):
+                rows[lane // 4 + 8 * (j % 2)][e * (lane % 4) + i + 4 * e * (j // 2)] = code
+    return rows
+
+
+def fragment_b(words, bits):
+    e = 32 // bits
+    columns = [[0] * (4 * e * len(words[0])) for _ in range(8)]
+    for lane, registers_of_lane in enumerate(words):
+        for j, word in enumerate(registers_of_lane):
+            for i, code in enumerate(codes_of(word, bits)):
+                columns[lane // 4][e * (lane % 4) + i + 4 * e * j] = code
+    return columns
+
+
+@handles('mma')
+def mma(x, modifiers, operands):
+    if 'block_scale' in modifiers:
+        raise NotModelled('block scales')
+    result, kind_a, kind_b, _ = modifiers[-4:]
+    for warp in x.warps():
+        words = [[[x.read(r, t, 32) for r in x.elements(o)] for t in warp] for o in operands[1:4]]
+        a, b = fragment_a(words[0], BITS[kind_a]), fragment_b(words[1], BITS[kind_b])
+        c = [[0] * 8 for _ in range(16)]
+        for lane, registers in enumerate(words[2]):
+            for row, column, code in accumulators(lane, registers, result):
+                c[row][column] = code
+        k = len(a[0])
+        if result == 'f32' and BITS[kind_a] == 8:
+            d = fp8_of_sm90(a, b, c, kind_a, kind_b)
+        else:
+            d = product_matrix(a, b, c, kind_a, kind_b, result, [range(k)], 25, 'satfinite' in modifiers)
+        store_accumulators(x, x.elements(operands[0]), warp, d, result)
+
+
+def fp8_of_sm90(a, b, c, kind_a, kind_b):
+    """sm_90 has no such unit: ptxas (CUDA 13.0) takes the first two of each register's four elements, then the other
+    two, as halves, and adds C with an addition of f32."""
+    steps = [[k for k in range(len(a[0])) if k % 4 // 2 == half] for half in range(2)]
+    product = product_matrix(a, b, [[0] * 8 for _ in range(16)], kind_a, kind_b, 'f32', steps, 25, False)
+    return [[n.F32.encode(n.add(n.F32.decode(p), n.F32.decode(q))) for p, q in zip(*rows)] for rows in zip(product, c)]
+
+
+def accumulators(lane, registers, result, first_row=0):
+    """(row, column, code) of what a lane's registers hold: element j: row g + 8 * (j / 2 % 2), column 2 * t + j % 2 +
+    8 * (j / 4)."""
+    codes = registers if result != 'f16' else [code for word in registers for code in codes_of(word, 16)]
+    for j, code in enumerate(codes):
+        yield first_row + lane // 4 + 8 * (j // 2 % 2), 2 * (lane % 4) + j % 2 + 8 * (j // 4), code
+
+
+def store_accumulators(x, names, threads, d, result, first_row=0):
+    for lane, t in enumerate(threads):
+        count = 2 * len(names) if result == 'f16' else len(names)
+        codes = [d[row][column] for row, column, _ in accumulators_at(lane, count, first_row)]
+        for i, name in enumerate(names):
+            x.write(name, t, codes[2 * i] | codes[2 * i + 1] << 16 if result == 'f16' else codes[i])
+
+
+def accumulators_at(lane, count, first_row):
+    return accumulators(lane, [0] * count, 'f32', first_row)
+
+
+def k_major(x, descriptor, rows, kind):
+    """Without a swizzle: core matrices of 8 rows x 16 bytes; leading dimension: from one to the next along K, stride:
+    from 8 rows to the next (PTX ISA, "Shared Memory Matrix Layout", "Matrix Descriptor Format")."""
+    start, leading, stride = (descriptor & 0x3fff) << 4, (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4
+    if descriptor >> 62 or descriptor >> 49 & 7:
+        raise NotModelled('swizzle')
+    result = []
+    for r in range(rows):
+        codes = []
+        for chunk in range(2):
+            at = start + r // 8 * stride + chunk * leading + r % 8 * 16
+            for word in range(4):
+                codes += codes_of(x.load(at + 4 * word, 4), BITS[kind])
+        result.append(codes)
+    return result
+
+
+@handles('wgmma')
+def wgmma(x, modifiers, operands):
+    if modifiers[0] != 'mma_async':
+        return
+    saturate = modifiers[-1] == 'satfinite'
+    result, kind_a, kind_b = modifiers[-4:-1] if saturate else modifiers[-3:]
+    shape = next(m for m in modifiers if m.startswith('m64n'))
+    columns = int(shape[4:].split('k')[0])
+    names = x.elements(operands[0])
+    negate = tuple(int(o) < 0 for o in operands[4:6]) if len(operands) > 4 else (False, False)
+    if '1' in operands[6:]:
+        raise NotModelled('transposed')
+    if len(x.active) % 128 != 0:
+        raise NotModelled('part of a warpgroup')
+    for first in range(0, len(x.active), 128):
+        group = x.active[first:first + 128]
+        b = k_major(x, x.read(operands[2], group[0], 64), columns, kind_b)
+        if operands[1].startswith('{'):
+            a = []
+            for w in range(4):
+                words = [[x.read(r, t, 32) for r in x.elements(operands[1])] for t in group[32 * w:32 * w + 32]]
+                a += fragment_a(words, BITS[kind_a])
+        else:
+            a = k_major(x, x.read(operands[1], group[0], 64), 64, kind_a)
+        c = [[0] * columns for _ in range(64)]
+        if x.read(operands[3], group[0]):
+            for i, t in enumerate(group):
+                registers = [x.read(r, t, 32) for r in names]
+                for row, column, code in accumulators(i % 32, registers, result, 16 * (i // 32)):
+                    c[row][column] = code
+        fp8 = kind_a in ('e4m3', 'e5m2')
+        d = product_matrix(a, b, c, kind_a, kind_b, result, [range(len(a[0]))], 13 if fp8 else 25, saturate, negate)
+        for w in range(4):
+            store_accumulators(x, names, group[32 * w:32 * w + 32], d, result, 16 * w)
