@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "dualgemm/formats.hpp"
@@ -93,44 +94,72 @@ class WeightConversion {
   TensorFile& out_;
 };
 
-std::vector<std::string> nvfp4_modules(const TensorFile& file, GgmlBlocks ggml) {
-  std::set<std::string> modules;
-  for (const auto& [name, tensor] : file.tensors()) {
-    const size_t dot = name.rfind('.');
-    if (dot == name.npos) continue;
-    const std::string last = name.substr(dot), module = name.substr(0, dot);
-    const bool is_data = last == ".weight" || last == ".weight_packed";
-    if (is_data && is_nvfp4_weight(file, module, ggml)) modules.insert(module);
-  }
-  return {modules.begin(), modules.end()};
+// The name that one expert of a tensor of all gets: X.experts.gate_up_proj and 3 give
+// X.experts.3.gate_up_proj, blk.0.ffn_gate_exps gives blk.0.experts.3.ffn_gate.
+std::string expert_module(const std::string& module, int64_t expert) {
+  const size_t dot = module.rfind('.');
+  std::string parent = dot == module.npos ? std::string() : module.substr(0, dot);
+  std::string last = dot == module.npos ? module : module.substr(dot + 1);
+  if (last.ends_with("_exps")) last.resize(last.size() - 5);
+  if (!parent.ends_with("experts")) parent += parent.empty() ? "experts" : ".experts";
+  return parent + "." + std::to_string(expert) + "." + last;
+}
+
+Status add_converted(Weight weight, const std::string& module, Convention convention,
+                     const ConvertOptions& options, TensorFile& out) {
+  if (weight.owner) out.keep_alive(weight.owner);
+  const ScaleLayout layout = options.scale_layout.value_or(weight.scale_layout);
+  const NibbleOrder order = options.nibble_order.value_or(weight.nibble_order);
+  WeightConversion conversion(std::move(weight), out);
+  DUALGEMM_TRY(conversion.to(convention, layout, order));
+  return add_weight(out, module, conversion.weight());
 }
 
 // Adds the converted MODULE.* to `out` and the names of the input's tensors that it stands for to
 // `replaced`.
 Status convert_module(const TensorFile& in, const std::string& module,
-                      const ConvertOptions& options, GgmlBlocks ggml, TensorFile& out,
-                      std::set<std::string>& replaced) {
+                      const ConvertOptions& options, TensorFile& out,
+                      std::set<std::string>& replaced, int64_t& converted) {
   WeightOptions input = options.input;
   input.convention.reset();  // kGgml names what may be, not what each weight must be
-  if (ggml != GgmlBlocks::kNone && !in.contains(module + ".weight_scale"))
+  if (options.input.convention == Convention::kGgml && !in.contains(module + ".weight_scale"))
     input.convention = Convention::kGgml;
   Expected<Weight> weight = load_weight(in, module, input);
   if (!weight) return weight.status();
-  const Convention convention = options.convention.value_or(weight->convention);
+  const Convention unchanged = weight->convention == Convention::kTorchao ||
+                                       in.metadata().count(kFormatKey) != 0
+                                   ? Convention::kModelOpt
+                                   : weight->convention;
+  const Convention convention = options.convention.value_or(unchanged);
   const ScaleLayout layout = options.scale_layout.value_or(weight->scale_layout);
   const NibbleOrder order = options.nibble_order.value_or(weight->nibble_order);
   const bool was_ggml = weight->convention == Convention::kGgml;
-  const bool same = convention == weight->convention &&
-                    (was_ggml || (layout == weight->scale_layout && order == weight->nibble_order));
-  if (same) return record_layout(out, *weight);  // its tensors pass through as they are
-  const WeightNames names = weight_names(weight->convention, module);
+  const bool stays =
+      weight->experts == 0 && weight->names == weight_names(weight->convention, module) &&
+      convention == weight->convention &&
+      (was_ggml || (layout == weight->scale_layout && order == weight->nibble_order));
+  converted += std::max<int64_t>(1, weight->experts);
+  if (stays) return record_layout(out, *weight);  // its tensors pass through as they are
+  const WeightNames& names = weight->names;
   for (const std::string& name :
        {names.data, names.scales, names.global_scale, names.input_scale}) {
     replaced.insert(name);
   }
-  WeightConversion conversion(*std::move(weight), out);
-  DUALGEMM_TRY(conversion.to(convention, layout, order));
-  return add_weight(out, module, conversion.weight());
+  for (const std::string& name : {names.global_scale, names.input_scale}) {
+    out.metadata().erase(kMultiplierKey + name);
+    out.metadata().erase(kDivisorKey + name);
+  }
+  out.metadata().erase(module + ".weight");  // torchao's description of it
+  if (weight->experts == 0) {
+    return add_converted(*std::move(weight), module, convention, options, out);
+  }
+  for (int64_t expert = 0; expert < weight->experts; ++expert) {
+    Expected<Weight> one = slice_expert(*weight, expert);
+    if (!one) return one.status();
+    DUALGEMM_TRY(
+        add_converted(*std::move(one), expert_module(module, expert), convention, options, out));
+  }
+  return {};
 }
 
 }  // namespace
@@ -138,24 +167,23 @@ Status convert_module(const TensorFile& in, const std::string& module,
 Expected<TensorFile> convert_checkpoint(const TensorFile& in, const ConvertOptions& options,
                                         ConvertReport* report) {
   return guarded(in.origin(), [&]() -> Expected<TensorFile> {
-    if (options.convention == Convention::kPlain) {
-      return Status::unsupported("convention", "plain",
+    if (options.convention == Convention::kPlain || options.convention == Convention::kTorchao) {
+      return Status::unsupported("convention", name_of(*options.convention),
                                  "must be modelopt, compressed_tensors or ggml");
     }
-    const Expected<GgmlBlocks> ggml = ggml_blocks_of(in, options.input);
-    if (!ggml) return ggml.status();
+    const Expected<std::vector<std::string>> modules = list_nvfp4_weights(in, options.input);
+    if (!modules) return modules.status();
     TensorFile out;
     out.share_memory_of(in);
     out.metadata() = in.metadata();
-    for (const char* key : {kScaleLayoutKey, kNibbleOrderKey, kConventionKey}) {
+    for (const char* key : {kScaleLayoutKey, kNibbleOrderKey, kConventionKey, kFormatKey}) {
       out.metadata().erase(key);
     }
-    const std::vector<std::string> modules = nvfp4_modules(in, *ggml);
     std::set<std::string> replaced;
-    for (const std::string& module : modules) {
-      DUALGEMM_TRY(convert_module(in, module, options, *ggml, out, replaced));
+    ConvertReport counted;
+    for (const std::string& module : *modules) {
+      DUALGEMM_TRY(convert_module(in, module, options, out, replaced, counted.weights_converted));
     }
-    ConvertReport counted{static_cast<int64_t>(modules.size()), 0};
     for (const auto& [name, tensor] : in.tensors()) {
       if (replaced.count(name) != 0) continue;
       DUALGEMM_TRY(out.add(tensor));

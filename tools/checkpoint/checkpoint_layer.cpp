@@ -1,37 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <tuple>
 
 #include "dualgemm/formats.hpp"
 #include "tools/checkpoint/checkpoint.hpp"
 #include "tools/checkpoint/checkpoint_tensors.hpp"
 #include "tools/checkpoint/guard.hpp"
+#include "tools/checkpoint/layer_names.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
-
-std::string join(const std::string& prefix, const std::string& name) {
-  return prefix.empty() ? name : prefix + "." + name;
-}
-
-bool has_weight(const TensorFile& file, const std::string& module) {
-  return file.contains(module + ".weight") || file.contains(module + ".weight_packed");
-}
-
-Status no_such_layer(const TensorFile& file, const std::string& prefix,
-                     const LayerOptions& options) {
-  const std::vector<std::string> layers = list_mlp_layers(file, options);
-  if (layers.empty()) {  // the names of the file's own tensors tell most
-    return file.get(join(prefix, options.gate_name) + ".weight").status();
-  }
-  const std::vector<std::string_view> views(layers.begin(), layers.end());
-  return Status::error(StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
-                       fmt::format("no {} and {}, and no {} under it in {}", options.gate_name,
-                                   options.up_name, options.stacked_name, file.origin()),
-                       fmt::format("nearest of {} layers: {}", layers.size(),
-                                   fmt::join(nearest_names(prefix, views), ", ")));
-}
 
 // The one scale of A that the scales stored beside the weights amount to.
 Expected<std::optional<float>> one_input_scale(const std::string& prefix,
@@ -48,7 +27,8 @@ Expected<std::optional<float>> one_input_scale(const std::string& prefix,
   return Status::error(
       StatusCode::kCorruptFile, fmt::format("input scales of '{}'", prefix),
       fmt::format("{} for gate, {} for up", shown(gate), shown(up)),
-      "gate and up share one input: their scales must agree, or ask for the larger one");
+      "gate and up share one input: their scales must agree; --max-input-scale "
+      "(LayerOptions::max_input_scale) takes the larger");
 }
 
 void take_memory(MlpLayer& layer, std::vector<std::byte> bytes, std::span<const std::byte>& view) {
@@ -83,21 +63,45 @@ void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
   layer.nibble_order = weight.nibble_order;
 }
 
-Status load_separate(const TensorFile& file, const std::string& prefix, const LayerOptions& options,
-                     MlpLayer& layer) {
-  Expected<Weight> gate = load_weight(file, join(prefix, options.gate_name), options.weight);
+// One matrix: the weight, or the wanted expert of it.
+Expected<Weight> load_matrix(const TensorFile& file, const std::string& module,
+                             const LayerOptions& options, MlpLayer& layer) {
+  Expected<Weight> weight = load_weight(file, module, options.weight);
+  if (!weight || weight->experts == 0) return weight;
+  if (weight->convention == Convention::kPlain) {
+    return Status::unsupported(weight->name,
+                               fmt::format("{} experts in {}", weight->experts,
+                                           dualgemm::name_of(weight->type)),
+                               "only NVFP4 is read from tensors of three extents: quantise with "
+                               "ModelOpt, or split them into experts.E.gate_proj and up_proj");
+  }
+  if (!options.expert) {
+    return Status::invalid(fmt::format("layer '{}'", module),
+                           fmt::format("{} experts in one tensor", weight->experts),
+                           "take one of them (--expert 0) or all (--experts)");
+  }
+  Expected<Weight> one = slice_expert(*weight, *options.expert);
+  if (one && one->owner) layer.memory.keep_alive(one->owner);
+  return one;
+}
+
+Status load_separate(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
+                     const LayerOptions& options, MlpLayer& layer) {
+  Expected<Weight> gate = load_matrix(file, modules.gate, options, layer);
   if (!gate) return gate.status();
-  Expected<Weight> up = load_weight(file, join(prefix, options.up_name), options.weight);
+  Expected<Weight> up = load_matrix(file, modules.up, options, layer);
   if (!up) return up.status();
-  const auto key = [](const Weight& w) { return std::tuple(w.convention, w.type, w.n, w.k); };
+  const auto key = [](const Weight& w) {
+    return std::tuple(w.convention, w.type, w.n, w.k, w.scale_layout);
+  };
   if (key(*gate) != key(*up)) {
     const auto shown = [](const Weight& w) {
-      return fmt::format("{} {} [{}, {}]", name_of(w.convention), dualgemm::name_of(w.type), w.n,
-                         w.k);
+      return fmt::format("{} {} [{}, {}], {} scales", name_of(w.convention),
+                         dualgemm::name_of(w.type), w.n, w.k, dualgemm::name_of(w.scale_layout));
     };
     return Status::error(StatusCode::kCorruptFile, fmt::format("layer '{}'", prefix),
                          fmt::format("gate is {}, up is {}", shown(*gate), shown(*up)),
-                         "gate and up must agree in convention, type and shape");
+                         "gate and up must agree in convention, type, shape and scale layout");
   }
   for (const Weight* weight : {&*gate, &*up}) {
     if (weight->dequant_global_scales.size() == 1) continue;
@@ -118,9 +122,9 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
   return {};
 }
 
-Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerOptions& options,
-                    MlpLayer& layer) {
-  Expected<Weight> weight = load_weight(file, join(prefix, options.stacked_name), options.weight);
+Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
+                    const LayerOptions& options, MlpLayer& layer) {
+  Expected<Weight> weight = load_matrix(file, modules.stacked, options, layer);
   if (!weight) return weight.status();
   const int64_t half = weight->n / 2;
   if (weight->n % 2 != 0) {
@@ -151,6 +155,21 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   return {};
 }
 
+// A bias of zeros is none. Biases of all experts are in one tensor beside a fused one.
+std::string find_bias(const TensorFile& file, const LayerModules& modules) {
+  for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
+    if (module.empty()) continue;
+    for (const char* suffix : {".bias", "_bias"}) {
+      const TensorView* bias = file.find(module + suffix);
+      if (bias == nullptr) continue;
+      const Expected<std::vector<float>> values = decode_to_f32(*bias);
+      const auto is_zero = [](float value) { return value == 0.0f; };
+      if (!values || !std::all_of(values->begin(), values->end(), is_zero)) return bias->name;
+    }
+  }
+  return {};
+}
+
 size_t alignment_of(DataType type) {
   return type == DataType::kF32 ? 4 : type == DataType::kE2M1 ? 1 : 2;
 }
@@ -160,21 +179,41 @@ size_t alignment_of(DataType type) {
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options) {
   return guarded(file.origin(), [&]() -> Expected<MlpLayer> {
-    const bool separate = has_weight(file, join(prefix, options.gate_name)) ||
-                          has_weight(file, join(prefix, options.up_name));
-    const bool stacked = has_weight(file, join(prefix, options.stacked_name));
-    if (!separate && !stacked) return no_such_layer(file, prefix, options);
-    if (separate && stacked) {
+    LayerModules modules;
+    if (options.expert) {
+      Expected<LayerModules> found = find_expert(file, prefix, *options.expert);
+      if (!found) return found.status();
+      modules = *std::move(found);
+    } else {
+      std::optional<LayerModules> found = find_modules(file, prefix);
+      if (!found) return no_such_layer(file, prefix);
+      modules = *std::move(found);
+    }
+    const bool separate = !modules.gate.empty();
+    if (separate && !modules.stacked.empty()) {
       return Status::error(StatusCode::kCorruptFile, fmt::format("layer '{}'", prefix),
-                           fmt::format("has {} and {}", options.gate_name, options.stacked_name),
+                           fmt::format("has {} and {}", modules.gate, modules.stacked),
                            "must be either separate or stacked");
     }
     MlpLayer layer;
     layer.memory.share_memory_of(file);
-    DUALGEMM_TRY(separate ? load_separate(file, prefix, options, layer)
-                          : load_stacked(file, prefix, options, layer));
+    DUALGEMM_TRY(separate ? load_separate(file, prefix, modules, options, layer)
+                          : load_stacked(file, prefix, modules, options, layer));
+    layer.bias = find_bias(file, modules);
     return layer;
   });
+}
+
+Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
+  if (layer.type != DataType::kE2M1) {
+    return Status::unsupported(layer.gate.tensor_name,
+                               std::string("weights in ") + dualgemm::name_of(layer.type),
+                               "must be NVFP4; `dualgemm quantize` makes it");
+  }
+  if (layer.bias.empty()) return {};
+  return Status::unsupported(
+      fmt::format("{}, tensor '{}'", file.origin(), layer.bias), "a bias of gate or up",
+      "is not added by any kernel yet; run this layer where the model was trained");
 }
 
 Status make_runnable(MlpLayer& layer) {
@@ -193,21 +232,6 @@ Status make_runnable(MlpLayer& layer) {
     layer.nibble_order = NibbleOrder::kLowEven;
     return {};
   });
-}
-
-std::vector<std::string> list_mlp_layers(const TensorFile& file, const LayerOptions& options) {
-  std::set<std::string> layers;
-  for (const auto& [name, tensor] : file.tensors()) {
-    for (const std::string& part : {options.gate_name, options.stacked_name}) {
-      for (const char* suffix : {".weight", ".weight_packed"}) {
-        const std::string tail = part + suffix;
-        if (name == tail) layers.insert("");
-        if (name.ends_with("." + tail))
-          layers.insert(name.substr(0, name.size() - tail.size() - 1));
-      }
-    }
-  }
-  return {layers.begin(), layers.end()};
 }
 
 }  // namespace dualgemm::checkpoint

@@ -7,8 +7,8 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-constexpr std::array<const char*, 4> kConventions = {"plain", "modelopt", "compressed_tensors",
-                                                     "ggml"};
+constexpr std::array<const char*, 5> kConventions = {"plain", "modelopt", "compressed_tensors",
+                                                     "ggml", "torchao"};
 constexpr std::array<const char*, 2> kNibbleOrders = {"low_even", "high_even"};
 constexpr std::array<const char*, 2> kStackedOrders = {"gate_first", "up_first"};
 

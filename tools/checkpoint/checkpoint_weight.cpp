@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "dualgemm/formats.hpp"
@@ -20,142 +23,253 @@ std::string describe(const TensorView& tensor) {
   return fmt::format("{} {}", name_of(tensor.dtype), format_shape(tensor.shape));
 }
 
-// One or two positive finite FP32 values, as multipliers.
-Expected<std::vector<float>> read_global_scales(const TensorFile& file, const std::string& name,
-                                                bool is_divisor) {
-  const Expected<TensorView> tensor = file.get(name);
-  if (!tensor) return tensor.status();
-  const bool fits = tensor->shape.size() <= 1 && tensor->elements() >= 1 && tensor->elements() <= 2;
-  if (tensor->dtype != ElementType::kF32 || !fits) {
-    return wrong(file, name, describe(*tensor), "a global scale must be F32 [], [1] or [2]");
-  }
-  std::vector<float> multipliers;
-  for (int64_t i = 0; i < tensor->elements(); ++i) {
-    const auto stored = load_element<float>(tensor->data, i);
-    const float multiplier = is_divisor ? 1.0f / stored : stored;
-    if (!(stored > 0.0f) || !std::isfinite(stored) || !std::isfinite(multiplier)) {
-      return wrong(file, name, fmt::format("value {}", stored),
-                   is_divisor ? "a global scale, and its reciprocal, must be finite and > 0"
-                              : "a global scale must be finite and > 0");
+// The values that metadata keep for the stored ones: those of which the stored are reciprocals.
+// Entries that do not fit what is stored (a tool changed the tensor and kept the metadata) do not
+// count.
+std::vector<float> kept_reciprocals(const TensorFile& file, const std::string& key,
+                                    const std::vector<float>& stored) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) return {};
+  std::vector<float> kept;
+  std::string_view text = found->second;
+  while (!text.empty() && kept.size() < stored.size()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    uint32_t bits = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + comma, bits, 16);
+    const auto value = std::bit_cast<float>(bits);
+    if (error != std::errc() || end != text.data() + comma || !(value > 0.0f) ||
+        1.0f / value != stored[kept.size()]) {
+      return {};
     }
-    multipliers.push_back(multiplier);
+    kept.push_back(value);
+    text.remove_prefix(std::min(comma + 1, text.size()));
   }
-  return multipliers;
+  return text.empty() && kept.size() == stored.size() ? kept : std::vector<float>();
 }
 
-Expected<Convention> find_convention(const TensorFile& file, const std::string& module, bool ggml) {
-  const TensorView* packed = file.find(module + ".weight_packed");
-  const TensorView* data = file.find(module + ".weight");
-  if (packed != nullptr && data != nullptr) {
-    return wrong(file, packed->name, "present beside " + data->name, "only one of them must exist");
+struct GlobalScales {
+  std::vector<float> multipliers, divisors;  // divisors: empty unless they are known
+};
+
+// Positive finite FP32 values. `experts` = 0: one or two.
+Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::string& name,
+                                          bool are_divisors, int64_t experts) {
+  const Expected<TensorView> tensor = file.get(name);
+  if (!tensor) return tensor.status();
+  const int64_t count = tensor->elements();
+  const bool fits = experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
+                                 : count == 1 || count == experts || count == 2 * experts;
+  if (tensor->dtype != ElementType::kF32 || !fits) {
+    return wrong(file, name, describe(*tensor),
+                 experts == 0 ? "a global scale must be F32 [], [1] or [2]"
+                              : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}",
+                                            experts));
   }
-  if (packed != nullptr) return Convention::kCompressedTensors;
-  if (data == nullptr) return file.get(module + ".weight").status();
-  switch (data->dtype) {
+  std::vector<float> stored;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = load_element<float>(tensor->data, i);
+    if (!(value > 0.0f) || !std::isfinite(value) ||
+        (are_divisors && !std::isfinite(1.0f / value))) {
+      return wrong(file, name, fmt::format("value {}", value),
+                   are_divisors ? "a global scale, and its reciprocal, must be finite and > 0"
+                                : "a global scale must be finite and > 0");
+    }
+    stored.push_back(value);
+  }
+  GlobalScales scales;
+  if (!are_divisors) {
+    scales.divisors = kept_reciprocals(file, kDivisorKey + name, stored);
+    scales.multipliers = std::move(stored);
+    return scales;
+  }
+  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, stored);
+  if (scales.multipliers.empty()) {
+    for (const float divisor : stored) scales.multipliers.push_back(1.0f / divisor);
+  }
+  scales.divisors = std::move(stored);
+  return scales;
+}
+
+Status say_mxfp4(const TensorFile& file, const std::string& tensor, std::string observed) {
+  return wrong(file, tensor, std::move(observed),
+               "MXFP4 (one power of two for 32 values) is not read; ModelOpt casts it to NVFP4",
+               StatusCode::kUnsupported);
+}
+
+Expected<Convention> find_convention(const TensorFile& file, const std::string& module,
+                                     const std::optional<WeightNames>& names, bool ggml) {
+  if (file.contains(module + "_blocks")) {  // gpt-oss
+    return say_mxfp4(file, module + "_blocks", describe(*file.find(module + "_blocks")));
+  }
+  if (!names) return file.get(module + ".weight").status();
+  const TensorView& data = *file.find(names->data);
+  if (names->scalars_are_divisors) {
+    if (!file.contains(module + ".weight")) return Convention::kCompressedTensors;
+    return wrong(file, data.name, "present beside " + module + ".weight",
+                 "only one of them must exist");
+  }
+  if (data.name.ends_with("_qdata")) return Convention::kTorchao;
+  switch (data.dtype) {
     case ElementType::kF16:
     case ElementType::kBF16:
     case ElementType::kF32:
       return Convention::kPlain;
     case ElementType::kU8:
     case ElementType::kF4: {
-      const Expected<TensorView> scales = file.get(module + ".weight_scale");
+      const Expected<TensorView> scales = file.get(names->scales);
       if (scales) return Convention::kModelOpt;
-      if (ggml && data->dtype == ElementType::kU8) return Convention::kGgml;
+      if (ggml && data.dtype == ElementType::kU8) return Convention::kGgml;
       return scales.status();
     }
     default:
-      return wrong(file, data->name, describe(*data),
+      return wrong(file, data.name, describe(data),
                    "a weight must be F32, F16, BF16, or NVFP4 codes (U8 or F4)",
                    StatusCode::kUnsupported);
   }
 }
 
-// Sets data, type, n and k from the tensor's dtype and shape.
-Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weight) {
-  weight.name = tensor.name;
-  weight.data = tensor.data;
-  if (tensor.shape.size() != 2 || tensor.elements() == 0) {
-    return wrong(file, tensor.name, describe(tensor), "a weight must be a matrix with elements");
-  }
-  weight.n = tensor.shape[0];
-  weight.k = tensor.shape[1];
-  if (weight.convention == Convention::kPlain) {
-    weight.type = tensor.dtype == ElementType::kF32   ? DataType::kF32
-                  : tensor.dtype == ElementType::kF16 ? DataType::kF16
-                                                      : DataType::kBF16;
-  } else {
-    weight.type = DataType::kE2M1;
-    if (tensor.dtype != ElementType::kU8 && tensor.dtype != ElementType::kF4) {
-      return wrong(file, tensor.name, describe(tensor), "NVFP4 codes must be U8 or F4",
-                   StatusCode::kUnsupported);
-    }
-    if (weight.convention == Convention::kGgml) {
-      if (weight.k % kGgmlBlockBytes != 0) {
-        return wrong(file, tensor.name, describe(tensor),
-                     "rows of ggml NVFP4 must be whole blocks of 36 bytes");
-      }
-      weight.k = weight.k / kGgmlBlockBytes * kGgmlBlockValues;
-    } else if (tensor.dtype == ElementType::kU8 &&
-               __builtin_mul_overflow(weight.k, int64_t{2}, &weight.k)) {
+// The columns that the last (k_outer: the middle) extent of `tensor` stands for.
+Status set_k(const TensorFile& file, const TensorView& tensor, int64_t extent, Weight& weight) {
+  weight.k = extent;
+  if (weight.convention == Convention::kGgml) {
+    if (extent % kGgmlBlockBytes != 0) {
       return wrong(file, tensor.name, describe(tensor),
-                   "the number of columns must fit in 63 bits");
+                   "rows of ggml NVFP4 must be whole blocks of 36 bytes");
     }
+    weight.k = extent / kGgmlBlockBytes * kGgmlBlockValues;
+  } else if (weight.convention != Convention::kPlain && tensor.dtype == ElementType::kU8 &&
+             __builtin_mul_overflow(extent, int64_t{2}, &weight.k)) {
+    return wrong(file, tensor.name, describe(tensor), "the number of columns must fit in 63 bits");
   }
   if (weight.k % kSfVec == 0) return {};
   return wrong(file, tensor.name, fmt::format("{} (k = {})", describe(tensor), weight.k),
                "k must be a multiple of 16");
 }
 
-Status read_block_scales(const TensorFile& file, const std::string& name, Weight& weight) {
-  const Expected<TensorView> scales = file.get(name);
-  if (!scales) return scales.status();
-  const std::vector<int64_t> shape = scale_shape(weight.scale_layout, weight.n, weight.k);
-  if (scales->dtype != ElementType::kF8E4M3 || scales->shape != shape) {
-    return wrong(file, name, describe(*scales),
-                 fmt::format("{} scales of an NVFP4 weight with n = {}, k = {} must be F8_E4M3 {}",
-                             dualgemm::name_of(weight.scale_layout), weight.n, weight.k,
-                             format_shape(shape)));
+// Sets data, type, experts, n and k from the tensor's dtype and shape.
+Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weight) {
+  weight.name = tensor.name;
+  weight.data = tensor.data;
+  const size_t rank = tensor.shape.size();
+  if ((rank != 2 && rank != 3) || tensor.elements() == 0) {
+    return wrong(file, tensor.name, describe(tensor),
+                 "a weight must be a matrix with elements, or several");
   }
+  weight.experts = rank == 3 ? tensor.shape[0] : 0;
+  weight.n = tensor.shape[rank - 2];
+  weight.type = DataType::kE2M1;
+  if (weight.convention == Convention::kPlain) {
+    weight.type = tensor.dtype == ElementType::kF32   ? DataType::kF32
+                  : tensor.dtype == ElementType::kF16 ? DataType::kF16
+                                                      : DataType::kBF16;
+  } else if (tensor.dtype != ElementType::kU8 && tensor.dtype != ElementType::kF4) {
+    return wrong(file, tensor.name, describe(tensor), "NVFP4 codes must be U8 or F4",
+                 StatusCode::kUnsupported);
+  }
+  return set_k(file, tensor, tensor.shape[rank - 1], weight);
+}
+
+// [E, K/2, N] with scales [E, K/16, N], as ModelOpt writes experts that their model holds as
+// [E, K, N]. Only U8 codes can be so: two codes of one byte are neighbours along K.
+bool is_k_outer(const TensorView& data, const TensorView& scales) {
+  return data.shape.size() == 3 && scales.shape.size() == 3 && data.dtype == ElementType::kU8 &&
+         scales.shape[2] == data.shape[2] && data.shape[1] % 8 == 0 &&
+         scales.shape[1] == data.shape[1] / 8;
+}
+
+Status read_block_scales(const TensorFile& file, const TensorView& data,
+                         std::optional<ScaleLayout> wanted, Weight& weight) {
+  const Expected<TensorView> scales = file.get(weight.names.scales);
+  if (!scales) return scales.status();
+  if (has_mx_scales(data, *scales)) {
+    return say_mxfp4(file, scales->name, describe(*scales));
+  }
+  const bool typed = scales->dtype == ElementType::kF8E4M3 || scales->dtype == ElementType::kU8;
+  std::span<const int64_t> shape = scales->shape;
+  std::optional<ScaleLayout> layout;
+  if (typed && is_k_outer(data, *scales) && wanted != ScaleLayout::kSwizzled128x4 &&
+      scales->shape[0] == weight.experts) {
+    weight.k_outer = true;
+    weight.n = data.shape[2];
+    DUALGEMM_TRY(set_k(file, data, data.shape[1], weight));
+    layout = ScaleLayout::kLinear;
+  } else if (typed && weight.experts == 0) {
+    layout = layout_of_shape(shape, weight.n, weight.k, wanted);
+  } else if (typed && !shape.empty() && shape[0] == weight.experts) {
+    layout = layout_of_shape(shape.subspan(1), weight.n, weight.k, wanted);
+  }
+  if (!layout) {
+    std::vector<int64_t> expected =
+        scale_shape(wanted.value_or(ScaleLayout::kLinear), weight.n, weight.k);
+    if (weight.experts > 0) expected.insert(expected.begin(), weight.experts);
+    return wrong(file, scales->name, describe(*scales),
+                 fmt::format("{} scales of an NVFP4 weight with n = {}, k = {} must be F8_E4M3 or "
+                             "U8 {}",
+                             dualgemm::name_of(wanted.value_or(ScaleLayout::kLinear)), weight.n,
+                             weight.k, format_shape(expected)));
+  }
+  weight.scale_layout = *layout;
   weight.scales = scales->bytes();
   return {};
 }
 
-Status read_nvfp4(const TensorFile& file, const WeightNames& names, const WeightOptions& options,
-                  Weight& weight) {
-  if (!names.scales.empty()) {
-    const Expected<ScaleLayout> layout = scale_layout_of(file, options);
+Status read_nvfp4(const TensorFile& file, const std::string& module, const TensorView& data,
+                  const WeightOptions& options, Weight& weight) {
+  const WeightNames& names = weight.names;
+  if (weight.convention != Convention::kGgml) {
+    const Expected<std::optional<ScaleLayout>> layout = scale_layout_of(file, module, options);
     if (!layout) return layout.status();
     const Expected<NibbleOrder> order = nibble_order_of(file, options);
     if (!order) return order.status();
-    weight.scale_layout = *layout;
     weight.nibble_order = *order;
-    DUALGEMM_TRY(read_block_scales(file, names.scales, weight));
+    DUALGEMM_TRY(read_block_scales(file, data, *layout, weight));
   }
   weight.dequant_global_scales = {1.0f};
-  if (weight.convention != Convention::kGgml || file.contains(names.global_scale)) {
-    Expected<std::vector<float>> scales =
-        read_global_scales(file, names.global_scale, names.scalars_are_divisors);
+  const bool optional_global =
+      weight.convention == Convention::kGgml || weight.convention == Convention::kTorchao;
+  if (!optional_global || file.contains(names.global_scale)) {
+    Expected<GlobalScales> scales = read_global_scales(file, names.global_scale,
+                                                       names.scalars_are_divisors, weight.experts);
     if (!scales) return scales.status();
-    weight.dequant_global_scales = *std::move(scales);
+    weight.dequant_global_scales = std::move(scales->multipliers);
+    weight.global_divisors = std::move(scales->divisors);
   }
   if (!file.contains(names.input_scale)) return {};
-  Expected<std::vector<float>> scales =
-      read_global_scales(file, names.input_scale, names.scalars_are_divisors);
+  Expected<GlobalScales> scales = read_global_scales(file, names.input_scale,
+                                                     names.scalars_are_divisors, weight.experts);
   if (!scales) return scales.status();
-  weight.dequant_input_scales = *std::move(scales);
+  weight.dequant_input_scales = std::move(scales->multipliers);
+  weight.input_divisors = std::move(scales->divisors);
   return {};
 }
 
+// Stores `divisors`, or where they are not known the multipliers' reciprocals, or the multipliers.
+// What division would not give back is kept in the metadata.
 Status add_scalars(TensorFile& out, const std::string& name, const std::vector<float>& multipliers,
-                   bool as_divisors) {
-  std::vector<float> stored = multipliers;
-  for (float& value : stored) {
-    if (as_divisors) value = 1.0f / value;
-    if (!(value > 0.0f) || !std::isfinite(value)) {
-      return Status::invalid(name, fmt::format("value {}", value),
-                             "a global scale must be finite and > 0");
+                   const std::vector<float>& divisors, bool as_divisors) {
+  std::vector<float> stored = multipliers, other = divisors;
+  if (as_divisors) {
+    if (divisors.empty()) {
+      for (float& value : stored) value = 1.0f / value;
+    } else {
+      stored = divisors;
     }
+    other = multipliers;
   }
+  for (const float value : stored) {
+    if (value > 0.0f && std::isfinite(value)) continue;
+    return Status::invalid(name, fmt::format("value {}", value),
+                           "a global scale must be finite and > 0");
+  }
+  bool given_back = true;
+  std::string bits;
+  for (size_t i = 0; i < other.size(); ++i) {
+    given_back = given_back && 1.0f / stored[i] == other[i];
+    bits += fmt::format("{}{:08x}", i == 0 ? "" : ",", std::bit_cast<uint32_t>(other[i]));
+  }
+  out.metadata().erase(kMultiplierKey + name);
+  out.metadata().erase(kDivisorKey + name);
+  if (!given_back) out.metadata()[(as_divisors ? kMultiplierKey : kDivisorKey) + name] = bits;
   // ModelOpt writes scalars, compressed-tensors vectors of one.
   std::vector<int64_t> shape;
   if (as_divisors || stored.size() != 1) shape.push_back(static_cast<int64_t>(stored.size()));
@@ -175,8 +289,9 @@ Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
   return guarded(file.origin(), [&]() -> Expected<Weight> {
     const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
     if (!ggml) return ggml.status();
+    const std::optional<WeightNames> names = find_names(file, module);
     const Expected<Convention> convention =
-        find_convention(file, module, *ggml != GgmlBlocks::kNone);
+        find_convention(file, module, names, *ggml != GgmlBlocks::kNone);
     if (!convention) return convention.status();
     if (options.convention && *options.convention != *convention) {
       return wrong(file, module, std::string("its tensors are ") + name_of(*convention),
@@ -185,12 +300,11 @@ Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
     }
     Weight weight;
     weight.convention = *convention;
-    const WeightNames names = weight_names(*convention, module);
-    const Expected<TensorView> data = file.get(names.data);
-    if (!data) return data.status();
-    DUALGEMM_TRY(read_data(file, *data, weight));
+    weight.names = *names;
+    const TensorView& data = *file.find(names->data);
+    DUALGEMM_TRY(read_data(file, data, weight));
     if (*convention != Convention::kPlain) {
-      DUALGEMM_TRY(read_nvfp4(file, names, options, weight));
+      DUALGEMM_TRY(read_nvfp4(file, module, data, options, weight));
     } else {
       weight.dequant_global_scales = {1.0f};
     }
@@ -201,6 +315,12 @@ Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
 Status add_weight(TensorFile& out, const std::string& module, const Weight& weight) {
   return guarded(module, [&]() -> Status {
     const WeightNames names = weight_names(weight.convention, module);
+    if (weight.experts != 0 || weight.convention == Convention::kTorchao) {
+      return Status::unsupported(module,
+                                 weight.experts != 0 ? fmt::format("{} experts", weight.experts)
+                                                     : std::string("torchao"),
+                                 "one matrix in another convention can be written");
+    }
     if (weight.convention == Convention::kPlain) {
       return out.add({names.data, plain_type(weight.type), {weight.n, weight.k}, weight.data});
     }
@@ -218,9 +338,9 @@ Status add_weight(TensorFile& out, const std::string& module, const Weight& weig
                             std::as_bytes(weight.scales)}));
     }
     DUALGEMM_TRY(add_scalars(out, names.global_scale, weight.dequant_global_scales,
-                             names.scalars_are_divisors));
+                             weight.global_divisors, names.scalars_are_divisors));
     if (weight.dequant_input_scales.empty()) return {};
-    return add_scalars(out, names.input_scale, weight.dequant_input_scales,
+    return add_scalars(out, names.input_scale, weight.dequant_input_scales, weight.input_divisors,
                        names.scalars_are_divisors);
   });
 }

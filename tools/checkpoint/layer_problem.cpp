@@ -11,33 +11,39 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-Expected<std::string> choose_prefix(const checkpoint::TensorFile& file, const std::string& wanted) {
-  if (!wanted.empty()) return wanted;
-  const std::vector<std::string> prefixes = checkpoint::list_mlp_layers(file);
+Expected<std::string> choose_prefix(const checkpoint::TensorFile& file,
+                                    const LayerSource& source) {
+  if (!source.prefix.empty()) return source.prefix;
+  std::vector<std::string> prefixes;
+  if (source.expert) {
+    prefixes = list_expert_layers(file);
+  } else {
+    for (const LayerEntry& entry : list_mlp_layers(file)) prefixes.push_back(entry.prefix);
+  }
   if (prefixes.size() == 1) return prefixes.front();
   std::string names;
   for (size_t i = 0; i < prefixes.size() && i < 5; ++i) names += (i ? ", " : "") + prefixes[i];
   if (prefixes.size() > 5) names += ", ...";
-  return Status::error(
-      StatusCode::kNotFound, "prefix",
-      std::to_string(prefixes.size()) + " layers in " + file.origin(),
-      prefixes.empty() ? "needs gate_proj and up_proj, or gate_up_proj" : "name one of: " + names);
+  const char* kind = source.expert ? " layers with experts in " : " layers in ";
+  return Status::error(StatusCode::kNotFound, "prefix",
+                       std::to_string(prefixes.size()) + kind + file.origin(),
+                       prefixes.empty()
+                           ? "needs gate_proj and up_proj, w1 and w3, or gate_up_proj"
+                           : "name one of: " + names);
 }
 
 Status load_weights(const LayerSource& source, LayerProblem& out) {
   Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(source.weights);
   if (!file) return file.status();
-  const Expected<std::string> prefix = choose_prefix(*file, source.prefix);
+  const Expected<std::string> prefix = choose_prefix(*file, source);
   if (!prefix) return prefix.status();
   checkpoint::LayerOptions options;
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
+  options.expert = source.expert;
   Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
   if (!layer) return layer.status();
-  if (layer->type != DataType::kE2M1) {
-    return Status::unsupported(*prefix, std::string("weights in ") + name_of(layer->type),
-                               "must be NVFP4; `dualgemm quantize` makes it");
-  }
+  DUALGEMM_TRY(check_runnable(*file, *layer));
   DUALGEMM_TRY(checkpoint::make_runnable(*layer));
   out.prefix = *prefix;
   out.layer = *std::move(layer);
@@ -94,8 +100,10 @@ Status load_floats(const checkpoint::TensorView& tensor, DataType type, LayerPro
     out.a = *std::move(copy);
     return {};
   }
-  out.notes.push_back(std::string("activations rounded from ") + checkpoint::name_of(tensor.dtype) +
-                      " to " + name_of(type));
+  // F32 holds every F16 and BF16; neither of these two holds the other.
+  const bool exact = type == DataType::kF32 && float_type(tensor.dtype).has_value();
+  out.notes.push_back(std::string("activations ") + (exact ? "widened" : "rounded") + " from " +
+                      checkpoint::name_of(tensor.dtype) + " to " + name_of(type));
   return convert_floats(tensor, type, out.a);
 }
 
@@ -117,7 +125,13 @@ Expected<float> quantize_activations(const checkpoint::TensorView& tensor, const
   options.global_scale = out.layer.dequant_input_scale.value_or(0.0f);
   const Expected<float> global = quantize_nvfp4(values.a.data(), type, problem.m, problem.k, 0,
                                                 codes->data(), 0, scales->data(), options);
-  if (!global) return global.status();
+  if (!global) {
+    const Status& why = global.status();
+    return Status::error(why.code(),
+                         out.activation_file.origin() + ", tensor '" + tensor.name + "', " +
+                             why.argument(),
+                         why.observed(), why.rule());
+  }
   out.notes.push_back(std::string("activations quantised from ") + name_of(type) + " with " +
                       (out.layer.dequant_input_scale ? "the checkpoint's input scale "
                                                      : "their own amax, global scale ") +

@@ -1,6 +1,7 @@
 // From files to a problem that can run: one gated MLP layer of a checkpoint and its activations.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct LayerSource {
   bool u2_is_bf16 = false;         // an npy of uint16 holds bf16
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool max_input_scale = false;  // see checkpoint::LayerOptions
+  std::optional<int64_t> expert = {};  // see checkpoint::LayerOptions
 };
 
 struct LayerProblem {

@@ -169,6 +169,7 @@ Expected<TensorFile> open_npy(const std::string& path, const NpyOptions& options
   return guarded(path, [&]() -> Expected<TensorFile> {
     TensorFile file;
     file.set_origin(path);
+    file.add_path(path);
     DUALGEMM_TRY(file.add(*std::move(tensor), *mapped));
     return file;
   });

@@ -5,56 +5,11 @@
 #include <memory>
 
 #include "tools/checkpoint/element_types.hpp"
+#include "tools/checkpoint/quantize_selection.hpp"
 #include "tools/verify/operands.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
-
-// Why a tensor is not quantised; ok when it is.
-Status fits(const checkpoint::TensorView& tensor, checkpoint::Convention convention) {
-  const int64_t multiple = convention == checkpoint::Convention::kGgml ? 64 : kSfVec;
-  if (!float_type(tensor.dtype))
-    return Status::unsupported(tensor.name, checkpoint::name_of(tensor.dtype),
-                               "must be F32, F16 or BF16");
-  if (tensor.shape.size() != 2)
-    return Status::unsupported(tensor.name, checkpoint::format_shape(tensor.shape),
-                               "must have two extents");
-  if (tensor.elements() == 0)
-    return Status::unsupported(tensor.name, checkpoint::format_shape(tensor.shape),
-                               "must not be empty");
-  if (tensor.shape[1] % multiple != 0) {
-    return Status::unsupported(tensor.name, std::to_string(tensor.shape[1]) + " columns",
-                               "must be a multiple of " + std::to_string(multiple));
-  }
-  return {};
-}
-
-Status select(const checkpoint::TensorFile& in, const QuantizeCheckpointOptions& options,
-              std::vector<checkpoint::TensorView>& selected) {
-  for (const std::string& name : options.tensors) {
-    const Expected<checkpoint::TensorView> tensor = in.get(name);
-    if (!tensor) return tensor.status();
-    DUALGEMM_TRY(fits(*tensor, options.convention));
-    selected.push_back(*tensor);
-  }
-  if (!options.tensors.empty()) return {};
-  for (const auto& [name, tensor] : in.tensors()) {
-    if (name.compare(0, options.prefix.size(), options.prefix) != 0) continue;
-    if (fits(tensor, options.convention).ok()) selected.push_back(tensor);
-  }
-  if (!selected.empty()) return {};
-  return Status::error(StatusCode::kNotFound, in.origin(),
-                       std::to_string(in.tensors().size()) + " tensors, none to quantise" +
-                           (options.prefix.empty() ? "" : " under '" + options.prefix + "'"),
-                       "needs 2-D F32, F16 or BF16 with a multiple of 16 columns");
-}
-
-std::string module_of(const std::string& name) {
-  constexpr std::string_view kSuffix = ".weight";
-  const bool has = name.size() > kSuffix.size() &&
-                   std::string_view(name).substr(name.size() - kSuffix.size()) == kSuffix;
-  return has ? name.substr(0, name.size() - kSuffix.size()) : name;
-}
 
 // Files promise no alignment; a copy is made only where it lacks.
 struct AlignedValues {
@@ -80,7 +35,8 @@ struct Quantized {
   float global_scale = 1.0f;
 };
 
-Expected<Quantized> quantize_matrix(const checkpoint::TensorView& tensor, int64_t rows,
+Expected<Quantized> quantize_matrix(const std::string& origin,
+                                    const checkpoint::TensorView& tensor, int64_t rows,
                                     int64_t cols, const QuantizeOptions& options,
                                     const void* values) {
   const Expected<int64_t> span = checked_scale_span(options.scale_layout, rows, cols / kSfVec);
@@ -93,15 +49,17 @@ Expected<Quantized> quantize_matrix(const checkpoint::TensorView& tensor, int64_
                                                 codes->data(), 0, scales->data(), options);
   if (!global) {
     const Status& why = global.status();
-    return Status::error(why.code(), tensor.name + ", " + why.argument(), why.observed(),
-                         why.rule());
+    return Status::error(why.code(),
+                         origin + ", tensor '" + tensor.name + "', " + why.argument(),
+                         why.observed(), why.rule());
   }
   return Quantized{*std::move(codes), *std::move(scales), *global};
 }
 
 // The input scale that `calibration` gives: what its own quantisation would use as the global
 // scale.
-Expected<float> input_scale_of(const checkpoint::TensorView& activations, int threads) {
+Expected<float> input_scale_of(const std::string& origin,
+                               const checkpoint::TensorView& activations, int threads) {
   if (!float_type(activations.dtype) || activations.shape.empty() || activations.elements() == 0 ||
       activations.shape.back() % kSfVec != 0) {
     return Status::invalid(activations.name,
@@ -115,18 +73,22 @@ Expected<float> input_scale_of(const checkpoint::TensorView& activations, int th
   options.threads = threads;
   const int64_t cols = activations.shape.back();
   const Expected<Quantized> quantized =
-      quantize_matrix(activations, activations.elements() / cols, cols, options, values->data);
+      quantize_matrix(origin, activations, activations.elements() / cols, cols, options, values->data);
   if (!quantized) return quantized.status();
   return quantized->global_scale;
 }
 
-Status add_quantized(const checkpoint::TensorView& tensor, const QuantizeCheckpointOptions& options,
+// `shared_scale`: 0 = the tensor's own.
+Status add_quantized(const std::string& origin, const checkpoint::TensorView& tensor,
+                     const QuantizeCheckpointOptions& options, float shared_scale,
                      std::optional<float> input_scale, checkpoint::TensorFile& out,
                      QuantizedTensor& entry) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1];
   const Expected<AlignedValues> values = aligned_values(tensor);
   if (!values) return values.status();
-  Expected<Quantized> quantized = quantize_matrix(tensor, n, k, options.quantize, values->data);
+  QuantizeOptions quantize = options.quantize;
+  if (shared_scale != 0.0f) quantize.global_scale = shared_scale;
+  Expected<Quantized> quantized = quantize_matrix(origin, tensor, n, k, quantize, values->data);
   if (!quantized) return quantized.status();
   auto memory = std::make_shared<const Quantized>(*std::move(quantized));
 
@@ -145,12 +107,13 @@ Status add_quantized(const checkpoint::TensorView& tensor, const QuantizeCheckpo
   if (input_scale) weight.dequant_input_scales = {*input_scale};
 
   entry = {tensor.name,
-           module_of(tensor.name),
+           module_of_tensor(tensor.name),
            n,
            k,
            static_cast<int64_t>(tensor.data.size()),
            memory->codes.size() + memory->scales.size(),
            memory->global_scale,
+           shared_scale != 0.0f,
            input_scale.has_value(),
            std::nullopt};
   if (options.measure_error) {
@@ -162,9 +125,21 @@ Status add_quantized(const checkpoint::TensorView& tensor, const QuantizeCheckpo
     entry.error = *error;
   }
   DUALGEMM_TRY(checkpoint::add_weight(out, entry.module, weight));
-  checkpoint::TensorFile keeper;  // owns the memory that add_weight only refers to
-  DUALGEMM_TRY(keeper.add({"owner", checkpoint::ElementType::kU8, {0}, {}}, memory));
-  out.share_memory_of(keeper);
+  out.keep_alive(memory);  // add_weight only refers to it
+  return {};
+}
+
+Status check_options(const QuantizeCheckpointOptions& options) {
+  if (options.convention == checkpoint::Convention::kPlain ||
+      options.convention == checkpoint::Convention::kTorchao) {
+    return Status::invalid("convention", checkpoint::name_of(options.convention),
+                           "must be modelopt, compressed_tensors or ggml");
+  }
+  if (options.convention == checkpoint::Convention::kGgml &&
+      options.quantize.scale_layout != ScaleLayout::kLinear) {
+    return Status::invalid("scale_layout", name_of(options.quantize.scale_layout),
+                           "ggml blocks hold their scales: linear only");
+  }
   return {};
 }
 
@@ -173,42 +148,48 @@ Status add_quantized(const checkpoint::TensorView& tensor, const QuantizeCheckpo
 Expected<checkpoint::TensorFile> quantize_checkpoint(const checkpoint::TensorFile& in,
                                                      const QuantizeCheckpointOptions& options,
                                                      QuantizeCheckpointReport* report) {
-  if (options.convention == checkpoint::Convention::kPlain) {
-    return Status::invalid("convention", "plain", "must be modelopt, compressed_tensors or ggml");
-  }
-  if (options.convention == checkpoint::Convention::kGgml &&
-      options.quantize.scale_layout != ScaleLayout::kLinear) {
-    return Status::invalid("scale_layout", name_of(options.quantize.scale_layout),
-                           "ggml blocks hold their scales: linear only");
-  }
-  std::vector<checkpoint::TensorView> selected;
-  DUALGEMM_TRY(select(in, options, selected));
+  DUALGEMM_TRY(check_options(options));
+  const Expected<QuantizationChoice> choice = choose_tensors(in, options);
+  if (!choice) return choice.status();
+  QuantizeCheckpointReport local;
+  Expected<checkpoint::TensorFile> out = quantize_chosen(in, *choice, options, local);
+  if (out && report != nullptr) *report = std::move(local);
+  return out;
+}
+
+Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& in,
+                                                 const QuantizationChoice& choice,
+                                                 const QuantizeCheckpointOptions& options,
+                                                 QuantizeCheckpointReport& report) {
+  DUALGEMM_TRY(check_options(options));
   std::optional<float> input_scale;
   if (options.calibration) {
-    const Expected<float> scale = input_scale_of(*options.calibration, options.quantize.threads);
+    const Expected<float> scale = input_scale_of(options.calibration_origin, *options.calibration,
+                                                 options.quantize.threads);
     if (!scale) return scale.status();
     input_scale = *scale;
   }
-
-  QuantizeCheckpointReport local;
+  const auto holds = [](const std::vector<std::string>& sorted, const std::string& name) {
+    return std::binary_search(sorted.begin(), sorted.end(), name);
+  };
   checkpoint::TensorFile out;
   out.metadata() = in.metadata();
   out.share_memory_of(in);
   for (const auto& [name, tensor] : in.tensors()) {
-    const bool chosen = std::any_of(selected.begin(), selected.end(),
-                                    [&name = name](const auto& view) { return view.name == name; });
-    if (!chosen) {
+    const auto taken = choice.taken.find(name);
+    if (taken == choice.taken.end()) {
       DUALGEMM_TRY(out.add(tensor));
-      local.copied.push_back(name);
+      report.copied.push_back(name);
+      if (holds(choice.left_alone, name)) report.left_alone.push_back(name);
+      if (holds(choice.unfit, name)) report.unfit.push_back(name);
       continue;
     }
     const bool calibrated = input_scale && options.calibration->shape.back() == tensor.shape[1];
     QuantizedTensor entry;
-    DUALGEMM_TRY(
-        add_quantized(tensor, options, calibrated ? input_scale : std::nullopt, out, entry));
-    local.quantized.push_back(std::move(entry));
+    DUALGEMM_TRY(add_quantized(in.origin(), tensor, options, taken->second,
+                               calibrated ? input_scale : std::nullopt, out, entry));
+    report.quantized.push_back(std::move(entry));
   }
-  if (report != nullptr) *report = std::move(local);
   if (options.convention != checkpoint::Convention::kGgml) return out;
   checkpoint::ConvertOptions to_ggml;
   to_ggml.convention = checkpoint::Convention::kGgml;

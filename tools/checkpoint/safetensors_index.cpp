@@ -135,6 +135,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path) {
   return guarded(path, [&]() -> Expected<TensorFile> {
     TensorFile result;
     result.set_origin(path);
+    result.add_path(path);
     std::map<std::string, TensorFile> shards;
     for (const auto& [name, shard_name] : *index) {
       auto shard = shards.find(shard_name);
@@ -142,6 +143,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path) {
         Expected<TensorFile> opened = open_safetensors(directory + shard_name);
         if (!opened) return opened.status();
         result.share_memory_of(*opened);
+        result.add_path(directory + shard_name);
         DUALGEMM_TRY(merge_metadata(*opened, shards.empty(), result));
         shard = shards.emplace(shard_name, *std::move(opened)).first;
       }

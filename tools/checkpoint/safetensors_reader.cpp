@@ -116,7 +116,9 @@ Expected<TensorFile> open_safetensors(const std::string& path) {
   Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
   if (!mapped) return mapped.status();
   Expected<TensorFile> file = parse_safetensors((*mapped)->bytes(), path);
-  if (file) file->keep_alive(*mapped);
+  if (!file) return file;
+  file->keep_alive(*mapped);
+  file->add_path(path);
   return file;
 }
 

@@ -91,8 +91,8 @@ Expected<std::vector<float>> decode_to_f32(const TensorView& tensor);
 // Copies are cheap and share the memory. Not thread-safe while being changed.
 class TensorFile {
  public:
-  // By extension, then by content: .safetensors, .npy (one tensor, named by the file's stem),
-  // a sharded checkpoint's *.safetensors.index.json, or a directory holding one of these.
+  // By extension, then by content: .safetensors, .gguf, .npy (one tensor, named by the file's
+  // stem), a sharded checkpoint's *.safetensors.index.json, or a directory holding one of these.
   static Expected<TensorFile> open(const std::string& path);
 
   const std::map<std::string, TensorView, std::less<>>& tensors() const noexcept {
@@ -103,6 +103,12 @@ class TensorFile {
   // For messages: the path it was opened from, or what set_origin() said.
   const std::string& origin() const noexcept { return origin_; }
   void set_origin(std::string origin) { origin_ = std::move(origin); }
+  // Every file that it was read from; empty for tensors in memory.
+  const std::vector<std::string>& paths() const noexcept { return paths_; }
+  void add_path(std::string path) { paths_.push_back(std::move(path)); }
+  // What the file holds besides and no reader here understands: "NAME (TYPE)".
+  const std::vector<std::string>& left_out() const noexcept { return left_out_; }
+  void leave_out(std::string tensor) { left_out_.push_back(std::move(tensor)); }
 
   bool contains(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
   // Null when missing.
@@ -130,6 +136,7 @@ class TensorFile {
   std::map<std::string, std::string> metadata_;
   std::string origin_ = "tensors in memory";
   std::vector<std::shared_ptr<const void>> owners_;
+  std::vector<std::string> paths_, left_out_;
 };
 
 // At most `count` of `names` by edit distance to `wanted`, nearest first.

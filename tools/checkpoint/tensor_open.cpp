@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tools/checkpoint/gguf.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
 #include "tools/checkpoint/npy.hpp"
@@ -57,14 +58,16 @@ Expected<TensorFile> TensorFile::open(const std::string& path) {
     }
     if (path.ends_with(".safetensors")) return open_safetensors(path);
     if (path.ends_with(".npy")) return open_npy(path);
+    if (path.ends_with(".gguf")) return open_gguf(path);
     if (path.ends_with(".index.json")) return open_safetensors_index(path);
     const Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
     if (!mapped) return mapped.status();
     const std::span<const std::byte> bytes = (*mapped)->bytes();
     if (starts_with(bytes, "\x93NUMPY")) return open_npy(path);
+    if (starts_with(bytes, "GGUF")) return open_gguf(path);
     if (bytes.size() > 8 && bytes[8] == std::byte{'{'}) return open_safetensors(path);
     return Status::invalid(path, "neither its name nor its content tells the format",
-                           "must be a .safetensors or .npy file or a checkpoint directory");
+                           "must be a .safetensors, .gguf or .npy file or a checkpoint directory");
   });
 }
 

@@ -75,8 +75,10 @@ void add_make_layer(CLI::App& app, MakeLayerCommand& command) {
 void add_quantize(CLI::App& app, QuantizeCommand& command) {
   CLI::App* sub = add_command(app, "quantize", "fp32, fp16 or bf16 weights to an NVFP4 checkpoint",
                               help::kQuantize);
-  sub->add_option("input", command.input, "npy or safetensors")->type_name("FILE")->required();
-  sub->add_option("--out", command.out, "the NVFP4 checkpoint, safetensors")
+  sub->add_option("input", command.input, "npy, safetensors, sharded index or model folder")
+      ->type_name("FILE")
+      ->required();
+  sub->add_option("--out", command.out, "the NVFP4 checkpoint: safetensors, or a folder")
       ->type_name("FILE")
       ->required();
   add_value(sub, "--convention", command.convention, parse_nvfp4_convention, "NAME",
@@ -87,6 +89,17 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--prefix", command.prefix, "only tensors whose names begin so")
       ->type_name("NAME");
+  const auto patterns = [sub](const char* name, std::vector<std::string>& target, const char* what) {
+    sub->add_option(name, target, what)
+        ->type_name("PATTERN")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  patterns("--include", command.include,
+           "only tensors whose whole names match, those left alone by default too; may be repeated");
+  patterns("--exclude", command.exclude, "not these; wins over --include; may be repeated");
+  sub->add_flag("--separate-scales", command.separate_scales,
+                "gate and up (and q, k, v) keep a global scale each instead of sharing one");
   sub->add_option("--calibrate", command.calibrate,
                   "activations (K columns): their amax gives the input scale that is stored")
       ->type_name("FILE");
@@ -104,7 +117,9 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
 void add_convert(CLI::App& app, ConvertCommand& command) {
   CLI::App* sub = add_command(
       app, "convert", "Scale layouts, nibble order, conventions, ggml blocks", help::kConvert);
-  sub->add_option("input", command.input, "safetensors")->type_name("FILE")->required();
+  sub->add_option("input", command.input, "safetensors, gguf, sharded index or folder")
+      ->type_name("FILE")
+      ->required();
   sub->add_option("--out", command.out, "safetensors")->type_name("FILE")->required();
   add_value(sub, "--scale-layout", command.scale_layout, parse_scale_layout, "LAYOUT",
             "of the output: linear or swizzled_128x4");
@@ -125,6 +140,15 @@ void add_run(CLI::App& app, RunCommand& command) {
   CLI::App* sub =
       add_command(app, "run", "One layer from files: weights, activations, result", help::kRun);
   bind_layer_files(sub, command.files, true);
+  add_value(sub, "--expert", command.files.expert, parse_expert, "E",
+            "this expert of the layer, from 0");
+  sub->add_flag("--experts", command.experts,
+                "all experts of the layer in one grouped run, with --expert-tokens");
+  sub->add_option("--expert-tokens", command.expert_tokens,
+                  "npy or text: how many rows of the activations each expert gets, or E+1 offsets")
+      ->type_name("FILE");
+  sub->add_flag("--masked", command.masked,
+                "--experts: activations are E x ROWS x K, of which each expert uses its first rows");
   sub->add_option("--out", command.out, "D, npy or safetensors (e2m1 needs safetensors)")
       ->type_name("FILE");
   bind_problem(sub, command.problem);
@@ -190,7 +214,9 @@ void add_bench(CLI::App& app, BenchCommand& command) {
 
 void add_validate(CLI::App& app, ValidateCommand& command) {
   CLI::App* sub = add_command(app, "validate", "Is a checkpoint sound?", help::kValidate);
-  sub->add_option("input", command.input, "safetensors or npy")->type_name("FILE")->required();
+  sub->add_option("input", command.input, "safetensors, gguf, npy, sharded index or folder")
+      ->type_name("FILE")
+      ->required();
   sub->add_option("--prefix", command.prefix, "only this layer")->type_name("NAME");
   sub->add_flag("--strict", command.strict, "NaN and negative block scales are errors");
   sub->add_flag("--json", command.json, "JSON on stdout");
@@ -237,6 +263,20 @@ Status check(const MakeLayerCommand& command) {
 }
 
 Status check(const RunCommand& command) {
+  if (command.experts && command.files.expert)
+    return Status::invalid("--expert, --experts", "both given", "one or all");
+  if (command.experts != !command.expert_tokens.empty()) {
+    return Status::invalid("--experts, --expert-tokens", "only one of the two", "need each other");
+  }
+  if (command.masked && !command.experts)
+    return Status::invalid("--masked", "given", "only with --experts");
+  if (command.experts && command.execution.device == DeviceKind::kCuda)
+    return Status::unsupported("--experts", "--device cuda", "grouped runs are on the CPU here");
+  if (command.experts && command.problem.d_type == DataType::kE2M1)
+    return Status::unsupported("--experts", "--d-type e2m1", "grouped runs give f16, bf16 or f32");
+  if (command.experts && command.problem.scale_layout != ScaleLayout::kLinear)
+    return Status::unsupported("--experts", "--layout swizzled_128x4",
+                               "grouped runs quantise A with linear scales");
   if (command.d_global_scale != 0.0 && command.problem.d_type != DataType::kE2M1) {
     return Status::invalid("--d-global-scale", "given", "only with --d-type e2m1");
   }

@@ -1,30 +1,25 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "tools/checkpoint/model_folder.hpp"
 #include "tools/checkpoint/safetensors.hpp"
 #include "tools/cli/commands.hpp"
+#include "tools/cli/layer_source.hpp"
 #include "tools/cli/output_file.hpp"
 #include "tools/cli/report.hpp"
 
 namespace dualgemm::cli {
 namespace {
 
-bool strip_suffix(const std::string& name, const std::string& suffix, std::string& module) {
-  if (name.size() <= suffix.size() ||
-      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
-    return false;
-  module = name.substr(0, name.size() - suffix.size());
-  return true;
-}
-
 // The first NVFP4 weight that is not of the convention which the user says the file has, as an
 // error.
 Status check_convention(const checkpoint::TensorFile& file,
                         const checkpoint::WeightOptions& options) {
-  for (const auto& [name, tensor] : file.tensors()) {
-    std::string module;
-    if (tensor.dtype != checkpoint::ElementType::kU8) continue;
-    if (!strip_suffix(name, ".weight", module) && !strip_suffix(name, ".weight_packed", module))
-      continue;
+  const Expected<std::vector<std::string>> modules =
+      checkpoint::list_nvfp4_weights(file, options);
+  if (!modules) return modules.status();
+  for (const std::string& module : *modules) {
     const Expected<checkpoint::Weight> weight = checkpoint::load_weight(file, module, options);
     if (!weight) return weight.status();
   }
@@ -36,6 +31,9 @@ Status check_convention(const checkpoint::TensorFile& file,
 int execute(const ConvertCommand& command) {
   const Expected<checkpoint::TensorFile> in = checkpoint::TensorFile::open(command.input);
   if (!in) return fail(in.status());
+  if (const Status status = checkpoint::check_not_input(command.out, *in); !status.ok())
+    return fail_usage(status);
+  talk_about_left_out(*in);
   checkpoint::ConvertOptions options;
   options.input.scale_layout = command.from_scale_layout;
   options.input.nibble_order = command.from_nibble_order;
@@ -57,6 +55,16 @@ int execute(const ConvertCommand& command) {
   }
   if (const Status status = checkpoint::write_safetensors(command.out, *out); !status.ok())
     return fail(status);
+  const auto kept = std::count_if(
+      out->metadata().begin(), out->metadata().end(), [](const auto& entry) {
+        return entry.first.starts_with(checkpoint::kMultiplierKey) ||
+               entry.first.starts_with(checkpoint::kDivisorKey);
+      });
+  if (kept > 0) {
+    talk(fmt::format("{} global scales are reciprocals that FP32 cannot undo: the metadata keep "
+                     "what they were, so converting back gives it again",
+                     kept));
+  }
   talk(fmt::format("wrote {}: {} weights converted, {} tensors copied", command.out,
                    report.weights_converted, report.tensors_copied));
   return 0;

@@ -68,15 +68,22 @@ int execute(const MakeLayerCommand& command) {
     if (path.empty()) continue;
     if (const Status status = check_output_name(path); !status.ok()) return fail_usage(status);
   }
+  if (command.out == command.activations) {
+    return fail_usage(Status::invalid("--out, --activations", command.out,
+                                      "one would replace the other; name two files"));
+  }
   checkpoint::TensorFile weights, activations;
-  if (const Status status = make_weights(command, weights); !status.ok()) return fail(status);
+  const auto refuse = [](const Status& status) {  // a size beyond 64 bits is the request's fault
+    return status.code() == StatusCode::kOverflow ? fail_usage(status) : fail(status);
+  };
+  if (const Status status = make_weights(command, weights); !status.ok()) return refuse(status);
   if (!command.activations.empty()) {
     // npy has no bf16; fp32 needs no explaining.
     const bool npy = is_npy(command.activations) && command.type == DataType::kBF16;
     const DataType type = npy ? DataType::kF32 : command.type;
     const Status status = add_random({"activations", command.m, command.k, 1.0, kOutlier}, type,
                                      command.seed + 2, activations);
-    if (!status.ok()) return fail(status);
+    if (!status.ok()) return refuse(status);
   }
   if (const Status status = write_tensors(command.out, weights); !status.ok()) return fail(status);
   talk(fmt::format("wrote {}: {}, N {}, K {}, {}", command.out, command.prefix, command.n,

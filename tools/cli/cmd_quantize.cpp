@@ -1,9 +1,15 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "tools/checkpoint/model_folder.hpp"
+#include "tools/checkpoint/quantization_config.hpp"
 #include "tools/checkpoint/quantize_checkpoint.hpp"
+#include "tools/checkpoint/quantize_selection.hpp"
 #include "tools/checkpoint/safetensors.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"
+#include "tools/cli/layer_source.hpp"
 #include "tools/cli/output_file.hpp"
 #include "tools/cli/report.hpp"
 
@@ -15,6 +21,9 @@ checkpoint::QuantizeCheckpointOptions options_of(const QuantizeCommand& command)
   options.convention = command.convention;
   options.tensors = command.tensors;
   options.prefix = command.prefix;
+  options.include = command.include;
+  options.exclude = command.exclude;
+  options.separate_scales = command.separate_scales;
   options.quantize.global_scale = static_cast<float>(command.global_scale);
   options.quantize.four_over_six = command.four_over_six;
   options.quantize.scale_layout = command.scale_layout;
@@ -56,12 +65,14 @@ void print_json(const QuantizeCommand& command,
                {"build", provenance()}};
   json["quantized"] = Json::array();
   json["copied"] = report.copied;
+  json["left_alone"] = report.left_alone;
   for (const checkpoint::QuantizedTensor& tensor : report.quantized) {
     Json entry = {{"tensor", tensor.name},
                   {"module", tensor.module},
                   {"rows", tensor.n},
                   {"cols", tensor.k},
                   {"global_scale", number(tensor.global_scale)},
+                  {"shares_scale", tensor.shares_scale},
                   {"has_input_scale", tensor.has_input_scale},
                   {"bytes_before", tensor.bytes_before},
                   {"bytes_after", tensor.bytes_after}};
@@ -80,40 +91,149 @@ void print_json(const QuantizeCommand& command,
   print(dump(json));
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// config.json and hf_quant_config.json of the model, into the folder `to`; says what it did.
+Status write_configs(const QuantizeCommand& command, const std::string& from, const std::string& to,
+                     const checkpoint::QuantizeCheckpointReport& report) {
+  const std::string config_path = from + "/config.json";
+  const Expected<std::string> config = checkpoint::read_small_file(config_path);
+  if (!config) return config.status();
+  const Expected<std::string> quantized = checkpoint::config_with_quantization(
+      *config, config_path, command.convention, report);
+  if (!quantized) return quantized.status();
+  DUALGEMM_TRY(write_text(to + "/config.json", *quantized));
+  if (command.convention != checkpoint::Convention::kModelOpt) return {};
+  return write_text(to + "/hf_quant_config.json", checkpoint::hf_quant_config(report));
+}
+
+// Why loaders of models would not understand the result; empty: they do.
+std::string no_config_because(const QuantizeCommand& command) {
+  if (command.convention == checkpoint::Convention::kGgml)
+    return "ggml blocks have no quantization_config";
+  if (command.scale_layout != ScaleLayout::kLinear)
+    return "loaders of models expect linear scales";
+  return {};
+}
+
+// One file. Where a whole model is quantised into another folder, its configs too.
+Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFile& in,
+                      const checkpoint::QuantizationChoice& choice,
+                      const checkpoint::QuantizeCheckpointOptions& options,
+                      checkpoint::QuantizeCheckpointReport& report) {
+  const Expected<checkpoint::TensorFile> out =
+      checkpoint::quantize_chosen(in, choice, options, report);
+  if (!out) return out.status();
+  const std::string from = checkpoint::folder_of(in);
+  std::string to = std::filesystem::path(command.out).parent_path();
+  if (to.empty()) to = ".";
+  std::error_code ignored;
+  const bool is_model = std::filesystem::exists(from + "/config.json", ignored);
+  const bool elsewhere = !std::filesystem::equivalent(from, to, ignored);
+  const bool configs = is_model && elsewhere && no_config_because(command).empty();
+  if (configs) DUALGEMM_TRY(write_configs(command, from, to, report));
+  DUALGEMM_TRY(checkpoint::write_safetensors(command.out, *out));
+  if (is_model && !configs) {
+    talk("config.json not written: " +
+         (elsewhere ? no_config_because(command) : "the input's lies there; --out FOLDER has one"));
+  }
+  return {};
+}
+
+// A folder: the same shards as the input's, one in memory at a time, and all that loaders need.
+Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile& in,
+                    const checkpoint::QuantizationChoice& choice,
+                    const checkpoint::QuantizeCheckpointOptions& options,
+                    checkpoint::QuantizeCheckpointReport& report) {
+  const auto shards = checkpoint::shards_of(in);
+  if (!shards) return shards.status();
+  DUALGEMM_TRY(checkpoint::create_model_folder(command.out));
+  std::map<std::string, std::vector<std::string>> written;
+  int64_t bytes = 0;
+  for (const auto& [shard, names] : *shards) {
+    const Expected<checkpoint::TensorFile> part = checkpoint::part_of(in, names);
+    if (!part) return part.status();
+    const Expected<checkpoint::TensorFile> out =
+        checkpoint::quantize_chosen(*part, choice, options, report);
+    if (!out) return out.status();
+    for (const auto& [name, tensor] : out->tensors()) {
+      written[shard].push_back(name);
+      bytes += static_cast<int64_t>(tensor.data.size());
+    }
+    DUALGEMM_TRY(checkpoint::write_safetensors(command.out + "/" + shard, *out));
+  }
+  if (written.size() > 1) {
+    DUALGEMM_TRY(checkpoint::write_safetensors_index(
+        command.out + "/model.safetensors.index.json", written, bytes));
+  }
+  const std::string from = checkpoint::folder_of(in);
+  if (is_folder(command.input) || written.size() > 1)
+    DUALGEMM_TRY(checkpoint::copy_model_files(from, command.out));
+  if (const std::string why = no_config_because(command); !why.empty()) {
+    talk("config.json not written: " + why);
+    return {};
+  }
+  return write_configs(command, from, command.out, report);
+}
+
+void talk_about(const QuantizeCommand& command,
+                const checkpoint::QuantizeCheckpointReport& report) {
+  for (const checkpoint::QuantizedTensor& tensor : report.quantized) {
+    if (command.calibrate.empty() || tensor.has_input_scale) continue;
+    talk(fmt::format("{}: {} columns, not those of {}; no input scale written", tensor.name,
+                     tensor.k, command.calibrate));
+  }
+  if (!report.left_alone.empty()) {
+    talk(fmt::format("left as they are: {}{}", report.left_alone.front(),
+                     report.left_alone.size() > 1
+                         ? fmt::format(" and {} more", report.left_alone.size() - 1)
+                         : ""));
+  }
+  talk(fmt::format("wrote {}: {} tensors quantised, {} copied", command.out,
+                   report.quantized.size(), report.copied.size()));
+}
+
 }  // namespace
 
 int execute(const QuantizeCommand& command) {
   const Expected<checkpoint::TensorFile> in = checkpoint::TensorFile::open(command.input);
   if (!in) return fail(in.status());
+  if (const Status status = checkpoint::check_not_input(command.out, *in); !status.ok())
+    return fail_usage(status);
+  talk_about_left_out(*in);
   checkpoint::QuantizeCheckpointOptions options = options_of(command);
   checkpoint::TensorFile calibration;  // keeps the view alive
   if (!command.calibrate.empty()) {
     Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(command.calibrate);
     if (!file) return fail(file.status());
     calibration = *std::move(file);
+    if (const Status status = checkpoint::check_not_input(command.out, calibration);
+        !is_folder(command.out) && !status.ok())
+      return fail_usage(status);
     const Expected<checkpoint::TensorView> tensor = calibration.get_or_only("");
     if (!tensor) return fail(tensor.status());
     options.calibration = *tensor;
+    options.calibration_origin = command.calibrate;
   }
+  const Expected<checkpoint::QuantizationChoice> choice = checkpoint::choose_tensors(*in, options);
+  if (!choice) return fail(choice.status());
+  const bool is_sharded = in->paths().size() > 1;
+  const bool to_folder =
+      is_folder(command.out) || ((is_sharded || is_folder(command.input)) &&
+                                 !command.out.ends_with(".safetensors"));
   checkpoint::QuantizeCheckpointReport report;
-  const Expected<checkpoint::TensorFile> out =
-      checkpoint::quantize_checkpoint(*in, options, &report);
-  if (!out) return fail(out.status());
-  if (const Status status = checkpoint::write_safetensors(command.out, *out); !status.ok())
-    return fail(status);
-
+  const Status status = to_folder ? write_folder(command, *in, *choice, options, report)
+                                  : write_one_file(command, *in, *choice, options, report);
+  if (!status.ok()) return fail(status);
   if (command.json) {
     print_json(command, report);
   } else if (command.check) {
     print_table(command, report);
   }
-  for (const checkpoint::QuantizedTensor& tensor : report.quantized) {
-    if (command.calibrate.empty() || tensor.has_input_scale) continue;
-    talk(fmt::format("{}: {} columns, not those of {}; no input scale written", tensor.name,
-                     tensor.k, command.calibrate));
-  }
-  talk(fmt::format("wrote {}: {} tensors quantised, {} copied", command.out,
-                   report.quantized.size(), report.copied.size()));
+  talk_about(command, report);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "tools/checkpoint/layer_problem.hpp"
 #include "tools/cli/check_text.hpp"
@@ -10,6 +11,7 @@
 #include "tools/cli/output_file.hpp"
 #include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/run_experts.hpp"
 #include "tools/verify/check.hpp"
 
 namespace dualgemm::cli {
@@ -27,8 +29,12 @@ void print_text(const RunCommand& command, const checkpoint::LayerProblem& layer
     print(fmt::format("{:<13} {}\n", name, value));
   };
   const Problem& problem = layer.problem;
-  line("layer", fmt::format("{} ({}{})", layer.prefix, checkpoint::name_of(layer.layer.convention),
-                            layer.layer.stacked ? ", stacked" : ""));
+  const std::string expert =
+      command.files.expert ? fmt::format(", expert {}", *command.files.expert) : "";
+  line("layer",
+       fmt::format("{}{} ({}{})", layer.prefix, expert,
+                   checkpoint::name_of(layer.layer.convention),
+                   layer.layer.stacked ? ", stacked" : ""));
   line("problem",
        fmt::format("M {}, N {}, K {}, {} x e2m1 -> {}, {}", problem.m, problem.n, problem.k,
                    name_of(problem.a.type), name_of(problem.d.type), name_of(problem.act.kind)));
@@ -76,6 +82,13 @@ Status write_output(const RunCommand& command, const Problem& problem,
   return write_tensors(command.out, *file);
 }
 
+// An output must not replace an input.
+Status check_not_file(const std::string& out, const std::string& in) {
+  std::error_code ignored;
+  if (out.empty() || !std::filesystem::equivalent(out, in, ignored)) return {};
+  return Status::invalid("--out", out, "is the input '" + in + "'; name another file");
+}
+
 }  // namespace
 
 int execute(const RunCommand& command) {
@@ -87,6 +100,13 @@ int execute(const RunCommand& command) {
                                         "--d-type e2m1 has scales too and needs .safetensors"));
     }
   }
+  for (const std::string& path : {command.files.activations, command.expert_tokens}) {
+    if (const Status status = check_not_file(command.out, path); !status.ok())
+      return fail_usage(status);
+  }
+  if (const Status status = check_not_file(command.out, command.files.weights); !status.ok())
+    return fail_usage(status);
+  if (command.experts) return run_experts(command);
   const Problem request = command.problem.problem(0, 0, 0, 1);
   Expected<checkpoint::LayerProblem> layer = checkpoint::open_layer_problem(
       layer_source(command.files), request, command.execution.threads);

@@ -76,6 +76,8 @@ struct QuantizeCommand {
   checkpoint::Convention convention = checkpoint::Convention::kModelOpt;
   std::vector<std::string> tensors;  // exact names; empty = every 2-D float tensor under `prefix`
   std::string prefix;
+  std::vector<std::string> include, exclude;  // patterns
+  bool separate_scales = false;
   ScaleLayout scale_layout = ScaleLayout::kLinear;
   double global_scale = 0.0;  // 0 = from the data
   bool four_over_six = false;
@@ -105,6 +107,7 @@ struct LayerFiles {
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool u2_is_bf16 = false;       // npy activations of uint16
   bool max_input_scale = false;  // gate and up carry different input scales: take the larger
+  std::optional<int64_t> expert;  // of a layer that has several
 };
 
 struct RunCommand {
@@ -113,6 +116,9 @@ struct RunCommand {
   ExecutionOptions execution;
   StrategyId strategy = StrategyId::kAuto;
   double d_global_scale = 0.0;  // 0 = 1
+  bool experts = false;         // all experts of the layer, grouped
+  std::string expert_tokens;    // file of counts or offsets
+  bool masked = false;          // activations [experts, rows, K] with counts
   std::string out;
   bool check = false;
   bool json = false;

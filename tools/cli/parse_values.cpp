@@ -74,6 +74,13 @@ Expected<int64_t> parse_positive_int(const std::string& text) {
   return value;
 }
 
+Expected<int64_t> parse_expert(const std::string& text) {
+  const Expected<int64_t> value =
+      parse_whole<int64_t>(text, "must be a whole number from 0 to 9223372036854775807");
+  if (value && *value < 0) return bad_value(text, "must be at least 0");
+  return value;
+}
+
 Expected<int> parse_thread_count(const std::string& text) {
   const Expected<int64_t> value =
       parse_whole<int64_t>(text, "must be a whole number from 0 (all cores) to 4096");
@@ -142,7 +149,8 @@ Expected<std::vector<StrategyId>> parse_strategy_list(const std::string& text) {
 Expected<checkpoint::Convention> parse_nvfp4_convention(const std::string& text) {
   const Expected<checkpoint::Convention> convention =
       checkpoint::parse_convention(with_underscores(text));
-  if (convention && *convention == checkpoint::Convention::kPlain) {
+  if (convention && (*convention == checkpoint::Convention::kPlain ||
+                     *convention == checkpoint::Convention::kTorchao)) {
     return bad_value(text, "must be modelopt, compressed_tensors or ggml");
   }
   return convention;

@@ -190,7 +190,8 @@ TEST_F(LayerTest, MissingLayerNamesTheNearest) {
                          "nearest names: model.layers.0.mlp.gate_proj.weight"));  // up is missing
   add_modelopt(file_, kUp, up_, {1.0f}, 0.0f);
   add_modelopt(file_, "model.layers.10.mlp.gate_up_proj", both_, {1.0f}, 0.0f);
-  EXPECT_EQ(list_mlp_layers(file_), (std::vector<std::string>{kPrefix, "model.layers.10.mlp"}));
+  EXPECT_EQ(list_mlp_layers(file_),
+            (std::vector<LayerEntry>{{kPrefix, 0}, {"model.layers.10.mlp", 0}}));
   const Status status = load_mlp_layer(file_, "model.layer.0.mlp").status();
   EXPECT_TRUE(fails_with(status, StatusCode::kNotFound, "layer 'model.layer.0.mlp'"));
   EXPECT_EQ(status.rule(), "nearest of 2 layers: model.layers.0.mlp, model.layers.10.mlp");
@@ -200,13 +201,15 @@ TEST_F(LayerTest, MissingLayerNamesTheNearest) {
                          "nearest names: m.w1.weight"));
 }
 
-TEST_F(LayerTest, OtherNamesCanBeGiven) {
+TEST_F(LayerTest, MixtralAndGgufNames) {
   add_modelopt(file_, "block.w1", gate_, {1.0f}, 0.0f);
+  EXPECT_TRUE(list_mlp_layers(file_).empty()) << "w1 alone is no gated layer";
   add_modelopt(file_, "block.w3", up_, {2.0f}, 0.0f);
-  LayerOptions options;
-  options.gate_name = "w1";
-  options.up_name = "w3";
-  expect_layer(load_mlp_layer(file_, "block", options), gate_, 1.0, up_, 2.0);
+  add_modelopt(file_, "blk.0.ffn_gate", gate_, {3.0f}, 0.0f);
+  add_modelopt(file_, "blk.0.ffn_up", up_, {4.0f}, 0.0f);
+  expect_layer(load_mlp_layer(file_, "block"), gate_, 1.0, up_, 2.0);
+  expect_layer(load_mlp_layer(file_, "blk.0"), gate_, 3.0, up_, 4.0);
+  EXPECT_EQ(list_mlp_layers(file_), (std::vector<LayerEntry>{{"blk.0", 0}, {"block", 0}}));
 }
 
 TEST_F(LayerTest, HalvesThatDoNotBelongTogetherAreRefused) {

@@ -1,0 +1,86 @@
+/**
+ * @file checkpoint.h
+ * Weights of gated MLP layers from checkpoints, for C. In a library of its own, dualgemm_checkpoint
+ * (CMake: dualgemm::checkpoint), which needs dualgemm. checkpoint.hpp says what is read.
+ *
+ *   dualgemm_checkpoint* checkpoint;
+ *   dualgemm_checkpoint_layer* layer;
+ *   dualgemm_checkpoint_open("model/", &checkpoint);
+ *   dualgemm_checkpoint_load(checkpoint, "model.layers.0.mlp", -1, 0, &layer);
+ *   dualgemm_checkpoint_layer_apply(layer, a_global_scale, &problem, &buffers);
+ *   dualgemm_run_once(&problem, &buffers, NULL, NULL);
+ *   dualgemm_checkpoint_layer_free(layer);
+ *   dualgemm_checkpoint_close(checkpoint);
+ *
+ * Errors as in dualgemm.h: a dualgemm_status, its text in dualgemm_last_error_message(). Both kinds
+ * of objects are immutable and may be used by several threads at a time.
+ */
+#ifndef DUALGEMM_CHECKPOINT_H
+#define DUALGEMM_CHECKPOINT_H
+
+#include "dualgemm/dualgemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dualgemm_checkpoint dualgemm_checkpoint;
+typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
+
+/** Flags of dualgemm_checkpoint_load(). */
+enum {
+  DUALGEMM_CHECKPOINT_UP_FIRST = 1,       /**< a stacked tensor holds up before gate */
+  DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE = 2 /**< input scales differ: take the larger one */
+};
+
+/** A .safetensors or .gguf file, a *.safetensors.index.json, or a folder that holds one. */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_open(
+    const char* path, dualgemm_checkpoint** checkpoint) DUALGEMM_NOEXCEPT;
+/** Null is legal. Layers that were loaded stay. */
+DUALGEMM_API void dualgemm_checkpoint_close(dualgemm_checkpoint* checkpoint) DUALGEMM_NOEXCEPT;
+
+/** Number of gated MLP layers; 0 for null. */
+DUALGEMM_API int64_t dualgemm_checkpoint_layer_count(const dualgemm_checkpoint* checkpoint)
+    DUALGEMM_NOEXCEPT;
+/** What load() takes, valid until close(); null when there is no such index. */
+DUALGEMM_API const char* dualgemm_checkpoint_layer_name(const dualgemm_checkpoint* checkpoint,
+                                                        int64_t index) DUALGEMM_NOEXCEPT;
+/** How many experts its tensors hold; 0: it is one layer, or there is no such index. */
+DUALGEMM_API int64_t dualgemm_checkpoint_layer_experts(const dualgemm_checkpoint* checkpoint,
+                                                       int64_t index) DUALGEMM_NOEXCEPT;
+
+/** expert: -1 for a layer that is one. flags: DUALGEMM_CHECKPOINT_* or 0. */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_load(
+    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert, int32_t flags,
+    dualgemm_checkpoint_layer** layer) DUALGEMM_NOEXCEPT;
+/** Null is legal. Pointers that apply() gave end here. */
+DUALGEMM_API void dualgemm_checkpoint_layer_free(dualgemm_checkpoint_layer* layer)
+    DUALGEMM_NOEXCEPT;
+
+/** What a layer is. Minimum struct_size: 40. */
+typedef struct dualgemm_checkpoint_layer_info {
+  uint64_t struct_size;
+  int64_t n;
+  int64_t k;
+  float gate_global_scale; /**< multiplier: w = e2m1 * e4m3 * gate_global_scale */
+  float up_global_scale;
+  float input_scale; /**< of A, a multiplier; 0: the checkpoint has none */
+  int32_t scale_layout;
+} dualgemm_checkpoint_layer_info;
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
+    const dualgemm_checkpoint_layer* layer,
+    dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
+
+/**
+ * Sets problem's n, k, gate and up, and buffers' gate, up, their scales, alpha_gate and alpha_up
+ * for activations with this global scale; leaves the rest as it is. Either may be null. Both structs
+ * must have been initialised by their init functions.
+ */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_apply(
+    const dualgemm_checkpoint_layer* layer, float a_global_scale, dualgemm_problem* problem,
+    dualgemm_buffers* buffers) DUALGEMM_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

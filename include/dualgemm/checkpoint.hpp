@@ -1,0 +1,91 @@
+// Weights of gated MLP layers from checkpoints, ready for run(). In a library of its own
+// (CMake: dualgemm::checkpoint, pkg-config: dualgemm_checkpoint), so that the core library knows no
+// file formats.
+//
+//   auto checkpoint = dualgemm::Checkpoint::open("model/");
+//   auto layer = checkpoint->load("model.layers.0.mlp");
+//   dualgemm::Problem problem{.m = rows};
+//   dualgemm::Buffers buffers{.a = codes, .a_scales = scales, .d = d};
+//   layer->describe(problem);                        // n, k and the scale layouts of gate and up
+//   layer->attach_to(buffers, a_global_scale);       // weights, alpha_gate, alpha_up
+//   dualgemm::Status status = dualgemm::run(problem, buffers);
+//
+// Read are safetensors files, sharded ones by their index, folders that hold either, and GGUF; the
+// conventions of ModelOpt, compressed-tensors, torchao and ggml (docs/checkpoints.md). Files are
+// mapped, not copied; a file must not be cut short while it is open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dualgemm/status.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm {
+
+struct CheckpointOptions {
+  // Which expert of a layer that has several; -1: the layer itself.
+  int64_t expert = -1;
+  // A tensor that stacks both holds up before gate (TensorRT-LLM, FlashInfer), not gate before up.
+  bool up_first = false;
+  // Gate and up carry different input scales: take the larger one instead of refusing.
+  bool max_input_scale = false;
+};
+
+// One layer's gate and up. Owns, or keeps mapped, what its pointers point to. Copies share it.
+class CheckpointLayer {
+ public:
+  int64_t n() const noexcept;
+  int64_t k() const noexcept;
+  // Dequantising multipliers: w = e2m1 * e4m3 * global scale.
+  float gate_global_scale() const noexcept;
+  float up_global_scale() const noexcept;
+  // That of A for which the checkpoint was calibrated, if it was.
+  std::optional<float> input_scale() const noexcept;
+  // "modelopt", "compressed_tensors", "ggml" or "torchao".
+  const char* convention() const noexcept;
+
+  // Sets n, k and how gate and up lie; leaves everything else as it is.
+  void describe(Problem& problem) const noexcept;
+  // Sets gate, up, their scales, alpha_gate and alpha_up for activations with this global scale (1
+  // for activations that are not NVFP4). The pointers are valid as long as this layer, a copy of it,
+  // or the weights that prepare() makes of them are needed.
+  void attach_to(Buffers& buffers, float a_global_scale) const noexcept;
+
+  struct Impl;  // of the library
+  explicit CheckpointLayer(std::shared_ptr<const Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+struct CheckpointEntry {
+  std::string prefix;   // what load() takes
+  int64_t experts = 0;  // > 0: so many in one tensor; load() needs CheckpointOptions::expert
+};
+
+// An open checkpoint. Immutable; copies share it.
+class Checkpoint {
+ public:
+  static Expected<Checkpoint> open(const std::string& path);
+
+  // Every gated MLP layer, sorted by prefix. Experts that are modules of their own are entries of
+  // their own. Not all need be fit to run: load() says.
+  const std::vector<CheckpointEntry>& layers() const noexcept;
+
+  // kNotFound lists near names; kUnsupported: the layer is sound, but run() cannot use it (weights
+  // that are not NVFP4, a bias); kCorruptFile: tensors that contradict each other.
+  Expected<CheckpointLayer> load(const std::string& prefix,
+                                 const CheckpointOptions& options = {}) const;
+
+  struct Impl;  // of the library
+  explicit Checkpoint(std::shared_ptr<const Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace dualgemm

@@ -1,0 +1,140 @@
+#include "capi/error.hpp"
+#include "capi/structs.hpp"
+#include "dualgemm/checkpoint.h"
+#include "dualgemm/checkpoint.hpp"
+
+using namespace dualgemm;
+
+struct dualgemm_checkpoint {
+  Checkpoint checkpoint;
+};
+
+struct dualgemm_checkpoint_layer {
+  CheckpointLayer layer;
+};
+
+namespace {
+
+const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t index) noexcept {
+  if (checkpoint == nullptr || index < 0) return nullptr;
+  const auto& layers = checkpoint->checkpoint.layers();
+  return index < static_cast<int64_t>(layers.size()) ? &layers[static_cast<size_t>(index)]
+                                                     : nullptr;
+}
+
+constexpr int32_t kKnownFlags =
+    DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
+constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
+
+}  // namespace
+
+extern "C" {
+
+dualgemm_status dualgemm_checkpoint_open(const char* path,
+                                         dualgemm_checkpoint** checkpoint) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(path, "path"));
+    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
+    Expected<Checkpoint> opened = Checkpoint::open(path);
+    if (!opened) return opened.status();
+    *checkpoint = new dualgemm_checkpoint{*std::move(opened)};
+    return {};
+  });
+}
+
+void dualgemm_checkpoint_close(dualgemm_checkpoint* checkpoint) noexcept { delete checkpoint; }
+
+int64_t dualgemm_checkpoint_layer_count(const dualgemm_checkpoint* checkpoint) noexcept {
+  return checkpoint == nullptr ? 0 : static_cast<int64_t>(checkpoint->checkpoint.layers().size());
+}
+
+const char* dualgemm_checkpoint_layer_name(const dualgemm_checkpoint* checkpoint,
+                                           int64_t index) noexcept {
+  const CheckpointEntry* found = entry(checkpoint, index);
+  return found == nullptr ? nullptr : found->prefix.c_str();
+}
+
+int64_t dualgemm_checkpoint_layer_experts(const dualgemm_checkpoint* checkpoint,
+                                          int64_t index) noexcept {
+  const CheckpointEntry* found = entry(checkpoint, index);
+  return found == nullptr ? 0 : found->experts;
+}
+
+dualgemm_status dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, const char* prefix,
+                                         int64_t expert, int32_t flags,
+                                         dualgemm_checkpoint_layer** layer) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
+    DUALGEMM_TRY(capi::require(prefix, "prefix"));
+    DUALGEMM_TRY(capi::require(layer, "layer"));
+    if ((flags & ~kKnownFlags) != 0)
+      return Status::invalid("flags", std::to_string(flags), "must be DUALGEMM_CHECKPOINT_* or 0");
+    if (expert < -1)
+      return Status::invalid("expert", std::to_string(expert), "must be -1 or a number from 0");
+    CheckpointOptions options;
+    options.expert = expert;
+    options.up_first = (flags & DUALGEMM_CHECKPOINT_UP_FIRST) != 0;
+    options.max_input_scale = (flags & DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE) != 0;
+    Expected<CheckpointLayer> loaded = checkpoint->checkpoint.load(prefix, options);
+    if (!loaded) return loaded.status();
+    *layer = new dualgemm_checkpoint_layer{*std::move(loaded)};
+    return {};
+  });
+}
+
+void dualgemm_checkpoint_layer_free(dualgemm_checkpoint_layer* layer) noexcept { delete layer; }
+
+dualgemm_status dualgemm_checkpoint_layer_get_info(const dualgemm_checkpoint_layer* layer,
+                                                   dualgemm_checkpoint_layer_info* info) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(layer, "layer"));
+    DUALGEMM_TRY(capi::require(info, "info"));
+    DUALGEMM_TRY(capi::check_struct_size("info", info->struct_size, kMinInfoSize));
+    Problem problem;
+    layer->layer.describe(problem);
+    info->n = problem.n;
+    info->k = problem.k;
+    info->gate_global_scale = layer->layer.gate_global_scale();
+    info->up_global_scale = layer->layer.up_global_scale();
+    info->input_scale = layer->layer.input_scale().value_or(0.0f);
+    info->scale_layout = static_cast<int32_t>(problem.gate.scale_layout);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_checkpoint_layer_apply(const dualgemm_checkpoint_layer* layer,
+                                                float a_global_scale, dualgemm_problem* problem,
+                                                dualgemm_buffers* buffers) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(layer, "layer"));
+    if (problem != nullptr)
+      DUALGEMM_TRY(capi::check_struct_size("problem", problem->struct_size,
+                                           offsetof(dualgemm_problem, d)));
+    if (buffers != nullptr)
+      DUALGEMM_TRY(capi::check_struct_size("buffers", buffers->struct_size,
+                                           offsetof(dualgemm_buffers, alpha_gate_per_batch)));
+    if (problem != nullptr) {
+      Problem described;
+      layer->layer.describe(described);
+      problem->n = described.n;
+      problem->k = described.k;
+      dualgemm_matrix matrix{};  // tight
+      matrix.type = DUALGEMM_E2M1;
+      matrix.scale_layout = static_cast<int32_t>(described.gate.scale_layout);
+      problem->gate = problem->up = matrix;
+    }
+    if (buffers != nullptr) {
+      Buffers attached;
+      layer->layer.attach_to(attached, a_global_scale);
+      buffers->gate = attached.gate;
+      buffers->gate_scales = attached.gate_scales;
+      buffers->up = attached.up;
+      buffers->up_scales = attached.up_scales;
+      buffers->alpha_gate = attached.alpha_gate;
+      buffers->alpha_up = attached.alpha_up;
+    }
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,41 @@
+// A model on disk: weights in one file or in shards, with what lies beside them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dualgemm/status.hpp"
+#include "tools/checkpoint/tensor.hpp"
+
+namespace dualgemm::checkpoint {
+
+// Error when `out` is one of the files that `in` was read from, or the folder of one: by whatever
+// path or link it is named.
+Status check_not_input(const std::string& out, const TensorFile& in);
+
+// The folder of the files of `in`; "." where the path has none.
+std::string folder_of(const TensorFile& in);
+
+// File name -> the tensors of `in` that lie in it; one entry unless `in` is sharded.
+Expected<std::map<std::string, std::vector<std::string>>> shards_of(const TensorFile& in);
+
+// The tensors of `in` with these names; shares its memory.
+Expected<TensorFile> part_of(const TensorFile& in, const std::vector<std::string>& names);
+
+// model.safetensors.index.json: `shards` as shards_of() gives them.
+Status write_safetensors_index(const std::string& path,
+                               const std::map<std::string, std::vector<std::string>>& shards,
+                               int64_t total_bytes);
+
+// Creates `folder` unless it exists; error when it holds weights already.
+Status create_model_folder(const std::string& folder);
+
+// Copies what a model needs besides weights and config.json (tokenizer, templates, generation
+// config): every regular file of `from` that is neither hidden nor weights nor their index.
+Status copy_model_files(const std::string& from, const std::string& to);
+
+// The text of a small file; empty when there is none.
+Expected<std::string> read_small_file(const std::string& path);
+
+}  // namespace dualgemm::checkpoint

@@ -1,0 +1,87 @@
+#include <utility>
+
+#include "dualgemm/checkpoint.hpp"
+#include "tools/checkpoint/checkpoint.hpp"
+#include "tools/checkpoint/guard.hpp"
+
+namespace dualgemm {
+
+struct Checkpoint::Impl {
+  checkpoint::TensorFile file;
+  std::vector<CheckpointEntry> layers;
+};
+
+struct CheckpointLayer::Impl {
+  checkpoint::MlpLayer layer;
+};
+
+Checkpoint::Checkpoint(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Expected<Checkpoint> Checkpoint::open(const std::string& path) {
+  return checkpoint::guarded(path, [&]() -> Expected<Checkpoint> {
+    Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(path);
+    if (!file) return file.status();
+    auto impl = std::make_shared<Impl>();
+    for (const checkpoint::LayerEntry& entry : checkpoint::list_mlp_layers(*file))
+      impl->layers.push_back({entry.prefix, entry.experts});
+    impl->file = *std::move(file);
+    return Checkpoint(std::move(impl));
+  });
+}
+
+const std::vector<CheckpointEntry>& Checkpoint::layers() const noexcept { return impl_->layers; }
+
+Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
+                                           const CheckpointOptions& options) const {
+  return checkpoint::guarded(prefix, [&]() -> Expected<CheckpointLayer> {
+    checkpoint::LayerOptions wanted;
+    if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
+    wanted.max_input_scale = options.max_input_scale;
+    if (options.expert != -1) wanted.expert = options.expert;
+    Expected<checkpoint::MlpLayer> layer =
+        checkpoint::load_mlp_layer(impl_->file, prefix, wanted);
+    if (!layer) return layer.status();
+    DUALGEMM_TRY(checkpoint::check_runnable(impl_->file, *layer));
+    DUALGEMM_TRY(checkpoint::make_runnable(*layer));
+    auto impl = std::make_shared<CheckpointLayer::Impl>();
+    impl->layer = *std::move(layer);
+    return CheckpointLayer(std::move(impl));
+  });
+}
+
+CheckpointLayer::CheckpointLayer(std::shared_ptr<const Impl> impl) noexcept
+    : impl_(std::move(impl)) {}
+
+int64_t CheckpointLayer::n() const noexcept { return impl_->layer.n; }
+int64_t CheckpointLayer::k() const noexcept { return impl_->layer.k; }
+float CheckpointLayer::gate_global_scale() const noexcept {
+  return impl_->layer.gate.dequant_global_scale;
+}
+float CheckpointLayer::up_global_scale() const noexcept {
+  return impl_->layer.up.dequant_global_scale;
+}
+std::optional<float> CheckpointLayer::input_scale() const noexcept {
+  return impl_->layer.dequant_input_scale;
+}
+const char* CheckpointLayer::convention() const noexcept {
+  return checkpoint::name_of(impl_->layer.convention);
+}
+
+void CheckpointLayer::describe(Problem& problem) const noexcept {
+  problem.n = n();
+  problem.k = k();
+  problem.gate = Matrix{.scale_layout = impl_->layer.scale_layout};
+  problem.up = problem.gate;
+}
+
+void CheckpointLayer::attach_to(Buffers& buffers, float a_global_scale) const noexcept {
+  const checkpoint::MlpLayer& layer = impl_->layer;
+  buffers.gate = layer.gate.codes();
+  buffers.gate_scales = layer.gate.scales.data();
+  buffers.up = layer.up.codes();
+  buffers.up_scales = layer.up.scales.data();
+  buffers.alpha_gate = a_global_scale * layer.gate.dequant_global_scale;
+  buffers.alpha_up = a_global_scale * layer.up.dequant_global_scale;
+}
+
+}  // namespace dualgemm

@@ -1,0 +1,107 @@
+#include "tools/checkpoint/quantization_config.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "dualgemm/dualgemm.hpp"
+#include "tools/checkpoint/guard.hpp"
+#include "tools/checkpoint/quantize_selection.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool has_input_scales(const QuantizeCheckpointReport& report) {
+  return std::all_of(report.quantized.begin(), report.quantized.end(),
+                     [](const QuantizedTensor& tensor) { return tensor.has_input_scale; });
+}
+
+const char* algorithm(const QuantizeCheckpointReport& report) {
+  return has_input_scales(report) ? "NVFP4" : "W4A16_NVFP4";
+}
+
+Json producer() { return {{"name", "dualgemm"}, {"version", version()}}; }
+
+Json modelopt_config(const QuantizeCheckpointReport& report) {
+  const Json four_bits = {
+      {"dynamic", false}, {"num_bits", 4}, {"type", "float"}, {"group_size", kSfVec}};
+  Json group = Json::object();
+  if (has_input_scales(report)) group["input_activations"] = four_bits;
+  group["weights"] = four_bits;
+  group["targets"] = {"Linear"};
+  return {{"config_groups", {{"group_0", group}}},
+          {"ignore", unquantized_modules(report)},
+          {"quant_algo", algorithm(report)},
+          {"producer", producer()},
+          {"quant_method", "modelopt"}};
+}
+
+Json compressed_tensors_config(const QuantizeCheckpointReport& report) {
+  const auto four_bits = [](const Json& dynamic) {
+    return Json{{"actorder", nullptr},    {"block_structure", nullptr}, {"dynamic", dynamic},
+                {"group_size", kSfVec},   {"num_bits", 4},              {"strategy", "tensor_group"},
+                {"symmetric", true},      {"type", "float"}};
+  };
+  const Json group = {{"format", "nvfp4-pack-quantized"},
+                      {"input_activations", has_input_scales(report) ? four_bits("local") : Json()},
+                      {"output_activations", nullptr},
+                      {"targets", {"Linear"}},
+                      {"weights", four_bits(false)}};
+  return {{"config_groups", {{"group_0", group}}},
+          {"format", "nvfp4-pack-quantized"},
+          {"ignore", unquantized_modules(report)},
+          {"kv_cache_scheme", nullptr},
+          {"quant_method", "compressed-tensors"},
+          {"quantization_status", "compressed"}};
+}
+
+}  // namespace
+
+std::vector<std::string> unquantized_modules(const QuantizeCheckpointReport& report) {
+  std::set<std::string> modules;
+  for (const std::vector<std::string>* names : {&report.left_alone, &report.unfit}) {
+    for (const std::string& name : *names) modules.insert(module_of_tensor(name));
+  }
+  const auto is_head = [](const QuantizedTensor& tensor) { return tensor.module == "lm_head"; };
+  if (std::none_of(report.quantized.begin(), report.quantized.end(), is_head))
+    modules.insert("lm_head");  // a tied one has no tensor
+  return {modules.begin(), modules.end()};
+}
+
+std::string hf_quant_config(const QuantizeCheckpointReport& report) {
+  const Json config = {{"producer", producer()},
+                       {"quantization",
+                        {{"quant_algo", algorithm(report)},
+                         {"kv_cache_quant_algo", nullptr},
+                         {"group_size", kSfVec},
+                         {"exclude_modules", unquantized_modules(report)}}}};
+  return config.dump(2) + "\n";
+}
+
+Expected<std::string> config_with_quantization(const std::string& config, const std::string& origin,
+                                               Convention convention,
+                                               const QuantizeCheckpointReport& report) {
+  return guarded(origin, [&]() -> Expected<std::string> {
+    if (convention != Convention::kModelOpt && convention != Convention::kCompressedTensors) {
+      return Status::unsupported("convention", name_of(convention),
+                                 "only modelopt and compressed_tensors have a quantization_config");
+    }
+    Json json = config.empty() ? Json::object() : Json::parse(config, nullptr, false);
+    if (!json.is_object()) {
+      return Status::error(StatusCode::kCorruptFile, origin, "no JSON object",
+                           "must be the config.json of a model");
+    }
+    if (json.contains("quantization_config")) {
+      return Status::invalid(origin, "has a quantization_config",
+                             "the model is quantised already; needs its float weights");
+    }
+    json["quantization_config"] = convention == Convention::kModelOpt
+                                      ? modelopt_config(report)
+                                      : compressed_tensors_config(report);
+    return json.dump(2) + "\n";
+  });
+}
+
+}  // namespace dualgemm::checkpoint
