@@ -18,7 +18,7 @@ Expected<std::shared_ptr<GemmCase>> GemmCase::make(Operands& operands, const Gem
   Expected<Plan> plan = make_plan(problem, options);
   if (!plan) return plan.status();
   item->plan_ = *std::move(plan);
-  if (spec.prepared) {
+  if (item->plan_.prepared) {
     Expected<PreparedWeights> prepared = prepare(item->plan_, operands.inputs(spec.a_type, 0));
     if (!prepared) return prepared.status();
     item->prepared_ = *std::move(prepared);
@@ -40,8 +40,8 @@ Expected<std::shared_ptr<GemmCase>> GemmCase::make(Operands& operands, const Gem
 
 Status GemmCase::run() {
   Buffers buffers = operands_.inputs(spec_.a_type, next_set_);
-  if (spec_.cold && !spec_.prepared) next_set_ = (next_set_ + 1) % operands_.weight_sets();
-  if (spec_.prepared) {
+  if (spec_.cold && !plan_.prepared) next_set_ = (next_set_ + 1) % operands_.weight_sets();
+  if (plan_.prepared) {
     buffers.gate = buffers.up = nullptr;
     buffers.gate_scales = buffers.up_scales = nullptr;
     buffers.prepared = &prepared_;

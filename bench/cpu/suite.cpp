@@ -125,13 +125,11 @@ void Suite::add_strategies() {
       // Row-by-row arithmetic in double: seconds a run from M = 16 on, and known to be slow.
       if (strategy == StrategyId::kReference && m > 1) continue;
       if (fused && m == 16 && wants("speed")) continue;  // speed/m16/prepared
-      // `cached` and `graph` prepare the weights; they are compared with fused on prepared ones.
-      const bool prepared =
-          fused || strategy == StrategyId::kCached || strategy == StrategyId::kGraph;
+      // fused on prepared weights, to be compared with those that demand them (cached, graph).
       add_gemm({.name = strategy_name(strategy, m),
                 .m = m,
                 .strategy = strategy,
-                .prepared = prepared,
+                .prepared = fused,
                 .cold = cold});
     }
   }

@@ -159,7 +159,7 @@ Point point_of(const skinny::Instance& instance, const core::ResolvedProblem& pr
       .kernel = "skinny",
       .tile_m = instance.config.tile_m,
       .tile_n = skinny::tile_n_of(instance.config),
-      .k_warpgroups = skinny::kWarps,
+      .k_warpgroups = 0,
       .max_ctas = max_ctas,
       .ctas = ctas,
       .sharing = "whole",

@@ -43,6 +43,13 @@ extern "C" {
 
 /* ==== Stable part; its constants: constants.h, NVFP4 data: formats.h ==== */
 
+/** What dualgemm_prepare() is to a strategy: nothing, a gain on every call, or demanded. */
+enum {
+  DUALGEMM_PREPARATION_NONE = 0,
+  DUALGEMM_PREPARATION_OPTIONAL = 1,
+  DUALGEMM_PREPARATION_REQUIRED = 2
+};
+
 /* ---- version and errors ---- */
 
 /** Version of the library that runs, e.g. "0.1.0"; static storage. */
@@ -186,8 +193,8 @@ typedef struct dualgemm_plan_options {
   int32_t reserved; /**< must be 0 */
   /**
    * CUDA: what to run instead of the library's own choice; null or "": nothing. Either the text of
-   * dualgemm_plan_config(), or some of strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups,
-   * ctas, for example "tile_m=64,k_warpgroups=2". Read by the call, not kept.
+   * dualgemm_plan_config(), or some of strategy, isa, kernel, tile_m, tile_n, tile_k, stages,
+   * k_warpgroups, ctas, for example "tile_m=64,k_warpgroups=2". Read by the call, not kept.
    */
   const char* config;
   /**
@@ -265,11 +272,18 @@ typedef struct dualgemm_plan_info {
   int32_t regime;
   int32_t threads;
   int32_t prepared; /**< 1: dualgemm_run() demands prepared weights; 0: it refuses them */
-  int64_t tile_m;   /**< rows per micro-tile */
-  int64_t tile_n;   /**< columns per vector: a tile holds tile_n of gate and tile_n of up */
-  int64_t tile_k;   /**< k elements decoded per panel */
+  int64_t tile_m;   /**< rows of A per tile */
+  int64_t tile_n;   /**< columns of D per tile: so many of Gate and of Up */
+  int64_t tile_k;   /**< elements along k that are decoded, or staged, at a time */
   int64_t workspace_bytes;
   int64_t prepared_bytes; /**< what dualgemm_prepare() will hold; 0 = nothing to prepare */
+  int64_t stages;         /**< CUDA: tiles along k in flight between memory and tensor core */
+  int64_t k_warpgroups;   /**< CUDA, "wgmma": warpgroups that take turns with the tiles along k */
+  int64_t ctas;           /**< CUDA: of a persistent grid; 0: the kernel has none */
+  int32_t preparation;    /**< DUALGEMM_PREPARATION_*: what dualgemm_prepare() is to the strategy */
+  int32_t reserved;
+  char
+      kernel[24]; /**< "tcgen05", "wgmma", "skinny", "mma", "cublaslt"; CPU: its regime, "oracle" */
 } dualgemm_plan_info;
 
 DUALGEMM_API dualgemm_status dualgemm_plan_get_info(const dualgemm_plan* plan,

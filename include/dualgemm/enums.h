@@ -97,6 +97,12 @@
   X(kMultiRow, DUALGEMM_REGIME_MULTI_ROW, 1, "multi_row", "few rows of a") \
   X(kTile, DUALGEMM_REGIME_TILE, 2, "tile", "many rows of a")
 
+/* What prepare() is to a plan: Preparation. */
+#define DUALGEMM_PREPARATION_TABLE(X) \
+  X(kNone, DUALGEMM_PREPARATION_NONE, 0, "none", "nothing to prepare") \
+  X(kOptional, DUALGEMM_PREPARATION_OPTIONAL, 1, "optional", "saves work on every call") \
+  X(kRequired, DUALGEMM_PREPARATION_REQUIRED, 2, "required", "run() takes prepared weights only")
+
 /* clang-format on */
 
 /* One row as an enumerator: enum class E : int32_t { DUALGEMM_..._TABLE(DUALGEMM_CPP_ENUMERATOR) };

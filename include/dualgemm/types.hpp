@@ -30,6 +30,9 @@ enum class DeviceKind : int32_t { DUALGEMM_DEVICE_TABLE(DUALGEMM_CPP_ENUMERATOR)
 enum class Isa : int32_t { DUALGEMM_ISA_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class Regime : int32_t { DUALGEMM_REGIME_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
+// What prepare() is to a plan: nothing, something that saves work on every call, or demanded.
+enum class Preparation : int32_t { DUALGEMM_PREPARATION_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+
 // The two SwiGLU kinds have parameters. One that is not given has the kind's default:
 //
 //                     alpha    beta    limit
@@ -129,6 +132,7 @@ const char* name_of(StrategyId) noexcept;
 const char* name_of(DeviceKind) noexcept;
 const char* name_of(Isa) noexcept;
 const char* name_of(Regime) noexcept;
+const char* name_of(Preparation) noexcept;
 
 // The inverse of name_of; the error lists the legal names.
 Expected<DataType> parse_data_type(const std::string& name);

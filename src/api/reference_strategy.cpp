@@ -24,8 +24,16 @@ class ReferenceStrategy final : public Strategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kReference; }
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+  const char* how_it_works() const noexcept override {
+    return "the definition, element by element in double precision: slow, obviously right";
+  }
+  const char* numerics(const Plan&) const noexcept override {
+    return "double precision, rounded once to D's type";
+  }
+  Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps&) const override {
+    plan.kernel = "oracle";
     plan.isa = Isa::kScalar;  // whatever was asked for: there is only one oracle
     return {};
   }

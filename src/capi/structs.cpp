@@ -17,7 +17,7 @@ static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
 static_assert(sizeof(dualgemm_buffers) == 18 * 8);
 static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8 + 2 * 4);
 static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
-static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 5 * 8);
+static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 8 * 8 + 2 * 4 + 24);
 static_assert(sizeof(dualgemm_run_info) == 8 + 4 * 4 + 8);
 static_assert(sizeof(dualgemm_device_info) == 8 + 2 * 4 + 3 * 8 + 16 * 4 + 128);
 static_assert(sizeof(dualgemm_quantize_options) == 8 + 4 * 4 + 8);
@@ -195,11 +195,16 @@ dualgemm_plan_info from_plan(const Plan& plan) {
   to.regime = static_cast<int32_t>(plan.regime);
   to.threads = plan.threads;
   to.prepared = plan.prepared ? 1 : 0;
-  to.tile_m = plan.tile_m;
-  to.tile_n = plan.tile_n;
-  to.tile_k = plan.tile_k;
+  to.tile_m = plan.shape.tile_m;
+  to.tile_n = plan.shape.tile_n;
+  to.tile_k = plan.shape.tile_k;
   to.workspace_bytes = plan.workspace_bytes;
   to.prepared_bytes = plan.prepared_bytes;
+  to.stages = plan.shape.stages;
+  to.k_warpgroups = plan.shape.k_warpgroups;
+  to.ctas = plan.shape.ctas;
+  to.preparation = static_cast<int32_t>(plan.preparation);
+  plan.kernel.copy(to.kernel, sizeof(to.kernel) - 1);
   return to;
 }
 

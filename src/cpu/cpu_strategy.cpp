@@ -52,12 +52,14 @@ Blocking choose_blocking(const Plan& plan, const Engine& engine, const DeviceCap
   return blocking;
 }
 
-Blocking blocking_of(const Plan& plan) noexcept { return {plan.block_m, plan.block_pairs}; }
+Blocking blocking_of(const Plan& plan) noexcept {
+  return {plan.shape.l2_rows, plan.shape.l2_pairs};
+}
 
 // Threads beyond the number of units would only wait.
 int useful_threads(const Plan& plan, const Engine& engine, int64_t groups) noexcept {
   const int64_t units = std::max<int64_t>(
-      groups * ceil_div(plan.problem.m, plan.block_m) * ceil_div(plan.problem.n, kPanelN),
+      groups * ceil_div(plan.problem.m, plan.shape.l2_rows) * ceil_div(plan.problem.n, kPanelN),
       max_row_tiles(plan.problem, engine));
   return static_cast<int>(std::clamp<int64_t>(units, 1, plan.threads));
 }
@@ -82,21 +84,41 @@ Status CpuStrategy::supports(const Problem&, const DeviceCaps& caps) const {
   return Status::unsupported("device", name_of(caps.kind), "this strategy runs on the CPU");
 }
 
+Preparation CpuStrategy::preparation(const Plan&) const noexcept {
+  const Recipe wants = recipe();
+  if (wants.must_prepare) return Preparation::kRequired;
+  return wants.can_prepare ? Preparation::kOptional : Preparation::kNone;
+}
+
+const char* CpuStrategy::numerics(const Plan& plan) const noexcept {
+  if (plan.problem.a.type != DataType::kE2M1) {
+    return "weights exact; per 16-block 16 FP32 multiply-adds in ascending k and one with its "
+           "scale: the same bits on every instruction set and for any thread count";
+  }
+  if (plan.isa == Isa::kAmxBf16) {
+    return "products exact in bf16, added in FP32 in the order of the hardware: the bits differ "
+           "from the other instruction sets";
+  }
+  return "16-blocks exact in integers, one FP32 rounding a block in ascending k: the same bits on "
+         "every instruction set and for any thread count";
+}
+
 Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
   if (kernel_table(plan.isa) == nullptr)
     return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
   const Engine& engine = engine_of(plan);
   const Recipe wants = recipe();
   const Blocking blocking = choose_blocking(plan, engine, caps);
-  if (wants.must_prepare) plan.prepared = true;
   plan.regime = plan.problem.m <= kGemvRows && engine.gemv != nullptr ? Regime::kGemv
                 : plan.problem.m <= 32                                ? Regime::kMultiRow
                                                                       : Regime::kTile;
-  plan.tile_m = plan.regime == Regime::kGemv ? std::max<int64_t>(plan.problem.m, 1) : engine.mr;
-  plan.tile_n = kPanelN;
-  plan.tile_k = engine.slab_blocks * kSfVec;
-  plan.block_m = blocking.rows;
-  plan.block_pairs = blocking.pairs;
+  plan.shape.tile_m =
+      plan.regime == Regime::kGemv ? std::max<int64_t>(plan.problem.m, 1) : engine.mr;
+  plan.kernel = name_of(plan.regime);
+  plan.shape.tile_n = kPanelN;
+  plan.shape.tile_k = engine.slab_blocks * kSfVec;
+  plan.shape.l2_rows = blocking.rows;
+  plan.shape.l2_pairs = blocking.pairs;
   plan.prepared_bytes = wants.can_prepare ? 2 * packed_operand_bytes(plan.problem) : 0;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
@@ -154,11 +176,11 @@ Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
 Status CpuStrategy::check_plan(const Plan& plan) const {
   const int mr = engine_of(plan).mr;
-  if (plan.block_m < mr || plan.block_m % mr != 0)
-    return Status::invalid("plan.block_m", std::to_string(plan.block_m),
+  if (plan.shape.l2_rows < mr || plan.shape.l2_rows % mr != 0)
+    return Status::invalid("plan.shape.l2_rows", std::to_string(plan.shape.l2_rows),
                            "must be a positive multiple of " + std::to_string(mr));
-  if (plan.block_pairs < 1 || plan.block_pairs > kMaxPairs)
-    return Status::invalid("plan.block_pairs", std::to_string(plan.block_pairs),
+  if (plan.shape.l2_pairs < 1 || plan.shape.l2_pairs > kMaxPairs)
+    return Status::invalid("plan.shape.l2_pairs", std::to_string(plan.shape.l2_pairs),
                            "must be 1 .. " + std::to_string(kMaxPairs));
   const int64_t needed = workspace_bytes(plan);
   if (plan.workspace_bytes >= needed) return {};

@@ -35,6 +35,8 @@ class CpuStrategy : public Strategy {
  public:
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
   Status supports(const Problem& problem, const DeviceCaps& caps) const override;
+  const char* numerics(const Plan& plan) const noexcept override;
+  Preparation preparation(const Plan& plan) const noexcept override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
   int64_t workspace_bytes(const Plan& plan) const override;
   Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;

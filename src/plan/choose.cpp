@@ -95,14 +95,7 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
 // Whether the plan is what the caller wished, for the constraints that its strategy knows nothing
 // of.
 Status check_satisfied(const Plan& plan, const PlanConstraints& constraints) {
-  const bool satisfied = PlanConstraints::allows(constraints.tile_m, plan.tile_m) &&
-                         PlanConstraints::allows(constraints.tile_n, plan.tile_n) &&
-                         PlanConstraints::allows(constraints.tile_k, plan.tile_k) &&
-                         PlanConstraints::allows(constraints.stages, plan.stages) &&
-                         PlanConstraints::allows(constraints.k_warpgroups, plan.k_warpgroups) &&
-                         (constraints.ctas == PlanConstraints::kAny ||
-                          (plan.ctas > 0 && plan.ctas <= constraints.ctas));
-  if (satisfied) return {};
+  if (satisfies(plan.kernel, plan.shape, constraints)) return {};
   return Status::unsupported("config", text_of(constraints),
                              fmt::format("{} on {} runs {} and leaves that no choice",
                                          name_of(plan.strategy), name_of(plan.isa), plan.config()));
@@ -121,12 +114,16 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
   base.strategy = strategy.id();
   base.device = strategy.device();
   base.isa = isa;
+  base.preparation = strategy.preparation(base);
+  base.prepared = base.prepared || base.preparation == Preparation::kRequired;
   DUALGEMM_TRY(strategy.plan_constrained(base, caps, constraints));
   DUALGEMM_TRY(check_satisfied(base, constraints));
-  if (base.prepared && base.prepared_bytes == 0) {
+  if (base.prepared && base.preparation == Preparation::kNone) {
     return Status::unsupported("prepared", "true",
                                std::string(strategy.name()) + " has no weights to prepare");
   }
+  base.how_it_works = strategy.how_it_works();
+  base.numerics = strategy.numerics(base);
   return base;
 }
 

@@ -11,7 +11,7 @@
 namespace dualgemm::plan {
 namespace {
 
-constexpr const char* kExample = "cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16";
+constexpr const char* kExample = "cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s12_f16";
 
 struct Key {
   const char* name;
@@ -38,6 +38,12 @@ class Reader {
     if (!rest_.starts_with(word)) return false;
     rest_.remove_prefix(word.size());
     return true;
+  }
+  // Up to the next '_' or the text's end.
+  std::string take_word() {
+    const std::string word(rest_.substr(0, rest_.find('_')));
+    rest_.remove_prefix(word.size());
+    return word;
   }
   // Nothing is taken if it is not there.
   bool take_number(std::string_view before, int64_t& value) {
@@ -71,7 +77,8 @@ class Reader {
   std::string_view rest_;
 };
 
-// cuda_<isa>_<strategy>[_c<ctas>_w<k_warpgroups>][_t<m>x<n>x<k>_s<stages>]_<type of d>[_prepared]
+// cuda_<isa>_<strategy>_<kernel>[_c<ctas>][_w<k_warpgroups>][_t<m>x<n>x<k>][_s<stages>]_<type of d>
+// [_prepared]. A number that is missing is one that the kernel does not have.
 Expected<ConfigRequest> parse_words(const std::string& text) {
   const auto wrong = [&] {
     return bad_text(text,
@@ -86,15 +93,17 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   if (!request.isa || !reader.take("_")) return wrong();
   request.strategy = reader.take_name(StrategyId::kReference, core::kLastOf<StrategyId>);
   if (!request.strategy) return wrong();
-  if (reader.take_number("_c", constraints.ctas) &&
-      !reader.take_number("_w", constraints.k_warpgroups))
-    return wrong();
+  if (!reader.take("_")) return wrong();
+  constraints.kernel = reader.take_word();
+  if (constraints.kernel.empty()) return wrong();
+  constraints.k_warpgroups = constraints.stages = 0;
+  constraints.tile_m = constraints.tile_n = constraints.tile_k = 0;
+  reader.take_number("_c", constraints.ctas);
+  reader.take_number("_w", constraints.k_warpgroups);
   if (reader.take_number("_t", constraints.tile_m) &&
-      !(reader.take_number("x", constraints.tile_n) &&
-        reader.take_number("x", constraints.tile_k) &&
-        reader.take_number("_s", constraints.stages))) {
+      !(reader.take_number("x", constraints.tile_n) && reader.take_number("x", constraints.tile_k)))
     return wrong();
-  }
+  reader.take_number("_s", constraints.stages);
   if (!reader.take("_")) return wrong();
   request.d_type = reader.take_name(DataType::kE2M1, core::kLastOf<DataType>);
   if (!request.d_type) return wrong();
@@ -104,7 +113,7 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
 }
 
 Status set_constraint(std::string_view key, std::string_view value, ConfigRequest& request) {
-  std::string names = "strategy, isa";
+  std::string names = "strategy, isa, kernel";
   for (const Key& known : kKeys) {
     names += std::string(", ") + known.name;
     if (key != known.name) continue;
@@ -137,6 +146,12 @@ Status parse_pair(std::string_view pair, ConfigRequest& request) {
     request.isa = *isa;
     return {};
   }
+  if (key == "kernel") {
+    if (!request.constraints.kernel.empty()) return bad_text(key, "is given twice");
+    if (value.empty()) return bad_text(pair, "must be a kernel's name");
+    request.constraints.kernel = value;
+    return {};
+  }
   return set_constraint(key, value, request);
 }
 
@@ -155,7 +170,7 @@ Expected<ConfigRequest> parse_config(const std::string& text) {
 }
 
 std::string text_of(const PlanConstraints& constraints) {
-  std::string text;
+  std::string text = constraints.kernel.empty() ? "" : "kernel=" + constraints.kernel;
   for (const Key& key : kKeys) {
     const int64_t wanted = constraints.*key.wanted;
     if (wanted == PlanConstraints::kAny) continue;

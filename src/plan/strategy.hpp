@@ -3,23 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "dualgemm/dualgemm.hpp"
 
 namespace dualgemm {
 
-// What a caller demands of a plan's numbers (PlanOptions::config); -1: the strategy's choice.
+// What a caller demands of a plan (PlanOptions::config); -1 and "": the strategy's choice.
 struct PlanConstraints {
   static constexpr int64_t kAny = -1;
   int64_t tile_m = kAny, tile_n = kAny, tile_k = kAny, stages = kAny, k_warpgroups = kAny;
   int64_t ctas = kAny;  // at most so many
+  std::string kernel = {};
   bool operator==(const PlanConstraints&) const = default;
-
-  static bool allows(int64_t wanted, int64_t value) noexcept {
-    return wanted == kAny || wanted == value;
-  }
 };
+
+// Whether the kernel is one of those that the caller leaves to choose from. Its grid counts where
+// it is known: a kernel that has none is no answer to a demand for `ctas`.
+bool satisfies(std::string_view kernel, const KernelShape& shape,
+               const PlanConstraints& constraints) noexcept;
+// The same before the work has been dealt out to a grid.
+bool satisfies_but_ctas(std::string_view kernel, const KernelShape& shape,
+                        const PlanConstraints& constraints) noexcept;
 
 // Base of everything that prepare() can return.
 struct PreparedWeights::Impl {
@@ -49,8 +55,16 @@ class Strategy {
   // ok, or why this strategy cannot run the (already validated) problem on this device.
   virtual Status supports(const Problem& problem, const DeviceCaps& caps) const = 0;
 
-  // Fills in everything of the plan that is this strategy's choice: regime, tile sizes,
-  // workspace_bytes, prepared_bytes. problem, device, isa and threads are set already.
+  // For people, in one line.
+  virtual const char* how_it_works() const noexcept = 0;
+  // What is exact, and what the bits depend on, for a plan of this strategy.
+  virtual const char* numerics(const Plan& plan) const noexcept = 0;
+  // What prepare() is to a plan of this strategy; problem, device and isa are set.
+  virtual Preparation preparation(const Plan& plan) const noexcept = 0;
+
+  // Fills in everything of the plan that is this strategy's choice: regime, kernel, shape,
+  // workspace_bytes, prepared_bytes. problem, device, isa, threads, preparation and prepared are
+  // set already, the latter two so that they agree.
   virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
 
   // The same with constraints, for strategies that have something to choose. The caller checks that

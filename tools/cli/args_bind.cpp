@@ -60,10 +60,11 @@ void bind_execution(CLI::App* app, ExecutionOptions& execution) {
   app->add_flag(
       "--prepared", execution.prepared,
       "convert the weights once, outside of the run (a serving process does this at load)");
-  app->add_option("--config", execution.config,
-                  "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
-                  "some of strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups, ctas as "
-                  "key=value,...")
+  app->add_option(
+         "--config", execution.config,
+         "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
+         "some of strategy, isa, kernel, tile_m, tile_n, tile_k, stages, k_warpgroups, ctas as "
+         "key=value,...")
       ->type_name("TEXT");
 }
 

@@ -5,18 +5,9 @@
 namespace dualgemm::cli {
 namespace {
 
-// cached and graph are about what can be done before the call: they get prepared weights wherever
-// they take them.
 Expected<Plan> plan_for(const Problem& problem, StrategyId strategy,
                         const ExecutionOptions& options) {
-  PlanOptions wanted = options.plan_options(strategy);
-  if (strategy != StrategyId::kCached && strategy != StrategyId::kGraph)
-    return make_plan(problem, wanted);
-  wanted.prepared = true;
-  Expected<Plan> plan = make_plan(problem, wanted);
-  if (plan || options.prepared) return plan;
-  wanted.prepared = false;
-  return make_plan(problem, wanted);
+  return make_plan(problem, options.plan_options(strategy));
 }
 
 }  // namespace

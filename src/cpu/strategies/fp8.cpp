@@ -74,17 +74,17 @@ constexpr int kCounters8 = 3;
 
 void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   const Problem& p = plan.problem;
-  frame.work.blocking = {plan.block_m, plan.block_pairs};
+  frame.work.blocking = {plan.shape.l2_rows, plan.shape.l2_pairs};
   frame.counters = arena.take<UnitCounter>(kCounters8);
   frame.threads = arena.take<ThreadMemory>(plan.threads);
   frame.work.groups = arena.take<GroupWork>(p.l);
   frame.activation = take_fp8_rows(arena, product_rows(p), p.k);
   if (!plan.prepared) frame.weights = take_weights(arena, p);
-  const int64_t c_floats = plan.block_pairs * plan.block_m * kPanelN;
+  const int64_t c_floats = plan.shape.l2_pairs * plan.shape.l2_rows * kPanelN;
   for (int i = 0; i < plan.threads; ++i) {
     const ThreadMemory memory = {
         arena.take<float>(p.k),
-        arena.take<float>(plan.block_m * kSlabK),
+        arena.take<float>(plan.shape.l2_rows * kSlabK),
         arena.take<float>(kSlabK * kPanelN),
         {arena.take<float>(c_floats), arena.take<float>(c_floats)},
         arena.take<float>(kMaxHeight * kPanelN),
@@ -186,6 +186,13 @@ int64_t intermediate_bytes(const Plan& plan, const Work& work) noexcept {
 class Fp8 final : public Strategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFp8; }
+  const char* how_it_works() const noexcept override {
+    return "operands re-quantised to FP8 E4M3: for comparison only, its results differ";
+  }
+  const char* numerics(const Plan&) const noexcept override {
+    return "not exact: operands lose bits to FP8";
+  }
+  Preparation preparation(const Plan&) const noexcept override { return Preparation::kOptional; }
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
 
   Status supports(const Problem&, const DeviceCaps& caps) const override {
@@ -198,12 +205,13 @@ class Fp8 final : public Strategy {
       return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
     const Problem& p = plan.problem;
     plan.regime = Regime::kTile;
-    plan.block_m = std::clamp<int64_t>(p.m, 1, kBlockRows);
-    const int64_t units = p.l * ceil_div(p.m, plan.block_m) * ceil_div(p.n, kPanelN);
-    plan.block_pairs = std::clamp<int64_t>(units / (8 * plan.threads), 1, kRunPanels);
-    plan.tile_m = plan.block_m;
-    plan.tile_n = kPanelN;
-    plan.tile_k = kSlabK;
+    plan.kernel = name_of(plan.regime);
+    plan.shape.l2_rows = std::clamp<int64_t>(p.m, 1, kBlockRows);
+    const int64_t units = p.l * ceil_div(p.m, plan.shape.l2_rows) * ceil_div(p.n, kPanelN);
+    plan.shape.l2_pairs = std::clamp<int64_t>(units / (8 * plan.threads), 1, kRunPanels);
+    plan.shape.tile_m = plan.shape.l2_rows;
+    plan.shape.tile_n = kPanelN;
+    plan.shape.tile_k = kSlabK;
     plan.prepared_bytes = weights_bytes(p);
     plan.workspace_bytes = workspace_bytes(plan);
     return {};
@@ -252,11 +260,11 @@ Expected<PreparedWeights> Fp8::prepare(const Plan& plan, const Buffers& buffers)
 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
 Status Fp8::check_plan(const Plan& plan) const {
-  if (plan.block_m < 1 || plan.block_m > kBlockRows)
-    return Status::invalid("plan.block_m", std::to_string(plan.block_m),
+  if (plan.shape.l2_rows < 1 || plan.shape.l2_rows > kBlockRows)
+    return Status::invalid("plan.shape.l2_rows", std::to_string(plan.shape.l2_rows),
                            "must be 1 .. " + std::to_string(kBlockRows));
-  if (plan.block_pairs < 1 || plan.block_pairs > kRunPanels)
-    return Status::invalid("plan.block_pairs", std::to_string(plan.block_pairs),
+  if (plan.shape.l2_pairs < 1 || plan.shape.l2_pairs > kRunPanels)
+    return Status::invalid("plan.shape.l2_pairs", std::to_string(plan.shape.l2_pairs),
                            "must be 1 .. " + std::to_string(kRunPanels));
   const int64_t needed = workspace_bytes(plan);
   if (plan.workspace_bytes >= needed) return {};

@@ -7,6 +7,10 @@ namespace {
 class Fused : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFused; }
+  const char* how_it_works() const noexcept override {
+    return "one pass: A is read once, both accumulators stay in registers, the activation "
+           "is applied to the finished tile, only D is written";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {}; }
@@ -20,6 +24,9 @@ class Fused : public CpuStrategy {
 class Graph final : public Fused {
  public:
   StrategyId id() const noexcept override { return StrategyId::kGraph; }
+  const char* how_it_works() const noexcept override {
+    return "one pass over prepared weights, with nothing left to set up on a call";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {.must_prepare = true}; }

@@ -7,6 +7,9 @@ namespace {
 class FusedEpilogue final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFusedEpilogue; }
+  const char* how_it_works() const noexcept override {
+    return "gate product to memory; the up product's epilogue reads it and writes D";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 1}; }

@@ -7,6 +7,10 @@ namespace {
 class FusedSequential final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFusedSequential; }
+  const char* how_it_works() const noexcept override {
+    return "per tile first all of gate, then all of up, one epilogue: A is read twice, "
+           "nothing between is stored";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {.sequential = true}; }

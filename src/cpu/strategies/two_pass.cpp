@@ -19,6 +19,10 @@ void join(Frame& frame, int thread, UnitCounter& counter) noexcept {
 class TwoPass : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kTwoPass; }
+  const char* how_it_works() const noexcept override {
+    return "gate product to memory, up product to memory, then the activation joins them; "
+           "weights are converted on every call";
+  }
 
  protected:
   Recipe recipe() const noexcept override {
@@ -46,6 +50,9 @@ class TwoPass : public CpuStrategy {
 class Cached final : public TwoPass {
  public:
   StrategyId id() const noexcept override { return StrategyId::kCached; }
+  const char* how_it_works() const noexcept override {
+    return "as two_pass, but the weights were converted once by prepare()";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 2, .must_prepare = true}; }
@@ -60,6 +67,10 @@ class Cached final : public TwoPass {
 class Streams final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kStreams; }
+  const char* how_it_works() const noexcept override {
+    return "both products at the same time, each on half of the threads, then the "
+           "activation";
+  }
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 2}; }

@@ -32,6 +32,19 @@ class FusedStrategy final : public Strategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFused; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+  const char* how_it_works() const noexcept override {
+    return "one pass: A is read once, both accumulators stay on the SM, the activation is applied "
+           "to the finished tile, only D is written";
+  }
+  const char* numerics(const Plan& plan) const noexcept override {
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    return kernel == nullptr ? "" : kernel->numerics;
+  }
+  Preparation preparation(const Plan& plan) const noexcept override {
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    const bool packs = kernel != nullptr && kernel->packing != nullptr;
+    return packs ? Preparation::kOptional : Preparation::kNone;
+  }
 
   Status supports(const Problem&, const DeviceCaps& caps) const override {
     if (caps.kind == DeviceKind::kCuda) return {};  // plan() asks the instruction set's kernel

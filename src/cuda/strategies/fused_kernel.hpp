@@ -20,8 +20,14 @@ struct WeightPacking {
                          uint8_t* out);
 };
 
+// Of the kernels that decode to 16-bit numbers.
+inline constexpr const char* kTensorCoreNumerics =
+    "operands exact in fp16 or bf16, products added in FP32 in the order of the tensor cores: the "
+    "bits are the same in every run";
+
 struct FusedKernel {
   Isa isa;
+  const char* numerics;  // Strategy::numerics()
   Status (*supports)(const Problem& problem);
   // Fills in what Strategy::plan_constrained() does, but workspace_bytes and prepared_bytes.
   Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);

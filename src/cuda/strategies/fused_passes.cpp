@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/sm80_plan.hpp"
 #include "cuda/strategies/strategies.hpp"
 
@@ -19,9 +20,13 @@ constexpr Pass kSequentialPasses[] = {Pass::kSequential};
 
 class FusedPassesStrategy final : public Strategy {
  public:
-  FusedPassesStrategy(StrategyId id, std::span<const Pass> passes) : id_(id), passes_(passes) {}
+  FusedPassesStrategy(StrategyId id, std::span<const Pass> passes, const char* how_it_works)
+      : id_(id), passes_(passes), how_it_works_(how_it_works) {}
   StrategyId id() const noexcept override { return id_; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+  const char* how_it_works() const noexcept override { return how_it_works_; }
+  const char* numerics(const Plan&) const noexcept override { return kTensorCoreNumerics; }
+  Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
 
   Status supports(const Problem& problem, const DeviceCaps& caps) const override {
     if (caps.kind != DeviceKind::kCuda) {
@@ -83,16 +88,22 @@ class FusedPassesStrategy final : public Strategy {
 
   StrategyId id_;
   std::span<const Pass> passes_;
+  const char* how_it_works_;
 };
 
 }  // namespace
 
 const Strategy& fused_epilogue_strategy() noexcept {
-  static const FusedPassesStrategy strategy(StrategyId::kFusedEpilogue, kEpiloguePasses);
+  static const FusedPassesStrategy strategy(
+      StrategyId::kFusedEpilogue, kEpiloguePasses,
+      "gate product to memory; the up product's epilogue reads it and writes D");
   return strategy;
 }
 const Strategy& fused_sequential_strategy() noexcept {
-  static const FusedPassesStrategy strategy(StrategyId::kFusedSequential, kSequentialPasses);
+  static const FusedPassesStrategy strategy(
+      StrategyId::kFusedSequential, kSequentialPasses,
+      "per tile first all of gate, then all of up, one epilogue: A is read twice, nothing between "
+      "is stored");
   return strategy;
 }
 

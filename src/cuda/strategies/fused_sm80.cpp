@@ -23,8 +23,8 @@ Expected<std::vector<KernelLaunch>> launches_sm80(const Plan& plan, const Buffer
 }  // namespace
 
 const FusedKernel& fused_kernel_sm80() {
-  static const FusedKernel kernel{Isa::kSm80, sm80::supports, plan_fused_sm80, workspace_bytes_sm80,
-                                  launches_sm80};
+  static const FusedKernel kernel{Isa::kSm80,      kTensorCoreNumerics,  sm80::supports,
+                                  plan_fused_sm80, workspace_bytes_sm80, launches_sm80};
   return kernel;
 }
 

@@ -13,21 +13,21 @@
 namespace dualgemm::cuda {
 namespace {
 
-KernelNumbers numbers_of(const sm90a::Instance& instance) {
-  return {.tile_m = instance.config.tile_m,
-          .tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols,
-          .tile_k = sm90a::kTileK,
-          .stages = instance.weight_stages,
-          .k_warpgroups = instance.config.k_warpgroups};
+KernelChoice choice_of(const sm90a::Instance& instance) {
+  return {.kernel = sm90a::kKernelName,
+          .shape = {.tile_m = instance.config.tile_m,
+                    .tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols,
+                    .tile_k = sm90a::kTileK,
+                    .stages = instance.weight_stages,
+                    .k_warpgroups = instance.config.k_warpgroups}};
 }
 
-// A warp of the kernel for few rows is a phase: that is how a plan tells the two kernels apart.
-KernelNumbers numbers_of(const sm90a_skinny::Instance& instance) {
-  return {.tile_m = instance.config.tile_m,
-          .tile_n = sm90a_skinny::tile_n_of(instance.config),
-          .tile_k = sm90a_skinny::kTileK,
-          .stages = instance.stages,
-          .k_warpgroups = sm90a_skinny::kWarps};
+KernelChoice choice_of(const sm90a_skinny::Instance& instance) {
+  return {.kernel = sm90a_skinny::kKernelName,
+          .shape = {.tile_m = instance.config.tile_m,
+                    .tile_n = sm90a_skinny::tile_n_of(instance.config),
+                    .tile_k = sm90a_skinny::kTileK,
+                    .stages = instance.stages}};
 }
 
 // The kernel for few rows adds in an order of its own, and reads operands in place.
@@ -42,47 +42,49 @@ Status suits_skinny(const Plan& plan) {
   return sm90a_skinny::supports(plan.problem, plan.prepared);
 }
 
-// Where bits must not depend on m, there is no kernel with k_warpgroups for the problem.
-std::vector<KernelNumbers> compiled_for(const Plan& plan) {
+// Where bits must not depend on m, k is not shared between warpgroups.
+std::vector<KernelChoice> compiled_for(const Plan& plan) {
   const Problem& problem = plan.problem;
-  std::vector<KernelNumbers> compiled;
+  std::vector<KernelChoice> compiled;
   if (suits_skinny(plan).ok()) {
     for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
       const sm90a_skinny::Instance* const found = sm90a_skinny::find_instance(
           problem, sm90a_skinny::tile_n_of(instance.config), plan.prepared);
-      if (found == &instance) compiled.push_back(numbers_of(instance));
+      if (found == &instance) compiled.push_back(choice_of(instance));
     }
   }
   for (const sm90a::Instance& instance : sm90a::instances()) {
     if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
         instance.config.prepared == plan.prepared &&
         (instance.config.k_warpgroups == 1 || !problem.batch_invariant)) {
-      compiled.push_back(numbers_of(instance));
+      compiled.push_back(choice_of(instance));
     }
   }
   return compiled;
 }
 
+// null: no compiled kernel, or the plan is for the other one.
 const sm90a::Instance* instance_of(const Plan& plan) {
-  return sm90a::find_instance(plan.tile_m, plan.tile_n, plan.k_warpgroups,
+  if (plan.kernel != sm90a::kKernelName) return nullptr;
+  return sm90a::find_instance(plan.shape.tile_m, plan.shape.tile_n, plan.shape.k_warpgroups,
                               sm90a::multiplies_bf16(plan.problem), plan.prepared);
 }
 
 // null: the plan is for the other kernel.
 const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
-  if (plan.k_warpgroups != sm90a_skinny::kWarps) return nullptr;
-  return sm90a_skinny::find_instance(plan.problem, plan.tile_n, plan.prepared);
+  if (plan.kernel != sm90a_skinny::kKernelName) return nullptr;
+  return sm90a_skinny::find_instance(plan.problem, plan.shape.tile_n, plan.prepared);
 }
 
 // docs/kernels/sm90a_skinny.md has the measured points that is_faster() rests on.
-KernelNumbers usual_for(const Plan& plan, int num_sms) {
+KernelChoice usual_for(const Plan& plan, int num_sms) {
   if (suits_skinny(plan).ok() && sm90a_skinny::is_faster(plan.problem, num_sms, plan.prepared))
-    return numbers_of(sm90a_skinny::choose_instance(plan.problem, num_sms, plan.prepared));
-  return numbers_of(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
+    return choice_of(sm90a_skinny::choose_instance(plan.problem, num_sms, plan.prepared));
+  return choice_of(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
 }
 
 Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
-  const Expected<KernelNumbers> kernel =
+  const Expected<KernelChoice> kernel =
       choose_kernel(compiled_for(plan), usual_for(plan, caps.num_sms), constraints);
   if (!kernel) return kernel.status();
   if (constraints.ctas != PlanConstraints::kAny &&
@@ -93,16 +95,16 @@ Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
   fill_in(plan, *kernel);
   const int64_t most = constraints.ctas == PlanConstraints::kAny ? caps.num_sms : constraints.ctas;
   if (const auto* const skinny = skinny_instance_of(plan)) {
-    plan.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, most));
+    plan.shape.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, most));
   } else {
-    plan.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
+    plan.shape.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
   }
   return {};
 }
 
 sm90a::Workspace workspace_of(const Plan& plan, const sm90a::Config& config) {
   return sm90a::plan_workspace(core::resolve(plan.problem), config,
-                               sm90a::make_schedule(plan.problem, config, plan.ctas),
+                               sm90a::make_schedule(plan.problem, config, plan.shape.ctas),
                                plan.unaligned);
 }
 
@@ -119,22 +121,23 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
     DUALGEMM_TRY(suits_skinny(plan));
     *intermediate_bytes = 0;
     auto launch = sm90a_skinny::build_launch(core::resolve(plan.problem), buffers, *skinny,
-                                             std::max<int64_t>(plan.ctas, 1), prepared);
+                                             std::max<int64_t>(plan.shape.ctas, 1), prepared);
     if (!launch) return launch.status();
     return std::vector{*std::move(launch)};
   }
   const sm90a::Instance* instance = instance_of(plan);
   if (instance == nullptr) {
-    return Status::unsupported(
-        "plan",
-        fmt::format("tile {} x {} in {} k_warpgroups", plan.tile_m, plan.tile_n, plan.k_warpgroups),
-        "must be one of the compiled kernels");
+    return Status::unsupported("plan",
+                               fmt::format("tile {} x {} in {} k_warpgroups", plan.shape.tile_m,
+                                           plan.shape.tile_n, plan.shape.k_warpgroups),
+                               "must be one of the compiled kernels");
   }
   const sm90a::Workspace pieces = workspace_of(plan, instance->config);
   *intermediate_bytes = 2 * pieces.bytes;
-  return sm90a::build_launches(core::resolve(plan.problem), buffers, pieces, workspace, *instance,
-                               sm90a::make_schedule(plan.problem, instance->config, plan.ctas),
-                               encode_tiled, prepared);
+  return sm90a::build_launches(
+      core::resolve(plan.problem), buffers, pieces, workspace, *instance,
+      sm90a::make_schedule(plan.problem, instance->config, plan.shape.ctas), encode_tiled,
+      prepared);
 }
 
 const char* number_sm90a(const Problem& problem) {
@@ -146,8 +149,9 @@ constexpr WeightPacking kPacking{sm90a::packed_bytes, number_sm90a, sm90a::pack_
 }  // namespace
 
 const FusedKernel& fused_kernel_sm90a() {
-  static const FusedKernel kernel{Isa::kSm90a,           sm90a::supports, plan_sm90a,
-                                  workspace_bytes_sm90a, launches_sm90a,  &kPacking};
+  static const FusedKernel kernel{Isa::kSm90a, kTensorCoreNumerics,   sm90a::supports,
+                                  plan_sm90a,  workspace_bytes_sm90a, launches_sm90a,
+                                  &kPacking};
   return kernel;
 }
 

@@ -17,11 +17,11 @@ constexpr int64_t kExtentLimit = int64_t{1} << 31;  // cuBLASLt's kernels count 
 
 struct Recipe {
   StrategyId id;
+  const char* how_it_works;
   bool fp8 = false;
-  bool can_prepare = false;  // weights converted once, by prepare()
-  bool must_prepare = false;
-  bool two_streams = false;  // gate and up at the same time
-  bool replayed = false;     // recorded at the first call with the same arguments
+  Preparation preparation = Preparation::kNone;  // weights converted once, by prepare()
+  bool two_streams = false;                      // gate and up at the same time
+  bool replayed = false;  // recorded at the first call with the same arguments
 };
 
 struct ConvertedWeights final : PreparedWeights::Impl {
@@ -71,6 +71,9 @@ class GemmStrategy final : public Strategy {
   explicit GemmStrategy(const Recipe& recipe) : recipe_(recipe) {}
   StrategyId id() const noexcept override { return recipe_.id; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
+  const char* how_it_works() const noexcept override { return recipe_.how_it_works; }
+  const char* numerics(const Plan&) const noexcept override;
+  Preparation preparation(const Plan&) const noexcept override { return recipe_.preparation; }
 
   Status supports(const Problem& problem, const DeviceCaps& caps) const override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
@@ -114,15 +117,23 @@ Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
   return check_extent("l", p.l);
 }
 
+const char* GemmStrategy::numerics(const Plan&) const noexcept {
+  if (recipe_.fp8) return "not exact: operands lose bits to FP8";
+  return "operands exact, products added in FP32 in an order of cuBLASLt's choice: the same bits "
+         "in "
+         "every run on one GPU, others for another m";
+}
+
 Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
   // Which kernels run is cuBLASLt's choice. sm100a: NVFP4 is multiplied as it is; else decoded.
   const bool native = plan.isa == Isa::kSm100a && !recipe_.fp8 && is_native(plan.problem);
   plan.isa = native ? Isa::kSm100a : Isa::kSm80;
   plan.threads = 1;  // of the host
   plan.regime = Regime::kTile;
-  if (recipe_.must_prepare) plan.prepared = true;
+  plan.kernel = "cublaslt";
   const GemmNumber number = gemm_number(plan, recipe_.fp8);
-  plan.prepared_bytes = recipe_.can_prepare ? weights_bytes(plan.problem, number) : 0;
+  plan.prepared_bytes =
+      recipe_.preparation == Preparation::kNone ? 0 : weights_bytes(plan.problem, number);
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
 }
@@ -158,7 +169,7 @@ Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers&
 
 Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const {
   if (!plan.prepared) {
-    if (!recipe_.must_prepare) return {};
+    if (recipe_.preparation != Preparation::kRequired) return {};
     return Status::invalid("plan.prepared", "false",
                            std::string(name()) + " runs on weights from prepare()");
   }
@@ -232,26 +243,42 @@ Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspa
 }  // namespace
 
 const Strategy& two_pass_strategy() noexcept {
-  static const GemmStrategy strategy({.id = StrategyId::kTwoPass});
+  static const GemmStrategy strategy(
+      {.id = StrategyId::kTwoPass,
+       .how_it_works = "gate product to memory, up product to memory, then the activation joins "
+                       "them; weights are converted on every call"});
   return strategy;
 }
 const Strategy& cached_strategy() noexcept {
   static const GemmStrategy strategy(
-      {.id = StrategyId::kCached, .can_prepare = true, .must_prepare = true});
+      {.id = StrategyId::kCached,
+       .how_it_works = "as two_pass, but the weights were converted once by prepare()",
+       .preparation = Preparation::kRequired});
   return strategy;
 }
 const Strategy& graph_strategy() noexcept {
   static const GemmStrategy strategy(
-      {.id = StrategyId::kGraph, .can_prepare = true, .must_prepare = true, .replayed = true});
+      {.id = StrategyId::kGraph,
+       .how_it_works = "as cached, recorded at the first call with the same arguments and replayed",
+       .preparation = Preparation::kRequired,
+       .replayed = true});
   return strategy;
 }
 const Strategy& streams_strategy() noexcept {
   static const GemmStrategy strategy(
-      {.id = StrategyId::kStreams, .can_prepare = true, .two_streams = true});
+      {.id = StrategyId::kStreams,
+       .how_it_works = "both products at the same time, each on a stream of its own, then the "
+                       "activation",
+       .preparation = Preparation::kOptional,
+       .two_streams = true});
   return strategy;
 }
 const Strategy& fp8_strategy() noexcept {
-  static const GemmStrategy strategy({.id = StrategyId::kFp8, .fp8 = true, .can_prepare = true});
+  static const GemmStrategy strategy(
+      {.id = StrategyId::kFp8,
+       .how_it_works = "operands re-quantised to FP8 E4M3: for comparison only, its results differ",
+       .fp8 = true,
+       .preparation = Preparation::kOptional});
   return strategy;
 }
 

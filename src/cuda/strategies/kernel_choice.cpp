@@ -9,42 +9,34 @@
 namespace dualgemm::cuda {
 namespace {
 
-bool satisfies(const KernelNumbers& kernel, const PlanConstraints& constraints) {
-  return PlanConstraints::allows(constraints.tile_m, kernel.tile_m) &&
-         PlanConstraints::allows(constraints.tile_n, kernel.tile_n) &&
-         PlanConstraints::allows(constraints.tile_k, kernel.tile_k) &&
-         PlanConstraints::allows(constraints.stages, kernel.stages) &&
-         PlanConstraints::allows(constraints.k_warpgroups, kernel.k_warpgroups);
-}
-
-// As Plan::config() spells it, with the k_warpgroups that belong to it.
-std::string name_of_kernel(const KernelNumbers& kernel) {
-  std::string name = kernel.k_warpgroups > 0 ? fmt::format("w{}_", kernel.k_warpgroups) : "";
-  return name +
-         fmt::format("t{}x{}x{}_s{}", kernel.tile_m, kernel.tile_n, kernel.tile_k, kernel.stages);
+// As Plan::config() spells it.
+std::string name_of_kernel(const KernelChoice& choice) {
+  const KernelShape& shape = choice.shape;
+  std::string name = choice.kernel;
+  if (shape.k_warpgroups > 0) name += fmt::format("_w{}", shape.k_warpgroups);
+  name += fmt::format("_t{}x{}x{}", shape.tile_m, shape.tile_n, shape.tile_k);
+  if (shape.stages > 0) name += fmt::format("_s{}", shape.stages);
+  return name;
 }
 
 }  // namespace
 
-Expected<KernelNumbers> choose_kernel(std::span<const KernelNumbers> compiled,
-                                      const KernelNumbers& usual,
-                                      const PlanConstraints& constraints) {
-  if (satisfies(usual, constraints)) return usual;
+Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
+                                     const KernelChoice& usual,
+                                     const PlanConstraints& constraints) {
+  if (satisfies_but_ctas(usual.kernel, usual.shape, constraints)) return usual;
   std::string names;
-  for (const KernelNumbers& kernel : compiled) {
-    if (satisfies(kernel, constraints)) return kernel;
+  for (const KernelChoice& kernel : compiled) {
+    if (satisfies_but_ctas(kernel.kernel, kernel.shape, constraints)) return kernel;
     names += (names.empty() ? "" : ", ") + name_of_kernel(kernel);
   }
   return Status::unsupported("config", plan::text_of(constraints),
                              "no such kernel is compiled for this problem; there are " + names);
 }
 
-void fill_in(Plan& plan, const KernelNumbers& kernel) {
-  plan.tile_m = kernel.tile_m;
-  plan.tile_n = kernel.tile_n;
-  plan.tile_k = kernel.tile_k;
-  plan.stages = kernel.stages;
-  plan.k_warpgroups = kernel.k_warpgroups;
+void fill_in(Plan& plan, const KernelChoice& choice) {
+  plan.kernel = choice.kernel;
+  plan.shape = choice.shape;
 }
 
 }  // namespace dualgemm::cuda

@@ -9,29 +9,34 @@
 namespace dualgemm::cuda {
 namespace {
 
-KernelNumbers numbers_of(const sm80::Config& config) {
-  return {.tile_m = config.tile_m, .tile_n = sm80::tile_n_of(config), .tile_k = sm80::kTileK};
+KernelChoice choice_of(const sm80::Config& config) {
+  return {.kernel = sm80::kKernelName,
+          .shape = {
+              .tile_m = config.tile_m, .tile_n = sm80::tile_n_of(config), .tile_k = sm80::kTileK}};
 }
 
 }  // namespace
 
 Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanConstraints& constraints) {
   const sm80::Config& usual = sm80::choose_instance(plan.problem, pass).config;
-  std::vector<KernelNumbers> compiled;
+  std::vector<KernelChoice> compiled;
   for (const sm80::Instance& instance : sm80::instances()) {
     if (instance.config.pass == pass && instance.config.a_type == usual.a_type)
-      compiled.push_back(numbers_of(instance.config));
+      compiled.push_back(choice_of(instance.config));
   }
-  const Expected<KernelNumbers> kernel = choose_kernel(compiled, numbers_of(usual), constraints);
+  const Expected<KernelChoice> kernel = choose_kernel(compiled, choice_of(usual), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};
 }
 
 Expected<const sm80::Instance*> find_sm80(const Plan& plan, sm80::Pass pass) {
-  const sm80::Instance* instance = sm80::find_instance(plan.problem.a.type, plan.tile_m, pass);
-  if (instance != nullptr && sm80::tile_n_of(instance->config) == plan.tile_n) return instance;
-  return Status::unsupported("plan", fmt::format("tile {} x {}", plan.tile_m, plan.tile_n),
+  const sm80::Instance* instance =
+      sm80::find_instance(plan.problem.a.type, plan.shape.tile_m, pass);
+  if (instance != nullptr && sm80::tile_n_of(instance->config) == plan.shape.tile_n)
+    return instance;
+  return Status::unsupported("plan",
+                             fmt::format("tile {} x {}", plan.shape.tile_m, plan.shape.tile_n),
                              "must be one of the compiled kernels");
 }
 

@@ -234,5 +234,23 @@ TEST(Strategies, BatchInvariantRows) {
   }
 }
 
+// Each says for itself what it does, how exact it is and what prepare() is to it.
+TEST(Strategies, EveryOneIsExplained) {
+  for (const StrategyId id : all_strategies(DeviceKind::kCpu)) {
+    const auto plan = make_plan({.m = 3, .n = 32, .k = 64}, {.strategy = id});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_GT(plan->how_it_works.size(), 20u) << name_of(id);
+    EXPECT_GT(plan->numerics.size(), 20u) << name_of(id);
+    EXPECT_FALSE(plan->kernel.empty()) << name_of(id);
+    EXPECT_EQ(plan->preparation == Preparation::kNone, plan->prepared_bytes == 0) << name_of(id);
+    EXPECT_EQ(plan->preparation == Preparation::kRequired, plan->prepared) << name_of(id);
+    const std::string text = plan->explain();
+    EXPECT_NE(text.find(std::string("strategy   ") + name_of(id) + ": " + plan->how_it_works),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("numerics   " + plan->numerics), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace dualgemm

@@ -177,11 +177,16 @@ TEST(CapiEqualsCpp, PlansDescribeThemselvesAlike) {
     EXPECT_EQ(info.isa, static_cast<int32_t>(plan->isa));
     EXPECT_EQ(info.regime, static_cast<int32_t>(plan->regime));
     EXPECT_EQ(info.threads, plan->threads);
-    EXPECT_EQ(info.tile_m, plan->tile_m);
-    EXPECT_EQ(info.tile_n, plan->tile_n);
-    EXPECT_EQ(info.tile_k, plan->tile_k);
+    EXPECT_EQ(info.tile_m, plan->shape.tile_m);
+    EXPECT_EQ(info.tile_n, plan->shape.tile_n);
+    EXPECT_EQ(info.tile_k, plan->shape.tile_k);
     EXPECT_EQ(info.workspace_bytes, plan->workspace_bytes);
     EXPECT_EQ(info.prepared_bytes, plan->prepared_bytes);
+    EXPECT_EQ(info.stages, plan->shape.stages);
+    EXPECT_EQ(info.k_warpgroups, plan->shape.k_warpgroups);
+    EXPECT_EQ(info.ctas, plan->shape.ctas);
+    EXPECT_EQ(info.preparation, static_cast<int32_t>(plan->preparation));
+    EXPECT_EQ(info.kernel, plan->kernel);
     dualgemm_plan_destroy(c_plan);
   }
 }

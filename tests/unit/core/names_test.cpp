@@ -33,6 +33,7 @@ TEST(Names, NumbersAndNamesAreKept) {
   expect_kept<Isa>(
       {"auto", "scalar", "avx2", "avx512_vnni", "amx_bf16", "sm100a", "sm90a", "sm80"});
   expect_kept<Regime>({"gemv", "multi_row", "tile"});
+  expect_kept<Preparation>({"none", "optional", "required"});
 }
 
 template <class Enum>

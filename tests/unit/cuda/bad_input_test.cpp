@@ -87,7 +87,7 @@ PlanOptions options_of(const Planned& planned) {
 }
 void assert_kernel(const Planned& planned, const Plan& plan) {
   if (plan.isa != Isa::kSm90a) return;  // the choice is Hopper's
-  ASSERT_EQ(plan.k_warpgroups == cuda::sm90a_skinny::kWarps, planned.few_rows) << plan.config();
+  ASSERT_EQ((plan.kernel == cuda::sm90a_skinny::kKernelName), planned.few_rows) << plan.config();
   ASSERT_EQ(plan.workspace_bytes > 0, !planned.few_rows) << plan.config();
 }
 

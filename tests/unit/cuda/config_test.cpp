@@ -22,12 +22,9 @@ void expect_same(const Plan& a, const Plan& b) {
   EXPECT_EQ(a.threads, b.threads);
   EXPECT_EQ(a.prepared, b.prepared);
   EXPECT_EQ(a.unaligned, b.unaligned);
-  EXPECT_EQ(a.tile_m, b.tile_m);
-  EXPECT_EQ(a.tile_n, b.tile_n);
-  EXPECT_EQ(a.tile_k, b.tile_k);
-  EXPECT_EQ(a.stages, b.stages);
-  EXPECT_EQ(a.k_warpgroups, b.k_warpgroups);
-  EXPECT_EQ(a.ctas, b.ctas);
+  EXPECT_EQ(a.kernel, b.kernel);
+  EXPECT_EQ(a.shape, b.shape);
+  EXPECT_EQ(a.preparation, b.preparation);
   EXPECT_EQ(a.workspace_bytes, b.workspace_bytes);
   EXPECT_EQ(a.prepared_bytes, b.prepared_bytes);
 }
@@ -72,21 +69,21 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
     const auto plan = choose(problem, {.config = text}, hopper);
     return plan ? plan->config() : plan.status().message();
   };
-  EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_c132_w4_t16x32x256_s8_f16");
-  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_c128_w1_t64x128x256_s4_f16");
-  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_c5_w1_t256x64x256_s4_f16");
-  EXPECT_EQ(config("k_warpgroups=16", {.m = 3, .n = 4096, .k = 7168}),
-            "cuda_sm90a_fused_c128_w16_t8x32x256_s1_f16");
-  EXPECT_EQ(config("tile_n=8,k_warpgroups=16,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
-            "cuda_sm90a_fused_c9_w16_t8x8x256_s2_f16");
-  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_t8x8x128_s0_f16");
+  EXPECT_EQ(config("tile_m=16", p), "cuda_sm90a_fused_wgmma_c132_w4_t16x32x256_s8_f16");
+  EXPECT_EQ(config("tile_m=64,tile_n=128", p), "cuda_sm90a_fused_wgmma_c128_w1_t64x128x256_s4_f16");
+  EXPECT_EQ(config("ctas=5,tile_m=256", p), "cuda_sm90a_fused_wgmma_c5_w1_t256x64x256_s4_f16");
+  EXPECT_EQ(config("kernel=skinny", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_skinny_c128_t8x32x256_s1_f16");
+  EXPECT_EQ(config("tile_n=8,kernel=skinny,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
+            "cuda_sm90a_fused_skinny_c9_t8x8x256_s2_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_t8x8x128_f16");
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=8", p),
-            "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
-  EXPECT_EQ(config("strategy=fused_epilogue", p), "cuda_sm80_fused_epilogue_t64x32x128_s0_f16");
-  EXPECT_EQ(config("strategy=two_pass", p), "cuda_sm80_two_pass_f16");
+            "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
+  EXPECT_EQ(config("strategy=fused_epilogue", p), "cuda_sm80_fused_epilogue_mma_t64x32x128_f16");
+  EXPECT_EQ(config("strategy=two_pass", p), "cuda_sm80_two_pass_cublaslt_f16");
   const auto blackwell = choose(p, {.config = "tile_n=128"}, made_up_gpu(100));
   ASSERT_TRUE(blackwell.ok()) << blackwell.status().message();
-  EXPECT_EQ(blackwell->config(), "cuda_sm100a_fused_t128x128x256_s4_f16");
+  EXPECT_EQ(blackwell->config(), "cuda_sm100a_fused_tcgen05_t128x128x256_s4_f16");
 }
 
 TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
@@ -99,29 +96,31 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(none.argument(), "config");
   EXPECT_EQ(none.observed(), "tile_m=24,k_warpgroups=4");
   EXPECT_EQ(none.rule(),
-            "no such kernel is compiled for this problem; there are p4_t8x32x256_s12, "
-            "p4_t16x32x256_s8, p3_t32x32x256_s6, p2_t32x64x256_s4, p2_t64x64x256_s4, "
-            "p1_t64x128x256_s4, p1_t128x64x256_s4, p1_t256x64x256_s4");
+            "no such kernel is compiled for this problem; there are wgmma_w4_t8x32x256_s12, "
+            "wgmma_w4_t16x32x256_s8, wgmma_w3_t32x32x256_s6, wgmma_w2_t32x64x256_s4, "
+            "wgmma_w2_t64x64x256_s4, "
+            "wgmma_w1_t64x128x256_s4, wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
   Problem invariant = p;
   invariant.batch_invariant = true;
   EXPECT_EQ(status("tile_m=8", invariant).rule(),
-            "no such kernel is compiled for this problem; there are p1_t64x128x256_s4, "
-            "p1_t128x64x256_s4, p1_t256x64x256_s4");
+            "no such kernel is compiled for this problem; there are wgmma_w1_t64x128x256_s4, "
+            "wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
   EXPECT_EQ(status("tile_m=16", p, 80).rule(),
-            "no such kernel is compiled for this problem; there are t8x8x128_s0, t64x16x128_s0");
+            "no such kernel is compiled for this problem; there are mma_t8x8x128, mma_t64x16x128");
   EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p).rule(),
-            "no such kernel is compiled for this problem; there are t8x16x128_s0, t64x32x128_s0");
+            "no such kernel is compiled for this problem; there are mma_t8x16x128, mma_t64x32x128");
   EXPECT_EQ(status("ctas=133", p).message(),
             "config: ctas=133; must be 1 .. 132, as this GPU has SMs");
   EXPECT_EQ(status("ctas=0", p).message(), "config: ctas=0; must be 1 .. 132, as this GPU has SMs");
-  EXPECT_EQ(status("strategy=two_pass,tile_m=8", p).message(),
-            "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_f16 and leaves that no "
-            "choice");
+  EXPECT_EQ(
+      status("strategy=two_pass,tile_m=8", p).message(),
+      "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_cublaslt_f16 and leaves that no "
+      "choice");
   EXPECT_EQ(status("ctas=7", p, 80).argument(), "config");
-  EXPECT_EQ(status("cuda_sm90a_fused_c128_w4_t8x32x256_s11_f16", p).code(),
+  EXPECT_EQ(status("cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s11_f16", p).code(),
             StatusCode::kUnsupported)
       << "of a build whose kernel has another number of stages";
-  EXPECT_EQ(status("cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16", p, 80).message(),
+  EXPECT_EQ(status("cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s12_f16", p, 80).message(),
             "isa: sm90a; this machine offers sm80");
 }
 

@@ -67,7 +67,7 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
 TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   for (const StrategyId id : kBoth) {
     Plan plan = *plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
-    plan.tile_m = 24;
+    plan.shape.tile_m = 24;
     EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).message(),
               "plan: tile 24 x 16; must be one of the compiled kernels");
     plan.isa = Isa::kSm90a;

@@ -60,10 +60,10 @@ TEST(FusedPrepared, TheirFormerPlaceDoesNotMatter) {
   p.up.scale_ld = p.k / 16 + 1;
   const auto few = plan_for(p);
   ASSERT_TRUE(few.ok()) << few.status().message();
-  EXPECT_EQ(few->k_warpgroups, cuda::sm90a_skinny::kWarps);
+  EXPECT_EQ(few->kernel, cuda::sm90a_skinny::kKernelName);
   EXPECT_EQ(few->workspace_bytes, 0);
   const auto unaligned = plan_for(p, {.unaligned = true});  // a may be
-  EXPECT_LT(unaligned->k_warpgroups, cuda::sm90a_skinny::kWarps);
+  EXPECT_EQ(unaligned->kernel, cuda::sm90a::kKernelName);
   EXPECT_EQ(unaligned->workspace_bytes, plan_for(tidy, {.unaligned = true})->workspace_bytes);
   p.m = tidy.m = 256;
   EXPECT_EQ(plan_for(p)->workspace_bytes, plan_for(tidy)->workspace_bytes);
@@ -79,13 +79,13 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
                           DataType::kBF16}[static_cast<size_t>(instance.config.a_type)];
     const auto plan =
         plan_for(p, {.config = "tile_n=" + std::to_string(skinny::tile_n_of(instance.config)) +
-                               ",k_warpgroups=" + std::to_string(skinny::kWarps)});
+                               ",kernel=" + skinny::kKernelName});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
-    EXPECT_EQ(plan->tile_m, instance.config.tile_m);
+    EXPECT_EQ(plan->shape.tile_m, instance.config.tile_m);
     EXPECT_EQ(plan->workspace_bytes, 0);
   }
-  EXPECT_EQ(plan_for({.m = 16, .n = 3072, .k = 7168})->k_warpgroups, skinny::kWarps);
-  EXPECT_LT(plan_for({.m = 17, .n = 3072, .k = 7168})->k_warpgroups, skinny::kWarps);
+  EXPECT_EQ(plan_for({.m = 16, .n = 3072, .k = 7168})->kernel, skinny::kKernelName);
+  EXPECT_EQ(plan_for({.m = 17, .n = 3072, .k = 7168})->kernel, cuda::sm90a::kKernelName);
 }
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
@@ -111,7 +111,7 @@ TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
                       ",tile_n=" + std::to_string(instance.config.groups * sm90a::kGroupCols) +
                       ",k_warpgroups=" + std::to_string(instance.config.k_warpgroups)});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
-    EXPECT_EQ(plan->stages, instance.weight_stages);
+    EXPECT_EQ(plan->shape.stages, instance.weight_stages);
     const auto again =
         plan::choose(p, {.config = plan->config()}, made_up_gpu(kHopper), cuda::strategies(), "");
     ASSERT_TRUE(again.ok()) << again.status().message();

@@ -40,18 +40,19 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
     return *plan::choose(problem, {.device = DeviceKind::kCuda}, caps, cuda::strategies(), "");
   };
   const Plan one = plan({.m = 1, .n = 4096, .k = 7168});
-  EXPECT_EQ(one.config(), "cuda_sm90a_fused_c128_w16_t8x32x256_s1_f16");  // few rows
+  EXPECT_EQ(one.config(), "cuda_sm90a_fused_skinny_c128_t8x32x256_s1_f16");  // few rows
   EXPECT_EQ(one.workspace_bytes, 0);
-  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).tile_n, 24);   // 128 tiles
+  EXPECT_EQ(plan({.m = 8, .n = 3072, .k = 7168}).shape.tile_n, 24);  // 128 tiles
   const Plan tail = plan({.m = 1, .n = 4096, .k = 7168 + 16});  // not for the kernel for few rows
-  EXPECT_EQ(tail.k_warpgroups, 4);
+  EXPECT_EQ(tail.shape.k_warpgroups, 4);
   EXPECT_GT(tail.workspace_bytes, 2 * 4096 * (3584 + 8));  // rows that are copied to 16 bytes
   const Plan whole = plan({.m = 9, .n = 4096, .k = 7168});
   EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // a, decoded
   const Plan shared = plan({.m = 9, .n = 3072, .k = 7168});
-  EXPECT_EQ(shared.ctas, 132);
+  EXPECT_EQ(shared.shape.ctas, 132);
   EXPECT_GT(shared.workspace_bytes, 9 * 7168 * 2 + 132 * 16 * 64 * 4 - 1);  // and partial sums
-  EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).ctas, 24);  // whole tiles
+  EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).shape.ctas,
+            24);  // whole tiles
 }
 
 TEST(Sm90aChoice, SchedulesAndRefusals) {

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/enum_table.hpp"
-
 namespace dualgemm {
 namespace {
 
@@ -27,10 +25,17 @@ class FakeStrategy final : public Strategy {
     if (plan.isa == lacks) return Status::unsupported("isa", name_of(plan.isa), "not in this fake");
     plan.workspace_bytes = workspace_;
     plan.prepared_bytes = prepared_;
-    plan.tile_m = 4;
-    plan.tile_n = 16;
-    plan.tile_k = 512;
+    plan.kernel = "tile";
+    plan.shape.tile_m = 4;
+    plan.shape.tile_n = 16;
+    plan.shape.tile_k = 512;
     return {};
+  }
+  const char* how_it_works() const noexcept override { return "not at all"; }
+  const char* numerics(const Plan&) const noexcept override { return "nothing is computed"; }
+  Preparation preparation(const Plan&) const noexcept override {
+    if (must_prepare) return Preparation::kRequired;
+    return prepared_ > 0 ? Preparation::kOptional : Preparation::kNone;
   }
   int64_t workspace_bytes(const Plan&) const override { return workspace_; }
   Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
@@ -40,6 +45,7 @@ class FakeStrategy final : public Strategy {
 
   int64_t max_m = 1000;
   Isa lacks = Isa::kAuto;
+  bool must_prepare = false;
 
  private:
   StrategyId id_;
@@ -209,10 +215,10 @@ TEST(Choose, RefusesBrokenOptionsAndProblems) {
 TEST(Plan, ConfigNamesEverythingThatMatters) {
   Plan plan = *choose({.threads = 2}, kOld);
   EXPECT_EQ(plan.config(), "cpu_avx2_fused_tile_t4x16_k512_p2");
-  plan.regime = Regime::kGemv;
+  plan.kernel = "gemv";
   plan.prepared = true;
   EXPECT_EQ(plan.config(), "cpu_avx2_fused_gemv_t4x16_k512_p2_prepared");
-  plan.tile_m = plan.tile_k = 0;
+  plan.shape.tile_m = plan.shape.tile_k = 0;
   EXPECT_EQ(plan.config(), "cpu_avx2_fused_p2_prepared");
 }
 
@@ -224,10 +230,12 @@ TEST(Plan, ExplainTeaches) {
        {"plan       cpu_avx512_vnni_fused_tile_t4x16_k512_p6\n",
         "D[8 x 32] = silu(alpha_gate A Gate^T) * (alpha_up A Up^T), k = 64\n",
         "A e2m1, weights e2m1, D f16; 0.000 GFLOP on 0.002 MB of weights\n",
-        "strategy   fused: one pass", "device     cpu, avx512_vnni, 6 threads\n", "regime     tile",
+        "strategy   fused: not at all\n", "device     cpu, avx512_vnni, 6 threads\n",
+        "regime     tile",
         "tile       4 rows x (16 columns of gate + 16 of up), 512 of k decoded at a time\n",
         "weights    unpacked; prepare()",
-        "memory     64 bytes of workspace, 1000 bytes if prepared\n", "numerics   16-blocks exact",
+        "memory     64 bytes of workspace, 1000 bytes if prepared\n",
+        "numerics   nothing is computed\n",
         "not        isa:amx_bf16: isa: amx_bf16; batch_invariant",
         "not        two_pass: possible, not chosen; needs 4096"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
@@ -243,16 +251,22 @@ TEST(Plan, ExplainNamesBatchesAndExperts) {
             std::string::npos);
 }
 
-TEST(Plan, EveryStrategyIsExplained) {
-  Plan plan = *choose({});
-  for (int id = 1; id < core::kEnumCount<StrategyId>; ++id) {
-    plan.strategy = static_cast<StrategyId>(id);
-    const std::string text = plan.explain();
-    const size_t begin = text.find("strategy   ") + 11;
-    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
-    EXPECT_EQ(line.rfind(std::string(name_of(plan.strategy)) + ": ", 0), 0u) << line;
-    EXPECT_GT(line.size(), std::string(name_of(plan.strategy)).size() + 20) << line;
-  }
+// A strategy that runs on prepared weights only gets them, asked for or not.
+TEST(Choose, ThePlanSaysWhatPreparationIs) {
+  FakeStrategy cached{StrategyId::kCached, 64, 1000};
+  cached.must_prepare = true;
+  const auto plan = [&](StrategyId id, bool prepared = false) {
+    return choose({.strategy = id, .prepared = prepared}, kOld, "", kProblem,
+                  {&two_pass, &fused, &cached});
+  };
+  EXPECT_EQ(plan(StrategyId::kTwoPass)->preparation, Preparation::kNone);
+  EXPECT_EQ(plan(StrategyId::kTwoPass, true).status().message(),
+            "prepared: true; two_pass has no weights to prepare");
+  EXPECT_EQ(plan(StrategyId::kFused)->preparation, Preparation::kOptional);
+  EXPECT_FALSE(plan(StrategyId::kFused)->prepared);
+  EXPECT_TRUE(plan(StrategyId::kFused, true)->prepared);
+  EXPECT_EQ(plan(StrategyId::kCached)->preparation, Preparation::kRequired);
+  EXPECT_TRUE(plan(StrategyId::kCached)->prepared);
 }
 
 // A GPU's strategy and capabilities, made up.
@@ -262,12 +276,16 @@ class FakeGpuStrategy final : public Strategy {
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
   Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps&) const override {
-    plan.tile_m = 128;
-    plan.tile_n = 64;
-    plan.tile_k = 256;
-    plan.stages = 5;
+    plan.kernel = "made_up";
+    plan.shape.tile_m = 128;
+    plan.shape.tile_n = 64;
+    plan.shape.tile_k = 256;
+    plan.shape.stages = 5;
     return {};
   }
+  const char* how_it_works() const noexcept override { return "not at all"; }
+  const char* numerics(const Plan&) const noexcept override { return "nothing is computed"; }
+  Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
   Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
     return PreparedWeights();
@@ -291,7 +309,7 @@ TEST(ChooseOnGpu, TakesItsOwnStrategiesAndNotTheCpuOnes) {
   const auto plan = choose({.device = DeviceKind::kCuda}, gpu(100), "avx2", kProblem, all);
   ASSERT_TRUE(plan.ok()) << plan.status().message();  // the CPU's DUALGEMM_FORCE_ISA is not for it
   EXPECT_EQ(plan->device, DeviceKind::kCuda);
-  EXPECT_EQ(plan->config(), "cuda_sm100a_fused_t128x64x256_s5_f16");
+  EXPECT_EQ(plan->config(), "cuda_sm100a_fused_made_up_t128x64x256_s5_f16");
   EXPECT_NE(plan->explain().find("5 stages"), std::string::npos) << plan->explain();
   EXPECT_EQ(choose({}, kOld, "", kProblem, all)->device, DeviceKind::kCpu);
   expect_error(choose({.strategy = StrategyId::kTwoPass, .device = DeviceKind::kCuda}, gpu(100), "",

@@ -25,23 +25,32 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ConfigText, ReadsWhatPlansPrint) {
-  const auto request = parse_config("cuda_sm90a_fused_c128_w4_t8x32x256_s12_f16");
+  const auto request = parse_config("cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s12_f16");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->strategy, StrategyId::kFused);
   EXPECT_EQ(request->isa, Isa::kSm90a);
   EXPECT_EQ(request->d_type, DataType::kF16);
   EXPECT_EQ(request->prepared, false);
-  EXPECT_EQ(
-      request->constraints,
-      (PlanConstraints{
-          .tile_m = 8, .tile_n = 32, .tile_k = 256, .stages = 12, .k_warpgroups = 4, .ctas = 128}));
-  const auto cached = parse_config("cuda_sm80_cached_bf16_prepared");
+  EXPECT_EQ(request->constraints, (PlanConstraints{.tile_m = 8,
+                                                   .tile_n = 32,
+                                                   .tile_k = 256,
+                                                   .stages = 12,
+                                                   .k_warpgroups = 4,
+                                                   .ctas = 128,
+                                                   .kernel = "wgmma"}));
+  const auto cached = parse_config("cuda_sm80_cached_cublaslt_bf16_prepared");
   ASSERT_TRUE(cached.ok()) << cached.status().message();
   EXPECT_EQ(cached->strategy, StrategyId::kCached);
   EXPECT_EQ(cached->prepared, true);
-  EXPECT_EQ(cached->constraints, PlanConstraints());
+  EXPECT_EQ(cached->constraints, (PlanConstraints{.tile_m = 0,
+                                                  .tile_n = 0,
+                                                  .tile_k = 0,
+                                                  .stages = 0,
+                                                  .k_warpgroups = 0,
+                                                  .kernel = "cublaslt"}))
+      << "what is not named it has not";
   // A strategy whose name begins with another one's.
-  const auto epilogue = parse_config("cuda_sm80_fused_epilogue_t8x16x128_s0_f32");
+  const auto epilogue = parse_config("cuda_sm80_fused_epilogue_mma_t8x16x128_f32");
   ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
   EXPECT_EQ(epilogue->strategy, StrategyId::kFusedEpilogue);
   EXPECT_EQ(epilogue->constraints.stages, 0);
@@ -49,23 +58,27 @@ TEST(ConfigText, ReadsWhatPlansPrint) {
 }
 
 TEST(ConfigText, ReadsKeysInAnyOrder) {
-  const auto request = parse_config("k_warpgroups=2,tile_m=64,isa=sm90a,strategy=fused,ctas=1");
+  const auto request =
+      parse_config("k_warpgroups=2,tile_m=64,isa=sm90a,kernel=wgmma,strategy=fused,ctas=1");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->strategy, StrategyId::kFused);
   EXPECT_EQ(request->isa, Isa::kSm90a);
-  EXPECT_EQ(request->constraints, (PlanConstraints{.tile_m = 64, .k_warpgroups = 2, .ctas = 1}));
+  EXPECT_EQ(request->constraints,
+            (PlanConstraints{.tile_m = 64, .k_warpgroups = 2, .ctas = 1, .kernel = "wgmma"}));
   EXPECT_FALSE(request->d_type.has_value());
-  EXPECT_EQ(plan::text_of(request->constraints), "tile_m=64,k_warpgroups=2,ctas=1");
+  EXPECT_EQ(plan::text_of(request->constraints), "kernel=wgmma,tile_m=64,k_warpgroups=2,ctas=1");
   EXPECT_TRUE(parse_config("")->constraints == PlanConstraints());
 }
 
 TEST(ConfigText, NamesWhatIsWrong) {
-  EXPECT_EQ(
-      refusal("tile_q=8"),
-      "'tile_q'; is no key; there are strategy, isa, tile_m, tile_n, tile_k, stages, k_warpgroups, "
-      "ctas");
+  EXPECT_EQ(refusal("tile_q=8"),
+            "'tile_q'; is no key; there are strategy, isa, kernel, tile_m, tile_n, tile_k, stages, "
+            "k_warpgroups, "
+            "ctas");
   EXPECT_EQ(refusal("tile_m=8,tile_m=8"), "'tile_m'; is given twice");
   EXPECT_EQ(refusal("isa=sm80,isa=sm80"), "'isa'; is given twice");
+  EXPECT_EQ(refusal("kernel=mma,kernel=mma"), "'kernel'; is given twice");
+  EXPECT_EQ(refusal("kernel="), "'kernel='; must be a kernel's name");
   EXPECT_EQ(refusal("tile_m=eight"), "'tile_m=eight'; must be a whole number");
   EXPECT_EQ(refusal("tile_m="), "'tile_m='; must be a whole number");
   EXPECT_EQ(refusal("tile_m=-8"), "'tile_m=-8'; must be a whole number");
@@ -77,11 +90,11 @@ TEST(ConfigText, NamesWhatIsWrong) {
   EXPECT_NE(refusal("isa=sm7").find("sm90a"), std::string::npos) << "the names are listed";
   for (const char* text :
        {"fused", "cuda", "cuda_", "cuda_sm90a", "cuda_sm91_fused_f16", "cuda_sm90a_fusing_f16",
-        "cuda_sm90a_fused", "cuda_sm90a_fused_", "cuda_sm90a_fused_f17",
-        "cuda_sm90a_fused_c128_t8x32x256_s12_f16", "cuda_sm90a_fused_c128_w4_t8x32_s12_f16",
-        "cuda_sm90a_fused_c128_w4_t8x32x256_f16", "cuda_sm90a_fused_f16_prepared2",
-        "cuda_sm90a_fused_f16_f16"}) {
-    EXPECT_NE(refusal(text).find("must be a plan's config, such as cuda_sm90a_fused_c128"),
+        "cuda_sm90a_fused", "cuda_sm90a_fused_", "cuda_sm90a_fused_f17", "cuda_sm90a_fused_f16",
+        "cuda_sm90a_fused_wgmma_c128_w4_t8x32_s12_f16", "cuda_sm90a_fused_wgmma_t8x32x256_c128_f16",
+        "cuda_sm90a_fused_wgmma_f16_prepared2", "cuda_sm90a_fused_wgmma_f16_f16",
+        "cuda_sm90a_fused__f16"}) {
+    EXPECT_NE(refusal(text).find("must be a plan's config, such as cuda_sm90a_fused_wgmma_c128"),
               std::string::npos)
         << text;
   }
@@ -89,10 +102,17 @@ TEST(ConfigText, NamesWhatIsWrong) {
 
 // Whatever stands there: a request or an error about the config, and text_of() reads back.
 TEST(ConfigText, AnyTextIsReadOrRefused) {
-  const std::string pieces[] = {
-      "cuda_", "sm90a", "_", "fused", "_c128",        "_w4",    "_t8x32x256",
-      "_s12",  "_f16",  "=", ",",     "tile_m",       "ctas",   "8",
-      "isa",   "-1",    "x", "\0",    "k_warpgroups", "stages", "99999999999999999999"};
+  const std::string pieces[] = {"cuda_",  "sm90a",
+                                "_",      "fused",
+                                "_wgmma", "_c128",
+                                "_w4",    "_t8x32x256",
+                                "_s12",   "_f16",
+                                "=",      ",",
+                                "tile_m", "ctas",
+                                "8",      "isa",
+                                "-1",     "x",
+                                "\0",     "k_warpgroups",
+                                "stages", "99999999999999999999"};
   test::Rng rng;
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -123,15 +143,19 @@ class ChoosingStrategy final : public Strategy {
   }
   Status plan_constrained(Plan& plan, const DeviceCaps&,
                           const PlanConstraints& constraints) const override {
-    plan.tile_m = constraints.tile_m == 64 ? 64 : 8;
-    plan.tile_n = 32;
-    plan.tile_k = 256;
-    plan.stages = 3;
-    plan.ctas =
+    plan.kernel = "wgmma";
+    plan.shape.tile_m = constraints.tile_m == 64 ? 64 : 8;
+    plan.shape.tile_n = 32;
+    plan.shape.tile_k = 256;
+    plan.shape.stages = 3;
+    plan.shape.ctas =
         constraints.ctas == PlanConstraints::kAny ? 100 : std::min<int64_t>(constraints.ctas, 100);
-    plan.k_warpgroups = 2;
+    plan.shape.k_warpgroups = 2;
     return {};
   }
+  const char* how_it_works() const noexcept override { return "not at all"; }
+  const char* numerics(const Plan&) const noexcept override { return "nothing is computed"; }
+  Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
   Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
     return PreparedWeights();
@@ -159,15 +183,16 @@ Expected<Plan> choose(const std::string& config, PlanOptions options = {}) {
 }
 
 TEST(ChooseConstrained, PlansAreNamedByTheirOwnText) {
-  for (const char* wanted : {"", "tile_m=64", "ctas=7", "strategy=fused_epilogue,isa=sm80"}) {
+  for (const char* wanted :
+       {"", "tile_m=64", "ctas=7", "kernel=wgmma", "strategy=fused_epilogue,isa=sm80"}) {
     const auto plan = choose(wanted);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const auto again = choose(plan->config());
     ASSERT_TRUE(again.ok()) << again.status().message();
     EXPECT_EQ(again->config(), plan->config());
   }
-  EXPECT_EQ(choose("tile_m=64,ctas=7")->config(), "cuda_sm90a_fused_c7_w2_t64x32x256_s3_f16");
-  EXPECT_EQ(choose("ctas=1000")->ctas, 100) << "at most so many";
+  EXPECT_EQ(choose("tile_m=64,ctas=7")->config(), "cuda_sm90a_fused_wgmma_c7_w2_t64x32x256_s3_f16");
+  EXPECT_EQ(choose("ctas=1000")->shape.ctas, 100) << "at most so many";
 }
 
 TEST(ChooseConstrained, RefusesWhatCannotBeGranted) {
@@ -176,17 +201,22 @@ TEST(ChooseConstrained, RefusesWhatCannotBeGranted) {
     EXPECT_EQ(plan.status().argument(), plan.ok() ? "" : "config") << plan.status().message();
     return plan.ok() ? plan->config() : plan.status().message();
   };
-  EXPECT_EQ(message("tile_m=16"),
-            "config: tile_m=16; fused on sm90a runs cuda_sm90a_fused_c100_w2_t8x32x256_s3_f16 and "
-            "leaves that no choice");
+  EXPECT_EQ(
+      message("tile_m=16"),
+      "config: tile_m=16; fused on sm90a runs cuda_sm90a_fused_wgmma_c100_w2_t8x32x256_s3_f16 and "
+      "leaves that no choice");
+  EXPECT_EQ(
+      message("kernel=skinny"),
+      "config: kernel=skinny; fused on sm90a runs cuda_sm90a_fused_wgmma_c100_w2_t8x32x256_s3_f16 "
+      "and leaves that no choice");
   EXPECT_EQ(message("strategy=fused", {.strategy = StrategyId::kFusedEpilogue}),
             "config: 'strategy=fused'; the strategy that is asked for is fused_epilogue");
   EXPECT_EQ(message("isa=sm80", {.isa = Isa::kSm90a}),
             "config: 'isa=sm80'; the isa that is asked for is sm90a");
-  EXPECT_EQ(message("cuda_sm90a_fused_f32"),
-            "config: 'cuda_sm90a_fused_f32'; the problem's type of d is f16");
-  EXPECT_EQ(message("cuda_sm90a_fused_f16", {.prepared = true}),
-            "config: 'cuda_sm90a_fused_f16'; the weights that are asked for are prepared");
+  EXPECT_EQ(message("cuda_sm90a_fused_wgmma_f32"),
+            "config: 'cuda_sm90a_fused_wgmma_f32'; the problem's type of d is f16");
+  EXPECT_EQ(message("cuda_sm90a_fused_wgmma_f16", {.prepared = true}),
+            "config: 'cuda_sm90a_fused_wgmma_f16'; the weights that are asked for are prepared");
   EXPECT_NE(message("tile=1").find("is no key"), std::string::npos);
   const auto absent = choose("isa=sm100a");
   ASSERT_FALSE(absent.ok());

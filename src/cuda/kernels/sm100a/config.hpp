@@ -8,6 +8,8 @@
 
 namespace dualgemm::cuda::sm100a {
 
+inline constexpr const char* kKernelName = "tcgen05";  // as plans say
+
 struct Config {
   int tile_n;         // columns of d per CTA: as many rows of gate and of up
   OutputType output;  // of d

@@ -8,6 +8,8 @@
 
 namespace dualgemm::cuda::sm80 {
 
+inline constexpr const char* kKernelName = "mma";  // as plans say
+
 // What one launch computes. Every element of a product is summed in the same order by all of them.
 enum class Pass : int32_t {
   kFused = 0,       // d, with gate and up in one loop over k: mma's 16 rows are 8 of each

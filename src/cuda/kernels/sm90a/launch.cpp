@@ -24,7 +24,7 @@ struct Weight {
 
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }
 
-// Rows of k/2 bytes; a stage takes `cols` of them.
+// Rows of k/2 bytes; a stage takes `tile_n` of them.
 TensorView data_view(const Weight& weight, int64_t batches, int64_t tile_n,
                      const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *weight.matrix;
@@ -41,11 +41,11 @@ TensorView data_view(const Weight& weight, int64_t batches, int64_t tile_n,
           .dims = {static_cast<uint64_t>(row_bytes(matrix)), static_cast<uint64_t>(matrix.rows),
                    static_cast<uint64_t>(batches)},
           .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
-          .box = {kRowBytes, static_cast<uint32_t>(cols), 1}};
+          .box = {kRowBytes, static_cast<uint32_t>(tile_n), 1}};
 }
 
 // Rows of k/16 scales.
-TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t cols) {
+TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t tile_n) {
   const core::ResolvedMatrix& matrix = *weight.matrix;
   const int64_t row_stride =
       matrix.rows == 1 ? round_up(matrix.sf_cols, kTmaAlignment) : matrix.scale_ld;
@@ -58,7 +58,7 @@ TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t cols
           .dims = {static_cast<uint64_t>(matrix.sf_cols), static_cast<uint64_t>(matrix.rows),
                    static_cast<uint64_t>(batches)},
           .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleRowBytes, static_cast<uint32_t>(cols), 1}};
+          .box = {kScaleRowBytes, static_cast<uint32_t>(tile_n), 1}};
 }
 
 // Scale tiles: 128 rows x 4 scales, 512 bytes each.
@@ -175,7 +175,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
-// The weights' tensor maps, for tiles of `cols` columns, and the copies that they need.
+// The weights' tensor maps, for tiles of `tile_n` columns, and the copies that they need.
 Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
                    const Workspace& pieces, int64_t tile_n, uint8_t* base, EncodeTiled encode_tiled,
                    Params& params, std::vector<KernelLaunch>& launches) {
@@ -193,7 +193,7 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
     const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
     DUALGEMM_TRY(settle(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
     DUALGEMM_TRY(encode(data_view(weight, batches, tile_n, base), encode_tiled, weight.data_map));
-    DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, cols)
+    DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, tile_n)
                                              : swizzled_scale_view(weight, batches, base),
                         encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);

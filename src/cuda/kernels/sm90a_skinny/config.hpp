@@ -12,6 +12,8 @@ namespace dualgemm::cuda::sm90a_skinny {
 
 using sm90a::kUnitCols;
 
+inline constexpr const char* kKernelName = "skinny";  // as plans say
+
 struct Config {
   AType a_type;
   int units;      // of 8 columns of d per tile: 8 rows of gate and 8 of up are mma's 16
