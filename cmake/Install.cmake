@@ -50,7 +50,7 @@ function(dualgemm_install_command)
     COMMAND ${command} completion zsh > ${zsh}
     COMMAND ${command} completion fish > ${fish}
     DEPENDS dualgemm_cli COMMENT "Man page and completions" VERBATIM)
-  add_custom_target(dualgemm_shell_files DEPENDS ${page} ${bash} ${zsh} ${fish})
+  add_custom_target(dualgemm_shell_files ALL DEPENDS ${page} ${bash} ${zsh} ${fish})
   add_dependencies(dualgemm_installed dualgemm_shell_files)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

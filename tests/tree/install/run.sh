@@ -46,11 +46,33 @@ user_project "$work/user" "user_cpp user_static user_c" -DCMAKE_CXX_COMPILER="$c
 user_project "$work/user_c_only" user_c -DC_ONLY=ON -DCMAKE_C_COMPILER="$cc"
 if readelf -d "$work/user/user_static" | grep -q libdualgemm; then fail "user_static needs the shared library"; fi
 
-# pkg-config, after telling it where the prefix went.
+# pkg-config, which finds the moved prefix by the place of dualgemm.pc. No file below the prefix knows the first one.
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-flags=$(pkg-config --define-variable=prefix="$prefix" --cflags --libs dualgemm)
+if grep -rIl "$work/first" "$prefix"; then fail "these files hold the prefix that was installed to"; fi
+[[ $(pkg-config --variable=prefix dualgemm) -ef $prefix ]] || fail "pkg-config: prefix $(pkg-config --variable=prefix dualgemm)"
+flags=$(pkg-config --cflags --libs dualgemm)
 # shellcheck disable=SC2086  # flags is a list of words
 "$cc" -std=c99 "$here/user.c" $flags -o "$work/user_pc"
 LD_LIBRARY_PATH=$libdir "$work/user_pc" || fail "pkg-config user"
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 "$here/user.cpp" $(pkg-config --cflags dualgemm) "$libdir/libdualgemm.a" \
+  $(pkg-config --libs-only-l --static dualgemm | sed 's/-ldualgemm//') \
+  $(pkg-config --libs-only-L --static dualgemm) -o "$work/user_pc_static"
+"$work/user_pc_static" || fail "pkg-config user of the static library"
 [[ $(pkg-config --modversion dualgemm) == "$version" ]] || fail "dualgemm.pc names another version"
+
+# Documents and examples; the man page and completions that the command writes.
+for file in README.md LICENSE CHANGELOG.md docs/formats.md examples; do
+  [[ -e $prefix/share/doc/dualgemm/$file ]] || fail "share/doc/dualgemm/$file is not installed"
+done
+if "$prefix/bin/dualgemm" man >"$work/man" 2>/dev/null; then
+  cmp "$work/man" "$prefix/share/man/man1/dualgemm.1" || fail "another man page"
+  for file in bash-completion/completions/dualgemm zsh/site-functions/_dualgemm fish/vendor_completions.d/dualgemm.fish; do
+    [[ -s $prefix/share/$file ]] || fail "share/$file is not installed"
+  done
+fi
+
+# A package is made of a staged installation.
+DESTDIR=$work/stage "$cmake" --install "$build" --prefix /usr >/dev/null
+[[ -x $work/stage/usr/bin/dualgemm && -f $work/stage/usr/include/dualgemm/dualgemm.h ]] || fail "DESTDIR"
 echo "installed package: passed"

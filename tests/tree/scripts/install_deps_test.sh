@@ -14,7 +14,7 @@ program() { # <name> <body>: all that this machine has
 }
 mkdir "$work/bin"
 ln -s "$(command -v dirname)" "$work/bin/dirname"
-program apt-get 'echo "$*" >>"$LOG"; [[ $1 == update ]] && touch "$LISTS"; [[ -e $LISTS ]]'
+program apt-get 'echo "$*" >>"$LOG"; [[ $1 == update ]] && : >"$LISTS"; [[ -e $LISTS ]]'
 
 run() { # <user id> <arguments...>: output and status in these variables
   program id "echo $1"
