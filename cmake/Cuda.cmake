@@ -1,6 +1,7 @@
 # CUDA is optional. DUALGEMM_CUDA=AUTO takes it when nvcc is found, ON demands it, OFF leaves it alone.
 # The library holds machine code for these GPUs, and PTX for those that are not named.
-set(DUALGEMM_CUDA_ARCHITECTURES 80 90a 100a 103a 120a CACHE STRING "CUDA architectures: numbers as nvcc spells them")
+set(DUALGEMM_CUDA_ARCHITECTURES 80 90a 100a 103a 120a CACHE STRING "GPUs whose machine code is compiled: 80 90a ...")
+list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "-(real|virtual)$" "")  # as CMake spells them
 
 macro(dualgemm_find_cuda)
   set(DUALGEMM_CUDA_FOUND FALSE)

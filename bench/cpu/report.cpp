@@ -110,8 +110,9 @@ std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
   const SuiteOptions& options = suite_.options();
   if (bar.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;
   for (const std::string& name : names) bar.disturbed = bar.disturbed || is_disturbed(name);
-  bars_.push_back(bar);
-  return std::string(bar.met() ? "yes" : "no") + (bar.disturbed ? " *" : "");
+  std::string verdict = std::string(bar.met() ? "yes" : "no") + (bar.disturbed ? " *" : "");
+  bars_.push_back(std::move(bar));
+  return verdict;
 }
 
 void Report::read_peaks() {
