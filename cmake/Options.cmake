@@ -35,8 +35,10 @@ if(DUALGEMM_STATIC_RUNTIME)
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libstdc++$<SEMICOLON>-static-libgcc>)
 endif()
 
+# pch_defines, time_macros: without them ccache passes by every source that uses a precompiled header.
 find_program(DUALGEMM_CCACHE ccache)
 if(DUALGEMM_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${DUALGEMM_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${DUALGEMM_CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${DUALGEMM_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
