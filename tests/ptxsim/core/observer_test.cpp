@@ -53,13 +53,13 @@ WAIT:
   ret;
 })";
 
-struct Run {
+struct CopyRun {
   RunResult result;
   std::vector<uint32_t> out;
 };
 
-Run run_copy(Schedule schedule, const std::vector<MakeObserver>& observers = {}) {
-  Run run;
+CopyRun run_copy(Schedule schedule, const std::vector<MakeObserver>& observers = {}) {
+  CopyRun run;
   auto module = load(kText, "copy.ptx");
   if (!module) return run.result.error = module.error(), run;
   auto program = decode(*module, "copy");
@@ -167,14 +167,14 @@ class Log final : public Observer {
 
 std::vector<std::string> log_of(Schedule schedule) {
   std::vector<std::string> lines;
-  const Run run = run_copy(schedule, {[&](Cluster&) { return std::make_unique<Log>(lines); }});
+  const CopyRun run = run_copy(schedule, {[&](Cluster&) { return std::make_unique<Log>(lines); }});
   EXPECT_TRUE(run.result.clean()) << to_string(run.result.error.value_or(Error{}));
   return lines;
 }
 
 TEST(Core, RunsAKernelWithoutASanitizer) {
   for (Schedule schedule : {Schedule::kEager, Schedule::kLazy, Schedule::kRandom}) {
-    const Run run = run_copy(schedule);
+    const CopyRun run = run_copy(schedule);
     ASSERT_TRUE(run.result.clean()) << to_string(run.result.error.value_or(Error{}));
     for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(run.out[i], 100 * i + 1);
   }
@@ -203,7 +203,7 @@ TEST(Core, EventsOfACopyThatCompletesLate) {
 // Every observer hears everything, in the order in which they were given, and none changes the result.
 TEST(Core, SeveralObservers) {
   std::vector<std::string> first, second;
-  const Run run = run_copy(Schedule::kEager, {[&](Cluster&) { return std::make_unique<Log>(first); },
+  const CopyRun run = run_copy(Schedule::kEager, {[&](Cluster&) { return std::make_unique<Log>(first); },
                                               [&](Cluster&) { return std::make_unique<Log>(second); }});
   EXPECT_TRUE(run.result.clean());
   EXPECT_EQ(first, second);
