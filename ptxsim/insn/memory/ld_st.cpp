@@ -71,13 +71,13 @@ template <size_t kMemory>
 StoreElement store_from(unsigned register_bytes) {
   switch (register_bytes) {
     case 1:
-      return store_low < kMemory, kMemory <= 1 ? 1 : kMemory > ;
+      return store_low<kMemory, (kMemory <= 1 ? 1 : kMemory)>;
     case 2:
-      return store_low < kMemory, kMemory <= 2 ? 2 : kMemory > ;
+      return store_low<kMemory, (kMemory <= 2 ? 2 : kMemory)>;
     case 4:
-      return store_low < kMemory, kMemory <= 4 ? 4 : kMemory > ;
+      return store_low<kMemory, (kMemory <= 4 ? 4 : kMemory)>;
     case 8:
-      return store_low < kMemory, kMemory <= 8 ? 8 : kMemory > ;
+      return store_low<kMemory, (kMemory <= 8 ? 8 : kMemory)>;
     default:
       return store_low<kMemory, 16>;
   }
