@@ -107,8 +107,8 @@ void Sanitizer::async_shared(AsyncOp op, const Execution& x, Cta& owner, uint32_
   const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, offset);
   s.access_shared(
-      {x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record, index},
-      offset, bytes);
+      {x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record, index}, offset,
+      bytes);
 }
 
 }  // namespace ptxsim

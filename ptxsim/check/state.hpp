@@ -129,13 +129,14 @@ struct TensorCell {
 
 struct CtaShadow {
   std::vector<Granule> shared;
-  std::vector<TensorCell> tensor;  // [row block][column]
-  SharedClock at_exit;             // what its exited threads knew
+  std::vector<TensorCell> tensor;          // [row block][column]
+  SharedClock at_exit;                     // what its exited threads knew
   std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
   // Release and acquire patterns through memory. What the last pattern on an address of its shared
   // memory released; CTA rank 0 has global addresses too.
   std::map<uint64_t, SyncClock> released;
-  std::map<uint32_t, SyncClock> to_release, to_acquire;  // by thread: fenced but not written, read but not fenced
+  std::map<uint32_t, SyncClock> to_release,
+      to_acquire;  // by thread: fenced but not written, read but not fenced
 };
 
 // An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
@@ -255,8 +256,8 @@ struct Sanitizer::State {
   std::vector<CtaShadow> ctas;
   BarrierClocks cluster_barrier;
   std::vector<Record> records;
-  std::vector<uint32_t> record_of_op;    // by AsyncOp::number
-  std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
+  std::vector<uint32_t> record_of_op;                    // by AsyncOp::number
+  std::vector<uint32_t> mbarrier_slots;                  // by Mbarrier::number
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
   std::unordered_map<uint32_t, Queue> queues;            // by slot
   std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot

@@ -80,11 +80,11 @@ struct Operand {
     kAddress,  // parts[0] = base (register, symbol or immediate), parts[1..] = what follows a comma
                // or a further bracket: tensor coordinates as one kVector; `bits` = signed byte
                // offset of "+n"
-    kSymbol,    // index of a Variable in scope; bits = signed byte offset of "sym+n"
-    kLabel,     // statement index; the name of a .branchtargets list becomes a kVector of kLabel
-    kSpecial,   // special, axis
-    kPair,      // "d|p": parts[0], parts[1]
-    kSink,      // _
+    kSymbol,   // index of a Variable in scope; bits = signed byte offset of "sym+n"
+    kLabel,    // statement index; the name of a .branchtargets list becomes a kVector of kLabel
+    kSpecial,  // special, axis
+    kPair,     // "d|p": parts[0], parts[1]
+    kSink,     // _
     kFunction,  // symbol: index into Module::functions (operand of `call`)
   };
   Kind kind = Kind::kSink;

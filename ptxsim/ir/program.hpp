@@ -54,7 +54,8 @@ struct Insn {
   bool guard_negated = false;
   Convergence convergence = Convergence::kNone;
   bool may_touch_owned = false;  // wgmma.mma_async: checks its registers itself
-  bool writes_operand = false;   // writes a register that a wgmma.mma_async of the entry uses as D or A
+  bool writes_operand =
+      false;           // writes a register that a wgmma.mma_async of the entry uses as D or A
   uint8_t family = 0;  // for families: free small fields
   uint8_t variant = 0;
   Slot members;            // Convergence::kMembers: 32-bit mask

@@ -55,7 +55,8 @@ auto with_lane(int lane, F&& f) {
   }
 }
 
-void tell_of_global(const Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind, int lane) {
+void tell_of_global(const Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
+                    int lane) {
   x.cluster.observers.tell_of_global_access(
       [&](Observer& o) { o.global_access(x, lane, at.offset, bytes, kind); });
 }

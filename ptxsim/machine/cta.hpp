@@ -24,7 +24,7 @@ class TensorMemory;  // machine/tmem.hpp
 struct NamedBarrier {
   uint32_t expected = 0;  // threads, 0: nobody has come yet
   uint32_t arrived = 0;
-  uint64_t generation = 0;  // completed so far
+  uint64_t generation = 0;   // completed so far
   bool all_threads = false;  // without a count: every thread that has not exited
   bool reduces = false;      // bar.red
   uint32_t reduction_and = 1, reduction_or = 0, reduction_popc = 0;  // bar.red under way
@@ -87,7 +87,7 @@ struct Cluster {
   Observers observers;
   uint32_t last_mbarrier = 0;  // Mbarrier::number
   uint32_t last_async_op = 0;  // AsyncOp::number
-  uint64_t version = 1;  // rises whenever something happens that a blocked lane may wait for
+  uint64_t version = 1;        // rises whenever something happens that a blocked lane may wait for
   uint32_t live_threads = 0;
   uint32_t next_warp = 0;       // whose turn it is
   uint64_t polled_version = 0;  // `version` when the polls below began

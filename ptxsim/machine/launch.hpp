@@ -31,7 +31,7 @@ enum class Schedule : uint8_t {
 };
 
 enum class MmaMode : uint8_t {
-  kExact,   // the model of the hardware's alignment and truncation
+  kExact,    // the model of the hardware's alignment and truncation
   kRounded,  // FP32 products and sums: for exploring schedules, where values matter less
 };
 
@@ -39,8 +39,9 @@ struct Options {
   Schedule schedule = Schedule::kEager;
   uint64_t seed = 1;
   bool sanitize = true;  // run() attaches the sanitizer; handlers warn of what is doubtful
-  bool strict = false;  // advisories and warnings count as errors
-  bool check_uninitialized = true;  // reads of bytes of shared and global memory that nobody wrote are errors
+  bool strict = false;   // advisories and warnings count as errors
+  bool check_uninitialized =
+      true;  // reads of bytes of shared and global memory that nobody wrote are errors
   MmaMode mma = MmaMode::kExact;
   uint64_t max_warp_instructions = 2'000'000'000;
   uint32_t resident_clusters = 4;  // how many run at the same time

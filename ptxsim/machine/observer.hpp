@@ -63,11 +63,13 @@ class Observer {
   virtual void cluster_ended() {}   // all threads have exited, nothing is in flight
 
   // Memory. Ordinary accesses of one lane (generic proxy), before they are performed.
-  virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/,
-                             AccessKind) {}
-  virtual void global_access(const Execution&, int /*lane*/, uint64_t /*address*/, uint32_t /*bytes*/, AccessKind) {}
+  virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
+                             uint32_t /*bytes*/, AccessKind) {}
+  virtual void global_access(const Execution&, int /*lane*/, uint64_t /*address*/,
+                             uint32_t /*bytes*/, AccessKind) {}
   // Strong accesses besides: what they order. `updates`: the write of an atomic.
-  virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/, bool /*updates*/) {}
+  virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/,
+                            bool /*updates*/) {}
   virtual void strong_read(const Execution&, int /*lane*/, const MemoryAt&, bool /*acquires*/) {}
 
   // Fences, and statements with .sync, which hold the lanes of a warp together.
@@ -87,25 +89,28 @@ class Observer {
   virtual void cluster_barrier_passed(const Execution&, uint32_t /*lanes*/) {}
 
   // mbarriers, by Mbarrier::number.
-  virtual void mbarrier_initialized(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
-                                    const Mbarrier&) {}
+  virtual void mbarrier_initialized(const Execution&, int /*lane*/, Cta& /*owner*/,
+                                    uint32_t /*offset*/, const Mbarrier&) {}
   // Any use, before what it does; `from_elsewhere`: by an operation that the statement issues, or by another CTA.
-  virtual void mbarrier_used(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/, const Mbarrier&,
-                             bool /*from_elsewhere*/) {}
+  virtual void mbarrier_used(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
+                             const Mbarrier&, bool /*from_elsewhere*/) {}
   virtual void mbarrier_arrived(const Execution&, int /*lane*/, const Mbarrier&, BarrierOrder) {}
   virtual void mbarrier_expects(const Mbarrier&, uint32_t /*bytes*/) {}
   virtual void mbarrier_received(const Mbarrier&, uint32_t /*bytes*/) {}
-  virtual void mbarrier_phase_completed(const Mbarrier&) {}  // Mbarrier::phase is still the number of this phase
-  virtual void mbarrier_passed(const Execution&, uint32_t /*lanes*/, const Mbarrier&, BarrierOrder) {}
+  virtual void mbarrier_phase_completed(const Mbarrier&) {
+  }  // Mbarrier::phase is still the number of this phase
+  virtual void mbarrier_passed(const Execution&, uint32_t /*lanes*/, const Mbarrier&,
+                               BarrierOrder) {}
 
   // Asynchronous operations: issue, then the accesses, told at issue although they happen by `completed`.
   virtual void issued(const Execution&, int /*lane*/, AsyncOp, AsyncKind) {}
-  virtual void async_shared(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*offset*/, uint32_t /*bytes*/,
-                            AccessKind) {}
+  virtual void async_shared(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*offset*/,
+                            uint32_t /*bytes*/, AccessKind) {}
   virtual void async_global(AsyncOp, const Execution&, uint64_t /*bytes*/, AccessKind) {}
   // Cells [first_lane, +lanes) x [first_column, +columns) of tensor memory.
-  virtual void async_tmem(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*first_lane*/, uint32_t /*lanes*/,
-                          uint32_t /*first_column*/, uint32_t /*columns*/, AccessKind) {}
+  virtual void async_tmem(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*first_lane*/,
+                          uint32_t /*lanes*/, uint32_t /*first_column*/, uint32_t /*columns*/,
+                          AccessKind) {}
   // commit_group of cp.async, bulk copies and wgmma; tcgen05.commit is an operation (`issued`).
   virtual void group_committed(const Execution&, uint32_t /*lanes*/, AsyncKind) {}
   // A part of it has completed: a multicast has one for each destination, a bulk store one when its source has been
@@ -114,14 +119,17 @@ class Observer {
   // The current phase of this barrier completes no earlier than the operation, with all before it of the same issuer
   // when `and_before`. `destination_rank`: only its writes into that CTA, as each destination of a multicast has a
   // barrier of its own; -1: all.
-  virtual void arrives_at(AsyncOp, bool /*and_before*/, const Mbarrier&, int /*destination_rank*/) {}
+  virtual void arrives_at(AsyncOp, bool /*and_before*/, const Mbarrier&, int /*destination_rank*/) {
+  }
   // wait_group, wait::ld, wait::st: these lanes know that the operation and all before it of the same issuer are
   // complete; for bulk stores with `only_reads` that their sources have been read.
   virtual void waited_for(const Execution&, uint32_t /*lanes*/, AsyncOp, bool /*only_reads*/) {}
 
   // Columns of tensor memory, by the executing warp, of each CTA of a pair.
-  virtual void tmem_allocated(const Execution&, Cta&, uint32_t /*first_column*/, uint32_t /*columns*/) {}
-  virtual void tmem_freed(const Execution&, int /*lane*/, Cta&, uint32_t /*first_column*/, uint32_t /*columns*/) {}
+  virtual void tmem_allocated(const Execution&, Cta&, uint32_t /*first_column*/,
+                              uint32_t /*columns*/) {}
+  virtual void tmem_freed(const Execution&, int /*lane*/, Cta&, uint32_t /*first_column*/,
+                          uint32_t /*columns*/) {}
 };
 
 // Called when a cluster has its CTAs and warps, before the first statement.

@@ -148,8 +148,7 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
 }  // namespace
 
 Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
-                 const Options& options, Reports& reports,
-                 std::vector<MakeObserver> observers)
+                 const Options& options, Reports& reports, std::vector<MakeObserver> observers)
     : program_(std::move(program)),
       launch_(launch),
       global_(global),

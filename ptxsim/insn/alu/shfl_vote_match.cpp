@@ -7,8 +7,8 @@
 #include <array>
 #include <bit>
 
-#include "ptxsim/insn/registry.hpp"
 #include "ptxsim/insn/alu/shfl_vote_match.hpp"
+#include "ptxsim/insn/registry.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/memory.hpp"
 

@@ -25,9 +25,7 @@ void learn(Execution& x, CopyGroups::Thread& thread, size_t pending, bool only_r
   for (size_t i = 0; i + pending < count; ++i)
     if (thread.committed[i]->newest) thread.newest_waited_for = thread.committed[i]->newest;
   if (thread.newest_waited_for)
-    x.tell([&](Observer& o) {
-      o.waited_for(x, 1u << lane, thread.newest_waited_for, only_reads);
-    });
+    x.tell([&](Observer& o) { o.waited_for(x, 1u << lane, thread.newest_waited_for, only_reads); });
   // Groups that are complete are of no further interest, but only from the oldest on: the newest
   // are counted.
   while (thread.committed.size() > pending && is_done(*thread.committed.front(), false))

@@ -134,15 +134,14 @@ Outcome execute_arrive(Execution& x, const Insn& insn) {
                           describe(*at.cta, at.offset, barrier)),
               lane);
     Cta& cta = *at.cta;
-    x.cluster.async.submit(channel_of(x),
-                           [&cta, offset = at.offset, op = newest_copy(groups.of(x, lane))] {
-                             if (op)
-                               cta.cluster.observers.tell([&](Observer& o) {
-                                 o.arrives_at(op, true, mbarrier_at(cta, offset), -1);
-                               });
-                             mbarrier_arrive(cta, offset, 1);
-                             cta.cluster.changed();
-                           });
+    x.cluster.async.submit(
+        channel_of(x), [&cta, offset = at.offset, op = newest_copy(groups.of(x, lane))] {
+          if (op)
+            cta.cluster.observers.tell(
+                [&](Observer& o) { o.arrives_at(op, true, mbarrier_at(cta, offset), -1); });
+          mbarrier_arrive(cta, offset, 1);
+          cta.cluster.changed();
+        });
   });
   return Outcome::kNext;
 }

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "ptxsim/insn/memory/atom_red.hpp"
 #include "ptxsim/insn/async/cp.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
 
 namespace ptxsim {
 namespace {

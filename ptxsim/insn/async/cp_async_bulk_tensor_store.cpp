@@ -7,8 +7,8 @@
 #include <cstring>
 #include <memory>
 
-#include "ptxsim/insn/memory/atom_red.hpp"
 #include "ptxsim/insn/async/cp_async_bulk_tensor.hpp"
+#include "ptxsim/insn/memory/atom_red.hpp"
 
 namespace ptxsim {
 namespace {

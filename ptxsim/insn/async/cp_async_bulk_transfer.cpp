@@ -45,9 +45,8 @@ void complete_load(const LoadTarget& target, const Load& load, const AsyncOp& op
   load.write(*target.cta, target.offset);
   Mbarrier& barrier = mbarrier_at(*target.barrier_cta, target.barrier);
   Cluster& cluster = target.cta->cluster;
-  cluster.observers.tell([&](Observer& o) {
-    o.arrives_at(op, false, barrier, static_cast<int>(target.cta->rank));
-  });
+  cluster.observers.tell(
+      [&](Observer& o) { o.arrives_at(op, false, barrier, static_cast<int>(target.cta->rank)); });
   mbarrier_complete_tx(*target.barrier_cta, target.barrier, load.counted_bytes);
   cluster.changed();
 }

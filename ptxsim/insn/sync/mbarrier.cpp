@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "ptxsim/insn/registry.hpp"
 #include "ptxsim/insn/sync/mbarrier_decode.hpp"
 #include "ptxsim/insn/sync/mbarrier_state.hpp"
-#include "ptxsim/insn/registry.hpp"
 
 namespace ptxsim {
 namespace {

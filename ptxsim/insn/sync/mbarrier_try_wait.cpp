@@ -110,8 +110,7 @@ void acquire(const Execution& x, uint32_t done, const Wait (&waits)[kWarpSize],
     for (uint32_t left = done; left != 0; left &= left - 1)
       if (waits[std::countr_zero(left)].offset == offset) same |= 1u << std::countr_zero(left);
     const Mbarrier& barrier = mbarrier_at(x.cta, offset);
-    if (barrier.phase > 0)
-      x.tell([&](Observer& o) { o.mbarrier_passed(x, same, barrier, order); });
+    if (barrier.phase > 0) x.tell([&](Observer& o) { o.mbarrier_passed(x, same, barrier, order); });
     done &= ~same;
   }
 }

@@ -110,8 +110,7 @@ void note_accesses(Execution& x, int lane, const std::vector<Cta*>& ctas,
       });
     };
     if (detail.shape == CopyShape::k4x256b) {
-      for (uint32_t row = 0; row < 4; ++row)
-        write(to.lane + 32 * row, 1);
+      for (uint32_t row = 0; row < 4; ++row) write(to.lane + 32 * row, 1);
     } else {
       write(0, TensorMemory::kLanes);
     }

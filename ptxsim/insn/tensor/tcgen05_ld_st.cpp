@@ -183,8 +183,7 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
                     .cta_rank = x.cta.rank,
                     .what = loads ? "tcgen05.wait::ld" : "tcgen05.wait::st"});
   if (loads) release_owned(x, kLoadOwner);
-  if (transfers.last)
-    x.tell([&](Observer& o) { o.waited_for(x, x.mask, *transfers.last, false); });
+  if (transfers.last) x.tell([&](Observer& o) { o.waited_for(x, x.mask, *transfers.last, false); });
   transfers.last.reset();
   return Outcome::kNext;
 }

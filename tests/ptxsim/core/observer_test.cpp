@@ -94,32 +94,40 @@ class Log final : public Observer {
   void executed(const Execution& x, const Insn& insn, bool blocked) override {
     if (!blocked) return;
     const WaitInfo& wait = x.warp.wait[x.first_lane()];
-    add(fmt::format("{} blocks on mbarrier {:x}", x.program().entry->statements[insn.statement].root,
-                    wait.where));
+    add(fmt::format("{} blocks on mbarrier {:x}",
+                    x.program().entry->statements[insn.statement].root, wait.where));
     EXPECT_EQ(wait.kind, WaitInfo::Kind::kMbarrier);
   }
-  void global_access(const Execution& x, int lane, uint64_t address, uint32_t bytes, AccessKind kind) override {
+  void global_access(const Execution& x, int lane, uint64_t address, uint32_t bytes,
+                     AccessKind kind) override {
     EXPECT_EQ(kind, AccessKind::kWrite);
     EXPECT_EQ(bytes, 4u);
     EXPECT_EQ(address, kOut + 4 * x.thread_of(lane));
     ++global_writes_;
   }
-  void shared_access(const Execution&, int, Cta&, uint32_t, uint32_t bytes, AccessKind kind) override {
+  void shared_access(const Execution&, int, Cta&, uint32_t, uint32_t bytes,
+                     AccessKind kind) override {
     EXPECT_EQ(kind, AccessKind::kRead);
     shared_bytes_ += bytes;
   }
-  void mbarrier_initialized(const Execution&, int, Cta&, uint32_t offset, const Mbarrier& barrier) override {
+  void mbarrier_initialized(const Execution&, int, Cta&, uint32_t offset,
+                            const Mbarrier& barrier) override {
     add(fmt::format("init {:x} as {}", offset, barrier.number));
   }
-  void fence_mbarrier_init(const Execution&, uint32_t lanes) override { add(fmt::format("fence of {:x}", lanes)); }
+  void fence_mbarrier_init(const Execution&, uint32_t lanes) override {
+    add(fmt::format("fence of {:x}", lanes));
+  }
   void barrier_arrived(const Execution&, uint32_t lanes, uint32_t number) override {
     add(fmt::format("arrive at {} by {:x}", number, lanes));
   }
-  void barrier_completed(Cta&, uint32_t number) override { add(fmt::format("barrier {} completes", number)); }
+  void barrier_completed(Cta&, uint32_t number) override {
+    add(fmt::format("barrier {} completes", number));
+  }
   void barrier_passed(const Execution&, uint32_t lanes, uint32_t number) override {
     add(fmt::format("{:x} pass barrier {}", lanes, number));
   }
-  void mbarrier_arrived(const Execution&, int lane, const Mbarrier& barrier, BarrierOrder) override {
+  void mbarrier_arrived(const Execution&, int lane, const Mbarrier& barrier,
+                        BarrierOrder) override {
     add(fmt::format("lane {} arrives at mbarrier {}", lane, barrier.number));
   }
   void mbarrier_expects(const Mbarrier& barrier, uint32_t bytes) override {
@@ -131,7 +139,8 @@ class Log final : public Observer {
   void mbarrier_phase_completed(const Mbarrier& barrier) override {
     add(fmt::format("mbarrier {} completes phase {}", barrier.number, barrier.phase));
   }
-  void mbarrier_passed(const Execution&, uint32_t lanes, const Mbarrier& barrier, BarrierOrder) override {
+  void mbarrier_passed(const Execution&, uint32_t lanes, const Mbarrier& barrier,
+                       BarrierOrder) override {
     add(fmt::format("{:x} pass mbarrier {}", lanes, barrier.number));
   }
   void issued(const Execution&, int lane, AsyncOp op, AsyncKind kind) override {
@@ -142,7 +151,8 @@ class Log final : public Observer {
     EXPECT_EQ(kind, AccessKind::kRead);
     add(fmt::format("{} reads {}", op.number, bytes));
   }
-  void async_shared(AsyncOp op, const Execution&, Cta& owner, uint32_t, uint32_t bytes, AccessKind kind) override {
+  void async_shared(AsyncOp op, const Execution&, Cta& owner, uint32_t, uint32_t bytes,
+                    AccessKind kind) override {
     EXPECT_EQ(kind, AccessKind::kWrite);
     EXPECT_EQ(owner.rank, 0u);
     add(fmt::format("{} writes {}", op.number, bytes));
@@ -151,7 +161,9 @@ class Log final : public Observer {
     add(fmt::format("{} arrives at mbarrier {}", op.number, barrier.number));
   }
   void completed(AsyncOp op) override { add(fmt::format("{} completes", op.number)); }
-  void threads_exited(const Execution&, uint32_t lanes) override { add(fmt::format("{:x} exit", lanes)); }
+  void threads_exited(const Execution&, uint32_t lanes) override {
+    add(fmt::format("{:x} exit", lanes));
+  }
   void cta_exited(Cta& cta) override { add(fmt::format("CTA {} exits", cta.rank)); }
   void cluster_ended() override {
     EXPECT_EQ(global_writes_, 16u);
@@ -183,16 +195,19 @@ TEST(Core, RunsAKernelWithoutASanitizer) {
 TEST(Core, EventsOfACopyThatCompletesAtOnce) {
   EXPECT_EQ(log_of(Schedule::kEager),
             (std::vector<std::string>{
-                "init 440 as 1", "fence of 1", "arrive at 0 by ffff", "barrier 0 completes", "ffff pass barrier 0",
-                "lane 0 arrives at mbarrier 1", "mbarrier 1 expects 64", "lane 0 issues 1", "1 reads 64",
-                "1 writes 64", "1 arrives at mbarrier 1", "mbarrier 1 receives 64", "mbarrier 1 completes phase 0",
-                "1 completes", "ffff pass mbarrier 1", "ffff exit", "CTA 0 exits", "the end"}));
+                "init 440 as 1", "fence of 1", "arrive at 0 by ffff", "barrier 0 completes",
+                "ffff pass barrier 0", "lane 0 arrives at mbarrier 1", "mbarrier 1 expects 64",
+                "lane 0 issues 1", "1 reads 64", "1 writes 64", "1 arrives at mbarrier 1",
+                "mbarrier 1 receives 64", "mbarrier 1 completes phase 0", "1 completes",
+                "ffff pass mbarrier 1", "ffff exit", "CTA 0 exits", "the end"}));
 }
 
 // The warp blocks first; the operation completes later, and what it arrives at lets the warp go on.
 TEST(Core, EventsOfACopyThatCompletesLate) {
   const std::vector<std::string> lines = log_of(Schedule::kLazy);
-  const auto at = [&](const std::string& line) { return std::find(lines.begin(), lines.end(), line) - lines.begin(); };
+  const auto at = [&](const std::string& line) {
+    return std::find(lines.begin(), lines.end(), line) - lines.begin();
+  };
   EXPECT_LT(at("1 writes 64"), at("mbarrier blocks on mbarrier 440"));
   EXPECT_LT(at("mbarrier blocks on mbarrier 440"), at("mbarrier 1 completes phase 0"));
   EXPECT_LT(at("mbarrier 1 completes phase 0"), at("1 completes"));
@@ -203,8 +218,9 @@ TEST(Core, EventsOfACopyThatCompletesLate) {
 // Every observer hears everything, in the order in which they were given, and none changes the result.
 TEST(Core, SeveralObservers) {
   std::vector<std::string> first, second;
-  const CopyRun run = run_copy(Schedule::kEager, {[&](Cluster&) { return std::make_unique<Log>(first); },
-                                              [&](Cluster&) { return std::make_unique<Log>(second); }});
+  const CopyRun run =
+      run_copy(Schedule::kEager, {[&](Cluster&) { return std::make_unique<Log>(first); },
+                                  [&](Cluster&) { return std::make_unique<Log>(second); }});
   EXPECT_TRUE(run.result.clean());
   EXPECT_EQ(first, second);
   EXPECT_EQ(run.out, run_copy(Schedule::kEager).out);
