@@ -1,5 +1,4 @@
-// mul, mad, mul24, mad24, div, rem, dp4a, dp2a and the carry chain (PTX ISA 9.0, "Integer
-// Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions").
+// mul, mad, mul24, mad24, div, rem, dp4a, dp2a (PTX ISA 9.0, "Integer Arithmetic Instructions").
 #include <algorithm>
 #include <limits>
 #include <type_traits>
