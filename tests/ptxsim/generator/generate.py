@@ -18,6 +18,7 @@ import conversion  # noqa: E402,F401  (modules register their instructions)
 import floating  # noqa: E402,F401
 import integer  # noqa: E402,F401
 import matrix  # noqa: E402,F401
+import tma  # noqa: E402
 import warp  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 
@@ -52,19 +53,24 @@ def run_model(case, text):
         data = bytearray(width * count)
         values = b.get('values', [])
         if 'iota' in b:
-            raise NotModelled('iota')
+            values = list(range(count))
         if 'fill' in b:
             values = [b['fill']] * count
         for i, v in enumerate(values):
             data[i * width:(i + 1) * width] = bits(v, width).to_bytes(width, 'little')
         buffers[b['name']] = (address, data)
         address += -(-len(data) // 4096) * 4096 + 4096
-    parameters = {}
+    parameters, tensor_maps = {}, {}
     for (_, name), p in zip(kernel.parameters, case.get('params', [])):
-        if 'buffer' not in p:
-            raise NotModelled('parameter')
-        parameters[name] = buffers[p['buffer']][0] + p.get('offset', 0)
-    threads = Threads(kernel, block[0], buffers.values(), parameters)
+        if 'tensor_map' in p:
+            parameters[name] = address
+            tensor_maps[address] = tma.TensorMap(p['tensor_map'], buffers[p['tensor_map']['buffer']][0])
+            address += 128
+        elif 'buffer' in p:
+            parameters[name] = buffers[p['buffer']][0] + p.get('offset', 0)
+        else:
+            parameters[name] = bits(p['value'], WIDTHS[p['type']])
+    threads = Threads(kernel, block[0], buffers.values(), parameters, tensor_maps)
     threads.run()
     return {name: data for name, (_, data) in buffers.items()}
 

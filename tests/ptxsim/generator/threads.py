@@ -50,7 +50,7 @@ class Kernel:
     def __init__(self, text):
         text = re.sub(r'//[^\n]*', '', text)
         head, body = text[text.index('.entry'):].split('{', 1)
-        self.parameters = re.findall(r'\.param\s+\.(\w+)\s+(\w+)', head)
+        self.parameters = re.findall(r'\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(\w+)', head)
         self.statements, self.labels, self.widths, self.shared = [], {}, {}, {}
         body = body.rsplit('}', 1)[0]
         offset = 1024
@@ -92,12 +92,13 @@ class Kernel:
 
 
 class Threads:
-    def __init__(self, kernel, count, buffers, parameters):
+    def __init__(self, kernel, count, buffers, parameters, tensor_maps):
         self.kernel, self.count = kernel, count
         self.registers = {name: [None] * count for name in kernel.widths}
         self.segments = [(base, data) for base, data in buffers]
         self.segments.append((SHARED_BASE, bytearray(kernel.shared_bytes)))
         self.parameters = parameters
+        self.tensor_maps = tensor_maps  # by address; as parameters they stand for their address
         self.pc = [0] * count
         self.live = set(range(count))
         self.carry = [0] * count  # CC.CF
@@ -148,6 +149,8 @@ class Threads:
             return special
         if operand in self.kernel.shared:
             return self.kernel.shared[operand] & mask if width == 64 else self.kernel.shared[operand]
+        if self.parameters.get(operand) in self.tensor_maps:
+            return self.parameters[operand]
         if re.match(r'0[fF][0-9a-fA-F]{8}$', operand):
             bits = int(operand[2:], 16)
             if width == 64:
@@ -253,6 +256,11 @@ def ld(x, modifiers, operands):
 
 @handles('st')
 def st(x, modifiers, operands):
+    if modifiers[0] == 'bulk':  # zeroes shared memory
+        for t in x.active:
+            size = x.read(operands[1], t)
+            x.store(x.address(operands[0], t), size, 0)
+        return
     kind, count = take_memory_form(modifiers)
     width = WIDTHS[kind]
     names = x.elements(operands[1])
@@ -294,5 +302,25 @@ def cvta(x, modifiers, operands):
 
 @handles('bar', 'barrier', 'fence', 'membar')
 def meet(x, modifiers, operands):
-    if x.statement.root in ('bar', 'barrier') and 'sync' not in modifiers:
+    root = x.statement.root
+    if root in ('bar', 'barrier') and 'red' in modifiers:
+        predicates = [x.read(operands[-1], t) for t in x.active]
+        if len(predicates) != x.count:
+            raise NotModelled('a barrier of some threads')
+        result = {'popc': sum(predicates), 'and': int(all(predicates)), 'or': int(any(predicates))}[
+            next(m for m in modifiers if m in ('popc', 'and', 'or'))]
+        for t in x.active:
+            x.write(operands[0], t, result)
+    elif root in ('bar', 'barrier') and 'sync' not in modifiers:
         raise NotModelled(x.statement.text)
+
+
+@handles('prefetch', 'prefetchu', 'applypriority', 'setmaxnreg', 'griddepcontrol', 'nanosleep')
+def no_effect(x, modifiers, operands):
+    """On values."""
+
+
+@handles('createpolicy')
+def createpolicy(x, modifiers, operands):
+    for t in x.active:
+        x.write(operands[0], t, 0)  # opaque: only instructions that ignore it here read it
