@@ -3,7 +3,6 @@
  * done by hand; exits with 1 if they differ. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "dualgemm/dualgemm.h"
 
@@ -43,8 +42,7 @@ int main(void) {
   dualgemm_buffers buffers;
   dualgemm_plan* plan = NULL;
   dualgemm_status status;
-  void *memory, *workspace;
-  int64_t workspace_bytes = 0;
+  dualgemm_workspace* workspace = NULL;
   char config[256];
   double g, u, want;
   const int i = 3, j = 200;
@@ -62,7 +60,7 @@ int main(void) {
   problem.k = K;
   problem.d.type = DUALGEMM_F32;
   if (dualgemm_plan_create(&problem, NULL, &plan) != DUALGEMM_OK) return fail();
-  dualgemm_plan_workspace_size(plan, &workspace_bytes);
+  if (dualgemm_workspace_create(plan, &workspace) != DUALGEMM_OK) return fail();
   dualgemm_plan_config(plan, config, sizeof config, NULL);
 
   /* Where it lies. */
@@ -77,12 +75,9 @@ int main(void) {
   buffers.alpha_up = a_global * up_global;
   buffers.d = d;
 
-  /* The workspace starts at a multiple of 64. */
-  memory = malloc((size_t)workspace_bytes + 63);
-  if (memory == NULL) return 1;
-  workspace = (void*)(((uintptr_t)memory + 63) / 64 * 64);
-  status = dualgemm_run(plan, &buffers, workspace, workspace_bytes, NULL);
-  free(memory);
+  status = dualgemm_run(plan, &buffers, dualgemm_workspace_data(workspace),
+                        dualgemm_workspace_size(workspace), NULL);
+  dualgemm_workspace_destroy(workspace);
   dualgemm_plan_destroy(plan);
   if (status != DUALGEMM_OK) return fail();
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <new>
 #include <vector>
 
 #include "dualgemm/dualgemm.hpp"
@@ -56,21 +55,24 @@ int main() {
   const Nvfp4 a = quantize(m, k, 0.7f), gate = quantize(n, k, 0.3f), up = quantize(n, k, 0.9f);
   std::vector<float> d(static_cast<size_t>(m * n));
 
-  // The ten lines: what to compute, how it will run, where it lies, run.
+  // What to compute, where it lies, run.
   dualgemm::Problem problem{.m = m, .n = n, .k = k};
   problem.d.type = dualgemm::DataType::kF32;
-  const auto plan = dualgemm::make_plan(problem);
-  if (!plan) return fail(plan.status());
   dualgemm::Buffers buffers{.a = a.codes.data(), .a_scales = a.scales.data()};
   buffers.gate = gate.codes.data(), buffers.gate_scales = gate.scales.data();
   buffers.up = up.codes.data(), buffers.up_scales = up.scales.data();
   buffers.alpha_gate = a.global_scale * gate.global_scale;
   buffers.alpha_up = a.global_scale * up.global_scale;
   buffers.d = d.data();
-  void* workspace =
-      ::operator new (static_cast<size_t>(plan->workspace_bytes), std::align_val_t{64});
-  const auto status = dualgemm::run(*plan, buffers, workspace, plan->workspace_bytes);
-  ::operator delete (workspace, std::align_val_t{64});
+  const auto once = dualgemm::run(problem, buffers);
+  if (!once.ok()) return fail(once);
+
+  // The same in a loop: plan once, keep a workspace.
+  const auto plan = dualgemm::make_plan(problem);
+  if (!plan) return fail(plan.status());
+  const auto workspace = dualgemm::Workspace::allocate(*plan);
+  if (!workspace) return fail(workspace.status());
+  const auto status = dualgemm::run(*plan, buffers, *workspace);
   if (!status.ok()) return fail(status);
 
   const int64_t i = 3, j = 200;

@@ -342,7 +342,49 @@ static void half_activations_and_row_scales(c_fail fail) {
   C_CHECK(c.d[0] == 0x5800 && c.d[1] == 0x5400 && c.d[3] == 0x5800 && c.d[4] == 0x5400);
 }
 
+/* The one call prepares the weights where the options ask for it. */
+static void one_call_prepares_when_asked(c_fail fail) {
+  small_case c;
+  dualgemm_plan_options options;
+  fill_small_case(&c, DUALGEMM_IDENTITY);
+  dualgemm_plan_options_init(&options, sizeof options);
+  options.strategy = DUALGEMM_STRATEGY_FUSED;
+  options.prepared = 1;
+  C_CHECK_OK(dualgemm_run_once(&c.problem, &c.buffers, &options, NULL));
+  C_CHECK(is_identity_result(&c));
+}
+
+static void a_workspace_of_the_library_serves(c_fail fail) {
+  small_case c;
+  dualgemm_plan* plan = NULL;
+  dualgemm_plan_options options;
+  dualgemm_workspace* workspace = NULL;
+  int64_t bytes = 0;
+  fill_small_case(&c, DUALGEMM_IDENTITY);
+  dualgemm_plan_options_init(&options, sizeof options);
+  options.strategy = DUALGEMM_STRATEGY_TWO_PASS;
+  C_CHECK_OK(dualgemm_plan_create(&c.problem, &options, &plan));
+  C_CHECK_OK(dualgemm_plan_workspace_size(plan, &bytes));
+  C_CHECK_OK(dualgemm_workspace_create(plan, &workspace));
+  C_CHECK(bytes > 0 && dualgemm_workspace_size(workspace) == bytes);
+  C_CHECK((uintptr_t)dualgemm_workspace_data(workspace) % 64 == 0);
+  C_CHECK_OK(dualgemm_run(plan, &c.buffers, dualgemm_workspace_data(workspace),
+                          dualgemm_workspace_size(workspace), NULL));
+  C_CHECK(is_identity_result(&c));
+  dualgemm_workspace_destroy(workspace);
+  C_CHECK_ERROR(dualgemm_workspace_create(NULL, &workspace), DUALGEMM_INVALID_ARGUMENT,
+                "plan: null");
+  C_CHECK(workspace == NULL && dualgemm_workspace_data(NULL) == NULL);
+  C_CHECK(dualgemm_workspace_size(NULL) == 0);
+  C_CHECK_ERROR(dualgemm_workspace_create(plan, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "workspace: null");
+  dualgemm_workspace_destroy(NULL);
+  dualgemm_plan_destroy(plan);
+}
+
 const c_case c_run_cases[] = {
+    {"OneCallPreparesWhenAsked", one_call_prepares_when_asked},
+    {"AWorkspaceOfTheLibraryServes", a_workspace_of_the_library_serves},
     {"OneCallComputes", one_call_computes},
     {"SiluIsTheDefault", silu_is_the_default},
     {"EveryStrategyComputes", every_strategy_computes},

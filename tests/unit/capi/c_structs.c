@@ -310,8 +310,8 @@ static void names_parse_back(c_fail fail) {
   C_CHECK(value == DUALGEMM_F32);
   C_CHECK_OK(dualgemm_parse_scale_layout("swizzled_128x4", &value));
   C_CHECK(value == DUALGEMM_SCALES_SWIZZLED_128X4);
-  C_CHECK_OK(dualgemm_parse_activation("relu2", &value));
-  C_CHECK(value == DUALGEMM_RELU2);
+  C_CHECK_OK(dualgemm_parse_activation("gelu_tanh", &value));
+  C_CHECK(value == DUALGEMM_GELU_TANH);
   C_CHECK_OK(dualgemm_parse_grouping("contiguous", &value));
   C_CHECK(value == DUALGEMM_GROUPING_CONTIGUOUS);
   C_CHECK_OK(dualgemm_parse_strategy("two_pass", &value));

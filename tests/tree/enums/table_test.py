@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The tables of include/dualgemm/enums.h keep the format that it promises, and adding an activation touches no other
+file than CONTRIBUTING.md says. Usage: table_test.py <root>
+
+tables(text) is how a program of another language reads them; it stands here to be copied."""
+import pathlib
+import re
+import sys
+
+ROW = re.compile(r'  X\((k\w+), (DUALGEMM_\w+), (\d+), "([^"\\]*)", "([^"\\]*)"\)( \\)?')
+
+
+def tables(text):
+    """{"ACTIVATION": [(C++ name, C name, number, name, meaning), ...], ...}; ValueError where the format is broken."""
+    found, lines = {}, iter(text.split("\n"))
+    for line in lines:
+        begin = re.fullmatch(r"#define DUALGEMM_(\w+)_TABLE\(X\) \\", line)
+        if not begin:
+            continue
+        rows, more = [], True
+        while more:
+            line = next(lines)
+            row = ROW.fullmatch(line)
+            if not row or int(row.group(3)) != len(rows):
+                raise ValueError(f"{begin.group(1)}: '{line}'")
+            rows.append((row.group(1), row.group(2), int(row.group(3)), row.group(4), row.group(5)))
+            more = row.group(6) is not None
+        found[begin.group(1)] = rows
+    return found
+
+
+def recipe(text):
+    """The files that CONTRIBUTING.md lists under "Adding an activation"."""
+    section = text.split("## Adding an activation")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    text = (root / "include/dualgemm/enums.h").read_text()
+    failures = []
+    found = tables(text)
+    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME"}
+    if set(found) != wanted:
+        failures.append(f"tables {sorted(found)}; want {sorted(wanted)}")
+    if sum(len(rows) for rows in found.values()) != len(re.findall(r"^  X\(", text, re.MULTILINE)):
+        failures.append("a row stands outside of the tables")
+    names = [row[1] for rows in found.values() for row in rows]
+    if len(names) != len(set(names)):
+        failures.append("a C name stands twice")
+    for broken in ('  X(kA, DUALGEMM_A, 1, "a", "b")', '  X(kA, DUALGEMM_A, 0, "a")', '  X(kA, DUALGEMM_A, 0, "a", "\\"")'):
+        try:
+            tables("#define DUALGEMM_T_TABLE(X) \\\n" + broken + "\n")
+            failures.append(f"a broken row passes: {broken}")
+        except ValueError:
+            pass
+
+    # One that has nothing special: a file that names it would have to be edited for a new one, too.
+    allowed = recipe((root / "CONTRIBUTING.md").read_text())
+    sources = [path for folder in ("include", "src", "tools", "bench", "fuzz", "examples", "tests", "bindings")
+               for path in (root / folder).rglob("*") if path.suffix in (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")]
+    naming = {str(path.relative_to(root)) for path in sources
+              if re.search(r"\b(kRelu2|DUALGEMM_RELU2)\b", path.read_text())}
+    if "include/dualgemm/enums.h" not in naming:
+        failures.append("kRelu2 is gone; choose another activation for this test")
+    for extra in sorted(naming - allowed):
+        failures.append(f"{extra} names kRelu2 and is not in CONTRIBUTING.md, 'Adding an activation'")
+    for gone in sorted(path for path in allowed if not (root / path).exists()):
+        failures.append(f"CONTRIBUTING.md, 'Adding an activation': there is no {gone}")
+    for failure in failures:
+        print(failure)
+    print(f"enum tables: {len(found)} tables, {len(naming)} files name kRelu2, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
