@@ -49,7 +49,7 @@ TEST(Workspace, MovesAndLeavesNothingBehind) {
 TEST(Workspace, RunsWhatItWasAllocatedFor) {
   Rng rng;
   const Problem p{.m = 5, .n = 40, .k = 256};
-  RandomCase data(p, rng);
+  RandomCase data(p, rng, Values::kRandom);
   const auto plan = make_plan(p, {.strategy = StrategyId::kTwoPass});
   ASSERT_TRUE(plan.ok());
   ASSERT_GT(plan->workspace_bytes, 0);
@@ -69,7 +69,7 @@ TEST(Workspace, RunsWhatItWasAllocatedFor) {
 TEST(RunOnce, PreparesWhenAsked) {
   Rng rng;
   const Problem p{.m = 5, .n = 40, .k = 256};
-  RandomCase data(p, rng);
+  RandomCase data(p, rng, Values::kRandom);
   const PlanOptions options{.strategy = StrategyId::kFused, .prepared = true};
   const Status status = run(p, data.buffers(), options);
   ASSERT_TRUE(status.ok()) << status.message();
