@@ -1,6 +1,7 @@
 # Installation: headers, the libraries, the command with its man page and completions, the CMake package, pkg-config
 # files, documents and examples. All of it may be moved afterwards: no file holds the prefix.
 include(CMakePackageConfigHelpers)
+include(${CMAKE_CURRENT_LIST_DIR}/CheckpointLibrary.cmake)
 
 # dualgemm_install_library(<name> <export set> <export set of the static one> [DESCRIPTION <text>] [REQUIRES <modules>])
 # installs <name> (shared), <name>_static and <name>.pc. Static libraries are exported apart: they need OpenMP at link
@@ -75,6 +76,7 @@ function(dualgemm_install)
   endif()
 
   dualgemm_install_library(dualgemm dualgemmTargets dualgemmStaticTargets DESCRIPTION "${PROJECT_DESCRIPTION}")
+  dualgemm_install_checkpoint()
   foreach(export dualgemmTargets dualgemmStaticTargets)
     install(EXPORT ${export} NAMESPACE dualgemm:: DESTINATION ${package_dir})
   endforeach()

@@ -8,7 +8,7 @@
 volatile uint64_t fuzz_sink;  // keeps the reads alive
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace dualgemm::io;
+  using namespace dualgemm::checkpoint;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   for (const bool u2_is_bf16 : {false, true}) {
     const auto tensor = parse_npy(bytes, "fuzz.npy", {.u2_is_bf16 = u2_is_bf16});

@@ -10,7 +10,7 @@
 namespace {
 
 using namespace dualgemm;
-using namespace dualgemm::io;
+using namespace dualgemm::checkpoint;
 
 void require(bool condition) {
   if (!condition) std::abort();  // the only way to tell libFuzzer
@@ -39,8 +39,9 @@ uint64_t load_layers(const TensorFile& file) {
   uint64_t sum = 0;
   LayerOptions options;
   options.max_input_scale = true;
-  for (const std::string& prefix : list_mlp_layers(file)) {
-    Expected<MlpLayer> layer = load_mlp_layer(file, prefix, options);
+  for (const LayerEntry& entry : list_mlp_layers(file)) {
+    options.expert = entry.experts > 0 ? std::optional<int64_t>(0) : std::nullopt;
+    Expected<MlpLayer> layer = load_mlp_layer(file, entry.prefix, options);
     if (!layer) continue;
     require(make_runnable(*layer).ok());
     require(layer->gate.data.size() == layer->up.data.size());

@@ -247,9 +247,13 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
 // What division would not give back is kept in the metadata.
 Status add_scalars(TensorFile& out, const std::string& name, const std::vector<float>& multipliers,
                    const std::vector<float>& divisors, bool as_divisors) {
-  std::vector<float> stored = multipliers, other = divisors;
+  // A caller may have changed the multipliers and left the divisors.
+  const bool belong = std::equal(
+      multipliers.begin(), multipliers.end(), divisors.begin(), divisors.end(),
+      [](float m, float d) { return 1.0f / d == m || 1.0f / m == d; });
+  std::vector<float> stored = multipliers, other = belong ? divisors : std::vector<float>();
   if (as_divisors) {
-    if (divisors.empty()) {
+    if (!belong) {
       for (float& value : stored) value = 1.0f / value;
     } else {
       stored = divisors;

@@ -66,8 +66,13 @@ Example:
 const char* const kQuantize = R"(
 Quantises fp32, fp16 or bf16 matrices to NVFP4: global scale = amax/(6*448), block scale = amax of
 16 neighbours / (6*global) rounded to E4M3, code = nearest E2M1. Every 2-D float tensor whose
-columns are a multiple of 16 is taken (below --prefix, or those named with --tensor); all others
-are copied unchanged.
+columns are a multiple of 16 is taken, but for embeddings, heads, routers, norms and biases; all
+others are copied unchanged. Patterns (--include, --exclude): * stands for any characters, ? for
+one, the whole name must match. gate and up (w1 and w3; q, k and v) share one global scale, as
+loaders that fuse them expect; --separate-scales gives each its own.
+
+A folder or sharded index as input and a folder as --out quantise a whole model: shards, index,
+tokenizer, config.json with quantization_config, hf_quant_config.json.
 
 Conventions (MODULE.weight becomes):
   modelopt            weight, weight_scale, weight_scale_2 (multiplier), input_scale (multiplier)
@@ -79,12 +84,15 @@ share of values that were clipped at 6 * scale, and the share that became zero.
 
 Examples:
   dualgemm quantize model.safetensors --out nvfp4.safetensors --check
+  dualgemm quantize model/ --out model-nvfp4/ --calibrate x.npy
   dualgemm quantize w.npy --out w.safetensors --four-over-six --scale-layout swizzled_128x4
   dualgemm quantize model.safetensors --out ct.safetensors --convention compressed-tensors)";
 
 const char* const kConvert = R"(
 Rewrites NVFP4 checkpoints: scale layout, nibble order, naming convention, ggml blocks. Codes and
-block scales are permuted, never quantised again; other tensors pass through untouched.
+block scales are permuted, never quantised again; other tensors pass through untouched. Where
+multiplier and divisor are not each other's reciprocal in FP32, the metadata keep the original, so
+there and back is the identity. Experts in one tensor become modules of their own.
 
 Examples:
   dualgemm convert in.safetensors --out out.safetensors --scale-layout swizzled_128x4
@@ -95,8 +103,8 @@ Examples:
   dualgemm convert blocks.safetensors --from ggml --to modelopt --out back.safetensors)";
 
 const char* const kRun = R"(
-Runs one layer. Weights: --prefix with gate_proj and up_proj, or a stacked gate_up_proj, in either
-convention. Activations in fp32, fp16 or bf16 are quantised to NVFP4 first, with the checkpoint's
+Runs one layer. Weights: --prefix with gate_proj and up_proj, w1 and w3, or a stacked gate_up_proj,
+in any convention; --expert takes one expert, --experts all of them. Activations in fp32, fp16 or bf16 are quantised to NVFP4 first, with the checkpoint's
 input scale if it has one, else with their own amax; --a-type bf16 (or f16, f32) leaves them as
 they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are.
 
@@ -141,8 +149,8 @@ Examples:
   dualgemm bench --csv - --no-peaks > times.csv)";
 
 const char* const kValidate = R"(
-Checks a safetensors or npy file: header, sizes, and that every NVFP4 layer in it can be read.
---strict also looks at every block scale and reports NaN (0x7F, 0xFF: every output they touch is
+Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in it; says of each
+whether `run` can use it, and why not. --strict also looks at every block scale and reports NaN (0x7F, 0xFF: every output they touch is
 NaN) and negative ones (the sign is ignored in computing, as the hardware does); either makes the
 exit status 1.
 

@@ -92,7 +92,10 @@ TEST_F(WeightTest, WrongShapesAndTypesAreRefused) {
   };
   const auto corrupt = StatusCode::kCorruptFile;
   refuse(with(modelopt_, "m.weight", ElementType::kU8, {32}, bytes(32)), corrupt, "matrix");
-  refuse(with(modelopt_, "m.weight", ElementType::kU8, {1, 2, 16}, bytes(32)), corrupt, "matrix");
+  refuse(with(modelopt_, "m.weight", ElementType::kU8, {1, 2, 16}, bytes(32)), corrupt,
+         "[1, 2, 2]");  // one expert: its scales must have three extents, too
+  refuse(with(modelopt_, "m.weight", ElementType::kU8, {1, 1, 2, 16}, bytes(32)), corrupt,
+         "matrix");
   refuse(with(modelopt_, "m.weight", ElementType::kU8, {0, 16}, bytes(0)), corrupt, "matrix");
   refuse(with(modelopt_, "m.weight", ElementType::kU8, {2, 12}, bytes(24)), corrupt,
          "multiple of 16");
@@ -103,8 +106,10 @@ TEST_F(WeightTest, WrongShapesAndTypesAreRefused) {
          StatusCode::kUnsupported, "I32 [2, 4]");
   refuse(with(modelopt_, "m.weight", ElementType::kF16, {2, 24}, bytes(96)), corrupt,
          "multiple of 16");
-  refuse(with(modelopt_, "m.weight_scale", ElementType::kU8, {2, 2}, bytes(4)), corrupt,
-         "F8_E4M3 [2, 2]");
+  refuse(with(modelopt_, "m.weight_scale", ElementType::kI8, {2, 2}, bytes(4)), corrupt,
+         "F8_E4M3 or U8 [2, 2]");
+  refuse(with(modelopt_, "m.weight_scale", ElementType::kU8, {2, 1}, bytes(2)),
+         StatusCode::kUnsupported, "MXFP4");
   refuse(with(modelopt_, "m.weight_scale", ElementType::kF8E4M3, {2, 1}, bytes(2)), corrupt,
          "n = 2");
   refuse(with(modelopt_, "m.weight_scale", ElementType::kF8E4M3, {4}, bytes(4)), corrupt, "[2, 2]");
@@ -112,8 +117,8 @@ TEST_F(WeightTest, WrongShapesAndTypesAreRefused) {
   refuse(with(modelopt_, "m.weight_scale_2", ElementType::kF32, {0}, bytes(0)), corrupt, "F32 [0]");
   refuse(with(modelopt_, "m.weight_scale_2", ElementType::kF32, {3}, bytes(12)), corrupt,
          "F32 [3]");
-  refuse(with(modelopt_, "m.weight_scale_2", ElementType::kF32, {1, 1}, bytes(4)), corrupt,
-         "F32 [1, 1]");
+  refuse(with(modelopt_, "m.weight_scale_2", ElementType::kF32, {2, 1}, bytes(8)), corrupt,
+         "F32 [2, 1]");
   refuse(with(modelopt_, "m.input_scale", ElementType::kF64, {}, bytes(8)), corrupt, "F64 []");
   refuse(with(modelopt_, "m.weight_packed", ElementType::kU8, {2, 16}, bytes(32)), corrupt,
          "only one");

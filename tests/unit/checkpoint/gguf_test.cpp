@@ -1,0 +1,205 @@
+// GGUF files built byte by byte: what is read, and what is refused in which words.
+#include "tools/checkpoint/gguf.hpp"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint_test_support.hpp"
+#include "dualgemm/formats.hpp"
+#include "io_test_support.hpp"
+#include "tools/checkpoint/checkpoint.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+using test::fails_with;
+using test::little_endian;
+
+std::string text(const std::string& value) { return little_endian<uint64_t>(value.size()) + value; }
+
+struct GgufTensor {
+  std::string name;
+  std::vector<uint64_t> extents;  // K first, as in the file
+  uint32_t type;
+  std::string data;
+};
+
+struct GgufFile {
+  uint32_t version = 3;
+  std::vector<std::string> pairs;
+  std::vector<GgufTensor> tensors;
+  uint64_t alignment = 32;
+  std::vector<uint64_t> offsets;  // replace the right ones where given
+
+  std::string bytes() const {
+    std::string out = "GGUF" + little_endian<uint32_t>(version) +
+                      little_endian<uint64_t>(tensors.size()) + little_endian<uint64_t>(pairs.size());
+    for (const std::string& pair : pairs) out += pair;
+    std::string data;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const GgufTensor& tensor = tensors[i];
+      out += text(tensor.name) + little_endian<uint32_t>(static_cast<uint32_t>(tensor.extents.size()));
+      for (const uint64_t extent : tensor.extents) out += little_endian<uint64_t>(extent);
+      out += little_endian<uint32_t>(tensor.type) +
+             little_endian<uint64_t>(i < offsets.size() ? offsets[i] : data.size());
+      data += tensor.data;
+      data.resize((data.size() + alignment - 1) / alignment * alignment, '\0');
+    }
+    out.resize((out.size() + alignment - 1) / alignment * alignment, '\0');
+    return out + data;
+  }
+};
+
+std::string scalar(float value) { return little_endian<float>(value); }
+
+std::string blocks_of(const RawWeight& raw) {
+  std::string blocks(static_cast<size_t>(raw.n * raw.k / 64 * 36), '\0');
+  EXPECT_TRUE(to_ggml_nvfp4(raw.codes.data(), raw.scales.data(), raw.n, raw.k,
+                            reinterpret_cast<uint8_t*>(blocks.data()))
+                  .ok());
+  return blocks;
+}
+
+Expected<TensorFile> parse(const std::string& bytes) {
+  return parse_gguf(test::as_bytes(bytes), "x.gguf");
+}
+
+class GgufTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kF32 = 0, kQ80 = 8, kNvfp4 = 40;
+  GgufTest() : gate_(4, 128, rng_), up_(4, 128, rng_) {
+    file_.pairs = {
+        text("general.architecture") + little_endian<uint32_t>(8) + text("llama"),
+        text("tokens") + little_endian<uint32_t>(9) + little_endian<uint32_t>(8) +
+            little_endian<uint64_t>(2) + text("a") + text("b"),
+        text("scores") + little_endian<uint32_t>(9) + little_endian<uint32_t>(6) +
+            little_endian<uint64_t>(3) + std::string(12, '\0'),
+        text("flag") + little_endian<uint32_t>(7) + std::string(1, '\1')};
+    file_.tensors = {{"blk.0.ffn_gate.weight", {128, 4}, kNvfp4, blocks_of(gate_)},
+                     {"blk.0.ffn_gate.scale", {1}, kF32, scalar(0.5f)},
+                     {"blk.0.ffn_up.weight", {128, 4}, kNvfp4, blocks_of(up_)},
+                     {"blk.0.attn_q.weight", {32, 2}, kQ80, std::string(68, '\1')}};
+  }
+
+  test::Rng rng_;
+  RawWeight gate_, up_;
+  GgufFile file_;
+};
+
+TEST_F(GgufTest, ReadsALayerAndSaysWhatItLeavesOut) {
+  const std::string bytes = file_.bytes();
+  const Expected<TensorFile> file = parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->left_out(), (std::vector<std::string>{"blk.0.attn_q.weight (Q8_0)"}));
+  EXPECT_EQ(file->metadata().at("general.architecture"), "llama");
+  EXPECT_EQ(list_mlp_layers(*file), (std::vector<LayerEntry>{{"blk.0", 0}}));
+  const Expected<MlpLayer> layer = load_mlp_layer(*file, "blk.0");
+  ASSERT_TRUE(layer.ok()) << layer.status().message();
+  EXPECT_EQ(layer->convention, Convention::kGgml);
+  EXPECT_EQ(decode(*layer, layer->gate), decode(gate_, 0.5));
+  EXPECT_EQ(decode(*layer, layer->up), decode(up_, 1.0));  // without a scale tensor
+}
+
+TEST_F(GgufTest, IsFoundByNameAndByContent) {
+  const test::TempDirectory directory;
+  for (const char* name : {"model.gguf", "blob"}) {
+    test::write_text(directory / name, file_.bytes());
+    const Expected<TensorFile> file = TensorFile::open(directory / name);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(file->paths(), (std::vector<std::string>{directory / name}));
+    EXPECT_TRUE(load_mlp_layer(*file, "blk.0").ok());
+  }
+}
+
+TEST_F(GgufTest, ExpertsAndConversion) {
+  const RawWeight other(4, 128, rng_);
+  file_.tensors = {
+      {"blk.1.ffn_gate_exps.weight", {128, 4, 2}, kNvfp4, blocks_of(gate_) + blocks_of(other)},
+      {"blk.1.ffn_gate_exps.scale", {2}, kF32, scalar(0.5f) + scalar(0.25f)},
+      {"blk.1.ffn_up_exps.weight", {128, 4, 2}, kNvfp4, blocks_of(up_) + blocks_of(gate_)}};
+  const std::string bytes = file_.bytes();
+  const Expected<TensorFile> file = parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(list_mlp_layers(*file), (std::vector<LayerEntry>{{"blk.1", 2}}));
+  const Expected<TensorFile> converted = convert_checkpoint(*file, {});
+  ASSERT_TRUE(converted.ok()) << converted.status().message();
+  EXPECT_TRUE(converted->contains("blk.1.experts.1.ffn_gate.weight_scale"));
+  LayerOptions options;
+  options.expert = 1;
+  for (const TensorFile* from : {&*file, &*converted}) {
+    const Expected<MlpLayer> layer = load_mlp_layer(*from, "blk.1", options);
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    EXPECT_EQ(decode(*layer, layer->gate), decode(other, 0.25));
+    EXPECT_EQ(decode(*layer, layer->up), decode(gate_, 1.0));
+  }
+}
+
+TEST_F(GgufTest, EveryTruncationIsRefused) {
+  const std::string bytes = file_.bytes();
+  for (size_t size = 0; size + 28 < bytes.size(); ++size) {  // 28: padding after the last tensor
+    const std::string part = bytes.substr(0, size);
+    const Expected<TensorFile> file = parse(part);
+    ASSERT_FALSE(file.ok()) << size;
+    EXPECT_EQ(file.status().code(), StatusCode::kCorruptFile) << size;
+  }
+}
+
+TEST_F(GgufTest, RefusesWhatContradictsItself) {
+  const auto refuse = [](const GgufFile& file, StatusCode code, const char* part) {
+    EXPECT_TRUE(fails_with(parse(file.bytes()).status(), code, part));
+  };
+  GgufFile bad = file_;
+  bad.version = 1;
+  refuse(bad, StatusCode::kUnsupported, "GGUF 1");
+  bad.version = 0x03000000;
+  refuse(bad, StatusCode::kUnsupported, "big-endian");
+  bad = file_;
+  bad.tensors[1].name = bad.tensors[0].name;
+  refuse(bad, StatusCode::kCorruptFile, "appears twice");
+  bad = file_;
+  bad.tensors[0].extents = {100, 4};
+  refuse(bad, StatusCode::kCorruptFile, "NVFP4 needs a multiple of 64");
+  bad.tensors[0].extents = {uint64_t{1} << 40, uint64_t{1} << 40};
+  refuse(bad, StatusCode::kCorruptFile, "60 bits");
+  bad.tensors[0].extents = {1, 1, 1, 1, 1};
+  refuse(bad, StatusCode::kCorruptFile, "at most 4 extents");
+  bad.tensors[0].extents = {128, 4000};
+  refuse(bad, StatusCode::kCorruptFile, "");
+  bad = file_;
+  bad.offsets = {1};
+  refuse(bad, StatusCode::kCorruptFile, "must be a multiple of 32");
+  bad.offsets = {0, 32};
+  refuse(bad, StatusCode::kCorruptFile, "not before");
+  bad.offsets = {0, uint64_t{1} << 62};
+  refuse(bad, StatusCode::kCorruptFile, "bytes of data");
+  bad = file_;
+  bad.pairs.push_back(text("general.alignment") + little_endian<uint32_t>(4) +
+                      little_endian<uint32_t>(24));
+  refuse(bad, StatusCode::kCorruptFile, "power of two");
+  bad.pairs.back() = text("k") + little_endian<uint32_t>(13) + std::string(8, '\0');
+  refuse(bad, StatusCode::kCorruptFile, "value type 13");
+  bad.pairs.back() = text("k") + little_endian<uint32_t>(9) + little_endian<uint32_t>(9) +
+                     little_endian<uint64_t>(1);
+  refuse(bad, StatusCode::kCorruptFile, "not nested");
+  bad.pairs.back() = text("k") + little_endian<uint32_t>(9) + little_endian<uint32_t>(10) +
+                     little_endian<uint64_t>(UINT64_MAX / 4);
+  refuse(bad, StatusCode::kCorruptFile, "a length points past");
+  std::string counts = file_.bytes();
+  counts.replace(8, 8, little_endian<uint64_t>(UINT64_MAX));
+  EXPECT_TRUE(fails_with(parse(counts).status(), StatusCode::kCorruptFile, "do not fit"));
+}
+
+TEST_F(GgufTest, OtherAlignmentsAndAScaleThatIsNoNumber) {
+  file_.alignment = 64;
+  file_.pairs.push_back(text("general.alignment") + little_endian<uint32_t>(4) +
+                        little_endian<uint32_t>(64));
+  EXPECT_TRUE(parse(file_.bytes()).ok());
+  file_.tensors[1].data = scalar(NAN);
+  const std::string bytes = file_.bytes();
+  const Expected<TensorFile> file = parse(bytes);
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(fails_with(load_mlp_layer(*file, "blk.0").status(), StatusCode::kCorruptFile,
+                         "blk.0.ffn_gate.scale': value nan"));
+}
+
+}  // namespace
+}  // namespace dualgemm::checkpoint

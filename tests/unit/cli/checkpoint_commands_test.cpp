@@ -1,0 +1,294 @@
+// quantize, convert, validate and run on models as they are: folders, shards, experts.
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+#include "tools/checkpoint/checkpoint.hpp"
+#include "tools/checkpoint/npy.hpp"
+#include "tools/checkpoint/safetensors.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using nlohmann::json;
+using Models = CliTest;
+
+// Two layers' worth of tensors as a sharded model in the folder `model`.
+void write_model(const std::string& layer_path, const std::string& folder) {
+  const Expected<checkpoint::TensorFile> layer = checkpoint::TensorFile::open(layer_path);
+  ASSERT_TRUE(layer.ok()) << layer.status().message();
+  std::filesystem::create_directory(folder);
+  checkpoint::TensorFile first, second;
+  first.share_memory_of(*layer);
+  second.share_memory_of(*layer);
+  std::string map;
+  for (const auto& [name, tensor] : layer->tensors()) {
+    const bool is_gate = name.find("gate") != std::string::npos;
+    ASSERT_TRUE((is_gate ? first : second).add(tensor).ok());
+    map += (map.empty() ? "\"" : ",\"") + name + "\":\"" +
+           (is_gate ? "model-1.safetensors" : "model-2.safetensors") + "\"";
+  }
+  const std::vector<uint16_t> head(64 * 16, 0x3F80);
+  ASSERT_TRUE(second
+                  .add_copy("lm_head.weight", checkpoint::ElementType::kBF16, {64, 16}, head.data(),
+                            head.size() * 2)
+                  .ok());
+  map += ",\"lm_head.weight\":\"model-2.safetensors\"";
+  ASSERT_TRUE(checkpoint::write_safetensors(folder + "/model-1.safetensors", first).ok());
+  ASSERT_TRUE(checkpoint::write_safetensors(folder + "/model-2.safetensors", second).ok());
+  std::ofstream(folder + "/model.safetensors.index.json") << "{\"weight_map\":{" << map << "}}";
+  std::ofstream(folder + "/config.json") << R"({"model_type":"llama"})";
+  std::ofstream(folder + "/tokenizer.json") << "{}";
+}
+
+TEST_F(Models, QuantizeAFolder) {
+  make_layer();
+  write_model(path("layer.safetensors"), path("model"));
+  const ProgramResult result = run({"quantize", path("model"), "--out", path("nvfp4"),
+                                    "--calibrate", path("x.npy"), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "left as they are: lm_head.weight"));
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["quantized"][0]["shares_scale"], true);
+  EXPECT_EQ(report["quantized"][0]["global_scale"], report["quantized"][1]["global_scale"])
+      << "gate and up lie in different shards";
+  const json config = json::parse(read_text(path("nvfp4/config.json")));
+  EXPECT_EQ(config["model_type"], "llama");
+  EXPECT_EQ(config["quantization_config"]["quant_algo"], "NVFP4");
+  EXPECT_EQ(config["quantization_config"]["ignore"], json({"lm_head"}));
+  const json modelopt = json::parse(read_text(path("nvfp4/hf_quant_config.json")));
+  EXPECT_EQ(modelopt["quantization"]["exclude_modules"], json({"lm_head"}));
+  EXPECT_EQ(read_text(path("nvfp4/tokenizer.json")), "{}");
+  const json index = json::parse(read_text(path("nvfp4/model.safetensors.index.json")));
+  EXPECT_EQ(index["weight_map"]["model.layers.0.mlp.up_proj.weight_scale_2"],
+            "model-2.safetensors");
+  const ProgramResult ran =
+      run({"run", path("nvfp4"), "--activations", path("x.npy"), "--check"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  // Once more: it holds weights now.
+  const ProgramResult again = run({"quantize", path("model"), "--out", path("nvfp4")});
+  EXPECT_EQ(again.exit_code, 1) << again;
+  EXPECT_TRUE(contains(again.err, "holds weights"));
+  // A model that is quantised already has no float weights left, and its config says so.
+  const ProgramResult twice = run({"quantize", path("nvfp4"), "--out", path("more")});
+  EXPECT_EQ(twice.exit_code, 1) << twice;
+}
+
+TEST_F(Models, TheInputIsNeverTheOutput) {
+  make_layer();
+  quantize();
+  write_model(path("layer.safetensors"), path("model"));
+  std::filesystem::create_symlink(path("layer.safetensors"), path("link.safetensors"));
+  const std::string layer = read_text(path("layer.safetensors")), q = read_text(path("q.safetensors")),
+                    x = read_text(path("x.npy")), shard = read_text(path("model/model-1.safetensors"));
+  const std::vector<std::vector<std::string>> cases = {
+      {"quantize", path("layer.safetensors"), "--out", path("layer.safetensors")},
+      {"quantize", path("layer.safetensors"), "--out", path("link.safetensors")},
+      {"quantize", path("layer.safetensors"), "--out", path("./layer.safetensors")},
+      {"quantize", path("model"), "--out", path("model")},
+      {"quantize", path("model"), "--out", path("model/../model")},
+      {"quantize", path("model"), "--out", path("model/model-1.safetensors")},
+      {"convert", path("q.safetensors"), "--to", "ggml", "--out", path("q.safetensors")},
+      {"run", path("q.safetensors"), "--activations", path("x.npy"), "--out", path("x.npy")},
+      {"run", path("q.safetensors"), "--activations", path("x.npy"), "--out",
+       path("q.safetensors")},
+      {"make-layer", "--out", path("y.safetensors"), "--activations", path("y.safetensors")}};
+  for (const auto& arguments : cases) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0] << " " << result;
+    EXPECT_TRUE(contains(result.err, "name"));
+  }
+  EXPECT_EQ(read_text(path("layer.safetensors")), layer);
+  EXPECT_EQ(read_text(path("q.safetensors")), q);
+  EXPECT_EQ(read_text(path("x.npy")), x);
+  EXPECT_EQ(read_text(path("model/model-1.safetensors")), shard);
+}
+
+TEST_F(Models, MakeLayerTooLargeIsAWrongRequest) {
+  for (const char* n : {"9000000000000000000", "1000000000000000000"}) {
+    const ProgramResult result =
+        run({"make-layer", "--out", path("o.safetensors"), "--n", n, "--k", "1024"});
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_TRUE(contains(result.err, "64 bits"));
+  }
+}
+
+TEST_F(Models, WideningIsNotRounding) {
+  ASSERT_EQ(run({"make-layer", "--out", path("layer.safetensors"), "--activations",
+                 path("x.safetensors"), "--m", "3", "--n", "32", "--k", "64", "--type", "bf16"})
+                .exit_code,
+            0);
+  quantize();
+  const auto note = [&](const char* type) {
+    return run({"run", path("q.safetensors"), "--activations", path("x.safetensors"), "--a-type",
+                type})
+        .err;
+  };
+  EXPECT_TRUE(contains(note("f32"), "activations widened from BF16 to f32"));
+  EXPECT_TRUE(contains(note("f16"), "activations rounded from BF16 to f16"));
+}
+
+// A layer with three experts, the first two of different input scales when asked for.
+class Experts : public CliTest {
+ protected:
+  void make_experts() {
+    std::vector<std::string> parts;
+    checkpoint::TensorFile all;
+    for (int e = 0; e < 3; ++e) {
+      const std::string name = "e" + std::to_string(e) + ".safetensors";
+      ASSERT_EQ(run({"make-layer", "--out", path(name), "--activations", path("x.npy"), "--m", "7",
+                     "--n", "48", "--k", "64", "--seed", std::to_string(10 * e + 1), "--prefix",
+                     "model.layers.0.mlp.experts." + std::to_string(e)})
+                    .exit_code,
+                0);
+      const Expected<checkpoint::TensorFile> one = checkpoint::TensorFile::open(path(name));
+      ASSERT_TRUE(one.ok());
+      all.share_memory_of(*one);
+      for (const auto& [tensor_name, tensor] : one->tensors()) ASSERT_TRUE(all.add(tensor).ok());
+    }
+    ASSERT_TRUE(checkpoint::write_safetensors(path("layer.safetensors"), all).ok());
+    quantize();
+  }
+  std::string d_of(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {"run", path("q.safetensors"), "--activations", path("x.npy"),
+                                    "--check", "--d-type", "f32", "--a-type", "bf16",
+                                    "--out", path("d.npy")};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const ProgramResult result = run(all);
+    EXPECT_EQ(result.exit_code, 0) << result;
+    const Expected<checkpoint::TensorFile> d = checkpoint::open_npy(path("d.npy"));
+    if (!d) return {};
+    const auto bytes = d->tensors().begin()->second.data;
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+};
+
+TEST_F(Experts, GroupedRunsAgreeWithOneExpertAtATime) {
+  make_experts();
+  const int64_t row = 48 * 4;
+  std::vector<std::string> each;
+  for (const char* e : {"0", "1", "2"})
+    each.push_back(d_of({"--prefix", "model.layers.0.mlp", "--expert", e}));
+  ASSERT_EQ(each[0].size(), static_cast<size_t>(7 * row));
+  EXPECT_NE(each[0], each[1]);
+  const std::string expected = each[0].substr(0, 2 * row) + each[2].substr(2 * row, 5 * row);
+  std::ofstream(path("counts.txt")) << "2, 0\n5\n";
+  EXPECT_EQ(d_of({"--experts", "--expert-tokens", path("counts.txt")}), expected);
+  std::ofstream(path("offsets.txt")) << "0 2 2 7";
+  EXPECT_EQ(d_of({"--experts", "--expert-tokens", path("offsets.txt")}), expected);
+
+  // NVFP4 activations, quantised on the way in.
+  const ProgramResult nvfp4 = run({"run", path("q.safetensors"), "--activations", path("x.npy"),
+                                   "--experts", "--expert-tokens", path("counts.txt"), "--check"});
+  EXPECT_EQ(nvfp4.exit_code, 0) << nvfp4;
+  EXPECT_TRUE(contains(nvfp4.out, "of 2 experts within the bound"));
+}
+
+TEST_F(Experts, MaskedRuns) {
+  make_experts();
+  std::vector<float> values(3 * 4 * 64);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 13) - 6.0f;
+  checkpoint::TensorFile file;
+  ASSERT_TRUE(
+      file.add_copy("x", checkpoint::ElementType::kF32, {3, 4, 64}, values.data(), values.size() * 4)
+          .ok());
+  ASSERT_TRUE(checkpoint::write_npy(path("x.npy"), file.tensors().begin()->second).ok());
+  std::ofstream(path("counts.txt")) << "4 0 1";
+  const std::string d =
+      d_of({"--experts", "--masked", "--expert-tokens", path("counts.txt")});
+  ASSERT_EQ(d.size(), static_cast<size_t>(3 * 4 * 48 * 4));
+  const std::string unused(4 * 48 * 4, '\0');
+  EXPECT_EQ(d.substr(4 * 48 * 4, unused.size()), unused) << "expert 1 has no rows";
+  EXPECT_NE(d.substr(0, unused.size()), unused);
+}
+
+TEST_F(Experts, WrongCountsAreRefused) {
+  make_experts();
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"2 5", "2 numbers"},      {"2 0 6", "8 rows in all"}, {"2 x 5", "whole numbers"},
+      {"-1 3 5", "-1 rows"},     {"0 3 2 7", "not decrease"}, {"1 2 2 7", "start at 0"},
+      {"99999999999999999999 0 0", "whole numbers"}};
+  for (const auto& [text, part] : cases) {
+    std::ofstream(path("counts.txt")) << text;
+    const ProgramResult result =
+        run({"run", path("q.safetensors"), "--activations", path("x.npy"), "--experts",
+             "--expert-tokens", path("counts.txt")});
+    EXPECT_EQ(result.exit_code, 1) << text << result;
+    EXPECT_TRUE(contains(result.err, part));
+  }
+  const ProgramResult number = run({"run", path("q.safetensors"), "--activations", path("x.npy"),
+                                    "--prefix", "model.layers.0.mlp", "--expert", "3"});
+  EXPECT_EQ(number.exit_code, 1) << number;
+  EXPECT_TRUE(contains(number.err, "has 3 experts"));
+  EXPECT_EQ(run({"run", path("q.safetensors"), "--activations", path("x.npy"), "--experts"})
+                .exit_code,
+            2);
+}
+
+TEST_F(Experts, ValidateSaysWhatRunCanUse) {
+  make_experts();
+  ProgramResult result = run({"validate", path("q.safetensors")});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "sound; `run` can use 3 of 3 layers"));
+  result = run({"validate", path("layer.safetensors")});  // bf16
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "sound; `run` can use 0 of 3 layers"));
+  EXPECT_TRUE(contains(result.out, "dualgemm quantize"));
+
+  // Input scales that differ: sound, but run needs to be told.
+  Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(path("q.safetensors"));
+  ASSERT_TRUE(file.ok());
+  const float low = 0.25f, high = 0.5f;
+  const std::string at = "model.layers.0.mlp.experts.1.";
+  ASSERT_TRUE(file->add_copy(at + "gate_proj.input_scale", checkpoint::ElementType::kF32, {}, &low, 4)
+                  .ok());
+  ASSERT_TRUE(file->add_copy(at + "up_proj.input_scale", checkpoint::ElementType::kF32, {}, &high, 4)
+                  .ok());
+  const std::vector<float> bias(48, 1.0f);
+  ASSERT_TRUE(file->add_copy("model.layers.0.mlp.experts.2.up_proj.bias",
+                             checkpoint::ElementType::kF32, {48}, bias.data(), 192)
+                  .ok());
+  ASSERT_TRUE(checkpoint::write_safetensors(path("odd.safetensors"), *file).ok());
+  result = run({"validate", path("odd.safetensors"), "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["layers"][0]["runnable"], true);
+  EXPECT_EQ(report["layers"][1]["runnable"], false);
+  EXPECT_TRUE(contains(report["layers"][1]["refusal"], "--max-input-scale"));
+  EXPECT_TRUE(contains(report["layers"][2]["refusal"], "bias"));
+  result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--prefix",
+                "model.layers.0.mlp", "--expert", "1"});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "--max-input-scale"));
+  result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--prefix",
+                "model.layers.0.mlp", "--expert", "2"});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "a bias of gate or up"));
+}
+
+TEST_F(Models, ConvertSaysWhenItKeepsReciprocals) {
+  make_layer();
+  quantize({"--global-scale", "0.0123456"});
+  ProgramResult result = run({"convert", path("q.safetensors"), "--to", "compressed-tensors",
+                              "--out", path("ct.safetensors")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  result = run({"convert", path("ct.safetensors"), "--to", "modelopt", "--out",
+                path("back.safetensors")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_EQ(read_text(path("back.safetensors")), read_text(path("q.safetensors")));
+}
+
+TEST_F(Models, NanInActivationsNamesFileAndTensor) {
+  make_layer();
+  quantize();
+  std::string bytes = read_text(path("x.npy"));
+  const uint32_t nan = 0x7FC00000;
+  bytes.replace(bytes.size() - 4, 4, reinterpret_cast<const char*>(&nan), 4);
+  write_text("nan.npy", bytes);
+  const ProgramResult result =
+      run({"run", path("q.safetensors"), "--activations", path("nan.npy")});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "nan.npy, tensor 'nan'"));
+}
+
+}  // namespace
+}  // namespace dualgemm::test
