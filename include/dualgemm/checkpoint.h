@@ -34,8 +34,8 @@ enum {
 };
 
 /** A .safetensors or .gguf file, a *.safetensors.index.json, or a folder that holds one. */
-DUALGEMM_API dualgemm_status dualgemm_checkpoint_open(
-    const char* path, dualgemm_checkpoint** checkpoint) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status
+dualgemm_checkpoint_open(const char* path, dualgemm_checkpoint** checkpoint) DUALGEMM_NOEXCEPT;
 /** Null is legal. Layers that were loaded stay. */
 DUALGEMM_API void dualgemm_checkpoint_close(dualgemm_checkpoint* checkpoint) DUALGEMM_NOEXCEPT;
 
@@ -50,9 +50,9 @@ DUALGEMM_API int64_t dualgemm_checkpoint_layer_experts(const dualgemm_checkpoint
                                                        int64_t index) DUALGEMM_NOEXCEPT;
 
 /** expert: -1 for a layer that is one. flags: DUALGEMM_CHECKPOINT_* or 0. */
-DUALGEMM_API dualgemm_status dualgemm_checkpoint_load(
-    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert, int32_t flags,
-    dualgemm_checkpoint_layer** layer) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status
+dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert,
+                         int32_t flags, dualgemm_checkpoint_layer** layer) DUALGEMM_NOEXCEPT;
 /** Null is legal. Pointers that apply() gave end here. */
 DUALGEMM_API void dualgemm_checkpoint_layer_free(dualgemm_checkpoint_layer* layer)
     DUALGEMM_NOEXCEPT;
@@ -68,13 +68,12 @@ typedef struct dualgemm_checkpoint_layer_info {
   int32_t scale_layout;
 } dualgemm_checkpoint_layer_info;
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
-    const dualgemm_checkpoint_layer* layer,
-    dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
+    const dualgemm_checkpoint_layer* layer, dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
 
 /**
  * Sets problem's n, k, gate and up, and buffers' gate, up, their scales, alpha_gate and alpha_up
- * for activations with this global scale; leaves the rest as it is. Either may be null. Both structs
- * must have been initialised by their init functions.
+ * for activations with this global scale; leaves the rest as it is. Either may be null. Both
+ * structs must have been initialised by their init functions.
  */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_apply(
     const dualgemm_checkpoint_layer* layer, float a_global_scale, dualgemm_problem* problem,

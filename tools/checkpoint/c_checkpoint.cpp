@@ -22,8 +22,7 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
                                                      : nullptr;
 }
 
-constexpr int32_t kKnownFlags =
-    DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
+constexpr int32_t kKnownFlags = DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
 constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
 
 }  // namespace
@@ -108,8 +107,8 @@ dualgemm_status dualgemm_checkpoint_layer_apply(const dualgemm_checkpoint_layer*
   return capi::guarded([&]() -> Status {
     DUALGEMM_TRY(capi::require(layer, "layer"));
     if (problem != nullptr)
-      DUALGEMM_TRY(capi::check_struct_size("problem", problem->struct_size,
-                                           offsetof(dualgemm_problem, d)));
+      DUALGEMM_TRY(
+          capi::check_struct_size("problem", problem->struct_size, offsetof(dualgemm_problem, d)));
     if (buffers != nullptr)
       DUALGEMM_TRY(capi::check_struct_size("buffers", buffers->struct_size,
                                            offsetof(dualgemm_buffers, alpha_gate_per_batch)));

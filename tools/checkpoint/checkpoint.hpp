@@ -55,8 +55,8 @@ enum class Convention : int32_t {
 enum class NibbleOrder : int32_t { kLowEven = 0, kHighEven = 1 };  // which nibble holds even k
 enum class StackedOrder : int32_t { kGateFirst = 0, kUpFirst = 1 };
 
-// "plain", "modelopt", "compressed_tensors", "ggml", "torchao"; "low_even", "high_even"; "gate_first",
-// "up_first".
+// "plain", "modelopt", "compressed_tensors", "ggml", "torchao"; "low_even", "high_even";
+// "gate_first", "up_first".
 const char* name_of(Convention convention) noexcept;
 const char* name_of(NibbleOrder order) noexcept;
 const char* name_of(StackedOrder order) noexcept;
@@ -101,8 +101,8 @@ struct Weight {
   std::vector<float> dequant_input_scales;   // multipliers: none, or as many
   // The divisors that the multipliers are reciprocals of; empty where multipliers were stored.
   std::vector<float> global_divisors, input_divisors;
-  std::string name;   // of the tensor that holds `data`
-  WeightNames names;  // as they are in the file
+  std::string name;                   // of the tensor that holds `data`
+  WeightNames names;                  // as they are in the file
   std::shared_ptr<const void> owner;  // of spans that do not point into the file; may be null
 };
 

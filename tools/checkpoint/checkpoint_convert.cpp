@@ -126,10 +126,10 @@ Status convert_module(const TensorFile& in, const std::string& module,
     input.convention = Convention::kGgml;
   Expected<Weight> weight = load_weight(in, module, input);
   if (!weight) return weight.status();
-  const Convention unchanged = weight->convention == Convention::kTorchao ||
-                                       in.metadata().count(kFormatKey) != 0
-                                   ? Convention::kModelOpt
-                                   : weight->convention;
+  const Convention unchanged =
+      weight->convention == Convention::kTorchao || in.metadata().count(kFormatKey) != 0
+          ? Convention::kModelOpt
+          : weight->convention;
   const Convention convention = options.convention.value_or(unchanged);
   const ScaleLayout layout = options.scale_layout.value_or(weight->scale_layout);
   const NibbleOrder order = options.nibble_order.value_or(weight->nibble_order);

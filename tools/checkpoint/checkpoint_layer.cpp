@@ -24,11 +24,10 @@ Expected<std::optional<float>> one_input_scale(const std::string& prefix,
   const auto shown = [](const std::vector<float>& scales) {
     return scales.empty() ? std::string("none") : fmt::format("{}", fmt::join(scales, " and "));
   };
-  return Status::error(
-      StatusCode::kCorruptFile, fmt::format("input scales of '{}'", prefix),
-      fmt::format("{} for gate, {} for up", shown(gate), shown(up)),
-      "gate and up share one input: their scales must agree; --max-input-scale "
-      "(LayerOptions::max_input_scale) takes the larger");
+  return Status::error(StatusCode::kCorruptFile, fmt::format("input scales of '{}'", prefix),
+                       fmt::format("{} for gate, {} for up", shown(gate), shown(up)),
+                       "gate and up share one input: their scales must agree; --max-input-scale "
+                       "(LayerOptions::max_input_scale) takes the larger");
 }
 
 void take_memory(MlpLayer& layer, std::vector<std::byte> bytes, std::span<const std::byte>& view) {
@@ -69,11 +68,11 @@ Expected<Weight> load_matrix(const TensorFile& file, const std::string& module,
   Expected<Weight> weight = load_weight(file, module, options.weight);
   if (!weight || weight->experts == 0) return weight;
   if (weight->convention == Convention::kPlain) {
-    return Status::unsupported(weight->name,
-                               fmt::format("{} experts in {}", weight->experts,
-                                           dualgemm::name_of(weight->type)),
-                               "only NVFP4 is read from tensors of three extents: quantise with "
-                               "ModelOpt, or split them into experts.E.gate_proj and up_proj");
+    return Status::unsupported(
+        weight->name,
+        fmt::format("{} experts in {}", weight->experts, dualgemm::name_of(weight->type)),
+        "only NVFP4 is read from tensors of three extents: quantise with "
+        "ModelOpt, or split them into experts.E.gate_proj and up_proj");
   }
   if (!options.expert) {
     return Status::invalid(fmt::format("layer '{}'", module),
@@ -155,13 +154,15 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   return {};
 }
 
-// A bias of zeros is none. Biases of all experts are in one tensor beside a fused one.
+// A bias of zeros is none. One beside a fused tensor counts always: it is gpt-oss's mark, whose
+// gate and up alternate row by row.
 std::string find_bias(const TensorFile& file, const LayerModules& modules) {
   for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
     if (module.empty()) continue;
     for (const char* suffix : {".bias", "_bias"}) {
       const TensorView* bias = file.find(module + suffix);
       if (bias == nullptr) continue;
+      if (*suffix == '_') return bias->name;
       const Expected<std::vector<float>> values = decode_to_f32(*bias);
       const auto is_zero = [](float value) { return value == 0.0f; };
       if (!values || !std::all_of(values->begin(), values->end(), is_zero)) return bias->name;
@@ -213,7 +214,7 @@ Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
   if (layer.bias.empty()) return {};
   return Status::unsupported(
       fmt::format("{}, tensor '{}'", file.origin(), layer.bias), "a bias of gate or up",
-      "is not added by any kernel yet; run this layer where the model was trained");
+      "no kernel here adds one yet: this layer runs elsewhere only, for example in vLLM");
 }
 
 Status make_runnable(MlpLayer& layer) {

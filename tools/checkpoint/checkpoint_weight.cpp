@@ -61,9 +61,9 @@ Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::str
                                  : count == 1 || count == experts || count == 2 * experts;
   if (tensor->dtype != ElementType::kF32 || !fits) {
     return wrong(file, name, describe(*tensor),
-                 experts == 0 ? "a global scale must be F32 [], [1] or [2]"
-                              : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}",
-                                            experts));
+                 experts == 0
+                     ? "a global scale must be F32 [], [1] or [2]"
+                     : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}", experts));
   }
   std::vector<float> stored;
   for (int64_t i = 0; i < count; ++i) {
@@ -146,6 +146,14 @@ Status set_k(const TensorFile& file, const TensorView& tensor, int64_t extent, W
                "k must be a multiple of 16");
 }
 
+// [E, K/2, N] with scales [E, K/16, N], as ModelOpt writes experts that their model holds as
+// [E, K, N]. Only U8 codes can be so: two codes of one byte are neighbours along K.
+bool is_k_outer(const TensorView& data, const TensorView& scales) {
+  return data.shape.size() == 3 && scales.shape.size() == 3 && data.dtype == ElementType::kU8 &&
+         scales.shape[2] == data.shape[2] && data.shape[1] % 8 == 0 &&
+         scales.shape[1] == data.shape[1] / 8;
+}
+
 // Sets data, type, experts, n and k from the tensor's dtype and shape.
 Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weight) {
   weight.name = tensor.name;
@@ -166,15 +174,10 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
     return wrong(file, tensor.name, describe(tensor), "NVFP4 codes must be U8 or F4",
                  StatusCode::kUnsupported);
   }
-  return set_k(file, tensor, tensor.shape[rank - 1], weight);
-}
-
-// [E, K/2, N] with scales [E, K/16, N], as ModelOpt writes experts that their model holds as
-// [E, K, N]. Only U8 codes can be so: two codes of one byte are neighbours along K.
-bool is_k_outer(const TensorView& data, const TensorView& scales) {
-  return data.shape.size() == 3 && scales.shape.size() == 3 && data.dtype == ElementType::kU8 &&
-         scales.shape[2] == data.shape[2] && data.shape[1] % 8 == 0 &&
-         scales.shape[1] == data.shape[1] / 8;
+  const TensorView* scales = file.find(weight.names.scales);
+  weight.k_outer = scales != nullptr && is_k_outer(tensor, *scales);
+  if (weight.k_outer) weight.n = tensor.shape[2];
+  return set_k(file, tensor, tensor.shape[weight.k_outer ? 1 : rank - 1], weight);
 }
 
 Status read_block_scales(const TensorFile& file, const TensorView& data,
@@ -187,12 +190,10 @@ Status read_block_scales(const TensorFile& file, const TensorView& data,
   const bool typed = scales->dtype == ElementType::kF8E4M3 || scales->dtype == ElementType::kU8;
   std::span<const int64_t> shape = scales->shape;
   std::optional<ScaleLayout> layout;
-  if (typed && is_k_outer(data, *scales) && wanted != ScaleLayout::kSwizzled128x4 &&
-      scales->shape[0] == weight.experts) {
-    weight.k_outer = true;
-    weight.n = data.shape[2];
-    DUALGEMM_TRY(set_k(file, data, data.shape[1], weight));
-    layout = ScaleLayout::kLinear;
+  if (weight.k_outer) {
+    const bool linear =
+        typed && wanted != ScaleLayout::kSwizzled128x4 && shape[0] == weight.experts;
+    if (linear) layout = ScaleLayout::kLinear;
   } else if (typed && weight.experts == 0) {
     layout = layout_of_shape(shape, weight.n, weight.k, wanted);
   } else if (typed && !shape.empty() && shape[0] == weight.experts) {
@@ -201,6 +202,7 @@ Status read_block_scales(const TensorFile& file, const TensorView& data,
   if (!layout) {
     std::vector<int64_t> expected =
         scale_shape(wanted.value_or(ScaleLayout::kLinear), weight.n, weight.k);
+    if (weight.k_outer) std::swap(expected[0], expected[1]);
     if (weight.experts > 0) expected.insert(expected.begin(), weight.experts);
     return wrong(file, scales->name, describe(*scales),
                  fmt::format("{} scales of an NVFP4 weight with n = {}, k = {} must be F8_E4M3 or "
@@ -228,15 +230,15 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
   const bool optional_global =
       weight.convention == Convention::kGgml || weight.convention == Convention::kTorchao;
   if (!optional_global || file.contains(names.global_scale)) {
-    Expected<GlobalScales> scales = read_global_scales(file, names.global_scale,
-                                                       names.scalars_are_divisors, weight.experts);
+    Expected<GlobalScales> scales =
+        read_global_scales(file, names.global_scale, names.scalars_are_divisors, weight.experts);
     if (!scales) return scales.status();
     weight.dequant_global_scales = std::move(scales->multipliers);
     weight.global_divisors = std::move(scales->divisors);
   }
   if (!file.contains(names.input_scale)) return {};
-  Expected<GlobalScales> scales = read_global_scales(file, names.input_scale,
-                                                     names.scalars_are_divisors, weight.experts);
+  Expected<GlobalScales> scales =
+      read_global_scales(file, names.input_scale, names.scalars_are_divisors, weight.experts);
   if (!scales) return scales.status();
   weight.dequant_input_scales = std::move(scales->multipliers);
   weight.input_divisors = std::move(scales->divisors);
@@ -248,9 +250,9 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
 Status add_scalars(TensorFile& out, const std::string& name, const std::vector<float>& multipliers,
                    const std::vector<float>& divisors, bool as_divisors) {
   // A caller may have changed the multipliers and left the divisors.
-  const bool belong = std::equal(
-      multipliers.begin(), multipliers.end(), divisors.begin(), divisors.end(),
-      [](float m, float d) { return 1.0f / d == m || 1.0f / m == d; });
+  const bool belong =
+      std::equal(multipliers.begin(), multipliers.end(), divisors.begin(), divisors.end(),
+                 [](float m, float d) { return 1.0f / d == m || 1.0f / m == d; });
   std::vector<float> stored = multipliers, other = belong ? divisors : std::vector<float>();
   if (as_divisors) {
     if (!belong) {
@@ -320,10 +322,10 @@ Status add_weight(TensorFile& out, const std::string& module, const Weight& weig
   return guarded(module, [&]() -> Status {
     const WeightNames names = weight_names(weight.convention, module);
     if (weight.experts != 0 || weight.convention == Convention::kTorchao) {
-      return Status::unsupported(module,
-                                 weight.experts != 0 ? fmt::format("{} experts", weight.experts)
-                                                     : std::string("torchao"),
-                                 "one matrix in another convention can be written");
+      return Status::unsupported(
+          module,
+          weight.experts != 0 ? fmt::format("{} experts", weight.experts) : std::string("torchao"),
+          "one matrix in another convention can be written");
     }
     if (weight.convention == Convention::kPlain) {
       return out.add({names.data, plain_type(weight.type), {weight.n, weight.k}, weight.data});

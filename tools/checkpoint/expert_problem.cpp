@@ -38,15 +38,18 @@ Expected<std::vector<int64_t>> numbers_of_text(const std::string& path) {
   const auto* text = reinterpret_cast<const char*>((*mapped)->bytes().data());
   const char* const end = text + (*mapped)->bytes().size();
   std::vector<int64_t> numbers;
-  const auto is_gap = [](char c) { return c == ' ' || c == ',' || c == '\n' || c == '\t' || c == '\r'; };
+  const auto is_gap = [](char c) {
+    return c == ' ' || c == ',' || c == '\n' || c == '\t' || c == '\r';
+  };
   while (true) {
     while (text != end && is_gap(*text)) ++text;
     if (text == end) return numbers;
     int64_t number = 0;
     const auto [stop, error] = std::from_chars(text, end, number);
     if (error != std::errc() || (stop != end && !is_gap(*stop))) {
-      return Status::invalid(path, "'" + std::string(text, std::min<std::ptrdiff_t>(end - text, 20)) + "'",
-                             "must be whole numbers");
+      return Status::invalid(
+          path, "'" + std::string(text, std::min<std::ptrdiff_t>(end - text, 20)) + "'",
+          "must be whole numbers");
     }
     numbers.push_back(number);
     text = stop;
@@ -128,10 +131,10 @@ Expected<std::string> choose_layer(const TensorFile& file, const std::string& wa
 }
 
 // M and K from the activations; rows must add up.
-Status set_shape(const TensorView& tensor, const Weights& weights, bool masked, ExpertProblem& out) {
+Status set_shape(const TensorView& tensor, const Weights& weights, bool masked,
+                 ExpertProblem& out) {
   const std::vector<int64_t>& shape = tensor.shape;
-  const bool fits = masked ? shape.size() == 3 && shape[0] == weights.experts
-                           : shape.size() >= 2;
+  const bool fits = masked ? shape.size() == 3 && shape[0] == weights.experts : shape.size() >= 2;
   if (!fits || shape.back() != weights.k || tensor.elements() == 0) {
     return Status::invalid(tensor.name, format_shape(shape),
                            masked ? "must be [experts, rows, K] = [" +
@@ -164,11 +167,12 @@ int64_t first_row(const ExpertProblem& out, int64_t expert) {
 }
 
 Status fill_floats(const std::vector<float>& values, DataType type, ExpertProblem& out) {
-  DUALGEMM_TRY(take_bytes("activations", core::bytes_of(type, static_cast<int64_t>(values.size())),
-                          out.a));
+  DUALGEMM_TRY(
+      take_bytes("activations", core::bytes_of(type, static_cast<int64_t>(values.size())), out.a));
   for (size_t i = 0; i < values.size(); ++i) {
     if (type == DataType::kF32) reinterpret_cast<float*>(out.a.data())[i] = values[i];
-    if (type == DataType::kF16) reinterpret_cast<uint16_t*>(out.a.data())[i] = encode_f16(values[i]);
+    if (type == DataType::kF16)
+      reinterpret_cast<uint16_t*>(out.a.data())[i] = encode_f16(values[i]);
     if (type == DataType::kBF16)
       reinterpret_cast<uint16_t*>(out.a.data())[i] = encode_bf16(values[i]);
   }
@@ -184,9 +188,9 @@ Status fill_codes(const std::string& origin, const std::vector<float>& values,
   QuantizeOptions options;
   options.threads = threads;
   const auto quantize = [&](int64_t row, int64_t count) -> Expected<float> {
-    Expected<float> global = quantize_nvfp4(
-        values.data() + row * k, DataType::kF32, count, k, 0, out.a.data() + row * (k / 2), 0,
-        out.a_scales.data() + row * (k / kSfVec), options);
+    Expected<float> global = quantize_nvfp4(values.data() + row * k, DataType::kF32, count, k, 0,
+                                            out.a.data() + row * (k / 2), 0,
+                                            out.a_scales.data() + row * (k / kSfVec), options);
     if (global) return global;
     const Status& why = global.status();
     return Status::error(why.code(),
@@ -216,10 +220,9 @@ Status fill_codes(const std::string& origin, const std::vector<float>& values,
 
 Status load_activations(const LayerSource& source, const Weights& weights, bool masked, int threads,
                         ExpertProblem& out) {
-  Expected<TensorFile> file =
-      source.activations.ends_with(".npy")
-          ? open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
-          : TensorFile::open(source.activations);
+  Expected<TensorFile> file = source.activations.ends_with(".npy")
+                                  ? open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
+                                  : TensorFile::open(source.activations);
   if (!file) return file.status();
   const Expected<TensorView> tensor = file->get_or_only(source.activations_tensor);
   if (!tensor) return tensor.status();
@@ -292,9 +295,8 @@ Buffers ExpertProblem::buffers_of(int64_t expert, const void* d) const {
   return one;
 }
 
-Expected<ExpertProblem> open_expert_problem(const LayerSource& source,
-                                            const std::string& rows_path, bool masked,
-                                            const Problem& request, int threads) {
+Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std::string& rows_path,
+                                            bool masked, const Problem& request, int threads) {
   return guarded(source.weights, [&]() -> Expected<ExpertProblem> {
     Expected<TensorFile> file = TensorFile::open(source.weights);
     if (!file) return file.status();

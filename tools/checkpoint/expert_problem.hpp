@@ -16,8 +16,8 @@ namespace dualgemm::checkpoint {
 Expected<std::vector<int64_t>> read_expert_rows(const std::string& path, int64_t experts);
 
 struct ExpertProblem {
-  Problem problem;  // kContiguous or kMasked, linear scales
-  Buffers buffers;  // without d; points into what follows
+  Problem problem;            // kContiguous or kMasked, linear scales
+  Buffers buffers;            // without d; points into what follows
   std::vector<int64_t> rows;  // of each expert
   std::string prefix;
   std::vector<std::string> notes;
@@ -36,8 +36,7 @@ struct ExpertProblem {
 // `source.expert` is not looked at. Activations: float, [rows of all experts, K], or with `masked`
 // [experts, rows, K]. When request.a is E2M1 each expert's rows are quantised with that expert's
 // input scale, else with the amax of all activations.
-Expected<ExpertProblem> open_expert_problem(const LayerSource& source,
-                                            const std::string& rows_path, bool masked,
-                                            const Problem& request, int threads = 0);
+Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std::string& rows_path,
+                                            bool masked, const Problem& request, int threads = 0);
 
 }  // namespace dualgemm::checkpoint

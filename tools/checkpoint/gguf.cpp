@@ -291,16 +291,16 @@ class Parser {
   Status add(const Info& info) {
     const GgmlType* type = type_of(info.type_id);
     if (type == nullptr || !type->element) {
-      result_.leave_out(fmt::format("{} ({})", info.name,
-                                    type != nullptr ? std::string(type->name)
-                                                    : fmt::format("type {}", info.type_id)));
+      result_.leave_out(fmt::format(
+          "{} ({})", info.name,
+          type != nullptr ? std::string(type->name) : fmt::format("type {}", info.type_id)));
       return {};
     }
     std::vector<int64_t> shape = info.shape;
     if (info.type_id == kNvfp4 && !shape.empty())
       shape.back() = shape.back() / kGgmlBlockValues * kGgmlBlockBytes;
-    return result_.add({info.name, *type->element, std::move(shape),
-                        data_.subspan(info.offset, info.size)});
+    return result_.add(
+        {info.name, *type->element, std::move(shape), data_.subspan(info.offset, info.size)});
   }
 
   std::span<const std::byte> file_, data_;

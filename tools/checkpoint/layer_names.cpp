@@ -15,10 +15,9 @@ struct Family {
   const char *gate, *up, *stacked;
 };
 constexpr std::array kFamilies = {
-    Family{"gate_proj", "up_proj", "gate_up_proj"},
-    Family{"w1", "w3", "w13"},                                  // Mixtral, vLLM
-    Family{"ffn_gate", "ffn_up", "ffn_gate_up"},                // GGUF
-    Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps"}  // GGUF, all experts
+    Family{"gate_proj", "up_proj", "gate_up_proj"}, Family{"w1", "w3", "w13"},  // Mixtral, vLLM
+    Family{"ffn_gate", "ffn_up", "ffn_gate_up"},                                // GGUF
+    Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps"}                  // GGUF, all experts
 };
 
 // Where a layer may keep its experts.
@@ -129,12 +128,12 @@ Expected<int64_t> count_experts(const TensorFile& file, const std::string& prefi
   if (place) return place->experts;
   const std::vector<std::string> layers = list_expert_layers(file);
   const std::vector<std::string_view> views(layers.begin(), layers.end());
-  return Status::error(
-      StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
-      fmt::format("no experts in {}", file.origin()),
-      layers.empty() ? std::string("no layer of this file has experts")
-                     : fmt::format("nearest of {} layers that have: {}", layers.size(),
-                                   fmt::join(nearest_names(prefix, views), ", ")));
+  return Status::error(StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
+                       fmt::format("no experts in {}", file.origin()),
+                       layers.empty()
+                           ? std::string("no layer of this file has experts")
+                           : fmt::format("nearest of {} layers that have: {}", layers.size(),
+                                         fmt::join(nearest_names(prefix, views), ", ")));
 }
 
 std::vector<LayerEntry> list_mlp_layers(const TensorFile& file) {

@@ -11,8 +11,7 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-Expected<std::string> choose_prefix(const checkpoint::TensorFile& file,
-                                    const LayerSource& source) {
+Expected<std::string> choose_prefix(const checkpoint::TensorFile& file, const LayerSource& source) {
   if (!source.prefix.empty()) return source.prefix;
   std::vector<std::string> prefixes;
   if (source.expert) {
@@ -27,9 +26,8 @@ Expected<std::string> choose_prefix(const checkpoint::TensorFile& file,
   const char* kind = source.expert ? " layers with experts in " : " layers in ";
   return Status::error(StatusCode::kNotFound, "prefix",
                        std::to_string(prefixes.size()) + kind + file.origin(),
-                       prefixes.empty()
-                           ? "needs gate_proj and up_proj, w1 and w3, or gate_up_proj"
-                           : "name one of: " + names);
+                       prefixes.empty() ? "needs gate_proj and up_proj, w1 and w3, or gate_up_proj"
+                                        : "name one of: " + names);
 }
 
 Status load_weights(const LayerSource& source, LayerProblem& out) {
@@ -127,10 +125,10 @@ Expected<float> quantize_activations(const checkpoint::TensorView& tensor, const
                                                 codes->data(), 0, scales->data(), options);
   if (!global) {
     const Status& why = global.status();
-    return Status::error(why.code(),
-                         out.activation_file.origin() + ", tensor '" + tensor.name + "', " +
-                             why.argument(),
-                         why.observed(), why.rule());
+    return Status::error(
+        why.code(),
+        out.activation_file.origin() + ", tensor '" + tensor.name + "', " + why.argument(),
+        why.observed(), why.rule());
   }
   out.notes.push_back(std::string("activations quantised from ") + name_of(type) + " with " +
                       (out.layer.dequant_input_scale ? "the checkpoint's input scale "

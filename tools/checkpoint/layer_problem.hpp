@@ -19,7 +19,7 @@ struct LayerSource {
   std::string activations_tensor;  // empty: the only tensor (or the only NVFP4 one) of the file
   bool u2_is_bf16 = false;         // an npy of uint16 holds bf16
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
-  bool max_input_scale = false;  // see checkpoint::LayerOptions
+  bool max_input_scale = false;        // see checkpoint::LayerOptions
   std::optional<int64_t> expert = {};  // see checkpoint::LayerOptions
 };
 

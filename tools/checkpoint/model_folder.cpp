@@ -117,9 +117,9 @@ Status create_model_folder(const std::string& folder) {
   if (error) return io_error(folder, error, "its parent must exist and be writable");
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (!holds_weights(entry.path().filename())) continue;
-    return Status::invalid("--out", folder,
-                           "holds weights (" + entry.path().filename().string() +
-                               "); name a new or an empty folder");
+    return Status::invalid(
+        "--out", folder,
+        "holds weights (" + entry.path().filename().string() + "); name a new or an empty folder");
   }
   return error ? io_error(folder, error, "must be a readable folder") : Status();
 }

@@ -38,8 +38,7 @@ Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
     if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
     wanted.max_input_scale = options.max_input_scale;
     if (options.expert != -1) wanted.expert = options.expert;
-    Expected<checkpoint::MlpLayer> layer =
-        checkpoint::load_mlp_layer(impl_->file, prefix, wanted);
+    Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(impl_->file, prefix, wanted);
     if (!layer) return layer.status();
     DUALGEMM_TRY(checkpoint::check_runnable(impl_->file, *layer));
     DUALGEMM_TRY(checkpoint::make_runnable(*layer));

@@ -40,21 +40,19 @@ Json modelopt_config(const QuantizeCheckpointReport& report) {
 
 Json compressed_tensors_config(const QuantizeCheckpointReport& report) {
   const auto four_bits = [](const Json& dynamic) {
-    return Json{{"actorder", nullptr},    {"block_structure", nullptr}, {"dynamic", dynamic},
-                {"group_size", kSfVec},   {"num_bits", 4},              {"strategy", "tensor_group"},
-                {"symmetric", true},      {"type", "float"}};
+    return Json{{"actorder", nullptr}, {"block_structure", nullptr},
+                {"dynamic", dynamic},  {"group_size", kSfVec},
+                {"num_bits", 4},       {"strategy", "tensor_group"},
+                {"symmetric", true},   {"type", "float"}};
   };
   const Json group = {{"format", "nvfp4-pack-quantized"},
                       {"input_activations", has_input_scales(report) ? four_bits("local") : Json()},
                       {"output_activations", nullptr},
                       {"targets", {"Linear"}},
                       {"weights", four_bits(false)}};
-  return {{"config_groups", {{"group_0", group}}},
-          {"format", "nvfp4-pack-quantized"},
-          {"ignore", unquantized_modules(report)},
-          {"kv_cache_scheme", nullptr},
-          {"quant_method", "compressed-tensors"},
-          {"quantization_status", "compressed"}};
+  return {{"config_groups", {{"group_0", group}}}, {"format", "nvfp4-pack-quantized"},
+          {"ignore", unquantized_modules(report)}, {"kv_cache_scheme", nullptr},
+          {"quant_method", "compressed-tensors"},  {"quantization_status", "compressed"}};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a model's folder says about its quantisation, as loaders of Hugging Face checkpoints read it.
+// What a model's folder says about its quantisation, as loaders of Hugging Face checkpoints read
+// it.
 #pragma once
 
 #include <optional>

@@ -35,9 +35,8 @@ struct Quantized {
   float global_scale = 1.0f;
 };
 
-Expected<Quantized> quantize_matrix(const std::string& origin,
-                                    const checkpoint::TensorView& tensor, int64_t rows,
-                                    int64_t cols, const QuantizeOptions& options,
+Expected<Quantized> quantize_matrix(const std::string& origin, const checkpoint::TensorView& tensor,
+                                    int64_t rows, int64_t cols, const QuantizeOptions& options,
                                     const void* values) {
   const Expected<int64_t> span = checked_scale_span(options.scale_layout, rows, cols / kSfVec);
   if (!span) return span.status();
@@ -49,8 +48,7 @@ Expected<Quantized> quantize_matrix(const std::string& origin,
                                                 codes->data(), 0, scales->data(), options);
   if (!global) {
     const Status& why = global.status();
-    return Status::error(why.code(),
-                         origin + ", tensor '" + tensor.name + "', " + why.argument(),
+    return Status::error(why.code(), origin + ", tensor '" + tensor.name + "', " + why.argument(),
                          why.observed(), why.rule());
   }
   return Quantized{*std::move(codes), *std::move(scales), *global};
@@ -58,8 +56,8 @@ Expected<Quantized> quantize_matrix(const std::string& origin,
 
 // The input scale that `calibration` gives: what its own quantisation would use as the global
 // scale.
-Expected<float> input_scale_of(const std::string& origin,
-                               const checkpoint::TensorView& activations, int threads) {
+Expected<float> input_scale_of(const std::string& origin, const checkpoint::TensorView& activations,
+                               int threads) {
   if (!float_type(activations.dtype) || activations.shape.empty() || activations.elements() == 0 ||
       activations.shape.back() % kSfVec != 0) {
     return Status::invalid(activations.name,
@@ -72,8 +70,8 @@ Expected<float> input_scale_of(const std::string& origin,
   QuantizeOptions options;
   options.threads = threads;
   const int64_t cols = activations.shape.back();
-  const Expected<Quantized> quantized =
-      quantize_matrix(origin, activations, activations.elements() / cols, cols, options, values->data);
+  const Expected<Quantized> quantized = quantize_matrix(
+      origin, activations, activations.elements() / cols, cols, options, values->data);
   if (!quantized) return quantized.status();
   return quantized->global_scale;
 }
@@ -164,8 +162,8 @@ Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& i
   DUALGEMM_TRY(check_options(options));
   std::optional<float> input_scale;
   if (options.calibration) {
-    const Expected<float> scale = input_scale_of(options.calibration_origin, *options.calibration,
-                                                 options.quantize.threads);
+    const Expected<float> scale =
+        input_scale_of(options.calibration_origin, *options.calibration, options.quantize.threads);
     if (!scale) return scale.status();
     input_scale = *scale;
   }

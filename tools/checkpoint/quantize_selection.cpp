@@ -12,16 +12,29 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-constexpr std::array kLeftAlone = {
-    "*embed*",         "*wte.*",         "*wpe.*",
-    "*lm_head*",       "*output_layer*", "output.weight",
-    "*proj_out.*",     "*router*",       "*mlp.gate.*",
-    "*block_sparse_moe.gate.*",          "*feed_forward.gate.*",
-    "*shared_expert_gate.*",             "*ffn_gate_inp*",
-    "*norm*",          "*conv1d*",       "*linear_attn.in_proj_a*",
-    "*linear_attn.in_proj_b*",           "mtp.*",
-    "*bias",           "*vision_tower*", "*visual*",
-    "*vision_model*",  "*multi_modal_projector*"};
+constexpr std::array kLeftAlone = {"*embed*",
+                                   "*wte.*",
+                                   "*wpe.*",
+                                   "*lm_head*",
+                                   "*output_layer*",
+                                   "output.weight",
+                                   "*proj_out.*",
+                                   "*router*",
+                                   "*mlp.gate.*",
+                                   "*block_sparse_moe.gate.*",
+                                   "*feed_forward.gate.*",
+                                   "*shared_expert_gate.*",
+                                   "*ffn_gate_inp*",
+                                   "*norm*",
+                                   "*conv1d*",
+                                   "*linear_attn.in_proj_a*",
+                                   "*linear_attn.in_proj_b*",
+                                   "mtp.*",
+                                   "*bias",
+                                   "*vision_tower*",
+                                   "*visual*",
+                                   "*vision_model*",
+                                   "*multi_modal_projector*"};
 
 // Projections of one input: loaders fuse them and keep one global scale for all.
 const std::array<std::vector<std::string>, 5> kGroups = {{
@@ -49,9 +62,8 @@ Status fits(const TensorView& tensor, Convention convention) {
 }
 
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return matches_glob(pattern, name);
-  });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches_glob(pattern, name); });
 }
 
 bool is_left_alone(const std::string& name) {
@@ -67,14 +79,12 @@ Status check_patterns(const TensorFile& in, const QuantizeCheckpointOptions& opt
         return Status();
     }
     return Status::error(StatusCode::kNotFound, std::string(option) + " '" + pattern + "'",
-                         std::string("matches no tensor ") + (must_fit ? "that can be quantised " : "") +
-                             "of " + in.origin(),
+                         std::string("matches no tensor ") +
+                             (must_fit ? "that can be quantised " : "") + "of " + in.origin(),
                          "* stands for any characters, ? for one; the whole name must match");
   };
-  for (const std::string& pattern : options.include)
-    DUALGEMM_TRY(check("include", pattern, true));
-  for (const std::string& pattern : options.exclude)
-    DUALGEMM_TRY(check("exclude", pattern, false));
+  for (const std::string& pattern : options.include) DUALGEMM_TRY(check("include", pattern, true));
+  for (const std::string& pattern : options.exclude) DUALGEMM_TRY(check("exclude", pattern, false));
   return {};
 }
 
@@ -173,11 +183,11 @@ Expected<QuantizationChoice> choose_tensors(const TensorFile& in,
   DUALGEMM_TRY(choose_by_name(in, options, choice));
   if (options.tensors.empty()) choose_by_pattern(in, options, choice);
   if (choice.taken.empty()) {
-    const std::string left =
-        choice.left_alone.empty()
-            ? std::string()
-            : " (" + std::to_string(choice.left_alone.size()) + " that fit are left alone, as " +
-                  choice.left_alone.front() + ")";
+    const std::string left = choice.left_alone.empty()
+                                 ? std::string()
+                                 : " (" + std::to_string(choice.left_alone.size()) +
+                                       " that fit are left alone, as " + choice.left_alone.front() +
+                                       ")";
     return Status::error(StatusCode::kNotFound, in.origin(),
                          std::to_string(in.tensors().size()) + " tensors, none to quantise" +
                              (options.prefix.empty() ? "" : " under '" + options.prefix + "'") +

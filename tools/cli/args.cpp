@@ -89,14 +89,16 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--prefix", command.prefix, "only tensors whose names begin so")
       ->type_name("NAME");
-  const auto patterns = [sub](const char* name, std::vector<std::string>& target, const char* what) {
+  const auto patterns = [sub](const char* name, std::vector<std::string>& target,
+                              const char* what) {
     sub->add_option(name, target, what)
         ->type_name("PATTERN")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
-  patterns("--include", command.include,
-           "only tensors whose whole names match, those left alone by default too; may be repeated");
+  patterns(
+      "--include", command.include,
+      "only tensors whose whole names match, those left alone by default too; may be repeated");
   patterns("--exclude", command.exclude, "not these; wins over --include; may be repeated");
   sub->add_flag("--separate-scales", command.separate_scales,
                 "gate and up (and q, k, v) keep a global scale each instead of sharing one");
@@ -147,8 +149,9 @@ void add_run(CLI::App& app, RunCommand& command) {
   sub->add_option("--expert-tokens", command.expert_tokens,
                   "npy or text: how many rows of the activations each expert gets, or E+1 offsets")
       ->type_name("FILE");
-  sub->add_flag("--masked", command.masked,
-                "--experts: activations are E x ROWS x K, of which each expert uses its first rows");
+  sub->add_flag(
+      "--masked", command.masked,
+      "--experts: activations are E x ROWS x K, of which each expert uses its first rows");
   sub->add_option("--out", command.out, "D, npy or safetensors (e2m1 needs safetensors)")
       ->type_name("FILE");
   bind_problem(sub, command.problem);

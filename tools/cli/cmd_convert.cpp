@@ -16,8 +16,7 @@ namespace {
 // error.
 Status check_convention(const checkpoint::TensorFile& file,
                         const checkpoint::WeightOptions& options) {
-  const Expected<std::vector<std::string>> modules =
-      checkpoint::list_nvfp4_weights(file, options);
+  const Expected<std::vector<std::string>> modules = checkpoint::list_nvfp4_weights(file, options);
   if (!modules) return modules.status();
   for (const std::string& module : *modules) {
     const Expected<checkpoint::Weight> weight = checkpoint::load_weight(file, module, options);
@@ -55,15 +54,16 @@ int execute(const ConvertCommand& command) {
   }
   if (const Status status = checkpoint::write_safetensors(command.out, *out); !status.ok())
     return fail(status);
-  const auto kept = std::count_if(
-      out->metadata().begin(), out->metadata().end(), [](const auto& entry) {
+  const auto kept =
+      std::count_if(out->metadata().begin(), out->metadata().end(), [](const auto& entry) {
         return entry.first.starts_with(checkpoint::kMultiplierKey) ||
                entry.first.starts_with(checkpoint::kDivisorKey);
       });
   if (kept > 0) {
-    talk(fmt::format("{} global scales are reciprocals that FP32 cannot undo: the metadata keep "
-                     "what they were, so converting back gives it again",
-                     kept));
+    talk(
+        fmt::format("{} global scales are reciprocals that FP32 cannot undo: the metadata keep "
+                    "what they were, so converting back gives it again",
+                    kept));
   }
   talk(fmt::format("wrote {}: {} weights converted, {} tensors copied", command.out,
                    report.weights_converted, report.tensors_copied));

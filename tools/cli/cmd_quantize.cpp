@@ -102,8 +102,8 @@ Status write_configs(const QuantizeCommand& command, const std::string& from, co
   const std::string config_path = from + "/config.json";
   const Expected<std::string> config = checkpoint::read_small_file(config_path);
   if (!config) return config.status();
-  const Expected<std::string> quantized = checkpoint::config_with_quantization(
-      *config, config_path, command.convention, report);
+  const Expected<std::string> quantized =
+      checkpoint::config_with_quantization(*config, config_path, command.convention, report);
   if (!quantized) return quantized.status();
   DUALGEMM_TRY(write_text(to + "/config.json", *quantized));
   if (command.convention != checkpoint::Convention::kModelOpt) return {};
@@ -114,8 +114,7 @@ Status write_configs(const QuantizeCommand& command, const std::string& from, co
 std::string no_config_because(const QuantizeCommand& command) {
   if (command.convention == checkpoint::Convention::kGgml)
     return "ggml blocks have no quantization_config";
-  if (command.scale_layout != ScaleLayout::kLinear)
-    return "loaders of models expect linear scales";
+  if (command.scale_layout != ScaleLayout::kLinear) return "loaders of models expect linear scales";
   return {};
 }
 
@@ -166,8 +165,8 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
     DUALGEMM_TRY(checkpoint::write_safetensors(command.out + "/" + shard, *out));
   }
   if (written.size() > 1) {
-    DUALGEMM_TRY(checkpoint::write_safetensors_index(
-        command.out + "/model.safetensors.index.json", written, bytes));
+    DUALGEMM_TRY(checkpoint::write_safetensors_index(command.out + "/model.safetensors.index.json",
+                                                     written, bytes));
   }
   const std::string from = checkpoint::folder_of(in);
   if (is_folder(command.input) || written.size() > 1)
@@ -221,9 +220,8 @@ int execute(const QuantizeCommand& command) {
   const Expected<checkpoint::QuantizationChoice> choice = checkpoint::choose_tensors(*in, options);
   if (!choice) return fail(choice.status());
   const bool is_sharded = in->paths().size() > 1;
-  const bool to_folder =
-      is_folder(command.out) || ((is_sharded || is_folder(command.input)) &&
-                                 !command.out.ends_with(".safetensors"));
+  const bool to_folder = is_folder(command.out) || ((is_sharded || is_folder(command.input)) &&
+                                                    !command.out.ends_with(".safetensors"));
   checkpoint::QuantizeCheckpointReport report;
   const Status status = to_folder ? write_folder(command, *in, *choice, options, report)
                                   : write_one_file(command, *in, *choice, options, report);

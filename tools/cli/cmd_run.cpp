@@ -32,8 +32,7 @@ void print_text(const RunCommand& command, const checkpoint::LayerProblem& layer
   const std::string expert =
       command.files.expert ? fmt::format(", expert {}", *command.files.expert) : "";
   line("layer",
-       fmt::format("{}{} ({}{})", layer.prefix, expert,
-                   checkpoint::name_of(layer.layer.convention),
+       fmt::format("{}{} ({}{})", layer.prefix, expert, checkpoint::name_of(layer.layer.convention),
                    layer.layer.stacked ? ", stacked" : ""));
   line("problem",
        fmt::format("M {}, N {}, K {}, {} x e2m1 -> {}, {}", problem.m, problem.n, problem.k,

@@ -46,8 +46,7 @@ void add_up(ScaleReport& sum, const ScaleReport& one) {
 // One layer, or one expert of it.
 Status read_one(const checkpoint::TensorFile& file, checkpoint::LayerOptions options,
                 LayerFindings& findings) {
-  Expected<checkpoint::MlpLayer> layer =
-      checkpoint::load_mlp_layer(file, findings.prefix, options);
+  Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(file, findings.prefix, options);
   if (!layer) {
     // Differing input scales are legal in a file.
     options.max_input_scale = true;

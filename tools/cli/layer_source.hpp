@@ -7,8 +7,8 @@
 namespace dualgemm::cli {
 
 inline checkpoint::LayerSource layer_source(const LayerFiles& files) {
-  return {files.weights,       files.prefix,        files.activations, files.activations_tensor,
-          files.u2_is_bf16,    files.stacked_order, files.max_input_scale, files.expert};
+  return {files.weights,    files.prefix,        files.activations,     files.activations_tensor,
+          files.u2_is_bf16, files.stacked_order, files.max_input_scale, files.expert};
 }
 
 // Says which tensors of the file no reader understands.

@@ -14,7 +14,7 @@ namespace dualgemm::cli {
 Expected<int64_t> parse_int(const std::string& text);
 Expected<int64_t> parse_positive_int(const std::string& text);  // >= 1
 Expected<int> parse_thread_count(const std::string& text);      // 0 (all cores) .. 4096
-Expected<int64_t> parse_expert(const std::string& text);          // >= 0
+Expected<int64_t> parse_expert(const std::string& text);        // >= 0
 Expected<uint64_t> parse_seed(const std::string& text);
 Expected<double> parse_number(const std::string& text);  // finite
 Expected<double> parse_positive_number(

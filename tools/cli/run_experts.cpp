@@ -33,9 +33,8 @@ Status check_experts(const checkpoint::ExpertProblem& layer, const verify::Outpu
                      Outcome& outcome) {
   for (int64_t expert = 0; expert < layer.problem.l; ++expert) {
     if (layer.rows[static_cast<size_t>(expert)] == 0) continue;
-    const Expected<verify::CheckReport> report =
-        verify::check_result(layer.problem_of(expert), layer.buffers_of(expert, output.d.data()),
-                             outcome.info.isa);
+    const Expected<verify::CheckReport> report = verify::check_result(
+        layer.problem_of(expert), layer.buffers_of(expert, output.d.data()), outcome.info.isa);
     if (!report) return report.status();
     ++outcome.checked;
     outcome.compared += report->compared;
@@ -103,8 +102,8 @@ void report(const RunCommand& command, const checkpoint::ExpertProblem& layer, c
   const auto line = [](const char* name, const std::string& value) {
     print(fmt::format("{:<13} {}\n", name, value));
   };
-  line("layer", fmt::format("{}, {} experts, {}", layer.prefix, problem.l,
-                            name_of(problem.grouping)));
+  line("layer",
+       fmt::format("{}, {} experts, {}", layer.prefix, problem.l, name_of(problem.grouping)));
   line("problem",
        fmt::format("M {}{}, N {}, K {}, {} x e2m1 -> {}, {}", problem.m,
                    problem.grouping == Grouping::kMasked ? " each" : "", problem.n, problem.k,
@@ -120,9 +119,9 @@ void report(const RunCommand& command, const checkpoint::ExpertProblem& layer, c
 
 int run_experts(const RunCommand& command) {
   const Problem request = command.problem.problem(0, 0, 0, 1);
-  Expected<checkpoint::ExpertProblem> layer = checkpoint::open_expert_problem(
-      layer_source(command.files), command.expert_tokens, command.masked, request,
-      command.execution.threads);
+  Expected<checkpoint::ExpertProblem> layer =
+      checkpoint::open_expert_problem(layer_source(command.files), command.expert_tokens,
+                                      command.masked, request, command.execution.threads);
   if (!layer) return fail(layer.status());
   for (const std::string& note : layer->notes) talk(note);
   Expected<verify::Output> output = verify::allocate_output(layer->problem);

@@ -117,7 +117,9 @@ struct DeviceRun::State {};
 
 Expected<DevicePeaks> measure_device_peaks() { return api::not_in_this_build(); }
 
-Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) { return api::not_in_this_build(); }
+Expected<DeviceRun> DeviceRun::make(const Plan&, const Buffers&) {
+  return api::not_in_this_build();
+}
 Status DeviceRun::run(const Buffers&, RunInfo*) { return api::not_in_this_build(); }
 Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*>, int, int) {
   return api::not_in_this_build();

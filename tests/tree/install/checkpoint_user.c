@@ -1,4 +1,5 @@
-/* The first layer of a checkpoint times a row of ones, through the installed package. Prints d[0]. */
+/* The first layer of a checkpoint times a row of ones, through the installed package. Prints d[0].
+ */
 #include <dualgemm/checkpoint.h>
 #include <stdio.h>
 #include <stdlib.h>

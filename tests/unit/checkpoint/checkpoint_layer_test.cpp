@@ -99,8 +99,8 @@ TEST_F(LayerTest, SwizzledScalesAreDeclaredInTheMetadata) {
   expect_layer(load_mlp_layer(file_, kPrefix), gate, 2.0, up, 2.0);  // the shape tells, too
   LayerOptions options;
   options.weight.scale_layout = ScaleLayout::kLinear;
-  EXPECT_TRUE(fails_with(load_mlp_layer(file_, kPrefix, options).status(),
-                         StatusCode::kCorruptFile, "[130, 5]"));
+  EXPECT_TRUE(fails_with(load_mlp_layer(file_, kPrefix, options).status(), StatusCode::kCorruptFile,
+                         "[130, 5]"));
   options.weight.scale_layout = ScaleLayout::kSwizzled128x4;
   expect_layer(load_mlp_layer(file_, kPrefix, options), gate, 2.0, up, 2.0);
   file_.metadata()[kScaleLayoutKey] = "swizzled_128x4";

@@ -32,12 +32,14 @@ struct GgufFile {
 
   std::string bytes() const {
     std::string out = "GGUF" + little_endian<uint32_t>(version) +
-                      little_endian<uint64_t>(tensors.size()) + little_endian<uint64_t>(pairs.size());
+                      little_endian<uint64_t>(tensors.size()) +
+                      little_endian<uint64_t>(pairs.size());
     for (const std::string& pair : pairs) out += pair;
     std::string data;
     for (size_t i = 0; i < tensors.size(); ++i) {
       const GgufTensor& tensor = tensors[i];
-      out += text(tensor.name) + little_endian<uint32_t>(static_cast<uint32_t>(tensor.extents.size()));
+      out +=
+          text(tensor.name) + little_endian<uint32_t>(static_cast<uint32_t>(tensor.extents.size()));
       for (const uint64_t extent : tensor.extents) out += little_endian<uint64_t>(extent);
       out += little_endian<uint32_t>(tensor.type) +
              little_endian<uint64_t>(i < offsets.size() ? offsets[i] : data.size());
@@ -67,13 +69,12 @@ class GgufTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kF32 = 0, kQ80 = 8, kNvfp4 = 40;
   GgufTest() : gate_(4, 128, rng_), up_(4, 128, rng_) {
-    file_.pairs = {
-        text("general.architecture") + little_endian<uint32_t>(8) + text("llama"),
-        text("tokens") + little_endian<uint32_t>(9) + little_endian<uint32_t>(8) +
-            little_endian<uint64_t>(2) + text("a") + text("b"),
-        text("scores") + little_endian<uint32_t>(9) + little_endian<uint32_t>(6) +
-            little_endian<uint64_t>(3) + std::string(12, '\0'),
-        text("flag") + little_endian<uint32_t>(7) + std::string(1, '\1')};
+    file_.pairs = {text("general.architecture") + little_endian<uint32_t>(8) + text("llama"),
+                   text("tokens") + little_endian<uint32_t>(9) + little_endian<uint32_t>(8) +
+                       little_endian<uint64_t>(2) + text("a") + text("b"),
+                   text("scores") + little_endian<uint32_t>(9) + little_endian<uint32_t>(6) +
+                       little_endian<uint64_t>(3) + std::string(12, '\0'),
+                   text("flag") + little_endian<uint32_t>(7) + std::string(1, '\1')};
     file_.tensors = {{"blk.0.ffn_gate.weight", {128, 4}, kNvfp4, blocks_of(gate_)},
                      {"blk.0.ffn_gate.scale", {1}, kF32, scalar(0.5f)},
                      {"blk.0.ffn_up.weight", {128, 4}, kNvfp4, blocks_of(up_)},

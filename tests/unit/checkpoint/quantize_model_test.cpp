@@ -97,8 +97,8 @@ TEST_F(QuantizeModel, LeavesAloneWhatModelOptLeavesAlone) {
                                       "model.layers.0.mlp.gate.weight"}));
   for (const std::string& name : report.copied) {
     const TensorView &before = *in_.find(name), &after = *out_.find(name);
-    EXPECT_TRUE(std::equal(before.data.begin(), before.data.end(), after.data.begin(),
-                           after.data.end()))
+    EXPECT_TRUE(
+        std::equal(before.data.begin(), before.data.end(), after.data.begin(), after.data.end()))
         << name;
   }
   EXPECT_EQ(unquantized_modules(report),
@@ -145,7 +145,8 @@ TEST_F(QuantizeModel, IncludeAndExclude) {
   for (const char* slip : {"*gate_prj*", "mlp", "model.norm.weight"}) {
     options.exclude.clear();
     options.include = {slip};
-    EXPECT_TRUE(fails_with(quantize_checkpoint(in_, options).status(), StatusCode::kNotFound, slip));
+    EXPECT_TRUE(
+        fails_with(quantize_checkpoint(in_, options).status(), StatusCode::kNotFound, slip));
   }
   options.include.clear();
   options.exclude = {"*gate_prj*"};
@@ -163,9 +164,9 @@ TEST_F(QuantizeModel, NanIsNamedWithFileTensorAndPlace) {
       in_.add_copy(name, ElementType::kF32, {48, 32}, values.data(), values.size() * 4).ok());
   in_.set_origin("m.safetensors");
   const Status status = quantize_checkpoint(in_, {}).status();
-  EXPECT_TRUE(fails_with(status, StatusCode::kInvalidArgument,
-                         "m.safetensors, tensor '" + name + "'"));
-  EXPECT_TRUE(fails_with(status, StatusCode::kInvalidArgument, "nan"));
+  EXPECT_TRUE(
+      fails_with(status, StatusCode::kInvalidArgument, "m.safetensors, tensor '" + name + "'"));
+  EXPECT_TRUE(fails_with(status, StatusCode::kInvalidArgument, "NaN at row 1, column 1"));
 }
 
 TEST_F(QuantizeModel, ConfigsNameWhatIsNotQuantised) {
@@ -217,7 +218,8 @@ TEST_F(QuantizeModel, TheOutputIsRecognisedAsTheInput) {
   for (const std::string& same :
        {path, directory / "link.safetensors", directory / "hard.safetensors",
         directory / "./m.safetensors", directory.path(), directory / "."}) {
-    EXPECT_TRUE(fails_with(check_not_input(same, *file), StatusCode::kInvalidArgument, "name another"))
+    EXPECT_TRUE(
+        fails_with(check_not_input(same, *file), StatusCode::kInvalidArgument, "name another"))
         << same;
   }
   EXPECT_TRUE(check_not_input(directory / "other.safetensors", *file).ok());

@@ -43,8 +43,8 @@ void write_model(const std::string& layer_path, const std::string& folder) {
 TEST_F(Models, QuantizeAFolder) {
   make_layer();
   write_model(path("layer.safetensors"), path("model"));
-  const ProgramResult result = run({"quantize", path("model"), "--out", path("nvfp4"),
-                                    "--calibrate", path("x.npy"), "--json"});
+  const ProgramResult result = run(
+      {"quantize", path("model"), "--out", path("nvfp4"), "--calibrate", path("x.npy"), "--json"});
   ASSERT_EQ(result.exit_code, 0) << result;
   EXPECT_TRUE(contains(result.err, "left as they are: lm_head.weight"));
   const json report = json::parse(result.out);
@@ -61,8 +61,7 @@ TEST_F(Models, QuantizeAFolder) {
   const json index = json::parse(read_text(path("nvfp4/model.safetensors.index.json")));
   EXPECT_EQ(index["weight_map"]["model.layers.0.mlp.up_proj.weight_scale_2"],
             "model-2.safetensors");
-  const ProgramResult ran =
-      run({"run", path("nvfp4"), "--activations", path("x.npy"), "--check"});
+  const ProgramResult ran = run({"run", path("nvfp4"), "--activations", path("x.npy"), "--check"});
   EXPECT_EQ(ran.exit_code, 0) << ran;
   // Once more: it holds weights now.
   const ProgramResult again = run({"quantize", path("model"), "--out", path("nvfp4")});
@@ -78,8 +77,9 @@ TEST_F(Models, TheInputIsNeverTheOutput) {
   quantize();
   write_model(path("layer.safetensors"), path("model"));
   std::filesystem::create_symlink(path("layer.safetensors"), path("link.safetensors"));
-  const std::string layer = read_text(path("layer.safetensors")), q = read_text(path("q.safetensors")),
-                    x = read_text(path("x.npy")), shard = read_text(path("model/model-1.safetensors"));
+  const std::string layer = read_text(path("layer.safetensors")),
+                    q = read_text(path("q.safetensors")), x = read_text(path("x.npy")),
+                    shard = read_text(path("model/model-1.safetensors"));
   const std::vector<std::vector<std::string>> cases = {
       {"quantize", path("layer.safetensors"), "--out", path("layer.safetensors")},
       {"quantize", path("layer.safetensors"), "--out", path("link.safetensors")},
@@ -149,9 +149,12 @@ class Experts : public CliTest {
     quantize();
   }
   std::string d_of(const std::vector<std::string>& arguments) {
-    std::vector<std::string> all = {"run", path("q.safetensors"), "--activations", path("x.npy"),
-                                    "--check", "--d-type", "f32", "--a-type", "bf16",
-                                    "--out", path("d.npy")};
+    std::vector<std::string> all = {"run",           path("q.safetensors"),
+                                    "--activations", path("x.npy"),
+                                    "--check",       "--d-type",
+                                    "f32",           "--a-type",
+                                    "bf16",          "--out",
+                                    path("d.npy")};
     all.insert(all.end(), arguments.begin(), arguments.end());
     const ProgramResult result = run(all);
     EXPECT_EQ(result.exit_code, 0) << result;
@@ -188,13 +191,12 @@ TEST_F(Experts, MaskedRuns) {
   std::vector<float> values(3 * 4 * 64);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 13) - 6.0f;
   checkpoint::TensorFile file;
-  ASSERT_TRUE(
-      file.add_copy("x", checkpoint::ElementType::kF32, {3, 4, 64}, values.data(), values.size() * 4)
-          .ok());
+  ASSERT_TRUE(file.add_copy("x", checkpoint::ElementType::kF32, {3, 4, 64}, values.data(),
+                            values.size() * 4)
+                  .ok());
   ASSERT_TRUE(checkpoint::write_npy(path("x.npy"), file.tensors().begin()->second).ok());
   std::ofstream(path("counts.txt")) << "4 0 1";
-  const std::string d =
-      d_of({"--experts", "--masked", "--expert-tokens", path("counts.txt")});
+  const std::string d = d_of({"--experts", "--masked", "--expert-tokens", path("counts.txt")});
   ASSERT_EQ(d.size(), static_cast<size_t>(3 * 4 * 48 * 4));
   const std::string unused(4 * 48 * 4, '\0');
   EXPECT_EQ(d.substr(4 * 48 * 4, unused.size()), unused) << "expert 1 has no rows";
@@ -204,14 +206,17 @@ TEST_F(Experts, MaskedRuns) {
 TEST_F(Experts, WrongCountsAreRefused) {
   make_experts();
   const std::vector<std::pair<const char*, const char*>> cases = {
-      {"2 5", "2 numbers"},      {"2 0 6", "8 rows in all"}, {"2 x 5", "whole numbers"},
-      {"-1 3 5", "-1 rows"},     {"0 3 2 7", "not decrease"}, {"1 2 2 7", "start at 0"},
+      {"2 5", "2 numbers"},
+      {"2 0 6", "8 rows in all"},
+      {"2 x 5", "whole numbers"},
+      {"-1 3 5", "-1 rows"},
+      {"0 3 2 7", "not decrease"},
+      {"1 2 2 7", "start at 0"},
       {"99999999999999999999 0 0", "whole numbers"}};
   for (const auto& [text, part] : cases) {
     std::ofstream(path("counts.txt")) << text;
-    const ProgramResult result =
-        run({"run", path("q.safetensors"), "--activations", path("x.npy"), "--experts",
-             "--expert-tokens", path("counts.txt")});
+    const ProgramResult result = run({"run", path("q.safetensors"), "--activations", path("x.npy"),
+                                      "--experts", "--expert-tokens", path("counts.txt")});
     EXPECT_EQ(result.exit_code, 1) << text << result;
     EXPECT_TRUE(contains(result.err, part));
   }
@@ -219,9 +224,9 @@ TEST_F(Experts, WrongCountsAreRefused) {
                                     "--prefix", "model.layers.0.mlp", "--expert", "3"});
   EXPECT_EQ(number.exit_code, 1) << number;
   EXPECT_TRUE(contains(number.err, "has 3 experts"));
-  EXPECT_EQ(run({"run", path("q.safetensors"), "--activations", path("x.npy"), "--experts"})
-                .exit_code,
-            2);
+  EXPECT_EQ(
+      run({"run", path("q.safetensors"), "--activations", path("x.npy"), "--experts"}).exit_code,
+      2);
 }
 
 TEST_F(Experts, ValidateSaysWhatRunCanUse) {
@@ -239,10 +244,11 @@ TEST_F(Experts, ValidateSaysWhatRunCanUse) {
   ASSERT_TRUE(file.ok());
   const float low = 0.25f, high = 0.5f;
   const std::string at = "model.layers.0.mlp.experts.1.";
-  ASSERT_TRUE(file->add_copy(at + "gate_proj.input_scale", checkpoint::ElementType::kF32, {}, &low, 4)
-                  .ok());
-  ASSERT_TRUE(file->add_copy(at + "up_proj.input_scale", checkpoint::ElementType::kF32, {}, &high, 4)
-                  .ok());
+  ASSERT_TRUE(
+      file->add_copy(at + "gate_proj.input_scale", checkpoint::ElementType::kF32, {}, &low, 4)
+          .ok());
+  ASSERT_TRUE(
+      file->add_copy(at + "up_proj.input_scale", checkpoint::ElementType::kF32, {}, &high, 4).ok());
   const std::vector<float> bias(48, 1.0f);
   ASSERT_TRUE(file->add_copy("model.layers.0.mlp.experts.2.up_proj.bias",
                              checkpoint::ElementType::kF32, {48}, bias.data(), 192)
@@ -271,8 +277,8 @@ TEST_F(Models, ConvertSaysWhenItKeepsReciprocals) {
   ProgramResult result = run({"convert", path("q.safetensors"), "--to", "compressed-tensors",
                               "--out", path("ct.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result;
-  result = run({"convert", path("ct.safetensors"), "--to", "modelopt", "--out",
-                path("back.safetensors")});
+  result = run(
+      {"convert", path("ct.safetensors"), "--to", "modelopt", "--out", path("back.safetensors")});
   ASSERT_EQ(result.exit_code, 0) << result;
   EXPECT_EQ(read_text(path("back.safetensors")), read_text(path("q.safetensors")));
 }
