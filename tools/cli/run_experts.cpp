@@ -65,8 +65,9 @@ Status write_output(const RunCommand& command, const checkpoint::ExpertProblem& 
   view.dtype = checkpoint::element_type(problem.d.type);
   view.shape = {problem.m, problem.n};
   if (problem.grouping == Grouping::kMasked) view.shape.insert(view.shape.begin(), problem.l);
+  // allocate_output() gives every batch m rows; groups that share m rows need only the first m.
   view.data = {reinterpret_cast<const std::byte*>(output.d.data()),
-               static_cast<size_t>(output.d.size())};
+               static_cast<size_t>(core::bytes_of(problem.d.type, view.elements()))};
   checkpoint::TensorFile file;
   DUALGEMM_TRY(file.add(view));
   return write_tensors(command.out, file);
