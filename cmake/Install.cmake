@@ -4,8 +4,8 @@ include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/CheckpointLibrary.cmake)
 
 # dualgemm_install_library(<name> <export set> <export set of the static one> [DESCRIPTION <text>] [REQUIRES <modules>])
-# installs <name> (shared), <name>_static and <name>.pc. Static libraries are exported apart: they need OpenMP at link
-# time, users of the shared ones need nothing.
+# installs <name> (shared), <name>_static and <name>.pc. Static libraries are exported apart: they need threads,
+# and CUDA's runtime if they have a CUDA part, at link time; users of the shared ones need nothing.
 function(dualgemm_install_library name shared static)
   cmake_parse_arguments(ARG "" "DESCRIPTION;REQUIRES" "" ${ARGN})
   install(TARGETS ${name} EXPORT ${shared} DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -19,11 +19,7 @@ function(dualgemm_install_library name shared static)
   set(DUALGEMM_PC_REQUIRES ${ARG_REQUIRES})
   # ${pcfiledir}, where pkg-config found the file, goes back to the prefix by so many steps.
   file(RELATIVE_PATH DUALGEMM_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(DUALGEMM_PC_PRIVATE "-lomp -lstdc++ -lm -lpthread")
-  else()
-    set(DUALGEMM_PC_PRIVATE "-lgomp -lstdc++ -lm -lpthread")
-  endif()
+  set(DUALGEMM_PC_PRIVATE "-lstdc++ -lm -lpthread")
   if(DUALGEMM_CUDA_FOUND)
     string(APPEND DUALGEMM_PC_PRIVATE " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt -ldl")
   endif()

@@ -11,7 +11,7 @@ function(dualgemm_add_layer layer)
   endif()
   add_library(dualgemm_${layer} OBJECT ${sources})
   target_include_directories(dualgemm_${layer} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(dualgemm_${layer} PUBLIC dualgemm_flags OpenMP::OpenMP_CXX ${ARG_LIBS})
+  target_link_libraries(dualgemm_${layer} PUBLIC dualgemm_flags Threads::Threads ${ARG_LIBS})
   set_target_properties(dualgemm_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 

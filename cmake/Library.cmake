@@ -20,7 +20,7 @@ function(dualgemm_add_libraries)
     target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     target_compile_features(${target} INTERFACE cxx_std_20)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:dualgemm_flags> $<BUILD_INTERFACE:dualgemm_fmt>
-      OpenMP::OpenMP_CXX)
+      Threads::Threads)
     if(DUALGEMM_CUDA_FOUND)  # inside the shared library; users of the static one link it too
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
     endif()

@@ -188,7 +188,8 @@ typedef struct dualgemm_plan_options {
   int32_t strategy;
   int32_t device;
   int32_t isa;
-  int32_t threads;  /**< 0 = all cores that this process may use */
+  int32_t
+      threads; /**< 0 = as many as pay, within affinity, cgroup quota and DUALGEMM_NUM_THREADS */
   int32_t prepared; /**< 0 or 1; 1: the caller will pass prepared weights to every run */
   int32_t reserved; /**< must be 0 */
   /**

@@ -127,7 +127,7 @@ struct QuantizeOptions {
   bool four_over_six = false;
   ScaleLayout scale_layout = ScaleLayout::kLinear;
   int64_t scale_ld = 0;  // kLinear; 0 = cols/16
-  int threads = 0;       // 0 = all available cores; the result does not depend on it
+  int threads = 0;       // 0 = all usable cores; the result does not depend on it
 };
 
 // x[rows][cols] (kF16, kBF16 or kF32; ldx elements between rows, 0 = cols; any alignment)

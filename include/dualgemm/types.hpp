@@ -160,8 +160,11 @@ struct DeviceCaps {
 struct PlanOptions {
   StrategyId strategy = StrategyId::kAuto;
   DeviceKind device = DeviceKind::kAuto;
-  Isa isa = Isa::kAuto;   // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
-  int threads = 0;        // 0 = all available cores
+  Isa isa = Isa::kAuto;  // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
+  // 0: as many as pay for a call of this size, at most one for each core of the calling thread's
+  // affinity mask and the control group's quota, at most DUALGEMM_NUM_THREADS or, where that is not
+  // set, OMP_NUM_THREADS. Any other number is taken as it is. The result does not depend on it.
+  int threads = 0;
   bool prepared = false;  // the caller will pass PreparedWeights
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
   // Otherwise those that are read in place must start at a multiple of 16 bytes; for sm90a's kernel
@@ -216,7 +219,7 @@ struct Plan {
 struct RunInfo {
   Isa isa = Isa::kAuto;  // reported by the kernel that ran, not by the plan
   Regime regime = Regime::kTile;
-  int threads = 0;  // that took part
+  int threads = 0;  // that could take part; fewer than planned if the system gave no more
   int64_t intermediate_bytes =
       0;  // written to and read from intermediates (R1, R2, converted operands)
 };

@@ -9,6 +9,7 @@
 
 #include "api/cuda_backend.hpp"
 #include "api/registry.hpp"
+#include "core/usable_cores.hpp"
 #include "core/validate.hpp"
 #include "cpu/device_caps.hpp"
 #include "plan/choose.hpp"
@@ -184,7 +185,16 @@ Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options) {
   const Expected<DeviceCaps> caps =
       guarded([&]() -> Expected<DeviceCaps> { return device_caps(options.device); });
   if (!caps) return caps.status();
-  return make_plan(problem, options, *caps);
+  if (caps->kind != DeviceKind::kCpu || options.threads != 0)
+    return make_plan(problem, options, *caps);
+  // Asked anew each time: a thread may have an affinity of its own.
+  return guarded([&]() -> Expected<Plan> {
+    const Expected<int> threads = core::default_threads();
+    if (!threads) return threads.status();
+    DeviceCaps bounded = *caps;
+    bounded.cores = *threads;
+    return make_plan(problem, options, bounded);
+  });
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,

@@ -1,24 +1,10 @@
 #include "api/reference_strategy.hpp"
 
-#include <omp.h>
-
 #include "core/scale_padding.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::api {
 namespace {
-
-// The calling thread's OpenMP team size, put back at the end of the scope.
-class TeamSize {
- public:
-  explicit TeamSize(int threads) : before_(omp_get_max_threads()) { omp_set_num_threads(threads); }
-  ~TeamSize() { omp_set_num_threads(before_); }
-  TeamSize(const TeamSize&) = delete;
-  TeamSize& operator=(const TeamSize&) = delete;
-
- private:
-  int before_;
-};
 
 class ReferenceStrategy final : public Strategy {
  public:
@@ -42,8 +28,7 @@ class ReferenceStrategy final : public Strategy {
     return Status::unsupported("strategy", "reference", "has no weights to prepare");
   }
   Status run(const Plan& plan, const Buffers& buffers, void*, RunInfo* info) const override {
-    const TeamSize team(plan.threads);
-    DUALGEMM_TRY(reference::dual_gemm(plan.problem, buffers));
+    DUALGEMM_TRY(reference::dual_gemm(plan.problem, buffers, plan.threads));
     core::clear_scale_padding(core::resolve(plan.problem), buffers);
     if (info != nullptr) *info = {Isa::kScalar, Regime::kTile, plan.threads, 0};
     return {};

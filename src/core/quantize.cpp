@@ -3,9 +3,8 @@
 // recipe".
 #include "core/quantize_block.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -13,6 +12,8 @@
 
 #include "core/arguments.hpp"
 #include "core/half.hpp"
+#include "core/team.hpp"
+#include "core/usable_cores.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm {
@@ -42,13 +43,14 @@ void load_block(const Source& source, int64_t row, int64_t block, float* out) no
   }
 }
 
-// Calls body(row, block) for this thread's share of the blocks, which is contiguous; rows may be
-// few and long or many and short.
+// A unit, and what a thread must find to do at least: below, waking it costs more than it saves.
+constexpr int64_t kUnitBlocks = 256;
+
+// Calls body(row, block) for the blocks of a unit; rows may be few and long or many and short.
 template <class Body>
-void for_my_blocks(const Source& source, const Body& body) {
-  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
-  const int64_t share = source.blocks() / threads, rest = source.blocks() % threads;
-  const int64_t begin = me * share + std::min(me, rest), count = share + (me < rest ? 1 : 0);
+void for_blocks_of(const Source& source, int64_t unit, const Body& body) {
+  const int64_t begin = unit * kUnitBlocks;
+  const int64_t count = std::min(kUnitBlocks, source.blocks() - begin);
   int64_t row = begin / source.blocks_per_row(), block = begin % source.blocks_per_row();
   for (int64_t i = 0; i < count; ++i) {
     body(row, block);
@@ -56,22 +58,32 @@ void for_my_blocks(const Source& source, const Body& body) {
   }
 }
 
-// A thread for every 256 blocks at the most (below, starting it costs more than it saves).
-int thread_count(int requested, int64_t blocks) noexcept {
-  const int64_t wanted = requested == 0 ? omp_get_max_threads() : requested;
-  return static_cast<int>(std::clamp<int64_t>(blocks / 256, 1, std::min<int64_t>(wanted, 256)));
+int64_t units_of(const Source& source) noexcept {
+  return (source.blocks() + kUnitBlocks - 1) / kUnitBlocks;
+}
+
+Expected<int> thread_count(int requested, int64_t blocks) {
+  const Expected<int> wanted = requested == 0 ? core::default_threads() : Expected<int>(requested);
+  if (!wanted) return wanted;
+  return static_cast<int>(std::clamp<int64_t>(blocks / kUnitBlocks, 1, *wanted));
 }
 
 template <DataType kType>
-int32_t amax_bits(const Source& source, int threads) noexcept {
-  int32_t amax = 0;
-#pragma omp parallel num_threads(threads) reduction(max : amax)
-  for_my_blocks(source, [&](int64_t row, int64_t block) {
-    float x[kSfVec];
-    load_block<kType>(source, row, block, x);
-    amax = std::max(amax, std::bit_cast<int32_t>(core::detail::block_amax(x)));
+int32_t amax_bits(core::Team& team, const Source& source) noexcept {
+  std::atomic<int32_t> amax{0};
+  team.run(units_of(source), [&](int64_t unit, int) {
+    int32_t largest = 0;
+    for_blocks_of(source, unit, [&](int64_t row, int64_t block) {
+      float x[kSfVec];
+      load_block<kType>(source, row, block, x);
+      largest = std::max(largest, std::bit_cast<int32_t>(core::detail::block_amax(x)));
+    });
+    int32_t known = amax.load(std::memory_order_relaxed);
+    while (known < largest &&
+           !amax.compare_exchange_weak(known, largest, std::memory_order_relaxed)) {
+    }
   });
-  return amax;
+  return amax.load(std::memory_order_relaxed);
 }
 
 // The first in row-major order, whatever thread met one.
@@ -103,24 +115,27 @@ struct Target {
 };
 
 template <DataType kType, bool kFourOverSix>
-void quantize_blocks(const Source& source, const Target& target, float quantize,
-                     int threads) noexcept {
-#pragma omp parallel num_threads(threads)
-  for_my_blocks(source, [&](int64_t row, int64_t block) {
-    float x[kSfVec];
-    load_block<kType>(source, row, block, x);
-    uint8_t* codes = target.codes + row * target.ld_bytes + block * (kSfVec / 2);
-    target.scales[target.map(row, block)] =
-        kFourOverSix ? core::quantize_block_four_over_six(x, quantize, codes)
-                     : core::quantize_block(x, quantize, codes);
+void quantize_blocks(core::Team& team, const Source& source, const Target& target,
+                     float quantize) noexcept {
+  team.run(units_of(source), [&](int64_t unit, int) {
+    for_blocks_of(source, unit, [&](int64_t row, int64_t block) {
+      float x[kSfVec];
+      load_block<kType>(source, row, block, x);
+      uint8_t* codes = target.codes + row * target.ld_bytes + block * (kSfVec / 2);
+      target.scales[target.map(row, block)] =
+          kFourOverSix ? core::quantize_block_four_over_six(x, quantize, codes)
+                       : core::quantize_block(x, quantize, codes);
+    });
   });
 }
 
 template <DataType kType>
 Expected<float> quantize_typed(const Source& source, const Target& target,
                                const QuantizeOptions& options) {
-  const int threads = thread_count(options.threads, source.blocks());
-  const int32_t amax = amax_bits<kType>(source, threads);
+  const Expected<int> threads = thread_count(options.threads, source.blocks());
+  if (!threads) return threads.status();
+  core::Team team(*threads);
+  const int32_t amax = amax_bits<kType>(team, source);
   if (amax >= kInfinityBits) return not_finite<kType>(source);
   const core::GlobalScale global = options.global_scale == 0.0f
                                        ? core::global_scale_of_amax(std::bit_cast<float>(amax))
@@ -129,9 +144,9 @@ Expected<float> quantize_typed(const Source& source, const Target& target,
     std::memset(target.scales, 0, static_cast<size_t>(target.map.required_span_size()));
   }
   if (options.four_over_six) {
-    quantize_blocks<kType, true>(source, target, global.quantize, threads);
+    quantize_blocks<kType, true>(team, source, target, global.quantize);
   } else {
-    quantize_blocks<kType, false>(source, target, global.quantize, threads);
+    quantize_blocks<kType, false>(team, source, target, global.quantize);
   }
   return global.dequantize;
 }

@@ -1,7 +1,6 @@
 #include "cpu/cpu_strategy.hpp"
 
 #include <algorithm>
-#include <new>
 #include <string>
 
 #include "core/aligned_bytes.hpp"
@@ -128,7 +127,6 @@ int64_t CpuStrategy::lay_out(const Plan& plan, const core::ResolvedProblem& prob
                              Frame& frame) const noexcept {
   const Recipe wants = recipe();
   const Engine& engine = engine_of(plan);
-  frame.counters = arena.take<UnitCounter>(kCounters);
   frame.scratch = arena.take<Scratch>(plan.threads);
   frame.work.groups = arena.take<GroupWork>(plan.problem.l);
   frame.work.activation = arena.take<uint8_t>(activation_bytes(plan.problem, engine));
@@ -163,13 +161,9 @@ Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& 
   impl->any_isa = true;  // few rows and many rows may run on different ones
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const KernelTable& table = *kernel_table(plan.isa);
-  UnitCounter counters[2];
-#pragma omp parallel num_threads(plan.threads)
-  for (const Operand operand : {Operand::kGate, Operand::kUp}) {
-    const int i = static_cast<int>(operand);
-    pack_operand(problem, buffers, table, operand, impl->bytes.data() + i * impl->operand_bytes,
-                 counters[i]);
-  }
+  core::Team team(plan.threads);
+  pack_operands(team, problem, buffers, table,
+                {impl->bytes.data(), impl->bytes.data() + impl->operand_bytes});
   return PreparedWeights(std::move(impl));
 }
 
@@ -196,7 +190,6 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
   Frame frame;
   Arena arena(workspace);
   lay_out(plan, problem, arena, frame);
-  for (int i = 0; i < kCounters; ++i) new (&frame.counters[i]) UnitCounter;
   Work& work = frame.work;
   work.table = kernel_table(plan.isa);
   work.engine = &engine_of(plan);
@@ -211,18 +204,13 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
     return Status::invalid("prepared", "null",
                            std::string(name()) + " runs on weights from prepare()");
   }
-  int threads = 0;
-#pragma omp parallel num_threads(useful_threads(plan, *work.engine, work.num_groups))
-  {
-#pragma omp single
-    threads = omp_get_num_threads();
-    team(frame, omp_get_thread_num(), omp_get_num_threads());
-  }
+  core::Team team(useful_threads(plan, *work.engine, work.num_groups));
+  compute(team, frame);
   core::clear_scale_padding(problem, buffers);
   if (info != nullptr) {
     info->isa = work.table->isa;
     info->regime = plan.regime;
-    info->threads = threads;
+    info->threads = team.threads();
     info->intermediate_bytes = intermediate_bytes(wants, work);
   }
   return {};

@@ -2,8 +2,6 @@
 // team of threads. A strategy adds its recipe (which intermediates it keeps) and its passes.
 #pragma once
 
-#include <omp.h>
-
 #include <memory>
 
 #include "cpu/passes.hpp"
@@ -26,10 +24,8 @@ struct Frame {
   Product product[2];
   uint8_t* packed[2] = {nullptr, nullptr};
   WeightSource weights;
-  Scratch* scratch = nullptr;  // one per thread
-  UnitCounter* counters = nullptr;
+  Scratch* scratch = nullptr;  // one for each seat of the team
 };
-inline constexpr int kCounters = 6;
 
 class CpuStrategy : public Strategy {
  public:
@@ -46,19 +42,13 @@ class CpuStrategy : public Strategy {
  protected:
   virtual Recipe recipe() const noexcept = 0;
 
-  // Called by every thread of the team at once; `thread` counts from 0.
-  virtual void team(Frame& frame, int thread, int threads) const noexcept = 0;
+  virtual void compute(core::Team& team, Frame& frame) const noexcept = 0;
 
  private:
   Status check_plan(const Plan& plan) const;
   int64_t lay_out(const Plan& plan, const core::ResolvedProblem& problem, Arena& arena,
                   Frame& frame) const noexcept;
 };
-
-// All threads of the team have left the pass before.
-inline void barrier() noexcept {
-#pragma omp barrier
-}
 
 const Engine& engine_of(const Plan& plan) noexcept;
 

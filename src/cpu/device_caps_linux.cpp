@@ -1,12 +1,7 @@
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <climits>
 #include <fstream>
-#include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,61 +9,11 @@
 #include <cpuid.h>
 #endif
 
+#include "core/usable_cores.hpp"
 #include "cpu/device_caps.hpp"
 
 namespace dualgemm::cpu {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-int whole_cores(double quota, double period) {
-  if (!(quota > 0.0) || !(period > 0.0)) return INT_MAX;
-  return static_cast<int>(std::clamp(quota / period, 1.0, 1.0 * INT_MAX));
-}
-
-int cores_v2(const std::string& directory) {
-  std::istringstream line(first_line(directory + "/cpu.max"));
-  std::string quota;
-  double period = 0.0;
-  if (!(line >> quota >> period) || quota == "max") return INT_MAX;
-  return whole_cores(std::strtod(quota.c_str(), nullptr), period);
-}
-
-int cores_v1(const std::string& directory) {
-  const std::string quota = first_line(directory + "/cpu.cfs_quota_us");
-  const std::string period = first_line(directory + "/cpu.cfs_period_us");
-  return whole_cores(std::strtod(quota.c_str(), nullptr), std::strtod(period.c_str(), nullptr));
-}
-
-// The least that `cores` says of root + path and of each directory above it up to root. In a
-// container the path may name a directory that is not visible; root itself still counts then.
-template <class Cores>
-int least_of_ancestors(const std::string& root, std::string path, Cores cores) {
-  int least = cores(root);
-  while (!path.empty() && path != "/") {
-    least = std::min(least, cores(root + path));
-    path.erase(path.find_last_of('/'));
-  }
-  return least;
-}
-
-int affinity_cores() {
-  for (int cpus = 1024; cpus <= (1 << 20);
-       cpus *= 2) {  // the kernel says when the set is too small
-    cpu_set_t* set = CPU_ALLOC(cpus);
-    if (set == nullptr) break;
-    const size_t bytes = CPU_ALLOC_SIZE(cpus);
-    const int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-}
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -120,30 +65,12 @@ std::vector<Isa> detect_isas() { return {Isa::kScalar}; }
 
 }  // namespace
 
-int quota_cores(const std::string& cgroup_file, const std::string& cgroup_root) {
-  int least = std::min(cores_v2(cgroup_root), cores_v1(cgroup_root + "/cpu"));
-  std::ifstream file(cgroup_file);
-  for (std::string line; std::getline(file, line);) {  // "<id>:<controllers>:<path>"
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string path = line.substr(second + 1);
-    if (controllers == ",,") {
-      least = std::min(least, least_of_ancestors(cgroup_root, path, cores_v2));
-    } else if (controllers.find(",cpu,") != std::string::npos) {
-      least = std::min(least, least_of_ancestors(cgroup_root + "/cpu", path, cores_v1));
-    }
-  }
-  return least;
-}
-
 DeviceCaps detect_device_caps() {
   DeviceCaps caps;
   caps.kind = DeviceKind::kCpu;
   caps.name = cpu_name();
   caps.isas = detect_isas();
-  caps.cores = std::min(affinity_cores(), quota_cores("/proc/self/cgroup", "/sys/fs/cgroup"));
+  caps.cores = core::usable_cores();
   caps.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, caps.l1d_bytes);
   caps.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, caps.l2_bytes);
   caps.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, caps.l3_bytes);

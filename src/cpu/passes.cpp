@@ -32,14 +32,16 @@ struct Unit {
   int64_t first_pair = 0;
   int count = 0;
 };
-bool take_unit(const Work& work, int64_t pairs, UnitCounter& counter, Unit& unit) noexcept {
+int64_t unit_count(const Work& work, int64_t pairs) noexcept {
+  return work.num_row_blocks * ceil_div(pairs, work.blocking.pairs);
+}
+Unit unit_at(const Work& work, int64_t pairs, int64_t index) noexcept {
   const int64_t runs = ceil_div(pairs, work.blocking.pairs);
-  const int64_t index = counter.take();
-  if (index >= work.num_row_blocks * runs) return false;
+  Unit unit;
   unit.rows = row_block(work, index / runs);
   unit.first_pair = index % runs * work.blocking.pairs;
   unit.count = static_cast<int>(std::min(work.blocking.pairs, pairs - unit.first_pair));
-  return true;
+  return unit;
 }
 
 float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
@@ -65,6 +67,89 @@ void multiply_single(const Work& work, const Weights& weights, const Unit& unit,
   PanelPair pairs[kMaxPairs];
   for (int i = 0; i < unit.count; ++i) pairs[i] = single_pair(weights, unit.first_pair + i);
   multiply_pairs(work, unit.rows, pairs, unit.count, scratch, c);
+}
+
+int64_t panels_of(const Work& work) noexcept { return ceil_div(work.problem->problem.n, kPanelN); }
+
+void fused_unit(const Work& work, const WeightSource& source, const Unit& unit,
+                const Scratch& scratch) noexcept {
+  PanelPair pairs[kMaxPairs];
+  const int64_t batch = unit.rows.group->rows.batch;
+  const Weights gate = weights_for(work, source, Operand::kGate, batch);
+  const Weights up = weights_for(work, source, Operand::kUp, batch);
+  // The panels as the columns of c meet them: gate and up in turn. gemv is bound by reading: it
+  // takes all of the unit's gate panels, which lie one after the other, and then those of up.
+  const bool one_operand_at_a_time = uses_gemv(*work.engine, unit.rows.group->rows.rows);
+  const int step = one_operand_at_a_time ? 1 : 2;
+  const int first_up = one_operand_at_a_time ? unit.count : 1;
+  for (int i = 0; i < unit.count; ++i) {
+    for (const bool is_gate : {true, false}) {
+      const int place = i * step + (is_gate ? 0 : first_up);
+      PanelPair& pair = pairs[place / 2];
+      (place % 2 == 0 ? pair.p : pair.q) = (is_gate ? gate : up).panel(unit.first_pair + i);
+    }
+  }
+  multiply_pairs(work, unit.rows, pairs, unit.count, scratch, scratch.c);
+  const auto columns = [&](int place) {
+    return scratch.c + place / 2 * c_stride(work) + place % 2 * kPanelN;
+  };
+  for (int i = 0; i < unit.count; ++i)
+    finish_panel(work, unit.rows, unit.first_pair + i, columns(i * step), kCTileN,
+                 columns(i * step + first_up), kCTileN, scratch);
+}
+
+void sequential_unit(const Work& work, const WeightSource& source, const Unit& unit,
+                     const Scratch& scratch) noexcept {
+  const int64_t batch = unit.rows.group->rows.batch;
+  const Weights gate = weights_for(work, source, Operand::kGate, batch);
+  const Weights up = weights_for(work, source, Operand::kUp, batch);
+  multiply_single(work, gate, unit, scratch, scratch.c);
+  multiply_single(work, up, unit, scratch, scratch.c2);
+  for (int i = 0; i < unit.count; ++i) {
+    const int64_t pair = unit.first_pair + i;
+    for (int half = 0; half < (has_second(gate, pair) ? 2 : 1); ++half) {
+      const int64_t at = i * c_stride(work) + half * kPanelN;
+      finish_panel(work, unit.rows, 2 * pair + half, scratch.c + at, kCTileN, scratch.c2 + at,
+                   kCTileN, scratch);
+    }
+  }
+}
+
+void product_unit(const Work& work, const WeightSource& source, Operand operand,
+                  const Product& product, const Unit& unit, const Scratch& scratch) noexcept {
+  const Weights weights = weights_for(work, source, operand, unit.rows.group->rows.batch);
+  multiply_single(work, weights, unit, scratch, scratch.c);
+  for (int i = 0; i < unit.count; ++i) {
+    const int64_t pair = unit.first_pair + i;
+    const size_t bytes = (has_second(weights, pair) ? kCTileN : kPanelN) * sizeof(float);
+    for (int64_t row = 0; row < unit.rows.rows; ++row)
+      std::memcpy(product.data + flat_row(work, unit.rows, row) * product.ld + pair * kCTileN,
+                  scratch.c + i * c_stride(work) + row * kCTileN, bytes);
+  }
+}
+
+void epilogue_unit(const Work& work, const WeightSource& source, const Product& gate_product,
+                   const Unit& unit, const Scratch& scratch) noexcept {
+  const Weights up = weights_for(work, source, Operand::kUp, unit.rows.group->rows.batch);
+  multiply_single(work, up, unit, scratch, scratch.c);
+  for (int i = 0; i < unit.count; ++i) {
+    const int64_t pair = unit.first_pair + i;
+    for (int half = 0; half < (has_second(up, pair) ? 2 : 1); ++half) {
+      const int64_t panel = 2 * pair + half;
+      finish_panel(
+          work, unit.rows, panel,
+          gate_product.data + flat_row(work, unit.rows, 0) * gate_product.ld + panel * kPanelN,
+          gate_product.ld, scratch.c + i * c_stride(work) + half * kPanelN, kCTileN, scratch);
+    }
+  }
+}
+
+// Hands the units of a pass over `pairs` panel pairs to the team: body(unit, scratch).
+template <class Body>
+void for_units(core::Team& team, const Work& work, int64_t pairs, const Scratch* scratch,
+               const Body& body) noexcept {
+  team.run(unit_count(work, pairs),
+           [&](int64_t index, int seat) { body(unit_at(work, pairs, index), scratch[seat]); });
 }
 
 }  // namespace
@@ -105,102 +190,71 @@ int64_t packed_operand_bytes(const Problem& problem) noexcept {
   return problem.l * packed_matrix_bytes(problem.n, problem.k / kSfVec);
 }
 
-void pack_operand(const core::ResolvedProblem& problem, const Buffers& buffers,
-                  const KernelTable& table, Operand operand, uint8_t* packed,
-                  UnitCounter& counter) noexcept {
-  const bool gate = operand == Operand::kGate;
-  const core::ResolvedMatrix& matrix = gate ? problem.gate : problem.up;
-  const int64_t panels = ceil_div(problem.problem.n, kPanelN);
-  for (int64_t unit; (unit = counter.take()) < problem.problem.l * panels;) {
+void pack_activations(core::Team& team, const Work& work) noexcept {
+  team.run(work.num_pack_units, [&](int64_t unit, int) { pack_activation(work, unit); });
+}
+
+void pack_operands(core::Team& team, const core::ResolvedProblem& problem, const Buffers& buffers,
+                   const KernelTable& table, uint8_t* const (&packed)[2]) noexcept {
+  const int64_t panels = ceil_div(problem.problem.n, kPanelN), all = problem.problem.l * panels;
+  team.run(2 * all, [&](int64_t unit, int) {
+    const bool gate = unit < all;
+    const int64_t panel = gate ? unit : unit - all;
     const Weights weights =
-        weights_of(matrix, gate ? buffers.gate : buffers.up,
-                   gate ? buffers.gate_scales : buffers.up_scales, unit / panels);
-    table.pack_panel(weights.panel(unit % panels), 0, weights.blocks,
-                     packed + unit * packed_panel_bytes(weights.blocks));
-  }
+        weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
+                   gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
+    table.pack_panel(weights.panel(panel % panels), 0, weights.blocks,
+                     packed[gate ? 0 : 1] + panel * packed_panel_bytes(weights.blocks));
+  });
 }
 
-void fused_pass(const Work& work, const WeightSource& source, const Scratch& scratch,
-                UnitCounter& counter) noexcept {
-  PanelPair pairs[kMaxPairs];
-  const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
-  for (Unit unit; take_unit(work, panels, counter, unit);) {
-    const int64_t batch = unit.rows.group->rows.batch;
-    const Weights gate = weights_for(work, source, Operand::kGate, batch);
-    const Weights up = weights_for(work, source, Operand::kUp, batch);
-    for (int i = 0; i < unit.count; ++i)
-      pairs[i] = {gate.panel(unit.first_pair + i), up.panel(unit.first_pair + i)};
-    multiply_pairs(work, unit.rows, pairs, unit.count, scratch, scratch.c);
-    for (int i = 0; i < unit.count; ++i) {
-      const float* c = scratch.c + i * c_stride(work);
-      finish_panel(work, unit.rows, unit.first_pair + i, c, kCTileN, c + kPanelN, kCTileN, scratch);
-    }
-  }
+void fused_pass(core::Team& team, const Work& work, const WeightSource& source,
+                const Scratch* scratch) noexcept {
+  for_units(team, work, panels_of(work), scratch,
+            [&](const Unit& unit, const Scratch& mine) { fused_unit(work, source, unit, mine); });
 }
 
-void sequential_pass(const Work& work, const WeightSource& source, const Scratch& scratch,
-                     UnitCounter& counter) noexcept {
-  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
-    const int64_t batch = unit.rows.group->rows.batch;
-    const Weights gate = weights_for(work, source, Operand::kGate, batch);
-    const Weights up = weights_for(work, source, Operand::kUp, batch);
-    multiply_single(work, gate, unit, scratch, scratch.c);
-    multiply_single(work, up, unit, scratch, scratch.c2);
-    for (int i = 0; i < unit.count; ++i) {
-      const int64_t pair = unit.first_pair + i;
-      for (int half = 0; half < (has_second(gate, pair) ? 2 : 1); ++half) {
-        const int64_t at = i * c_stride(work) + half * kPanelN;
-        finish_panel(work, unit.rows, 2 * pair + half, scratch.c + at, kCTileN, scratch.c2 + at,
-                     kCTileN, scratch);
-      }
-    }
-  }
+void sequential_pass(core::Team& team, const Work& work, const WeightSource& source,
+                     const Scratch* scratch) noexcept {
+  for_units(team, work, single_pairs(work), scratch, [&](const Unit& unit, const Scratch& mine) {
+    sequential_unit(work, source, unit, mine);
+  });
 }
 
-void product_pass(const Work& work, const WeightSource& source, Operand operand,
-                  const Product& product, const Scratch& scratch, UnitCounter& counter) noexcept {
-  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
-    const Weights weights = weights_for(work, source, operand, unit.rows.group->rows.batch);
-    multiply_single(work, weights, unit, scratch, scratch.c);
-    for (int i = 0; i < unit.count; ++i) {
-      const int64_t pair = unit.first_pair + i;
-      const size_t bytes = (has_second(weights, pair) ? kCTileN : kPanelN) * sizeof(float);
-      for (int64_t row = 0; row < unit.rows.rows; ++row)
-        std::memcpy(product.data + flat_row(work, unit.rows, row) * product.ld + pair * kCTileN,
-                    scratch.c + i * c_stride(work) + row * kCTileN, bytes);
-    }
-  }
+void product_pass(core::Team& team, const Work& work, const WeightSource& source, Operand operand,
+                  const Product& product, const Scratch* scratch) noexcept {
+  for_units(team, work, single_pairs(work), scratch, [&](const Unit& unit, const Scratch& mine) {
+    product_unit(work, source, operand, product, unit, mine);
+  });
 }
 
-void epilogue_pass(const Work& work, const WeightSource& source, const Product& gate_product,
-                   const Scratch& scratch, UnitCounter& counter) noexcept {
-  for (Unit unit; take_unit(work, single_pairs(work), counter, unit);) {
-    const Weights up = weights_for(work, source, Operand::kUp, unit.rows.group->rows.batch);
-    multiply_single(work, up, unit, scratch, scratch.c);
-    for (int i = 0; i < unit.count; ++i) {
-      const int64_t pair = unit.first_pair + i;
-      for (int half = 0; half < (has_second(up, pair) ? 2 : 1); ++half) {
-        const int64_t panel = 2 * pair + half;
-        finish_panel(
-            work, unit.rows, panel,
-            gate_product.data + flat_row(work, unit.rows, 0) * gate_product.ld + panel * kPanelN,
-            gate_product.ld, scratch.c + i * c_stride(work) + half * kPanelN, kCTileN, scratch);
-      }
-    }
-  }
+void both_products_pass(core::Team& team, const Work& work, const WeightSource& source,
+                        const Product (&products)[2], const Scratch* scratch) noexcept {
+  const int64_t pairs = single_pairs(work);
+  team.run(2 * unit_count(work, pairs), [&](int64_t index, int seat) {
+    const int which = static_cast<int>(index % 2);
+    product_unit(work, source, static_cast<Operand>(which), products[which],
+                 unit_at(work, pairs, index / 2), scratch[seat]);
+  });
 }
 
-void join_pass(const Work& work, const Product& gate_product, const Product& up_product,
-               const Scratch& scratch, UnitCounter& counter) noexcept {
-  const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
-  for (Unit unit; take_unit(work, panels, counter, unit);) {
+void epilogue_pass(core::Team& team, const Work& work, const WeightSource& source,
+                   const Product& gate_product, const Scratch* scratch) noexcept {
+  for_units(team, work, single_pairs(work), scratch, [&](const Unit& unit, const Scratch& mine) {
+    epilogue_unit(work, source, gate_product, unit, mine);
+  });
+}
+
+void join_pass(core::Team& team, const Work& work, const Product& gate_product,
+               const Product& up_product, const Scratch* scratch) noexcept {
+  for_units(team, work, panels_of(work), scratch, [&](const Unit& unit, const Scratch& mine) {
     for (int i = 0; i < unit.count; ++i) {
       const int64_t at =
           flat_row(work, unit.rows, 0) * gate_product.ld + (unit.first_pair + i) * kPanelN;
       finish_panel(work, unit.rows, unit.first_pair + i, gate_product.data + at, gate_product.ld,
-                   up_product.data + at, up_product.ld, scratch);
+                   up_product.data + at, up_product.ld, mine);
     }
-  }
+  });
 }
 
 }  // namespace dualgemm::cpu

@@ -1,5 +1,6 @@
-// The steps that strategies are made of. Every thread of a team calls the same pass with the same
-// counter and takes units until none is left; between passes the caller puts a barrier.
+// The steps that strategies are made of. A pass is a number of units, which a team's threads take
+// one by one, and what a unit does; it ends when all units are done. Scratch: one for each seat of
+// the team.
 #pragma once
 
 #include <cstdint>
@@ -33,30 +34,36 @@ void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const f
                   int64_t stride_p, const float* q, int64_t stride_q,
                   const Scratch& scratch) noexcept;
 
-// Packs all panels of all batches of one operand.
+// Packs the rows of a into work.activation.
+void pack_activations(core::Team& team, const Work& work) noexcept;
+
+// Packs all panels of all batches of both operands; packed: by Operand.
 int64_t packed_operand_bytes(const Problem& problem) noexcept;
-void pack_operand(const core::ResolvedProblem& problem, const Buffers& buffers,
-                  const KernelTable& table, Operand operand, uint8_t* packed,
-                  UnitCounter& counter) noexcept;
+void pack_operands(core::Team& team, const core::ResolvedProblem& problem, const Buffers& buffers,
+                   const KernelTable& table, uint8_t* const (&packed)[2]) noexcept;
 
 // d = act(a gate^T) * (a up^T), panel i of gate paired with panel i of up.
-void fused_pass(const Work& work, const WeightSource& weights, const Scratch& scratch,
-                UnitCounter& counter) noexcept;
+void fused_pass(core::Team& team, const Work& work, const WeightSource& weights,
+                const Scratch* scratch) noexcept;
 
 // The same, but one operand after the other over all of k; needs Scratch::c2.
-void sequential_pass(const Work& work, const WeightSource& weights, const Scratch& scratch,
-                     UnitCounter& counter) noexcept;
+void sequential_pass(core::Team& team, const Work& work, const WeightSource& weights,
+                     const Scratch* scratch) noexcept;
 
 // product = a * operand^T, panels 2i and 2i+1 paired.
-void product_pass(const Work& work, const WeightSource& weights, Operand operand,
-                  const Product& product, const Scratch& scratch, UnitCounter& counter) noexcept;
+void product_pass(core::Team& team, const Work& work, const WeightSource& weights, Operand operand,
+                  const Product& product, const Scratch* scratch) noexcept;
+
+// Both products at the same time: units of gate and of up take turns.
+void both_products_pass(core::Team& team, const Work& work, const WeightSource& weights,
+                        const Product (&products)[2], const Scratch* scratch) noexcept;
 
 // d = act(gate_product) * (a up^T): the second product's epilogue reads the first.
-void epilogue_pass(const Work& work, const WeightSource& weights, const Product& gate_product,
-                   const Scratch& scratch, UnitCounter& counter) noexcept;
+void epilogue_pass(core::Team& team, const Work& work, const WeightSource& weights,
+                   const Product& gate_product, const Scratch* scratch) noexcept;
 
 // d = act(gate_product) * up_product.
-void join_pass(const Work& work, const Product& gate_product, const Product& up_product,
-               const Scratch& scratch, UnitCounter& counter) noexcept;
+void join_pass(core::Team& team, const Work& work, const Product& gate_product,
+               const Product& up_product, const Scratch* scratch) noexcept;
 
 }  // namespace dualgemm::cpu

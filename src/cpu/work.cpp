@@ -7,10 +7,6 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
 
-bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept {
-  return engine.gemv != nullptr && group_rows <= kGemvRows;
-}
-
 // gemv takes a group whole; its activation tile is exactly as high as the group.
 int tile_height(const Engine& engine, int64_t rows) noexcept {
   return uses_gemv(engine, rows) ? static_cast<int>(rows) : engine.mr;
@@ -49,6 +45,10 @@ const uint8_t* slab_of(const Work& work, const PanelSource& source, int64_t slab
 }
 
 }  // namespace
+
+bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept {
+  return engine.gemv != nullptr && group_rows <= kGemvRows;
+}
 
 int64_t padded_blocks(int64_t blocks, const Engine& engine) noexcept {
   return ceil_div(blocks, engine.block_step) * engine.block_step;
@@ -101,17 +101,15 @@ Scratch take_scratch(Arena& arena, const Engine& engine, const Blocking& blockin
   return scratch;
 }
 
-void pack_activations(const Work& work, UnitCounter& counter) noexcept {
-  for (int64_t unit; (unit = counter.take()) < work.num_pack_units;) {
-    const GroupWork& group = group_of(work, unit, &GroupWork::first_pack_unit);
-    const int64_t tile = unit - group.first_pack_unit, row = tile * group.height;
-    const ActivationSource source = activation_of(*work.problem, *work.buffers, group.rows, row);
-    const int rows = static_cast<int>(std::min<int64_t>(group.height, group.rows.rows - row));
-    for (int64_t slab = 0; slab < work.slabs(); ++slab)
-      work.engine->pack_activation(source, rows, group.height, slab * work.engine->slab_blocks,
-                                   slab_blocks(work, slab),
-                                   work.activation + activation_at(work, group, slab, tile));
-  }
+void pack_activation(const Work& work, int64_t unit) noexcept {
+  const GroupWork& group = group_of(work, unit, &GroupWork::first_pack_unit);
+  const int64_t tile = unit - group.first_pack_unit, row = tile * group.height;
+  const ActivationSource source = activation_of(*work.problem, *work.buffers, group.rows, row);
+  const int rows = static_cast<int>(std::min<int64_t>(group.height, group.rows.rows - row));
+  for (int64_t slab = 0; slab < work.slabs(); ++slab)
+    work.engine->pack_activation(source, rows, group.height, slab * work.engine->slab_blocks,
+                                 slab_blocks(work, slab),
+                                 work.activation + activation_at(work, group, slab, tile));
 }
 
 RowBlock row_block(const Work& work, int64_t index) noexcept {

@@ -1,11 +1,12 @@
-// One call's work as the threads see it: row groups, their packed activation, and units that are
-// handed out one by one. Everything is laid out in the caller's workspace; nothing here allocates.
+// One call's work as the threads see it: row groups, their packed activation, and the units that a
+// core::Team hands out one by one. Everything is laid out in the caller's workspace; nothing here
+// allocates.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "core/problem.hpp"
+#include "core/team.hpp"
 #include "cpu/kernel_table.hpp"
 #include "cpu/operands.hpp"
 
@@ -44,13 +45,6 @@ class Arena {
   int64_t used_ = 0;
 };
 
-// Hands out 0, 1, 2, ... to any number of threads. Which thread takes which unit never matters to
-// the result: units write disjoint outputs.
-struct UnitCounter {
-  alignas(64) std::atomic<int64_t> next{0};
-  int64_t take() noexcept { return next.fetch_add(1, std::memory_order_relaxed); }
-};
-
 // What a thread needs for itself.
 struct Scratch {
   uint8_t* slab_p = nullptr;  // packed groups of one slab
@@ -79,6 +73,9 @@ struct Work {
   }
 };
 
+// Whether a group of so many rows is computed by Engine::gemv.
+bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept;
+
 // Upper bounds that hold for any expert offsets, from the problem alone.
 int64_t max_row_tiles(const Problem& problem, const Engine& engine) noexcept;
 
@@ -91,8 +88,8 @@ int64_t padded_blocks(int64_t blocks, const Engine& engine) noexcept;
 Scratch take_scratch(Arena& arena, const Engine& engine, const Blocking& blocking,
                      bool sequential) noexcept;
 
-// Takes pack units until none is left.
-void pack_activations(const Work& work, UnitCounter& counter) noexcept;
+// Packs row tile `unit` of work.num_pack_units.
+void pack_activation(const Work& work, int64_t unit) noexcept;
 
 // A row block of one group.
 struct RowBlock {

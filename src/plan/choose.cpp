@@ -8,6 +8,7 @@
 
 #include "core/enum_table.hpp"
 #include "plan/config_text.hpp"
+#include "plan/thread_count.hpp"
 
 namespace dualgemm::plan {
 namespace {
@@ -34,7 +35,7 @@ Status check_options(const PlanOptions& options) {
   DUALGEMM_TRY(core::check_enumerator("isa", options.isa));
   if (options.threads >= 0 && options.threads <= kMaxThreads) return {};
   return Status::invalid("threads", std::to_string(options.threads),
-                         fmt::format("must be 0 (all cores) .. {}", kMaxThreads));
+                         fmt::format("must be 0 (as many as pay) .. {}", kMaxThreads));
 }
 
 Status check_isa(Isa isa, const char* argument, const Problem& problem, const DeviceCaps& caps) {
@@ -114,6 +115,11 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
   base.strategy = strategy.id();
   base.device = strategy.device();
   base.isa = isa;
+  if (base.threads == 0) {
+    base.threads = base.device == DeviceKind::kCpu
+                       ? worthwhile_threads(base.problem, base.strategy, isa, caps.cores)
+                       : caps.cores;
+  }
   base.preparation = strategy.preparation(base);
   base.prepared = base.prepared || base.preparation == Preparation::kRequired;
   DUALGEMM_TRY(strategy.plan_constrained(base, caps, constraints));
@@ -221,7 +227,7 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
   if (caps.isas.empty()) return no_kernel_for(caps);
   Plan base;
   base.problem = problem;
-  base.threads = options.threads == 0 ? caps.cores : options.threads;
+  base.threads = options.threads;  // 0: by try_strategy()
   base.prepared = options.prepared;
   base.unaligned = options.unaligned;
   base.trusted_pointers = options.trusted_pointers;

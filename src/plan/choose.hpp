@@ -4,11 +4,12 @@
 #include <span>
 #include <string>
 
+#include "core/team.hpp"
 #include "plan/strategy.hpp"
 
 namespace dualgemm::plan {
 
-inline constexpr int kMaxThreads = 1024;  // a runaway count would make OpenMP abort the process
+inline constexpr int kMaxThreads = core::kMaxTeam;
 
 // force_isa: the value of DUALGEMM_FORCE_ISA, which is about the CPU; empty = not set.
 // PlanOptions::isa wins over it.

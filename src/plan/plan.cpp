@@ -5,6 +5,7 @@
 
 #include "core/problem.hpp"
 #include "plan/strategy.hpp"
+#include "plan/thread_count.hpp"
 
 namespace dualgemm {
 namespace {
@@ -70,6 +71,11 @@ void explain_cpu(Lines out, const Plan& plan) {
   const KernelShape& shape = plan.shape;
   fmt::format_to(out, "device     {}, {}, {} thread{}\n", name_of(plan.device), name_of(plan.isa),
                  plan.threads, plan.threads == 1 ? "" : "s");
+  fmt::format_to(out,
+                 "threads    about {:.3f} ms of work for one; each further one needs {:.3f} ms, so "
+                 "that waking it pays\n",
+                 1e-3 * plan::one_thread_microseconds(plan.problem, plan.strategy, plan.isa),
+                 1e-3 * plan::kThreadMicroseconds);
   if (shape.tile_m > 0) {
     fmt::format_to(out, "regime     {}: {}\n", name_of(plan.regime), why_regime(plan.regime));
     fmt::format_to(out, "tile       {} rows x ({} columns of gate + {} of up)", shape.tile_m,

@@ -5,6 +5,8 @@
 
 #include "core/activation.hpp"
 #include "core/quantize_block.hpp"
+#include "core/team.hpp"
+#include "core/usable_cores.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm::reference {
@@ -12,6 +14,9 @@ namespace {
 
 // Multiples of 16, so that a tile of a quantised d holds whole scale blocks.
 constexpr int64_t kTileRows = 64, kTileCols = 64;
+
+// Products in a tile above which other threads are woken for it.
+constexpr int64_t kTeamProducts = 100000;
 
 double decode_element(DataType type, const void* data, int64_t index) {
   switch (type) {
@@ -119,7 +124,7 @@ void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const cor
 
 std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
                                 const core::RowGroup& group, int64_t row_begin, int64_t rows,
-                                int64_t col_begin, int64_t cols) {
+                                int64_t col_begin, int64_t cols, int threads) {
   const int64_t k = problem.problem.k, first_row = group.row_begin + row_begin;
   const std::vector<double> a = decode_rows(problem.a, buffers.a, buffers.a_scales, group.a_batch,
                                             first_row, group.sf_row_begin + row_begin, rows);
@@ -134,8 +139,10 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
   const std::vector<double> sf_up =
       largest_scales(problem.up, buffers.up_scales, group.batch, col_begin, cols);
   std::vector<Element> tile(rows * cols);
-#pragma omp parallel for if (rows * cols * k > 100000)  // a team costs more than a small tile
-  for (int64_t index = 0; index < rows * cols; ++index) {
+  core::Team team(rows * cols * k <= kTeamProducts ? 1
+                  : threads > 0                    ? threads
+                                                   : core::usable_cores());
+  team.run(rows * cols, [&](int64_t index, int) {
     const int64_t row = index / cols, col = index % cols, batch = group.batch;
     const int64_t row_index = group.a_batch * problem.problem.m + first_row + row;
     Element& e = tile[index];
@@ -150,11 +157,11 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
     e.g = e.row_scale * e.alpha_gate * e.gate.value;
     e.u = e.row_scale * e.alpha_up * e.up.value;
     e.d = core::activate(problem.act, e.g, e.u);
-  }
+  });
   return tile;
 }
 
-Status dual_gemm(const Problem& problem, const Buffers& buffers) {
+Status dual_gemm(const Problem& problem, const Buffers& buffers, int threads) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   core::RowGroups groups(problem, buffers);
   for (core::RowGroup group; groups.next(group);) {
@@ -162,7 +169,7 @@ Status dual_gemm(const Problem& problem, const Buffers& buffers) {
       for (int64_t col = 0; col < problem.n; col += kTileCols) {
         const int64_t rows = std::min(kTileRows, group.rows - row);
         const int64_t cols = std::min(kTileCols, problem.n - col);
-        const auto tile = exact_tile(resolved, buffers, group, row, rows, col, cols);
+        const auto tile = exact_tile(resolved, buffers, group, row, rows, col, cols, threads);
         store_tile(resolved.d, buffers, group, row, rows, col, cols, tile);
       }
     }

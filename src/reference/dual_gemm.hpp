@@ -32,9 +32,10 @@ struct Element {
 // Precondition: validated problem and buffers, both weights given.
 std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
                                 const core::RowGroup& group, int64_t row_begin, int64_t rows,
-                                int64_t col_begin, int64_t cols);
+                                int64_t col_begin, int64_t cols, int threads = 0);
 
 // Computes d (and d_scales) in d's type. Buffers::prepared is ignored: both weights must be given.
-Status dual_gemm(const Problem& problem, const Buffers& buffers);
+// threads, here and above: 0 = all usable cores.
+Status dual_gemm(const Problem& problem, const Buffers& buffers, int threads = 0);
 
 }  // namespace dualgemm::reference

@@ -2,7 +2,6 @@
 // For comparison only: its results differ from those of all other strategies. Its weights take 1
 // byte a value, requantised on every call or once by prepare().
 #include <algorithm>
-#include <new>
 #include <string>
 
 #include "core/aligned_bytes.hpp"
@@ -67,15 +66,12 @@ struct Fp8Frame {
   Work work;
   Fp8Operand activation;
   Weights8 weights;
-  ThreadMemory* threads;
-  UnitCounter* counters;  // weights, activation, products
+  ThreadMemory* threads;  // one for each seat of the team
 };
-constexpr int kCounters8 = 3;
 
 void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   const Problem& p = plan.problem;
   frame.work.blocking = {plan.shape.l2_rows, plan.shape.l2_pairs};
-  frame.counters = arena.take<UnitCounter>(kCounters8);
   frame.threads = arena.take<ThreadMemory>(plan.threads);
   frame.work.groups = arena.take<GroupWork>(p.l);
   frame.activation = take_fp8_rows(arena, product_rows(p), p.k);
@@ -93,32 +89,35 @@ void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   }
 }
 
-void requantise_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
-                        const Weights8& out, float* values, UnitCounter& counter) noexcept {
+// row: for a seat, memory for k floats.
+template <class Row>
+void requantise_weights(core::Team& team, const core::ResolvedProblem& problem,
+                        const Buffers& buffers, const Weights8& out, const Row& row) noexcept {
   const int64_t panels = ceil_div(problem.problem.n, kPanelN), k = problem.problem.k;
-  for (int64_t unit; (unit = counter.take()) < 2 * problem.problem.l * panels;) {
+  team.run(2 * problem.problem.l * panels, [&](int64_t unit, int seat) {
     const bool gate = unit % 2 == 0;
     const Fp8Operand& operand = out.operand[unit % 2];
     const int64_t panel = unit / 2;
     const Weights weights =
         weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
                    gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
-    requantise_panel(weights.panel(panel % panels), k, values, operand.codes + panel * kPanelN * k,
-                     operand.scales + panel * kPanelN);
-  }
+    requantise_panel(weights.panel(panel % panels), k, row(seat),
+                     operand.codes + panel * kPanelN * k, operand.scales + panel * kPanelN);
+  });
 }
 
-void requantise_activation(const Fp8Frame& frame, float* values, UnitCounter& counter) noexcept {
+void requantise_activation(core::Team& team, const Fp8Frame& frame) noexcept {
   const Work& work = frame.work;
   const int64_t k = work.problem->problem.k;
-  for (int64_t unit; (unit = counter.take()) < work.num_row_blocks;) {
+  team.run(work.num_row_blocks, [&](int64_t unit, int seat) {
     const RowBlock rows = row_block(work, unit);
     for (int64_t row = 0; row < rows.rows; ++row) {
       const int64_t at = flat_row(work, rows, row);
       requantise_row(activation_of(*work.problem, *work.buffers, rows.group->rows, rows.row + row),
-                     k, values, frame.activation.codes + at * k, frame.activation.scales + at);
+                     k, frame.threads[seat].values, frame.activation.codes + at * k,
+                     frame.activation.scales + at);
     }
-  }
+  });
 }
 
 void decode(const uint8_t* codes, int64_t count, float* values) noexcept {
@@ -156,15 +155,15 @@ void multiply_run(const Fp8Frame& frame, const RowBlock& rows, int64_t first_pan
                  rows.rows, memory.c[unit % 2] + unit / 2 * c_stride);
 }
 
-void multiply_pass(const Fp8Frame& frame, const ThreadMemory& memory,
-                   UnitCounter& counter) noexcept {
+void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
   const Work& work = frame.work;
   const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
   const int64_t runs = ceil_div(panels, work.blocking.pairs);
   const int64_t c_stride = work.blocking.rows * kPanelN;
-  Scratch scratch;
-  scratch.tile = memory.tile;
-  for (int64_t unit; (unit = counter.take()) < work.num_row_blocks * runs;) {
+  team.run(work.num_row_blocks * runs, [&](int64_t unit, int seat) {
+    const ThreadMemory& memory = frame.threads[seat];
+    Scratch scratch;
+    scratch.tile = memory.tile;
     const RowBlock rows = row_block(work, unit / runs);
     const int64_t panel = unit % runs * work.blocking.pairs;
     const int64_t count = std::min(work.blocking.pairs, panels - panel);
@@ -172,7 +171,7 @@ void multiply_pass(const Fp8Frame& frame, const ThreadMemory& memory,
     for (int64_t i = 0; i < count; ++i)
       finish_panel(work, rows, panel + i, memory.c[0] + i * c_stride, kPanelN,
                    memory.c[1] + i * c_stride, kPanelN, scratch);
-  }
+  });
 }
 
 // What a run writes to memory for itself and reads back: the requantised operands.
@@ -250,11 +249,10 @@ Expected<PreparedWeights> Fp8::prepare(const Plan& plan, const Buffers& buffers)
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   Arena arena(impl->bytes.data());
   const Weights8 weights = take_weights(arena, plan.problem);
-  UnitCounter counter;
-#pragma omp parallel num_threads(plan.threads)
-  requantise_weights(problem, buffers, weights,
-                     reinterpret_cast<float*>(rows->data() + omp_get_thread_num() * row_bytes),
-                     counter);
+  core::Team team(plan.threads);
+  requantise_weights(team, problem, buffers, weights, [&](int seat) {
+    return reinterpret_cast<float*>(rows->data() + seat * row_bytes);
+  });
   return PreparedWeights(std::move(impl));
 }
 
@@ -280,7 +278,6 @@ Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunIn
   Fp8Frame frame{};
   Arena arena(workspace);
   lay_out(plan, arena, frame);
-  for (int i = 0; i < kCounters8; ++i) new (&frame.counters[i]) UnitCounter;
   Work& work = frame.work;
   work.table = kernel_table(plan.isa);
   work.engine = work.table->f32;  // the list of groups asks for a tile height; unused here
@@ -293,21 +290,15 @@ Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunIn
     Arena packed(const_cast<uint8_t*>(impl.bytes.data()));
     frame.weights = take_weights(packed, plan.problem);
   }
-  int threads = 0;
-#pragma omp parallel num_threads(plan.threads)
-  {
-#pragma omp single
-    threads = omp_get_num_threads();
-    const ThreadMemory& memory = frame.threads[omp_get_thread_num()];
-    if (!plan.prepared)
-      requantise_weights(problem, buffers, frame.weights, memory.values, frame.counters[0]);
-    requantise_activation(frame, memory.values, frame.counters[1]);
-    barrier();
-    multiply_pass(frame, memory, frame.counters[2]);
-  }
+  core::Team team(plan.threads);
+  if (!plan.prepared)
+    requantise_weights(team, problem, buffers, frame.weights,
+                       [&](int seat) { return frame.threads[seat].values; });
+  requantise_activation(team, frame);
+  multiply_pass(team, frame);
   core::clear_scale_padding(problem, buffers);
   if (info != nullptr)
-    *info = {work.table->isa, plan.regime, threads, intermediate_bytes(plan, work)};
+    *info = {work.table->isa, plan.regime, team.threads(), intermediate_bytes(plan, work)};
   return {};
 }
 

@@ -14,10 +14,9 @@ class Fused : public CpuStrategy {
 
  protected:
   Recipe recipe() const noexcept override { return {}; }
-  void team(Frame& frame, int thread, int) const noexcept override {
-    pack_activations(frame.work, frame.counters[0]);
-    barrier();
-    fused_pass(frame.work, frame.weights, frame.scratch[thread], frame.counters[1]);
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    fused_pass(team, frame.work, frame.weights, frame.scratch);
   }
 };
 

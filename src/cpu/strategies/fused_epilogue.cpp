@@ -13,14 +13,10 @@ class FusedEpilogue final : public CpuStrategy {
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 1}; }
-  void team(Frame& frame, int thread, int) const noexcept override {
-    const Scratch& scratch = frame.scratch[thread];
-    pack_activations(frame.work, frame.counters[0]);
-    barrier();
-    product_pass(frame.work, frame.weights, Operand::kGate, frame.product[0], scratch,
-                 frame.counters[1]);
-    barrier();
-    epilogue_pass(frame.work, frame.weights, frame.product[0], scratch, frame.counters[2]);
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    product_pass(team, frame.work, frame.weights, Operand::kGate, frame.product[0], frame.scratch);
+    epilogue_pass(team, frame.work, frame.weights, frame.product[0], frame.scratch);
   }
 };
 

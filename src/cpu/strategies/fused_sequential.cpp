@@ -14,10 +14,9 @@ class FusedSequential final : public CpuStrategy {
 
  protected:
   Recipe recipe() const noexcept override { return {.sequential = true}; }
-  void team(Frame& frame, int thread, int) const noexcept override {
-    pack_activations(frame.work, frame.counters[0]);
-    barrier();
-    sequential_pass(frame.work, frame.weights, frame.scratch[thread], frame.counters[1]);
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    sequential_pass(team, frame.work, frame.weights, frame.scratch);
   }
 };
 

@@ -1,22 +1,22 @@
 // two_pass: GEMM gate -> R1, GEMM up -> R2, then the activation joins them; weights are packed on
 // every call, as two calls of a GEMM library would. cached: the packing is left to prepare().
-// streams: both products at the same time, each on half of the threads.
+// streams: both products at the same time, the threads take units of one and the other in turn.
 #include "cpu/cpu_strategy.hpp"
 
 namespace dualgemm::cpu {
 namespace {
 
-void pack_weights(Frame& frame, Operand operand, UnitCounter& counter) noexcept {
-  const int i = static_cast<int>(operand);
-  pack_operand(*frame.work.problem, *frame.work.buffers, *frame.work.table, operand,
-               frame.packed[i], counter);
+void products_in_turn(core::Team& team, Frame& frame, const WeightSource& weights) noexcept {
+  for (const Operand operand : {Operand::kGate, Operand::kUp})
+    product_pass(team, frame.work, weights, operand, frame.product[static_cast<int>(operand)],
+                 frame.scratch);
 }
 
-void join(Frame& frame, int thread, UnitCounter& counter) noexcept {
-  join_pass(frame.work, frame.product[0], frame.product[1], frame.scratch[thread], counter);
+void join(core::Team& team, Frame& frame) noexcept {
+  join_pass(team, frame.work, frame.product[0], frame.product[1], frame.scratch);
 }
 
-class TwoPass : public CpuStrategy {
+class TwoPass final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kTwoPass; }
   const char* how_it_works() const noexcept override {
@@ -28,26 +28,15 @@ class TwoPass : public CpuStrategy {
   Recipe recipe() const noexcept override {
     return {.products = 2, .packs_weights = true, .can_prepare = false};
   }
-  void team(Frame& frame, int thread, int) const noexcept override {
-    pack_activations(frame.work, frame.counters[0]);
-    pack_weights(frame, Operand::kGate, frame.counters[1]);
-    pack_weights(frame, Operand::kUp, frame.counters[2]);
-    barrier();
-    products_in_turn(frame, {{frame.packed[0], frame.packed[1]}}, thread);
-    join(frame, thread, frame.counters[5]);
-  }
-
-  static void products_in_turn(Frame& frame, const WeightSource& weights, int thread) noexcept {
-    for (const Operand operand : {Operand::kGate, Operand::kUp}) {
-      const int i = static_cast<int>(operand);
-      product_pass(frame.work, weights, operand, frame.product[i], frame.scratch[thread],
-                   frame.counters[3 + i]);
-      barrier();
-    }
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    pack_operands(team, *frame.work.problem, *frame.work.buffers, *frame.work.table, frame.packed);
+    products_in_turn(team, frame, {{frame.packed[0], frame.packed[1]}});
+    join(team, frame);
   }
 };
 
-class Cached final : public TwoPass {
+class Cached final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kCached; }
   const char* how_it_works() const noexcept override {
@@ -56,11 +45,10 @@ class Cached final : public TwoPass {
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 2, .must_prepare = true}; }
-  void team(Frame& frame, int thread, int) const noexcept override {
-    pack_activations(frame.work, frame.counters[0]);
-    barrier();
-    products_in_turn(frame, frame.weights, thread);
-    join(frame, thread, frame.counters[5]);
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    products_in_turn(team, frame, frame.weights);
+    join(team, frame);
   }
 };
 
@@ -74,19 +62,10 @@ class Streams final : public CpuStrategy {
 
  protected:
   Recipe recipe() const noexcept override { return {.products = 2}; }
-  void team(Frame& frame, int thread, int threads) const noexcept override {
-    pack_activations(frame.work, frame.counters[0]);
-    barrier();
-    // A lone thread, and whoever finishes first, goes on with the other product.
-    const Operand first = 2 * thread < threads ? Operand::kGate : Operand::kUp;
-    const Operand second = first == Operand::kGate ? Operand::kUp : Operand::kGate;
-    for (const Operand operand : {first, second}) {
-      const int i = static_cast<int>(operand);
-      product_pass(frame.work, frame.weights, operand, frame.product[i], frame.scratch[thread],
-                   frame.counters[3 + i]);
-    }
-    barrier();
-    join(frame, thread, frame.counters[5]);
+  void compute(core::Team& team, Frame& frame) const noexcept override {
+    pack_activations(team, frame.work);
+    both_products_pass(team, frame.work, frame.weights, frame.product, frame.scratch);
+    join(team, frame);
   }
 };
 

@@ -1,20 +1,15 @@
-// Detection on this machine, and control groups made of files.
+// Detection on this machine.
 #include "cpu/device_caps.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <stdlib.h>
 
-#include <climits>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
 namespace dualgemm::cpu {
 namespace {
-
-namespace fs = std::filesystem;
 
 TEST(DeviceCaps, DescribesThisMachine) {
   const DeviceCaps caps = detect_device_caps();
@@ -69,68 +64,6 @@ TEST(DeviceCaps, AffinityLimitsTheCores) {
     EXPECT_EQ(detect_device_caps().cores, 1);
   })
       .join();
-}
-
-class QuotaCores : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "dualgemm_quota_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text << "\n";
-  }
-  int cores(const std::string& groups) const {
-    write("self", groups);
-    return quota_cores(root_ / "self", root_);
-  }
-
-  fs::path root_;
-};
-
-TEST_F(QuotaCores, NoGroupsNoLimit) {
-  EXPECT_EQ(quota_cores("/nonexistent/file", "/nonexistent/root"), INT_MAX);
-  EXPECT_EQ(cores("0::/"), INT_MAX);
-}
-
-TEST_F(QuotaCores, Version2) {
-  write("cpu.max", "max 100000");
-  EXPECT_EQ(cores("0::/"), INT_MAX);
-  write("cpu.max", "400000 100000");
-  EXPECT_EQ(cores("0::/"), 4);
-  write("cpu.max", "250000 100000");
-  EXPECT_EQ(cores("0::/"), 2) << "rounded down: a throttled thread stops its whole team";
-  write("cpu.max", "50000 100000");
-  EXPECT_EQ(cores("0::/"), 1) << "never none";
-}
-
-TEST_F(QuotaCores, TheTightestAncestorCounts) {
-  write("a/cpu.max", "300000 100000");
-  write("a/b/cpu.max", "max 100000");
-  write("a/b/c/cpu.max", "800000 100000");
-  EXPECT_EQ(cores("0::/a/b/c"), 3);
-  EXPECT_EQ(cores("0::/elsewhere"), INT_MAX);
-}
-
-TEST_F(QuotaCores, Version1) {
-  write("cpu/jobs/cpu.cfs_quota_us", "-1");
-  write("cpu/jobs/cpu.cfs_period_us", "100000");
-  const std::string groups = "5:memory:/jobs\n4:cpu,cpuacct:/jobs\n0::/";
-  EXPECT_EQ(cores(groups), INT_MAX);
-  write("cpu/jobs/cpu.cfs_quota_us", "200000");
-  EXPECT_EQ(cores(groups), 2);
-  EXPECT_EQ(cores("4:cpuacct:/jobs"), INT_MAX) << "only the cpu controller counts";
-}
-
-TEST_F(QuotaCores, GarbageIsNoLimit) {
-  for (const char* text : {"", "lots 100000", "100000", "100000 0", "-5 100000", "nan nan"}) {
-    write("cpu.max", text);
-    EXPECT_EQ(cores("0::/\nnonsense\n:"), INT_MAX) << text;
-  }
 }
 
 }  // namespace
