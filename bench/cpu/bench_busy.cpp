@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -52,8 +53,7 @@ class BusyLoops {
       if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (pin) pin_to(i);
-        for (volatile uint64_t spins = 0;; spins = spins + 1) {
-        }
+        for (std::atomic<uint64_t> spins{0};;) spins.fetch_add(1, std::memory_order_relaxed);
       }
       if (child > 0) children_.push_back(child);
     }

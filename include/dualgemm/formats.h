@@ -22,7 +22,7 @@ typedef struct dualgemm_quantize_options {
   float global_scale; /**< dequantising multiplier; 0 (default) = amax / (6*448) of this tensor */
   int32_t four_over_six; /**< 0 or 1; per block also try amax/4, keep the lower mean |error| */
   int32_t scale_layout;
-  int32_t threads;  /**< 0 = all cores; the result does not depend on it */
+  int32_t threads;  /**< 0 = all usable cores; the result does not depend on it */
   int64_t scale_ld; /**< linear layout; 0 = cols / 16 */
 } dualgemm_quantize_options;
 

@@ -91,7 +91,8 @@ TEST(Api, PlansForOtherMachinesAreMadeButNotRun) {
   const auto plan = make_plan(kProblem, {}, caps);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->isa, Isa::kScalar);
-  EXPECT_EQ(plan->threads, 64);
+  const Problem large{.m = 64, .n = 4096, .k = 4096};
+  EXPECT_EQ(make_plan(large, {}, caps)->threads, 64);
 
   for (const Isa isa : {Isa::kAmxBf16, Isa::kAvx512Vnni}) {
     const auto& isas = device_caps().isas;

@@ -89,13 +89,15 @@ void expect_error(const Expected<Plan>& plan, StatusCode code, const std::string
   EXPECT_EQ(plan.status().observed(), observed) << plan.status().message();
 }
 
-TEST(Choose, AutoIsFusedOnTheBestIsaWithAllCores) {
+TEST(Choose, AutoIsFusedOnTheBestIsaWithAllCoresThatPay) {
+  const Problem large{.m = 64, .n = 4096, .k = 4096};
+  EXPECT_EQ(choose({}, kAmx, "", large)->threads, 6);
   const auto plan = choose({});
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   EXPECT_EQ(plan->strategy, StrategyId::kFused);
   EXPECT_EQ(plan->device, DeviceKind::kCpu);
   EXPECT_EQ(plan->isa, Isa::kAmxBf16);
-  EXPECT_EQ(plan->threads, 6);
+  EXPECT_EQ(plan->threads, 1) << "a small call";
   EXPECT_EQ(plan->workspace_bytes, 64);
   EXPECT_EQ(plan->prepared_bytes, 1000);
   EXPECT_EQ(plan->problem, kProblem);
@@ -225,12 +227,13 @@ TEST(Plan, ConfigNamesEverythingThatMatters) {
 TEST(Plan, ExplainTeaches) {
   Problem problem = kProblem;
   problem.batch_invariant = true;
-  const std::string text = choose({}, kAmx, "", problem)->explain();
+  const std::string text = choose({.threads = 6}, kAmx, "", problem)->explain();
   for (const char* part :
        {"plan       cpu_avx512_vnni_fused_tile_t4x16_k512_p6\n",
         "D[8 x 32] = silu(alpha_gate A Gate^T) * (alpha_up A Up^T), k = 64\n",
         "A e2m1, weights e2m1, D f16; 0.000 GFLOP on 0.002 MB of weights\n",
-        "strategy   fused: not at all\n", "device     cpu, avx512_vnni, 6 threads\n",
+         "strategy   fused: not at all\n", "device     cpu, avx512_vnni, 6 threads\n",
+         "threads    about 0.000 ms of work for one; each further one needs 0.020 ms",
         "regime     tile",
         "tile       4 rows x (16 columns of gate + 16 of up), 512 of k decoded at a time\n",
         "weights    unpacked; prepare()",
