@@ -7,6 +7,7 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -74,6 +75,7 @@ struct alignas(64) Slot {
   std::atomic<uint64_t> tickets{0};  // number of the phase << kTicketBits | tickets left
   std::atomic<uint64_t> admission{0};
   std::atomic<uint32_t> to_wake{0};           // the next offset of Admission to look at
+  std::atomic<int> processor{-1};             // that the caller was last seen on
   alignas(64) std::atomic<uint32_t> done{0};  // tickets of this phase; perhaps | kCallerSleeps
   alignas(64) std::atomic<bool> taken{false};
   Phase phase{};
@@ -89,7 +91,7 @@ struct Pool {
   std::atomic<int> used_slots{0};         // at the most, so far: what a helper has to look through
   alignas(64) std::atomic<int> seats{0};  // of all teams, callers not counted
   std::atomic<int> helpers{0};
-  std::atomic<bool> creating{false};  // a lock that nobody waits for, but stop_helpers()
+  std::atomic<bool> creating{false};  // a lock that nobody waits for, but stop_threads()
   bool watches_fork = false;          // under `creating`, as the two below
   pid_t process = 0;
   pthread_t threads[kMaxHelpers]{};
@@ -170,10 +172,18 @@ class Environment {
   bool known_ = false;
 };
 
+// A helper that runs here keeps the team's caller from running: the scheduler has woken it on the
+// caller's processor because no other one was free.
+bool is_in_the_way(const Slot& slot) noexcept {
+  return sched_getcpu() == slot.processor.load(std::memory_order_relaxed);
+}
+
 // Takes tickets until none is left; whether there was one.
 bool serve(Slot& slot, int helper, Environment& environment) noexcept {
   bool served = false;
   int seat = 0;
+  if ((slot.tickets.load(std::memory_order_relaxed) & kTicketMask) != 0 && is_in_the_way(slot))
+    sched_yield();
   while (!pool.stop.load(std::memory_order_relaxed)) {
     const uint64_t left = take_ticket_as(helper, slot, seat);
     if (left == 0) break;
@@ -188,11 +198,13 @@ bool serve(Slot& slot, int helper, Environment& environment) noexcept {
   return served;
 }
 
-bool serve_all(int helper, Environment& environment) noexcept {
-  bool served = false;
+// The slot that was served last; null: none was.
+const Slot* serve_all(int helper, Environment& environment) noexcept {
+  const Slot* served = nullptr;
   const int slots = pool.used_slots.load(std::memory_order_acquire);
   for (int i = 0; i < slots; ++i) {
-    if (serve(pool.slots[(helper + i) % slots], helper, environment)) served = true;
+    Slot& slot = pool.slots[(helper + i) % slots];
+    if (serve(slot, helper, environment)) served = &slot;
   }
   return served;
 }
@@ -204,8 +216,9 @@ void* helper_main(void* argument) {
   Clock::time_point idle_at = Clock::now() + kSpin;
   while (!pool.stop.load(std::memory_order_seq_cst)) {
     const uint32_t seen = pool.published.load(std::memory_order_seq_cst);
-    if (serve_all(helper, environment)) {
-      idle_at = Clock::now() + kSpin;
+    if (const Slot* served = serve_all(helper, environment); served != nullptr) {
+      idle_at = Clock::now();
+      if (!is_in_the_way(*served)) idle_at += kSpin;
       continue;
     }
     // Other teams' phases do not keep a helper awake that has no seat in them.
@@ -224,7 +237,7 @@ void* helper_main(void* argument) {
 
 // After fork() only the thread that called it exists. Stores to atomics alone: a signal handler may
 // do no more, and neither may this.
-void forget_helpers() {
+void forget_threads() {
   for (Slot& slot : pool.slots) {
     const uint64_t tickets = slot.tickets.load(std::memory_order_relaxed);
     slot.tickets.store(tickets & ~kTicketMask, std::memory_order_relaxed);
@@ -237,9 +250,9 @@ void forget_helpers() {
 }
 
 // Without a handler for fork() there are no helpers either. Signals are for the program's threads.
-void create_helpers(int wanted) noexcept {
+void start_threads(int wanted) noexcept {
   int count = pool.helpers.load(std::memory_order_relaxed);
-  if (!pool.watches_fork) pool.watches_fork = pthread_atfork(nullptr, nullptr, forget_helpers) == 0;
+  if (!pool.watches_fork) pool.watches_fork = pthread_atfork(nullptr, nullptr, forget_threads) == 0;
   if (!pool.watches_fork || pool.stop.load(std::memory_order_relaxed)) return;
   pool.process = getpid();
   sigset_t all, before;
@@ -259,13 +272,13 @@ int helpers_for(int seats, int seats_of_all) noexcept {
   const int wanted =
       std::min({seats_of_all, std::max(seats, usable_cores() - 1), int{kMaxHelpers}});
   if (have >= wanted || pool.creating.exchange(true, std::memory_order_acquire)) return have;
-  create_helpers(wanted);
+  start_threads(wanted);
   pool.creating.store(false, std::memory_order_release);
   return pool.helpers.load(std::memory_order_acquire);
 }
 
 // Runs when the library is unloaded and when the process ends; calls from then on have one thread.
-[[gnu::destructor]] void stop_helpers() {
+[[gnu::destructor]] void stop_threads() {
   pool.stop.store(true, std::memory_order_seq_cst);
   if (pool.process != getpid()) return;  // a child that no handler of ours has seen
   while (pool.creating.exchange(true, std::memory_order_acquire)) pause();
@@ -317,6 +330,7 @@ Team::Team(int threads) noexcept {
   slot.admission.store(packed({static_cast<uint16_t>(first), static_cast<uint16_t>(count),
                                static_cast<uint16_t>(std::max(helpers, 1))}),
                        std::memory_order_relaxed);
+  slot.processor.store(sched_getcpu(), std::memory_order_relaxed);
   fegetenv(&slot.environment);
   slot.to_wake.store(0, std::memory_order_relaxed);
   wake_some(slot, kWakesOfCaller);
@@ -344,6 +358,7 @@ void Team::run_units(int64_t units, Call call, const void* function) noexcept {
   pool.published.fetch_add(1, std::memory_order_seq_cst);
   uint32_t mine = 0;
   for (uint64_t left; (left = take_ticket(slot)) != 0; ++mine) {
+    slot.processor.store(sched_getcpu(), std::memory_order_relaxed);
     wake_some(slot, 1);
     slot.phase.run_ticket(left, 0);
   }
