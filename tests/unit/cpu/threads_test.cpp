@@ -33,7 +33,7 @@ std::vector<uint8_t> bits_with(RandomCase& c, StrategyId strategy, int threads) 
                                     .threads = threads,
                                     .prepared = is_prepared(strategy)});
   EXPECT_TRUE(result.status.ok()) << result.status.message();
-  EXPECT_EQ(result.info.threads, threads);
+  EXPECT_LE(result.info.threads, threads);
   return output_bytes(c);
 }
 
@@ -54,7 +54,13 @@ TEST(CpuThreads, AChildOfForkComputesTheSameBits) {
       const pid_t child = fork();
       if (child == 0) {
         alarm(120);  // ends a child that hangs
-        const bool same = bits_with(c, strategy, 3) == expected && !testing::Test::HasFailure();
+        c.poison_d();
+        const RunResult result = run_cpu(c.problem, c.buffers(),
+                                         {.isa = machine().isas.front(),
+                                          .strategy = strategy,
+                                          .threads = 3,
+                                          .prepared = is_prepared(strategy)});
+        const bool same = result.info.threads == 3 && output_bytes(c) == expected;
         _exit(same ? 0 : 1);
       }
       int status = -1;
@@ -86,7 +92,10 @@ TEST(CpuThreads, SeveralCallersAtOnce) {
 // Helpers outlive a call, so they must not keep the modes of the thread that started them.
 TEST(CpuThreads, TheCallersRoundingModeHoldsOnAllThreads) {
   Rng rng;
-  RandomCase c({.m = 40, .n = 176, .k = 560}, rng, Values::kRandom);
+  Problem problem{.m = 40, .n = 176, .k = 560};
+  problem.d.type = DataType::kF32;
+  RandomCase c(problem, rng, Values::kWide);
+  c.alpha_gate = c.alpha_up = 1e-3f;
   const auto to_nearest = bits_with(c, StrategyId::kFused, 4);
   ASSERT_EQ(fesetround(FE_UPWARD), 0);
   const auto one = bits_with(c, StrategyId::kFused, 1);
