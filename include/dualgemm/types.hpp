@@ -174,7 +174,8 @@ struct PlanOptions {
   // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word
   // for word, or some of these, separated by commas; what is not named is chosen as without them:
   //   strategy, isa       as the options above
-  //   tile_m, tile_n, tile_k, stages, k_warpgroups     must name a compiled kernel
+  //   kernel              "skinny", ...: Plan::kernel
+  //   tile_m, tile_n, tile_k, stages, k_warpgroups     with kernel: must name a compiled one
   //   ctas                at most so many; sm90a only
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
@@ -185,6 +186,19 @@ struct PlanOptions {
 struct RejectedCandidate {
   std::string name;  // strategy, or "isa:..." / "device:..."
   Status reason;
+};
+
+// The numbers of the kernel that a plan runs; 0: that kernel has no such number.
+struct KernelShape {
+  int64_t tile_m = 0;  // rows of A per tile
+  int64_t tile_n = 0;  // columns of D per tile: so many of Gate and of Up
+  int64_t tile_k = 0;  // elements along k that are decoded at a time (kCuda: that a stage holds)
+  int64_t stages = 0;  // kCuda: tiles along k in flight between memory and tensor core
+  int64_t k_warpgroups = 0;  // kCuda, wgmma: warpgroups that take turns with the tiles along k
+  int64_t ctas = 0;          // kCuda: of a persistent grid, each with an equal share of the work
+  int64_t l2_rows = 0;       // kCpu: rows of A whose tiles stay in L2 while panels pass by
+  int64_t l2_pairs = 0;      // kCpu: panel pairs that share one pass over those rows
+  bool operator==(const KernelShape&) const = default;
 };
 
 // How a problem will run: a value, printable, comparable by its config(). A function of (Problem,
@@ -199,16 +213,15 @@ struct Plan {
   bool prepared = false;
   bool unaligned = false;         // PlanOptions::unaligned
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
-  int64_t tile_m = 0;             // rows per micro-tile
-  int64_t tile_n = 0;           // columns per vector: a tile holds tile_n of gate and tile_n of up
-  int64_t tile_k = 0;           // k elements decoded per panel (kCuda: per stage)
-  int64_t block_m = 0;          // rows whose slab stays in L2 while panels pass by
-  int64_t block_pairs = 0;      // panel pairs that share one pass over those rows
-  int64_t stages = 0;           // kCuda: tiles of k in flight between memory and tensor core
-  int64_t k_warpgroups = 0;     // kCuda, sm90a: warpgroups that take turns with k; 16: warps
-  int64_t ctas = 0;             // kCuda, sm90a: of the grid, each with an equal share of the work
+  // kCuda: "tcgen05", "wgmma", "skinny" (few rows of A), "mma", "cublaslt". kCpu: its regime's
+  // name, or "oracle".
+  std::string kernel;
+  KernelShape shape;
+  Preparation preparation = Preparation::kNone;
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
   int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
+  std::string how_it_works;     // in the strategy's own words, for explain()
+  std::string numerics;         // likewise: what is exact, and what the bits depend on
   std::vector<RejectedCandidate> rejected;
 
   std::string config() const;   // e.g. "cpu_avx512_vnni_fused_tile_t4x16_k512_p2"
