@@ -139,10 +139,10 @@ Point point_of(const sm90a::Instance& instance, const core::ResolvedProblem& pro
           .k_warpgroups = config.k_warpgroups,
           .max_ctas = max_ctas,
           .ctas = schedule.ctas,
-          .sharing = schedule.paired               ? "pairs"
-                     : schedule.shared_blocks == 0 ? "whole"
-                     : schedule.whole_tiles == 0   ? "shared"
-                                                   : "both",
+          .sharing = schedule.paired                ? "pairs"
+                     : schedule.shared_k_tiles == 0 ? "whole"
+                     : schedule.whole_tiles == 0    ? "shared"
+                                                    : "both",
           .workspace_bytes = pieces.bytes,
           .launches = [&instance, problem, schedule, pieces, encode](const Operands& operands,
                                                                      void* workspace) {

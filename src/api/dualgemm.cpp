@@ -2,51 +2,21 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <exception>
-#include <memory>
-#include <new>
 #include <utility>
 
-#include "api/cuda_backend.hpp"
-#include "api/registry.hpp"
+#include "api/backend.hpp"
+#include "api/guarded.hpp"
 #include "core/usable_cores.hpp"
 #include "core/validate.hpp"
-#include "cpu/device_caps.hpp"
 #include "plan/choose.hpp"
 #include "plan/config_text.hpp"
 
 namespace dualgemm {
 namespace {
 
+using api::guarded;
+
 constexpr uintptr_t kWorkspaceAlignment = 64;
-
-Status internal_error(const char* what) {
-  return Status::error(StatusCode::kInternal, "exception", what,
-                       "this is a bug in dualgemm; please report it");
-}
-
-// The library's boundary: no exception passes.
-template <class Body>
-auto guarded(Body body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::kOutOfMemory, "memory", "allocation failed",
-                         "the operation needs more than there is");
-  } catch (const std::exception& exception) {
-    return internal_error(exception.what());
-  } catch (...) {
-    return internal_error("not a std::exception");
-  }
-}
-
-// What the machine offers now; for kCuda that is the current GPU's.
-Expected<const DeviceCaps*> caps_of(DeviceKind kind) {
-  if (kind != DeviceKind::kCuda) return &device_caps();
-  const Expected<DeviceCaps>& caps = api::cuda_device_caps();
-  if (!caps) return caps.status();
-  return &*caps;
-}
 
 // The strategy behind a plan that can run here; plans may come from other machines or be edited.
 Expected<const Strategy*> strategy_of(const Plan& plan) {
@@ -56,15 +26,7 @@ Expected<const Strategy*> strategy_of(const Plan& plan) {
         "plan.strategy", name_of(plan.strategy),
         std::string("this build has no such strategy for ") + name_of(plan.device));
   }
-  const Expected<const DeviceCaps*> caps = caps_of(plan.device);
-  if (!caps) return caps.status();
-  const std::vector<Isa>& isas = (*caps)->isas;
-  if (std::find(isas.begin(), isas.end(), plan.isa) == isas.end()) {
-    return Status::unsupported("plan.isa", name_of(plan.isa),
-                               plan.device == DeviceKind::kCuda
-                                   ? (*caps)->name + " does not offer it: plan for this GPU"
-                                   : "this machine does not offer it");
-  }
+  DUALGEMM_TRY(api::backend_of(plan.device).check_isa(plan));
   if (plan.threads < 1 || plan.threads > plan::kMaxThreads) {
     return Status::invalid("plan.threads", std::to_string(plan.threads),
                            "must be 1 .. " + std::to_string(plan::kMaxThreads));
@@ -88,10 +50,9 @@ Status check_prepared(const Plan& plan, const PreparedWeights* prepared) {
                            "is required: the plan was made with PlanOptions::prepared");
   }
   const PreparedWeights::Impl& made = *prepared->impl();
-  const DeviceKind device = made.gpu < 0 ? DeviceKind::kCpu : DeviceKind::kCuda;
-  if (device != plan.device) {
+  if (made.device != plan.device) {
     return Status::invalid(
-        "prepared", std::string("made on ") + name_of(device),
+        "prepared", std::string("made on ") + name_of(made.device),
         std::string("must be made on the plan's device, ") + name_of(plan.device));
   }
   const Problem& p = plan.problem;
@@ -118,23 +79,10 @@ Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
                          "must be aligned to 64 bytes");
 }
 
-// What an edited plan may ask of a GPU. Comes before validate(problem, buffers), which reads the
-// experts' rows: here they would be device memory.
-Status check_gpu_problem(const Strategy& strategy, const Plan& plan) {
-  if (plan.device != DeviceKind::kCuda) return {};
-  if (plan.problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", name_of(plan.problem.grouping),
-                               "no strategy on cuda takes groups");
-  }
-  DUALGEMM_TRY(validate(plan.problem));
-  const Expected<const DeviceCaps*> caps = caps_of(plan.device);
-  return caps ? strategy.supports(plan.problem, **caps) : caps.status();
-}
-
-// Do the arrays that the call reads and writes belong to the GPU that will run it?
-Status check_gpu_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
-  if (plan.device != DeviceKind::kCuda || plan.trusted_pointers) return {};
-  return api::check_on_current_gpu(buffers, workspace);
+// Do the arrays that the call reads and writes belong to the device that will run it?
+Status check_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
+  if (plan.trusted_pointers) return {};
+  return api::backend_of(plan.device).check_memory(buffers, workspace);
 }
 
 }  // namespace
@@ -148,15 +96,9 @@ const char* version() noexcept {
 #undef DUALGEMM_DOTTED
 #undef DUALGEMM_TEXT_OF
 
-const DeviceCaps& device_caps() {
-  static const DeviceCaps caps = cpu::detect_device_caps();
-  return caps;
-}
+const DeviceCaps& device_caps() { return *api::cpu_backend().capabilities(); }
 
-Expected<DeviceCaps> device_caps(DeviceKind kind) {
-  if (kind == DeviceKind::kCuda) return api::cuda_device_caps();
-  return device_caps();
-}
+Expected<DeviceCaps> device_caps(DeviceKind kind) { return api::backend_of(kind).capabilities(); }
 
 std::vector<StrategyId> all_strategies() {
   std::vector<StrategyId> ids;
@@ -169,11 +111,9 @@ std::vector<StrategyId> all_strategies() {
 }
 
 std::vector<StrategyId> all_strategies(DeviceKind device) {
-  const DeviceKind wanted = device == DeviceKind::kAuto ? device_caps().kind : device;
   std::vector<StrategyId> ids;
-  for (const Strategy* strategy : api::registry()) {
-    if (strategy->device() == wanted) ids.push_back(strategy->id());
-  }
+  for (const Strategy* strategy : api::backend_of(device).strategies())
+    ids.push_back(strategy->id());
   return ids;
 }
 
@@ -210,7 +150,7 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
   return guarded([&]() -> Expected<PreparedWeights> {
     const Expected<const Strategy*> strategy = strategy_of(plan);
     if (!strategy) return strategy.status();
-    if (plan.prepared_bytes == 0) {
+    if ((*strategy)->preparation(plan) == Preparation::kNone) {
       return Status::unsupported("plan.strategy", name_of(plan.strategy),
                                  "has no weights to prepare");
     }
@@ -222,9 +162,9 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
     read.gate = weights.gate, read.gate_scales = weights.gate_scales;
     read.up = weights.up, read.up_scales = weights.up_scales;
     read.stream = weights.stream;
-    DUALGEMM_TRY(check_gpu_memory(plan, read, nullptr));
+    DUALGEMM_TRY(check_memory(plan, read, nullptr));
     Expected<PreparedWeights> prepared = (*strategy)->prepare(plan, weights);
-    if (prepared && plan.device == DeviceKind::kCuda) prepared->impl()->gpu = api::current_gpu();
+    if (prepared) prepared->impl()->gpu = api::backend_of(plan.device).current_device();
     return prepared;
   });
 }
@@ -235,7 +175,7 @@ Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t wo
     const Expected<const Strategy*> strategy = strategy_of(plan);
     if (!strategy) return strategy.status();
     DUALGEMM_TRY(check_prepared(plan, buffers.prepared));
-    DUALGEMM_TRY(check_gpu_problem(**strategy, plan));
+    DUALGEMM_TRY(api::backend_of(plan.device).check_problem(plan, **strategy));
     DUALGEMM_TRY(validate(plan.problem, buffers));
     const int64_t needed = (*strategy)->workspace_bytes(plan);
     DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
@@ -244,7 +184,7 @@ Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t wo
       if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
       return {};
     }
-    DUALGEMM_TRY(check_gpu_memory(plan, buffers, needed > 0 ? workspace : nullptr));
+    DUALGEMM_TRY(check_memory(plan, buffers, needed > 0 ? workspace : nullptr));
     return (*strategy)->run(plan, buffers, workspace, info);
   });
 }
@@ -257,7 +197,7 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   if (!plan) return plan.status();
   // Checked before a workspace is paid for.
   DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
-  DUALGEMM_TRY(guarded([&] { return check_gpu_memory(*plan, buffers, nullptr); }));
+  DUALGEMM_TRY(guarded([&] { return check_memory(*plan, buffers, nullptr); }));
   Buffers complete = buffers;
   PreparedWeights prepared;
   if (plan->prepared && buffers.prepared == nullptr) {  // the options or the strategy want them
@@ -266,12 +206,11 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
     prepared = *std::move(made);
     complete.prepared = &prepared;
   }
-  if (plan->device == DeviceKind::kCuda) {
-    return guarded([&] { return api::run_in_device_workspace(*plan, complete, info); });
-  }
   const Expected<Workspace> workspace = Workspace::allocate(*plan);
   if (!workspace) return workspace.status();
-  return run(*plan, complete, *workspace, info);
+  DUALGEMM_TRY(run(*plan, complete, *workspace, info));
+  if (workspace->data() == nullptr) return {};
+  return api::backend_of(plan->device).wait(buffers);  // before the workspace is freed
 }
 
 }  // namespace dualgemm

@@ -1,32 +1,21 @@
 // Workspaces that free themselves.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
-#include "api/cuda_backend.hpp"
+#include "api/backend.hpp"
 #include "core/enum_table.hpp"
 #include "dualgemm/dualgemm.hpp"
 
 namespace dualgemm {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-// A whole number of alignments, as std::aligned_alloc wants it.
-Expected<void*> allocate_on_host(int64_t bytes) {
-  const size_t size = (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, size);
-  if (memory != nullptr) return memory;
-  return Status::error(StatusCode::kOutOfMemory, "workspace_bytes", std::to_string(bytes),
-                       "allocation failed");
-}
+constexpr int64_t kAlignment = 64;
 
 }  // namespace
 
 void Workspace::Free::operator()(void* memory) const noexcept {
-  if (device == DeviceKind::kCuda) return api::free_on_gpu(memory);
-  std::free(memory);
+  api::backend_of(device).free(memory);
 }
 
 Workspace::Workspace(void* memory, int64_t bytes, DeviceKind device) noexcept
@@ -51,12 +40,11 @@ Expected<Workspace> Workspace::allocate(int64_t bytes, DeviceKind device) {
   }
   const DeviceKind where = device == DeviceKind::kAuto ? DeviceKind::kCpu : device;
   if (bytes == 0) return Workspace(nullptr, 0, where);
-  if (bytes > INT64_MAX - static_cast<int64_t>(kAlignment)) {
+  if (bytes > INT64_MAX - kAlignment) {
     return Status::error(StatusCode::kOverflow, "bytes", std::to_string(bytes),
                          "must fit in 64 bits when rounded up to 64");
   }
-  const Expected<void*> memory =
-      where == DeviceKind::kCuda ? api::allocate_on_gpu(bytes) : allocate_on_host(bytes);
+  const Expected<void*> memory = api::backend_of(where).allocate(bytes);
   if (!memory) return memory.status();
   return Workspace(*memory, bytes, where);
 }

@@ -37,8 +37,6 @@ dualgemm_status record(const Status& status) noexcept {
 
 dualgemm_status record_out_of_memory() noexcept { return record_text_free(DUALGEMM_OUT_OF_MEMORY); }
 
-dualgemm_status record_exception() noexcept { return record_text_free(DUALGEMM_INTERNAL); }
-
 }  // namespace dualgemm::capi
 
 using dualgemm::capi::last;

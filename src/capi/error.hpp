@@ -2,10 +2,10 @@
 // no exception passes.
 #pragma once
 
-#include <new>
 #include <string>
 #include <utility>
 
+#include "api/guarded.hpp"
 #include "dualgemm/dualgemm.h"
 #include "dualgemm/status.hpp"
 
@@ -15,18 +15,14 @@ namespace dualgemm::capi {
 dualgemm_status record(const Status& status) noexcept;
 // The same for a failed allocation, itself without one.
 dualgemm_status record_out_of_memory() noexcept;
-// The same for an exception that the C++ API promised not to throw.
-dualgemm_status record_exception() noexcept;
 
 // Runs body() -> Status as the whole of an extern "C" function.
 template <class Body>
 dualgemm_status guarded(Body&& body) noexcept {
   try {
-    return record(std::forward<Body>(body)());
-  } catch (const std::bad_alloc&) {
+    return record(api::guarded(std::forward<Body>(body)));
+  } catch (...) {  // no memory for the Status that says what was thrown
     return record_out_of_memory();
-  } catch (...) {
-    return record_exception();
   }
 }
 

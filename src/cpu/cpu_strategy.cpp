@@ -9,7 +9,7 @@
 namespace dualgemm::cpu {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+using core::ceil_div;
 
 // Both operands as packed panels, in the order of Operand.
 struct PackedWeights final : PreparedWeights::Impl {

@@ -8,7 +8,7 @@
 namespace dualgemm::cpu {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+using core::ceil_div;
 
 Weights weights_for(const Work& work, const WeightSource& source, Operand operand,
                     int64_t batch) noexcept {

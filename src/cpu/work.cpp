@@ -5,7 +5,7 @@
 namespace dualgemm::cpu {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+using core::ceil_div;
 
 // gemv takes a group whole; its activation tile is exactly as high as the group.
 int tile_height(const Engine& engine, int64_t rows) noexcept {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "core/arena.hpp"
 #include "core/problem.hpp"
 #include "core/team.hpp"
 #include "cpu/kernel_table.hpp"
@@ -28,22 +29,7 @@ struct GroupWork {
   int64_t first_row_block = 0;
 };
 
-// Carves 64-byte aligned pieces off a workspace; with a null base it only counts.
-class Arena {
- public:
-  explicit Arena(void* base) noexcept : base_(static_cast<uint8_t*>(base)) {}
-  template <class T>
-  T* take(int64_t count) noexcept {
-    T* piece = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
-    used_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return piece;
-  }
-  int64_t used() const noexcept { return used_; }
-
- private:
-  uint8_t* base_;
-  int64_t used_ = 0;
-};
+using core::Arena;
 
 // What a thread needs for itself.
 struct Scratch {

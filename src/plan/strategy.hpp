@@ -36,12 +36,14 @@ struct PreparedWeights::Impl {
   StrategyId strategy = StrategyId::kFused;
   Isa isa = Isa::kScalar;
   bool any_isa = false;  // the layout is the same for all of the device's instruction sets
-  int gpu = -1;          // kCuda: number of the GPU that holds them
+  DeviceKind device = DeviceKind::kCpu;
+  int gpu = -1;  // kCuda: number of the GPU that holds them
 
   void made_for(const Plan& plan, StrategyId id) noexcept {
     n = plan.problem.n, k = plan.problem.k, l = plan.problem.l;
     strategy = id;
     isa = plan.isa;
+    device = plan.device;
   }
 };
 

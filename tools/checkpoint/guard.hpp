@@ -2,25 +2,17 @@
 // layer.
 #pragma once
 
-#include <exception>
-#include <new>
 #include <string>
+#include <utility>
 
-#include "dualgemm/status.hpp"
+#include "api/guarded.hpp"
 
 namespace dualgemm::checkpoint {
 
-// `body` returns Status or Expected<T>.
+// `body` returns Status or Expected<T>. origin: the file, path or module that it is about.
 template <class Body>
 auto guarded(const std::string& origin, Body&& body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::kOutOfMemory, origin, "allocation failed",
-                         "needs more memory than there is");
-  } catch (const std::exception& error) {
-    return Status::error(StatusCode::kInternal, origin, error.what(), "must not be thrown");
-  }
+  return api::guarded(origin, origin, std::forward<Body>(body));
 }
 
 }  // namespace dualgemm::checkpoint

@@ -64,11 +64,7 @@ measure::MachineLimits limits_of(const measure::Peaks& peaks, const Problem& pro
       return {int8 ? peaks.vnni_zmm_gops : peaks.fma_zmm_gflops, peaks.read_gbps};
     case Isa::kAmxBf16:
       return {peaks.amx_bf16_gflops, peaks.read_gbps};
-    case Isa::kAuto:
-    case Isa::kScalar:
-    case Isa::kSm100a:  // the peaks are the CPU's
-    case Isa::kSm90a:
-    case Isa::kSm80:
+    default:  // scalar code has no peak of its own, and these are the CPU's
       break;
   }
   return {};

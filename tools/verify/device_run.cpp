@@ -1,6 +1,10 @@
 #include "tools/verify/device_run.hpp"
 
-#include "api/cuda_backend.hpp"
+#include "api/backend.hpp"
+
+#ifndef DUALGEMM_HAS_CUDA  // 1 when src/cuda is part of the build
+#define DUALGEMM_HAS_CUDA 0
+#endif
 
 #if DUALGEMM_HAS_CUDA
 #include "cuda/kernels/common/device_peaks.hpp"

@@ -18,7 +18,7 @@ constexpr int64_t kBlockRows = 128;  // of a; with kSlabK decoded values each th
 constexpr int64_t kSlabK = 256;      // decoded at a time; a slab of a panel takes 16 KiB
 constexpr int64_t kRunPanels = 8;    // panels of gate and up that share a decoded slab of a
 
-int64_t ceil_div(int64_t a, int64_t b) noexcept { return (a + b - 1) / b; }
+using core::ceil_div;
 
 Fp8Multiply multiply_of(Isa isa) noexcept {
   switch (isa) {

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/runtime/architectures.hpp"
 #include "cuda/runtime/check.hpp"
 
 namespace dualgemm::cuda {
@@ -19,11 +20,12 @@ Status check_present() {
 
 }  // namespace
 
-std::vector<Isa> isas_of(int compute_capability) {
+std::vector<Isa> isas_of(int cc) {
   std::vector<Isa> isas;
-  if (compute_capability == 100 || compute_capability == 103) isas.push_back(Isa::kSm100a);
-  if (compute_capability == 90) isas.push_back(Isa::kSm90a);
-  if (compute_capability >= 80) isas.push_back(Isa::kSm80);
+#define DUALGEMM_ADD_ISA(name, isa, runs) \
+  if (runs) isas.push_back(Isa::isa);
+  DUALGEMM_CUDA_ARCHITECTURES(DUALGEMM_ADD_ISA)
+#undef DUALGEMM_ADD_ISA
   return isas;
 }
 

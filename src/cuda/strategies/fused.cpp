@@ -1,6 +1,4 @@
 // fused: one kernel from packed operands to d, with what must be copied or prepared before it.
-#include <array>
-
 #include "cuda/strategies/fused_prepared.hpp"
 #include "cuda/strategies/strategies.hpp"
 
@@ -15,8 +13,9 @@ Expected<EncodeTiled> encode_tiled() {
 
 // null: there is none for this instruction set.
 const FusedKernel* kernel_for(Isa isa) {
-  static const std::array kernels{&fused_kernel_sm100a(), &fused_kernel_sm90a(),
-                                  &fused_kernel_sm80()};
+#define DUALGEMM_FUSED_KERNEL(name, isa, runs) &fused_kernel_##name(),
+  static const FusedKernel* const kernels[] = {DUALGEMM_CUDA_ARCHITECTURES(DUALGEMM_FUSED_KERNEL)};
+#undef DUALGEMM_FUSED_KERNEL
   for (const FusedKernel* kernel : kernels) {
     if (kernel->isa == isa) return kernel;
   }
@@ -24,8 +23,10 @@ const FusedKernel* kernel_for(Isa isa) {
 }
 
 Status no_kernel(Isa isa) {
-  return Status::unsupported("isa", name_of(isa),
-                             "the fused kernels are for sm100a, sm90a and sm80");
+#define DUALGEMM_NAME(name, isa, runs) " " #name
+  return Status::unsupported(
+      "isa", name_of(isa), "the fused kernels are for" DUALGEMM_CUDA_ARCHITECTURES(DUALGEMM_NAME));
+#undef DUALGEMM_NAME
 }
 
 class FusedStrategy final : public Strategy {

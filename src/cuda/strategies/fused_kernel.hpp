@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/problem.hpp"
+#include "cuda/runtime/architectures.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
 #include "plan/strategy.hpp"
@@ -41,8 +42,8 @@ struct FusedKernel {
   const WeightPacking* packing = nullptr;  // null: the kernel takes unpacked weights only
 };
 
-const FusedKernel& fused_kernel_sm100a();
-const FusedKernel& fused_kernel_sm90a();
-const FusedKernel& fused_kernel_sm80();
+#define DUALGEMM_DECLARE_FUSED_KERNEL(name, isa, runs) const FusedKernel& fused_kernel_##name();
+DUALGEMM_CUDA_ARCHITECTURES(DUALGEMM_DECLARE_FUSED_KERNEL)
+#undef DUALGEMM_DECLARE_FUSED_KERNEL
 
 }  // namespace dualgemm::cuda

@@ -6,14 +6,13 @@
 #include "cuda/runtime/check.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_cache.hpp"
+#include "cuda/runtime/limits.hpp"
 #include "cuda/runtime/stream_pool.hpp"
 #include "cuda/strategies/gemm_work.hpp"
 #include "cuda/strategies/strategies.hpp"
 
 namespace dualgemm::cuda {
 namespace {
-
-constexpr int64_t kExtentLimit = int64_t{1} << 31;  // cuBLASLt's kernels count in 32 bits
 
 struct Recipe {
   StrategyId id;
@@ -30,11 +29,6 @@ struct ConvertedWeights final : PreparedWeights::Impl {
   mutable GraphCache graphs;
   int64_t size_bytes() const noexcept override { return memory.size(); }
 };
-
-Status check_extent(const char* name, int64_t extent) {
-  if (extent < kExtentLimit) return {};
-  return Status::unsupported(name, std::to_string(extent), "must be below 2^31 on a GPU");
-}
 
 Status needs_type(const char* argument, DataType type, const char* rule) {
   return Status::unsupported(argument, name_of(type), rule);
@@ -83,7 +77,7 @@ class GemmStrategy final : public Strategy {
              RunInfo* info) const override;
 
  private:
-  GemmWork lay_out_call(const Plan& plan, GemmArena& arena) const noexcept {
+  GemmWork lay_out_call(const Plan& plan, core::Arena& arena) const noexcept {
     return lay_out(plan, recipe_.fp8, !plan.prepared, recipe_.two_streams, arena);
   }
   Status find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const;
@@ -111,10 +105,7 @@ Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
     return Status::unsupported("batch_invariant", "true",
                                "cuBLASLt's order of addition depends on m");
   }
-  DUALGEMM_TRY(check_extent("m", p.m));
-  DUALGEMM_TRY(check_extent("n", p.n));
-  DUALGEMM_TRY(check_extent("k", p.k));
-  return check_extent("l", p.l);
+  return check_extents(p);
 }
 
 const char* GemmStrategy::numerics(const Plan&) const noexcept {
@@ -139,9 +130,9 @@ Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
 }
 
 int64_t GemmStrategy::workspace_bytes(const Plan& plan) const {
-  GemmArena counting(nullptr);
+  core::Arena counting(nullptr, kGemmAlignment);
   static_cast<void>(lay_out_call(plan, counting));
-  return counting.used() + GemmArena::kAlignment;  // its start may be moved up
+  return counting.used() + kGemmAlignment;  // its start may be moved up
 }
 
 Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
@@ -157,7 +148,7 @@ Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers&
   impl->number = work.number;
   impl->made_for(plan, id());
   impl->any_isa = true;
-  GemmArena arena(impl->memory.data());
+  core::Arena arena(impl->memory.data(), kGemmAlignment);
   take_weights(plan.problem, work.number, arena, work.weights);
   const auto stream = static_cast<cudaStream_t>(buffers.stream);
   for (const GemmOperand operand : {GemmOperand::kGate, GemmOperand::kUp}) {
@@ -184,7 +175,7 @@ Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, Gemm
         std::string("a needs weights in ") + kNumbers[static_cast<size_t>(work.number)]);
   }
   // Only read from here on.
-  GemmArena arena(const_cast<uint8_t*>(converted.memory.data()));
+  core::Arena arena(const_cast<uint8_t*>(converted.memory.data()), kGemmAlignment);
   take_weights(plan.problem, work.number, arena, work.weights);
   return {};
 }
@@ -218,7 +209,7 @@ Status GemmStrategy::enqueue_all(const Plan& plan, const GemmWork& work,
 
 Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspace,
                          RunInfo* info) const {
-  GemmArena arena(workspace);
+  core::Arena arena(workspace, kGemmAlignment);
   GemmWork work = lay_out_call(plan, arena);
   work.buffers = &buffers;
   DUALGEMM_TRY(find_weights(plan, buffers, work));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRowAlignment = 16;  // bytes; of what cuBLASLt reads
 
-int64_t round_up(int64_t value, int64_t to) noexcept { return (value + to - 1) / to * to; }
+using core::round_up;
 
 int64_t bytes_of_values(GemmNumber number, int64_t count) noexcept {
   if (number == GemmNumber::kNvfp4) return count / 2;
@@ -80,18 +80,6 @@ Status copy_nvfp4(const Nvfp4Source& source, const SourceExtent& extent, uint8_t
 
 }  // namespace
 
-GemmArena::GemmArena(void* base) noexcept : base_(nullptr) {
-  if (base == nullptr) return;
-  const auto address = reinterpret_cast<uintptr_t>(base);
-  base_ = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
-}
-
-uint8_t* GemmArena::take(int64_t bytes) noexcept {
-  uint8_t* const piece = base_ == nullptr ? nullptr : base_ + used_;
-  used_ += round_up(bytes, kAlignment);
-  return piece;
-}
-
 int64_t padded_n(const Problem& problem) noexcept { return round_up(problem.n, 16); }
 
 bool is_native(const Problem& problem) noexcept {
@@ -105,50 +93,49 @@ GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept {
   return problem.a.type == DataType::kBF16 ? GemmNumber::kBF16 : GemmNumber::kF16;
 }
 
-void take_weights(const Problem& problem, GemmNumber number, GemmArena& arena,
+void take_weights(const Problem& problem, GemmNumber number, core::Arena& arena,
                   GemmWeights (&weights)[2]) noexcept {
   const int64_t rows = problem.l * padded_n(problem);
   for (GemmWeights& operand : weights) {
-    operand.values = arena.take(bytes_of_values(number, rows * problem.k));
+    operand.values = arena.take<uint8_t>(bytes_of_values(number, rows * problem.k));
     if (number == GemmNumber::kE4M3) {
-      operand.row_scales =
-          reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+      operand.row_scales = arena.take<float>(rows);
     }
     if (number == GemmNumber::kNvfp4) {
-      operand.block_scales = arena.take(swizzled_scale_bytes(rows, problem.k / kSfVec));
+      operand.block_scales = arena.take<uint8_t>(swizzled_scale_bytes(rows, problem.k / kSfVec));
     }
   }
 }
 
 int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept {
-  GemmArena counting(nullptr);
+  core::Arena counting(nullptr, kGemmAlignment);
   GemmWeights weights[2];
   take_weights(problem, number, counting, weights);
   return counting.used();
 }
 
 GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
-                 GemmArena& arena) noexcept {
+                 core::Arena& arena) noexcept {
   const Problem& p = plan.problem;
   GemmWork work{.problem = core::resolve(p), .number = gemm_number(plan, fp8), .copies_a = false};
   const int64_t rows = p.l * p.m;
   const bool converts_a = fp8 || p.a.type == DataType::kE2M1;
   work.copies_a = !converts_a && (plan.unaligned || !rows_are_aligned(work.problem.a, p.l));
-  if (converts_a || work.copies_a) work.a = arena.take(bytes_of_values(work.number, rows * p.k));
+  if (converts_a || work.copies_a)
+    work.a = arena.take<uint8_t>(bytes_of_values(work.number, rows * p.k));
   if (fp8) {
-    work.a_row_scales =
-        reinterpret_cast<float*>(arena.take(rows * static_cast<int64_t>(sizeof(float))));
+    work.a_row_scales = arena.take<float>(rows);
   }
   if (work.number == GemmNumber::kNvfp4) {
-    work.a_block_scales = arena.take(swizzled_scale_bytes(rows, p.k / kSfVec));
+    work.a_block_scales = arena.take<uint8_t>(swizzled_scale_bytes(rows, p.k / kSfVec));
   }
   if (converts_weights) take_weights(p, work.number, arena, work.weights);
   for (float*& product : work.products) {
-    product = reinterpret_cast<float*>(
-        arena.take(rows * padded_n(p) * static_cast<int64_t>(sizeof(float))));
+    product = arena.take<float>(rows * padded_n(p));
   }
-  work.gemm_workspaces[0] = arena.take(kGemmWorkspaceBytes);
-  work.gemm_workspaces[1] = two_streams ? arena.take(kGemmWorkspaceBytes) : work.gemm_workspaces[0];
+  work.gemm_workspaces[0] = arena.take<uint8_t>(kGemmWorkspaceBytes);
+  work.gemm_workspaces[1] =
+      two_streams ? arena.take<uint8_t>(kGemmWorkspaceBytes) : work.gemm_workspaces[0];
   return work;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/arena.hpp"
 #include "core/problem.hpp"
 #include "cuda/runtime/cublaslt.hpp"
 #include "dualgemm/types.hpp"
@@ -20,18 +21,7 @@ struct GemmWeights {
   uint8_t* block_scales = nullptr;
 };
 
-// Carves pieces at multiples of 256 bytes off one buffer; with a null base it only counts.
-class GemmArena {
- public:
-  static constexpr int64_t kAlignment = 256;
-  explicit GemmArena(void* base) noexcept;
-  uint8_t* take(int64_t bytes) noexcept;
-  int64_t used() const noexcept { return used_; }
-
- private:
-  uint8_t* base_;
-  int64_t used_ = 0;
-};
+inline constexpr int64_t kGemmAlignment = 256;  // of all pieces
 
 // One call: the problem, how it is computed, and where the intermediates lie.
 struct GemmWork {
@@ -58,12 +48,12 @@ GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept;
 
 // Both weights' bytes, and where they lie in them.
 int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept;
-void take_weights(const Problem& problem, GemmNumber number, GemmArena& arena,
+void take_weights(const Problem& problem, GemmNumber number, core::Arena& arena,
                   GemmWeights (&weights)[2]) noexcept;
 
 // Everything of a call but its buffers. converts_weights: on every call, into the workspace.
 GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
-                 GemmArena& arena) noexcept;
+                 core::Arena& arena) noexcept;
 
 // ok, or what of this call cannot be done; decides the algorithm. Nothing is enqueued.
 Status check_call(const GemmWork& work);

@@ -21,7 +21,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   if (instance == nullptr) return AssertionFailure() << "no such instance";
   const sm90a::Schedule schedule =
       sm90a::make_schedule(data.problem, instance->config, run.max_ctas);
-  run.shares_tiles = schedule.shared_blocks != 0;
+  run.shares_tiles = schedule.shared_k_tiles != 0;
   run.pairs_ctas = schedule.paired;
   Simulation simulation(data, run.misalign);
   const sm90a::Workspace pieces =

@@ -38,6 +38,28 @@ plant src/core/string_utils.cpp 'int a_utils(int);' 'mechanism'
 plant src/core/a.cpp '#if 0' 'dead code'
 plant src/core/a.cpp '// TODO: later' 'open point'
 
+# circle <what the finding must contain> <file> <include> <file> <include> ...
+circle() {
+  local message=$1 output
+  shift
+  rm -rf "${work:?}"/*
+  while [[ $# -gt 0 ]]; do
+    mkdir -p "$work/$(dirname "$1")"
+    printf '#include "%s"\n' "$2" >>"$work/$1"
+    shift 2
+  done
+  if output=$("$checker" "$work") || [[ $output != *"a circle of includes:"*"$message"* ]]; then
+    printf 'circle not found: %s\n%s\n' "$message" "$output"
+    failures=$((failures + 1))
+  fi
+}
+circle src/core/b.hpp src/core/a.hpp core/b.hpp src/core/b.hpp core/c.hpp src/core/c.hpp core/a.hpp
+circle include/dualgemm/b.hpp include/dualgemm/a.hpp dualgemm/b.hpp include/dualgemm/b.hpp dualgemm/a.hpp
+# Of parts, though not of files.
+circle src/cuda/kernels/sm80 src/cuda/kernels/sm80/a.cpp cuda/kernels/sm90a/b.hpp \
+  src/cuda/kernels/sm90a/c.cpp cuda/kernels/sm80/d.hpp src/cuda/kernels/sm90a/b.hpp x.hpp src/cuda/kernels/sm80/d.hpp x.hpp
+circle ptxsim/parse ptxsim/parse/a.cpp ptxsim/ir/b.hpp ptxsim/ir/c.cpp ptxsim/parse/d.hpp ptxsim/ir/b.hpp x.hpp ptxsim/parse/d.hpp x.hpp
+
 rm -rf "${work:?}"/*
 mkdir -p "$work/src/cpu/isa" "$work/src/cuda/ptx" "$work/tests"
 printf '#include <immintrin.h>\nvoid pin(int& v) { asm volatile("" : "+r"(v)); }\n' >"$work/src/cpu/isa/avx2.cpp"

@@ -107,8 +107,8 @@ TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
     Problem p{.m = 100, .n = 4096, .k = 7168};
     p.a.type = instance.config.bf16 ? DataType::kBF16 : DataType::kF16;
     const auto plan = plan_for(
-        p, {.config = "tile_m=" + std::to_string(instance.config.tile_m) +
-                      ",tile_n=" + std::to_string(instance.config.groups * sm90a::kGroupCols) +
+        p, {.config = "tile_m=" + std::to_string(instance.config.tile_m) + ",tile_n=" +
+                      std::to_string(instance.config.n_warpgroups * sm90a::kWarpgroupCols) +
                       ",k_warpgroups=" + std::to_string(instance.config.k_warpgroups)});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
     EXPECT_EQ(plan->shape.stages, instance.weight_stages);

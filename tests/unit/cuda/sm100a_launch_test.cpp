@@ -112,7 +112,7 @@ TEST(Sm100aChoice, RefusesWhatTheKernelDoesNotDo) {
   EXPECT_EQ(reason({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}),
             "d.type: e2m1; the sm_100a kernel writes f16, bf16 or f32");
   EXPECT_EQ(reason({.m = int64_t{1} << 31, .n = 1, .k = 16}),
-            "m: 2147483648; must be below 2^31 on this GPU");
+            "m: 2147483648; must be below 2^31 on a GPU");
   EXPECT_EQ(reason({.m = 2, .n = 1, .k = 16, .a = {.ld = int64_t{1} << 41}}),
             "a: a stride of 1099511627776 bytes; must be below 2^40 on this GPU");
   EXPECT_EQ(reason({.m = 1 << 30, .n = 1 << 20, .k = 16}),

@@ -26,7 +26,7 @@ TEST(Sm80Choice, TilesAndRefusals) {
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
             "grouping: masked; the sm_80 kernel takes none");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
-            "m: 2147483648; must be below 2^31 on this GPU");
+            "m: 2147483648; must be below 2^31 on a GPU");
   const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
   EXPECT_EQ(sm80::supports(large).message(), "ok");
   EXPECT_EQ(sm80::supports_r1(large).message(),

@@ -73,7 +73,7 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
       const sm90a::Schedule again = sm90a::make_schedule(p, config, once.ctas);
       EXPECT_EQ(once.ctas, again.ctas);
       EXPECT_EQ(once.whole_tiles, again.whole_tiles);
-      EXPECT_EQ(once.shared_blocks, again.shared_blocks);
+      EXPECT_EQ(once.shared_k_tiles, again.shared_k_tiles);
       EXPECT_EQ(once.paired, again.paired);
     }
   }
@@ -92,7 +92,7 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
             "grouping: masked; the sm_90a kernel takes none");
   EXPECT_EQ(sm90a::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
-            "m: 2147483648; must be below 2^31 on this GPU");
+            "m: 2147483648; must be below 2^31 on a GPU");
 }
 
 }  // namespace

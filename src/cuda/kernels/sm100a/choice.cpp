@@ -1,43 +1,17 @@
 // Which problems the kernel takes, with which instance, and which operands must be copied first.
 #include <fmt/format.h>
 
+#include "core/arena.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a {
 namespace {
 
-constexpr int64_t kWorkspaceAlignment = 64;            // what the library's interface promises
-constexpr int64_t kMaxExtent = int64_t{1} << 31;       // coordinates are signed 32-bit numbers
-constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
-constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along x
-
-// Hands out aligned pieces of the workspace.
-struct Arena {
-  int64_t used = 0;
-  int64_t take(int64_t bytes) {
-    const int64_t offset = used;
-    used += round_up(bytes, kWorkspaceAlignment);
-    return offset;
-  }
-};
-
-Status check_extent(const char* name, int64_t value) {
-  if (value < kMaxExtent) return {};
-  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
-}
-
-Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
-  for (const int64_t bytes : {matrix.ld / 2, matrix.batch_stride / 2, matrix.scale_batch_stride}) {
-    if (bytes >= kMaxStrideBytes) {
-      return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
-                                 "must be below 2^40 on this GPU");
-    }
-  }
-  return {};
-}
+constexpr int64_t kWorkspaceAlignment = 64;  // what the library's interface promises
 
 }  // namespace
 
@@ -54,10 +28,7 @@ Status supports(const Problem& problem) {
     return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
                                "the sm_100a kernel writes f16, bf16 or f32");
   }
-  DUALGEMM_TRY(check_extent("m", problem.m));
-  DUALGEMM_TRY(check_extent("n", problem.n));
-  DUALGEMM_TRY(check_extent("k", problem.k));
-  DUALGEMM_TRY(check_extent("l", problem.l));
+  DUALGEMM_TRY(check_extents(problem));
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("a", resolved.a));
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
@@ -89,14 +60,14 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 
 Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
   const int64_t batches = problem.problem.l;
-  Arena arena;
+  core::Arena arena(nullptr, kWorkspaceAlignment);
   const auto data = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && !data_needs_copy(matrix, batches)) return Copies::kDirect;
-    return arena.take(copied_row_bytes(matrix) * matrix.rows * batches);
+    return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && !scales_need_copy(matrix, batches)) return Copies::kDirect;
-    return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
+    return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Copies copies;
   copies.a = data(problem.a);
@@ -105,7 +76,7 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
   copies.sf_a = scales(problem.a);
   copies.sf_gate = scales(problem.gate);
   copies.sf_up = scales(problem.up);
-  copies.workspace_bytes = arena.used;
+  copies.workspace_bytes = arena.used();
   return copies;
 }
 

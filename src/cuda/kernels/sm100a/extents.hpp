@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/int_math.hpp"
 #include "core/problem.hpp"
 #include "cuda/kernels/sm100a/config.hpp"
 
@@ -10,8 +11,8 @@ namespace dualgemm::cuda::sm100a {
 
 inline constexpr int64_t kTmaAlignment = 16;  // of a tensor map's address and strides, in bytes
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+using core::ceil_div;
+using core::round_up;
 
 inline int64_t num_ctas(const Problem& p, int64_t tile_n) {
   return ceil_div(p.m, kTileM) * ceil_div(p.n, tile_n) * p.l;

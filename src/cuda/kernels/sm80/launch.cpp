@@ -4,27 +4,22 @@
 
 #include <string>
 
+#include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm80/params.hpp"
+#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm80 {
 namespace {
 
-constexpr int64_t kMaxExtent = int64_t{1} << 31;      // rows and columns are counted in 32 bits
-constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;  // of a grid along x
 constexpr int64_t kVectorBytes = 16;
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
 constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using core::ceil_div;
 
-int64_t r1_ld(const Problem& problem) { return ceil_div(problem.n, kSectorFloats) * kSectorFloats; }
-
-Status check_extent(const char* name, int64_t value) {
-  if (value < kMaxExtent) return {};
-  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
-}
+int64_t r1_ld(const Problem& problem) { return core::round_up(problem.n, kSectorFloats); }
 
 OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const uint8_t* scales) {
   OperandView view{};
@@ -63,10 +58,7 @@ Status supports(const Problem& problem) {
     return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
                                "the sm_80 kernel writes f16, bf16 or f32");
   }
-  DUALGEMM_TRY(check_extent("m", problem.m));
-  DUALGEMM_TRY(check_extent("n", problem.n));
-  DUALGEMM_TRY(check_extent("k", problem.k));
-  DUALGEMM_TRY(check_extent("l", problem.l));
+  DUALGEMM_TRY(check_extents(problem));
   // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of a.
   int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};

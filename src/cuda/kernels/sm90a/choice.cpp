@@ -3,43 +3,18 @@
 
 #include <algorithm>
 
+#include "core/arena.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"
+#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
 
 constexpr int64_t kWorkspaceAlignment = 64;             // what the library's interface promises
-constexpr int64_t kMaxExtent = int64_t{1} << 31;        // coordinates are signed 32-bit numbers
-constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;   // of a tensor map
 constexpr int64_t kMaxKTiles = (int64_t{1} << 31) - 1;  // of k, over all tiles: 32-bit numbers
-
-// Hands out aligned pieces of the workspace.
-struct Arena {
-  int64_t used = 0;
-  int64_t take(int64_t bytes) {
-    const int64_t offset = used;
-    used += round_up(bytes, kWorkspaceAlignment);
-    return offset;
-  }
-};
-
-Status check_extent(const char* name, int64_t value) {
-  if (value < kMaxExtent) return {};
-  return Status::unsupported(name, std::to_string(value), "must be below 2^31 on this GPU");
-}
-
-Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
-  for (const int64_t bytes : {matrix.ld / 2, matrix.batch_stride / 2, matrix.scale_batch_stride}) {
-    if (bytes >= kMaxStrideBytes) {
-      return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
-                                 "must be below 2^40 on this GPU");
-    }
-  }
-  return {};
-}
 
 Status check_types(const Problem& problem) {
   if (problem.grouping != Grouping::kNone) {
@@ -59,10 +34,7 @@ Status check_types(const Problem& problem) {
 
 Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_types(problem));
-  DUALGEMM_TRY(check_extent("m", problem.m));
-  DUALGEMM_TRY(check_extent("n", problem.n));
-  DUALGEMM_TRY(check_extent("k", problem.k));
-  DUALGEMM_TRY(check_extent("l", problem.l));
+  DUALGEMM_TRY(check_extents(problem));
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
   DUALGEMM_TRY(check_strides("up", resolved.up));
@@ -131,16 +103,16 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
                          const Schedule& schedule, bool unaligned) {
   const int64_t batches = problem.problem.l;
-  Arena arena;
+  core::Arena arena(nullptr, kWorkspaceAlignment);
   const auto data = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && !data_needs_copy(matrix, batches)) return Workspace::kDirect;
-    return arena.take(copied_row_bytes(matrix) * matrix.rows * batches);
+    return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const bool linear =
       linear_scales_suit(problem.gate, batches) && linear_scales_suit(problem.up, batches);
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && (linear || swizzled_scales_suit(matrix, batches))) return Workspace::kDirect;
-    return arena.take(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
+    return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Workspace pieces;
   if (!config.prepared) {
@@ -150,13 +122,14 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
     pieces.sf_up = scales(problem.up);
   }
   pieces.activations =
-      arena.take(batches * problem.problem.m * k_tiles_of(problem.problem) * kTileK * 2);
+      arena.take_offset(batches * problem.problem.m * k_tiles_of(problem.problem) * kTileK * 2);
   if (schedule.shared_k_tiles != 0) {
     constexpr int64_t kBytes = 4;
-    pieces.flags = arena.take(schedule.ctas * kBytes);
-    pieces.partials = arena.take(schedule.ctas * tile_n_of(config) * 2 * config.tile_m * kBytes);
+    pieces.flags = arena.take_offset(schedule.ctas * kBytes);
+    pieces.partials =
+        arena.take_offset(schedule.ctas * tile_n_of(config) * 2 * config.tile_m * kBytes);
   }
-  pieces.bytes = arena.used;
+  pieces.bytes = arena.used();
   return pieces;
 }
 

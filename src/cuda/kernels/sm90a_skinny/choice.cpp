@@ -24,9 +24,9 @@ Status check_stride(const char* name, int64_t bytes, int64_t alignment) {
 // Scales of one batch are addressed with 32 bits.
 Status check_scale_extent(const char* name, const core::ResolvedMatrix& matrix) {
   const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
-  const int64_t rows = swizzled ? sm90a::ceil_div(matrix.rows, 128) : matrix.rows;
+  const int64_t rows = swizzled ? core::ceil_div(matrix.rows, 128) : matrix.rows;
   const int64_t ld =
-      swizzled ? sm90a::ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld;
+      swizzled ? core::ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld;
   int64_t bytes = 0;
   if (!__builtin_mul_overflow(rows, ld, &bytes) && bytes < kMaxScaleBytes) return {};
   return Status::unsupported(name, fmt::format("{} rows, {} bytes apart", rows, ld),
@@ -82,8 +82,8 @@ bool is_for(const Config& config, const Problem& problem, bool prepared) {
 // first two thirds of one, of prepared weights 1.1, as their units take less (fitted to four shapes
 // and four widths on an H200, bench_sm90a --all).
 int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
-  const int64_t tiles = sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l;
-  const int64_t waves = sm90a::ceil_div(tiles, num_sms);
+  const int64_t tiles = core::ceil_div(problem.n, tile_n_of(config)) * problem.l;
+  const int64_t waves = core::ceil_div(tiles, num_sms);
   return waves * 20 * config.units + (config.prepared ? 22 : 13) * (waves - 1);
 }
 
@@ -112,7 +112,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 
 bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   const Config& config = choose_instance(problem, num_sms, prepared).config;
-  const int64_t tiles = sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l;
+  const int64_t tiles = core::ceil_div(problem.n, tile_n_of(config)) * problem.l;
   if (tiles <= num_sms) return true;
   // However unequal the work: at (4232, 7168), one unit too many for a wave, 15.6 us and 16.7 of
   // the other kernel (m = 8, NVFP4), at (14336, 4096) 23.2 and 28.1, at (18432, 7168) 43.8 and 51.5
@@ -133,7 +133,7 @@ bool is_faster(const Problem& problem, int num_sms, bool prepared) {
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
-  return std::min(sm90a::ceil_div(problem.n, tile_n_of(config)) * problem.l, most);
+  return std::min(core::ceil_div(problem.n, tile_n_of(config)) * problem.l, most);
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

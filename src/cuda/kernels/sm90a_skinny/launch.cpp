@@ -11,7 +11,7 @@
 namespace dualgemm::cuda::sm90a_skinny {
 namespace {
 
-using sm90a::ceil_div;
+using core::ceil_div;
 
 PackedView view_of(const core::ResolvedMatrix& matrix, const void* rows, const uint8_t* scales) {
   PackedView view{};

@@ -1,0 +1,56 @@
+// A kind of device as the API sees it: what it offers, which strategies run on it, what must hold
+// of a call's memory, and where a workspace comes from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dualgemm/types.hpp"
+#include "plan/strategy.hpp"
+
+namespace dualgemm::api {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DeviceKind device() const noexcept = 0;
+
+  // What the current device of this kind offers; looked at once. Thread-safe.
+  virtual const Expected<DeviceCaps>& capabilities() const = 0;
+
+  // In the order of the documentation's table. The objects live as long as the program.
+  virtual std::span<const Strategy* const> strategies() const = 0;
+
+  // Does the current device offer what the plan runs on?
+  virtual Status check_isa(const Plan& plan) const = 0;
+
+  // What an edited plan may ask for. Comes before validate(problem, buffers), which reads the
+  // experts' rows: they may be memory that the host cannot read.
+  virtual Status check_problem(const Plan& plan, const Strategy& strategy) const = 0;
+
+  // Does all that the call reads and writes belong to the device that will run it? `workspace` may
+  // be null.
+  virtual Status check_memory(const Buffers& buffers, const void* workspace) const = 0;
+
+  // The number of the current device, for prepared weights; -1: there is but one.
+  virtual int current_device() const noexcept = 0;
+
+  // A workspace at a multiple of 64 bytes. bytes > 0.
+  virtual Expected<void*> allocate(int64_t bytes) const = 0;
+  virtual void free(void* memory) const noexcept = 0;
+  // Until all that was enqueued on buffers.stream is done.
+  virtual Status wait(const Buffers& buffers) const = 0;
+};
+
+const Backend& cpu_backend() noexcept;
+const Backend& cuda_backend() noexcept;  // in a build without CUDA: one that says so
+
+const Backend& backend_of(DeviceKind device) noexcept;  // kAuto: the CPU's
+
+// The strategies of all backends, the oracle first; made once, thread-safe.
+std::span<const Strategy* const> registry();
+
+// For what needs CUDA in a build without it.
+Status not_in_this_build();
+
+}  // namespace dualgemm::api

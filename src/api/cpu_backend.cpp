@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "api/backend.hpp"
+#include "api/reference_strategy.hpp"
+#include "core/int_math.hpp"
+#include "cpu/device_caps.hpp"
+#include "cpu/strategies.hpp"
+
+namespace dualgemm::api {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+class CpuBackend final : public Backend {
+ public:
+  DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
+
+  const Expected<DeviceCaps>& capabilities() const override {
+    static const Expected<DeviceCaps> caps = cpu::detect_device_caps();
+    return caps;
+  }
+
+  std::span<const Strategy* const> strategies() const override {
+    static const std::vector<const Strategy*> all = [] {
+      std::vector<const Strategy*> list{&reference_strategy()};
+      for (const Strategy* strategy : cpu::strategies()) list.push_back(strategy);
+      return list;
+    }();
+    return all;
+  }
+
+  Status check_isa(const Plan& plan) const override {
+    const std::vector<Isa>& isas = capabilities()->isas;
+    if (std::find(isas.begin(), isas.end(), plan.isa) != isas.end()) return {};
+    return Status::unsupported("plan.isa", name_of(plan.isa), "this machine does not offer it");
+  }
+
+  // The strategies check what they rely on; validate() reads the experts' rows.
+  Status check_problem(const Plan&, const Strategy&) const override { return {}; }
+  Status check_memory(const Buffers&, const void*) const override { return {}; }
+  int current_device() const noexcept override { return -1; }
+
+  Expected<void*> allocate(int64_t bytes) const override {
+    const auto size = static_cast<size_t>(core::round_up(bytes, kAlignment));
+    void* const memory = std::aligned_alloc(kAlignment, size);
+    if (memory != nullptr) return memory;
+    return Status::error(StatusCode::kOutOfMemory, "workspace_bytes", std::to_string(bytes),
+                         "allocation failed");
+  }
+  void free(void* memory) const noexcept override { std::free(memory); }
+  Status wait(const Buffers&) const override { return {}; }  // run() has waited
+};
+
+}  // namespace
+
+const Backend& cpu_backend() noexcept {
+  static const CpuBackend backend;
+  return backend;
+}
+
+}  // namespace dualgemm::api

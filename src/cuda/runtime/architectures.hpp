@@ -1,0 +1,11 @@
+// The architectures that have a fused kernel of their own: one row each.
+#pragma once
+
+#include "dualgemm/types.hpp"
+
+// X(name of kernels/<name> and fused_kernel_<name>(), enumerator of Isa, whether a GPU of compute
+// capability `cc` (10 * major + minor) runs it). Best first.
+#define DUALGEMM_CUDA_ARCHITECTURES(X)       \
+  X(sm100a, kSm100a, cc == 100 || cc == 103) \
+  X(sm90a, kSm90a, cc == 90)                 \
+  X(sm80, kSm80, cc >= 80)
