@@ -4,6 +4,7 @@
 #include "core/arena.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/convert/repack.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/runtime/limits.hpp"
@@ -66,7 +67,7 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
-    if (!unaligned && !scales_need_copy(matrix, batches)) return Copies::kDirect;
+    if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Copies copies;

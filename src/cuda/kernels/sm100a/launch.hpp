@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a/config.hpp"
 #include "cuda/kernels/sm100a/instances.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
@@ -33,7 +34,7 @@ const Instance* find_instance(int64_t tile_n, DataType output);  // null: not co
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.
 struct Copies {
-  static constexpr int64_t kDirect = -1;
+  static constexpr int64_t kDirect = kNoCopy;
   int64_t a = kDirect, gate = kDirect, up = kDirect;
   int64_t sf_a = kDirect, sf_gate = kDirect, sf_up = kDirect;
   int64_t workspace_bytes = 0;

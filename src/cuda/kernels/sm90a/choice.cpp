@@ -5,6 +5,7 @@
 
 #include "core/arena.hpp"
 #include "cuda/kernels/convert/repack.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"

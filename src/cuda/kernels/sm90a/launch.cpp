@@ -1,9 +1,7 @@
 #include "cuda/kernels/sm90a/launch.hpp"
 
-#include <string>
-
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/convert/repack.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a/prepare.hpp"
@@ -11,75 +9,10 @@
 namespace dualgemm::cuda::sm90a {
 namespace {
 
-// One weight with its scales, and where the kernel reads them.
-struct Weight {
-  const char* name;
-  const char* scales_name;
-  const core::ResolvedMatrix* matrix;
-  const void* data;
-  const uint8_t* scales;
-  int64_t data_copy, scale_copy;  // Workspace's offsets
+// A weight, and where its views go.
+struct Weight : TmaOperand {
   TensorMap *data_map, *scale_map;
 };
-
-bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kTmaAlignment == 0; }
-
-// Rows of k/2 bytes; a stage takes `tile_n` of them.
-TensorView data_view(const Weight& weight, int64_t batches, int64_t tile_n,
-                     const uint8_t* workspace) {
-  const core::ResolvedMatrix& matrix = *weight.matrix;
-  const bool copied = weight.data_copy != Workspace::kDirect;
-  // A stride that is never used must be legal all the same.
-  const int64_t row_stride = copied || matrix.rows == 1 ? copied_row_bytes(matrix) : matrix.ld / 2;
-  const int64_t batch_stride =
-      copied || batches == 1 ? row_stride * matrix.rows : matrix.batch_stride / 2;
-  return {.name = weight.name,
-          .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-          .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
-          .rank = 3,
-          .address = copied ? workspace + weight.data_copy : weight.data,
-          .dims = {static_cast<uint64_t>(row_bytes(matrix)), static_cast<uint64_t>(matrix.rows),
-                   static_cast<uint64_t>(batches)},
-          .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
-          .box = {kRowBytes, static_cast<uint32_t>(tile_n), 1}};
-}
-
-// Rows of k/16 scales.
-TensorView linear_scale_view(const Weight& weight, int64_t batches, int64_t tile_n) {
-  const core::ResolvedMatrix& matrix = *weight.matrix;
-  const int64_t row_stride =
-      matrix.rows == 1 ? round_up(matrix.sf_cols, kTmaAlignment) : matrix.scale_ld;
-  const int64_t batch_stride = batches == 1 ? row_stride * matrix.rows : matrix.scale_batch_stride;
-  return {.name = weight.scales_name,
-          .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
-          .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
-          .rank = 3,
-          .address = weight.scales,
-          .dims = {static_cast<uint64_t>(matrix.sf_cols), static_cast<uint64_t>(matrix.rows),
-                   static_cast<uint64_t>(batches)},
-          .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleRowBytes, static_cast<uint32_t>(tile_n), 1}};
-}
-
-// Scale tiles: 128 rows x 4 scales, 512 bytes each.
-TensorView swizzled_scale_view(const Weight& weight, int64_t batches, const uint8_t* workspace) {
-  const core::ResolvedMatrix& matrix = *weight.matrix;
-  const bool copied = weight.scale_copy != Workspace::kDirect;
-  const int64_t tile_cols = ceil_div(matrix.cols, 64), tile_rows = ceil_div(matrix.rows, 128);
-  const int64_t row_stride = tile_cols * kScaleTileBytes;
-  const int64_t batch_stride =
-      copied || batches == 1 ? tile_rows * row_stride : matrix.scale_batch_stride;
-  return {.name = weight.scales_name,
-          .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
-          .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
-          .rank = 4,
-          .address = copied ? workspace + weight.scale_copy : weight.scales,
-          .dims = {kScaleTileBytes / 2, static_cast<uint64_t>(tile_cols),
-                   static_cast<uint64_t>(tile_rows), static_cast<uint64_t>(batches)},
-          .stride_bytes = {kScaleTileBytes, static_cast<uint64_t>(row_stride),
-                           static_cast<uint64_t>(batch_stride)},
-          .box = {kScaleTileBytes / 2, kScaleTiles, 1, 1}};
-}
 
 // Decoded a: (l, 4 * k_tiles, m, 64) halves.
 TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
@@ -95,42 +28,6 @@ TensorView activations_view(const Problem& p, const uint8_t* data, const Instanc
                            static_cast<uint64_t>(p.m * subs * kRowBytes)},
           .box = {kSubK, static_cast<uint32_t>(instance.config.tile_m),
                   static_cast<uint32_t>(instance.act_subs), 1}};
-}
-
-// Where an array is read: a planned copy that nothing demands is left out, a copy that is needed
-// and was not planned is an error.
-Status settle(const char* name, const void* data, bool needs_copy, int64_t* copy) {
-  const bool needed = needs_copy || !is_aligned(data);
-  if (!needed) *copy = Workspace::kDirect;
-  if (!needed || *copy != Workspace::kDirect) return {};
-  return Status::unsupported(
-      name, "address % 16 = " + std::to_string(reinterpret_cast<uintptr_t>(data) % kTmaAlignment),
-      "must be aligned to 16 bytes, or planned for with PlanOptions::unaligned");
-}
-
-void add_copies(const Weight& weight, int64_t batches, uint8_t* workspace,
-                std::vector<KernelLaunch>& launches) {
-  const core::ResolvedMatrix& matrix = *weight.matrix;
-  if (weight.data_copy != Workspace::kDirect) {
-    launches.push_back(repack_rows_launch({.source = static_cast<const uint8_t*>(weight.data),
-                                           .destination = workspace + weight.data_copy,
-                                           .source_row_bytes = matrix.ld / 2,
-                                           .source_batch_bytes = matrix.batch_stride / 2,
-                                           .row_bytes = row_bytes(matrix),
-                                           .destination_row_bytes = copied_row_bytes(matrix),
-                                           .rows = matrix.rows,
-                                           .batches = batches}));
-  }
-  if (weight.scale_copy != Workspace::kDirect) {
-    const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
-    launches.push_back(repack_scales_launch({.source = weight.scales,
-                                             .destination = workspace + weight.scale_copy,
-                                             .source_ld = linear ? matrix.scale_ld : 0,
-                                             .source_batch_bytes = matrix.scale_batch_stride,
-                                             .rows = matrix.rows,
-                                             .sf_cols = matrix.sf_cols,
-                                             .batches = batches}));
-  }
 }
 
 KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
@@ -182,19 +79,23 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
   const int64_t batches = problem.problem.l;
   params.linear_scales = linear_scales_suit(problem.gate, batches) &&
                          linear_scales_suit(problem.up, batches) &&
-                         is_aligned(buffers.gate_scales) && is_aligned(buffers.up_scales);
-  for (Weight weight :
-       {Weight{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, pieces.gate,
-               pieces.sf_gate, &params.map_gate, &params.map_sf_gate},
-        Weight{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, pieces.up,
-               pieces.sf_up, &params.map_up, &params.map_sf_up}}) {
-    DUALGEMM_TRY(settle(weight.name, weight.data, data_needs_copy(*weight.matrix, batches),
-                        &weight.data_copy));
+                         is_tma_aligned(buffers.gate_scales) && is_tma_aligned(buffers.up_scales);
+  for (Weight weight : {Weight{{"gate", "gate_scales", &problem.gate, buffers.gate,
+                                buffers.gate_scales, pieces.gate, pieces.sf_gate},
+                               &params.map_gate,
+                               &params.map_sf_gate},
+                        Weight{{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales,
+                                pieces.up, pieces.sf_up},
+                               &params.map_up,
+                               &params.map_sf_up}}) {
+    DUALGEMM_TRY(settle_copy(weight.name, weight.data, data_needs_copy(*weight.matrix, batches),
+                             &weight.data_copy));
     const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
-    DUALGEMM_TRY(settle(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
+    DUALGEMM_TRY(settle_copy(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
     DUALGEMM_TRY(encode(data_view(weight, batches, tile_n, base), encode_tiled, weight.data_map));
-    DUALGEMM_TRY(encode(params.linear_scales ? linear_scale_view(weight, batches, tile_n)
-                                             : swizzled_scale_view(weight, batches, base),
+    DUALGEMM_TRY(encode(params.linear_scales
+                            ? linear_scale_view(weight, batches, kScaleRowBytes, tile_n)
+                            : swizzled_scale_view(weight, batches, kScaleTiles, base),
                         encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/instances.hpp"
 #include "cuda/kernels/sm90a/params.hpp"
@@ -43,7 +44,7 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.
 struct Workspace {
-  static constexpr int64_t kDirect = -1;
+  static constexpr int64_t kDirect = kNoCopy;
   int64_t gate = kDirect, up = kDirect;
   int64_t sf_gate = kDirect, sf_up = kDirect;
   int64_t activations = 0, flags = 0, partials = 0;
