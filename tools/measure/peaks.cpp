@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "tools/measure/judgement.hpp"
 #include "tools/measure/peaks_loops.hpp"
 
 namespace dualgemm::measure {
@@ -105,6 +106,17 @@ std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options) {
                      }});
   }
   return cases;
+}
+
+Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult> timings,
+                    int threads) {
+  Peaks peaks{.threads = resolve_threads(threads)};
+  for (size_t i = 0; i < cases.size() && i < timings.size(); ++i) {
+    if (!is_settled(timings[i])) continue;
+    double& peak = peaks.*cases[i].field;
+    peak = std::max(peak, cases[i].giga_per_run / timings[i].median_seconds);
+  }
+  return peaks;
 }
 
 Peaks measure_peaks(int threads) { return measure_peaks(threads, PeakOptions{}); }

@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "tools/measure/quiet_runner.hpp"
 
 namespace dualgemm::measure {
 
@@ -52,5 +55,10 @@ struct PeakCase {
 // The loops this machine supports, each calibrated to about options.milliseconds. Buffers live as
 // long as the cases.
 std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options);
+
+// The peaks that timed peak cases show: `timings[i]` is of `cases[i]`. A case without enough quiet
+// samples (is_settled) shows none, so that its peak stays 0: unknown.
+Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult> timings,
+                    int threads);
 
 }  // namespace dualgemm::measure

@@ -166,6 +166,7 @@ QuietResult summarise(const std::string& name, CaseState state, const QuietOptio
   for (const Sample& sample : state.rejected) {
     ++(sample.host ? result.rejected_host : result.rejected_others);
   }
+  result.quiet_samples = static_cast<int>(state.accepted.size());
   const size_t wanted = static_cast<size_t>(std::max(1, options.min_samples));
   if (state.accepted.size() < wanted && !state.rejected.empty()) {
     result.disturbed = true;

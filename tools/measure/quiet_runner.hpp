@@ -44,6 +44,7 @@ struct QuietResult {
   double min_seconds = 0;
   double relative_spread = 0;  // interquartile range / median
   int samples = 0;             // behind the median
+  int quiet_samples = 0;       // of them; the others are stand-ins (`disturbed`)
   int runs = 0;                // run() calls in them
   int rejected_others = 0;     // samples thrown away: other processes were busy
   int rejected_host = 0;       // samples thrown away: the canary was slow

@@ -8,6 +8,7 @@
 
 #if DUALGEMM_HAS_CUDA
 #include "cuda/kernels/common/device_peaks.hpp"
+#include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_timer.hpp"
 #endif
@@ -115,9 +116,13 @@ Expected<DevicePeaks> measure_device_peaks() {
   return DevicePeaks{peaks->f16_gflops, peaks->e4m3_gflops, peaks->read_gbps};
 }
 
+std::vector<Isa> isas_of_gpu(int compute_capability) { return cuda::isas_of(compute_capability); }
+
 #else
 
 struct DeviceRun::State {};
+
+std::vector<Isa> isas_of_gpu(int) { return {}; }
 
 Expected<DevicePeaks> measure_device_peaks() { return api::not_in_this_build(); }
 

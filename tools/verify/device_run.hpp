@@ -15,6 +15,9 @@ struct DevicePeaks {
 };
 Expected<DevicePeaks> measure_device_peaks();
 
+// The instruction sets of a GPU of this compute capability (10 * major + minor); none without CUDA.
+std::vector<Isa> isas_of_gpu(int compute_capability);
+
 class DeviceRun {
  public:
   DeviceRun() noexcept;
