@@ -97,7 +97,9 @@ int run_benchmark(const Arguments& arguments) {
   if (!markdown_written) return fail("cannot write " + arguments.markdown_path);
   if (!json_written) return fail("cannot write " + arguments.json_path);
   for (const Bar& bar : report.bars()) {
-    if (arguments.strict && !bar.met()) return fail("not met: " + bar.what);
+    if (arguments.strict && bar.verdict() != Verdict::kMet)
+      return fail(std::string(bar.verdict() == Verdict::kNotMet ? "not met: " : "not judged: ") +
+                  bar.what);
   }
   return 0;
 }

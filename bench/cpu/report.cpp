@@ -28,7 +28,9 @@ constexpr double kQuantizerGbps = 1.0;
 const std::string kNone = "-";
 
 std::string percent(double part, double whole) {
-  return part > 0 && whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : kNone;
+  if (!(part > 0 && whole > 0)) return kNone;
+  const std::string share = measure::share_text(part / whole);
+  return measure::is_defect(part / whole) ? share : share + " %";
 }
 std::string number(double value, int digits) {
   return value > 0 ? fmt::format("{:.{}f}", value, digits) : kNone;
@@ -96,30 +98,30 @@ std::string Report::time_cell(const std::string& name) const {
   if (result == nullptr) return kNone;
   const double ms = 1e3 * result->median_seconds;
   const int digits = ms < 10 ? 3 : ms < 100 ? 2 : 1;
-  return fmt::format("{:.{}f} ({:.1f} %){}", ms, digits, 100 * result->relative_spread,
-                     result->disturbed ? " *" : "");
+  const bool has_spread = result->samples >= measure::kEnoughSamples;
+  return fmt::format("{:.{}f} ({}{}){}", ms, digits, measure::noise_text(*result),
+                     has_spread ? " %" : "", measure::is_settled(*result) ? "" : " *");
 }
 
-bool Report::is_disturbed(const std::string& name) const {
+bool Report::is_settled(const std::string& name) const {
   const measure::QuietResult* result = find(name);
-  return result != nullptr && result->disturbed;
+  return result != nullptr && measure::is_settled(*result);
 }
 
 std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
   const SuiteOptions reference;  // the bars were set for its shape
   const SuiteOptions& options = suite_.options();
   if (bar.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;
-  for (const std::string& name : names) bar.disturbed = bar.disturbed || is_disturbed(name);
-  std::string verdict = std::string(bar.met() ? "yes" : "no") + (bar.disturbed ? " *" : "");
-  bars_.push_back(std::move(bar));
-  return verdict;
+  for (const std::string& name : names) bar.settled = bar.settled && is_settled(name);
+  bars_.push_back(bar);
+  return name_of(bar.verdict());
 }
 
 void Report::read_peaks() {
   peaks_.threads = suite_.options().threads;
   for (const measure::PeakCase& peak : suite_.peaks()) {
     const std::string name = "peak/" + peak.name;
-    if (rate(name) <= peaks_.*peak.field) continue;
+    if (!is_settled(name) || rate(name) <= peaks_.*peak.field) continue;
     peaks_.*peak.field = rate(name);
     if (peak.field == &measure::Peaks::read_gbps) read_peak_ = name;
   }
@@ -192,21 +194,22 @@ void Report::add_speed_table() {
         fmt::format("M={}{}: share of {}", bar.m, bar.prepared ? " prepared" : "",
                     by_bandwidth ? "read bandwidth" : "VNNI peak");
     const double difference = suite_.difference_to_baseline(*gemms_.at(name));
-    table.rows.push_back(
-        {std::to_string(bar.m), bar.prepared ? "prepared" : "raw", time_cell(name),
-         number(rate(name), 0), percent(rate(name), peaks_.vnni_zmm_gops),
-         percent(rate(name), peaks_.vnni_block_gops), number(weights / time, 1),
-         percent(weights / time, peaks_.read_gbps), time_cell(baseline),
-         times(seconds(baseline) / time), fmt::format("{:.0f} %", 100 * bar.share),
-         peak > 0 ? add_bar({what, reached / peak, bar.share, true, false}, {name, peak_name})
-                  : kNone,
-         difference < 0 ? kNone : fmt::format("{:.1e}", difference)});
+    table.rows.push_back({std::to_string(bar.m), bar.prepared ? "prepared" : "raw", time_cell(name),
+                          number(rate(name), 0), percent(rate(name), peaks_.vnni_zmm_gops),
+                          percent(rate(name), peaks_.vnni_block_gops), number(weights / time, 1),
+                          percent(weights / time, peaks_.read_gbps), time_cell(baseline),
+                          times(seconds(baseline) / time), fmt::format("{:.0f} %", 100 * bar.share),
+                          peak > 0
+                              ? add_bar({what, reached / peak, bar.share, true, /*is_share=*/true},
+                                        {name, peak_name})
+                              : kNone,
+                          difference < 0 ? kNone : fmt::format("{:.1e}", difference)});
   }
   if (table.rows.empty()) return;
   const double over_openblas = seconds("sgemm/m512") / std::max(1e-12, seconds("speed/m512"));
   if (seconds("speed/m512") > 0 && over_openblas > 0) {
     const std::string met =
-        add_bar({"M=512: times OpenBLAS", over_openblas, kOverOpenblasAt512, true, false},
+        add_bar({"M=512: times OpenBLAS", over_openblas, kOverOpenblasAt512, true},
                 {"speed/m512", "sgemm/m512"});
     table.notes.push_back(fmt::format("M=512: {:.2f} times OpenBLAS sgemm; bar {}; met: {}.",
                                       over_openblas, kOverOpenblasAt512, met));
@@ -234,13 +237,13 @@ void Report::add_isa_table() {
       if (seconds(name) <= 0) continue;
       const bool has_bar = avx2 && m == 512 && ceiling > 0;
       const std::string what = fmt::format("{} M={}: share of its own ceiling", name_of(isa), m);
-      table.rows.push_back(
-          {name_of(isa), std::to_string(m), time_cell(name), number(rate(name), 0),
-           number(ceiling, 0), percent(rate(name), ceiling),
-           has_bar ? fmt::format("{:.0f} %", 100 * kAvx2ShareOfCeiling) : kNone,
-           has_bar ? add_bar({what, rate(name) / ceiling, kAvx2ShareOfCeiling, true, false},
-                             {name, "peak/avx2_block"})
-                   : kNone});
+      table.rows.push_back({name_of(isa), std::to_string(m), time_cell(name), number(rate(name), 0),
+                            number(ceiling, 0), percent(rate(name), ceiling),
+                            has_bar ? fmt::format("{:.0f} %", 100 * kAvx2ShareOfCeiling) : kNone,
+                            has_bar ? add_bar({what, rate(name) / ceiling, kAvx2ShareOfCeiling,
+                                               true, /*is_share=*/true},
+                                              {name, "peak/avx2_block"})
+                                    : kNone});
     }
   }
   if (table.rows.empty()) return;
@@ -300,7 +303,7 @@ void Report::add_strategy_table(int64_t m) {
          times(two_pass / time), fused > 0 ? fmt::format("{:.3f}", fused / time) : kNone,
          std::to_string(gemms_.at(name)->info().intermediate_bytes),
          gemms_.at(name)->plan().config(),
-         judged ? add_bar({what, fused / time, kSlowerThanStrategy, /*at_least=*/false, false},
+         judged ? add_bar({what, fused / time, kSlowerThanStrategy, /*at_least=*/false},
                           {name, fused_name})
                 : kNone});
   }
@@ -316,12 +319,12 @@ void Report::add_quantizer_table() {
     const std::string name = fmt::format("quantizer/{}", type);
     if (seconds(name) <= 0) continue;
     const bool has_bar = std::string(type) == "f32";
-    table.rows.push_back({type, time_cell(name), number(rate(name), 2),
-                          has_bar ? fmt::format("{:.0f} GB/s", kQuantizerGbps) : kNone,
-                          has_bar ? add_bar({"quantiser, GB/s of fp32 input", rate(name),
-                                             kQuantizerGbps, true, false},
-                                            {name})
-                                  : kNone});
+    table.rows.push_back(
+        {type, time_cell(name), number(rate(name), 2),
+         has_bar ? fmt::format("{:.0f} GB/s", kQuantizerGbps) : kNone,
+         has_bar
+             ? add_bar({"quantiser, GB/s of fp32 input", rate(name), kQuantizerGbps, true}, {name})
+             : kNone});
   }
   if (!table.rows.empty()) tables_.push_back(std::move(table));
 }
@@ -345,21 +348,27 @@ std::string Report::markdown() const {
   }
   text += "\n";
   for (const Table& table : tables_) text += in_markdown(table);
-  int met = 0, disturbed = 0;
+  int met = 0, open = 0;
   for (const Bar& bar : bars_) {
-    met += bar.met() ? 1 : 0;
-    disturbed += bar.disturbed ? 1 : 0;
+    met += bar.verdict() == Verdict::kMet ? 1 : 0;
+    open += bar.verdict() == Verdict::kNotJudged ? 1 : 0;
   }
-  text += fmt::format("Bars met: {} of {}; {} verdicts rest on disturbed samples.\n", met,
-                      bars_.size(), disturbed);
+  text += fmt::format("Bars met: {} of {}; {} not judged.\n", met, bars_.size(), open);
   for (const Bar& bar : bars_) {
-    if (bar.met()) continue;
-    text += fmt::format("- not met{}: {}: {:.3f}, {} {:.3f}\n", bar.disturbed ? " *" : "", bar.what,
-                        bar.value, bar.at_least ? "at least" : "at most", bar.bound);
+    if (bar.verdict() == Verdict::kMet) continue;
+    const std::string figure = bar.verdict() == Verdict::kNotJudged
+                                   ? bar.why()
+                                   : fmt::format("{:.3f}, {} {:.3f}", bar.value,
+                                                 bar.at_least ? "at least" : "at most", bar.bound);
+    text += fmt::format("- {}: {}: {}\n",
+                        bar.verdict() == Verdict::kNotJudged ? "not judged" : "not met", bar.what,
+                        figure);
   }
   text +=
-      "\nSpread: interquartile range over the median.\n"
-      "\\* disturbed: too few quiet samples, the least disturbed ones stand in.\n";
+      "\nSpread: interquartile range over the median; n/a: too few samples for one, with their "
+      "number.\n"
+      "\\* fewer than three quiet samples; with disturbed ones, the least disturbed stand in.\n"
+      "> 100 ?: faster than the peak measured in this run allows: a defect of the measurement.\n";
   return text;
 }
 
@@ -371,16 +380,21 @@ nlohmann::ordered_json Report::json() const {
     root["peaks"][peak.name] = rate("peak/" + peak.name);
   for (const SuiteCase& item : suite_.cases()) {
     const measure::QuietResult& result = *results_.at(item.name);
-    nlohmann::ordered_json entry{{"name", item.name},
-                                 {"median_seconds", result.median_seconds},
-                                 {"min_seconds", result.min_seconds},
-                                 {"relative_spread", result.relative_spread},
-                                 {"giga_per_second", rate(item.name)},
-                                 {"samples", result.samples},
-                                 {"runs", result.runs},
-                                 {"rejected_others", result.rejected_others},
-                                 {"rejected_host", result.rejected_host},
-                                 {"disturbed", result.disturbed}};
+    nlohmann::ordered_json entry{
+        {"name", item.name},
+        {"median_seconds", result.median_seconds},
+        {"min_seconds", result.min_seconds},
+        {"relative_spread", result.samples < measure::kEnoughSamples
+                                ? nlohmann::ordered_json(nullptr)
+                                : nlohmann::ordered_json(result.relative_spread)},
+        {"giga_per_second", rate(item.name)},
+        {"samples", result.samples},
+        {"runs", result.runs},
+        {"rejected_others", result.rejected_others},
+        {"rejected_host", result.rejected_host},
+        {"quiet_samples", result.quiet_samples},
+        {"settled", measure::is_settled(result)},
+        {"disturbed", result.disturbed}};
     if (item.gemm) {
       entry["config"] = item.gemm->plan().config();
       entry["isa"] = name_of(item.gemm->info().isa);
@@ -393,8 +407,9 @@ nlohmann::ordered_json Report::json() const {
     root["bars"].push_back({{"what", bar.what},
                             {"value", bar.value},
                             {bar.at_least ? "at_least" : "at_most", bar.bound},
-                            {"met", bar.met()},
-                            {"disturbed", bar.disturbed}});
+                            {"verdict", name_of(bar.verdict())},
+                            {"met", bar.verdict() == Verdict::kMet},
+                            {"settled", bar.settled}});
   }
   for (const SkippedCase& skipped : suite_.skipped()) {
     root["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason.message()}});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpu/bar.hpp"
 #include "bench/cpu/suite.hpp"
 
 namespace dualgemm::bench {
@@ -16,14 +17,6 @@ struct Table {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> notes;
-};
-
-struct Bar {
-  std::string what;  // "M=512: share of VNNI peak"
-  double value, bound;
-  bool at_least;   // false: at most
-  bool disturbed;  // a time behind it comes from disturbed samples: the verdict may be wrong
-  bool met() const { return at_least ? value >= bound : value <= bound; }
 };
 
 class Report {
@@ -40,7 +33,7 @@ class Report {
   double seconds(const std::string& name) const;  // 0 when not measured
   double rate(const std::string& name) const;     // 10^9 a second; 0 when not measured
   std::string time_cell(const std::string& name) const;
-  bool is_disturbed(const std::string& name) const;
+  bool is_settled(const std::string& name) const;
   // `names`: the cases behind the value. Returns the verdict's cell.
   std::string add_bar(Bar bar, const std::vector<std::string>& names);
 
