@@ -30,29 +30,14 @@ endfunction()
 # The command, and what it says of itself: its man page, and completions where each shell looks for them.
 function(dualgemm_install_command)
   install(TARGETS dualgemm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  add_dependencies(dualgemm_installed dualgemm_cli)
-  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/tools/cli/completion.cpp)
-    return()
-  endif()
-  set(written ${PROJECT_BINARY_DIR}/shell)
-  set(page ${written}/dualgemm.1)
-  set(bash ${written}/bash/dualgemm)
-  set(zsh ${written}/zsh/_dualgemm)
-  set(fish ${written}/fish/dualgemm.fish)
-  file(MAKE_DIRECTORY ${written}/bash ${written}/zsh ${written}/fish)
-  set(command $<TARGET_FILE:dualgemm_cli>)
-  add_custom_command(OUTPUT ${page} ${bash} ${zsh} ${fish}
-    COMMAND ${command} man > ${page}
-    COMMAND ${command} completion bash > ${bash}
-    COMMAND ${command} completion zsh > ${zsh}
-    COMMAND ${command} completion fish > ${fish}
-    DEPENDS dualgemm_cli COMMENT "Man page and completions" VERBATIM)
-  add_custom_target(dualgemm_shell_files ALL DEPENDS ${page} ${bash} ${zsh} ${fish})
-  add_dependencies(dualgemm_installed dualgemm_shell_files)
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES ${bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/cli/gpus.json DESTINATION ${CMAKE_INSTALL_DATADIR}/dualgemm)
+  add_dependencies(dualgemm_installed dualgemm_cli dualgemm_cli_texts)
+  set(texts ${PROJECT_BINARY_DIR}/generated)
+  install(FILES ${texts}/dualgemm.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${texts}/dualgemm.bash RENAME dualgemm
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${texts}/_dualgemm DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${texts}/dualgemm.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endfunction()
 
 function(dualgemm_install)

@@ -1,28 +1,14 @@
-#include "tools/cli/args.hpp"
+#include "tools/cli/args_table.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <sstream>
 
 #include "tools/cli/args_bind.hpp"
+#include "tools/cli/completion.hpp"
 #include "tools/cli/help.hpp"
 #include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
 namespace {
-
-// What the options write to. CLI11 keeps references, so this outlives the parse.
-struct Commands {
-  InfoCommand info;
-  PlanCommand plan;
-  MakeLayerCommand make_layer;
-  QuantizeCommand quantize;
-  ConvertCommand convert;
-  RunCommand run;
-  VerifyCommand verify;
-  BenchCommand bench;
-  ValidateCommand validate;
-};
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
                       const char* footer) {
@@ -38,6 +24,7 @@ void add_info(CLI::App& app, InfoCommand& command) {
   sub->add_flag("--json", command.json, "JSON on stdout");
   sub->add_flag_callback(
       "--no-peaks", [&command] { command.peaks = false; }, "do not measure peaks");
+  sub->add_flag("--devices", command.devices, "list the GPUs that `plan --device` knows instead");
   bind_threads(sub, command.threads);
 }
 
@@ -47,7 +34,7 @@ void add_plan(CLI::App& app, PlanCommand& command) {
   bind_shape(sub, command.shape);
   bind_problem(sub, command.problem);
   bind_strategy(sub, command.strategy);
-  bind_execution(sub, command.execution);
+  bind_execution(sub, command.execution, Devices::kDescribed);
   sub->add_flag("--json", command.json, "JSON on stdout");
 }
 
@@ -70,6 +57,7 @@ void add_make_layer(CLI::App& app, MakeLayerCommand& command) {
   add_value(sub, "--type", command.type, parse_data_type, "TYPE", "f32, f16 or bf16 (default)");
   sub->add_flag("--stacked", command.stacked, "one tensor gate_up_proj instead of two");
   bind_seed(sub, command.seed);
+  sub->add_flag("--json", command.json, "what was written as JSON on stdout");
 }
 
 void add_quantize(CLI::App& app, QuantizeCommand& command) {
@@ -136,6 +124,7 @@ void add_convert(CLI::App& app, ConvertCommand& command) {
             "of the input, when its metadata do not say (default linear)");
   add_value(sub, "--from-nibble-order", command.from_nibble_order, parse_nibble_order, "ORDER",
             "of the input, when its metadata do not say (default low_even)");
+  sub->add_flag("--json", command.json, "what was written as JSON on stdout");
 }
 
 void add_run(CLI::App& app, RunCommand& command) {
@@ -225,6 +214,27 @@ void add_validate(CLI::App& app, ValidateCommand& command) {
   sub->add_flag("--json", command.json, "JSON on stdout");
 }
 
+void add_help(CLI::App& app, HelpRequest& request) {
+  CLI::App* sub =
+      add_command(app, "help", "What a command does and which options it has", help::kHelp);
+  sub->add_option("command", request.topic, "the command; none: an overview")->type_name("COMMAND");
+  sub->add_flag("--json", request.json, "the table of commands and options as JSON on stdout");
+}
+
+void add_completion(CLI::App& app, HelpRequest& request) {
+  CLI::App* sub = add_command(app, "completion",
+                              "A script that completes commands, options and values in a shell",
+                              help::kCompletion);
+  with_choices(sub->add_option("shell", request.shell, "the shell")->type_name("SHELL")->required(),
+               shells());
+  sub->add_flag("--json", request.json, "the script as a JSON document on stdout");
+}
+
+void add_man(CLI::App& app, HelpRequest& request) {
+  CLI::App* sub = add_command(app, "man", "The manual page dualgemm(1), as roff", help::kMan);
+  sub->add_flag("--json", request.json, "the page as a JSON document on stdout");
+}
+
 // Rules between options, which CLI11 does not know.
 Status check_lists(const ShapeLists& shapes) {
   int64_t combinations = 1;
@@ -312,44 +322,16 @@ Status check(const BenchCommand& command) {
   return check_lists(command.shapes);
 }
 
-Command selected(const CLI::App& app, const Commands& commands) {
-  const std::string name = app.get_subcommands().front()->get_name();
-  if (name == "info") return commands.info;
-  if (name == "plan") return commands.plan;
-  if (name == "make-layer") return commands.make_layer;
-  if (name == "quantize") return commands.quantize;
-  if (name == "convert") return commands.convert;
-  if (name == "run") return commands.run;
-  if (name == "verify") return commands.verify;
-  if (name == "bench") return commands.bench;
-  return commands.validate;
+}  // namespace
+
+Expected<ColourChoice> parse_colour(const std::string& text) {
+  if (text == "auto") return ColourChoice::kAuto;
+  if (text == "always") return ColourChoice::kAlways;
+  if (text == "never") return ColourChoice::kNever;
+  return Status::invalid("value", "'" + text + "'", "must be auto, always or never");
 }
 
-ParseOutcome usage_error(const std::string& message) {
-  ParseOutcome outcome;
-  outcome.exit_code = kExitUsage;
-  outcome.err = "dualgemm: " + message + "\n";
-  return outcome;
-}
-
-// CLI11 would only say that a subcommand is required.
-Status check_command_name(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().empty() || arguments.front()[0] == '-') return {};
-  std::string names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() == arguments.front()) return {};
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  return Status::invalid("command", "'" + arguments.front() + "'", "must be one of " + names);
-}
-
-ParseOutcome parse_or_throw(const std::vector<std::string>& arguments) {
-  Commands commands;
-  CLI::App app(help::kProgram, "dualgemm");
-  app.footer(help::kProgramFooter);
-  app.set_version_flag("--version", std::string("dualgemm ") + version());
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+void add_commands(CLI::App& app, Commands& commands) {
   add_info(app, commands.info);
   add_plan(app, commands.plan);
   add_make_layer(app, commands.make_layer);
@@ -359,37 +341,19 @@ ParseOutcome parse_or_throw(const std::vector<std::string>& arguments) {
   add_verify(app, commands.verify);
   add_bench(app, commands.bench);
   add_validate(app, commands.validate);
-
-  if (const Status status = check_command_name(app, arguments); !status.ok()) {
-    return usage_error(status.message());
+  add_help(app, commands.help);
+  add_completion(app, commands.help);
+  add_man(app, commands.help);
+  for (CLI::App* sub : app.get_subcommands(nullptr)) {
+    add_value(sub, "--color", commands.colour, parse_colour, "WHEN",
+              "colours; auto: on a terminal, unless NO_COLOR is set", {"auto", "always", "never"})
+        ->default_str("auto");
+    group_options(sub);
   }
-  ParseOutcome outcome;
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(),
-                                       arguments.rend()));  // CLI11 takes them reversed
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int code = app.exit(error, out, err);
-    outcome.exit_code = code == 0 ? kExitOk : kExitUsage;
-    outcome.out = out.str();
-    outcome.err = code == 0 ? err.str() : "dualgemm: " + err.str();
-    return outcome;
-  }
-  const Command command = selected(app, commands);
-  const Status status = std::visit([](const auto& value) { return check(value); }, command);
-  if (!status.ok()) return usage_error(status.message());
-  outcome.command = command;
-  return outcome;
 }
 
-}  // namespace
-
-ParseOutcome parse_arguments(const std::vector<std::string>& arguments) {
-  try {
-    return parse_or_throw(arguments);
-  } catch (const std::exception& error) {  // CLI11's own construction errors and std::bad_alloc
-    return usage_error(error.what());
-  }
+Status check_command(const Command& command) {
+  return std::visit([](const auto& value) { return check(value); }, command);
 }
 
 }  // namespace dualgemm::cli

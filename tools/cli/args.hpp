@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/cli/options.hpp"
+#include "tools/cli/terminal.hpp"
 
 namespace dualgemm::cli {
 
@@ -18,9 +19,12 @@ struct ParseOutcome {
   std::optional<Command> command;  // empty: print the two texts and exit with exit_code
   int exit_code = kExitOk;
   std::string out, err;
+  ColourChoice colour = ColourChoice::kAuto;
 };
 
-// `arguments` without the program's name. Never throws, touches no file.
-ParseOutcome parse_arguments(const std::vector<std::string>& arguments);
+// `arguments` without the program's name; `facts` of stdout, for which help is set. Never throws,
+// touches no file.
+ParseOutcome parse_arguments(const std::vector<std::string>& arguments,
+                             const StreamFacts& facts = {});
 
 }  // namespace dualgemm::cli

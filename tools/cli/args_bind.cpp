@@ -1,9 +1,94 @@
 #include "tools/cli/args_bind.hpp"
 
-#include "core/enum_table.hpp"
+#include <map>
+
+#include "tools/cli/gpu_table.hpp"
 #include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
+namespace {
+
+// A strategy's names, as a list may hold them.
+std::vector<std::string> names_in_strategy_lists() {
+  std::vector<std::string> names;
+  for (const std::string& name : names_taken_by(parse_strategy)) {
+    if (name != name_of(StrategyId::kAuto)) names.push_back(name);
+  }
+  names.push_back("all");
+  return names;
+}
+
+std::string without_quotes(const std::string& text) {
+  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
+                      (text.front() == '\'' || text.front() == '"');
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+bool is_file_name(const std::string& text) {
+  return text.size() > 5 && text.compare(text.size() - 5, 5, ".json") == 0;
+}
+
+void bind_device(CLI::App* app, ExecutionOptions& execution, Devices devices) {
+  const std::string usual = "auto (a GPU where there is one that takes the problem, else the CPU)";
+  if (devices == Devices::kPresent) {
+    add_value(app, "--device", execution.device, parse_device, "DEVICE", usual + ", or by name")
+        ->default_str("auto");
+    return;
+  }
+  std::vector<std::string> names = names_taken_by(parse_device);
+  const std::vector<std::string> gpus = gpu_names_and_aliases();
+  names.insert(names.end(), gpus.begin(), gpus.end());
+  const auto store = [&execution, names](const std::string& text) {
+    const Expected<DeviceKind> device = parse_device(text);
+    execution.gpu.clear();
+    execution.device = device ? *device : DeviceKind::kCuda;
+    if (device) return;
+    if (find_gpu(text) == nullptr && !is_file_name(text)) {
+      throw CLI::ValidationError(
+          "--device", "'" + text +
+                          "'; must be auto, cpu, cuda, a .json file or a GPU that `dualgemm info "
+                          "--devices` lists" +
+                          did_you_mean(text, names));
+    }
+    execution.gpu = text;
+  };
+  with_choices(
+      app->add_option_function<std::string>(
+             "--device", store,
+             usual + "; or a GPU that is not there: a .json file that describes it, or by name")
+          ->type_name("DEVICE")
+          ->default_str("auto"),
+      names);
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    if (letter) {
+      words.back() += c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+CLI::Option* with_choices(CLI::Option* option, const std::vector<std::string>& choices) {
+  if (choices.empty()) return option;
+  std::string list;
+  for (const std::string& choice : choices) list += (list.empty() ? "" : "|") + choice;
+  return option->check(
+      CLI::Validator([](std::string&) { return std::string(); }, list, kChoicesValidator));
+}
+
+std::string refusal(const Status& status, const std::vector<std::string>& choices) {
+  return status.observed() + "; " + status.rule() +
+         did_you_mean(without_quotes(status.observed()), choices);
+}
 
 void bind_shape(CLI::App* app, Shape& shape) {
   add_value(app, "-m,--m", shape.m, parse_positive_int, "ROWS", "tokens: rows of A and D")
@@ -32,14 +117,16 @@ void bind_shape_lists(CLI::App* app, ShapeLists& shapes, const std::string& fall
 
 void bind_problem(CLI::App* app, ProblemOptions& problem) {
   add_value(app, "--a-type", problem.a_type, parse_data_type, "TYPE",
-            "A: e2m1 (NVFP4, default), or f16, bf16, f32 (weights stay 4-bit: \"W4A16\")");
+            "A: NVFP4, or wider while the weights stay in 4 bits (\"W4A16\")")
+      ->default_str(name_of(problem.a_type));
   add_value(app, "--d-type", problem.d_type, parse_data_type, "TYPE",
-            "D: f16 (default), bf16, f32, or e2m1 (NVFP4, quantised in the epilogue)");
-  add_value(
-      app, "--layout,--scale-layout", problem.scale_layout, parse_scale_layout, "LAYOUT",
-      "block scales: linear (default; as in checkpoints) or swizzled_128x4 (cuBLASLt, CUTLASS)");
-  add_value(app, "--act", problem.act, parse_activation, "ACT",
-            "default silu; " + core::enum_names<ActivationKind>());
+            "D; e2m1 is NVFP4, quantised in the epilogue")
+      ->default_str(name_of(problem.d_type));
+  add_value(app, "--layout,--scale-layout", problem.scale_layout, parse_scale_layout, "LAYOUT",
+            "block scales, as in checkpoints or as cuBLASLt and CUTLASS want them")
+      ->default_str(name_of(problem.scale_layout));
+  add_value(app, "--act", problem.act, parse_activation, "ACT", "activation of the gate")
+      ->default_str(name_of(problem.act));
   add_value(app, "--act-alpha", problem.act_alpha, parse_number, "X",
             "the two SwiGLU kinds: g*sigmoid(X*g); default 1, swiglu_oai 1.702");
   add_value(app, "--act-beta", problem.act_beta, parse_number, "X",
@@ -51,32 +138,32 @@ void bind_problem(CLI::App* app, ProblemOptions& problem) {
                 "a row's bits depend neither on the number of rows nor on the instruction set");
 }
 
-void bind_execution(CLI::App* app, ExecutionOptions& execution) {
-  add_value(app, "--device", execution.device, parse_device, "DEVICE",
-            "default auto; " + core::enum_names<DeviceKind>());
+void bind_execution(CLI::App* app, ExecutionOptions& execution, Devices devices) {
+  bind_device(app, execution, devices);
   add_value(app, "--isa", execution.isa, parse_isa, "ISA",
-            "default auto (DUALGEMM_FORCE_ISA, else the best here); " + core::enum_names<Isa>());
+            "instruction set; auto is DUALGEMM_FORCE_ISA, else the best that the device has")
+      ->default_str(name_of(execution.isa));
   bind_threads(app, execution.threads);
   app->add_flag(
       "--prepared", execution.prepared,
       "convert the weights once, outside of the run (a serving process does this at load)");
-  app->add_option(
-         "--config", execution.config,
-         "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
-         "some of strategy, isa, kernel, tile_m, tile_n, tile_k, stages, k_warpgroups, ctas as "
-         "key=value,...")
+  app->add_option("--config", execution.config,
+                  "--device cuda: the kernel to run instead of the one chosen; a plan's config, or "
+                  "some of strategy, isa, kernel, tile_m, tile_n, tile_k, stages, k_warpgroups, "
+                  "ctas as key=value,...")
       ->type_name("TEXT");
 }
 
 void bind_strategy(CLI::App* app, StrategyId& strategy) {
   add_value(app, "--strategy", strategy, parse_strategy, "NAME",
-            "auto (default), or one of those that `dualgemm --help` explains");
+            "how D is computed (`dualgemm help` explains each)")
+      ->default_str(name_of(strategy));
 }
 
 void bind_strategies(CLI::App* app, std::vector<StrategyId>& strategies,
                      const std::string& fallback) {
   add_value(app, "--strategy,--strategies", strategies, parse_strategy_list, "LIST",
-            "strategies, comma-separated, or all (" + fallback + ")");
+            "strategies, comma-separated (" + fallback + ")", names_in_strategy_lists());
 }
 
 void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
@@ -101,8 +188,9 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   app->add_flag("--u2-is-bf16", files.u2_is_bf16,
                 "npy activations of uint16 hold bf16 (NumPy has no type for it)");
   add_value(app, "--stacked-order", files.stacked_order, parse_stacked_order, "ORDER",
-            "a stacked gate_up_proj holds gate_first (default; HF, vLLM) or up_first (TRT-LLM, "
-            "FlashInfer)");
+            "halves of a stacked gate_up_proj; HF and vLLM write the gate first, TRT-LLM and "
+            "FlashInfer up first")
+      ->default_str(checkpoint::name_of(files.stacked_order));
   app->add_flag("--max-input-scale", files.max_input_scale,
                 "gate and up carry different input scales: take the larger (as vLLM does) instead "
                 "of refusing");
@@ -110,12 +198,62 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
 
 void bind_threads(CLI::App* app, int& threads) {
   add_value(app, "--threads", threads, parse_thread_count, "N",
-            "0 (default) = all cores of this process; never changes a result");
+            "0 = all cores of this process; never changes a result")
+      ->default_str("0");
 }
 
 void bind_seed(CLI::App* app, uint64_t& seed) {
   add_value(app, "--seed", seed, parse_seed, "N", "of the random operands")
       ->default_str(std::to_string(seed));
+}
+
+void group_options(CLI::App* app) {
+  static const std::map<std::string, const char*> groups = {
+      {"m", "Shape"},
+      {"n", "Shape"},
+      {"k", "Shape"},
+      {"l", "Shape"},
+      {"random-shapes", "Shape"},
+      {"a-type", "Problem"},
+      {"d-type", "Problem"},
+      {"scale-layout", "Problem"},
+      {"act", "Problem"},
+      {"act-alpha", "Problem"},
+      {"act-beta", "Problem"},
+      {"act-limit", "Problem"},
+      {"batch-invariant", "Problem"},
+      {"d-global-scale", "Problem"},
+      {"seed", "Problem"},
+      {"device", "Execution"},
+      {"isa", "Execution"},
+      {"threads", "Execution"},
+      {"prepared", "Execution"},
+      {"config", "Execution"},
+      {"strategy", "Execution"},
+      {"strategies", "Execution"},
+      {"weights", "Files"},
+      {"prefix", "Files"},
+      {"activations", "Files"},
+      {"activations-tensor", "Files"},
+      {"u2-is-bf16", "Files"},
+      {"stacked-order", "Files"},
+      {"max-input-scale", "Files"},
+      {"out", "Files"},
+      {"min-rounds", "Timing"},
+      {"max-rounds", "Timing"},
+      {"seconds", "Timing"},
+      {"no-peaks", "Timing"},
+      {"json", kOutputGroup},
+      {"markdown", kOutputGroup},
+      {"csv", kOutputGroup},
+      {"color", kOutputGroup},
+      {"help", kOutputGroup},
+  };
+  for (CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (const auto found = groups.find(name); found != groups.end()) option->group(found->second);
+    }
+  }
 }
 
 }  // namespace dualgemm::cli

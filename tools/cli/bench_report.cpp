@@ -4,18 +4,16 @@
 
 #include <algorithm>
 
+#include "tools/cli/bench_ranking.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/measure/judgement.hpp"
 
 namespace dualgemm::cli {
 namespace {
 
-constexpr int kBarWidth = 50;
-
-std::string shape_name(const Problem& p) {
-  return fmt::format("M {} N {} K {}{}", p.m, p.n, p.k, p.l == 1 ? "" : fmt::format(" L {}", p.l));
-}
+constexpr int kReportWidth = 100;  // of the picture in a file
 
 std::string provenance_line(const BenchReport& report) {
   const Json build = provenance();
@@ -25,27 +23,57 @@ std::string provenance_line(const BenchReport& report) {
                      report.device, report.threads, report.isa, report.seed, report.timestamp);
 }
 
+// "312 GOP/s", or why there is no number.
+std::string peak_cell(double value, const char* unit) {
+  return value > 0 ? fmt::format("{:.4g} {}", value, unit) : "unknown";
+}
+
 std::string peaks_line(const measure::Peaks& peaks) {
-  return fmt::format(
-      "peaks measured in this run: VNNI dot {:.0f} GOP/s, AVX2 dot {:.0f} GOP/s, fp32 FMA {:.0f} "
-      "GFLOP/s, "
-      "read {:.1f} GB/s",
-      peaks.vnni_zmm_gops, peaks.avx2_dot_gops,
-      std::max(peaks.fma_zmm_gflops, peaks.fma_ymm_gflops), peaks.read_gbps);
+  std::string text =
+      "peaks measured in the same rounds: read " + peak_cell(peaks.read_gbps, "GB/s");
+  const auto add = [&](const char* name, double value, const char* unit) {
+    if (value > 0) text += fmt::format(", {} {}", name, peak_cell(value, unit));
+  };
+  add("VNNI dot", peaks.vnni_zmm_gops, "GOP/s");
+  add("AVX2 dot", peaks.avx2_dot_gops, "GOP/s");
+  add("fp32 FMA", std::max(peaks.fma_zmm_gflops, peaks.fma_ymm_gflops), "GFLOP/s");
+  add("AMX bf16", peaks.amx_bf16_gflops, "GFLOP/s");
+  return text;
 }
 
 std::string device_peaks_line(const verify::DevicePeaks& peaks) {
   return fmt::format(
-      "peaks measured in this run: cuBLASLt fp16 {:.0f} TFLOP/s, E4M3 {:.0f} TFLOP/s (8192^3), "
-      "read "
-      "{:.0f} GB/s",
-      peaks.f16_gflops * 1e-3, peaks.e4m3_gflops * 1e-3, peaks.read_gbps);
+      "peaks measured in the same rounds: cuBLASLt fp16 {}, E4M3 {} (8192^3), read {}",
+      peak_cell(peaks.f16_gflops * 1e-3, "TFLOP/s"), peak_cell(peaks.e4m3_gflops * 1e-3, "TFLOP/s"),
+      peak_cell(peaks.read_gbps, "GB/s"));
 }
 
-// The line about peaks, or nothing.
-std::string any_peaks_line(const BenchReport& report) {
-  if (report.peaks) return peaks_line(*report.peaks) + "\n";
-  return report.device_peaks ? device_peaks_line(*report.device_peaks) + "\n" : "";
+// What stands below a shape's table, line by line.
+std::vector<std::string> notes_of(const BenchShape& shape) {
+  std::vector<std::string> notes;
+  if (shape.peaks) notes.push_back(peaks_line(*shape.peaks));
+  if (shape.device_peaks) notes.push_back(device_peaks_line(*shape.device_peaks));
+  if (!shape.from_memory && (shape.peaks || shape.device_peaks))
+    notes.push_back("the operands lie in a cache: roofline of the arithmetic alone");
+  int defects = 0, others = 0, host = 0;
+  for (const BenchResult& result : shape.results) {
+    defects += measure::is_defect(result.throughput.roofline_share) ? 1 : 0;
+    others += result.timing.rejected_others;
+    host += result.timing.rejected_host;
+  }
+  if (defects > 0) {
+    notes.push_back(
+        fmt::format("> 100 ?: a defect of the measurement ({} of them): the peaks were disturbed "
+                    "or are not the limit here; "
+                    "measure again on a quiet machine",
+                    defects));
+  }
+  std::string text =
+      fmt::format("{} samples thrown away because other processes were busy", others + host);
+  if (shape.operand_sets > 1)
+    text += fmt::format("; {} sets of operands in turn", shape.operand_sets);
+  notes.push_back(text);
+  return notes;
 }
 
 std::string speed_up_cell(const BenchShape& shape, const BenchResult& result) {
@@ -69,57 +97,42 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
       continue;
     }
     const measure::Throughput& rate = result.throughput;
-    table.add_row(
-        {result.name(),
-         on_gpu ? fmt::format("{:.2f}", result.timing.median_seconds * 1e6)
-                : fmt::format("{:.3f}", result.timing.median_seconds * 1e3),
-         fmt::format("{:.1f}", result.timing.relative_spread * 100.0), speed_up_cell(shape, result),
-         fmt::format("{:.1f}", on_gpu ? rate.gops * 1e-3 : rate.gops),
-         fmt::format("{:.2f}", rate.gbps),
-         rate.roofline_share > 0.0 ? fmt::format("{:.1f}", rate.roofline_share * 100.0) : "-",
-         format_bytes(result.info.intermediate_bytes), result.status()});
+    table.add_row({result.name(),
+                   on_gpu ? fmt::format("{:.2f}", result.timing.median_seconds * 1e6)
+                          : fmt::format("{:.3f}", result.timing.median_seconds * 1e3),
+                   measure::noise_text(result.timing), speed_up_cell(shape, result),
+                   fmt::format("{:.1f}", on_gpu ? rate.gops * 1e-3 : rate.gops),
+                   fmt::format("{:.2f}", rate.gbps), measure::share_text(rate.roofline_share),
+                   format_bytes(result.info.intermediate_bytes), result.status()});
   }
   return table;
 }
 
-struct Ranked {
-  const BenchResult* result;  // for the first shape
-  double milliseconds;        // geometric mean over the shapes
-  std::optional<double> speed_up;
-};
-
-// Strategies that have a time for every shape, fastest first.
-std::vector<Ranked> ranking(const BenchReport& report) {
-  std::vector<Ranked> ranked;
-  for (const BenchResult& candidate : report.shapes.front().results) {
-    std::vector<double> milliseconds, speed_ups;
-    for (const BenchShape& shape : report.shapes) {
-      for (const BenchResult& result : shape.results) {
-        if (result.name() != candidate.name() || !result.timed()) continue;
-        milliseconds.push_back(result.timing.median_seconds * 1e3);
-        if (const auto value = speed_up(shape, result)) speed_ups.push_back(*value);
-      }
-    }
-    if (milliseconds.size() != report.shapes.size()) continue;
-    Ranked entry{&candidate, measure::geometric_mean(milliseconds), std::nullopt};
-    if (speed_ups.size() == report.shapes.size())
-      entry.speed_up = measure::geometric_mean(speed_ups);
-    ranked.push_back(entry);
-  }
-  std::sort(ranked.begin(), ranked.end(),
-            [](const Ranked& x, const Ranked& y) { return x.milliseconds < y.milliseconds; });
-  return ranked;
-}
-
-std::string picture(const BenchReport& report) {
+std::vector<Bar> bars_of(const BenchReport& report, const Ranking& ranking) {
   std::vector<Bar> bars;
-  for (const Ranked& entry : ranking(report)) {
+  for (const Ranked& entry : ranking.ranked) {
     const std::string note = entry.speed_up ? fmt::format("  {:.2f}x", *entry.speed_up) : "";
     const std::string time = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
                                            : fmt::format("{:.3f} ms", entry.milliseconds);
-    bars.push_back({entry.result->name(), entry.milliseconds, time + note});
+    bars.push_back(
+        {fmt::format("{:>2}{} {}", entry.place, entry.tied ? '=' : ' ', entry.result->name()),
+         entry.milliseconds, time + note});
   }
-  return bar_picture(bars, kBarWidth);
+  return bars;
+}
+
+// What the ranking rests on, and what it leaves out, line by line.
+std::vector<std::string> ranking_notes(const BenchReport& report, const Ranking& ranking) {
+  std::vector<std::string> notes;
+  if (ranking.ranked.empty()) notes.push_back("no ranking: no strategy has enough quiet samples");
+  const bool ties = std::any_of(ranking.ranked.begin(), ranking.ranked.end(),
+                                [](const Ranked& entry) { return entry.tied; });
+  if (ties) notes.push_back("=: closer to the first of this place than the noise of the two");
+  for (const Unranked& entry : ranking.unranked)
+    notes.push_back(fmt::format("not ranked: {} ({})", entry.name, entry.why));
+  if (!report.monitored)
+    notes.push_back("other processes could not be watched: no sample is known to be quiet");
+  return notes;
 }
 
 std::string picture_title(const BenchReport& report) {
@@ -128,17 +141,12 @@ std::string picture_title(const BenchReport& report) {
       report.shapes.size(), report.shapes.size() == 1 ? "" : "s");
 }
 
-std::string disturbance_line(const BenchShape& shape) {
-  int others = 0, host = 0;
-  for (const BenchResult& result : shape.results) {
-    others += result.timing.rejected_others;
-    host += result.timing.rejected_host;
-  }
-  std::string text =
-      fmt::format("{} samples thrown away because other processes were busy", others + host);
-  if (shape.operand_sets > 1)
-    text += fmt::format("; {} sets of operands in turn", shape.operand_sets);
-  return text;
+// A spread of too few samples, and a share that cannot be, are no numbers.
+Json noise_json(const measure::QuietResult& timing) {
+  return timing.samples < measure::kEnoughSamples ? Json(nullptr) : number(timing.relative_spread);
+}
+Json roofline_json(double share) {
+  return share > 0 && !measure::is_defect(share) ? Json(share) : Json(nullptr);
 }
 
 Json result_json(const BenchShape& shape, const BenchResult& result) {
@@ -151,15 +159,18 @@ Json result_json(const BenchShape& shape, const BenchResult& result) {
     json.update(
         Json{{"median_ms", result.timing.median_seconds * 1e3},
              {"min_ms", result.timing.min_seconds * 1e3},
-             {"relative_noise", number(result.timing.relative_spread)},
+             {"relative_noise", noise_json(result.timing)},
              {"samples", result.timing.samples},
+             {"quiet_samples", result.timing.quiet_samples},
+             {"settled", measure::is_settled(result.timing)},
              {"runs", result.timing.runs},
              {"rejected_samples", result.timing.rejected_others + result.timing.rejected_host},
              {"disturbed", result.timing.disturbed},
              {"gops", result.throughput.gops},
              {"gbps", result.throughput.gbps},
              {"roofline_ms", result.throughput.roofline_seconds * 1e3},
-             {"roofline_share", result.throughput.roofline_share},
+             {"roofline_share", roofline_json(result.throughput.roofline_share)},
+             {"roofline_defect", measure::is_defect(result.throughput.roofline_share)},
              {"intermediate_bytes", result.info.intermediate_bytes},
              {"threads", result.info.threads},
              {"isa", name_of(result.info.isa)}});
@@ -169,6 +180,21 @@ Json result_json(const BenchShape& shape, const BenchResult& result) {
   if (result.check && !result.sampled) json["differing_elements"] = result.differing;
   if (result.fp8) json["rel_l2"] = number(result.fp8->rel_l2);
   return json;
+}
+
+Json peaks_json(const BenchShape& shape) {
+  if (shape.device_peaks) {
+    return {{"f16_gflops", shape.device_peaks->f16_gflops},
+            {"e4m3_gflops", shape.device_peaks->e4m3_gflops},
+            {"read_gbps", shape.device_peaks->read_gbps}};
+  }
+  if (!shape.peaks) return nullptr;
+  return {{"vnni_zmm_gops", shape.peaks->vnni_zmm_gops},
+          {"avx2_dot_gops", shape.peaks->avx2_dot_gops},
+          {"fma_zmm_gflops", shape.peaks->fma_zmm_gflops},
+          {"fma_ymm_gflops", shape.peaks->fma_ymm_gflops},
+          {"amx_bf16_gflops", shape.peaks->amx_bf16_gflops},
+          {"read_gbps", shape.peaks->read_gbps}};
 }
 
 }  // namespace
@@ -199,7 +225,9 @@ std::string BenchResult::status() const {
                                      : fmt::format("ok, {} elements differ in bits", differing));
   }
   if (!timed()) return text + ", no time within the budget";
-  return timing.disturbed ? text + ", disturbed" : text;
+  if (timing.disturbed) text += ", disturbed";
+  const std::string why = measure::why_unsettled(timing);
+  return why.empty() ? text : text + ", not ranked: " + why;
 }
 
 bool BenchReport::failed() const {
@@ -211,33 +239,49 @@ bool BenchReport::failed() const {
   return false;
 }
 
+std::string shape_name(const Problem& p) {
+  return fmt::format("M {} N {} K {}{}", p.m, p.n, p.k, p.l == 1 ? "" : fmt::format(" L {}", p.l));
+}
+
 std::optional<double> speed_up(const BenchShape& shape, const BenchResult& result) {
   for (const BenchResult& other : shape.results) {
-    if (other.strategy != StrategyId::kTwoPass || !other.timed() || !result.timed()) continue;
+    if (other.strategy != StrategyId::kTwoPass || !measure::is_settled(other.timing)) continue;
+    if (!measure::is_settled(result.timing)) continue;
     return other.timing.median_seconds / result.timing.median_seconds;
   }
   return std::nullopt;
 }
 
-std::string bench_text(const BenchReport& report) {
-  std::string text = provenance_line(report) + "\n";
-  text += any_peaks_line(report);
+std::string bench_text(const BenchReport& report, const Style& style) {
+  std::string text = with_long_lines_broken(provenance_line(report), style.width);
   for (const BenchShape& shape : report.shapes) {
-    text += fmt::format("\n{}\n{}{}\n", shape_name(shape.problem),
-                        shape_table(shape, report.on_gpu).text(), disturbance_line(shape));
+    text += "\n" + painted(shape_name(shape.problem), Paint::kBold, style.colour) + "\n" +
+            shape_table(shape, report.on_gpu).text(style);
+    for (const std::string& note : notes_of(shape))
+      text += with_long_lines_broken(note, style.width);
   }
-  return text + "\n" + picture_title(report) + "\n" + picture(report);
+  const Ranking ranking = rank(report);
+  const std::vector<Bar> bars = bars_of(report, ranking);
+  text += "\n" + with_long_lines_broken(picture_title(report), style.width) +
+          bar_picture(bars, bar_width(bars, style.width));
+  for (const std::string& note : ranking_notes(report, ranking))
+    text += with_long_lines_broken(note, style.width);
+  return text;
 }
 
 std::string bench_markdown(const BenchReport& report) {
   std::string text = "# dualgemm bench\n\n" + provenance_line(report) + "\n";
-  if (const std::string peaks = any_peaks_line(report); !peaks.empty()) text += "\n" + peaks;
   for (const BenchShape& shape : report.shapes) {
-    text += fmt::format("\n## {}\n\n{}\n{}\n", shape_name(shape.problem),
-                        shape_table(shape, report.on_gpu).markdown(), disturbance_line(shape));
+    text += fmt::format("\n## {}\n\n{}", shape_name(shape.problem),
+                        shape_table(shape, report.on_gpu).markdown());
+    for (const std::string& note : notes_of(shape)) text += "\n" + note + "\n";
   }
-  return text + "\n## Ranking\n\n" + picture_title(report) + "\n\n```\n" + picture(report) +
-         "```\n";
+  const Ranking ranking = rank(report);
+  const std::vector<Bar> bars = bars_of(report, ranking);
+  text += "\n## Ranking\n\n" + picture_title(report) + "\n\n```\n" +
+          bar_picture(bars, bar_width(bars, kReportWidth)) + "```\n";
+  for (const std::string& note : ranking_notes(report, ranking)) text += "\n" + note + "\n";
+  return text;
 }
 
 std::string bench_csv(const BenchReport& report) {
@@ -258,6 +302,7 @@ std::string bench_csv(const BenchReport& report) {
                             "intermediate_bytes",
                             "samples",
                             "rejected_samples",
+                            "quiet_samples",
                             "status",
                             "revision",
                             "device",
@@ -273,26 +318,29 @@ std::string bench_csv(const BenchReport& report) {
         return r.timed() ? fmt::format("{:.6g}", value) : std::string();
       };
       const std::optional<double> ratio = speed_up(shape, r);
-      table.add_row({std::to_string(p.m),
-                     std::to_string(p.n),
-                     std::to_string(p.k),
-                     std::to_string(p.l),
-                     r.name(),
-                     r.config,
-                     figure(r.timing.median_seconds * 1e3),
-                     figure(r.timing.min_seconds * 1e3),
-                     figure(r.timing.relative_spread),
-                     ratio ? figure(*ratio) : "",
-                     figure(r.throughput.gops),
-                     figure(r.throughput.gbps),
-                     figure(r.throughput.roofline_share),
-                     r.timed() ? std::to_string(r.info.intermediate_bytes) : "",
-                     std::to_string(r.timing.samples),
-                     std::to_string(r.timing.rejected_others + r.timing.rejected_host),
-                     r.status(),
-                     revision,
-                     report.device,
-                     std::to_string(report.seed)});
+      table.add_row(
+          {std::to_string(p.m),
+           std::to_string(p.n),
+           std::to_string(p.k),
+           std::to_string(p.l),
+           r.name(),
+           r.config,
+           figure(r.timing.median_seconds * 1e3),
+           figure(r.timing.min_seconds * 1e3),
+           r.timing.samples < measure::kEnoughSamples ? "" : figure(r.timing.relative_spread),
+           ratio ? figure(*ratio) : "",
+           figure(r.throughput.gops),
+           figure(r.throughput.gbps),
+           measure::is_defect(r.throughput.roofline_share) ? ""
+                                                           : figure(r.throughput.roofline_share),
+           r.timed() ? std::to_string(r.info.intermediate_bytes) : "",
+           std::to_string(r.timing.samples),
+           std::to_string(r.timing.rejected_others + r.timing.rejected_host),
+           std::to_string(r.timing.quiet_samples),
+           r.status(),
+           revision,
+           report.device,
+           std::to_string(report.seed)});
     }
   }
   return table.csv();
@@ -302,35 +350,30 @@ std::string bench_json(const BenchReport& report) {
   Json json = {{"build", provenance()}, {"timestamp", report.timestamp},
                {"seed", report.seed},   {"threads", report.threads},
                {"isa", report.isa},     {"monitored", report.monitored}};
-  if (report.peaks) {
-    json["peaks"] = {{"vnni_zmm_gops", report.peaks->vnni_zmm_gops},
-                     {"avx2_dot_gops", report.peaks->avx2_dot_gops},
-                     {"fma_zmm_gflops", report.peaks->fma_zmm_gflops},
-                     {"fma_ymm_gflops", report.peaks->fma_ymm_gflops},
-                     {"amx_bf16_gflops", report.peaks->amx_bf16_gflops},
-                     {"read_gbps", report.peaks->read_gbps}};
-  }
-  if (report.device_peaks) {
-    json["device_peaks"] = {{"f16_gflops", report.device_peaks->f16_gflops},
-                            {"e4m3_gflops", report.device_peaks->e4m3_gflops},
-                            {"read_gbps", report.device_peaks->read_gbps}};
-  }
   json["shapes"] = Json::array();
   for (const BenchShape& shape : report.shapes) {
     Json results = Json::array();
     for (const BenchResult& result : shape.results) results.push_back(result_json(shape, result));
     json["shapes"].push_back({{"problem", to_json(shape.problem)},
                               {"operand_sets", shape.operand_sets},
+                              {"from_memory", shape.from_memory},
+                              {"peaks", peaks_json(shape)},
                               {"results", std::move(results)}});
   }
+  const Ranking ranking = rank(report);
   json["ranking"] = Json::array();
-  for (const Ranked& entry : ranking(report)) {
-    Json object = {{"strategy", name_of(entry.result->strategy)},
+  for (const Ranked& entry : ranking.ranked) {
+    Json object = {{"place", entry.place},
+                   {"tied", entry.tied},
+                   {"strategy", name_of(entry.result->strategy)},
                    {"prepared", entry.result->prepared},
                    {"geometric_mean_ms", entry.milliseconds}};
     if (entry.speed_up) object["geometric_mean_speed_up"] = *entry.speed_up;
     json["ranking"].push_back(std::move(object));
   }
+  json["not_ranked"] = Json::array();
+  for (const Unranked& entry : ranking.unranked)
+    json["not_ranked"].push_back({{"name", entry.name}, {"why", entry.why}});
   return dump(json);
 }
 

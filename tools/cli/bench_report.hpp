@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/cli/options.hpp"
+#include "tools/cli/terminal.hpp"
 #include "tools/measure/peaks.hpp"
 #include "tools/measure/quiet_runner.hpp"
 #include "tools/measure/throughput.hpp"
@@ -41,12 +42,14 @@ struct BenchShape {
   int operand_sets = 1;  // that the runs rotate through, so that no cache holds the weights
   std::vector<BenchResult> results;  // fastest first, then those without a time
   double quiet_seconds = 0.0;        // spent timing
+  bool from_memory = true;           // else the operands lay in a cache
+  // Measured in the same rounds as the strategies; 0 in a peak: too few quiet samples, or not here.
+  std::optional<measure::Peaks> peaks;
+  std::optional<verify::DevicePeaks> device_peaks;
 };
 
 struct BenchReport {
   std::vector<BenchShape> shapes;
-  std::optional<measure::Peaks> peaks;
-  std::optional<verify::DevicePeaks> device_peaks;
   bool on_gpu = false;  // times in microseconds, rates in TFLOP/s
   uint64_t seed = 1;
   int threads = 0;
@@ -58,10 +61,13 @@ struct BenchReport {
   bool failed() const;
 };
 
-// The time of two_pass over this one's; nothing when one of them has no time.
+// "M 4 N 64 K 128"
+std::string shape_name(const Problem& problem);
+
+// The time of two_pass over this one's; nothing when one of them has no settled time.
 std::optional<double> speed_up(const BenchShape& shape, const BenchResult& result);
 
-std::string bench_text(const BenchReport& report);
+std::string bench_text(const BenchReport& report, const Style& style);
 std::string bench_markdown(const BenchReport& report);
 std::string bench_csv(const BenchReport& report);
 std::string bench_json(const BenchReport& report);

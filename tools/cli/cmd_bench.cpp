@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <span>
 
+#include "tools/cli/bench_limits.hpp"
 #include "tools/cli/bench_report.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/commands.hpp"
@@ -16,11 +18,8 @@ namespace dualgemm::cli {
 namespace {
 
 constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the least
-constexpr int64_t kRotateBelowM =
-    32;  // up to here the weights' traffic matters, and reading them from a cache would flatter
-constexpr int64_t kMaxOperandSets = 6;
-constexpr int64_t kMaxDeviceOperandSets = 64;
-constexpr int kDeviceCalls = 100, kDeviceReplays = 21;  // runs in a CUDA graph, and its replays
+// On a GPU: rounds of all contestants, each a CUDA graph of so many runs, replayed so often.
+constexpr int kDeviceRounds = 3, kDeviceCalls = 100, kDeviceReplays = 7;
 
 std::vector<Shape> shapes_of(const BenchCommand& command) {
   if (command.shapes.empty())
@@ -55,55 +54,31 @@ bool enters_twice(const BenchCommand& command, const Problem& problem, StrategyI
   return make_plan(problem, options).ok();
 }
 
-measure::MachineLimits limits_of(const measure::Peaks& peaks, const Problem& problem, Isa isa) {
-  const bool int8 = problem.a.type == DataType::kE2M1;
-  switch (isa) {
-    case Isa::kAvx2:
-      return {int8 ? peaks.avx2_dot_gops : peaks.fma_ymm_gflops, peaks.read_gbps};
-    case Isa::kAvx512Vnni:
-      return {int8 ? peaks.vnni_zmm_gops : peaks.fma_zmm_gflops, peaks.read_gbps};
-    case Isa::kAmxBf16:
-      return {peaks.amx_bf16_gflops, peaks.read_gbps};
-    default:  // scalar code has no peak of its own, and these are the CPU's
-      break;
-  }
-  return {};
-}
-
-// NVFP4 tensor cores have no measured peak.
-measure::MachineLimits limits_of(const verify::DevicePeaks& peaks, const BenchResult& result) {
-  if (result.info.isa == Isa::kSm100a) return {};
-  return {result.strategy == StrategyId::kFp8 ? peaks.e4m3_gflops : peaks.f16_gflops,
-          peaks.read_gbps};
-}
-
-// How many sets of operands exceed the last cache three times, so that each comes from memory.
-int64_t operand_sets(const Problem& problem, DeviceKind device) {
-  const Expected<OperandSizes> sizes = operand_sizes(problem);
+// The last cache of the device, in bytes; 0 = unknown.
+int64_t last_cache(DeviceKind device) {
   const Expected<DeviceCaps> caps = device_caps(device);
-  const bool gpu = device == DeviceKind::kCuda;
-  if (!sizes || !caps || (problem.m > kRotateBelowM && !gpu)) return 1;
-  const int64_t one = sizes->gate + sizes->gate_scales + sizes->up + sizes->up_scales;
-  const int64_t cache = gpu ? caps->l2_bytes : caps->l3_bytes;
-  return std::clamp<int64_t>(3 * cache / std::max<int64_t>(one, 1) + 1, 1,
-                             gpu ? kMaxDeviceOperandSets : kMaxOperandSets);
+  if (!caps) return 0;
+  if (device == DeviceKind::kCuda) return caps->l2_bytes;
+  return std::max(caps->l3_bytes, caps->l2_bytes * caps->cores);
 }
 
-// The median of seconds per run on the GPU, each of a graph of runs; the host is not measured.
-Expected<measure::QuietResult> time_on_device(std::vector<ReadyRun>& runs, std::string name) {
-  Expected<std::vector<double>> timed =
-      ReadyRun::time_on_device(runs, kDeviceCalls, kDeviceReplays);
-  if (!timed) return timed.status();
-  std::vector<double>& seconds = *timed;
-  std::sort(seconds.begin(), seconds.end());
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0.0 : values[values.size() / 2];
+}
+
+// Of seconds per run on the GPU, each of a graph of runs; the host is not measured.
+measure::QuietResult summary_of(std::vector<double> seconds, std::string name) {
   measure::QuietResult result;
   result.name = std::move(name);
+  std::sort(seconds.begin(), seconds.end());
+  result.samples = result.quiet_samples = static_cast<int>(seconds.size());
+  result.runs = kDeviceCalls * result.samples;
+  if (seconds.empty()) return result;
   result.median_seconds = seconds[seconds.size() / 2];
   result.min_seconds = seconds.front();
   result.relative_spread =
       (seconds[seconds.size() * 3 / 4] - seconds[seconds.size() / 4]) / result.median_seconds;
-  result.samples = static_cast<int>(seconds.size());
-  result.runs = kDeviceCalls * result.samples;
   return result;
 }
 
@@ -113,6 +88,7 @@ struct Contestant {
   verify::Output output;
   std::vector<ReadyRun> runs;
   size_t next = 0;
+  std::vector<double> seconds;  // on a GPU
 };
 
 class ShapeBench {
@@ -120,7 +96,13 @@ class ShapeBench {
   ShapeBench(const BenchCommand& command, const Problem& problem)
       : command_(command), problem_(problem) {
     shape_.problem = problem;
-    shape_.operand_sets = static_cast<int>(operand_sets(problem, command.execution.device));
+    const DeviceKind device = command.execution.device;
+    const Expected<OperandSizes> sizes = operand_sizes(problem);
+    if (!sizes) return;  // make_operands() says why
+    const Rotation rotation =
+        rotation_for(problem, *sizes, last_cache(device), device == DeviceKind::kCuda);
+    shape_.operand_sets = static_cast<int>(rotation.sets);
+    shape_.from_memory = rotation.from_memory;
   }
 
   Status make_operands() {
@@ -142,9 +124,17 @@ class ShapeBench {
     contestants_.push_back(std::move(contestant));
   }
 
-  void time(Progress& progress, int64_t index, int64_t count, bool& monitored) {
-    if (command_.execution.device == DeviceKind::kCuda) return time_on_gpu();
+  // `peaks`: those of this machine; the ones that limit a contestant take part in every round.
+  Status time(const std::vector<measure::PeakCase>& peaks, Progress& progress, int64_t index,
+              int64_t count, bool& monitored) {
+    if (command_.execution.device == DeviceKind::kCuda) return time_on_gpu(progress, index, count);
+    std::vector<measure::PeakCase> limits;
+    for (const measure::PeakCase& peak : peaks) {
+      if (peak.field == &measure::Peaks::read_gbps || limits_somebody(peak.field))
+        limits.push_back(peak);
+    }
     std::vector<measure::QuietCase> cases;
+    for (const measure::PeakCase& peak : limits) cases.push_back({"peak " + peak.name, peak.run});
     std::vector<Contestant*> timed;
     for (const auto& contestant : contestants_) {
       if (!contestant->result.error.ok()) continue;
@@ -164,18 +154,26 @@ class ShapeBench {
           progress.show(index,
                         fmt::format("shape {} of {}, round {}: {}", index + 1, count, round, name));
         });
-    for (size_t i = 0; i < timed.size(); ++i) timed[i]->result.timing = report.cases[i];
+    for (size_t i = 0; i < timed.size(); ++i)
+      timed[i]->result.timing = report.cases[limits.size() + i];
+    if (!limits.empty()) {
+      shape_.peaks = measure::settled_peaks(limits, std::span(report.cases).first(limits.size()),
+                                            command_.execution.threads);
+    }
     shape_.quiet_seconds = report.seconds;
     monitored = monitored && report.monitored;
+    return {};
   }
 
-  BenchShape finish(const BenchReport& report) {
+  BenchShape finish() {
     for (const auto& contestant : contestants_) {
       BenchResult& result = contestant->result;
       if (result.timed()) {
         measure::MachineLimits limits;
-        if (report.peaks) limits = limits_of(*report.peaks, problem_, result.info.isa);
-        if (report.device_peaks) limits = limits_of(*report.device_peaks, result);
+        const bool from_memory = shape_.from_memory;
+        if (shape_.peaks) limits = limits_of(*shape_.peaks, problem_, result.info.isa, from_memory);
+        if (shape_.device_peaks)
+          limits = limits_of(*shape_.device_peaks, result.strategy, result.info.isa, from_memory);
         const auto rate = measure::throughput(problem_, result.timing.median_seconds, limits);
         if (rate) result.throughput = *rate;
       }
@@ -190,14 +188,46 @@ class ShapeBench {
   }
 
  private:
-  void time_on_gpu() {
+  bool limits_somebody(double measure::Peaks::*field) const {
+    return std::any_of(contestants_.begin(), contestants_.end(), [&](const auto& contestant) {
+      const Isa isa = contestant->result.info.isa;
+      return contestant->result.error.ok() && arithmetic_peak(isa, problem_.a.type) == field;
+    });
+  }
+
+  // Peaks and contestants take turns, as on the CPU.
+  Status time_on_gpu(Progress& progress, int64_t index, int64_t count) {
+    std::vector<double> f16, e4m3, read;
+    for (int round = 0; round < kDeviceRounds; ++round) {
+      const auto show = [&](const std::string& name) {
+        progress.show(
+            index, fmt::format("shape {} of {}, round {}: {}", index + 1, count, round + 1, name));
+      };
+      if (command_.peaks) {
+        show("peaks");
+        const Expected<verify::DevicePeaks> peaks = verify::measure_device_peaks();
+        if (!peaks) return peaks.status();
+        f16.push_back(peaks->f16_gflops);
+        e4m3.push_back(peaks->e4m3_gflops);
+        read.push_back(peaks->read_gbps);
+      }
+      for (const auto& contestant : contestants_) {
+        if (!contestant->result.error.ok()) continue;
+        show(contestant->result.name());
+        const auto seconds =
+            ReadyRun::time_on_device(contestant->runs, kDeviceCalls, kDeviceReplays);
+        contestant->result.error = seconds.status();
+        if (!seconds) continue;
+        contestant->seconds.insert(contestant->seconds.end(), seconds->begin(), seconds->end());
+      }
+    }
+    if (command_.peaks)
+      shape_.device_peaks = verify::DevicePeaks{median_of(f16), median_of(e4m3), median_of(read)};
     for (const auto& contestant : contestants_) {
       BenchResult& result = contestant->result;
-      if (!result.error.ok()) continue;
-      const auto timing = time_on_device(contestant->runs, result.name());
-      if (timing) result.timing = *timing;
-      result.error = timing.status();
+      if (result.error.ok()) result.timing = summary_of(contestant->seconds, result.name());
     }
+    return {};
   }
 
   Status prepare_and_check(Contestant& contestant) {
@@ -276,25 +306,31 @@ class ShapeBench {
   std::unique_ptr<verify::Output> trusted_;
 };
 
+// Before the first minute is spent: everything that makes the whole request hopeless.
 Status check_request(BenchCommand& command) {
   const std::vector<Shape> shapes = shapes_of(command);
   const auto problem = [&](const Shape& s) { return command.problem.problem(s.m, s.n, s.k, s.l); };
   for (const Shape& s : shapes) DUALGEMM_TRY(validate(problem(s)));
-  return settle_strategy(problem(shapes.front()), command.execution, command.strategies);
+  DUALGEMM_TRY(check_device(command.execution));
+  DUALGEMM_TRY(settle_strategy(problem(shapes.front()), command.execution, command.strategies));
+  const std::vector<StrategyId> strategies = strategies_of(command);
+  for (const Shape& s : shapes) {
+    DUALGEMM_TRY(check_some_plan(problem(s), strategies, command.execution));
+    const Expected<OperandSizes> sizes = operand_sizes(problem(s));
+    if (!sizes) return sizes.status();
+    const DeviceKind device = command.execution.device;
+    const Rotation rotation =
+        rotation_for(problem(s), *sizes, last_cache(device), device == DeviceKind::kCuda);
+    DUALGEMM_TRY(check_memory(*sizes, rotation.sets, static_cast<int64_t>(strategies.size())));
+  }
+  return {};
 }
 
 Status measure(const BenchCommand& command, BenchReport& report) {
   const bool on_cpu = command.execution.device != DeviceKind::kCuda;
-  if (command.peaks && on_cpu) {
-    talk("measuring peaks");
-    report.peaks = measure::measure_peaks(command.execution.threads);
-  }
-  if (command.peaks && !on_cpu) {
-    talk("measuring peaks");
-    const Expected<verify::DevicePeaks> peaks = verify::measure_device_peaks();
-    if (!peaks) return peaks.status();
-    report.device_peaks = *peaks;
-  }
+  std::vector<measure::PeakCase> peaks;
+  if (command.peaks && on_cpu)
+    peaks = measure::peak_cases(command.execution.threads, measure::PeakOptions{});
   report.on_gpu = !on_cpu;
   const std::vector<Shape> shapes = shapes_of(command);
   const auto count = static_cast<int64_t>(shapes.size());
@@ -311,8 +347,8 @@ Status measure(const BenchCommand& command, BenchReport& report) {
       shape.enter(strategy);
       if (enters_twice(command, problem, strategy)) shape.enter(strategy, true);
     }
-    shape.time(progress, i, count, report.monitored);
-    report.shapes.push_back(shape.finish(report));
+    DUALGEMM_TRY(shape.time(peaks, progress, i, count, report.monitored));
+    report.shapes.push_back(shape.finish());
   }
   return {};
 }
@@ -335,7 +371,7 @@ Status write_reports(const BenchCommand& command, const BenchReport& report) {
   if (!command.markdown.empty()) DUALGEMM_TRY(write_text(command.markdown, bench_markdown(report)));
   if (!command.csv.empty()) DUALGEMM_TRY(write_text(command.csv, bench_csv(report)));
   const bool stdout_taken = command.json == "-" || command.markdown == "-" || command.csv == "-";
-  if (!stdout_taken) print(bench_text(report));
+  if (!stdout_taken) print(bench_text(report, stdout_style()));
   return {};
 }
 
@@ -343,8 +379,6 @@ Status write_reports(const BenchCommand& command, const BenchReport& report) {
 
 int execute(const BenchCommand& request) {
   BenchCommand command = request;
-  if (const Status status = check_device(command.execution); !status.ok())
-    return fail_usage(status);
   if (const Status status = check_request(command); !status.ok()) return fail_usage(status);
   for (const std::string& path : {command.json, command.markdown, command.csv}) {
     if (path.empty()) continue;

@@ -2,6 +2,7 @@
 
 #include "tools/cli/build_info.hpp"
 #include "tools/cli/commands.hpp"
+#include "tools/cli/gpu_table.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/measure/peaks.hpp"
@@ -48,13 +49,13 @@ std::string gpu_text() {
   if (!caps) return caps.status().message();
   return fmt::format("{}, compute capability {}.{}, {} SMs; kernels: {}", caps->name,
                      caps->compute_capability / 10, caps->compute_capability % 10, caps->num_sms,
-                     caps->isas.empty() ? "none (they need 10.0 or 10.3)" : names_of(caps->isas));
+                     caps->isas.empty() ? "none (they need 8.0 or later)" : names_of(caps->isas));
 }
 
 void print_text(const InfoCommand& command, Isa isa, const measure::Peaks& peaks) {
   const DeviceCaps& caps = device_caps();
   const auto line = [](const char* name, const std::string& value) {
-    print(fmt::format("{:<18} {}\n", name, value));
+    print(with_long_lines_broken(fmt::format("{:<18}  {}", name, value), stdout_style().width));
   };
   const auto cache = [](int64_t bytes) {
     return bytes == 0 ? std::string("unknown") : fmt::format("{} KiB", bytes >> 10);
@@ -90,9 +91,40 @@ void print_json(const InfoCommand& command, Isa isa, const measure::Peaks& peaks
   print(dump(json));
 }
 
+int list_gpus(bool as_json) {
+  Json list = Json::array();
+  Table table({{"name", Align::kLeft},
+               {"compute capability"},
+               {"SMs"},
+               {"L2"},
+               {"memory"},
+               {"GB/s"},
+               {"also", Align::kLeft}});
+  for (const GpuDescription& gpu : known_gpus()) {
+    std::string also = gpu.product;
+    for (const std::string& alias : gpu.aliases) also += ", " + alias;
+    table.add_row({gpu.name,
+                   fmt::format("{}.{}", gpu.compute_capability / 10, gpu.compute_capability % 10),
+                   std::to_string(gpu.sms), fmt::format("{} MiB", gpu.l2_bytes >> 20),
+                   fmt::format("{} GB", gpu.memory_bytes / 1000000000),
+                   fmt::format("{:.0f}", gpu.memory_gbps), also});
+    list.push_back({{"name", gpu.name},
+                    {"aliases", gpu.aliases},
+                    {"product", gpu.product},
+                    {"compute_capability", gpu.compute_capability},
+                    {"sms", gpu.sms},
+                    {"l2_bytes", gpu.l2_bytes},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"memory_gbps", gpu.memory_gbps}});
+  }
+  print(as_json ? dump({{"gpus", list}, {"build", provenance()}}) : table.text());
+  return 0;
+}
+
 }  // namespace
 
 int execute(const InfoCommand& command) {
+  if (command.devices) return list_gpus(command.json);
   const Expected<Isa> isa = chosen_isa();
   if (!isa) return fail_usage(isa.status());
   measure::Peaks peaks;

@@ -121,11 +121,29 @@ std::vector<RandomCase> random_cases(const VerifyCommand& command) {
   return cases;
 }
 
+// Before the first minute is spent: everything that makes the whole request hopeless. Some strategy
+// must take some problem; the others are skipped one by one.
+Status check_cases(VerifyCommand& command, const std::vector<RandomCase>& cases) {
+  for (const RandomCase& item : cases) DUALGEMM_TRY(validate(item.problem));
+  DUALGEMM_TRY(check_device(command.execution));
+  DUALGEMM_TRY(settle_strategy(cases.front().problem, command.execution, command.strategies));
+  Status hopeless;
+  bool some = false;
+  for (const RandomCase& item : cases) {
+    const Expected<OperandSizes> sizes = operand_sizes(item.problem);
+    if (!sizes) return sizes.status();
+    DUALGEMM_TRY(check_memory(*sizes, 1, 2));
+    if (some) continue;
+    const Status status = check_some_plan(item.problem, strategies_of(command), command.execution);
+    some = status.ok();
+    if (hopeless.ok()) hopeless = status;
+  }
+  return some ? Status() : hopeless;
+}
+
 Status verify_random(VerifyCommand& command, std::vector<VerifyCase>& done) {
   const std::vector<RandomCase> cases = random_cases(command);
-  for (const RandomCase& item : cases)
-    DUALGEMM_TRY(validate(item.problem));  // before the first minute is spent
-  DUALGEMM_TRY(settle_strategy(cases.front().problem, command.execution, command.strategies));
+  DUALGEMM_TRY(check_cases(command, cases));
   Progress progress(static_cast<int64_t>(cases.size()));
   for (const RandomCase& item : cases) {
     const Problem& p = item.problem;
@@ -140,6 +158,8 @@ Status verify_random(VerifyCommand& command, std::vector<VerifyCase>& done) {
 }
 
 int verify_files(VerifyCommand& command, std::vector<VerifyCase>& done) {
+  if (const Status usable = check_device(command.execution); !usable.ok())
+    return fail_usage(usable);
   const Problem request = command.problem.problem(0, 0, 0, 1);
   const Expected<checkpoint::LayerProblem> layer = checkpoint::open_layer_problem(
       layer_source(command.files), request, command.execution.threads);
@@ -147,6 +167,8 @@ int verify_files(VerifyCommand& command, std::vector<VerifyCase>& done) {
   for (const std::string& note : layer->notes) talk(note);
   Status status = validate(layer->problem);
   if (status.ok()) status = settle_strategy(layer->problem, command.execution, command.strategies);
+  if (status.ok())
+    status = check_some_plan(layer->problem, strategies_of(command), command.execution);
   if (!status.ok()) return fail_usage(status);
   done.push_back(verify_problem(command, layer->problem, layer->buffers, command.seed));
   return 0;
@@ -184,8 +206,6 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
 
 int execute(const VerifyCommand& request) {
   VerifyCommand command = request;
-  if (const Status status = check_device(command.execution); !status.ok())
-    return fail_usage(status);
   std::vector<VerifyCase> cases;
   if (command.files.weights.empty()) {
     const Status status = verify_random(command, cases);
@@ -196,10 +216,12 @@ int execute(const VerifyCommand& request) {
   if (command.json) {
     print(dump(verify_json(cases)));
   } else {
-    print(verify_table(cases, strategies_of(command)));
-    print(
-        "\nok: every compared element within its bound (n%: the worst uses so much of it); "
-        "-: skipped;\nfp8: relative L2 distance from a checked result\n");
+    const Style style = stdout_style();
+    print(verify_table(cases, strategies_of(command), style));
+    print(with_long_lines_broken(
+        "\nok: every compared element within its bound (n%: the worst uses so much of it)\n"
+        "-: skipped\nfp8: relative L2 distance from a checked result\n",
+        style.width));
   }
   return talk_about(command, cases);
 }

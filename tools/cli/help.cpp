@@ -1,5 +1,9 @@
 #include "tools/cli/help.hpp"
 
+#include <algorithm>
+
+#include "tools/cli/args_bind.hpp"
+
 namespace dualgemm::cli::help {
 
 const char* const kProgram =
@@ -10,18 +14,36 @@ const char* const kProgram =
 A is M x K, Gate and Up are N x K, D is M x N. NVFP4 is a 4-bit float (E2M1: 0, 0.5, 1, 1.5, 2, 3,
 4, 6 and a sign), one E4M3 scale for 16 neighbours along K, and one FP32 scale for the tensor.)";
 
-const char* const kProgramFooter = R"(
-Strategies: ways to compute the same D. Each is a check and a baseline of the others.
-  reference         scalar, double precision: the oracle. Slow
-  two_pass          GEMM gate -> R1, GEMM up -> R2, then act(R1)*R2; all converted on every call
-  cached            two_pass, but what depends on the weights alone is converted once
-  graph             a prepared plan replayed: no allocation and no set-up in the call
-  streams           both GEMMs at the same time, each on half of the threads, then the epilogue
-  fused_epilogue    GEMM gate -> R1, then GEMM up whose epilogue reads R1 and writes D
-  fused_sequential  one call: gate loop, then up loop, one epilogue; no R1 in memory
-  fused             one pass: A read once, both accumulators in registers, only D written
-  fp8               operands re-quantised to FP8: a comparison, its error printed beside its time
+namespace {
 
+// A switch, so that the compiler names the strategy that has no line.
+const char* what_is(StrategyId strategy) {
+  switch (strategy) {
+    case StrategyId::kAuto:
+      return "the best of those that take the problem";
+    case StrategyId::kReference:
+      return "scalar, double precision: the oracle. Slow";
+    case StrategyId::kTwoPass:
+      return "GEMM gate -> R1, GEMM up -> R2, then act(R1)*R2; all converted on every call";
+    case StrategyId::kCached:
+      return "two_pass, but what depends on the weights alone is converted once";
+    case StrategyId::kGraph:
+      return "a prepared plan replayed: no allocation and no set-up in the call";
+    case StrategyId::kStreams:
+      return "both GEMMs at the same time, each on half of the threads, then the epilogue";
+    case StrategyId::kFusedEpilogue:
+      return "GEMM gate -> R1, then GEMM up whose epilogue reads R1 and writes D";
+    case StrategyId::kFusedSequential:
+      return "one call: gate loop, then up loop, one epilogue; no R1 in memory";
+    case StrategyId::kFused:
+      return "one pass: A read once, both accumulators in registers, only D written";
+    case StrategyId::kFp8:
+      return "operands re-quantised to FP8: a comparison, its error printed beside its time";
+  }
+  return "";
+}
+
+constexpr const char* kFirstSteps = R"(
 First steps:
   dualgemm info                                what this machine offers
   dualgemm make-layer --out layer.safetensors --activations x.npy
@@ -31,7 +53,20 @@ First steps:
   dualgemm bench                               the challenge's four shapes, ranked
 
 Data go to stdout, talk to stderr. Exit status: 0 ok; 1 the operation failed (a file, a
-verification); 2 the request is wrong (options, shapes). `dualgemm COMMAND --help` explains each.)";
+verification); 2 the request is wrong (options, shapes). `dualgemm help COMMAND` explains each.)";
+
+}  // namespace
+
+std::string program_footer() {
+  std::string text =
+      "\nStrategies: ways to compute the same D. Each is a check and a baseline of the others.\n";
+  for (const std::string& name : names_taken_by(parse_strategy)) {
+    const Expected<StrategyId> strategy = parse_strategy(name);
+    text += "  " + name + std::string(18 - std::min<size_t>(name.size(), 17), ' ') +
+            what_is(*strategy) + "\n";
+  }
+  return text + kFirstSteps;
+}
 
 const char* const kInfo = R"(
 Prints the device, its cores and caches, the instruction sets found and the one that would be
@@ -42,6 +77,7 @@ used, and measured peaks (about two seconds; --no-peaks leaves them out). The pe
 Examples:
   dualgemm info
   dualgemm info --json --no-peaks | jq .isas
+  dualgemm info --devices                      GPUs that `plan --device` knows
   DUALGEMM_FORCE_ISA=avx2 dualgemm info        shows what the override does)";
 
 const char* const kPlan = R"(
@@ -53,6 +89,7 @@ Examples:
   dualgemm plan --m 1 --n 14336 --k 4096 --a-type bf16 --prepared      decoding, weights in 4 bits
   dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --prepared
+  dualgemm plan --m 64 --n 4096 --k 7168 --device b200                 a GPU that is not here
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
 
 const char* const kMakeLayer = R"(
@@ -156,5 +193,25 @@ exit status 1.
 
 Example:
   dualgemm validate --strict model.safetensors)";
+
+const char* const kHelp = R"(
+Examples:
+  dualgemm help
+  dualgemm help run
+  dualgemm help bench --json                    the options of bench, for programs)";
+
+const char* const kCompletion = R"(
+`make install` puts the scripts where the shells look for them. Without installing:
+
+Examples:
+  source <(dualgemm completion bash)
+  source <(dualgemm completion zsh)
+  dualgemm completion fish | source)";
+
+const char* const kMan = R"(
+`make install` installs it, so that `man dualgemm` shows it. Without installing:
+
+Example:
+  dualgemm man | man -l -)";
 
 }  // namespace dualgemm::cli::help

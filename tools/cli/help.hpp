@@ -1,10 +1,12 @@
 // The texts that teach: what `--help` prints below the options.
 #pragma once
 
+#include <string>
+
 namespace dualgemm::cli::help {
 
 extern const char* const kProgram;
-extern const char* const kProgramFooter;
+std::string program_footer();  // with every strategy of the library
 extern const char* const kInfo;
 extern const char* const kPlan;
 extern const char* const kMakeLayer;
@@ -14,5 +16,8 @@ extern const char* const kRun;
 extern const char* const kVerify;
 extern const char* const kBench;
 extern const char* const kValidate;
+extern const char* const kHelp;
+extern const char* const kCompletion;
+extern const char* const kMan;
 
 }  // namespace dualgemm::cli::help

@@ -32,6 +32,7 @@ struct ExecutionOptions {
   int threads = 0;
   bool prepared = false;
   std::string config;  // PlanOptions::config
+  std::string gpu;     // `plan`: a GPU of the table, or a .json that describes one; device is kCuda
 
   PlanOptions plan_options(StrategyId strategy) const;
 };
@@ -49,6 +50,7 @@ struct ShapeLists {
 
 struct InfoCommand {
   bool json = false;
+  bool devices = false;  // list the GPUs that `plan` knows
   bool peaks = true;
   int threads = 0;
 };
@@ -62,6 +64,7 @@ struct PlanCommand {
 };
 
 struct MakeLayerCommand {
+  bool json = false;
   std::string out, activations;
   std::string prefix = "model.layers.0.mlp";
   int64_t m = 64, n = 1024, k = 512;
@@ -96,6 +99,7 @@ struct ConvertCommand {
       convention;  // of the output; nullopt in all three = unchanged
   std::optional<ScaleLayout> scale_layout;
   std::optional<checkpoint::NibbleOrder> nibble_order;
+  bool json = false;
 };
 
 // A layer and its activations from files.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/cli/terminal.hpp"
+
 namespace dualgemm::cli {
 namespace {
 
@@ -24,7 +26,10 @@ void Progress::show(int64_t done, const std::string& what) {
       std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
   const auto filled = static_cast<size_t>(share * kBarWidth);
   const std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
-  fmt::print(stderr, "\r\033[K[{}] {:3.0f} %  {}", bar, share * 100.0, what);
+  const std::string line = fmt::format("[{}] {:3.0f} %  {}", bar, share * 100.0, what);
+  // A longer line would wrap, and could not be drawn over.
+  fmt::print(stderr, "\r\033[K{}",
+             line.substr(0, static_cast<size_t>(std::max(1, stderr_style().width - 1))));
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -1,6 +1,11 @@
 #include "tools/cli/ready_run.hpp"
 
+#include <unistd.h>
+
+#include <initializer_list>
 #include <utility>
+
+#include "tools/cli/report.hpp"
 
 namespace dualgemm::cli {
 namespace {
@@ -13,12 +18,48 @@ Expected<Plan> plan_for(const Problem& problem, StrategyId strategy,
 }  // namespace
 
 Status check_device(const ExecutionOptions& options) {
-  if (options.device != DeviceKind::kCuda) return {};
   Problem smallest;
   smallest.m = smallest.n = smallest.k = kSfVec;
   PlanOptions wanted = options.plan_options(StrategyId::kAuto);
-  wanted.config.clear();  // it is for other problems
+  wanted.config.clear();    // it is for other problems
+  wanted.prepared = false;  // as not every strategy takes
   return make_plan(smallest, wanted).status();
+}
+
+Status check_some_plan(const Problem& problem, const std::vector<StrategyId>& strategies,
+                       const ExecutionOptions& options) {
+  Status first;
+  for (const StrategyId strategy : strategies) {
+    const Expected<Plan> plan = plan_for(problem, strategy, options);
+    if (plan) return {};
+    if (first.ok()) first = plan.status();
+  }
+  return first;
+}
+
+Status check_memory(const OperandSizes& sizes, int64_t sets, int64_t results) {
+  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  return check_memory(sizes, sets, results, pages * static_cast<double>(sysconf(_SC_PAGESIZE)));
+}
+
+// In floating point, as the products of legal sizes need not fit in 64 bits.
+Status check_memory(const OperandSizes& sizes, int64_t sets, int64_t results,
+                    double machine_bytes) {
+  const auto sum = [](std::initializer_list<int64_t> parts) {
+    double total = 0;
+    for (const int64_t part : parts) total += static_cast<double>(part);
+    return total;
+  };
+  const double operands =
+      sum({sizes.a, sizes.a_scales, sizes.gate, sizes.gate_scales, sizes.up, sizes.up_scales});
+  const double needed = static_cast<double>(sets) * operands +
+                        static_cast<double>(results) * sum({sizes.d, sizes.d_scales});
+  if (needed <= machine_bytes) return {};
+  const auto text = [](double bytes) {
+    return bytes < 9e18 ? format_bytes(static_cast<int64_t>(bytes)) : std::string("more than 9 EB");
+  };
+  return Status::invalid("m, n, k, l", text(needed) + " of operands and results",
+                         "this machine has " + text(machine_bytes) + " of memory");
 }
 
 Status settle_strategy(const Problem& problem, const ExecutionOptions& options,

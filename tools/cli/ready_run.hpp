@@ -8,8 +8,17 @@
 
 namespace dualgemm::cli {
 
-// ok, or why nothing can run on the device that was asked for: before the first minute is spent.
+// ok, or why nothing at all can run as `options` say: the device, DUALGEMM_FORCE_ISA, --isa,
+// --threads. Before the first minute is spent.
 Status check_device(const ExecutionOptions& options);
+
+// ok, or why none of `strategies` takes this problem.
+Status check_some_plan(const Problem& problem, const std::vector<StrategyId>& strategies,
+                       const ExecutionOptions& options);
+
+// ok, or that this machine's memory does not hold `sets` of operands and `results` of results.
+Status check_memory(const OperandSizes& sizes, int64_t sets, int64_t results);
+Status check_memory(const OperandSizes& sizes, int64_t sets, int64_t results, double machine_bytes);
 
 // With --config there is one strategy: the one that it names, or the first that takes it. Without,
 // `strategies` (those asked for by name) stay as they are.

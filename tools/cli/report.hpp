@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dualgemm/status.hpp"
+#include "tools/cli/terminal.hpp"
 
 namespace dualgemm::cli {
 
@@ -19,19 +20,30 @@ struct Column {
 
 class Table {
  public:
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // The first `keys` columns name a row: they stand in front of every part of a table that is too
+  // wide.
+  explicit Table(std::vector<Column> columns, size_t keys = 1)
+      : columns_(std::move(columns)), keys_(keys) {}
   // Precondition: one cell per column.
   void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-  std::string text() const;
+  // Columns that do not fit side by side go into further parts below; the last column is wrapped.
+  std::string text(const Style& style = stdout_style()) const;
   std::string markdown() const;
   std::string csv() const;  // RFC 4180, "\n" line ends
 
  private:
+  struct Part {
+    std::vector<size_t> columns;
+    size_t last_width;  // of the last of them, which may be wrapped
+  };
   std::vector<size_t> widths() const;
-  std::string padded(const std::string& cell, size_t column, size_t width) const;
+  std::vector<Part> parts(const std::vector<size_t>& width, size_t room) const;
+  std::string line(const std::vector<std::string>& cells, const Part& part,
+                   const std::vector<size_t>& width, const Style& style, bool title) const;
 
   std::vector<Column> columns_;
+  size_t keys_;
   std::vector<std::vector<std::string>> rows_;
 };
 
@@ -43,6 +55,9 @@ struct Bar {
 
 // Horizontal bars, the largest value `width` characters long; a value above 0 has at least one.
 std::string bar_picture(const std::vector<Bar>& bars, int width);
+
+// The `width` for bar_picture with which its lines take at most `columns`.
+int bar_width(const std::vector<Bar>& bars, int columns);
 
 // "33.0 MB" (10^6 bytes), "512 B".
 std::string format_bytes(int64_t bytes);

@@ -73,10 +73,11 @@ bool VerifyResult::failed() const {
 }
 
 std::string verify_table(const std::vector<VerifyCase>& cases,
-                         const std::vector<StrategyId>& strategies) {
+                         const std::vector<StrategyId>& strategies, const Style& style) {
   std::vector<Column> columns = {{"M"}, {"N"}, {"K"}, {"L"}, {"seed"}};
   for (const StrategyId strategy : strategies) columns.push_back({name_of(strategy)});
-  Table table(std::move(columns));
+  constexpr size_t kKeys = 5;  // what names a problem
+  Table table(std::move(columns), kKeys);
   for (const VerifyCase& item : cases) {
     const Problem& p = item.problem;
     std::vector<std::string> row;
@@ -85,7 +86,7 @@ std::string verify_table(const std::vector<VerifyCase>& cases,
     for (const VerifyResult& result : item.results) row.push_back(cell(result, p.d.type));
     table.add_row(std::move(row));
   }
-  return table.text();
+  return table.text(style);
 }
 
 Json verify_json(const std::vector<VerifyCase>& cases) {

@@ -7,6 +7,7 @@
 
 #include "tools/cli/json.hpp"
 #include "tools/cli/options.hpp"
+#include "tools/cli/terminal.hpp"
 #include "tools/verify/check.hpp"
 
 namespace dualgemm::cli {
@@ -30,7 +31,7 @@ struct VerifyCase {
 };
 
 std::string verify_table(const std::vector<VerifyCase>& cases,
-                         const std::vector<StrategyId>& strategies);
+                         const std::vector<StrategyId>& strategies, const Style& style);
 Json verify_json(const std::vector<VerifyCase>& cases);
 
 // A command that computes and compares the same again.

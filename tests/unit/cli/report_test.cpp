@@ -5,24 +5,66 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <variant>
 
 #include "tools/cli/args.hpp"
+#include "tools/cli/bench_limits.hpp"
+#include "tools/cli/bench_ranking.hpp"
 #include "tools/cli/bench_report.hpp"
 #include "tools/cli/check_text.hpp"
+#include "tools/cli/ready_run.hpp"
 #include "tools/cli/verify_report.hpp"
 
 namespace dualgemm::cli {
 namespace {
 
+constexpr Style kWide{.width = 10000};
+
 TEST(Table, TextAlignsColumns) {
   Table table({{"name", Align::kLeft}, {"ms"}, {"note", Align::kLeft}});
   table.add_row({"a", "1.5", "x"});
   table.add_row({"longer", "12.25", "last column is not padded"});
-  EXPECT_EQ(table.text(),
+  EXPECT_EQ(table.text(kWide),
             "name       ms  note\n"
             "a         1.5  x\n"
             "longer  12.25  last column is not padded\n");
+}
+
+// Columns that do not fit stand in a further part, each with the key; the last one is wrapped.
+TEST(Table, FitsTheWidth) {
+  Table table({{"name", Align::kLeft}, {"milliseconds"}, {"speed"}, {"status", Align::kLeft}});
+  table.add_row(
+      {"fused", "1.5", "2.00x", "skipped: a long reason of some words, which does not fit"});
+  EXPECT_EQ(table.text({.width = 36}),
+            "name   milliseconds  speed\n"
+            "fused           1.5  2.00x\n"
+            "\n"
+            "name   status\n"
+            "fused  skipped: a long reason of\n"
+            "       some words, which does not\n"
+            "       fit\n");
+  for (const int width : {30, 40, 60, 80, 200}) {
+    const std::string text = table.text({.width = width});
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      EXPECT_LE(end - begin, static_cast<size_t>(width)) << text;
+      begin = end + 1;
+    }
+  }
+}
+
+TEST(Table, ColourChangesNoText) {
+  Table table({{"name", Align::kLeft}, {"status", Align::kLeft}});
+  table.add_row({"fused", "ok, bit-identical"});
+  table.add_row({"cached", "WRONG: 3 of 4 elements"});
+  const std::string plain = table.text(kWide);
+  std::string coloured = table.text({.width = 10000, .colour = true});
+  EXPECT_NE(coloured.find("\033[1;31mWRONG"), std::string::npos);
+  EXPECT_EQ(plain.find('\033'), std::string::npos);
+  for (size_t at = coloured.find('\033'); at != std::string::npos; at = coloured.find('\033'))
+    coloured.erase(at, coloured.find('m', at) - at + 1);
+  EXPECT_EQ(coloured, plain);
 }
 
 TEST(Table, MarkdownAndCsvEscape) {
@@ -42,6 +84,19 @@ TEST(BarPicture, LongestFillsTheWidthAndNothingVanishes) {
       "tiny |#         | t\n"
       "none |          | n\n");
   EXPECT_EQ(bar_picture({}, 10), "");
+}
+
+TEST(BarPicture, WidthLeavesRoomForLabelsAndNotes) {
+  const std::vector<Bar> bars = {{"fused", 1.0, "1.000 ms"}, {"two_pass", 2.0, "2.000 ms  1.00x"}};
+  for (const int columns : {40, 60, 80, 300}) {
+    const std::string picture = bar_picture(bars, bar_width(bars, columns));
+    for (size_t begin = 0; begin < picture.size();) {
+      const size_t end = picture.find('\n', begin);
+      EXPECT_LE(end - begin, static_cast<size_t>(columns)) << picture;
+      begin = end + 1;
+    }
+  }
+  EXPECT_EQ(bar_width(bars, 300), 50);
 }
 
 TEST(FormatBytes, Units) {
@@ -172,6 +227,7 @@ BenchResult timed(StrategyId strategy, double seconds) {
   BenchResult result;
   result.strategy = strategy;
   result.timing.median_seconds = seconds;
+  result.timing.samples = result.timing.quiet_samples = 3;
   result.check = verify::CheckReport{};
   result.check->compared = 10;
   return result;
@@ -185,7 +241,9 @@ TEST(BenchResult, StatusSaysWhatHappened) {
   result.sampled = true;
   EXPECT_EQ(result.status(), "ok, 10 elements");
   result.timing.disturbed = true;
-  EXPECT_EQ(result.status(), "ok, 10 elements, disturbed");
+  result.timing.quiet_samples = 1;
+  EXPECT_EQ(result.status(),
+            "ok, 10 elements, disturbed, not ranked: 1 quiet sample; 3 are needed");
   result.timing.median_seconds = 0.0;
   EXPECT_EQ(result.status(), "ok, 10 elements, no time within the budget");
   result.check = wrong_report();
@@ -211,25 +269,158 @@ TEST(BenchResult, StatusSaysWhatHappened) {
   EXPECT_TRUE(skipped.failed());
 }
 
-// Two shapes: two_pass 8 and 2 ms, fused 2 and 2 ms: means 4 and 2 ms, speed-ups 4 and 1, mean 2.
-TEST(BenchReport, RankingIsTheGeometricMeanOverShapes) {
+BenchReport two_shapes(double fused_ms, double first_two_pass_ms, double second_two_pass_ms) {
   BenchReport report;
-  for (const double two_pass_ms : {8.0, 2.0}) {
+  for (const double two_pass_ms : {first_two_pass_ms, second_two_pass_ms}) {
     BenchShape shape;
     shape.problem.m = shape.problem.n = shape.problem.k = 16;
-    shape.results = {timed(StrategyId::kFused, 2e-3),
+    shape.results = {timed(StrategyId::kFused, fused_ms * 1e-3),
                      timed(StrategyId::kTwoPass, two_pass_ms * 1e-3)};
     report.shapes.push_back(shape);
   }
-  const std::string text = bench_text(report);
-  EXPECT_NE(
-      text.find("fused    |#########################                         | 2.000 ms  2.00x\n"
-                "two_pass |##################################################| 4.000 ms  1.00x\n"),
-      std::string::npos)
+  return report;
+}
+
+// Two shapes: two_pass 8 and 2 ms, fused 2 and 2 ms: means 4 and 2 ms, speed-ups 4 and 1, mean 2.
+TEST(BenchReport, RankingIsTheGeometricMeanOverShapes) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  const std::string text = bench_text(report, kWide);
+  EXPECT_NE(text.find(" 1  fused    |#########################                         | 2.000 ms "
+                      " 2.00x\n"
+                      " 2  two_pass |##################################################| 4.000 ms "
+                      " 1.00x\n"),
+            std::string::npos)
       << text;
   // A strategy without a time for each shape is not ranked.
   report.shapes[1].results[1].timing.median_seconds = 0.0;
-  EXPECT_EQ(bench_text(report).find("two_pass |"), std::string::npos);
+  EXPECT_EQ(bench_text(report, kWide).find("two_pass |"), std::string::npos);
+}
+
+// Noise is not ranked: a time of one sample is shown, and said to be left out, everywhere.
+TEST(BenchReport, TooFewQuietSamplesAreNotRanked) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  measure::QuietResult& timing = report.shapes[1].results[0].timing;
+  timing.samples = timing.quiet_samples = 1;
+  const std::string text = bench_text(report, kWide);
+  EXPECT_EQ(text.find("fused |"), std::string::npos) << text;
+  EXPECT_NE(text.find("not ranked: fused (M 16 N 16 K 16: 1 quiet sample; 3 are needed)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("n/a (1)"), std::string::npos) << text;
+  EXPECT_EQ(speed_up(report.shapes[1], report.shapes[1].results[0]), std::nullopt);
+  EXPECT_NE(bench_markdown(report).find("not ranked: fused"), std::string::npos);
+  const auto json = nlohmann::json::parse(bench_json(report));
+  ASSERT_EQ(json["ranking"].size(), 1u);
+  EXPECT_EQ(json["not_ranked"][0]["name"], "fused");
+  EXPECT_EQ(json["shapes"][1]["results"][0]["settled"], false);
+  EXPECT_TRUE(json["shapes"][1]["results"][0]["relative_noise"].is_null());
+  EXPECT_EQ(json["shapes"][0]["results"][0]["relative_noise"], 0.0);
+}
+
+TEST(BenchReport, StandInSamplesAreNotRanked) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  for (BenchShape& shape : report.shapes) {
+    for (BenchResult& result : shape.results) {
+      result.timing.disturbed = true;
+      result.timing.quiet_samples = 2;
+    }
+  }
+  EXPECT_NE(bench_text(report, kWide).find("no ranking: no strategy has enough quiet samples"),
+            std::string::npos);
+}
+
+TEST(BenchReport, WrongResultsAreNotRanked) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  report.shapes[0].results[0].check->failed = 1;
+  EXPECT_NE(
+      bench_text(report, kWide).find("not ranked: fused (M 16 N 16 K 16: its result is wrong)"),
+      std::string::npos)
+      << bench_text(report, kWide);
+}
+
+TEST(BenchReport, WhatLiesWithinTheNoiseSharesAPlace) {
+  BenchReport report = two_shapes(2.0, 2.02, 2.02);
+  report.shapes[0].results[1].timing.relative_spread = 0.03;
+  const Ranking tied = rank(report);
+  ASSERT_EQ(tied.ranked.size(), 2u);
+  EXPECT_EQ(tied.ranked[1].place, 1);
+  EXPECT_TRUE(tied.ranked[1].tied);
+  EXPECT_NE(bench_text(report, kWide).find(" 1= two_pass |"), std::string::npos);
+  report.shapes[0].results[1].timing.relative_spread = 0.003;
+  EXPECT_EQ(rank(report).ranked[1].place, 2);
+}
+
+TEST(BenchReport, MoreThanTheRooflineIsADefectAndNoFigure) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  report.shapes[0].results[0].throughput.roofline_share = 1.37;
+  const std::string text = bench_text(report, kWide);
+  EXPECT_EQ(text.find("137"), std::string::npos) << text;
+  EXPECT_NE(text.find("> 100 ?: a defect of the measurement"), std::string::npos) << text;
+  EXPECT_EQ(bench_csv(report).find("1.37"), std::string::npos);
+  const auto json = nlohmann::json::parse(bench_json(report));
+  EXPECT_TRUE(json["shapes"][0]["results"][0]["roofline_share"].is_null());
+  EXPECT_EQ(json["shapes"][0]["results"][0]["roofline_defect"], true);
+  EXPECT_EQ(json["shapes"][0]["results"][1]["roofline_defect"], false);
+}
+
+TEST(BenchReport, SaysBesideTheRankingThatNobodyWatched) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  report.monitored = false;
+  EXPECT_NE(bench_text(report, kWide).find("no sample is known to be quiet"), std::string::npos);
+}
+
+TEST(BenchReport, FitsTheTerminal) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  report.shapes[0].peaks = measure::Peaks{.read_gbps = 20};
+  for (const int width : {60, 80, 120}) {
+    const std::string text = bench_text(report, {.width = width});
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      EXPECT_LE(end - begin, static_cast<size_t>(width)) << text.substr(begin, end - begin);
+      begin = end + 1;
+    }
+  }
+}
+
+// Few rows take turns on sets of operands; what a cache holds all the same is not held against
+// memory's bandwidth, which would give shares above 1.
+TEST(BenchLimits, OperandsInACacheHaveNoBandwidthLimit) {
+  Problem small;
+  small.m = 4, small.n = 64, small.k = 128;
+  OperandSizes sizes{};
+  sizes.gate = sizes.up = 4096;
+  sizes.gate_scales = sizes.up_scales = 512;
+  const Rotation cached = rotation_for(small, sizes, 32 << 20, /*gpu=*/false);
+  EXPECT_FALSE(cached.from_memory);
+  EXPECT_GT(cached.sets, 1);
+  sizes.gate = sizes.up = 16 << 20;
+  EXPECT_TRUE(rotation_for(small, sizes, 32 << 20, false).from_memory);
+  small.m = 512;
+  EXPECT_EQ(rotation_for(small, sizes, 32 << 20, false).sets, 1);
+
+  measure::Peaks peaks;
+  peaks.vnni_zmm_gops = 1000, peaks.read_gbps = 1e-6;
+  small.m = 4;
+  const auto held = measure::throughput(
+      small, 1e-6, limits_of(peaks, small, Isa::kAvx512Vnni, /*from_memory=*/true));
+  const auto free = measure::throughput(
+      small, 1e-6, limits_of(peaks, small, Isa::kAvx512Vnni, /*from_memory=*/false));
+  ASSERT_TRUE(held && free);
+  EXPECT_GT(held->roofline_share, 1.0);
+  EXPECT_LT(free->roofline_share, 1.0);
+  EXPECT_GT(free->roofline_share, 0.0);
+}
+
+TEST(CheckMemory, RefusesWhatTheMachineCannotHold) {
+  OperandSizes sizes{};
+  sizes.gate = sizes.up = int64_t{1} << 40;
+  EXPECT_TRUE(check_memory(sizes, 1, 1, 4e12).ok());
+  const Status status = check_memory(sizes, 6, 1, 8e9);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "m, n, k, l: 13.19 TB of operands and results; this machine has 8.00 GB of memory");
+  sizes.d = std::numeric_limits<int64_t>::max();
+  EXPECT_NE(check_memory(sizes, 6, 10, 8e9).message().find("more than 9 EB"), std::string::npos);
 }
 
 TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
@@ -243,14 +434,13 @@ TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
   shape.results[2].prepared = true;
   report.shapes = {shape, shape};
   EXPECT_NE(
-      bench_text(report).find("fused prepared |#############                                     "
-                              "| 10.00 us\n"
-                              "fused          |#########################                         "
-                              "| 20.00 us\n"
-                              "cached         |##################################################"
-                              "| 40.00 us\n"),
+      bench_text(report, kWide)
+          .find(
+              " 1  fused prepared |#############                                     | 10.00 us\n"
+              " 2  fused          |#########################                         | 20.00 us\n"
+              " 3  cached         |##################################################| 40.00 us\n"),
       std::string::npos)
-      << bench_text(report);
+      << bench_text(report, kWide);
   const auto json = nlohmann::json::parse(bench_json(report));
   ASSERT_EQ(json["ranking"].size(), 3u);
   EXPECT_EQ(json["ranking"][0]["strategy"], "fused");

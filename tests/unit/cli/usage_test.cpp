@@ -54,9 +54,30 @@ struct BadCase {
 
 TEST_F(Usage, WrongRequestsAreRefused) {
   const std::vector<BadCase> cases = {
-      {{}, {"subcommand"}},
+      {{}, {"command: none", "make-layer", "dualgemm help"}},
       {{"frobnicate"}, {"frobnicate", "make-layer"}},
-      {{"info", "--frobnicate"}, {"--frobnicate"}},
+      {{"vrify"}, {"'vrify'", "did you mean verify?"}},
+      {{"--jsn"}, {"--jsn", "before a command"}},
+      {{"plan", "--k", "64", "--m"}, {"--m: no value; needs one"}},
+      {{"plan", "--", "x"}, {"x"}},
+      {{"info", "--frobnicate"}, {"info: --frobnicate; is no option", "dualgemm help info"}},
+      {{"plan", "--thread", "3"}, {"plan: --thread;", "did you mean --threads?"}},
+      {{"plan", "--stratgy=fused"}, {"--stratgy", "did you mean --strategy?"}},
+      {{"plan", "--zeta", "--alpha", "--mid"}, {"--zeta, --alpha, --mid"}},
+      {{"plan", "one", "two"}, {"plan: 'one'; takes no further argument"}},
+      {{"quantize", "in.npy", "--uot", "o"}, {"--uot", "did you mean --out?"}},
+      {{"help", "bnech"}, {"'bnech'", "did you mean bench?"}},
+      {{"completion"}, {"shell"}},
+      {{"completion", "bas"}, {"'bas'", "did you mean bash?"}},
+      {{"plan", "--color", "sometimes"}, {"'sometimes'", "auto, always or never"}},
+      {{"plan", "--act", "gelu_tan"}, {"gelu_tan", "did you mean gelu_tanh?"}},
+      {{"plan", "--isa", "avx512"}, {"did you mean avx512_vnni?"}},
+      {{"verify", "--strategy", "fused,twopass"}, {"did you mean two_pass?"}},
+      {{"plan", "--device", "h20"}, {"'h20'", "did you mean h200?"}},
+      {{"run", "w", "--activations", "a", "--device", "h200"}, {"\"h200\"", "must be one of"}},
+      {{"run", "w", "--activations", "a", "--device", "cud"}, {"did you mean cuda?"}},
+      {{"bench", "--isa", "sm80", "--device", "cpu"}, {"isa: sm80"}},
+      {{"verify", "--isa", "sm80", "--device", "cpu"}, {"isa: sm80"}},
       {{"plan", "--m"}, {"--m"}},
       {{"plan", "--m", "abc"}, {"--m", "'abc'", "whole number"}},
       {{"plan", "--m", "12x"}, {"'12x'"}},
@@ -124,9 +145,30 @@ TEST_F(Usage, WrongRequestsAreRefused) {
     EXPECT_EQ(result.exit_code, 2) << result;
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.rfind("dualgemm: ", 0), 0u) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     for (const std::string& part : item.parts) EXPECT_TRUE(contains(result.err, part));
   }
   EXPECT_TRUE(files().empty());
+}
+
+// One line and 2, as `plan` and `run` answer: nothing is measured or skipped one by one first.
+TEST_F(Usage, BadEnvironmentIsRefusedBeforeAnyWork) {
+  make_layer();
+  quantize();
+  const std::vector<std::vector<std::string>> commands = {
+      {"info", "--no-peaks"},
+      {"plan"},
+      {"run", path("q.safetensors"), "--activations", path("x.npy")},
+      {"verify"},
+      {"verify", "--weights", path("q.safetensors"), "--activations", path("x.npy")},
+      {"bench"}};
+  for (const auto& arguments : commands) {
+    const ProgramResult result = run(arguments, {"DUALGEMM_FORCE_ISA=foo"});
+    EXPECT_EQ(result.exit_code, 2) << arguments[0] << "\n" << result;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.rfind("dualgemm: DUALGEMM_FORCE_ISA: \"foo\"", 0), 0u) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
 }
 
 // Without a GPU, on one that has no kernel, or in a build without CUDA: one line that says which.

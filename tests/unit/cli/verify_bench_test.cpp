@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "run_program.hpp"
@@ -49,11 +50,37 @@ TEST_F(VerifyBench, VerifyGivenFiles) {
   EXPECT_TRUE(contains(result.err, "0 wrong"));
 }
 
-TEST_F(VerifyBench, NothingComparedIsNotSuccess) {  // weights cannot be prepared for the oracle
-  const ProgramResult result = run(
-      {"verify", "--m", "4", "--n", "32", "--k", "64", "--strategy", "reference", "--prepared"});
-  EXPECT_EQ(result.exit_code, 1) << result;
-  EXPECT_TRUE(contains(result.err, "skipped"));
+// Weights cannot be prepared for the oracle: refused, as `plan` refuses it.
+TEST_F(VerifyBench, HopelessRequestsAreRefusedAsPlanDoes) {
+  for (const char* command : {"plan", "verify", "bench"}) {
+    const ProgramResult result = run(
+        {command, "--m", "4", "--n", "32", "--k", "64", "--strategy", "reference", "--prepared"});
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+// Before peaks are measured, which takes seconds and says so.
+TEST_F(VerifyBench, ShapesThatNoMemoryHoldsAreRefusedAtOnce) {
+  for (const char* command : {"bench", "verify"}) {
+    const ProgramResult result =
+        run({command, "--m", "1000000", "--n", "1000000", "--k", "1000000"});
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_TRUE(contains(result.err, "dualgemm: m, n, k, l: "));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+// One sample is no basis for a comparison, and has no spread.
+TEST_F(VerifyBench, OneRoundIsNotRanked) {
+  const ProgramResult result =
+      run({"bench", "--m", "4", "--n", "64", "--k", "128", "--strategy", "two_pass,fused",
+           "--min-rounds", "1", "--max-rounds", "1", "--seconds", "8", "--no-peaks"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.out, "no ranking"));
+  EXPECT_TRUE(contains(result.out, "n/a (1)"));
+  EXPECT_EQ(result.out.find("|#"), std::string::npos) << result.out;
 }
 
 std::vector<std::string> small_bench(const std::vector<std::string>& more) {
@@ -69,7 +96,7 @@ std::vector<std::string> small_bench(const std::vector<std::string>& more) {
                                         "--min-rounds",
                                         "1",
                                         "--max-rounds",
-                                        "1",
+                                        "3",
                                         "--seconds",
                                         "8",
                                         "--no-peaks"};
@@ -81,8 +108,8 @@ TEST_F(VerifyBench, BenchRanksAndChecks) {
   const ProgramResult result =
       run(small_bench({"--markdown", path("report.md"), "--json", path("report.json")}));
   ASSERT_EQ(result.exit_code, 0) << result;
-  for (const char* part : {"M 4 N 64 K 128", "two_pass", "fused", "speed-up", "intermediates",
-                           "Ranking", "|#", "ok"}) {
+  for (const char* part :
+       {"M 4 N 64 K 128", "two_pass", "fused", "speed-up", "intermediates", "Ranking", "ok"}) {
     EXPECT_TRUE(contains(result.out, part));
   }
   const json report = json::parse(read_text(path("report.json")));
@@ -95,10 +122,10 @@ TEST_F(VerifyBench, BenchRanksAndChecks) {
     EXPECT_GT(entry["gops"].get<double>(), 0.0);
     if (entry["strategy"] == "two_pass") {
       EXPECT_GE(entry["intermediate_bytes"].get<int64_t>(), 2 * 4 * 64 * 4);  // R1 and R2
-      EXPECT_DOUBLE_EQ(entry["speed_up_over_two_pass"].get<double>(), 1.0);
     }
   }
-  EXPECT_EQ(report["ranking"].size(), 2u);
+  // Whether the machine was quiet enough for a ranking is not this test's to say.
+  EXPECT_EQ(report["ranking"].size() + report["not_ranked"].size(), 2u);
   EXPECT_TRUE(report["build"].contains("revision"));
   const std::string markdown = read_text(path("report.md"));
   EXPECT_TRUE(contains(markdown, "| strategy |"));

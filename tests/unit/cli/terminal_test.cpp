@@ -1,0 +1,70 @@
+// What lines may hold: width, colour, wrapping, and the guess behind "did you mean".
+#include "tools/cli/terminal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tools/cli/suggest.hpp"
+
+namespace dualgemm::cli {
+namespace {
+
+TEST(Style, WidthIsColumnsElseTheTerminalElse80) {
+  EXPECT_EQ(style_for({}, ColourChoice::kAuto).width, 80);
+  EXPECT_EQ(style_for({.terminal_columns = 132}, ColourChoice::kAuto).width, 132);
+  EXPECT_EQ(style_for({.terminal_columns = 132, .columns = "60"}, ColourChoice::kAuto).width, 60);
+  for (const char* nonsense : {"", "x", "0", "-5", "60x", "99999999999999999999"})
+    EXPECT_EQ(style_for({.columns = nonsense}, ColourChoice::kAuto).width, 80) << nonsense;
+  EXPECT_EQ(style_for({.columns = "1"}, ColourChoice::kAuto).width, 20);
+}
+
+TEST(Style, ColourOnATerminalOnly) {
+  const StreamFacts terminal{.is_terminal = true, .is_dumb_terminal = false};
+  StreamFacts plain = terminal, dumb = terminal;
+  plain.no_colour = true;
+  dumb.is_dumb_terminal = true;
+  EXPECT_TRUE(style_for(terminal, ColourChoice::kAuto).colour);
+  EXPECT_FALSE(style_for(plain, ColourChoice::kAuto).colour);
+  EXPECT_FALSE(style_for(dumb, ColourChoice::kAuto).colour);
+  EXPECT_FALSE(style_for({}, ColourChoice::kAuto).colour);
+  EXPECT_FALSE(style_for(terminal, ColourChoice::kNever).colour);
+  EXPECT_TRUE(style_for(plain, ColourChoice::kAlways).colour);  // what was asked for counts
+  EXPECT_TRUE(style_for({}, ColourChoice::kAlways).colour);
+}
+
+TEST(Wrapping, KeepsWordsAndSecondColumns) {
+  EXPECT_EQ(wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(wrapped("extraordinarily", 5), (std::vector<std::string>{"extraordinarily"}));
+  EXPECT_EQ(wrapped("", 5), (std::vector<std::string>{""}));
+  EXPECT_EQ(with_long_lines_broken("key  one two three\nshort\n", 14),
+            "key  one two\n     three\nshort\n");
+  EXPECT_EQ(with_long_lines_broken("one two three", 9), "one two\n  three\n");
+}
+
+TEST(Wrapping, ParagraphsAreSetAnewAndExamplesStay) {
+  EXPECT_EQ(reflowed("one two\nthree four\n\nExamples:\n  dualgemm a\n  dualgemm b", 14),
+            "one two three\nfour\n\nExamples:\n  dualgemm a\n  dualgemm b\n");
+}
+
+TEST(Suggest, NearNamesOnly) {
+  const std::vector<std::string> names = {"fused", "fused_epilogue", "two_pass", "fp8", "m"};
+  EXPECT_EQ(nearest("fusde", names), "fused");
+  EXPECT_EQ(nearest("twopass", names), "two_pass");
+  EXPECT_EQ(nearest("TWO-PASS", names), "two_pass");
+  EXPECT_EQ(nearest("fused_epi", names), "fused_epilogue");
+  EXPECT_EQ(nearest("zzz", names), "");
+  EXPECT_EQ(nearest("", names), "");
+  EXPECT_EQ(nearest("x", names), "");
+  EXPECT_EQ(nearest(std::string(100000, 'f'), names), "");
+  EXPECT_EQ(did_you_mean("fusde", names), "; did you mean fused?");
+  EXPECT_EQ(did_you_mean("zzz", names), "");
+}
+
+TEST(Suggest, DistanceCountsASwapOnce) {
+  EXPECT_EQ(edit_distance("abc", "acb"), 1);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+}
+
+}  // namespace
+}  // namespace dualgemm::cli
