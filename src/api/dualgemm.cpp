@@ -164,7 +164,9 @@ Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
     read.stream = weights.stream;
     DUALGEMM_TRY(check_memory(plan, read, nullptr));
     Expected<PreparedWeights> prepared = (*strategy)->prepare(plan, weights);
-    if (prepared) prepared->impl()->gpu = api::backend_of(plan.device).current_device();
+    if (!prepared) return prepared;
+    prepared->impl()->device = plan.device;
+    prepared->impl()->gpu = api::backend_of(plan.device).current_device();
     return prepared;
   });
 }

@@ -43,7 +43,6 @@ struct PreparedWeights::Impl {
     n = plan.problem.n, k = plan.problem.k, l = plan.problem.l;
     strategy = id;
     isa = plan.isa;
-    device = plan.device;
   }
 };
 
