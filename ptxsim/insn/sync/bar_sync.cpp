@@ -52,7 +52,7 @@ void complete(Cta& cta, NamedBarrier& barrier) {
   });
   NamedBarrier next;
   next.generation = barrier.generation + 1;
-  barrier = std::move(next);
+  barrier = next;
   cta.cluster.changed();
 }
 
