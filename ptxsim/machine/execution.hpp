@@ -27,7 +27,7 @@ struct Execution {
   static constexpr uint32_t kPerLane = 0xffffffffu;
 
   template <class Event>
-  void tell(Event&& event) const {
+  [[gnu::always_inline]] void tell(Event&& event) const {
     cluster.observers.tell(event);
   }
   bool is_observed() const { return cluster.observers.any(); }

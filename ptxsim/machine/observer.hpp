@@ -140,13 +140,15 @@ class Observers {
  public:
   void add(std::unique_ptr<Observer> observer) {
     if (observer->wants_statements()) of_statements_.push_back(observer.get());
+    any_of_statements_ = !of_statements_.empty();
     if (observer->wants_global_accesses()) of_global_accesses_.push_back(observer.get());
     all_.push_back(std::move(observer));
   }
   bool any() const { return !all_.empty(); }
-  bool any_of_statements() const { return !of_statements_.empty(); }
+  bool any_of_statements() const { return any_of_statements_; }
+  // Inlined, so that an event is put together only where somebody hears it.
   template <class Event>
-  void tell(Event&& event) const {
+  [[gnu::always_inline]] void tell(Event&& event) const {
     for (const auto& observer : all_) event(*observer);
   }
   template <class Event>
@@ -154,13 +156,14 @@ class Observers {
     for (Observer* observer : of_statements_) event(*observer);
   }
   template <class Event>
-  void tell_of_global_access(Event&& event) const {
+  [[gnu::always_inline]] void tell_of_global_access(Event&& event) const {
     for (Observer* observer : of_global_accesses_) event(*observer);
   }
 
  private:
   std::vector<std::unique_ptr<Observer>> all_;
   std::vector<Observer*> of_statements_, of_global_accesses_;
+  bool any_of_statements_ = false;  // asked for each statement
 };
 
 }  // namespace ptxsim
