@@ -46,10 +46,11 @@ Expected<DecodedOperands> decode_operands(LtNumber number, const Problem& proble
   auto weights = ColdSets::allocate(2 * n * k * value_bytes);
   if (!weights) return weights.status();
   out.weights = *std::move(weights);
-  const auto allocate = [](int64_t bytes, cuda::DeviceMemory& to) {
+  const auto allocate = [](int64_t bytes, cuda::DeviceMemory& to) -> Status {
     auto memory = cuda::DeviceMemory::allocate(bytes, "decoded operand");
-    if (memory) to = *std::move(memory);
-    return memory.status();
+    if (!memory) return memory.status();
+    to = *std::move(memory);
+    return {};
   };
   DUALGEMM_TRY(allocate(problem.m * k * value_bytes, out.a));
   DUALGEMM_TRY(allocate(2 * n * 4, out.weight_scales));
