@@ -168,7 +168,8 @@ void Report::add_peak_table() {
                           number(rate("peak/" + peak.name), 1) + (bytes ? " GB/s" : " GOP/s")});
   }
   // A block does more than its dot products: on any machine, a quiet measurement finds it slower.
-  if (peaks_.vnni_block_gops > peaks_.vnni_zmm_gops || peaks_.avx2_block_gops > peaks_.avx2_dot_gops)
+  if (peaks_.vnni_block_gops > peaks_.vnni_zmm_gops ||
+      peaks_.avx2_block_gops > peaks_.avx2_dot_gops)
     table.notes.push_back("A loop over blocks is above its dot products alone: disturbed peaks.");
   tables_.push_back(std::move(table));
 }
