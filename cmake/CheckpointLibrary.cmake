@@ -32,9 +32,9 @@ function(dualgemm_install_checkpoint)
     return()
   endif()
   install(TARGETS dualgemm_checkpoint_shared EXPORT dualgemmTargets DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT checkpoint)
+    COMPONENT checkpoint INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(TARGETS dualgemm_checkpoint_static EXPORT dualgemmStaticTargets DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT checkpoint)
+    COMPONENT checkpoint INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   add_dependencies(dualgemm_installed dualgemm_checkpoint_shared dualgemm_checkpoint_static)
   # From the .pc file to the prefix, so that the package may be moved: one ".." for each folder of lib/pkgconfig.
   string(REGEX REPLACE "[^/]+" ".." DUALGEMM_PC_UP "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
