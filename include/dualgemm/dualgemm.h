@@ -43,13 +43,6 @@ extern "C" {
 
 /* ==== Stable part; its constants: constants.h, NVFP4 data: formats.h ==== */
 
-/** What dualgemm_prepare() is to a strategy: nothing, a gain on every call, or demanded. */
-enum {
-  DUALGEMM_PREPARATION_NONE = 0,
-  DUALGEMM_PREPARATION_OPTIONAL = 1,
-  DUALGEMM_PREPARATION_REQUIRED = 2
-};
-
 /* ---- version and errors ---- */
 
 /** Version of the library that runs, e.g. "0.1.0"; static storage. */

@@ -293,10 +293,10 @@ TEST(Fp8Plan, EditedPlansAreRefused) {
   good.threads = 2;
   ASSERT_TRUE(strategy->plan(good, machine()).ok());
   std::vector<Plan> bad(5, good);
-  bad[0].block_m = 0;
-  bad[1].block_m = 1 << 20;
-  bad[2].block_pairs = 0;
-  bad[3].block_pairs = 1 << 20;
+  bad[0].shape.l2_rows = 0;
+  bad[1].shape.l2_rows = 1 << 20;
+  bad[2].shape.l2_pairs = 0;
+  bad[3].shape.l2_pairs = 1 << 20;
   bad[4].workspace_bytes -= 1;
   for (const Plan& plan : bad) {
     const Status status = strategy->run(plan, c.buffers(), nullptr, nullptr);

@@ -16,7 +16,7 @@ constexpr int kThreads = 256;  // of a CTA, which takes a row
 constexpr int64_t kMaxCtas = 1 << 20;
 constexpr float kE4M3Max = 448.0f;
 
-struct ReadNvfp4 {
+struct Nvfp4Decoder {
   static constexpr bool kNeverSubnormal = true;  // a value is 0 or 2^-10 .. 2688
   static __device__ void chunk(const Nvfp4Source& source, const SourceExtent& extent, SourceRow at,
                                uint32_t chunk, float (&values)[kChunk]) {
@@ -29,7 +29,7 @@ __device__ float to_float(__half_raw bits) { return __half2float(__half(bits)); 
 __device__ float to_float(__nv_bfloat16_raw bits) { return __bfloat162float(__nv_bfloat16(bits)); }
 
 template <class Raw>
-struct ReadHalf {
+struct HalfDecoder {
   static constexpr bool kNeverSubnormal = false;
   static __device__ void chunk(const HalfSource& source, const SourceExtent& extent, SourceRow at,
                                uint32_t chunk, float (&values)[kChunk]) {
@@ -85,7 +85,7 @@ __device__ uint32_t max_of_cta(uint32_t value) {
 }
 
 // A row is read twice; the second time it comes from a cache.
-template <class Read, class Source>
+template <class OperandDecoder, class Source>
 __device__ void requantize_all(const RequantizeParams<Source>& p) {
   const auto row_chunks = static_cast<uint32_t>(p.extent.cols / kChunk);
   const int64_t rows = p.extent.out_rows * p.extent.batches;
@@ -94,7 +94,7 @@ __device__ void requantize_all(const RequantizeParams<Source>& p) {
     float values[kChunk];
     uint32_t amax = 0;  // magnitudes order like their bits, and any NaN lies above infinity
     for (uint32_t chunk = threadIdx.x; chunk < row_chunks; chunk += kThreads) {
-      Read::chunk(p.source, p.extent, at, chunk, values);
+      OperandDecoder::chunk(p.source, p.extent, at, chunk, values);
 #pragma unroll
       for (int i = 0; i < kChunk; ++i) amax = max(amax, __float_as_uint(values[i]) & 0x7FFFFFFF);
     }
@@ -102,9 +102,9 @@ __device__ void requantize_all(const RequantizeParams<Source>& p) {
     if (threadIdx.x == 0) p.scales[row] = scale;
     uint8_t* const out = p.codes + row * p.extent.cols;
     for (uint32_t chunk = threadIdx.x; chunk < row_chunks; chunk += kThreads) {
-      Read::chunk(p.source, p.extent, at, chunk, values);
+      OperandDecoder::chunk(p.source, p.extent, at, chunk, values);
       *reinterpret_cast<uint2*>(out + chunk * kChunk) =
-          encode_chunk<Read::kNeverSubnormal>(values, scale == 0.0f ? 1.0f : scale);
+          encode_chunk<OperandDecoder::kNeverSubnormal>(values, scale == 0.0f ? 1.0f : scale);
     }
   }
 }
@@ -122,17 +122,17 @@ KernelLaunch launch_of(const Kernel& kernel, const RequantizeParams<Source>& par
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     dual_gemm_requantize_nvfp4(const __grid_constant__ RequantizeParams<Nvfp4Source> p) {
-  requantize_all<ReadNvfp4>(p);
+  requantize_all<Nvfp4Decoder>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     dual_gemm_requantize_f16(const __grid_constant__ RequantizeParams<HalfSource> p) {
-  requantize_all<ReadHalf<__half_raw>>(p);
+  requantize_all<HalfDecoder<__half_raw>>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     dual_gemm_requantize_bf16(const __grid_constant__ RequantizeParams<HalfSource> p) {
-  requantize_all<ReadHalf<__nv_bfloat16_raw>>(p);
+  requantize_all<HalfDecoder<__nv_bfloat16_raw>>(p);
 }
 
 KernelLaunch requantize_launch(const RequantizeParams<Nvfp4Source>& params) {

@@ -11,17 +11,17 @@
 //   both sums of an output are in one thread. n_warpgroups have 32 columns of D each; the
 //   k_warpgroups of the same columns take turns with the k-tiles; their sums meet in shared memory.
 //
-//   barrier        count          arrives                             waits
-//   w_full[s]      1 (+bytes)          load_weights, TMA hardware      consume (one k_warpgroup)
-//   w_empty[s]     4 * n_warpgroups    lane 0 of each warp that read   load_weights, from round 1 on
-//   a_full[s]      1 (+bytes)          load_activations, TMA hardware  consume (one k_warpgroup)
-//   a_empty[s]     4 * n_warpgroups    lane 0 of each warp that read   load_activations, likewise
-//   cluster        consumers           the first k_warpgroups of both  in pairs: rings are idle,
-//                                      CTAs                            sums are there
-//   named 1+group  128 * k_warpgroups  the columns' warpgroups         sums of the k_warpgroups:
-//                                                                      room, there
-//   named 7        128 * n_warpgroups  the first k_warpgroups          a tile's partial sums
-//                                                                      written or awaited
+//   barrier        count               arrives                           waits
+//   w_full[s]      1 (+bytes)          load_weights, TMA hardware        consume (one k_warpgroup)
+//   w_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_weights, from round 1
+//                                                                        on
+//   a_full[s]      1 (+bytes)          load_activations, TMA hardware    consume (one k_warpgroup)
+//   a_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_activations, likewise
+//   cluster        consumers           the first k_warpgroups of both    in pairs: rings are idle,
+//                                      CTAs                              sums are there
+//   named 1 + n    128 * k_warpgroups  warpgroups of the same columns    sums along k: room, there
+//   named 7        128 * n_warpgroups  the first k_warpgroup of each     a tile's partial sums
+//                                      group of columns                  written or awaited
 //
 // Needs: sm_90a; PTX ISA 8.0; no cluster, or pairs of CTAs; 227 KB of shared memory.
 #pragma once
