@@ -2,6 +2,7 @@
 // (CMake: dualgemm::checkpoint, pkg-config: dualgemm_checkpoint), so that the core library knows no
 // file formats.
 //
+//   // prologue: checkpoint
 //   auto checkpoint = dualgemm::Checkpoint::open("model/");
 //   auto layer = checkpoint->load("model.layers.0.mlp");
 //   dualgemm::Problem problem{.m = rows};

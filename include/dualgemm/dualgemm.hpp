@@ -106,7 +106,7 @@ class Workspace {
   // kAuto is the CPU. 0 bytes are legal: data() is null then.
   static Expected<Workspace> allocate(int64_t bytes, DeviceKind device = DeviceKind::kCpu);
 
-  Workspace() noexcept = default;  // 0 bytes
+  Workspace() noexcept;  // 0 bytes
   Workspace(Workspace&& other) noexcept;
   Workspace& operator=(Workspace&& other) noexcept;
   ~Workspace() = default;

@@ -18,6 +18,8 @@ void Workspace::Free::operator()(void* memory) const noexcept {
   api::backend_of(device).free(memory);
 }
 
+Workspace::Workspace() noexcept : memory_(nullptr, Free{DeviceKind::kCpu}) {}
+
 Workspace::Workspace(void* memory, int64_t bytes, DeviceKind device) noexcept
     : memory_(memory, Free{device}), size_bytes_(bytes), device_(device) {}
 

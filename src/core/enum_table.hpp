@@ -22,8 +22,10 @@ struct EnumRow {
 };
 
 // The rows of an enum, in the order of their numbers.
+// Hidden: a symbol that is unique in the process (STB_GNU_UNIQUE) would keep the shared library
+// from ever being unloaded.
 template <class Enum>
-inline constexpr auto kEnumRows = nullptr;
+[[gnu::visibility("hidden")]] inline constexpr auto kEnumRows = nullptr;
 
 #define DUALGEMM_ENUM_ROW(cpp_name, c_name, number, name, meaning) \
   EnumRow<Enum>{Enum::cpp_name, number, name, meaning},
@@ -33,7 +35,8 @@ inline constexpr auto kEnumRows = nullptr;
     inline constexpr EnumRow<Enum> kRows[] = {table(DUALGEMM_ENUM_ROW)}; \
   }                                                                      \
   template <>                                                            \
-  inline constexpr auto kEnumRows<Type> = std::to_array(rows_of_##Type::kRows)
+  [[gnu::visibility("hidden")]] inline constexpr auto kEnumRows<Type> =  \
+      std::to_array(rows_of_##Type::kRows)
 
 DUALGEMM_ENUM_ROWS(StatusCode, DUALGEMM_STATUS_TABLE);
 DUALGEMM_ENUM_ROWS(DataType, DUALGEMM_DATA_TYPE_TABLE);

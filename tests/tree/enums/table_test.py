@@ -40,7 +40,8 @@ def main():
     text = (root / "include/dualgemm/enums.h").read_text()
     failures = []
     found = tables(text)
-    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME"}
+    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME",
+              "PREPARATION"}
     if set(found) != wanted:
         failures.append(f"tables {sorted(found)}; want {sorted(wanted)}")
     if sum(len(rows) for rows in found.values()) != len(re.findall(r"^  X\(", text, re.MULTILINE)):

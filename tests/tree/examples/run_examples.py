@@ -2,7 +2,7 @@
 """Compiles and runs every example of README, CONTRIBUTING, docs and the public headers.
 
 - A fenced block of cpp, c or sh in a Markdown file is an example. "<!-- not run: reason -->" before it leaves it out, and
-  the reason is printed. "<!-- prologue: name -->" before it puts it in the place of @EXAMPLE@ in prologues/name.cpp (.c).
+  the reason is printed. "<!-- prologue: name -->" before it puts it in the place of EXAMPLE; in prologues/name.cpp (.c).
   Without one, C and C++ are whole programs.
 - The shell blocks of one file run in order in one empty folder, with the commands of this build in PATH; a block ends at
   the first command that fails.
@@ -97,7 +97,7 @@ class Runner:
         self.count = 0
         self.environment = dict(os.environ, OMP_WAIT_POLICY="PASSIVE")
         self.environment["PATH"] = f"{options.bin}:{os.environ['PATH']}"
-        self.environment["LD_LIBRARY_PATH"] = str(pathlib.Path(options.library).parent)
+        self.environment["LD_LIBRARY_PATH"] = ":".join(str(pathlib.Path(path).parent) for path in options.library)
 
     def call(self, command, folder):
         """None, or what went wrong."""
@@ -114,7 +114,7 @@ class Runner:
         path = pathlib.Path(self.options.prologues) / f"{example.prologue}.{example.language}"
         if not path.exists():
             return None
-        return path.read_text().replace("@EXAMPLE@", example.text)
+        return path.read_text().replace("EXAMPLE;", example.text)
 
     def run(self, example):
         page = self.scratch / re.sub(r"\W", "_", example.where.split(":")[0])
@@ -131,21 +131,21 @@ class Runner:
         compiler, standard = ((self.options.cxx, "-std=c++20") if example.language == "cpp" else
                               (self.options.cc, "-std=c99"))
         return (self.call([compiler, standard, "-Wall", "-Wextra", f"-I{self.options.root}/include", str(file), "-o",
-                           str(program), self.options.library, "-lm"], page) or self.call([str(program)], page))
+                           str(program), *self.options.library, "-lm"], page) or self.call([str(program)], page))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = pathlib.Path(__file__).resolve().parent
     parser.add_argument("root", help="of the tree whose examples are run")
-    parser.add_argument("--library", required=True, help="libdualgemm.so or .a")
+    parser.add_argument("--library", required=True, action="append", help="shared or static; may be repeated")
     parser.add_argument("--bin", required=True, help="folder of the commands")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--prologues", default=here / "prologues")
     options = parser.parse_args()
     root = pathlib.Path(options.root).resolve()
-    options.root, options.library = root, str(pathlib.Path(options.library).resolve())
+    options.root, options.library = root, [str(pathlib.Path(path).resolve()) for path in options.library]
     options.bin = str(pathlib.Path(options.bin).resolve())
 
     examples, mistakes = collect(root)

@@ -22,13 +22,13 @@ TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
     const auto epilogue =
         plan_for(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
     ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
-    EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_t8x16x128_s0_f16");
+    EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_mma_t8x16x128_f16");
     EXPECT_EQ(epilogue->workspace_bytes, 2 * 3 * 24 * 4) << "R1, rows at multiples of 32 bytes";
     EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).workspace_bytes(*epilogue),
               epilogue->workspace_bytes);
     const auto sequential = plan_for(p, {.strategy = StrategyId::kFusedSequential}, capability);
     ASSERT_TRUE(sequential.ok()) << sequential.status().message();
-    EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_t8x16x128_s0_f16");
+    EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
     EXPECT_EQ(sequential->workspace_bytes, 0);
   }
   EXPECT_FALSE(plan_for(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());

@@ -61,8 +61,8 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   EXPECT_EQ(two_pass->prepared_bytes, 0);
   EXPECT_FALSE(two_pass->prepared);
   EXPECT_EQ(two_pass->isa, Isa::kSm80);
-  EXPECT_EQ(two_pass->config(), "cuda_sm80_two_pass_f16");
-  EXPECT_NE(two_pass->explain().find("two GEMMs of cuBLASLt"), std::string::npos);
+  EXPECT_EQ(two_pass->config(), "cuda_sm80_two_pass_cublaslt_f16");
+  EXPECT_NE(two_pass->explain().find("kernel     cublaslt\n"), std::string::npos);
   for (const StrategyId id : {StrategyId::kCached, StrategyId::kGraph}) {
     const auto plan = plan_for(id, p);
     ASSERT_TRUE(plan.ok());
@@ -74,7 +74,7 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   EXPECT_EQ(streams->workspace_bytes, a + weights + 2 * product + 2 * kGemm + 256);
   const auto prepared = plan_for(StrategyId::kStreams, p, {.prepared = true});
   EXPECT_EQ(prepared->workspace_bytes, a + 2 * product + 2 * kGemm + 256);
-  EXPECT_EQ(prepared->config(), "cuda_sm80_streams_f16_prepared");
+  EXPECT_EQ(prepared->config(), "cuda_sm80_streams_cublaslt_f16_prepared");
   const auto fp8 = plan_for(StrategyId::kFp8, p);
   EXPECT_EQ(fp8->prepared_bytes, weights / 2 + 2 * 256);  // and a scale for each of 32 rows
   EXPECT_FALSE(plan_for(StrategyId::kTwoPass, p, {.prepared = true}).ok());
@@ -88,7 +88,7 @@ TEST(GemmStrategies, BlackwellMultipliesNvfp4AsItIs) {
   const Problem p{.m = 3, .n = 20, .k = 64};  // n is padded to 32
   const int64_t weights = 2 * (32 * 32 + 512), a = 256 + 512, products = 2 * 512;
   EXPECT_EQ(plan(p).isa, Isa::kSm100a);
-  EXPECT_EQ(plan(p).config(), "cuda_sm100a_two_pass_f16");
+  EXPECT_EQ(plan(p).config(), "cuda_sm100a_two_pass_cublaslt_f16");
   EXPECT_EQ(plan(p).workspace_bytes, a + weights + products + cuda::kGemmWorkspaceBytes + 256);
   EXPECT_EQ(plan(p, StrategyId::kCached).prepared_bytes, weights);
   Problem other = p;

@@ -20,9 +20,9 @@ int main() {
   const uint8_t *a_scales = a_ones.data(), *gate_scales = ones.data(), *up_scales = ones.data();
   const float alpha_gate = 1.0f, alpha_up = 1.0f;
   void* d = result.data();
-  @EXAMPLE @
-      // Every product is 64, silu(64) = 64: 4096, in fp16.
-      for (const uint16_t value : result) {
+  EXAMPLE;
+  // Every product is 64, silu(64) = 64: 4096, in fp16.
+  for (const uint16_t value : result) {
     if (value != 0x6C00) return report("d is wrong");
   }
   return 0;

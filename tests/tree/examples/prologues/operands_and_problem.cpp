@@ -30,9 +30,9 @@ int main() {
                             .alpha_gate = alpha_gate,
                             .alpha_up = alpha_up,
                             .d = d};
-  @EXAMPLE @
-      // Every product is 64, silu(64) = 64: 4096, in fp16.
-      for (const uint16_t value : result) {
+  EXAMPLE;
+  // Every product is 64, silu(64) = 64: 4096, in fp16.
+  for (const uint16_t value : result) {
     if (value != 0x6C00) return report("d is wrong");
   }
   return 0;
