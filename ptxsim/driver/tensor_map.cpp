@@ -199,7 +199,8 @@ Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map) {
       map.swizzle >= TensorMapSwizzle::k128 ? static_cast<uint8_t>(record.swizzle - 3) : 0;
   record.fill = static_cast<uint8_t>(map.fill);
   record.l2_promotion = static_cast<uint8_t>(map.l2_promotion);
-  for (uint32_t i = 0; i < map.rank; ++i) {
+  // The rank was checked; g++ 13 does not see that it is no more than the arrays hold.
+  for (uint32_t i = 0; i < map.rank && i < record.last_box.size(); ++i) {
     record.last_index[i] = static_cast<uint32_t>(map.extents[i] - 1);
     record.last_box[i] = static_cast<uint8_t>(map.box[i] - 1);
     record.element_stride[i] = static_cast<uint8_t>(map.element_strides[i]);
