@@ -16,6 +16,7 @@ constexpr bool takes_parameters(ActivationKind kind) noexcept {
 // An activation with the kind's defaults in place of what was not given. Kernels see only this one.
 struct ResolvedActivation {
   // From any Activation, also one that validate() refuses. Implicit: it is the only meaning.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   constexpr ResolvedActivation(const Activation& act) noexcept
       : kind(act.kind),
         alpha(act.alpha.value_or(oai(act) ? 1.702f : 1.0f)),
