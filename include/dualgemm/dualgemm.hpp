@@ -2,10 +2,9 @@
 //
 //   // prologue: operands                 (m, n, k, and where A, Gate, Up, their scales and D lie)
 //   dualgemm::Problem problem{.m = m, .n = n, .k = k};
-//   dualgemm::Buffers buffers{.a = a, .a_scales = a_scales, .gate = gate, .gate_scales =
-//   gate_scales,
-//                             .up = up, .up_scales = up_scales, .alpha_gate = alpha_gate,
-//                             .alpha_up = alpha_up, .d = d};
+//   dualgemm::Buffers buffers{.a = a, .a_scales = a_scales, .gate = gate,
+//                             .gate_scales = gate_scales, .up = up, .up_scales = up_scales,
+//                             .alpha_gate = alpha_gate, .alpha_up = alpha_up, .d = d};
 //   dualgemm::Status status = dualgemm::run(problem, buffers);
 //   if (!status.ok()) return report(status.message());
 //

@@ -1,5 +1,7 @@
 #include "tools/checkpoint/expert_problem.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -48,7 +50,8 @@ Expected<std::vector<int64_t>> numbers_of_text(const std::string& path) {
     const auto [stop, error] = std::from_chars(text, end, number);
     if (error != std::errc() || (stop != end && !is_gap(*stop))) {
       return Status::invalid(
-          path, "'" + std::string(text, std::min<std::ptrdiff_t>(end - text, 20)) + "'",
+          path,
+          fmt::format("'{}'", std::string_view(text, std::min<std::ptrdiff_t>(end - text, 20))),
           "must be whole numbers");
     }
     numbers.push_back(number);

@@ -14,17 +14,17 @@ const BenchResult* find_result(const BenchShape& shape, const std::string& name)
   return nullptr;
 }
 
+// Why `name` has no time for `shape` that says anything; empty: it has one.
+std::string why_no_time(const BenchShape& shape, const std::string& name) {
+  const BenchResult* result = find_result(shape, name);
+  if (result == nullptr || !result->timed()) return "no time";
+  return result->failed() ? "its result is wrong" : "";
+}
+
 // Why `name` has no comparable time for `shape`; empty: it has one.
 std::string why_not(const BenchShape& shape, const std::string& name) {
-  const BenchResult* result = find_result(shape, name);
-  std::string why;
-  if (result == nullptr || !result->timed()) {
-    why = "no time";
-  } else if (result->failed()) {
-    why = "its result is wrong";
-  } else {
-    why = measure::why_unsettled(result->timing);
-  }
+  std::string why = why_no_time(shape, name);
+  if (why.empty()) why = measure::why_unsettled(find_result(shape, name)->timing);
   return why.empty() ? why : shape_name(shape.problem) + ": " + why;
 }
 
@@ -69,22 +69,29 @@ void give_places(std::vector<Ranked>& ranked) {
 
 Ranking rank(const BenchReport& report) {
   Ranking ranking;
+  const auto in_order = [&](std::vector<Ranked>& entries) {
+    std::stable_sort(entries.begin(), entries.end(), [](const Ranked& x, const Ranked& y) {
+      return x.milliseconds < y.milliseconds;
+    });
+  };
   for (const std::string& name : timed_names(report)) {
     std::string why;
+    bool timed_everywhere = true;
     for (const BenchShape& shape : report.shapes) {
-      const std::string here = why_not(shape, name);
-      if (why.empty()) why = here;
+      if (why.empty()) why = why_not(shape, name);
+      timed_everywhere = timed_everywhere && why_no_time(shape, name).empty();
     }
+    if (timed_everywhere) ranking.provisional.push_back(entry_of(report, name));
     if (why.empty()) {
       ranking.ranked.push_back(entry_of(report, name));
     } else {
       ranking.unranked.push_back({name, why});
     }
   }
-  std::stable_sort(
-      ranking.ranked.begin(), ranking.ranked.end(),
-      [](const Ranked& x, const Ranked& y) { return x.milliseconds < y.milliseconds; });
+  in_order(ranking.ranked);
   give_places(ranking.ranked);
+  if (!ranking.ranked.empty()) ranking.provisional.clear();
+  in_order(ranking.provisional);
   return ranking;
 }
 

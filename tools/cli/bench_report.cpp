@@ -108,23 +108,29 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
   return table;
 }
 
+// Of the ranking, or of what stands in for one.
 std::vector<Bar> bars_of(const BenchReport& report, const Ranking& ranking) {
   std::vector<Bar> bars;
-  for (const Ranked& entry : ranking.ranked) {
+  const auto add = [&](const Ranked& entry, const std::string& place) {
     const std::string note = entry.speed_up ? fmt::format("  {:.2f}x", *entry.speed_up) : "";
     const std::string time = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
                                            : fmt::format("{:.3f} ms", entry.milliseconds);
-    bars.push_back(
-        {fmt::format("{:>2}{} {}", entry.place, entry.tied ? '=' : ' ', entry.result->name()),
-         entry.milliseconds, time + note});
-  }
+    bars.push_back({place + " " + entry.result->name(), entry.milliseconds, time + note});
+  };
+  for (const Ranked& entry : ranking.ranked)
+    add(entry, fmt::format("{:>2}{}", entry.place, entry.tied ? '=' : ' '));
+  for (const Ranked& entry : ranking.provisional) add(entry, " ? ");
   return bars;
 }
 
 // What the ranking rests on, and what it leaves out, line by line.
 std::vector<std::string> ranking_notes(const BenchReport& report, const Ranking& ranking) {
   std::vector<std::string> notes;
-  if (ranking.ranked.empty()) notes.push_back("no ranking: no strategy has enough quiet samples");
+  if (!ranking.provisional.empty()) {
+    notes.push_back("?: of fewer than three quiet samples; a place may be wrong");
+  } else if (ranking.ranked.empty()) {
+    notes.push_back("no ranking: no strategy has a time and a right result for every shape");
+  }
   const bool ties = std::any_of(ranking.ranked.begin(), ranking.ranked.end(),
                                 [](const Ranked& entry) { return entry.tied; });
   if (ties) notes.push_back("=: closer to the first of this place than the noise of the two");
@@ -135,9 +141,11 @@ std::vector<std::string> ranking_notes(const BenchReport& report, const Ranking&
   return notes;
 }
 
-std::string picture_title(const BenchReport& report) {
+std::string picture_title(const BenchReport& report, const Ranking& ranking) {
   return fmt::format(
-      "Ranking: geometric mean over {} shape{}, shorter is better; x: times as fast as two_pass",
+      "{}: geometric mean over {} shape{}, shorter is better; x: times as fast as two_pass",
+      ranking.provisional.empty() ? "Ranking"
+                                  : "Provisional order (no ranking: too few quiet samples)",
       report.shapes.size(), report.shapes.size() == 1 ? "" : "s");
 }
 
@@ -262,7 +270,7 @@ std::string bench_text(const BenchReport& report, const Style& style) {
   }
   const Ranking ranking = rank(report);
   const std::vector<Bar> bars = bars_of(report, ranking);
-  text += "\n" + with_long_lines_broken(picture_title(report), style.width) +
+  text += "\n" + with_long_lines_broken(picture_title(report, ranking), style.width) +
           bar_picture(bars, bar_width(bars, style.width));
   for (const std::string& note : ranking_notes(report, ranking))
     text += with_long_lines_broken(note, style.width);
@@ -278,7 +286,7 @@ std::string bench_markdown(const BenchReport& report) {
   }
   const Ranking ranking = rank(report);
   const std::vector<Bar> bars = bars_of(report, ranking);
-  text += "\n## Ranking\n\n" + picture_title(report) + "\n\n```\n" +
+  text += "\n## Ranking\n\n" + picture_title(report, ranking) + "\n\n```\n" +
           bar_picture(bars, bar_width(bars, kReportWidth)) + "```\n";
   for (const std::string& note : ranking_notes(report, ranking)) text += "\n" + note + "\n";
   return text;
@@ -370,6 +378,12 @@ std::string bench_json(const BenchReport& report) {
                    {"geometric_mean_ms", entry.milliseconds}};
     if (entry.speed_up) object["geometric_mean_speed_up"] = *entry.speed_up;
     json["ranking"].push_back(std::move(object));
+  }
+  json["provisional_order"] = Json::array();
+  for (const Ranked& entry : ranking.provisional) {
+    json["provisional_order"].push_back({{"strategy", name_of(entry.result->strategy)},
+                                         {"prepared", entry.result->prepared},
+                                         {"geometric_mean_ms", entry.milliseconds}});
   }
   json["not_ranked"] = Json::array();
   for (const Unranked& entry : ranking.unranked)
