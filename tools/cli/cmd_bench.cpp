@@ -82,7 +82,7 @@ measure::QuietResult summary_of(std::vector<double> seconds, std::string name) {
   return result;
 }
 
-// All runs of one strategy on one shape: one per set of operands, writing the same d.
+// All runs of one strategy on one shape: one per set of operands, writing the same D.
 struct Contestant {
   BenchResult result;
   verify::Output output;
@@ -115,7 +115,7 @@ class ShapeBench {
     return {};
   }
 
-  // Runs `strategy` once and checks its d. `again`: now with prepared weights.
+  // Runs `strategy` once and checks its D. `again`: now with prepared weights.
   void enter(StrategyId strategy, bool again = false) {
     auto contestant = std::make_unique<Contestant>();
     contestant->result.strategy = strategy;
@@ -287,7 +287,7 @@ class ShapeBench {
     return Status::error(StatusCode::kInternal, "fp8", "fused is wrong", "nothing to compare with");
   }
 
-  // A copy, as timing writes the contestant's own d again.
+  // A copy, as timing writes the contestant's own D again.
   Status keep_trusted(const Contestant& contestant) {
     Expected<verify::Output> copy = verify::allocate_output(problem_);
     if (!copy) return copy.status();

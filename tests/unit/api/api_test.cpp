@@ -110,7 +110,7 @@ TEST(Api, PlansForOtherMachinesAreMadeButNotRun) {
   }
 }
 
-// One plan and its data; every refusal must leave d alone.
+// One plan and its data; every refusal must leave D alone.
 struct Refusal : ::testing::Test {
   Rng rng;
   Plan plan = *make_plan(kProblem);
