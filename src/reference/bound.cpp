@@ -173,10 +173,22 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 }  // namespace
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
-  if (isa == Isa::kSm90a || isa == Isa::kSm80) return Accumulation::kAnyOrder;
-  if (problem.a.type != DataType::kE2M1) return Accumulation::kBlockPartial;
-  if (isa == Isa::kSm100a) return Accumulation::kTensorCoreStep;
-  return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
+  const bool nvfp4 = problem.a.type == DataType::kE2M1;
+  switch (isa) {  // no default: the compiler names an instruction set that has no line
+    case Isa::kSm90a:
+    case Isa::kSm80:
+      return Accumulation::kAnyOrder;
+    case Isa::kSm100a:
+      return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kBlockPartial;
+    case Isa::kAmxBf16:
+      return nvfp4 ? Accumulation::kAnyOrder : Accumulation::kBlockPartial;
+    case Isa::kAuto:
+    case Isa::kScalar:
+    case Isa::kAvx2:
+    case Isa::kAvx512Vnni:
+      break;
+  }
+  return nvfp4 ? Accumulation::kBlockOrder : Accumulation::kBlockPartial;
 }
 
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {
