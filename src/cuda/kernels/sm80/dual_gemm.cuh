@@ -1,5 +1,5 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Simple where the kernels for one architecture are quick: no shared memory
+// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
 // for operands, no asynchronous copies.
 //
 // kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
