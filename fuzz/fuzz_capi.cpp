@@ -33,7 +33,7 @@ dualgemm_status checked(dualgemm_status status) {
   return status;
 }
 
-// A struct at the end of its own heap block of exactly struct_size bytes, or of 8 bytes when that
+// A struct at the end of its own allocation of exactly struct_size bytes, or of 8 bytes when that
 // is no size of the struct: reading on is a find.
 template <class T>
 class Struct {
@@ -45,34 +45,34 @@ class Struct {
     const uint64_t size = plausible ? (wild >> 60 != 0 ? sizeof(T) : near) : wild;
     const bool legal = size >= minimum && size <= 4096 && size % 8 == 0;
     bytes_ = legal ? static_cast<size_t>(size) : sizeof(uint64_t);
-    block_ = static_cast<unsigned char*>(std::calloc(1, std::max(bytes_, sizeof(uint64_t))));
-    std::memcpy(block_, &size, sizeof size);
+    memory_ = static_cast<unsigned char*>(std::calloc(1, std::max(bytes_, sizeof(uint64_t))));
+    std::memcpy(memory_, &size, sizeof size);
   }
-  ~Struct() { std::free(block_); }
+  ~Struct() { std::free(memory_); }
   Struct(const Struct&) = delete;
   Struct& operator=(const Struct&) = delete;
 
-  T* get() const { return reinterpret_cast<T*>(block_); }
-  // Puts the fields of `value` after struct_size that the block has room for.
+  T* get() const { return reinterpret_cast<T*>(memory_); }
+  // Puts the fields of `value` after struct_size that the allocation has room for.
   void fill(const T& value) {
     const size_t known = std::min(bytes_, sizeof(T));
-    std::memcpy(block_ + 8, reinterpret_cast<const unsigned char*>(&value) + 8, known - 8);
+    std::memcpy(memory_ + 8, reinterpret_cast<const unsigned char*>(&value) + 8, known - 8);
   }
   // Random bytes over what this library knows, and sometimes beyond.
   void scribble(FuzzedDataProvider& data, size_t from) {
     const size_t to = data.ConsumeIntegralInRange(0, 7) == 0 ? bytes_ : std::min(bytes_, sizeof(T));
     if (from >= to) return;
     const std::vector<uint8_t> noise = data.ConsumeBytes<uint8_t>(to - from);
-    std::copy(noise.begin(), noise.end(), block_ + from);
+    std::copy(noise.begin(), noise.end(), memory_ + from);
   }
-  // A pointer at `offset`, where the block has room for it.
+  // A pointer at `offset`, where the allocation has room for it.
   void point(size_t offset, const void* to) {
-    if (offset + sizeof to <= bytes_) std::memcpy(block_ + offset, &to, sizeof to);
+    if (offset + sizeof to <= bytes_) std::memcpy(memory_ + offset, &to, sizeof to);
   }
 
  private:
   size_t bytes_;
-  unsigned char* block_;
+  unsigned char* memory_;
 };
 
 template <class Enum>

@@ -100,10 +100,10 @@ Problem problem(FuzzedDataProvider& data) {
   return out;
 }
 
-// A heap block of exactly `bytes`, at an address that is `misalign` beyond a multiple of 16.
-class Block {
+// An allocation of exactly `bytes`, at an address that is `misalign` beyond a multiple of 16.
+class Allocation {
  public:
-  Block(int64_t bytes, uint32_t& noise, int64_t misalign = 0)
+  Allocation(int64_t bytes, uint32_t& noise, int64_t misalign = 0)
       : bytes_(static_cast<size_t>(bytes)),
         begin_(static_cast<size_t>(misalign)),
         data_(static_cast<uint8_t*>(std::malloc(begin_ + bytes_))) {
@@ -112,9 +112,9 @@ class Block {
       data_[i] = static_cast<uint8_t>(noise >> 24);
     }
   }
-  ~Block() { std::free(data_); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+  ~Allocation() { std::free(data_); }
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
 
   uint8_t* data() const { return data_ + begin_; }
   size_t size() const { return bytes_; }
@@ -188,8 +188,8 @@ struct Operands {
     if (p.d.type == DataType::kE2M1) out.d_scales = d_scales.data();
     if (!offsets.empty()) out.expert_offsets = offsets.data();
     if (!rows.empty()) out.expert_rows = rows.data();
-    const auto floats = [](const Block& block) {
-      return reinterpret_cast<const float*>(block.data());
+    const auto floats = [](const Allocation& allocation) {
+      return reinterpret_cast<const float*>(allocation.data());
     };
     if (data.ConsumeBool()) out.a_row_scale = floats(row_scale);
     if (data.ConsumeBool()) out.alpha_gate_per_batch = floats(alphas);
@@ -214,7 +214,7 @@ struct Operands {
 
   std::vector<int32_t> offsets, rows;
   int64_t misalign;
-  Block a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, row_scale, alphas;
+  Allocation a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, row_scale, alphas;
 };
 
 void run_plan(const Plan& plan, Buffers buffers) {

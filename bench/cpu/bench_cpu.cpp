@@ -30,10 +30,10 @@ struct Arguments {
 void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--threads", arguments.suite.threads, "threads; 0 = all cores of this process")
       ->check(CLI::Range(0, 4096));
-  app.add_option("-n,--n", arguments.suite.n, "rows of gate and up")
+  app.add_option("-n,--n", arguments.suite.n, "rows of Gate and Up")
       ->check(CLI::Range(16, 1 << 20))
       ->capture_default_str();
-  app.add_option("-k,--k", arguments.suite.k, "columns of a, gate and up; a multiple of 16")
+  app.add_option("-k,--k", arguments.suite.k, "columns of A, Gate and Up; a multiple of 16")
       ->check(CLI::Range(16, 1 << 20))
       ->capture_default_str();
   app.add_option("--only", arguments.suite.parts,

@@ -46,7 +46,7 @@ struct Nvfp4Matrix {
 
 class Operands {
  public:
-  // `weight_sets` copies of gate and up, so that runs can take turns and find none in a cache.
+  // `weight_sets` copies of Gate and Up, so that runs can take turns and find none in a cache.
   Operands(int64_t n, int64_t k, int64_t max_m, int weight_sets);
 
   int64_t n() const { return n_; }

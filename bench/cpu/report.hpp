@@ -12,6 +12,8 @@
 
 namespace dualgemm::bench {
 
+inline constexpr const char* kNone = "-";  // the cell of what was not measured
+
 struct Table {
   std::string title;
   std::vector<std::string> header;

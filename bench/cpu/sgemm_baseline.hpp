@@ -16,7 +16,7 @@ class SgemmBaseline {
   // kNotFound when no libopenblas can be loaded. Decodes the operands; `operands` need not live on.
   static Expected<std::shared_ptr<SgemmBaseline>> load(Operands& operands, int threads);
 
-  // d = silu(alpha a gate^T) * (alpha a up^T) for the first m rows of a, alphas as in `operands`.
+  // D = silu(alpha a Gate^T) * (alpha a Up^T) for the first m rows of A, alphas as in `operands`.
   void run(int64_t m);
   const float* d() { return r1_.data(); }                // m x n, of the last run
   const std::string& config() const { return config_; }  // as the library describes itself

@@ -21,7 +21,7 @@ struct Texts {
 
 void declare(CLI::App& app, Arguments& arguments, Texts& texts) {
   app.add_option("--shapes", texts.shapes, "NxK,...")->capture_default_str();
-  app.add_option("--m", texts.m, "rows of a, ...")->capture_default_str();
+  app.add_option("--m", texts.m, "rows of A, ...")->capture_default_str();
   app.add_option("--strategies", texts.strategies, "also: two_pass,cached,graph,streams,fp8");
   app.add_option("--seconds", arguments.limits.seconds, "to measure a point for")
       ->capture_default_str();

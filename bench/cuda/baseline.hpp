@@ -11,11 +11,11 @@
 
 namespace dualgemm::bench {
 
-// Decoded operands of one shape; a has rows for the largest m.
+// Decoded operands of one shape; A has rows for the largest m.
 struct DecodedOperands {
   LtNumber number = LtNumber::kF16;
   int64_t n = 0, k = 0;
-  ColdSets weights;  // each: gate n x k, then up n x k
+  ColdSets weights;  // each: Gate n x k, then Up n x k
   cuda::DeviceMemory a;
   cuda::DeviceMemory weight_scales, a_scales;  // E4M3: floats, [2n] and [m]
 };
@@ -24,7 +24,7 @@ struct DecodedOperands {
 Expected<DecodedOperands> decode_operands(LtNumber number, const Problem& problem,
                                           const Buffers& packed, cudaStream_t stream);
 
-// One way to compute d.
+// One way to compute D.
 struct BaselinePath {
   std::string name;  // "two", "stacked"
   int algorithms_timed = 0;

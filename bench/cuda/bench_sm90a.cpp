@@ -318,8 +318,8 @@ Status sweep(const Arguments& arguments) {
 int main(int argc, char** argv) {
   dualgemm::bench::Arguments arguments;
   CLI::App app{"Times the instances of the sm_90a kernels on this GPU, weights cold in L2."};
-  app.add_option("--m", arguments.m, "rows of a")->delimiter(',');
-  app.add_option("--n", arguments.n, "columns of d");
+  app.add_option("--m", arguments.m, "rows of A")->delimiter(',');
+  app.add_option("--n", arguments.n, "columns of D");
   app.add_option("--k", arguments.k, "a multiple of 16");
   app.add_option("--a", arguments.a, "e2m1, f16 or bf16");
   app.add_option("--scales", arguments.scales, "of the weights: linear or swizzled_128x4");

@@ -32,7 +32,7 @@ class ColdSets {
   int64_t set_bytes_ = 0, stride_ = 0;
 };
 
-// Packed gate and up with their scales, one behind the other in each set.
+// Packed Gate and Up with their scales, one behind the other in each set.
 class ColdWeights {
  public:
   static Expected<ColdWeights> upload(const HostOperands& host);

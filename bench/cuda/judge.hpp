@@ -1,4 +1,4 @@
-// Is d right? Sampled elements against the oracle's bound, all of them against another result.
+// Is D right? Sampled elements against the oracle's bound, all of them against another result.
 #pragma once
 
 #include <cstdint>

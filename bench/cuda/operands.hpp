@@ -20,11 +20,11 @@ struct Random {
 struct HostOperands {
   std::vector<uint8_t> a, a_scales, gate, gate_scales, up, up_scales, d;
 
-  // The addresses, and alphas that keep d within fp16's range.
+  // The addresses, and alphas that keep D within fp16's range.
   Buffers buffers();
 };
 
-// Codes: all 16 alike; scales: 1/8 .. 4; a in fp16 or bf16: about normal. d has its size.
+// Codes: all 16 alike; scales: 1/8 .. 4; A in fp16 or bf16: about normal. D has its size.
 Expected<HostOperands> random_operands(const Problem& problem);
 
 }  // namespace dualgemm::bench

@@ -79,7 +79,7 @@ Problem ShapeBench::problem_of(int64_t m, DataType a) const {
   return problem;
 }
 
-// fp16 has the same values as NVFP4: d must be the same within the bound.
+// fp16 has the same values as NVFP4: D must be the same within the bound.
 Buffers ShapeBench::buffers_of(int call, DataType a) {
   Buffers buffers = host_.buffers();  // for the alphas
   packed_.place(call, buffers);
@@ -140,7 +140,7 @@ Status ShapeBench::record(int64_t m, BaselineRun& run) {
   return {};
 }
 
-// d as one replay leaves it, from 0xFF bytes: what was not written is NaN.
+// D as one replay leaves it, from 0xFF bytes: what was not written is NaN.
 Expected<std::vector<uint16_t>> ShapeBench::output_of(const cuda::RecordedCalls& recorded,
                                                       int64_t m) {
   const auto count = static_cast<size_t>(m * largest_.n);

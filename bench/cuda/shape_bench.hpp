@@ -13,7 +13,7 @@
 
 namespace dualgemm::bench {
 
-// A strategy of the library on one type of a.
+// A strategy of the library on one type of A.
 struct OurResult {
   // cuBLASLt's path rounds the products to fp16 before the activation: 2^-11 of each.
   static constexpr double kMaxDifference = 0.01;

@@ -4,7 +4,7 @@
 d = silu(alpha * a gate^T) * (alpha * a up^T); gate and up in NVFP4 (two codes a byte, low nibble = even k; one E4M3 scale
 for 16 neighbours along k, linear), a in fp16, or in NVFP4 and then decoded by a kernel before. Weights are decoded to fp16
 in the kernel, exactly but for a power of two; two accumulators, the activation at the end; k is split over CTAs where tiles
-are few, and a second kernel then adds the parts in a fixed order. Block sizes are tuned for each m.
+are few, and a second kernel then adds the parts in a fixed order. Tile sizes are tuned for each m.
 
 Weights are cold in L2: the calls of a CUDA graph rotate through copies of more than 430 MB. Each result is compared with
 float64 on exactly decoded operands before it is timed, and after the timing with the bits it had before.
@@ -107,11 +107,11 @@ def dual_gemm(a_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, out_ptr, 
 
 
 @triton.jit(do_not_specialize=["count"])
-def add_parts(parts_ptr, d_ptr, count, alpha, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+def add_parts(parts_ptr, d_ptr, count, alpha, SPLIT: tl.constexpr, CHUNK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * CHUNK + tl.arange(0, CHUNK)
     inside = at < count
-    gate = tl.zeros((BLOCK,), tl.float32)
-    up = tl.zeros((BLOCK,), tl.float32)
+    gate = tl.zeros((CHUNK,), tl.float32)
+    up = tl.zeros((CHUNK,), tl.float32)
     for part in tl.static_range(SPLIT):
         gate += tl.load(parts_ptr + (2 * part) * count + at, mask=inside, other=0.0)
         up += tl.load(parts_ptr + (2 * part + 1) * count + at, mask=inside, other=0.0)
@@ -161,7 +161,7 @@ def decode_exactly(codes, scales):
 
 
 class Call:
-    """d for the first m rows of a with one configuration; everything that it needs is allocated here."""
+    """D for the first m rows of A with one configuration; everything that it needs is allocated here."""
 
     def __init__(self, operands, m, a_type, config):
         self.operands, self.m, self.a_type, self.config = operands, m, a_type, config
@@ -184,8 +184,8 @@ class Call:
             self.a, gate, gate_scales, up, up_scales, out, m, o.n, o.k, ALPHA,
             BM=bm, BN=bn, BK=bk, SPLIT=split, GROUP=group, num_warps=warps, num_stages=stages)
         if split > 1:
-            block = 1024
-            add_parts[(triton.cdiv(m * o.n, block),)](self.parts, self.d, m * o.n, ALPHA, SPLIT=split, BLOCK=block)
+            chunk = 1024
+            add_parts[(triton.cdiv(m * o.n, chunk),)](self.parts, self.d, m * o.n, ALPHA, SPLIT=split, CHUNK=chunk)
 
 
 def error_of(call):

@@ -55,7 +55,7 @@ static void release(struct on_device* device) {
 }
 
 /* Plans for the GPU, enqueues on a stream and waits for it. `host` says where the operands lie on
- * the host; d receives the result. */
+ * the host; D receives the result. */
 static int run_on_gpu(const dualgemm_problem* problem, const dualgemm_buffers* host, float* d) {
   struct on_device device = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   dualgemm_operand_bytes sizes;

@@ -7,7 +7,7 @@
 //   auto layer = checkpoint->load("model.layers.0.mlp");
 //   dualgemm::Problem problem{.m = rows};
 //   dualgemm::Buffers buffers{.a = codes, .a_scales = scales, .d = d};
-//   layer->describe(problem);                        // n, k and the scale layouts of gate and up
+//   layer->describe(problem);                        // n, k and the scale layouts of Gate and Up
 //   layer->attach_to(buffers, a_global_scale);       // weights, alpha_gate, alpha_up
 //   dualgemm::Status status = dualgemm::run(problem, buffers);
 //
@@ -32,11 +32,11 @@ struct CheckpointOptions {
   int64_t expert = -1;
   // A tensor that stacks both holds up before gate (TensorRT-LLM, FlashInfer), not gate before up.
   bool up_first = false;
-  // Gate and up carry different input scales: take the larger one instead of refusing.
+  // Gate and Up carry different input scales: take the larger one instead of refusing.
   bool max_input_scale = false;
 };
 
-// One layer's gate and up. Owns, or keeps mapped, what its pointers point to. Copies share it.
+// One layer's Gate and Up. Owns, or keeps mapped, what its pointers point to. Copies share it.
 class CheckpointLayer {
  public:
   int64_t n() const noexcept;
@@ -49,7 +49,7 @@ class CheckpointLayer {
   // "modelopt", "compressed_tensors", "ggml" or "torchao".
   const char* convention() const noexcept;
 
-  // Sets n, k and how gate and up lie; leaves everything else as it is.
+  // Sets n, k and how Gate and Up lie; leaves everything else as it is.
   void describe(Problem& problem) const noexcept;
   // Sets gate, up, their scales, alpha_gate and alpha_up for activations with this global scale (1
   // for activations that are not NVFP4). The pointers are valid as long as this layer, a copy of

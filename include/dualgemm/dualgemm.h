@@ -2,8 +2,8 @@
  * @file dualgemm.h
  * C interface of nvfp4_dual_gemm, compiled as C99 and later.
  *
- *   d[l] = act(alpha_gate * a[l] * gate[l]^T) (*) (alpha_up * a[l] * up[l]^T)
- *   a: m x k    gate, up: n x k    d: m x n    all row-major; k (for d: n) is contiguous
+ *   D[l] = act(alpha_gate * A[l] * Gate[l]^T) (*) (alpha_up * A[l] * Up[l]^T)
+ *   A: m x k    Gate, Up: n x k    D: m x n    all row-major; k (for D: n) is contiguous
  *
  * Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale
  * strides count scales, one byte each. docs/formats.md has the pictures of NVFP4 and of the scale
@@ -129,9 +129,9 @@ typedef struct dualgemm_activation {
 /** What to compute. Minimum struct_size: 32 (up to and including k). */
 typedef struct dualgemm_problem {
   uint64_t struct_size;
-  int64_t m;            /**< rows of a and d, >= 1 (contiguous groups: in total) */
-  int64_t n;            /**< rows of gate and of up, columns of d, >= 1 */
-  int64_t k;            /**< columns of a, gate and up; a positive multiple of 16 */
+  int64_t m;            /**< rows of A and D, >= 1 (contiguous groups: in total) */
+  int64_t n;            /**< rows of Gate and of Up, columns of D, >= 1 */
+  int64_t k;            /**< columns of A, Gate and Up; a positive multiple of 16 */
   int64_t l;            /**< batches or experts, >= 1; default 1 */
   dualgemm_matrix a;    /**< m x k; default E2M1, tight, linear scales */
   dualgemm_matrix gate; /**< n x k, always E2M1; default tight, linear scales */
@@ -147,27 +147,27 @@ typedef struct dualgemm_prepared dualgemm_prepared;
 
 /**
  * Where the operands lie. dualgemm_operand_sizes() says how many bytes each must have. No byte of
- * padding is read for its value and nothing but d (and d_scales) is written. Minimum struct_size:
+ * padding is read for its value and nothing but D (and d_scales) is written. Minimum struct_size:
  * 112 (up to and including d).
  */
 typedef struct dualgemm_buffers {
   uint64_t struct_size;
   const void* a;
-  const uint8_t* a_scales;  /**< E4M3; required when a is E2M1, else null */
-  const float* a_row_scale; /**< optional, one factor per row of a: [l*m], contiguous groups [m] */
+  const uint8_t* a_scales;  /**< E4M3; required when A is E2M1, else null */
+  const float* a_row_scale; /**< optional, one factor per row of A: [l*m], contiguous groups [m] */
   const void* gate; /**< null is legal when `prepared` holds the weights; so for the next three */
   const uint8_t* gate_scales;
   const void* up;
   const uint8_t* up_scales;
-  float alpha_gate; /**< dequantising global scale of a times that of gate; default 1 */
-  float alpha_up;   /**< dequantising global scale of a times that of up; default 1 */
+  float alpha_gate; /**< dequantising global scale of A times that of Gate; default 1 */
+  float alpha_up;   /**< dequantising global scale of A times that of Up; default 1 */
   const float* alpha_gate_per_batch; /**< optional [l]; replaces alpha_gate */
   const float* alpha_up_per_batch;   /**< optional [l]; replaces alpha_up */
   const int32_t* expert_offsets; /**< contiguous groups: [l+1], first 0, last m, non-decreasing */
   const int32_t* expert_rows;    /**< masked groups: [l], each 0 .. m */
   void* d;
-  uint8_t* d_scales;    /**< required when d is E2M1, else null; swizzled padding becomes 0 */
-  float d_global_scale; /**< d = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
+  uint8_t* d_scales;    /**< required when D is E2M1, else null; swizzled padding becomes 0 */
+  float d_global_scale; /**< D = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
   const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan. CUDA:
                                         also its GPU and isa, and a bf16 for both or for neither */
@@ -194,7 +194,7 @@ typedef struct dualgemm_plan_options {
   /**
    * CUDA, 0 or 1; 1: operands may start at any address, so that there is workspace for copies of
    * all of them. 0: those that are read in place must start at a multiple of 16 bytes; up to 8 rows
-   * of a on Hopper: codes of a at 8, halves and weights at 16, scales of the weights at 4.
+   * of A on Hopper: codes of A at 8, halves and weights at 16, scales of the weights at 4.
    */
   int32_t unaligned;
   /**
@@ -231,7 +231,7 @@ typedef struct dualgemm_operand_bytes {
 } dualgemm_operand_bytes;
 
 /**
- * Sizes to allocate for a problem. Contiguous groups with swizzled scales of a or d depend on how
+ * Sizes to allocate for a problem. Contiguous groups with swizzled scales of A or D depend on how
  * the rows fall to the experts: the size given suffices for every distribution.
  */
 DUALGEMM_API dualgemm_status dualgemm_operand_sizes(

@@ -15,7 +15,7 @@
 //   if (!plan) return report(plan.status().message());
 //   auto workspace = dualgemm::Workspace::allocate(*plan);
 //   if (!workspace) return report(workspace.status().message());
-//   auto weights = dualgemm::prepare(*plan, buffers);  // gate and up may be freed now
+//   auto weights = dualgemm::prepare(*plan, buffers);  // Gate and Up may be freed now
 //   if (!weights) return report(weights.status().message());
 //   buffers.prepared = &*weights;
 //   dualgemm::Status status = dualgemm::run(*plan, buffers, *workspace);
@@ -46,13 +46,13 @@ const DeviceCaps& device_caps();
 Expected<DeviceCaps> device_caps(DeviceKind kind);
 
 // Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,
-// strides, alignment, overflow, overlap of d with any input, nulls, activation parameters, expert
+// strides, alignment, overflow, overlap of D with any input, nulls, activation parameters, expert
 // offsets. The first broken rule is returned.
 Status validate(const Problem& problem);
 Status validate(const Problem& problem, const Buffers& buffers);
 
 // Bytes that each buffer of a problem must have, from its first to one past the last byte used; 0 =
-// not used. Contiguous groups with swizzled scales of a or d depend on how the rows fall to the
+// not used. Contiguous groups with swizzled scales of A or D depend on how the rows fall to the
 // experts: the size given suffices for every distribution.
 struct OperandSizes {
   int64_t a = 0, a_scales = 0;

@@ -42,8 +42,8 @@
   X(kLinear, DUALGEMM_SCALES_LINEAR, 0, "linear", "rows x k/16, row-major, as in checkpoints") \
   X(kSwizzled128x4, DUALGEMM_SCALES_SWIZZLED_128X4, 1, "swizzled_128x4", "as cuBLASLt and CUTLASS have it")
 
-/* Activations: ActivationKind; g is the gate product, u the up product, each with its alpha. The two SwiGLU kinds are one
- * formula, with parameters:
+/* Activations: ActivationKind; g is the Gate product, u the Up product, each with its alpha. The two
+ * SwiGLU kinds are one formula, with parameters:
  *   g = min(g, limit), u = clamp(u, -limit, limit); g*sigmoid(alpha*g) * (u + beta) */
 #define DUALGEMM_ACTIVATION_TABLE(X) \
   X(kSilu, DUALGEMM_SILU, 0, "silu", "g*sigmoid(g) * u") \
@@ -55,7 +55,7 @@
   X(kSigmoid, DUALGEMM_SIGMOID, 6, "sigmoid", "sigmoid(g) * u") \
   X(kIdentity, DUALGEMM_IDENTITY, 7, "identity", "g * u")
 
-/* How the l problems share a and d: Grouping. */
+/* How the l problems share A and D: Grouping. */
 #define DUALGEMM_GROUPING_TABLE(X) \
   X(kNone, DUALGEMM_GROUPING_NONE, 0, "none", "l independent problems of m rows each (batch)") \
   X(kContiguous, DUALGEMM_GROUPING_CONTIGUOUS, 1, "contiguous", "expert e owns rows expert_offsets[e] .. [e+1]-1 of m") \
@@ -65,12 +65,12 @@
 #define DUALGEMM_STRATEGY_TABLE(X) \
   X(kAuto, DUALGEMM_STRATEGY_AUTO, 0, "auto", "the library's choice") \
   X(kReference, DUALGEMM_STRATEGY_REFERENCE, 1, "reference", "scalar, double precision: the oracle; slow") \
-  X(kTwoPass, DUALGEMM_STRATEGY_TWO_PASS, 2, "two_pass", "GEMM gate -> R1, GEMM up -> R2, then act(R1)*R2") \
+  X(kTwoPass, DUALGEMM_STRATEGY_TWO_PASS, 2, "two_pass", "GEMM Gate -> R1, GEMM Up -> R2, then act(R1)*R2") \
   X(kCached, DUALGEMM_STRATEGY_CACHED, 3, "cached", "two_pass, with weights that were converted once") \
   X(kGraph, DUALGEMM_STRATEGY_GRAPH, 4, "graph", "a prepared plan replayed: no set-up in the call") \
   X(kStreams, DUALGEMM_STRATEGY_STREAMS, 5, "streams", "both GEMMs at the same time, then the epilogue") \
-  X(kFusedEpilogue, DUALGEMM_STRATEGY_FUSED_EPILOGUE, 6, "fused_epilogue", "GEMM gate -> R1, GEMM up reads R1, writes D") \
-  X(kFusedSequential, DUALGEMM_STRATEGY_FUSED_SEQUENTIAL, 7, "fused_sequential", "one call: gate loop, up loop, epilogue") \
+  X(kFusedEpilogue, DUALGEMM_STRATEGY_FUSED_EPILOGUE, 6, "fused_epilogue", "GEMM Gate -> R1, GEMM Up reads R1, writes D") \
+  X(kFusedSequential, DUALGEMM_STRATEGY_FUSED_SEQUENTIAL, 7, "fused_sequential", "one call: Gate loop, Up loop, epilogue") \
   X(kFused, DUALGEMM_STRATEGY_FUSED, 8, "fused", "one pass: A read once, both accumulators in registers") \
   X(kFp8, DUALGEMM_STRATEGY_FP8, 9, "fp8", "operands re-quantised to FP8: a comparison, not exact")
 
@@ -93,9 +93,9 @@
 
 /* Which loop nest the CPU backend runs, chosen from m: Regime. */
 #define DUALGEMM_REGIME_TABLE(X) \
-  X(kGemv, DUALGEMM_REGIME_GEMV, 0, "gemv", "very few rows of a") \
-  X(kMultiRow, DUALGEMM_REGIME_MULTI_ROW, 1, "multi_row", "few rows of a") \
-  X(kTile, DUALGEMM_REGIME_TILE, 2, "tile", "many rows of a")
+  X(kGemv, DUALGEMM_REGIME_GEMV, 0, "gemv", "very few rows of A") \
+  X(kMultiRow, DUALGEMM_REGIME_MULTI_ROW, 1, "multi_row", "few rows of A") \
+  X(kTile, DUALGEMM_REGIME_TILE, 2, "tile", "many rows of A")
 
 /* What prepare() is to a plan: Preparation. */
 #define DUALGEMM_PREPARATION_TABLE(X) \

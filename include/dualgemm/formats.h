@@ -92,17 +92,18 @@ dualgemm_inspect_scales(const uint8_t* scales, int32_t scale_layout, int64_t row
 /* ==== Experimental part: may change or vanish in any release ==== */
 
 /**
- * ggml's NVFP4 rows, blocks of 64 values = 4 scale bytes + 32 code bytes, cols a multiple of 64. A
- * permutation of bytes both ways; codes [rows][cols/2], scales linear [rows][cols/16]. ggml reads
- * the scale 0x7F as 0, so "from" maps it to 0 and "to" refuses it.
+ * ggml's NVFP4 rows, ggml blocks of 64 values = 4 scale bytes + 32 code bytes, cols a multiple of
+ * 64. A permutation of bytes both ways; codes [rows][cols/2], scales linear [rows][cols/16]. ggml
+ * reads the scale 0x7F as 0, so "from" maps it to 0 and "to" refuses it.
  */
-DUALGEMM_API dualgemm_status dualgemm_experimental_from_ggml(const uint8_t* blocks, int64_t rows,
-                                                             int64_t cols, uint8_t* codes,
+DUALGEMM_API dualgemm_status dualgemm_experimental_from_ggml(const uint8_t* ggml_blocks,
+                                                             int64_t rows, int64_t cols,
+                                                             uint8_t* codes,
                                                              uint8_t* scales) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_experimental_to_ggml(const uint8_t* codes,
                                                            const uint8_t* scales, int64_t rows,
                                                            int64_t cols,
-                                                           uint8_t* blocks) DUALGEMM_NOEXCEPT;
+                                                           uint8_t* ggml_blocks) DUALGEMM_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

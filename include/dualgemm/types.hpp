@@ -1,8 +1,8 @@
 // The vocabulary of the library: element types, scale layouts, activations, Problem (what to
 // compute), Buffers (where it lies) and Plan (how it will run).
 //
-//   d[l] = act(alpha_gate * a[l] * gate[l]^T) (*) (alpha_up * a[l] * up[l]^T)
-//   a: m x k    gate, up: n x k    d: m x n    all row-major, k (for d: n) contiguous
+//   D[l] = act(alpha_gate * A[l] * Gate[l]^T) (*) (alpha_up * A[l] * Up[l]^T)
+//   A: m x k    Gate, Up: n x k    D: m x n    all row-major, k (for D: n) contiguous
 //
 // Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale
 // strides count scales (1 byte each).
@@ -73,14 +73,14 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
-// kContiguous with swizzled scales of a or d: expert e's scale rows start at the sum over the
-// experts before it of round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of a
-// and d must then be 0.
+// kContiguous with swizzled scales of A or D: expert e's scale rows start at the sum over the
+// experts before it of round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of A
+// and D must then be 0.
 
 struct Problem {
-  int64_t m = 0;  // rows of a and d (kContiguous: in total)
-  int64_t n = 0;  // rows of gate and of up, columns of d
-  int64_t k = 0;  // columns of a, gate, up; a multiple of 16
+  int64_t m = 0;  // rows of A and D (kContiguous: in total)
+  int64_t n = 0;  // rows of Gate and of Up, columns of D
+  int64_t k = 0;  // columns of A, Gate, Up; a multiple of 16
   int64_t l = 1;  // batches or experts
   Matrix a{};
   Matrix gate{};                     // always kE2M1
@@ -97,27 +97,27 @@ class PreparedWeights;
 
 // Where the operands lie; for a plan on the device kCuda all pointers are device memory, and run()
 // enqueues and returns. The library reads no byte of padding for its value and writes nothing but
-// d (and d_scales).
+// D (and d_scales).
 struct Buffers {
   const void* a = nullptr;
-  const uint8_t* a_scales = nullptr;  // E4M3; required when a is kE2M1, else null
+  const uint8_t* a_scales = nullptr;  // E4M3; required when A is kE2M1, else null
   const float* a_row_scale =
-      nullptr;                 // optional, one FP32 factor per row of a: [l*m], kContiguous [m]
+      nullptr;                 // optional, one FP32 factor per row of A: [l*m], kContiguous [m]
   const void* gate = nullptr;  // null is legal when `prepared` holds the weights
   const uint8_t* gate_scales = nullptr;
   const void* up = nullptr;
   const uint8_t* up_scales = nullptr;
-  float alpha_gate = 1.0f;  // dequantising global scale of a times that of gate
+  float alpha_gate = 1.0f;  // dequantising global scale of A times that of Gate
   float alpha_up = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l]; replaces alpha_gate
   const float* alpha_up_per_batch = nullptr;    // optional [l]; replaces alpha_up
   const int32_t* expert_offsets = nullptr;  // kContiguous: [l+1], first 0, last m, non-decreasing
   const int32_t* expert_rows = nullptr;     // kMasked: [l], each 0 .. m
   void* d = nullptr;
-  uint8_t* d_scales = nullptr;  // required when d is kE2M1, else null
-  float d_global_scale = 1.0f;  // dequantising: d = e2m1 * e4m3 * d_global_scale; finite, > 0
+  uint8_t* d_scales = nullptr;  // required when D is kE2M1, else null
+  float d_global_scale = 1.0f;  // dequantising: D = e2m1 * e4m3 * d_global_scale; finite, > 0
   // From prepare(), for the plan's n, k, l and strategy. m may differ; on the CPU the ISA, too. On
-  // kCuda the GPU and the ISA must be the same, and a must be bf16 in both plans or in neither.
+  // kCuda the GPU and the ISA must be the same, and A must be bf16 in both plans or in neither.
   const PreparedWeights* prepared = nullptr;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
 };
@@ -168,7 +168,7 @@ struct PlanOptions {
   bool prepared = false;  // the caller will pass PreparedWeights
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
   // Otherwise those that are read in place must start at a multiple of 16 bytes; for sm90a's kernel
-  // for few rows, which only false can choose: codes of a at 8, halves and weights at 16, scales of
+  // for few rows, which only false can choose: codes of A at 8, halves and weights at 16, scales of
   // the weights at 4. Where weights were before prepare() does not matter.
   bool unaligned = false;
   // kCuda: what to run instead of the library's own choice. Either what Plan::config() says, word

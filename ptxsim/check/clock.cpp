@@ -9,11 +9,11 @@ void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
   if (clock.size() < other.size()) clock.resize(other.size(), 0);
   uint32_t* __restrict to = clock.data();
   const uint32_t* __restrict from = other.data();
-  constexpr size_t kBlock = 16;  // of a fixed length, as in covers()
+  constexpr size_t kRun = 16;  // of a fixed length, as in covers()
   const size_t n = other.size();
   size_t i = 0;
-  for (; i + kBlock <= n; i += kBlock)
-    for (size_t k = 0; k < kBlock; ++k) to[i + k] = std::max(to[i + k], from[i + k]);
+  for (; i + kRun <= n; i += kRun)
+    for (size_t k = 0; k < kRun; ++k) to[i + k] = std::max(to[i + k], from[i + k]);
   for (; i < n; ++i) to[i] = std::max(to[i], from[i]);
 }
 
@@ -33,12 +33,12 @@ bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& par
   const size_t shared = std::min(clock.size(), part.size());
   for (size_t i = shared; i < part.size(); ++i)
     if (part[i] != 0) return false;
-  // Blocks of a fixed length without an early exit inside: the compiler makes vectors of them.
-  constexpr size_t kBlock = 16;
+  // Runs of a fixed length without an early exit inside: the compiler makes vectors of them.
+  constexpr size_t kRun = 16;
   size_t i = 0;
-  for (; i + kBlock <= shared; i += kBlock) {
+  for (; i + kRun <= shared; i += kRun) {
     uint32_t missing = 0;
-    for (size_t k = 0; k < kBlock; ++k) missing |= uint32_t{clock[i + k] < part[i + k]};
+    for (size_t k = 0; k < kRun; ++k) missing |= uint32_t{clock[i + k] < part[i + k]};
     if (missing != 0) return false;
   }
   for (; i < shared; ++i)

@@ -129,7 +129,7 @@ struct TensorCell {
 
 struct CtaShadow {
   std::vector<Granule> shared;
-  std::vector<TensorCell> tensor;          // [row block][column]
+  std::vector<TensorCell> tensor;          // [16 lanes][column]
   SharedClock at_exit;                     // what its exited threads knew
   std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
   // Release and acquire patterns through memory. What the last pattern on an address of its shared

@@ -39,10 +39,10 @@ Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return refusal(path, fmt::format("cannot read: {}", std::strerror(errno)));
   std::string text;
-  char block[1 << 16];
+  char piece[1 << 16];
   do {
-    file.read(block, sizeof block);
-    text.append(block, static_cast<size_t>(file.gcount()));
+    file.read(piece, sizeof piece);
+    text.append(piece, static_cast<size_t>(file.gcount()));
     if (text.size() > kMostTextBytes)
       return refusal(path, fmt::format("more than {} bytes", kMostTextBytes));
   } while (file);

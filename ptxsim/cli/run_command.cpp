@@ -192,7 +192,7 @@ void add_run_options(CLI::App& app, RunArgs& args) {
   app.add_option("--seeds", args.seeds, "How many seeds, from --seed on")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}));
-  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, quicker")
+  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, faster")
       ->check(CLI::IsMember({"exact", "rounded"}))
       ->capture_default_str();
   app.add_option("--budget", args.budget, "Warp instructions after which to stop")

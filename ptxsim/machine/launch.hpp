@@ -12,7 +12,7 @@ inline uint64_t volume(const Dim3& d) { return uint64_t{d[0]} * d[1] * d[2]; }
 
 struct Launch {
   Dim3 grid{1, 1, 1};     // CTAs
-  Dim3 block{1, 1, 1};    // threads
+  Dim3 block{1, 1, 1};    // threads of a CTA, by CUDA's name for it
   Dim3 cluster{1, 1, 1};  // CTAs
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> params;  // laid out as the kernel's parameters are

@@ -180,7 +180,7 @@ void ModuleReader::skip_parentheses() {
 
 void ModuleReader::skip_braces() {
   const Token open = lexer_.peek();
-  lexer_.expect('{', "at the start of a block");
+  lexer_.expect('{', "at the start of a scope");
   for (uint64_t depth = 1; depth > 0;) {
     if (lexer_.peek().kind == Token::Kind::kEnd) lexer_.fail(open, "'{' without its '}'");
     const Token token = lexer_.take();

@@ -19,31 +19,31 @@ Operand label_operand(uint32_t statement) {
 }  // namespace
 
 void Scopes::open(const Token& at) {
-  if (blocks_.size() == kMaxNesting) {
-    lexer_.fail(at, fmt::format("blocks nested more than {} deep", kMaxNesting));
+  if (scopes_.size() == kMaxNesting) {
+    lexer_.fail(at, fmt::format("scopes nested more than {} deep", kMaxNesting));
   }
-  blocks_.emplace_back();
+  scopes_.emplace_back();
 }
 
 void Scopes::declare(const Token& name, std::string_view spelling, Symbol symbol) {
-  Block& block = blocks_.back();
-  if (block.labels.contains(spelling) || !block.symbols.emplace(spelling, symbol).second) {
-    lexer_.fail(name, fmt::format("{} is already declared in this block", in_quotes(spelling)));
+  Scope& scope = scopes_.back();
+  if (scope.labels.contains(spelling) || !scope.symbols.emplace(spelling, symbol).second) {
+    lexer_.fail(name, fmt::format("{} is already declared in this scope", in_quotes(spelling)));
   }
 }
 
 const Symbol* Scopes::find(std::string_view name) const {
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    const auto found = block->symbols.find(name);
-    if (found != block->symbols.end()) return &found->second;
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->symbols.find(name);
+    if (found != scope->symbols.end()) return &found->second;
   }
   return nullptr;
 }
 
 void Scopes::declare_label(const Token& name, Label label) {
-  Block& block = blocks_.back();
-  if (block.symbols.contains(name.text) || !block.labels.emplace(name.text, label).second) {
-    lexer_.fail(name, fmt::format("{} is already declared in this block", in_quotes(name.text)));
+  Scope& scope = scopes_.back();
+  if (scope.symbols.contains(name.text) || !scope.labels.emplace(name.text, label).second) {
+    lexer_.fail(name, fmt::format("{} is already declared in this scope", in_quotes(name.text)));
   }
 }
 
@@ -51,21 +51,21 @@ uint32_t Scopes::add_target_list(const std::vector<Token>& names) {
   const auto list = static_cast<uint32_t>(target_lists_.size());
   target_lists_.emplace_back(names.size());
   for (uint32_t i = 0; i < names.size(); ++i) {
-    blocks_.back().pending.push_back({names[i], true, list, i, {}});
+    scopes_.back().pending.push_back({names[i], true, list, i, {}});
   }
   return list;
 }
 
 void Scopes::use_label(const Token& name, uint32_t statement, uint32_t operand) {
-  blocks_.back().pending.push_back({name, false, statement, operand, {}});
+  scopes_.back().pending.push_back({name, false, statement, operand, {}});
 }
 
-// Moves the uses of this block's labels to resolved_ and leaves the others in block.pending.
-void Scopes::resolve(Block& block) {
+// Moves the uses of this scope's labels to resolved_ and leaves the others in scope.pending.
+void Scopes::resolve(Scope& scope) {
   std::vector<Use> left;
-  for (Use& use : block.pending) {
-    const auto found = block.labels.find(use.name.text);
-    if (found == block.labels.end()) {
+  for (Use& use : scope.pending) {
+    const auto found = scope.labels.find(use.name.text);
+    if (found == scope.labels.end()) {
       left.push_back(use);
       continue;
     }
@@ -76,22 +76,22 @@ void Scopes::resolve(Block& block) {
     }
     resolved_.push_back(use);
   }
-  block.pending = std::move(left);
+  scope.pending = std::move(left);
 }
 
 void Scopes::close() {
-  resolve(blocks_.back());
-  std::vector<Use> left = std::move(blocks_.back().pending);
-  blocks_.pop_back();
-  std::vector<Use>& outer = blocks_.back().pending;
+  resolve(scopes_.back());
+  std::vector<Use> left = std::move(scopes_.back().pending);
+  scopes_.pop_back();
+  std::vector<Use>& outer = scopes_.back().pending;
   outer.insert(outer.end(), left.begin(), left.end());
 }
 
 void Scopes::finish(std::vector<Statement>& statements) {
-  resolve(blocks_.front());
-  if (!blocks_.front().pending.empty()) {
-    const Token& name = blocks_.front().pending.front().name;
-    lexer_.fail(name, fmt::format("{} is not declared, and no label of this block or one around it",
+  resolve(scopes_.front());
+  if (!scopes_.front().pending.empty()) {
+    const Token& name = scopes_.front().pending.front().name;
+    lexer_.fail(name, fmt::format("{} is not declared, and no label of this scope or one around it",
                                   in_quotes(name.text)));
   }
   for (const Use& use : resolved_) {

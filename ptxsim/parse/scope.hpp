@@ -1,5 +1,5 @@
-// What names mean inside one entry: nested blocks with registers, variables and labels of their own
-// (PTX ISA 9.0, "Identifiers", "Labels and Function Names").
+// What names mean inside one entry: nested scopes { } with registers, variables and labels of their
+// own (PTX ISA 9.0, "Identifiers", "Labels and Function Names").
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,19 @@ struct Label {
 };
 
 // Names of registers and variables are declared before they are used; labels may follow their uses,
-// so uses of names that are not (yet) known are collected in each block and looked up when it ends,
-// the inner block first.
+// so uses of names that are not (yet) known are collected in each scope and looked up when it ends,
+// the inner scope first.
 class Scopes {
  public:
   explicit Scopes(const Lexer& lexer) : lexer_(lexer) { open(lexer.peek()); }
 
   void open(const Token& at);
-  void close();  // of an inner block
-  bool has_inner() const { return blocks_.size() > 1; }
+  void close();  // of an inner scope
+  bool has_inner() const { return scopes_.size() > 1; }
 
   void declare(const Token& name, std::string_view spelling, Symbol symbol);
   void declare(const Token& name, Symbol symbol) { declare(name, name.text, symbol); }
-  const Symbol* find(std::string_view name) const;  // nullptr: not declared in any open block
+  const Symbol* find(std::string_view name) const;  // nullptr: not declared in any open scope
 
   void declare_label(const Token& name, Label label);
   uint32_t add_target_list(const std::vector<Token>& names);  // of a .branchtargets
@@ -62,15 +62,15 @@ class Scopes {
     uint32_t position;
     Label label;
   };
-  struct Block {
+  struct Scope {
     NameMap<Symbol> symbols;
     NameMap<Label> labels;
     std::vector<Use> pending;
   };
-  void resolve(Block& block);
+  void resolve(Scope& scope);
 
   const Lexer& lexer_;
-  std::vector<Block> blocks_;
+  std::vector<Scope> scopes_;
   std::vector<Use> resolved_;
   std::vector<std::vector<uint32_t>> target_lists_;
 };

@@ -6,7 +6,7 @@
 namespace dualgemm {
 namespace {
 
-// Bytes of the scales of a or d. Contiguous groups in the swizzled layout start every expert at a
+// Bytes of the scales of A or D. Contiguous groups in the swizzled layout start every expert at a
 // new 128-row tile: the most tiles come from one row in as many experts as possible and the rest in
 // one.
 int64_t token_scale_bytes(const Problem& problem, const core::ResolvedMatrix& matrix) {

@@ -72,13 +72,14 @@ dualgemm_status dualgemm_inspect_scales(const uint8_t* scales, int32_t scale_lay
   });
 }
 
-dualgemm_status dualgemm_experimental_from_ggml(const uint8_t* blocks, int64_t rows, int64_t cols,
-                                                uint8_t* codes, uint8_t* scales) noexcept {
-  return guarded([&] { return from_ggml_nvfp4(blocks, rows, cols, codes, scales); });
+dualgemm_status dualgemm_experimental_from_ggml(const uint8_t* ggml_blocks, int64_t rows,
+                                                int64_t cols, uint8_t* codes,
+                                                uint8_t* scales) noexcept {
+  return guarded([&] { return from_ggml_nvfp4(ggml_blocks, rows, cols, codes, scales); });
 }
 
 dualgemm_status dualgemm_experimental_to_ggml(const uint8_t* codes, const uint8_t* scales,
                                               int64_t rows, int64_t cols,
-                                              uint8_t* blocks) noexcept {
-  return guarded([&] { return to_ggml_nvfp4(codes, scales, rows, cols, blocks); });
+                                              uint8_t* ggml_blocks) noexcept {
+  return guarded([&] { return to_ggml_nvfp4(codes, scales, rows, cols, ggml_blocks); });
 }

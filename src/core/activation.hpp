@@ -1,5 +1,5 @@
 // Every activation in double, written as its definition: the meaning that all backends are judged
-// by. g = alpha_gate * gate product, u = alpha_up * up product.
+// by. g = alpha_gate * Gate product, u = alpha_up * Up product.
 #pragma once
 
 #include <cmath>

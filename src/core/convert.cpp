@@ -39,7 +39,7 @@ void codes_to_ggml(const uint8_t* codes, uint8_t* group) noexcept {
 }
 
 struct GgmlExtent {
-  int64_t blocks, block_bytes, code_bytes, scale_bytes;
+  int64_t ggml_blocks, ggml_bytes, code_bytes, scale_bytes;
 };
 
 Expected<GgmlExtent> checked_ggml_extent(int64_t rows, int64_t cols) {
@@ -47,19 +47,19 @@ Expected<GgmlExtent> checked_ggml_extent(int64_t rows, int64_t cols) {
   DUALGEMM_TRY(core::check_multiple("cols", cols, kGgmlValues));
   const Expected<int64_t> values = core::checked_product("rows", rows, cols);
   if (!values) return values.status();
-  const int64_t blocks = *values / kGgmlValues;
-  return GgmlExtent{blocks, blocks * kGgmlBytes, *values / 2, blocks * kGgmlScales};
+  const int64_t ggml_blocks = *values / kGgmlValues;
+  return GgmlExtent{ggml_blocks, ggml_blocks * kGgmlBytes, *values / 2, ggml_blocks * kGgmlScales};
 }
 
-Status check_ggml_buffers(const GgmlExtent& extent, const uint8_t* blocks, const uint8_t* codes,
-                          const uint8_t* scales) {
-  DUALGEMM_TRY(core::check_pointer("blocks", blocks, extent.block_bytes));
+Status check_ggml_buffers(const GgmlExtent& extent, const uint8_t* ggml_blocks,
+                          const uint8_t* codes, const uint8_t* scales) {
+  DUALGEMM_TRY(core::check_pointer("ggml_blocks", ggml_blocks, extent.ggml_bytes));
   DUALGEMM_TRY(core::check_pointer("codes", codes, extent.code_bytes));
   DUALGEMM_TRY(core::check_pointer("scales_linear", scales, extent.scale_bytes));
-  DUALGEMM_TRY(core::check_disjoint("codes", codes, extent.code_bytes, "blocks", blocks,
-                                    extent.block_bytes));
-  DUALGEMM_TRY(core::check_disjoint("scales_linear", scales, extent.scale_bytes, "blocks", blocks,
-                                    extent.block_bytes));
+  DUALGEMM_TRY(core::check_disjoint("codes", codes, extent.code_bytes, "ggml_blocks", ggml_blocks,
+                                    extent.ggml_bytes));
+  DUALGEMM_TRY(core::check_disjoint("scales_linear", scales, extent.scale_bytes, "ggml_blocks",
+                                    ggml_blocks, extent.ggml_bytes));
   return core::check_disjoint("scales_linear", scales, extent.scale_bytes, "codes", codes,
                               extent.code_bytes);
 }
@@ -72,42 +72,42 @@ std::string position(int64_t scale, int64_t cols) {
 
 }  // namespace
 
-Status from_ggml_nvfp4(const uint8_t* blocks, int64_t rows, int64_t cols, uint8_t* codes,
+Status from_ggml_nvfp4(const uint8_t* ggml_blocks, int64_t rows, int64_t cols, uint8_t* codes,
                        uint8_t* scales_linear) {
   const Expected<GgmlExtent> extent = checked_ggml_extent(rows, cols);
   if (!extent) return extent.status();
-  DUALGEMM_TRY(check_ggml_buffers(*extent, blocks, codes, scales_linear));
+  DUALGEMM_TRY(check_ggml_buffers(*extent, ggml_blocks, codes, scales_linear));
   for (int64_t i = 0; i < extent->scale_bytes; ++i) {
-    if (blocks[i / kGgmlScales * kGgmlBytes + i % kGgmlScales] != 0xFF) continue;
-    return Status::invalid("blocks", "scale byte 0xFF" + position(i, cols),
+    if (ggml_blocks[i / kGgmlScales * kGgmlBytes + i % kGgmlScales] != 0xFF) continue;
+    return Status::invalid("ggml_blocks", "scale byte 0xFF" + position(i, cols),
                            "ggml reads it as 480, which E4M3 does not have");
   }
-  for (int64_t b = 0; b < extent->blocks; ++b) {
-    const uint8_t* block = blocks + b * kGgmlBytes;
+  for (int64_t b = 0; b < extent->ggml_blocks; ++b) {
+    const uint8_t* ggml_block = ggml_blocks + b * kGgmlBytes;
     for (int64_t s = 0; s < kGgmlScales; ++s) {
-      const uint8_t scale = block[s];
+      const uint8_t scale = ggml_block[s];
       scales_linear[b * kGgmlScales + s] = scale == 0x7F ? 0 : scale;
-      codes_from_ggml(block + kGgmlScales + 8 * s, codes + b * (kGgmlValues / 2) + 8 * s);
+      codes_from_ggml(ggml_block + kGgmlScales + 8 * s, codes + b * (kGgmlValues / 2) + 8 * s);
     }
   }
   return Status();
 }
 
 Status to_ggml_nvfp4(const uint8_t* codes, const uint8_t* scales_linear, int64_t rows, int64_t cols,
-                     uint8_t* blocks) {
+                     uint8_t* ggml_blocks) {
   const Expected<GgmlExtent> extent = checked_ggml_extent(rows, cols);
   if (!extent) return extent.status();
-  DUALGEMM_TRY(check_ggml_buffers(*extent, blocks, codes, scales_linear));
+  DUALGEMM_TRY(check_ggml_buffers(*extent, ggml_blocks, codes, scales_linear));
   for (int64_t i = 0; i < extent->scale_bytes; ++i) {
     if ((scales_linear[i] & 0x7F) != 0x7F) continue;
     return Status::invalid("scales_linear", "NaN" + position(i, cols),
                            "ggml has no NaN: it would read a number");
   }
-  for (int64_t b = 0; b < extent->blocks; ++b) {
-    uint8_t* block = blocks + b * kGgmlBytes;
+  for (int64_t b = 0; b < extent->ggml_blocks; ++b) {
+    uint8_t* ggml_block = ggml_blocks + b * kGgmlBytes;
     for (int64_t s = 0; s < kGgmlScales; ++s) {
-      block[s] = scales_linear[b * kGgmlScales + s];
-      codes_to_ggml(codes + b * (kGgmlValues / 2) + 8 * s, block + kGgmlScales + 8 * s);
+      ggml_block[s] = scales_linear[b * kGgmlScales + s];
+      codes_to_ggml(codes + b * (kGgmlValues / 2) + 8 * s, ggml_block + kGgmlScales + 8 * s);
     }
   }
   return Status();

@@ -13,7 +13,7 @@ namespace dualgemm::core {
 // as many bytes.
 struct ResolvedMatrix {
   DataType type;
-  int64_t rows, cols;  // of one batch (kContiguous a and d: of everything)
+  int64_t rows, cols;  // of one batch (kContiguous A and D: of everything)
   int64_t ld, batch_stride;
   ScaleLayout scale_layout;
   int64_t sf_cols, scale_ld, scale_batch_stride;
@@ -41,15 +41,15 @@ int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even fo
 constexpr int64_t round_up_rows(int64_t rows) noexcept { return (rows + 127) / 128 * 128; }
 
 // One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked,
-// batch b and its rows; for kContiguous, expert b and its row range inside the single a and d.
+// batch b and its rows; for kContiguous, expert b and its row range inside the single A and D.
 struct RowGroup {
   int64_t batch;           // which weights, which alpha
-  int64_t row_begin;       // first row inside a's batch (kContiguous: inside the whole)
+  int64_t row_begin;       // first row inside A's batch (kContiguous: inside the whole)
   int64_t rows;            // may be 0
   int64_t a_batch;         // batch index for a and d pointers (kContiguous: 0)
-  int64_t sf_row_begin;    // first row inside the scale map of a; differs from row_begin for
+  int64_t sf_row_begin;    // first row inside the scale map of A; differs from row_begin for
                            // kContiguous + swizzled
-  int64_t d_sf_row_begin;  // the same for d, whose scale layout may be the other one
+  int64_t d_sf_row_begin;  // the same for D, whose scale layout may be the other one
 };
 // The problem.l groups, one after the other. Precondition: validated buffers.
 class RowGroups {

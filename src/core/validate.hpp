@@ -18,11 +18,11 @@ Status check_activation(const Activation& act);
 Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
                     int64_t batches, bool contiguous);
 
-// Kernels round rows up to tiles and k to slabs: a problem that fits in 64 bits only without its
+// Kernels round rows and k up to tiles: a problem that fits in 64 bits only without its
 // padding is refused, so that no strategy's size or tile count can overflow.
 Status check_padded_sizes(const Problem& problem);
 
-// Scale rows of a and d: m, but for kContiguous + swizzled every expert starts a new 128-row tile.
+// Scale rows of A and D: m, but for kContiguous + swizzled every expert starts a new 128-row tile.
 // Precondition: validated expert_offsets.
 int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noexcept;
 

@@ -133,7 +133,7 @@ Status check_weight_type(const char* name, DataType type) {
   return Status::invalid(name, name_of(type), "weights must be e2m1");
 }
 
-// One a and one d for all experts, so no stride between batches.
+// One A and one D for all experts, so no stride between batches.
 Status check_no_batch_stride(const char* name, const Matrix& matrix) {
   const char* rule = "must be 0 for contiguous groups";
   DUALGEMM_TRY(check_zero({name, ".batch_stride"}, matrix.batch_stride, rule));

@@ -18,42 +18,40 @@ struct PackedWeights final : PreparedWeights::Impl {
   int64_t size_bytes() const noexcept override { return bytes.size(); }
 };
 
-// Rows of the activation whose slab takes at most this share of L2 while panel pairs pass by; the c
-// tiles of the pairs get the other share. Measured on Zen 4 (1 MiB of L2), M = 512: 0.25 .. 0.5 and
-// 2 .. 8 pairs lie within 2 %.
+// Rows of the activation whose k-tile takes at most this share of L2 while panel pairs pass by; the
+// c tiles of the pairs get the other share. Measured on Zen 4 (1 MiB of L2), M = 512: 0.25 .. 0.5
+// and 2 .. 8 pairs lie within 2 %.
 constexpr double kActivationShare = 0.45, kCShare = 0.3;
 
-Blocking choose_blocking(const Plan& plan, const Engine& engine, const DeviceCaps& caps) {
+L2Tile choose_l2_tile(const Plan& plan, const Engine& engine, const DeviceCaps& caps) {
   const Problem& p = plan.problem;
   const auto l2 = static_cast<double>(caps.l2_bytes);
-  const int64_t slab_row_bytes = engine.slab_blocks * engine.activation_bytes;
-  int64_t most = static_cast<int64_t>(l2 * kActivationShare) / slab_row_bytes;
+  const int64_t k_tile_row_bytes = engine.tile_k_blocks * engine.activation_bytes;
+  int64_t most = static_cast<int64_t>(l2 * kActivationShare) / k_tile_row_bytes;
   most = std::max<int64_t>(most / engine.mr * engine.mr, engine.mr);
-  const int64_t m = std::max<int64_t>(p.m, 1), row_blocks = ceil_div(m, most);
-  Blocking blocking;
-  blocking.rows = ceil_div(ceil_div(m, row_blocks), engine.mr) * engine.mr;
+  const int64_t m = std::max<int64_t>(p.m, 1), row_chunks = ceil_div(m, most);
+  L2Tile l2_tile;
+  l2_tile.rows = ceil_div(ceil_div(m, row_chunks), engine.mr) * engine.mr;
 
-  // Pairs share the slab of rows only where the rows of all of k do not stay in L2 anyway.
-  const int64_t all_k = blocking.rows * (p.k / kSfVec) * engine.activation_bytes;
-  const int64_t units_if_single = ceil_div(p.n, kPanelN) * row_blocks * p.l;
+  // Pairs share the k-tile of rows only where the rows of all of k do not stay in L2 anyway.
+  const int64_t all_k = l2_tile.rows * (p.k / kSfVec) * engine.activation_bytes;
+  const int64_t units_if_single = ceil_div(p.n, kPanelN) * row_chunks * p.l;
   if (p.m <= kGemvRows) {
     // Long runs: each pair's weights are asked for while the one before it is computed.
-    blocking.pairs = std::clamp<int64_t>(units_if_single / (4 * plan.threads), 1, kMaxPairs);
-    return blocking;
+    l2_tile.pairs = std::clamp<int64_t>(units_if_single / (4 * plan.threads), 1, kMaxPairs);
+    return l2_tile;
   }
   if (static_cast<double>(all_k) > l2 * kActivationShare) {
-    blocking.pairs = static_cast<int64_t>(l2 * kCShare) /
-                     (blocking.rows * kCTileN * static_cast<int64_t>(sizeof(float)));
+    l2_tile.pairs = static_cast<int64_t>(l2 * kCShare) /
+                    (l2_tile.rows * kCTileN * static_cast<int64_t>(sizeof(float)));
   }
   // At least 8 units a thread, so that the last ones to finish cost little.
-  blocking.pairs = std::min<int64_t>(blocking.pairs, units_if_single / (8 * plan.threads));
-  blocking.pairs = std::clamp<int64_t>(blocking.pairs, 1, 8);
-  return blocking;
+  l2_tile.pairs = std::min<int64_t>(l2_tile.pairs, units_if_single / (8 * plan.threads));
+  l2_tile.pairs = std::clamp<int64_t>(l2_tile.pairs, 1, 8);
+  return l2_tile;
 }
 
-Blocking blocking_of(const Plan& plan) noexcept {
-  return {plan.shape.l2_rows, plan.shape.l2_pairs};
-}
+L2Tile l2_tile_of(const Plan& plan) noexcept { return {plan.shape.l2_rows, plan.shape.l2_pairs}; }
 
 // Threads beyond the number of units would only wait.
 int useful_threads(const Plan& plan, const Engine& engine, int64_t groups) noexcept {
@@ -107,7 +105,7 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
     return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
   const Engine& engine = engine_of(plan);
   const Recipe wants = recipe();
-  const Blocking blocking = choose_blocking(plan, engine, caps);
+  const L2Tile l2_tile = choose_l2_tile(plan, engine, caps);
   plan.regime = plan.problem.m <= kGemvRows && engine.gemv != nullptr ? Regime::kGemv
                 : plan.problem.m <= 32                                ? Regime::kMultiRow
                                                                       : Regime::kTile;
@@ -115,9 +113,9 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
       plan.regime == Regime::kGemv ? std::max<int64_t>(plan.problem.m, 1) : engine.mr;
   plan.kernel = name_of(plan.regime);
   plan.shape.tile_n = kPanelN;
-  plan.shape.tile_k = engine.slab_blocks * kSfVec;
-  plan.shape.l2_rows = blocking.rows;
-  plan.shape.l2_pairs = blocking.pairs;
+  plan.shape.tile_k = engine.tile_k_blocks * kSfVec;
+  plan.shape.l2_rows = l2_tile.rows;
+  plan.shape.l2_pairs = l2_tile.pairs;
   plan.prepared_bytes = wants.can_prepare ? 2 * packed_operand_bytes(plan.problem) : 0;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
@@ -137,7 +135,7 @@ int64_t CpuStrategy::lay_out(const Plan& plan, const core::ResolvedProblem& prob
   for (int i = 0; wants.packs_weights && i < 2; ++i)
     frame.packed[i] = arena.take<uint8_t>(packed_operand_bytes(plan.problem));
   for (int i = 0; i < plan.threads; ++i) {
-    const Scratch scratch = take_scratch(arena, engine, blocking_of(plan), wants.sequential);
+    const Scratch scratch = take_scratch(arena, engine, l2_tile_of(plan), wants.sequential);
     if (frame.scratch != nullptr) frame.scratch[i] = scratch;
   }
   frame.work.problem = &problem;
@@ -194,7 +192,7 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
   work.table = kernel_table(plan.isa);
   work.engine = &engine_of(plan);
   work.buffers = &buffers;
-  work.blocking = blocking_of(plan);
+  work.l2_tile = l2_tile_of(plan);
   list_groups(work);
   if (buffers.prepared != nullptr) {
     const auto& packed = static_cast<const PackedWeights&>(*buffers.prepared->impl());

@@ -1,5 +1,5 @@
-// What the CPU strategies share: support rules, blocking, workspace layout, prepared weights, the
-// team of threads. A strategy adds its recipe (which intermediates it keeps) and its passes.
+// What the CPU strategies share: support rules, the L2 tile, workspace layout, prepared weights,
+// the team of threads. A strategy adds its recipe (which intermediates it keeps) and its passes.
 #pragma once
 
 #include <memory>

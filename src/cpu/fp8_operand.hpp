@@ -1,9 +1,9 @@
-// Operands of strategy `fp8`: E4M3 codes with one FP32 scale for each row of a, gate or up.
+// Operands of strategy `fp8`: E4M3 codes with one FP32 scale for each row of A, Gate or Up.
 //
 //   scale = amax(row) / 448,  code = e4m3(x / scale), nearest even
 //
 // each operation rounded to FP32. A row of zeros has scale 0 and codes 0. A NaN in a row makes its
-// scale NaN, and so does an infinity (the code of inf / inf is NaN): the whole row or column of d
+// scale NaN, and so does an infinity (the code of inf / inf is NaN): the whole row or column of D
 // is NaN then.
 #pragma once
 

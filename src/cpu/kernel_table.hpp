@@ -2,7 +2,7 @@
 // threads and strategies are written once against this table; src/cpu/isa/ fills it.
 //
 // Layouts. A "panel" is kPanelN = 16 columns of one weight matrix; a tile pairs a panel P with a
-// panel Q: for the fused product P is of gate and Q of up, for a plain product both are of one
+// panel Q: for the fused product P is of Gate and Q of Up, for a plain product both are of one
 // matrix.
 //
 //   packed panel  groups of 4 blocks (64 k): 4 x 128 code bytes, then 64 scale bytes; 0.5625 bytes
@@ -13,7 +13,7 @@
 //                 last group is 0.
 //   activation    row tiles of `height` rows; per block activation_bytes * height bytes, private to
 //                 the engine (which may permute k as the nibbles are).
-//   decoded slab  some blocks of a panel pair, unpacked for the multiply kernel; private to the
+//   k-tile        some blocks of a panel pair, decoded for the multiply kernel; private to the
 //                 engine and sized for the L1 cache.
 //   c tile        rows x kCTileN floats: 16 accumulators of P, then 16 of Q.
 //
@@ -69,9 +69,9 @@ struct ActivationSource {
 
 // How one kind of activation is multiplied with packed weights.
 struct Engine {
-  int mr;           // rows of a tile
-  int slab_blocks;  // blocks decoded at a time; a multiple of kGroupBlocks
-  int block_step;   // multiply's block counts are padded (with zeros) to a multiple of this
+  int mr;             // rows of a tile
+  int tile_k_blocks;  // of a k-tile, what is decoded at a time; a multiple of kGroupBlocks
+  int block_step;     // multiply's block counts are padded (with zeros) to a multiple of this
   int64_t decoded_block_bytes;  // of a panel pair
   int64_t activation_bytes;     // per row and block
 
@@ -80,10 +80,10 @@ struct Engine {
                           int blocks, uint8_t* packed);
   // p, q: packed groups that start at the same block.
   void (*decode)(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded);
-  // c (+)= activation tile x decoded slab; `accumulate` false starts from 0.
+  // c (+)= activation tile x decoded k-tile; `accumulate` false starts from 0.
   void (*multiply)(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
                    int rows, bool accumulate, float* c);
-  // All blocks for rows <= kGemvRows without the detour through a decoded slab; the same bits as
+  // All blocks for rows <= kGemvRows without the detour through a decoded k-tile; the same bits as
   // multiply. Null: not offered. The activation has height `rows`. next: the pair that follows,
   // whose bytes are asked for on the way; null: none.
   void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,

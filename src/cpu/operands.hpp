@@ -8,7 +8,7 @@
 
 namespace dualgemm::cpu {
 
-// gate or up of one batch.
+// Gate or Up of one batch.
 struct Weights {
   const uint8_t* packed = nullptr;  // all panels, one after the other; null: rows below
   const uint8_t* codes = nullptr;

@@ -26,21 +26,21 @@ Weights weights_for(const Work& work, const WeightSource& source, Operand operan
   return weights;
 }
 
-// Units of a pass: every row block with every run of blocking.pairs panel pairs.
+// Units of a pass: every row chunk with every run of l2_tile.pairs panel pairs.
 struct Unit {
-  RowBlock rows;
+  RowChunk rows;
   int64_t first_pair = 0;
   int count = 0;
 };
 int64_t unit_count(const Work& work, int64_t pairs) noexcept {
-  return work.num_row_blocks * ceil_div(pairs, work.blocking.pairs);
+  return work.num_row_chunks * ceil_div(pairs, work.l2_tile.pairs);
 }
 Unit unit_at(const Work& work, int64_t pairs, int64_t index) noexcept {
-  const int64_t runs = ceil_div(pairs, work.blocking.pairs);
+  const int64_t runs = ceil_div(pairs, work.l2_tile.pairs);
   Unit unit;
-  unit.rows = row_block(work, index / runs);
-  unit.first_pair = index % runs * work.blocking.pairs;
-  unit.count = static_cast<int>(std::min(work.blocking.pairs, pairs - unit.first_pair));
+  unit.rows = row_chunk(work, index / runs);
+  unit.first_pair = index % runs * work.l2_tile.pairs;
+  unit.count = static_cast<int>(std::min(work.l2_tile.pairs, pairs - unit.first_pair));
   return unit;
 }
 
@@ -48,7 +48,7 @@ float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
   return per_batch != nullptr ? per_batch[batch] : scalar;
 }
 
-int64_t c_stride(const Work& work) noexcept { return work.blocking.rows * kCTileN; }
+int64_t c_stride(const Work& work) noexcept { return work.l2_tile.rows * kCTileN; }
 
 // Panels 2i and 2i+1; an odd last panel is paired with itself.
 int64_t single_pairs(const Work& work) noexcept {
@@ -77,8 +77,8 @@ void fused_unit(const Work& work, const WeightSource& source, const Unit& unit,
   const int64_t batch = unit.rows.group->rows.batch;
   const Weights gate = weights_for(work, source, Operand::kGate, batch);
   const Weights up = weights_for(work, source, Operand::kUp, batch);
-  // The panels as the columns of c meet them: gate and up in turn. gemv is bound by reading: it
-  // takes all of the unit's gate panels, which lie one after the other, and then those of up.
+  // The panels as the columns of c meet them: Gate and Up in turn. gemv is bound by reading: it
+  // takes all of the unit's Gate panels, which lie one after the other, and then those of Up.
   const bool one_operand_at_a_time = uses_gemv(*work.engine, unit.rows.group->rows.rows);
   const int step = one_operand_at_a_time ? 1 : 2;
   const int first_up = one_operand_at_a_time ? unit.count : 1;
@@ -154,12 +154,12 @@ void for_units(core::Team& team, const Work& work, int64_t pairs, const Scratch*
 
 }  // namespace
 
-int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept {
+int64_t flat_row(const Work& work, const RowChunk& rows, int64_t row) noexcept {
   const core::RowGroup& group = rows.group->rows;
   return group.a_batch * work.problem->problem.m + group.row_begin + rows.row + row;
 }
 
-void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
+void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const float* p,
                   int64_t stride_p, const float* q, int64_t stride_q,
                   const Scratch& scratch) noexcept {
   const Buffers& b = *work.buffers;

@@ -11,7 +11,7 @@ namespace dualgemm::cpu {
 
 enum class Operand : int { kGate = 0, kUp = 1 };
 
-// A pre-activation product in memory: FP32, one row per row of d, rows padded to whole panels.
+// A pre-activation product in memory: FP32, one row per row of D, rows padded to whole panels.
 struct Product {
   float* data = nullptr;
   int64_t ld = 0;
@@ -25,12 +25,12 @@ struct WeightSource {
   const uint8_t* packed[2] = {nullptr, nullptr};  // by Operand
 };
 
-// Row `row` of a row block as a row of the whole problem: the index of a_row_scale and Product.
-int64_t flat_row(const Work& work, const RowBlock& rows, int64_t row) noexcept;
+// Row `row` of a row chunk as a row of the whole problem: the index of a_row_scale and Product.
+int64_t flat_row(const Work& work, const RowChunk& rows, int64_t row) noexcept;
 
-// Finished accumulators of one panel, rows apart by stride_p and stride_q -> d. Needs
+// Finished accumulators of one panel, rows apart by stride_p and stride_q -> D. Needs
 // Scratch::tile.
-void finish_panel(const Work& work, const RowBlock& rows, int64_t panel, const float* p,
+void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const float* p,
                   int64_t stride_p, const float* q, int64_t stride_q,
                   const Scratch& scratch) noexcept;
 
@@ -42,7 +42,7 @@ int64_t packed_operand_bytes(const Problem& problem) noexcept;
 void pack_operands(core::Team& team, const core::ResolvedProblem& problem, const Buffers& buffers,
                    const KernelTable& table, uint8_t* const (&packed)[2]) noexcept;
 
-// d = act(a gate^T) * (a up^T), panel i of gate paired with panel i of up.
+// D = act(A Gate^T) * (A Up^T), panel i of Gate paired with panel i of Up.
 void fused_pass(core::Team& team, const Work& work, const WeightSource& weights,
                 const Scratch* scratch) noexcept;
 
@@ -50,19 +50,19 @@ void fused_pass(core::Team& team, const Work& work, const WeightSource& weights,
 void sequential_pass(core::Team& team, const Work& work, const WeightSource& weights,
                      const Scratch* scratch) noexcept;
 
-// product = a * operand^T, panels 2i and 2i+1 paired.
+// product = A * operand^T, panels 2i and 2i+1 paired.
 void product_pass(core::Team& team, const Work& work, const WeightSource& weights, Operand operand,
                   const Product& product, const Scratch* scratch) noexcept;
 
-// Both products at the same time: units of gate and of up take turns.
+// Both products at the same time: units of Gate and of Up take turns.
 void both_products_pass(core::Team& team, const Work& work, const WeightSource& weights,
                         const Product (&products)[2], const Scratch* scratch) noexcept;
 
-// d = act(gate_product) * (a up^T): the second product's epilogue reads the first.
+// D = act(gate_product) * (A Up^T): the second product's epilogue reads the first.
 void epilogue_pass(core::Team& team, const Work& work, const WeightSource& weights,
                    const Product& gate_product, const Scratch* scratch) noexcept;
 
-// d = act(gate_product) * up_product.
+// D = act(gate_product) * up_product.
 void join_pass(core::Team& team, const Work& work, const Product& gate_product,
                const Product& up_product, const Scratch* scratch) noexcept;
 

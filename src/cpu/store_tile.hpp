@@ -8,7 +8,7 @@
 
 namespace dualgemm::cpu {
 
-// rows x kPanelN floats (stride kPanelN) -> rows row.. of the group, columns 16*panel.. of d. kE2M1
+// rows x kPanelN floats (stride kPanelN) -> rows row.. of the group, columns 16*panel.. of D. kE2M1
 // is quantised here, block by block, and exists nowhere wider than in `values`.
 void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
                 const Buffers& buffers, const core::RowGroup& group, int64_t row, int rows,

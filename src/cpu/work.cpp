@@ -12,19 +12,19 @@ int tile_height(const Engine& engine, int64_t rows) noexcept {
   return uses_gemv(engine, rows) ? static_cast<int>(rows) : engine.mr;
 }
 
-// The packed activation is slab-major, so that one slab of a row block is contiguous:
-// [slab][row tile][block of the slab][height x activation_bytes].
-int64_t activation_at(const Work& work, const GroupWork& group, int64_t slab,
+// The packed activation is k-tile-major, so that one k-tile of a row chunk is contiguous:
+// [k-tile][row tile][block of the k-tile][height x activation_bytes].
+int64_t activation_at(const Work& work, const GroupWork& group, int64_t k_tile,
                       int64_t tile) noexcept {
   const int64_t tile_bytes =
-      work.engine->activation_bytes * group.height * work.engine->slab_blocks;
-  return group.activation_offset + (slab * group.tiles + tile) * tile_bytes;
+      work.engine->activation_bytes * group.height * work.engine->tile_k_blocks;
+  return group.activation_offset + (k_tile * group.tiles + tile) * tile_bytes;
 }
 
-int slab_blocks(const Work& work, int64_t slab) noexcept {
-  const int64_t begin = slab * work.engine->slab_blocks;
+int k_tile_blocks(const Work& work, int64_t k_tile) noexcept {
+  const int64_t begin = k_tile * work.engine->tile_k_blocks;
   const int64_t left = padded_blocks(work.blocks(), *work.engine) - begin;
-  return static_cast<int>(std::min<int64_t>(left, work.engine->slab_blocks));
+  return static_cast<int>(std::min<int64_t>(left, work.engine->tile_k_blocks));
 }
 
 const GroupWork& group_of(const Work& work, int64_t index, int64_t GroupWork::*first) noexcept {
@@ -34,13 +34,13 @@ const GroupWork& group_of(const Work& work, int64_t index, int64_t GroupWork::*f
   return *(after - 1);
 }
 
-// The packed groups of one slab: in place when the panel is packed, else packed into `buffer`.
-const uint8_t* slab_of(const Work& work, const PanelSource& source, int64_t slab,
-                       uint8_t* buffer) noexcept {
-  const int64_t begin = slab * work.engine->slab_blocks;
+// The packed groups of one k-tile: in place when the panel is packed, else packed into `buffer`.
+const uint8_t* packed_k_tile(const Work& work, const PanelSource& source, int64_t k_tile,
+                             uint8_t* buffer) noexcept {
+  const int64_t begin = k_tile * work.engine->tile_k_blocks;
   if (source.packed != nullptr) return source.packed + begin / kGroupBlocks * kPackedGroupBytes;
   work.table->pack_panel(
-      source, begin, std::min<int64_t>(source.blocks - begin, work.engine->slab_blocks), buffer);
+      source, begin, std::min<int64_t>(source.blocks - begin, work.engine->tile_k_blocks), buffer);
   return buffer;
 }
 
@@ -60,8 +60,8 @@ int64_t max_row_tiles(const Problem& problem, const Engine& engine) noexcept {
 }
 
 int64_t activation_bytes(const Problem& problem, const Engine& engine) noexcept {
-  const int64_t slabs = ceil_div(problem.k / kSfVec, engine.slab_blocks);
-  return max_row_tiles(problem, engine) * engine.mr * slabs * engine.slab_blocks *
+  const int64_t k_tiles = ceil_div(problem.k / kSfVec, engine.tile_k_blocks);
+  return max_row_tiles(problem, engine) * engine.mr * k_tiles * engine.tile_k_blocks *
          engine.activation_bytes;
 }
 
@@ -69,7 +69,7 @@ void list_groups(Work& work) noexcept {
   core::RowGroups groups(work.problem->problem, *work.buffers);
   core::RowGroup rows;
   int64_t offset = 0;
-  work.num_groups = work.num_pack_units = work.num_row_blocks = 0;
+  work.num_groups = work.num_pack_units = work.num_row_chunks = 0;
   while (groups.next(rows)) {
     if (rows.rows == 0) continue;  // an expert without tokens
     GroupWork& group = work.groups[work.num_groups++];
@@ -78,23 +78,23 @@ void list_groups(Work& work) noexcept {
     group.tiles = ceil_div(rows.rows, group.height);
     group.activation_offset = offset;
     group.first_pack_unit = work.num_pack_units;
-    group.first_row_block = work.num_row_blocks;
+    group.first_row_chunk = work.num_row_chunks;
     work.num_pack_units += group.tiles;
-    work.num_row_blocks += ceil_div(rows.rows, work.blocking.rows);
-    offset += group.tiles * group.height * work.slabs() * work.engine->slab_blocks *
+    work.num_row_chunks += ceil_div(rows.rows, work.l2_tile.rows);
+    offset += group.tiles * group.height * work.k_tiles() * work.engine->tile_k_blocks *
               work.engine->activation_bytes;
   }
   work.activation_bytes = offset;
 }
 
-Scratch take_scratch(Arena& arena, const Engine& engine, const Blocking& blocking,
+Scratch take_scratch(Arena& arena, const Engine& engine, const L2Tile& l2_tile,
                      bool sequential) noexcept {
   Scratch scratch;
-  const int64_t slab_bytes = engine.slab_blocks / kGroupBlocks * kPackedGroupBytes;
-  scratch.slab_p = arena.take<uint8_t>(slab_bytes);
-  scratch.slab_q = arena.take<uint8_t>(slab_bytes);
-  scratch.decoded = arena.take<uint8_t>(engine.slab_blocks * engine.decoded_block_bytes);
-  const int64_t c_floats = blocking.pairs * (blocking.rows + kMaxHeight) * kCTileN;
+  const int64_t packed_bytes = engine.tile_k_blocks / kGroupBlocks * kPackedGroupBytes;
+  scratch.packed_p = arena.take<uint8_t>(packed_bytes);
+  scratch.packed_q = arena.take<uint8_t>(packed_bytes);
+  scratch.decoded = arena.take<uint8_t>(engine.tile_k_blocks * engine.decoded_block_bytes);
+  const int64_t c_floats = l2_tile.pairs * (l2_tile.rows + kMaxHeight) * kCTileN;
   scratch.c = arena.take<float>(c_floats);
   scratch.c2 = sequential ? arena.take<float>(c_floats) : nullptr;
   scratch.tile = arena.take<float>(kMaxHeight * kPanelN);
@@ -106,23 +106,23 @@ void pack_activation(const Work& work, int64_t unit) noexcept {
   const int64_t tile = unit - group.first_pack_unit, row = tile * group.height;
   const ActivationSource source = activation_of(*work.problem, *work.buffers, group.rows, row);
   const int rows = static_cast<int>(std::min<int64_t>(group.height, group.rows.rows - row));
-  for (int64_t slab = 0; slab < work.slabs(); ++slab)
-    work.engine->pack_activation(source, rows, group.height, slab * work.engine->slab_blocks,
-                                 slab_blocks(work, slab),
-                                 work.activation + activation_at(work, group, slab, tile));
+  for (int64_t k_tile = 0; k_tile < work.k_tiles(); ++k_tile)
+    work.engine->pack_activation(source, rows, group.height, k_tile * work.engine->tile_k_blocks,
+                                 k_tile_blocks(work, k_tile),
+                                 work.activation + activation_at(work, group, k_tile, tile));
 }
 
-RowBlock row_block(const Work& work, int64_t index) noexcept {
-  const GroupWork& group = group_of(work, index, &GroupWork::first_row_block);
-  const int64_t row = (index - group.first_row_block) * work.blocking.rows;
-  return {&group, row, std::min(work.blocking.rows, group.rows.rows - row)};
+RowChunk row_chunk(const Work& work, int64_t index) noexcept {
+  const GroupWork& group = group_of(work, index, &GroupWork::first_row_chunk);
+  const int64_t row = (index - group.first_row_chunk) * work.l2_tile.rows;
+  return {&group, row, std::min(work.l2_tile.rows, group.rows.rows - row)};
 }
 
-void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pairs, int count,
+void multiply_pairs(const Work& work, const RowChunk& rows, const PanelPair* pairs, int count,
                     const Scratch& scratch, float* c) noexcept {
   const Engine& engine = *work.engine;
   const GroupWork& group = *rows.group;
-  const int64_t c_stride = work.blocking.rows * kCTileN;
+  const int64_t c_stride = work.l2_tile.rows * kCTileN;
   if (uses_gemv(engine, group.rows.rows)) {
     for (int i = 0; i < count; ++i)
       engine.gemv(work.activation + activation_at(work, group, 0, 0), pairs[i],
@@ -131,16 +131,17 @@ void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pai
     return;
   }
   const int64_t tile_begin = rows.row / group.height;
-  for (int64_t slab = 0; slab < work.slabs(); ++slab) {
-    const int blocks = slab_blocks(work, slab);
+  for (int64_t k_tile = 0; k_tile < work.k_tiles(); ++k_tile) {
+    const int blocks = k_tile_blocks(work, k_tile);
     for (int i = 0; i < count; ++i) {
-      engine.decode(slab_of(work, pairs[i].p, slab, scratch.slab_p),
-                    slab_of(work, pairs[i].q, slab, scratch.slab_q), blocks, scratch.decoded);
+      engine.decode(packed_k_tile(work, pairs[i].p, k_tile, scratch.packed_p),
+                    packed_k_tile(work, pairs[i].q, k_tile, scratch.packed_q), blocks,
+                    scratch.decoded);
       for (int64_t row = 0; row < rows.rows; row += group.height) {
         const int here = static_cast<int>(std::min<int64_t>(group.height, rows.rows - row));
         engine.multiply(
-            work.activation + activation_at(work, group, slab, tile_begin + row / group.height),
-            group.height, scratch.decoded, blocks, here, slab > 0,
+            work.activation + activation_at(work, group, k_tile, tile_begin + row / group.height),
+            group.height, scratch.decoded, blocks, here, k_tile > 0,
             c + i * c_stride + row * kCTileN);
       }
     }

@@ -13,8 +13,8 @@
 
 namespace dualgemm::cpu {
 
-// Block sizes of a run; a pure function of (problem, caps, engine), part of the plan.
-struct Blocking {
+// What stays in L2 at a time; a pure function of (problem, caps, engine), part of the plan.
+struct L2Tile {
   int64_t rows = 0;   // rows of the activation that stay in L2 while panels pass by
   int64_t pairs = 0;  // panel pairs that share one pass over those rows
 };
@@ -26,17 +26,17 @@ struct GroupWork {
   int64_t tiles = 0;              // ceil(rows / height)
   int64_t activation_offset = 0;  // bytes
   int64_t first_pack_unit = 0;    // one unit packs one row tile
-  int64_t first_row_block = 0;
+  int64_t first_row_chunk = 0;
 };
 
 using core::Arena;
 
 // What a thread needs for itself.
 struct Scratch {
-  uint8_t* slab_p = nullptr;  // packed groups of one slab
-  uint8_t* slab_q = nullptr;
-  uint8_t* decoded = nullptr;  // decoded slab of a panel pair
-  float* c = nullptr;          // Blocking::pairs x Blocking::rows x kCTileN
+  uint8_t* packed_p = nullptr;  // packed groups of one k-tile
+  uint8_t* packed_q = nullptr;
+  uint8_t* decoded = nullptr;  // decoded k-tile of a panel pair
+  float* c = nullptr;          // L2Tile::pairs x L2Tile::rows x kCTileN
   float* c2 = nullptr;         // the same again, for fused_sequential only
   float* tile = nullptr;       // kMaxHeight x kPanelN finished values
 };
@@ -47,15 +47,15 @@ struct Work {
   const Engine* engine = nullptr;
   const core::ResolvedProblem* problem = nullptr;
   const Buffers* buffers = nullptr;
-  Blocking blocking;
+  L2Tile l2_tile;
   GroupWork* groups = nullptr;
-  int64_t num_groups = 0, num_pack_units = 0, num_row_blocks = 0;
+  int64_t num_groups = 0, num_pack_units = 0, num_row_chunks = 0;
   uint8_t* activation = nullptr;
   int64_t activation_bytes = 0;
 
   int64_t blocks() const noexcept { return problem->problem.k / kSfVec; }
-  int64_t slabs() const noexcept {
-    return (blocks() + engine->slab_blocks - 1) / engine->slab_blocks;
+  int64_t k_tiles() const noexcept {
+    return (blocks() + engine->tile_k_blocks - 1) / engine->tile_k_blocks;
   }
 };
 
@@ -71,23 +71,23 @@ void list_groups(Work& work) noexcept;
 // Bytes of the packed activation of the whole problem, and of one thread's scratch.
 int64_t activation_bytes(const Problem& problem, const Engine& engine) noexcept;
 int64_t padded_blocks(int64_t blocks, const Engine& engine) noexcept;
-Scratch take_scratch(Arena& arena, const Engine& engine, const Blocking& blocking,
+Scratch take_scratch(Arena& arena, const Engine& engine, const L2Tile& l2_tile,
                      bool sequential) noexcept;
 
 // Packs row tile `unit` of work.num_pack_units.
 void pack_activation(const Work& work, int64_t unit) noexcept;
 
-// A row block of one group.
-struct RowBlock {
+// A row chunk: the rows of one group that stay in L2 while panels pass by.
+struct RowChunk {
   const GroupWork* group = nullptr;
   int64_t row = 0;   // inside the group; a multiple of the group's tile height
-  int64_t rows = 0;  // <= blocking.rows
+  int64_t rows = 0;  // <= l2_tile.rows
 };
-RowBlock row_block(const Work& work, int64_t index) noexcept;
+RowChunk row_chunk(const Work& work, int64_t index) noexcept;
 
-// c[pair][row][32] = row block x panel pairs, over all of k.
+// c[pair][row][32] = row chunk x panel pairs, over all of k.
 inline constexpr int kMaxPairs = 32;
-void multiply_pairs(const Work& work, const RowBlock& rows, const PanelPair* pairs, int count,
+void multiply_pairs(const Work& work, const RowChunk& rows, const PanelPair* pairs, int count,
                     const Scratch& scratch, float* c) noexcept;
 
 }  // namespace dualgemm::cpu

@@ -188,7 +188,7 @@ Status apply_request(const ConfigRequest& request, const Problem& problem, PlanO
     options.isa = *request.isa;
   }
   if (request.d_type && *request.d_type != problem.d.type)
-    return contradicts("problem's type of d is", name_of(problem.d.type));
+    return contradicts("problem's type of D is", name_of(problem.d.type));
   if (request.prepared && !*request.prepared && options.prepared)
     return contradicts("weights that are asked for are", "prepared");
   options.prepared = options.prepared || request.prepared.value_or(false);

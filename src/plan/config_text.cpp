@@ -77,7 +77,7 @@ class Reader {
   std::string_view rest_;
 };
 
-// cuda_<isa>_<strategy>_<kernel>[_c<ctas>][_w<k_warpgroups>][_t<m>x<n>x<k>][_s<stages>]_<type of d>
+// cuda_<isa>_<strategy>_<kernel>[_c<ctas>][_w<k_warpgroups>][_t<m>x<n>x<k>][_s<stages>]_<type of D>
 // [_prepared]. A number that is missing is one that the kernel does not have.
 Expected<ConfigRequest> parse_words(const std::string& text) {
   const auto wrong = [&] {

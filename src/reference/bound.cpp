@@ -47,7 +47,7 @@ Bounded sigmoid_weighted(double alpha, Bounded x) {
                      kSigmoidFloor * (std::abs(x.value) + x.error)};
 }
 
-// The factor of d that depends on g alone.
+// The factor of D that depends on g alone.
 Bounded gate_factor(const core::ResolvedActivation& act, Bounded g) {
   const double x = g.value;
   switch (act.kind) {
@@ -74,7 +74,7 @@ Bounded gate_factor(const core::ResolvedActivation& act, Bounded g) {
   return g;
 }
 
-// The factor of d that depends on u alone.
+// The factor of D that depends on u alone.
 Bounded up_factor(const core::ResolvedActivation& act, Bounded u) {
   if (!core::takes_parameters(act.kind)) return u;
   const double limit = act.limit;
@@ -126,7 +126,7 @@ double scale_of_amax(float amax, float quantize) {
   return decode_scale(core::quantize_block(block, quantize, codes));
 }
 
-// One 16-block of an NVFP4 d. The recipe is monotone in every element, so intervals stay intervals:
+// One 16-block of an NVFP4 D. The recipe is monotone in every element, so intervals stay intervals:
 // first of the scale, then, for the scale that was written, of each code.
 void judge_block(TileCheck& check, int64_t row, int64_t col, const uint8_t* codes,
                  uint8_t scale_byte, float global_scale, const double* expected,
@@ -173,10 +173,22 @@ double load_element(const core::ResolvedMatrix& d, const Buffers& buffers, int64
 }  // namespace
 
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
-  if (isa == Isa::kSm90a || isa == Isa::kSm80) return Accumulation::kAnyOrder;
-  if (problem.a.type != DataType::kE2M1) return Accumulation::kBlockPartial;
-  if (isa == Isa::kSm100a) return Accumulation::kTensorCoreStep;
-  return isa == Isa::kAmxBf16 ? Accumulation::kAnyOrder : Accumulation::kBlockOrder;
+  const bool nvfp4 = problem.a.type == DataType::kE2M1;
+  switch (isa) {  // no default: the compiler names an instruction set that has no line
+    case Isa::kSm90a:
+    case Isa::kSm80:
+      return Accumulation::kAnyOrder;
+    case Isa::kSm100a:
+      return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kBlockPartial;
+    case Isa::kAmxBf16:
+      return nvfp4 ? Accumulation::kAnyOrder : Accumulation::kBlockPartial;
+    case Isa::kAuto:
+    case Isa::kScalar:
+    case Isa::kAvx2:
+    case Isa::kAvx512Vnni:
+      break;
+  }
+  return nvfp4 ? Accumulation::kBlockOrder : Accumulation::kBlockPartial;
 }
 
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept {

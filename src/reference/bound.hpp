@@ -27,19 +27,19 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept;
 // Bound on |FP32 accumulator - acc.value|.
 double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumulation) noexcept;
 
-// Every FP32 result before rounding to d's type lies in lo .. hi; both are FP32 values.
+// Every FP32 result before rounding to D's type lies in lo .. hi; both are FP32 values.
 struct Interval {
   float lo = 0.0f, hi = 0.0f;
 };
 Interval output_interval(const Element& element, const core::ResolvedActivation& act, int64_t k,
                          Accumulation accumulation) noexcept;
 
-// One tile of d compared with the oracle.
+// One tile of D compared with the oracle.
 struct TileCheck {
-  int64_t batch = 0;         // of gate and up
-  int64_t row = 0, col = 0;  // of the tile's first element; row counts inside a and d's batch
+  int64_t batch = 0;         // of Gate and Up
+  int64_t row = 0, col = 0;  // of the tile's first element; row counts inside A and D's batch
   int64_t rows = 0, cols = 0;
-  int64_t failed = 0;  // elements (NVFP4 d: or their block's scale) outside the bound
+  int64_t failed = 0;  // elements (NVFP4 D: or their block's scale) outside the bound
   // The worst element: a failed one if there is any, else the one that uses most of its bound.
   double worst_share = 0.0;  // |actual - expected| / the bound on that side; > 1 only if failed
   int64_t worst_row = 0, worst_col = 0;
@@ -51,7 +51,7 @@ TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffer
                      const core::RowGroup& group, int64_t row_begin, int64_t rows,
                      int64_t col_begin, int64_t cols, Accumulation accumulation);
 
-// All tiles of d, in order of group, row, column. tile_cols: a multiple of 16.
+// All tiles of D, in order of group, row, column. tile_cols: a multiple of 16.
 std::vector<TileCheck> check_output(const Problem& problem, const Buffers& buffers,
                                     Accumulation accumulation, int64_t tile_rows = 64,
                                     int64_t tile_cols = 64);

@@ -12,7 +12,7 @@
 namespace dualgemm::reference {
 namespace {
 
-// Multiples of 16, so that a tile of a quantised d holds whole scale blocks.
+// Multiples of 16, so that a tile of a quantised D holds whole scale blocks.
 constexpr int64_t kTileRows = 64, kTileCols = 64;
 
 // Products in a tile above which other threads are woken for it.
@@ -93,7 +93,7 @@ Accumulator dot(const double* a, const double* w, int64_t k) {
   return acc;
 }
 
-// Rounds rows x cols elements to d's type and stores them.
+// Rounds rows x cols elements to D's type and stores them.
 void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const core::RowGroup& group,
                 int64_t row_begin, int64_t rows, int64_t col_begin, int64_t cols,
                 const std::vector<Element>& tile) {

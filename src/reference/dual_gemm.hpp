@@ -25,7 +25,7 @@ struct Element {
   Accumulator gate, up;
   double alpha_gate = 1.0, alpha_up = 1.0, row_scale = 1.0;
   double g = 0.0, u = 0.0;  // alpha * row_scale * product
-  double d = 0.0;           // act(g) * u, not rounded to d's type
+  double d = 0.0;           // act(g) * u, not rounded to D's type
 };
 
 // rows x cols elements, row-major, of one group; row_begin counts from the group's first row.
@@ -34,7 +34,7 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
                                 const core::RowGroup& group, int64_t row_begin, int64_t rows,
                                 int64_t col_begin, int64_t cols, int threads = 0);
 
-// Computes d (and d_scales) in d's type. Buffers::prepared is ignored: both weights must be given.
+// Computes D (and d_scales) in D's type. Buffers::prepared is ignored: both weights must be given.
 // threads, here and above: 0 = all usable cores.
 Status dual_gemm(const Problem& problem, const Buffers& buffers, int threads = 0);
 

@@ -1,4 +1,4 @@
-// EXPECT_TRUE(within_bound(problem, buffers, accumulation)): d against the oracle, every element
+// EXPECT_TRUE(within_bound(problem, buffers, accumulation)): D against the oracle, every element
 // inside the bound derived in docs/numerics.md.
 #pragma once
 

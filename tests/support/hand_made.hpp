@@ -20,7 +20,7 @@ inline double e4m3_value(int byte) {  // OCP E4M3, sign ignored
   return exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
 }
 
-// A problem of one batch with alphas of 1 and d = g * u in FP32, filled by the three setters.
+// A problem of one batch with alphas of 1 and D = g * u in FP32, filled by the three setters.
 struct HandMade {
   RandomCase data;
   std::vector<double> expected;  // row-major, m x n; NaN: any NaN
@@ -59,7 +59,7 @@ struct HandMade {
     }
   }
 
-  // Element by element against `expected`; d as the bytes that a kernel left.
+  // Element by element against `expected`; D as the bytes that a kernel left.
   ::testing::AssertionResult is(const std::vector<uint8_t>& d) const {
     const int64_t n = data.problem.n;
     for (int64_t i = 0; i < data.problem.m * n; ++i) {
@@ -86,7 +86,7 @@ struct Rows {
   int64_t first = 0, count = 256;
 };
 
-// Column n of d shows the weights of row n, whose scale byte is n in all its blocks: row k of a is
+// Column n of D shows the weights of row n, whose scale byte is n in all its blocks: row k of A is
 // 1 at k and 0 elsewhere. Block b holds the 16 codes from code b on, so every code stands at every
 // place of a block. The other weight is 1 everywhere.
 inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, Rng& rng,
@@ -115,8 +115,8 @@ inline HandMade every_weight(DataType a_type, bool in_gate, ScaleLayout layout, 
   return made;
 }
 
-// Row m of d shows row m of a, whose scale byte is m in all blocks but the first, which holds ones:
-// up picks a one, gate picks an element of the other blocks.
+// Row m of D shows row m of A, whose scale byte is m in all blocks but the first, which holds ones:
+// Up picks a one, Gate picks an element of the other blocks.
 inline HandMade every_activation(ScaleLayout layout, Rng& rng, Rows rows = {}) {
   HandMade made(hand_made_problem(rows.count, 256, 320, DataType::kE2M1, layout), rng);
   RandomCase& data = made.data;
@@ -138,7 +138,7 @@ inline HandMade every_activation(ScaleLayout layout, Rng& rng, Rows rows = {}) {
 }
 
 // The largest and the smallest products: 6 * 448 on both sides, 4096 of them (exact in FP32, beyond
-// fp16), and 0.5 * 2^-9. The sign of gate alternates with the column.
+// fp16), and 0.5 * 2^-9. The sign of Gate alternates with the column.
 inline HandMade extreme_scales(bool largest, DataType d_type, Rng& rng, int64_t rows = 9) {
   Problem p = hand_made_problem(rows, 40, 4096, DataType::kE2M1, ScaleLayout::kLinear);
   p.d.type = d_type;
@@ -154,7 +154,7 @@ inline HandMade extreme_scales(bool largest, DataType d_type, Rng& rng, int64_t 
       HandMade::set_code(data.gate, data.resolved.gate, n, k, code | 8);
     }
     for (int64_t m = 0; m < p.m; ++m) {
-      uint32_t d = 0;  // sum^2, rounded to d's type
+      uint32_t d = 0;  // sum^2, rounded to D's type
       store_element(&d, d_type, 0, static_cast<float>(n % 2 == 0 ? sum * sum : -sum * sum));
       made.at(m, n) = load_element(&d, d_type, 0);
     }

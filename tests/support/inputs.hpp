@@ -134,7 +134,7 @@ inline std::vector<int32_t> random_expert_rows(Rng& rng, int64_t l, int64_t m) {
 }
 
 // A valid problem with its operands. Everything that must not be read for its value is poison; so
-// is d. The optional members (row scales, alphas for each batch) are used when they are not empty.
+// is D. The optional members (row scales, alphas for each batch) are used when they are not empty.
 struct RandomCase {
   Problem problem;
   core::ResolvedProblem resolved;
@@ -166,7 +166,7 @@ struct RandomCase {
     }
   }
 
-  // A fresh, poisoned d; call before every run whose output is compared.
+  // A fresh, poisoned D; call before every run whose output is compared.
   void poison_d() {
     d.data.fill(kPoison);
     d.scales.fill(kPoison);
@@ -193,7 +193,7 @@ struct RandomCase {
   }
 
  private:
-  // a and d: l batches, or for kContiguous one, whose swizzled scales give every expert whole tiles
+  // A and D: l batches, or for kContiguous one, whose swizzled scales give every expert whole tiles
   // of 128 rows.
   Operand rows_operand(const core::ResolvedMatrix& matrix) const {
     if (problem.grouping != Grouping::kContiguous) return Operand(matrix, problem.l);

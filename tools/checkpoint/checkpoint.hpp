@@ -9,7 +9,7 @@
 //                       weight_scale         F8_E4M3: block scales
 //                       weight_global_scale  F32, divisor: global scale
 //                       input_global_scale   F32, divisor: global scale of A, optional
-//   ggml                weight               U8 [N, K/64*36]: blocks of codes and scales
+//   ggml                weight               U8 [N, K/64*36]: ggml blocks of codes and scales
 //                       weight_scale_2       F32, multiplier: global scale, optional (GGUF: scale)
 //                       input_scale          F32, multiplier: global scale of A, optional
 //   torchao             _weight_qdata        U8 [N, K/2]: codes
@@ -133,7 +133,7 @@ Expected<std::vector<std::string>> list_nvfp4_weights(const TensorFile& file,
 struct LayerOptions {
   WeightOptions weight;
   StackedOrder stacked_order = StackedOrder::kGateFirst;
-  // A has one scale. Checkpoints that carry a different input scale for gate and for up are refused
+  // A has one scale. Checkpoints that carry a different input scale for Gate and for Up are refused
   // unless this is set; then the larger multiplier is taken, as vLLM does.
   bool max_input_scale = false;
   std::optional<int64_t> expert;  // of a layer that has several
@@ -152,16 +152,16 @@ struct MlpLayer {
   Convention convention = Convention::kPlain;
   bool stacked = false;
   DataType type = DataType::kF32;
-  int64_t n = 0, k = 0;  // of gate and of up
+  int64_t n = 0, k = 0;  // of Gate and of Up
   ScaleLayout scale_layout = ScaleLayout::kLinear;
   NibbleOrder nibble_order = NibbleOrder::kLowEven;
   LayerOperand gate, up;
   std::optional<float> dequant_input_scale;  // of A
-  std::string bias;                          // a tensor that is added to gate or up; empty: none
+  std::string bias;                          // a tensor that is added to Gate or Up; empty: none
   TensorFile memory;                         // keeps alive what the spans point into
 };
 
-// Reads gate and up below PREFIX: gate_proj and up_proj, w1 and w3 (Mixtral), ffn_gate and ffn_up
+// Reads Gate and Up below PREFIX: gate_proj and up_proj, w1 and w3 (Mixtral), ffn_gate and ffn_up
 // (GGUF), or one tensor that stacks them, gate_up_proj, w13, ffn_gate_up. With options.expert: that
 // one of PREFIX's experts, which are modules PREFIX.E or PREFIX.experts.E (see find_experts), or
 // slices of tensors of three extents. kGgml blocks are unpacked into memory the layer owns;

@@ -58,10 +58,11 @@ class WeightConversion {
       return Status::unsupported(weight_.name, "k = " + std::to_string(weight_.k),
                                  "ggml blocks need k to be a multiple of 64");
     }
-    std::span<const std::byte> blocks;
-    uint8_t* out = allocate(weight_.n * (weight_.k / kGgmlBlockValues * kGgmlBlockBytes), blocks);
+    std::span<const std::byte> ggml_blocks;
+    uint8_t* out =
+        allocate(weight_.n * (weight_.k / kGgmlBlockValues * kGgmlBlockBytes), ggml_blocks);
     DUALGEMM_TRY(to_ggml_nvfp4(data(), weight_.scales.data(), weight_.n, weight_.k, out));
-    weight_.data = blocks;
+    weight_.data = ggml_blocks;
     weight_.scales = {};
     return {};
   }

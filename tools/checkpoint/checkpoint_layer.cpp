@@ -155,7 +155,7 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
 }
 
 // A bias of zeros is none. One beside a fused tensor counts always: it is gpt-oss's mark, whose
-// gate and up alternate row by row.
+// Gate and Up alternate row by row.
 std::string find_bias(const TensorFile& file, const LayerModules& modules) {
   for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
     if (module.empty()) continue;

@@ -134,7 +134,7 @@ Status set_k(const TensorFile& file, const TensorView& tensor, int64_t extent, W
   if (weight.convention == Convention::kGgml) {
     if (extent % kGgmlBlockBytes != 0) {
       return wrong(file, tensor.name, describe(tensor),
-                   "rows of ggml NVFP4 must be whole blocks of 36 bytes");
+                   "rows of ggml NVFP4 must be whole ggml blocks of 36 bytes");
     }
     weight.k = extent / kGgmlBlockBytes * kGgmlBlockValues;
   } else if (weight.convention != Convention::kPlain && tensor.dtype == ElementType::kU8 &&

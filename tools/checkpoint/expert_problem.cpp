@@ -292,7 +292,7 @@ Buffers ExpertProblem::buffers_of(int64_t expert, const void* d) const {
   one.up_scales = up_scales.data() + expert * n * (k / kSfVec);
   one.alpha_gate = alpha_gate[index];
   one.alpha_up = alpha_up[index];
-  // Checks read d and write nothing.
+  // Checks read D and write nothing.
   one.d = const_cast<uint8_t*>(static_cast<const uint8_t*>(d)) +
           core::bytes_of(problem.d.type, row * n);
   return one;

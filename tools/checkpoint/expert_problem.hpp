@@ -17,7 +17,7 @@ Expected<std::vector<int64_t>> read_expert_rows(const std::string& path, int64_t
 
 struct ExpertProblem {
   Problem problem;            // kContiguous or kMasked, linear scales
-  Buffers buffers;            // without d; points into what follows
+  Buffers buffers;            // without D; points into what follows
   std::vector<int64_t> rows;  // of each expert
   std::string prefix;
   std::vector<std::string> notes;

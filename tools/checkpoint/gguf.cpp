@@ -21,11 +21,12 @@ constexpr uint32_t kDefaultAlignment = 32;
 constexpr uint32_t kMostExtents = 4;
 constexpr uint64_t kLongestName = 1 << 16;
 
-// ggml's types: `block` neighbours take `bytes`. Those with an element are read as such.
+// ggml's types: `values` neighbours, a ggml block, take `bytes`. Those with an
+// element are read as such.
 struct GgmlType {
   uint32_t id;
   const char* name;
-  int64_t block, bytes;
+  int64_t values, bytes;
   std::optional<ElementType> element;
 };
 constexpr uint32_t kNvfp4 = 40;
@@ -253,13 +254,14 @@ class Parser {
     }
     info.shape.assign(extents.rbegin(), extents.rend());
     if (const GgmlType* type = type_of(info.type_id)) {
-      const auto block = static_cast<uint64_t>(type->block);
+      const auto together = static_cast<uint64_t>(type->values);
       const uint64_t row = extents.empty() ? 1 : extents[0];
-      if (row % block != 0) {
+      if (row % together != 0) {
         return corrupt(where, fmt::format("rows of {} values", row),
-                       fmt::format("{} needs a multiple of {}", type->name, block));
+                       fmt::format("{} needs a multiple of {}", type->name, together));
       }
-      if (__builtin_mul_overflow(values / block, static_cast<uint64_t>(type->bytes), &info.size)) {
+      if (__builtin_mul_overflow(values / together, static_cast<uint64_t>(type->bytes),
+                                 &info.size)) {
         return corrupt(where, fmt::format("{} values", values), "its size must fit in 64 bits");
       }
     }

@@ -1,4 +1,4 @@
-// Where the gate and up projections of a layer lie in a checkpoint.
+// Where the Gate and Up projections of a layer lie in a checkpoint.
 #pragma once
 
 #include <optional>

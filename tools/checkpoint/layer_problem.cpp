@@ -105,7 +105,7 @@ Status load_floats(const checkpoint::TensorView& tensor, DataType type, LayerPro
   return convert_floats(tensor, type, out.a);
 }
 
-// Returns the global scale of a.
+// Returns the global scale of A.
 Expected<float> quantize_activations(const checkpoint::TensorView& tensor, const Problem& problem,
                                      int threads, LayerProblem& out) {
   const DataType type = float_type(tensor.dtype).value_or(DataType::kF32);
@@ -156,7 +156,7 @@ Status check_k(int64_t activations_k, const LayerProblem& out, const std::string
                          "must have the layer's K of " + std::to_string(out.layer.k));
 }
 
-// Returns the global scale of a.
+// Returns the global scale of A.
 Expected<float> take_nvfp4_activations(const std::string& module, LayerProblem& out) {
   const Expected<checkpoint::Weight> weight = checkpoint::load_weight(out.activation_file, module);
   if (!weight) return weight.status();

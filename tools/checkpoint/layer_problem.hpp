@@ -25,7 +25,7 @@ struct LayerSource {
 
 struct LayerProblem {
   Problem problem;
-  Buffers buffers;  // without d; points into what follows
+  Buffers buffers;  // without D; points into what follows
   checkpoint::MlpLayer layer;
   checkpoint::TensorFile activation_file;
   verify::AlignedBytes a, a_scales;
@@ -33,13 +33,13 @@ struct LayerProblem {
   std::vector<std::string> notes;  // what was decided on the way, one sentence each
 };
 
-// `request` says the types of a and d, scale layouts, activation and options; m, n, k, l and the
-// layouts of gate and up come from the files. When request.a is E2M1, float activations are
+// `request` says the types of A and D, scale layouts, activation and options; m, n, k, l and the
+// layouts of Gate and Up come from the files. When request.a is E2M1, float activations are
 // quantised: with the checkpoint's input scale, else with their own amax.
 Expected<LayerProblem> open_layer_problem(const LayerSource& source, const Problem& request,
                                           int threads = 0);
 
-// A TensorFile of one tensor, or one NVFP4 weight in ModelOpt's names, that holds d of a finished
+// A TensorFile of one tensor, or one NVFP4 weight in ModelOpt's names, that holds D of a finished
 // run (l = 1).
 Expected<checkpoint::TensorFile> output_tensors(const Problem& problem,
                                                 const verify::Output& output,

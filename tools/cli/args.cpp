@@ -89,7 +89,7 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
       "only tensors whose whole names match, those left alone by default too; may be repeated");
   patterns("--exclude", command.exclude, "not these; wins over --include; may be repeated");
   sub->add_flag("--separate-scales", command.separate_scales,
-                "gate and up (and q, k, v) keep a global scale each instead of sharing one");
+                "Gate and Up (and q, k, v) keep a global scale each instead of sharing one");
   sub->add_option("--calibrate", command.calibrate,
                   "activations (K columns): their amax gives the input scale that is stored")
       ->type_name("FILE");

@@ -94,7 +94,7 @@ void bind_shape(CLI::App* app, Shape& shape) {
   add_value(app, "-m,--m", shape.m, parse_positive_int, "ROWS", "tokens: rows of A and D")
       ->default_str(std::to_string(shape.m));
   add_value(app, "-n,--n", shape.n, parse_positive_int, "ROWS",
-            "intermediate size: rows of gate and of up, columns of D")
+            "intermediate size: rows of Gate and of Up, columns of D")
       ->default_str(std::to_string(shape.n));
   add_value(app, "-k,--k", shape.k, parse_positive_int, "COLS",
             "hidden size: columns of A, gate, up; a multiple of 16")
@@ -109,7 +109,7 @@ void bind_shape_lists(CLI::App* app, ShapeLists& shapes, const std::string& fall
   add_value(app, "-m,--m", shapes.m, parse_int_list, list,
             "tokens: 16 or 1,16,256 or 1024:4096:256 (first:last:step)");
   add_value(app, "-n,--n", shapes.n, parse_int_list, list,
-            "intermediate sizes (rows of gate and of up)");
+            "intermediate sizes (rows of Gate and of Up)");
   add_value(app, "-k,--k", shapes.k, parse_int_list, list, "hidden sizes (multiples of 16)");
   add_value(app, "-l,--l", shapes.l, parse_int_list, list,
             "batches; every combination of the four lists is run.\n" + fallback);
@@ -192,7 +192,7 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
             "FlashInfer up first")
       ->default_str(checkpoint::name_of(files.stacked_order));
   app->add_flag("--max-input-scale", files.max_input_scale,
-                "gate and up carry different input scales: take the larger (as vLLM does) instead "
+                "Gate and Up carry different input scales: take the larger (as vLLM does) instead "
                 "of refusing");
 }
 

@@ -214,7 +214,7 @@ bool BenchResult::failed() const {
 }
 
 std::string BenchResult::name() const {
-  return std::string(name_of(strategy)) + (also_as_they_lie ? " prepared" : "");
+  return std::string(name_of(strategy)) + (also_unpacked ? " prepared" : "");
 }
 
 std::string BenchResult::status() const {

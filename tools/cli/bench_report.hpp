@@ -17,9 +17,9 @@ namespace dualgemm::cli {
 
 struct BenchResult {
   StrategyId strategy = StrategyId::kAuto;
-  bool prepared = false;          // the weights were
-  bool also_as_they_lie = false;  // the strategy takes part without prepared weights, too
-  Status error;                   // why it did not run; kUnsupported = skipped
+  bool prepared = false;       // the weights were
+  bool also_unpacked = false;  // the strategy takes part without prepared weights, too
+  Status error;                // why it did not run; kUnsupported = skipped
   std::string config;
   RunInfo info;
   measure::QuietResult timing;

@@ -9,8 +9,8 @@
 
 namespace dualgemm::cli {
 
-// "ok, 4096 elements within the bound" or "WRONG: 3 of 4096 elements". Behind an fp32 d also how
-// much of its bound the worst element uses; the bound of a rounded d is often one step wide, and
+// "ok, 4096 elements within the bound" or "WRONG: 3 of 4096 elements". Behind an fp32 D also how
+// much of its bound the worst element uses; the bound of a rounded D is often one step wide, and
 // the share then says nothing.
 std::string verdict(const verify::CheckReport& report, DataType d_type);
 

@@ -28,7 +28,7 @@ constexpr PeakLine kPeakLines[] = {
     {"read_gbps", "memory read", "GB/s", &measure::Peaks::read_gbps},
 };
 
-// The instruction set that a plan without wishes gets here, DUALGEMM_FORCE_ISA included.
+// The instruction set that a plan without constraints gets here, DUALGEMM_FORCE_ISA included.
 Expected<Isa> chosen_isa() {
   Problem smallest;
   smallest.m = smallest.n = smallest.k = kSfVec;

@@ -2,13 +2,18 @@
 
 #include <cstdlib>
 
+#include "cuda/runtime/architectures.hpp"
 #include "tools/cli/build_info.hpp"
 #include "tools/verify/device_run.hpp"
 
 namespace dualgemm::cli {
 namespace {
 
-bool is_of_a_gpu(Isa isa) { return isa == Isa::kSm100a || isa == Isa::kSm90a || isa == Isa::kSm80; }
+bool is_of_a_gpu(Isa wanted) {
+#define DUALGEMM_IS(name, isa, runs) || wanted == Isa::isa
+  return false DUALGEMM_CUDA_ARCHITECTURES(DUALGEMM_IS);
+#undef DUALGEMM_IS
+}
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/cli/args_bind.hpp"
+#include "core/enum_table.hpp"
 
 namespace dualgemm::cli::help {
 
@@ -15,33 +15,6 @@ A is M x K, Gate and Up are N x K, D is M x N. NVFP4 is a 4-bit float (E2M1: 0, 
 4, 6 and a sign), one E4M3 scale for 16 neighbours along K, and one FP32 scale for the tensor.)";
 
 namespace {
-
-// A switch, so that the compiler names the strategy that has no line.
-const char* what_is(StrategyId strategy) {
-  switch (strategy) {
-    case StrategyId::kAuto:
-      return "the best of those that take the problem";
-    case StrategyId::kReference:
-      return "scalar, double precision: the oracle. Slow";
-    case StrategyId::kTwoPass:
-      return "GEMM gate -> R1, GEMM up -> R2, then act(R1)*R2; all converted on every call";
-    case StrategyId::kCached:
-      return "two_pass, but what depends on the weights alone is converted once";
-    case StrategyId::kGraph:
-      return "a prepared plan replayed: no allocation and no set-up in the call";
-    case StrategyId::kStreams:
-      return "both GEMMs at the same time, each on half of the threads, then the epilogue";
-    case StrategyId::kFusedEpilogue:
-      return "GEMM gate -> R1, then GEMM up whose epilogue reads R1 and writes D";
-    case StrategyId::kFusedSequential:
-      return "one call: gate loop, then up loop, one epilogue; no R1 in memory";
-    case StrategyId::kFused:
-      return "one pass: A read once, both accumulators in registers, only D written";
-    case StrategyId::kFp8:
-      return "operands re-quantised to FP8: a comparison, its error printed beside its time";
-  }
-  return "";
-}
 
 constexpr const char* kFirstSteps = R"(
 First steps:
@@ -60,10 +33,10 @@ verification); 2 the request is wrong (options, shapes). `dualgemm help COMMAND`
 std::string program_footer() {
   std::string text =
       "\nStrategies: ways to compute the same D. Each is a check and a baseline of the others.\n";
-  for (const std::string& name : names_taken_by(parse_strategy)) {
-    const Expected<StrategyId> strategy = parse_strategy(name);
-    text += "  " + name + std::string(18 - std::min<size_t>(name.size(), 17), ' ') +
-            what_is(*strategy) + "\n";
+  for (const core::EnumRow<StrategyId>& row : core::kEnumRows<StrategyId>) {
+    const std::string name = row.name;
+    text +=
+        "  " + name + std::string(18 - std::min<size_t>(name.size(), 17), ' ') + row.meaning + "\n";
   }
   return text + kFirstSteps;
 }

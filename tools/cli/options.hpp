@@ -110,7 +110,7 @@ struct LayerFiles {
   std::string activations_tensor;  // in a safetensors file; empty = its only tensor
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool u2_is_bf16 = false;        // npy activations of uint16
-  bool max_input_scale = false;   // gate and up carry different input scales: take the larger
+  bool max_input_scale = false;   // Gate and Up carry different input scales: take the larger
   std::optional<int64_t> expert;  // of a layer that has several
 };
 

@@ -28,7 +28,7 @@ Status settle_strategy(const Problem& problem, const ExecutionOptions& options,
 class ReadyRun {
  public:
   // Plans; prepares the weights when options.prepared, or when the strategy exists for that
-  // (cached, graph); allocates the workspace. `buffers` (with d) is copied; what it points to must
+  // (cached, graph); allocates the workspace. `buffers` (with D) is copied; what it points to must
   // stay. On a GPU: copies the operands there.
   static Expected<ReadyRun> make(const Problem& problem, const Buffers& buffers,
                                  StrategyId strategy, const ExecutionOptions& options);

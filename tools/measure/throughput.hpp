@@ -17,7 +17,7 @@ struct MachineLimits {
 
 struct Throughput {
   double gops = 0.0;  // 4*m*n*k*l / time
-  double gbps = 0.0;  // every operand once and d once / time
+  double gbps = 0.0;  // every operand once and D once / time
   double roofline_seconds =
       0;  // the larger of the arithmetic and the bandwidth limit; 0 = a limit is unknown
   double roofline_share = 0.0;  // roofline_seconds / time

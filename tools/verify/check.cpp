@@ -12,7 +12,7 @@
 namespace dualgemm::verify {
 namespace {
 
-// Smallest unit the oracle judges: one element, or for an NVFP4 d one block, as its scale depends
+// Smallest unit the oracle judges: one element, or for an NVFP4 D one block, as its scale depends
 // on all of it.
 struct Unit {
   int64_t batch, row, col;

@@ -12,12 +12,12 @@
 namespace dualgemm::verify {
 
 inline constexpr int64_t kMapTile =
-    16;  // rows and columns of d that one character of the map stands for
+    16;  // rows and columns of D that one character of the map stands for
 
 enum class TileState : uint8_t { kNotCompared = 0, kRight = 1, kWrong = 2 };
 
 struct CheckReport {
-  int64_t compared = 0;  // elements; for an NVFP4 d blocks of 16 count as 16
+  int64_t compared = 0;  // elements; for an NVFP4 D blocks of 16 count as 16
   int64_t failed = 0;    // outside the bound
 
   // The worst element: a failed one if there is any, else the one that uses most of its bound.
@@ -43,9 +43,9 @@ struct CheckOptions {
   uint64_t seed = 1;
 };
 
-// d of `buffers` against the double-precision oracle; each element within a bound derived from the
-// operands (docs/numerics.md). `isa` is the one that computed d. Grouping::kNone only. The caller
-// may hand in any bytes as d: nothing but d decides.
+// D of `buffers` against the double-precision oracle; each element within a bound derived from the
+// operands (docs/numerics.md). `isa` is the one that computed D. Grouping::kNone only. The caller
+// may hand in any bytes as D: nothing but D decides.
 Expected<CheckReport> check_result(const Problem& problem, const Buffers& buffers, Isa isa,
                                    const CheckOptions& options = {});
 
@@ -58,7 +58,7 @@ struct OutputDifference {
       0;  // pairs of which one or both are NaN or infinite and that are not bit-identical
 
   // May the distance come from the operands' rounding to E4M3 (strategy fp8: 2^-4 relative at the
-  // worst for each, 0.05 measured in d) and d's to NVFP4? Few elements may cancel to any distance,
+  // worst for each, 0.05 measured in D) and D's to NVFP4? Few elements may cancel to any distance,
   // so that their distance says nothing.
   bool is_fp8_rounding() const noexcept { return elements < 1024 || rel_l2 <= 0.2; }
 };

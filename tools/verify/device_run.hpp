@@ -25,12 +25,12 @@ class DeviceRun {
   DeviceRun(DeviceRun&&) noexcept;
   DeviceRun& operator=(DeviceRun&&) noexcept;
 
-  // Copies the operands of `host`, and d as it is, to the current GPU, allocates the workspace, and
+  // Copies the operands of `host`, and D as it is, to the current GPU, allocates the workspace, and
   // prepares the weights if the plan says so.
   // Precondition: plan.device == kCuda, validated buffers, Grouping::kNone.
   static Expected<DeviceRun> make(const Plan& plan, const Buffers& host);
 
-  // Runs, waits, and copies d back to the host's.
+  // Runs, waits, and copies D back to the host's.
   Status run(const Buffers& host, RunInfo* info);
 
   // Seconds per run: a CUDA graph of `calls` runs, which take the elements of `runs` in turn,

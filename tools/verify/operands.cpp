@@ -207,7 +207,7 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
 }
 
 std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed) {
-  // Around the row regimes (4 | 32), the vector width 16, and the slab of 512 along k.
+  // Around the row regimes (4 | 32), the vector width 16, and the k-tile of 512.
   constexpr int64_t kM[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 70};
   constexpr int64_t kN[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 64, 80, 127, 128, 144};
   constexpr int64_t kK[] = {16, 32, 48, 64, 112, 128, 144, 496, 512, 528, 1024, 1040};

@@ -31,7 +31,7 @@ struct Operands {
   std::vector<float> a_row_scale;
   float alpha_gate = 1.0f, alpha_up = 1.0f;
 
-  Buffers buffers() const noexcept;  // without d
+  Buffers buffers() const noexcept;  // without D
 };
 
 // D and its scales, filled with 0xFF: NaN in every type and in every scale, so that an element
@@ -57,7 +57,7 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
                      double outlier, uint64_t seed, void* values);
 
 // `count` seeded shapes that hit edges: m in 1 .. 70 around the tile sizes, small n, k from 16 with
-// short last slabs. n % 16 == 0 when d is E2M1.
+// short last k-tiles. n % 16 == 0 when D is E2M1.
 struct RandomShape {
   int64_t m, n, k, l;
   uint64_t seed;  // for random_operands

@@ -23,7 +23,7 @@ constexpr int kTileRows = 16;
 constexpr int kMr = 2 * kTileRows;  // 2 activation tiles x (P, Q) = 4 accumulator tiles of the 8
 constexpr int kStepBlocks = 2;      // 32 k a tile row
 
-// Decoded slab, per 2 blocks: P, then Q, each 16 k-pairs x 16 columns x 2 bf16.
+// Decoded k-tile, per 2 blocks: P, then Q, each 16 k-pairs x 16 columns x 2 bf16.
 constexpr int64_t kTileBytes = 1024;
 // Activation, per 2 blocks: 32 rows x 32 bf16.
 
@@ -180,7 +180,7 @@ void multiply(const uint8_t* activation, int, const uint8_t* decoded, int blocks
 
 constexpr Engine kE2m1Engine = {
     .mr = kMr,
-    .slab_blocks = 32,
+    .tile_k_blocks = 32,
     .block_step = kStepBlocks,
     .decoded_block_bytes = kTileBytes,
     .activation_bytes = 32,

@@ -17,7 +17,7 @@ namespace {
 #include "cpu/isa/avx2-inl.hpp"
 
 constexpr int kMr = 4;
-constexpr int kSlabBlocks = 24;  // 21 KiB decoded
+constexpr int kTileKBlocks = 24;  // 21 KiB decoded
 
 constexpr int32_t kMagicBits = 0x4B400000;
 constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
@@ -26,10 +26,10 @@ constexpr int kActivationOffset = 12;
 constexpr int8_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 constexpr int8_t kOffsetDoubled[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
-// Decoded slab: P, then Q, each columns 0-7, then 8-15. One block of such a half: 4 x 32 weight
+// Decoded k-tile: P, then Q, each columns 0-7, then 8-15. One block of such a half: 4 x 32 weight
 // bytes in the nibble order, 8 x int32 kMagicBits - 12*sum, 8 x FP32 scale, 8 x kMagic*scale.
 constexpr int64_t kHalfBlockBytes = 4 * 32 + 3 * 32;
-constexpr int64_t kHalfBytes = kSlabBlocks * kHalfBlockBytes;
+constexpr int64_t kHalfBytes = kTileKBlocks * kHalfBlockBytes;
 constexpr int64_t kPanelBytes = 2 * kHalfBytes;
 
 inline __m256i load(const uint8_t* at) {
@@ -271,7 +271,7 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
 
 constexpr Engine kE2m1Engine = {
     .mr = kMr,
-    .slab_blocks = kSlabBlocks,
+    .tile_k_blocks = kTileKBlocks,
     .block_step = 1,
     .decoded_block_bytes = 4 * kHalfBlockBytes,
     .activation_bytes = 20,

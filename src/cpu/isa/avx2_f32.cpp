@@ -11,12 +11,12 @@ namespace {
 #include "cpu/isa/avx2-inl.hpp"
 
 constexpr int kMr = 4;
-constexpr int kSlabBlocks = 8;
+constexpr int kTileKBlocks = 8;
 
-// Decoded slab: first all blocks of columns 0-7 of P and Q, then those of columns 8-15. One block:
-// 16 k x (8 values of P, 8 of Q), then the FP32 scales of P and Q.
+// Decoded k-tile: first all blocks of columns 0-7 of P and Q, then those of columns 8-15. One
+// block: 16 k x (8 values of P, 8 of Q), then the FP32 scales of P and Q.
 constexpr int64_t kHalfBlockBytes = 16 * 64 + 64;
-constexpr int64_t kHalfBytes = kSlabBlocks * kHalfBlockBytes;
+constexpr int64_t kHalfBytes = kTileKBlocks * kHalfBlockBytes;
 
 // Twice the value is a small integer: table lookup in bytes, exact conversion, exact halving.
 constexpr int8_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
@@ -150,7 +150,7 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
 extern const Engine kF32Engine;
 constexpr Engine kF32Engine = {
     .mr = kMr,
-    .slab_blocks = kSlabBlocks,
+    .tile_k_blocks = kTileKBlocks,
     .block_step = 1,
     .decoded_block_bytes = 2 * kHalfBlockBytes,
     .activation_bytes = 64,

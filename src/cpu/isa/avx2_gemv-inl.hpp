@@ -1,4 +1,4 @@
-// Up to four activation rows against a panel over all of k, without a decoded slab: a group of 4
+// Up to four activation rows against a panel over all of k, without a decoded k-tile: a group of 4
 // blocks is transposed and decoded in registers. Included by avx2.cpp.
 //
 // Zen 4, 2 cores, N = 4096, K = 7168, cold, medians of 30 on a busy machine: M = 1 19 to 22 GB/s

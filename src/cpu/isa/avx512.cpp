@@ -26,9 +26,9 @@ namespace {
 #include "cpu/isa/avx512-inl.hpp"
 
 constexpr int kMr = 4;  // 16 accumulators + 2 weights + broadcast; 5 rows +0.5 %, 6 -0.5 %, 8 -2 %
-                        // (Zen 4, one core, slab of 32 blocks)
+                        // (Zen 4, one core, k-tile of 32 blocks)
 
-// Decoded slab, per block: 4 x 64 weight bytes of P, of Q (in the order low, high nibbles of the
+// Decoded k-tile, per block: 4 x 64 weight bytes of P, of Q (in the order low, high nibbles of the
 // first 8 k, then of the second), then FP32 s_p, kMagic*s_p, s_q, kMagic*s_q.
 constexpr int64_t kDecodedBlockBytes = 768;
 constexpr int64_t kScalesAt = 512;
@@ -188,7 +188,7 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
 constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
   return {
       .mr = kMr,
-      .slab_blocks = 32,
+      .tile_k_blocks = 32,
       .block_step = 1,
       .decoded_block_bytes = kDecodedBlockBytes,
       .activation_bytes = 24,

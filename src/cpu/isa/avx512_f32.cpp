@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMr = 4;
 
-// Decoded slab, per block: 16 k x (16 values of P, 16 of Q), then the FP32 scales of P and Q.
+// Decoded k-tile, per block: 16 k x (16 values of P, 16 of Q), then the FP32 scales of P and Q.
 constexpr int64_t kDecodedBlockBytes = 16 * 128 + 128;
 constexpr int64_t kScalesAt = 16 * 128;
 
@@ -206,7 +206,7 @@ void gemv_f32(const uint8_t* activation, const PanelPair& pair, const PanelPair*
 
 constexpr Engine kF32Engine = {
     .mr = kMr,
-    .slab_blocks = 8,
+    .tile_k_blocks = 8,
     .block_step = 1,
     .decoded_block_bytes = kDecodedBlockBytes,
     .activation_bytes = 64,

@@ -1,5 +1,5 @@
-// Up to four activation rows against a panel pair, reading the weights once as they lie. Included
-// by avx512_gemv.cpp and, compiled with VBMI, by avx512vbmi_gemv.cpp, inside their inner
+// Up to four activation rows against a panel pair, reading every weight once, packed or not.
+// Included by avx512_gemv.cpp and, compiled with VBMI, by avx512vbmi_gemv.cpp, inside their inner
 // namespaces.
 //
 // One row:

@@ -17,7 +17,7 @@ namespace {
 #include "cpu/generic/panel-inl.hpp"
 
 constexpr int kMr = 4;
-constexpr int kSlabBlocks = 16;
+constexpr int kTileKBlocks = 16;
 
 void pack_panel(const PanelSource& source, int64_t block_begin, int64_t blocks, uint8_t* packed) {
   for (int64_t done = 0; done < blocks; done += kGroupBlocks, packed += kPackedGroupBytes) {
@@ -40,7 +40,7 @@ struct Column {
   Value value[16];
   float scale;
 };
-// Decoded slab: per block 16 columns of P, then 16 of Q.
+// Decoded k-tile: per block 16 columns of P, then 16 of Q.
 template <class Value>
 constexpr int64_t kDecodedBytes = kCTileN * sizeof(Column<Value>);
 
@@ -151,7 +151,7 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
 
 constexpr Engine kE2m1Engine = {
     .mr = kMr,
-    .slab_blocks = kSlabBlocks,
+    .tile_k_blocks = kTileKBlocks,
     .block_step = 1,
     .decoded_block_bytes = kDecodedBytes<int8_t>,
     .activation_bytes = sizeof(RowBlockValues<int8_t>),
@@ -166,7 +166,7 @@ constexpr Engine kE2m1Engine = {
 
 constexpr Engine kF32Engine = {
     .mr = kMr,
-    .slab_blocks = kSlabBlocks,
+    .tile_k_blocks = kTileKBlocks,
     .block_step = 1,
     .decoded_block_bytes = kDecodedBytes<float>,
     .activation_bytes = sizeof(RowBlockValues<float>),

@@ -14,9 +14,9 @@
 namespace dualgemm::cpu {
 namespace {
 
-constexpr int64_t kBlockRows = 128;  // of a; with kSlabK decoded values each they fit into L2
-constexpr int64_t kSlabK = 256;      // decoded at a time; a slab of a panel takes 16 KiB
-constexpr int64_t kRunPanels = 8;    // panels of gate and up that share a decoded slab of a
+constexpr int64_t kChunkRows = 128;  // of A; with kTileK decoded values each they fit into L2
+constexpr int64_t kTileK = 256;      // decoded at a time; a k-tile of a panel takes 16 KiB
+constexpr int64_t kRunPanels = 8;    // panels of Gate and Up that share a decoded k-tile of A
 
 using core::ceil_div;
 
@@ -56,9 +56,9 @@ int64_t weights_bytes(const Problem& p) noexcept {
 
 struct ThreadMemory {
   float* values;  // one row, wide
-  float* a;       // Blocking::rows x kSlabK
-  float* w;       // kSlabK x kPanelN
-  float* c[2];    // by Operand: Blocking::pairs x Blocking::rows x kPanelN
+  float* a;       // L2Tile::rows x kTileK
+  float* w;       // kTileK x kPanelN
+  float* c[2];    // by Operand: L2Tile::pairs x L2Tile::rows x kPanelN
   float* tile;    // for finish_panel
 };
 
@@ -71,7 +71,7 @@ struct Fp8Frame {
 
 void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   const Problem& p = plan.problem;
-  frame.work.blocking = {plan.shape.l2_rows, plan.shape.l2_pairs};
+  frame.work.l2_tile = {plan.shape.l2_rows, plan.shape.l2_pairs};
   frame.threads = arena.take<ThreadMemory>(plan.threads);
   frame.work.groups = arena.take<GroupWork>(p.l);
   frame.activation = take_fp8_rows(arena, product_rows(p), p.k);
@@ -80,8 +80,8 @@ void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   for (int i = 0; i < plan.threads; ++i) {
     const ThreadMemory memory = {
         arena.take<float>(p.k),
-        arena.take<float>(plan.shape.l2_rows * kSlabK),
-        arena.take<float>(kSlabK * kPanelN),
+        arena.take<float>(plan.shape.l2_rows * kTileK),
+        arena.take<float>(kTileK * kPanelN),
         {arena.take<float>(c_floats), arena.take<float>(c_floats)},
         arena.take<float>(kMaxHeight * kPanelN),
     };
@@ -109,8 +109,8 @@ void requantise_weights(core::Team& team, const core::ResolvedProblem& problem,
 void requantise_activation(core::Team& team, const Fp8Frame& frame) noexcept {
   const Work& work = frame.work;
   const int64_t k = work.problem->problem.k;
-  team.run(work.num_row_blocks, [&](int64_t unit, int seat) {
-    const RowBlock rows = row_block(work, unit);
+  team.run(work.num_row_chunks, [&](int64_t unit, int seat) {
+    const RowChunk rows = row_chunk(work, unit);
     for (int64_t row = 0; row < rows.rows; ++row) {
       const int64_t at = flat_row(work, rows, row);
       requantise_row(activation_of(*work.problem, *work.buffers, rows.group->rows, rows.row + row),
@@ -132,21 +132,22 @@ void apply_scales(const float* row_scales, const float* column_scales, int64_t r
   }
 }
 
-// One row block times `count` panels of gate and of up, from `first_panel` of all batches on.
-void multiply_run(const Fp8Frame& frame, const RowBlock& rows, int64_t first_panel, int64_t count,
+// One row chunk times `count` panels of Gate and of Up, from `first_panel` of all batches on.
+void multiply_run(const Fp8Frame& frame, const RowChunk& rows, int64_t first_panel, int64_t count,
                   const ThreadMemory& memory) noexcept {
   const Fp8Multiply multiply = multiply_of(frame.work.table->isa);
   const int64_t k = frame.work.problem->problem.k, first_row = flat_row(frame.work, rows, 0);
-  const int64_t c_stride = frame.work.blocking.rows * kPanelN;
-  for (int64_t slab = 0; slab < k; slab += kSlabK) {
-    const int64_t here = std::min(kSlabK, k - slab);
+  const int64_t c_stride = frame.work.l2_tile.rows * kPanelN;
+  for (int64_t k_begin = 0; k_begin < k; k_begin += kTileK) {
+    const int64_t here = std::min(kTileK, k - k_begin);
     for (int64_t row = 0; row < rows.rows; ++row)
-      decode(frame.activation.codes + (first_row + row) * k + slab, here, memory.a + row * kSlabK);
+      decode(frame.activation.codes + (first_row + row) * k + k_begin, here,
+             memory.a + row * kTileK);
     for (int64_t unit = 0; unit < 2 * count; ++unit) {
       const uint8_t* codes = frame.weights.operand[unit % 2].codes;
-      decode(codes + ((first_panel + unit / 2) * k + slab) * kPanelN, here * kPanelN, memory.w);
-      multiply(memory.a, kSlabK, memory.w, static_cast<int>(here), static_cast<int>(rows.rows),
-               slab > 0, memory.c[unit % 2] + unit / 2 * c_stride);
+      decode(codes + ((first_panel + unit / 2) * k + k_begin) * kPanelN, here * kPanelN, memory.w);
+      multiply(memory.a, kTileK, memory.w, static_cast<int>(here), static_cast<int>(rows.rows),
+               k_begin > 0, memory.c[unit % 2] + unit / 2 * c_stride);
     }
   }
   for (int64_t unit = 0; unit < 2 * count; ++unit)
@@ -158,15 +159,15 @@ void multiply_run(const Fp8Frame& frame, const RowBlock& rows, int64_t first_pan
 void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
   const Work& work = frame.work;
   const int64_t panels = ceil_div(work.problem->problem.n, kPanelN);
-  const int64_t runs = ceil_div(panels, work.blocking.pairs);
-  const int64_t c_stride = work.blocking.rows * kPanelN;
-  team.run(work.num_row_blocks * runs, [&](int64_t unit, int seat) {
+  const int64_t runs = ceil_div(panels, work.l2_tile.pairs);
+  const int64_t c_stride = work.l2_tile.rows * kPanelN;
+  team.run(work.num_row_chunks * runs, [&](int64_t unit, int seat) {
     const ThreadMemory& memory = frame.threads[seat];
     Scratch scratch;
     scratch.tile = memory.tile;
-    const RowBlock rows = row_block(work, unit / runs);
-    const int64_t panel = unit % runs * work.blocking.pairs;
-    const int64_t count = std::min(work.blocking.pairs, panels - panel);
+    const RowChunk rows = row_chunk(work, unit / runs);
+    const int64_t panel = unit % runs * work.l2_tile.pairs;
+    const int64_t count = std::min(work.l2_tile.pairs, panels - panel);
     multiply_run(frame, rows, rows.group->rows.batch * panels + panel, count, memory);
     for (int64_t i = 0; i < count; ++i)
       finish_panel(work, rows, panel + i, memory.c[0] + i * c_stride, kPanelN,
@@ -205,12 +206,12 @@ class Fp8 final : public Strategy {
     const Problem& p = plan.problem;
     plan.regime = Regime::kTile;
     plan.kernel = name_of(plan.regime);
-    plan.shape.l2_rows = std::clamp<int64_t>(p.m, 1, kBlockRows);
+    plan.shape.l2_rows = std::clamp<int64_t>(p.m, 1, kChunkRows);
     const int64_t units = p.l * ceil_div(p.m, plan.shape.l2_rows) * ceil_div(p.n, kPanelN);
     plan.shape.l2_pairs = std::clamp<int64_t>(units / (8 * plan.threads), 1, kRunPanels);
     plan.shape.tile_m = plan.shape.l2_rows;
     plan.shape.tile_n = kPanelN;
-    plan.shape.tile_k = kSlabK;
+    plan.shape.tile_k = kTileK;
     plan.prepared_bytes = weights_bytes(p);
     plan.workspace_bytes = workspace_bytes(plan);
     return {};
@@ -258,9 +259,9 @@ Expected<PreparedWeights> Fp8::prepare(const Plan& plan, const Buffers& buffers)
 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
 Status Fp8::check_plan(const Plan& plan) const {
-  if (plan.shape.l2_rows < 1 || plan.shape.l2_rows > kBlockRows)
+  if (plan.shape.l2_rows < 1 || plan.shape.l2_rows > kChunkRows)
     return Status::invalid("plan.shape.l2_rows", std::to_string(plan.shape.l2_rows),
-                           "must be 1 .. " + std::to_string(kBlockRows));
+                           "must be 1 .. " + std::to_string(kChunkRows));
   if (plan.shape.l2_pairs < 1 || plan.shape.l2_pairs > kRunPanels)
     return Status::invalid("plan.shape.l2_pairs", std::to_string(plan.shape.l2_pairs),
                            "must be 1 .. " + std::to_string(kRunPanels));

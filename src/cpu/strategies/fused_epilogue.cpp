@@ -1,4 +1,4 @@
-// GEMM gate -> R1 in memory, then GEMM up whose epilogue reads R1 and writes D.
+// GEMM Gate -> R1 in memory, then GEMM Up whose epilogue reads R1 and writes D.
 #include "cpu/cpu_strategy.hpp"
 
 namespace dualgemm::cpu {
@@ -8,7 +8,7 @@ class FusedEpilogue final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFusedEpilogue; }
   const char* how_it_works() const noexcept override {
-    return "gate product to memory; the up product's epilogue reads it and writes D";
+    return "Gate product to memory; the Up product's epilogue reads it and writes D";
   }
 
  protected:

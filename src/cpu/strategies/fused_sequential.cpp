@@ -1,4 +1,4 @@
-// One launch; per tile all of gate, then all of up, one epilogue. Reads A twice.
+// One launch; per tile all of Gate, then all of Up, one epilogue. Reads A twice.
 #include "cpu/cpu_strategy.hpp"
 
 namespace dualgemm::cpu {
@@ -8,7 +8,7 @@ class FusedSequential final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFusedSequential; }
   const char* how_it_works() const noexcept override {
-    return "per tile first all of gate, then all of up, one epilogue: A is read twice, "
+    return "per tile first all of Gate, then all of Up, one epilogue: A is read twice, "
            "nothing between is stored";
   }
 

@@ -1,4 +1,4 @@
-// two_pass: GEMM gate -> R1, GEMM up -> R2, then the activation joins them; weights are packed on
+// two_pass: GEMM Gate -> R1, GEMM Up -> R2, then the activation joins them; weights are packed on
 // every call, as two calls of a GEMM library would. cached: the packing is left to prepare().
 // streams: both products at the same time, the threads take units of one and the other in turn.
 #include "cpu/cpu_strategy.hpp"
@@ -20,7 +20,7 @@ class TwoPass final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kTwoPass; }
   const char* how_it_works() const noexcept override {
-    return "gate product to memory, up product to memory, then the activation joins them; "
+    return "Gate product to memory, Up product to memory, then the activation joins them; "
            "weights are converted on every call";
   }
 
@@ -56,8 +56,8 @@ class Streams final : public CpuStrategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kStreams; }
   const char* how_it_works() const noexcept override {
-    return "both products at the same time, each on half of the threads, then the "
-           "activation";
+    return "both products at the same time: threads take units of Gate and of Up in turn, then "
+           "the activation";
   }
 
  protected:

@@ -19,7 +19,7 @@ DUALGEMM_DEVICE Alphas alphas_of(const Params& params, uint32_t batch) {
       params.alpha_up_per_batch == nullptr ? params.alpha_up : params.alpha_up_per_batch[batch]};
 }
 
-// Of a row of a that exists.
+// Of a row of A that exists.
 template <class Params>
 DUALGEMM_DEVICE float row_scale_of(const Params& params, uint32_t batch, uint32_t row) {
   return params.a_row_scale == nullptr

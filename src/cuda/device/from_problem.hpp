@@ -14,14 +14,14 @@ inline ActParams act_params_of(const core::ResolvedActivation& act) {
   return {static_cast<ActKind>(act.kind), act.alpha, act.beta, act.limit};
 }
 
-// Of d's types that kernels write: f16, bf16, f32.
+// Of D's types that kernels write: f16, bf16, f32.
 inline OutputType output_type_of(DataType type) {
   return type == DataType::kF16    ? OutputType::kF16
          : type == DataType::kBF16 ? OutputType::kBF16
                                    : OutputType::kF32;
 }
 
-// Of a's types that kernels take: e2m1, f16, bf16.
+// Of A's types that kernels take: e2m1, f16, bf16.
 inline AType a_type_of(DataType type) {
   return type == DataType::kE2M1  ? AType::kE2M1
          : type == DataType::kF16 ? AType::kF16

@@ -1,4 +1,4 @@
-// fused: one kernel from packed operands to d, with what must be copied or prepared before it.
+// fused: one kernel from packed operands to D, with what must be copied or prepared before it.
 #include "cuda/strategies/fused_prepared.hpp"
 #include "cuda/strategies/strategies.hpp"
 

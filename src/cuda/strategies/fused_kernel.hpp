@@ -13,7 +13,7 @@ namespace dualgemm::cuda {
 
 // What can be done once per weight: another order in memory, by one launch.
 struct WeightPacking {
-  int64_t (*bytes)(const Problem& problem);  // of gate and up together
+  int64_t (*bytes)(const Problem& problem);  // of Gate and Up together
   // What the order depends on besides n, k and l: the number format that codes are decoded to.
   const char* (*number)(const Problem& problem);
   // `out`: bytes() at a multiple of 256.

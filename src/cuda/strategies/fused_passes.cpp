@@ -1,4 +1,4 @@
-// fused_epilogue and fused_sequential: gate's product is complete before up's begins. In memory, as
+// fused_epilogue and fused_sequential: Gate's product is complete before Up's begins. In memory, as
 // R1 in FP32, which the second launch's epilogue reads; or in one launch that keeps it. By the
 // mma.sync kernels of kernels/sm80, so on every GPU of compute capability 8.0 or later, and with
 // the same bits as its fused one.
@@ -96,13 +96,13 @@ class FusedPassesStrategy final : public Strategy {
 const Strategy& fused_epilogue_strategy() noexcept {
   static const FusedPassesStrategy strategy(
       StrategyId::kFusedEpilogue, kEpiloguePasses,
-      "gate product to memory; the up product's epilogue reads it and writes D");
+      "Gate product to memory; the Up product's epilogue reads it and writes D");
   return strategy;
 }
 const Strategy& fused_sequential_strategy() noexcept {
   static const FusedPassesStrategy strategy(
       StrategyId::kFusedSequential, kSequentialPasses,
-      "per tile first all of gate, then all of up, one epilogue: A is read twice, nothing between "
+      "per tile first all of Gate, then all of Up, one epilogue: A is read twice, nothing between "
       "is stored");
   return strategy;
 }

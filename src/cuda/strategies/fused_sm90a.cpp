@@ -1,4 +1,4 @@
-// fused on Hopper. Few rows of a: one kernel. Else copies where the TMA unit needs them, a's
+// fused on Hopper. Few rows of A: one kernel. Else copies where the TMA unit needs them, A's
 // preparation, then one kernel.
 #include <fmt/format.h>
 

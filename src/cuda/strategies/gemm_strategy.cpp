@@ -19,7 +19,7 @@ struct Recipe {
   const char* how_it_works;
   bool fp8 = false;
   Preparation preparation = Preparation::kNone;  // weights converted once, by prepare()
-  bool two_streams = false;                      // gate and up at the same time
+  bool two_streams = false;                      // Gate and Up at the same time
   bool replayed = false;  // recorded at the first call with the same arguments
 };
 
@@ -236,7 +236,7 @@ Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspa
 const Strategy& two_pass_strategy() noexcept {
   static const GemmStrategy strategy(
       {.id = StrategyId::kTwoPass,
-       .how_it_works = "gate product to memory, up product to memory, then the activation joins "
+       .how_it_works = "Gate product to memory, Up product to memory, then the activation joins "
                        "them; weights are converted on every call"});
   return strategy;
 }

@@ -27,7 +27,7 @@ inline constexpr int64_t kGemmAlignment = 256;  // of all pieces
 struct GemmWork {
   core::ResolvedProblem problem;
   GemmNumber number;
-  bool copies_a;  // a has 16-bit values that cannot be read in place
+  bool copies_a;  // A has 16-bit values that cannot be read in place
   const Buffers* buffers = nullptr;
   uint8_t* a = nullptr;  // converted or copied: [l][m][k]; null: read in place
   float* a_row_scales = nullptr;

@@ -34,7 +34,7 @@ class Simulation {
                                  const std::shared_ptr<const ptxsim::Program>& instead = nullptr);
   const ptxsim::RunResult& last_run() const { return last_run_; }
 
-  // Copies d back to where it came from; its padding with it.
+  // Copies D back to where it came from; its padding with it.
   void download_d(RandomCase& data) const;
 
  private:

@@ -14,7 +14,7 @@ Problem swizzled(Problem p) {
   return p;
 }
 
-// d as fp32, batches one below the other.
+// D as fp32, batches one below the other.
 std::vector<float> result_of(const RandomCase& data) {
   std::vector<float> values;
   const Problem& p = data.problem;
@@ -67,7 +67,7 @@ TEST(Sm100aExact, ProductsAreTheOraclesBitForBit) {
   }
 }
 
-// The other product is made 8 for every element, so d is 8 times the one that is looked at: exact.
+// The other product is made 8 for every element, so D is 8 times the one that is looked at: exact.
 TEST(Sm100aExact, EachAccumulatorAlone) {
   for (const bool look_at_gate : {true, false}) {
     Problem p = swizzled({.m = 128, .n = 130, .k = 768, .d = {.type = DataType::kF32}});

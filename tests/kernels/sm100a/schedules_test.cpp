@@ -14,7 +14,7 @@ constexpr uint64_t kSeeds = 20;  // of the random and of the lazy schedule
 Problem schedule_problem(int64_t k) {
   Problem p{.m = 129, .n = 130, .k = k, .d = {.type = DataType::kF32}};
   p.a.scale_layout = ScaleLayout::kSwizzled128x4;
-  p.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // up stays linear: one copy
+  p.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // Up stays linear: one copy
   return p;
 }
 

@@ -67,7 +67,7 @@ TEST(Sm100aShapes, RaggedRowsAndColumns) {
   }
 }
 
-// 16 .. 512 in steps of 16 around one and two stages: rows of 8 bytes and of 16, blocks of scales
+// 16 .. 512 in steps of 16 around one and two stages: rows of 8 bytes and of 16, scale tiles
 // with one to four scales, ends inside a swizzle atom.
 TEST(Sm100aShapes, EveryEndOfK) {
   for (int64_t k = 16; k <= 336; k += 16) {

@@ -21,7 +21,7 @@ struct SimulatedRun {
   std::shared_ptr<const ptxsim::Program> mutant{};
 };
 
-// Runs `data`'s problem with one instance and stores d in data.d, whose other bytes stay as they
+// Runs `data`'s problem with one instance and stores D in data.d, whose other bytes stay as they
 // are. Fails on an error of the interpreter and on any report of the sanitizer at severity error.
 ::testing::AssertionResult simulate(RandomCase& data, SimulatedRun& run);
 

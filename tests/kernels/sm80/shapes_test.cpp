@@ -51,7 +51,7 @@ TEST(Sm80Shapes, RaggedRowsAndColumns) {
   }
 }
 
-// Blocks of 128 that end after each of their 16-blocks; fewer blocks than warps that share them.
+// K-tiles of 128 that end after each of their 16-blocks; fewer of them than warps that share them.
 TEST(Sm80Shapes, EveryEndOfK) {
   for (int64_t k = 16; k <= 272; k += 16) {
     for (const DataType type : kTypesOfA) {

@@ -25,7 +25,7 @@ struct SimulatedRun {
   Passes passes = {Pass::kFused};
 };
 
-// Runs `data`'s problem and stores d in data.d, whose other bytes stay as they are.
+// Runs `data`'s problem and stores D in data.d, whose other bytes stay as they are.
 inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun& run) {
   namespace sm80 = cuda::sm80;
   for (const Status& status : {sm80::supports(data.problem), sm80::supports_r1(data.problem)}) {

@@ -9,7 +9,7 @@
 namespace dualgemm::test {
 namespace {
 
-// d as fp32, batches one below the other.
+// D as fp32, batches one below the other.
 std::vector<float> result_of(const RandomCase& data) {
   std::vector<float> values;
   const Problem& p = data.problem;

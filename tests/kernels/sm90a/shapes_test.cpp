@@ -54,8 +54,8 @@ TEST(Sm90aShapes, RaggedRowsAndColumns) {
   }
 }
 
-// 16 .. 336 in steps of 16: rows of 8 bytes and of 16, blocks of scales with one to four scales,
-// ends inside a sub-block and inside a block.
+// 16 .. 336 in steps of 16: rows of 8 bytes and of 16, scale tiles with one to four scales,
+// ends inside a chunk and inside a k-tile.
 TEST(Sm90aShapes, EveryEndOfK) {
   for (int64_t k = 16; k <= 336; k += 16) {
     expect_right({.problem = swizzled({.m = 3, .n = 9, .k = k})});
@@ -63,13 +63,13 @@ TEST(Sm90aShapes, EveryEndOfK) {
   }
 }
 
-// Rings that go around more than once, tiles whose blocks of k are shared out.
+// Rings that go around more than once, tiles whose k-tiles are shared out.
 TEST(Sm90aShapes, LongKAndSharedTiles) {
   int shared = 0;
   for (const int64_t m : {5, 16, 40, 100, 200}) {
     for (const int max_ctas : {1, 3, 5}) {
       Case c{.problem = {.m = m, .n = 130, .k = 256 * 14 - 48}, .run = {.max_ctas = max_ctas}};
-      c.problem.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // up stays linear: one copy
+      c.problem.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // Up stays linear: one copy
       expect_right(c);
       SimulatedRun run = c.run;
       Rng rng;
@@ -123,7 +123,7 @@ TEST(Sm90aShapes, EveryActivationAndOutput) {
   }
 }
 
-// Prepared weights: units that n does not fill, ends of k in all of a block's four parts, sources
+// Prepared weights: units that n does not fill, ends of k in all of a k-tile's four parts, sources
 // of any stride and alignment, tiles that are shared out.
 TEST(Sm90aPrepared, RaggedRowsAndColumns) {
   int next = 0;

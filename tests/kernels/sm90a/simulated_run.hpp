@@ -11,7 +11,7 @@ namespace dualgemm::test {
 
 struct SimulatedRun {
   ptxsim::Options options{};
-  // An instance: rows and columns of d per tile, k_warpgroups. 0 tile_m: what a GPU of max_ctas SMs
+  // An instance: rows and columns of D per tile, k_warpgroups. 0 tile_m: what a GPU of max_ctas SMs
   // gets.
   int tile_m = 0, tile_n = 64, k_warpgroups = 1;
   int max_ctas = 4;
@@ -23,7 +23,7 @@ struct SimulatedRun {
   bool pairs_ctas = false;    // filled in: or in clusters of two
 };
 
-// Runs `data`'s problem with one instance and stores d in data.d, whose other bytes stay as they
+// Runs `data`'s problem with one instance and stores D in data.d, whose other bytes stay as they
 // are. Fails on an error of the interpreter and on any report of the sanitizer at severity error.
 ::testing::AssertionResult simulate(RandomCase& data, SimulatedRun& run);
 

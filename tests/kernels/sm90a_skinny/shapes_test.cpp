@@ -39,7 +39,7 @@ void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) 
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
 }
 
-// Unpacked weights, up to 8 rows of a, and prepared.
+// Unpacked weights, up to 8 rows of A, and prepared.
 void expect_right(const Problem& p, SimulatedRun run = {}, bool factors = false) {
   for (const bool prepared : {false, true}) {
     if (p.m > cuda::sm90a_skinny::most_rows(prepared)) continue;
@@ -59,7 +59,7 @@ TEST(Sm90aSkinnyShapes, RaggedRowsAndColumns) {
   }
 }
 
-// A block of 256 with one to four words of scales; fewer blocks than warps, as many, and more.
+// A k-tile of 256 with one to four words of scales; fewer k-tiles than warps, as many, and more.
 TEST(Sm90aSkinnyShapes, EveryEndOfK) {
   int next = 0;
   for (const int64_t k : {64, 128, 192, 256, 320, 3840, 4096 - 64, 4096, 4096 + 64, 8192 + 192}) {
@@ -92,7 +92,7 @@ TEST(Sm90aSkinnyShapes, BatchesStridesAndManyTiles) {
   }
 }
 
-// Rows of a's scales at any byte, the last one to the end of the buffer; warps with 0, 1, 3, 4, 5
+// Rows of A's scales at any byte, the last one to the end of the buffer; warps with 0, 1, 3, 4, 5
 // chunks.
 TEST(Sm90aSkinnyShapes, ScalesOfAAnywhere) {
   int next = 0;

@@ -9,13 +9,13 @@ namespace dualgemm::test {
 
 struct SimulatedRun {
   ptxsim::Options options{};
-  int64_t cols = 0;  // of d per tile; 0: what a GPU of max_ctas SMs gets
+  int64_t cols = 0;  // of D per tile; 0: what a GPU of max_ctas SMs gets
   int64_t max_ctas = 3;
   bool prepared = false;  // weights packed in a launch before
   int64_t misalign_a_scales = 0;
 };
 
-// Runs `data`'s problem and stores d in data.d, whose other bytes stay as they are. Fails on an
+// Runs `data`'s problem and stores D in data.d, whose other bytes stay as they are. Fails on an
 // error of the interpreter and on any report of the sanitizer at severity error.
 inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun& run) {
   namespace skinny = cuda::sm90a_skinny;

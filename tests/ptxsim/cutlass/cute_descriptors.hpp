@@ -56,7 +56,7 @@ using Nvfp4Mma = decltype(cute::make_tiled_mma(
     cute::SM100_MMA_MXF4_SS<Code, Code, float, Scale, 128, N, 16, kKMajor, kKMajor>{}));
 
 struct ScaleCopy {
-  uint64_t descriptor;  // of the shared block
+  uint64_t descriptor;  // of the scale tile in shared memory
   uint32_t tmem_col;    // from the operand's first scale column
 };
 

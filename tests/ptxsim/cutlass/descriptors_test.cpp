@@ -17,7 +17,7 @@ using dualgemm::ScaleLayout;
 using dualgemm::ScaleMap;
 using dualgemm::cuda::sm100a::kMmaK;
 using dualgemm::cuda::sm100a::kMmaSteps;
-using dualgemm::cuda::sm100a::kScaleBlockBytes;
+using dualgemm::cuda::sm100a::kScaleTileBytes;
 constexpr uint32_t kLastAddress = 227 * 1024;
 
 template <int Rows>
@@ -38,16 +38,16 @@ TEST(Descriptors, SwizzledRowsAreCutes) {
   compare_rows<128>();
 }
 
-TEST(Descriptors, ScaleBlocksAreCutes) {
+TEST(Descriptors, ScaleTilesAreCutes) {
   for (uint32_t address = 1024; address + 2048 <= kLastAddress; address += 512) {
     const uint64_t stage =
-        gpu::smem_descriptor(address, gpu::kScaleBlockRows, gpu::SmemSwizzle::kNone);
+        gpu::smem_descriptor(address, gpu::kScaleTileRows, gpu::SmemSwizzle::kNone);
     for (int step = 0; step < kMmaSteps; ++step) {
       const cutlass_case::ScaleCopy cute = cutlass_case::cute_scale_copy(address, step);
-      EXPECT_EQ(gpu::advance_descriptor(stage, static_cast<uint32_t>(step * kScaleBlockBytes)),
+      EXPECT_EQ(gpu::advance_descriptor(stage, static_cast<uint32_t>(step * kScaleTileBytes)),
                 cute.descriptor)
           << "address " << address << " step " << step;
-      EXPECT_EQ(static_cast<uint32_t>(step * gpu::sm100a::kScaleBlockCols), cute.tmem_col);
+      EXPECT_EQ(static_cast<uint32_t>(step * gpu::sm100a::kScaleTileCols), cute.tmem_col);
     }
   }
 }

@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(All, CutlassKernel,
                          testing::Combine(testing::Values("nvfp4_1cta", "nvfp4_2cta", "f16_sm90"),
                                           testing::Values("exact", "range")),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(OneKBlock, CutlassKernel,
+INSTANTIATE_TEST_SUITE_P(OneKTile, CutlassKernel,
                          testing::Values(std::make_tuple("nvfp4_1cta", "short")), name_of);
 
 }  // namespace

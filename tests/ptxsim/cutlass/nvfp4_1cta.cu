@@ -14,9 +14,9 @@ extern "C" __global__ void __launch_bounds__(Kernel::MaxThreadsPerBlock, 1)
 }
 
 // m, n and k are no multiples of the tile; k = 32 mod 64 leaves half of the last MMA to zero fill.
-// A CTA that does all tiles goes around in every ring: 5 K blocks begin with another of the 3
+// A CTA that does all tiles goes around in every ring: 5 k-tiles begin with another of the 3
 // stages in each tile, and an odd number of tiles ends with the first of two accumulators and
-// responses. With one K block the epilogue does not wait for MMAs but for its source.
+// responses. With one k-tile the epilogue does not wait for MMAs but for its source.
 int main(int argc, char** argv) {
   return cutlass_case::run_main(argc, argv, [](const std::filesystem::path& folder) {
     using cutlass_case::Scales;

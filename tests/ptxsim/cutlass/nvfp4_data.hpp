@@ -28,8 +28,8 @@ inline double decode_ue4m3(unsigned code) {
   return exponent == 0 ? std::ldexp(fraction, -6) : std::ldexp(1 + fraction, exponent - 7);
 }
 
-// `batches` matrices of rows x k, K-major; rows of `row_bytes` >= k / 2. Scales in blocks of 128
-// rows x 4 scales. Padding holds codes and scales like any other: a kernel that used it would be
+// `batches` matrices of rows x k, K-major; rows of `row_bytes` >= k / 2. Scales in tiles of 128
+// rows x 4. Padding holds codes and scales like any other: a kernel that used it would be
 // seen. (A scale of the padding meets an element that TMA filled with zero, so NaN there would
 // reach the sum on hardware too.)
 class Nvfp4Operand {

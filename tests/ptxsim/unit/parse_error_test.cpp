@@ -61,7 +61,7 @@ TEST(ParseError, Declarations) {
       {".shared .b8 v = 1;",
        "4:15: 'v': only .global and .const variables of this module have initial values"},
       {".entry k(.param .b8 a[]) {}", "4:21: parameter 'a' has no size"},
-      {".entry k(.param .b8 a, .param .b8 a) {}", "4:35: 'a' is already declared in this block"},
+      {".entry k(.param .b8 a, .param .b8 a) {}", "4:35: 'a' is already declared in this scope"},
       {".entry k(.param .b8 a[32765]) {}",
        "4:21: parameters of 32765 bytes up to 'a'; at most 32764"},
       {".entry k(.reg .b32 a) {}", "4:10: expected '.param' or ')', found '.reg'"},
@@ -86,20 +86,20 @@ TEST(ParseError, Statements) {
   const std::vector<Bad> cases = {
       {"op %r10;", "6:4: '%r10' is neither declared nor a special register that is supported"},
       {"op %r01;", "6:4: '%r01' is neither declared nor a special register that is supported"},
-      {"op foo;", "6:4: 'foo' is not declared, and no label of this block or one around it"},
+      {"op foo;", "6:4: 'foo' is not declared, and no label of this scope or one around it"},
       {"op {foo};", "6:5: 'foo' is not declared"},
       {"op [foo];", "6:5: 'foo' is not declared"},
       {"bra NOWHERE;",
-       "6:5: 'NOWHERE' is not declared, and no label of this block or one around it"},
+       "6:5: 'NOWHERE' is not declared, and no label of this scope or one around it"},
       {"bra IN; { IN: op; }",
-       "6:5: 'IN' is not declared, and no label of this block or one around it"},
+       "6:5: 'IN' is not declared, and no label of this scope or one around it"},
       {"{ .reg .b32 x; } op x;",
-       "6:21: 'x' is not declared, and no label of this block or one around it"},
-      {"L: L: op;", "6:4: 'L' is already declared in this block"},
-      {"buf: op;", "6:1: 'buf' is already declared in this block"},
-      {"L: .reg .b32 L;", "6:14: 'L' is already declared in this block"},
-      {".reg .b32 %r1;", "6:11: '%r1' is already declared in this block"},
-      {".reg .b32 %r<3>;", "6:11: '%r0' is already declared in this block"},
+       "6:21: 'x' is not declared, and no label of this scope or one around it"},
+      {"L: L: op;", "6:4: 'L' is already declared in this scope"},
+      {"buf: op;", "6:1: 'buf' is already declared in this scope"},
+      {"L: .reg .b32 L;", "6:14: 'L' is already declared in this scope"},
+      {".reg .b32 %r1;", "6:11: '%r1' is already declared in this scope"},
+      {".reg .b32 %r<3>;", "6:11: '%r0' is already declared in this scope"},
       {".reg .v4 .b32 x;", "6:6: vector registers are not supported: declare their elements"},
       {".reg .e4m3 x;", "6:6: '.e4m3' is no type of a register"},
       {".reg .b32 x<1.5>;", "6:13: expected an integer, found a floating-point number"},
@@ -190,7 +190,7 @@ TEST(ParseLimit, Nesting) {
     return std::string(kHeader) + ".entry k() " + std::string(depth, '{') + std::string(depth, '}');
   };
   EXPECT_EQ(refusal(nested(64)), "");
-  EXPECT_EQ(refusal(nested(65)), "4:76: blocks nested more than 64 deep");
+  EXPECT_EQ(refusal(nested(65)), "4:76: scopes nested more than 64 deep");
   EXPECT_EQ(refusal(std::string(kHeader) + ".section x " + std::string(100000, '{')),
             "4:12: '{' without its '}'");
 }

@@ -14,9 +14,9 @@ uint32_t target(const Entry& entry, size_t statement) {
   return operand.label;
 }
 
-// What inlined wait loops look like: the same register and label names in one block after the
+// What inlined wait loops look like: the same register and label names in one scope after the
 // other.
-TEST(ParseScope, BlocksHaveNamesOfTheirOwn) {
+TEST(ParseScope, ScopesHaveNamesOfTheirOwn) {
   const std::string loop =
       "{ .reg .pred P1;\nLAB_WAIT:\n try_wait P1;\n @P1 bra DONE;\n bra LAB_WAIT;\nDONE:\n}\n";
   const Entry entry = parse_body(loop + loop + "ret;");
@@ -45,7 +45,7 @@ TEST(ParseScope, InnerLabelHidesOuterEvenWhenItFollows) {
   EXPECT_EQ(target(entry, 4), 0u);
 }
 
-TEST(ParseScope, BranchOutOfNestedBlocks) {
+TEST(ParseScope, BranchOutOfNestedScopes) {
   const Entry entry = parse_body("{ { bra OUT; } bra OUT; } op; OUT: ret;");
   EXPECT_EQ(target(entry, 0), 3u);
   EXPECT_EQ(target(entry, 1), 3u);

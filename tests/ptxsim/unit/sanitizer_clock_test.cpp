@@ -46,7 +46,7 @@ TEST(SanitizerClock, CoversLooksAtEveryComponent) {
   EXPECT_FALSE(ptxsim::covers(*clock({2}, {}, {}, 1), *clock({2}, {}, {}, 3)));
 }
 
-// Around the length of the blocks in which clocks are compared.
+// Around the length of the runs in which clocks are compared.
 TEST(SanitizerClock, CoversFindsOneSmallerValueAnywhere) {
   for (size_t length : {1u, 15u, 16u, 17u, 33u, 600u}) {
     const std::vector<uint32_t> part(length, 2);

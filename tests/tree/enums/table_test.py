@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of include/dualgemm/enums.h keep the format that it promises, and adding an activation touches no other
-file than CONTRIBUTING.md says. Usage: table_test.py <root>
+"""The tables of include/dualgemm/enums.h keep the format that it promises, and adding an activation or a CUDA
+architecture touches no other file than CONTRIBUTING.md says. Usage: table_test.py <root>
 
 tables(text) is how a program of another language reads them; it stands here to be copied."""
 import pathlib
@@ -33,6 +33,12 @@ def recipe(text):
     """The files that CONTRIBUTING.md lists under "Adding an activation"."""
     section = text.split("## Adding an activation")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+
+
+def architecture_recipe(text):
+    """The files and folders, these with a slash at the end, that "Adding a CUDA architecture" names; for sm90a."""
+    section = text.split("## Adding a CUDA architecture")[1].split("\n## ")[0].replace("sm120a", "sm90a")
+    return re.findall(r"`((?:include|src|tests|cmake)/[^`*]+)`", section)
 
 
 def main():
@@ -68,6 +74,17 @@ def main():
         failures.append(f"{extra} names kRelu2 and is not in CONTRIBUTING.md, 'Adding an activation'")
     for gone in sorted(path for path in allowed if not (root / path).exists()):
         failures.append(f"CONTRIBUTING.md, 'Adding an activation': there is no {gone}")
+
+    # Tests name one as an example, and a benchmark tunes it; the library and its tools must not.
+    places = architecture_recipe((root / "CONTRIBUTING.md").read_text())
+    for path in sources:
+        name = str(path.relative_to(root))
+        if name.split("/")[0] in ("include", "src", "tools") and re.search(r"\bkSm90a\b", path.read_text()):
+            if not any(name == place or place.endswith("/") and name.startswith(place) for place in places):
+                failures.append(f"{name} names kSm90a and is not in CONTRIBUTING.md, 'Adding a CUDA architecture'")
+    for gone in sorted(place for place in places if not (root / place).exists()):
+        failures.append(f"CONTRIBUTING.md, 'Adding a CUDA architecture': there is no {gone}")
+
     for failure in failures:
         print(failure)
     print(f"enum tables: {len(found)} tables, {len(naming)} files name kRelu2, {len(failures)} failed")

@@ -1,5 +1,5 @@
 // Every strategy, on every instruction set of this machine, against the oracle's bound and against
-// the others. Operands have poisoned padding; d, workspace and operands lie between canaries.
+// the others. Operands have poisoned padding; D, workspace and operands lie between canaries.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ std::string describe(const Plan& plan) {
          name_of(p.d.type) + " " + name_of(p.act.kind) + " " + name_of(p.grouping);
 }
 
-// Runs with a poisoned workspace of exactly the size asked for; d's bytes and scales afterwards.
+// Runs with a poisoned workspace of exactly the size asked for; D's bytes and scales afterwards.
 std::vector<uint8_t> run_plan(const Plan& plan, RandomCase& data, const PreparedWeights* prepared) {
   data.poison_d();
   Guarded<uint8_t> workspace(plan.workspace_bytes);
@@ -49,7 +49,7 @@ std::vector<uint8_t> run_plan(const Plan& plan, RandomCase& data, const Prepared
   return bytes;
 }
 
-// Bytes of d that belong to no element must still be poison: they must agree with what the oracle,
+// Bytes of D that belong to no element must still be poison: they must agree with what the oracle,
 // whose own test proves it, leaves.
 void expect_same_padding(const std::vector<uint8_t>& got, const std::vector<uint8_t>& oracle,
                          const std::vector<uint8_t>& oracle_on_zeros) {

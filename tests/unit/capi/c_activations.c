@@ -7,7 +7,7 @@
 #include "c_cases.h"
 #include "dualgemm/dualgemm.h"
 
-/* d of m = n = 1, k = 16 with g = 2 and u = -18, or NaN when the call fails. */
+/* D of m = n = 1, k = 16 with g = 2 and u = -18, or NaN when the call fails. */
 static double d_of(dualgemm_activation act) {
   static const uint8_t a[8] = {0x04}, gate[8] = {0x02}, up[8] = {0x0F}; /* 2, 1, -6 */
   static const uint8_t one[1] = {0x38}, one_and_a_half[1] = {0x3C};

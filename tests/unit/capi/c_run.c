@@ -7,7 +7,7 @@
 #include "c_cases.h"
 #include "dualgemm/dualgemm.h"
 
-/* Two tokens, three neurons, k = 16. All codes of a and up are 1, those of gate 1/2, so with the
+/* Two tokens, three neurons, k = 16. All codes of A and Up are 1, those of Gate 1/2, so with the
  * block scales sa, sg, su:  g = 16*sa*sg/2 = 8*sa*sg,  u = 16*sa*su.  sa = {1, 2}, sg = {1, 1/2,
  * 2}, su = {1, 1, 1/2}: with the identity g*u = 128*sa^2*sg*su = {128, 64, 128}, {512, 256, 512}.
  */

@@ -189,7 +189,7 @@ TEST_F(LayerTest, InputScalesMustAgreeUnlessTheLargerIsWanted) {
 TEST_F(LayerTest, MissingLayerNamesTheNearest) {
   add_modelopt(file_, kGate, gate_, {1.0f}, 0.0f);
   EXPECT_TRUE(fails_with(load_mlp_layer(file_, kPrefix).status(), StatusCode::kNotFound,
-                         "nearest names: model.layers.0.mlp.gate_proj.weight"));  // up is missing
+                         "nearest names: model.layers.0.mlp.gate_proj.weight"));  // Up is missing
   add_modelopt(file_, kUp, up_, {1.0f}, 0.0f);
   add_modelopt(file_, "model.layers.10.mlp.gate_up_proj", both_, {1.0f}, 0.0f);
   EXPECT_EQ(list_mlp_layers(file_),

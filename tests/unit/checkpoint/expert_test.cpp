@@ -67,7 +67,7 @@ class ExpertTest : public ::testing::Test {
             .ok());
     add_scalar(file_, module + "_input_scale", 0.25f);
   }
-  // Gate is the upper half of expert `e`, up the lower.
+  // Gate is the upper half of expert `e`, Up the lower.
   void expect_expert(const std::string& prefix, int64_t e) {
     LayerOptions options;
     options.expert = e;
@@ -164,7 +164,7 @@ TEST_F(ExpertTest, ABiasIsRefusedUnlessItIsZero) {
   ASSERT_TRUE(add_bytes(file_, "m.gate_proj.bias", ElementType::kF32, {2 * kN}, bias).ok());
   EXPECT_TRUE(fails_with(check("m", {}), StatusCode::kUnsupported,
                          "tensor 'm.gate_proj.bias': a bias of gate or up"));
-  // Beside a fused tensor it marks gpt-oss, whose gate and up alternate: zeros do not help.
+  // Beside a fused tensor it marks gpt-oss, whose Gate and Up alternate: zeros do not help.
   add_fused("x.experts.gate_up_proj", true, ElementType::kF8E4M3);
   expect_expert("x", 1);
   const std::vector<float> zeros(kExperts * 2 * kN);

@@ -33,7 +33,7 @@ class PublicCheckpoint : public ::testing::Test {
     checkpoint::add_modelopt(file_, "c.mlp.up_proj", up_, {2.0f}, 0.0f);
     EXPECT_TRUE(checkpoint::write_safetensors(path_, file_).ok());
   }
-  // Row 0 of d for activations of ones: sums of rows of the weights, identity activation.
+  // Row 0 of D for activations of ones: sums of rows of the weights, identity activation.
   std::vector<double> expected() const {
     const std::vector<double> gate = decode(gate_, 0.5), up = decode(up_, 2.0);
     std::vector<double> d;

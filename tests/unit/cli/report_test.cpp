@@ -453,7 +453,7 @@ TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
   shape.problem.m = shape.problem.n = shape.problem.k = 16;
   shape.results = {timed(StrategyId::kFused, 1e-5), timed(StrategyId::kFused, 2e-5),
                    timed(StrategyId::kCached, 4e-5)};
-  shape.results[0].prepared = shape.results[0].also_as_they_lie = true;
+  shape.results[0].prepared = shape.results[0].also_unpacked = true;
   shape.results[2].prepared = true;
   report.shapes = {shape, shape};
   EXPECT_NE(

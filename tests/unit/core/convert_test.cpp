@@ -35,7 +35,7 @@ TEST(SwapNibbles, RefusesBadArguments) {
   EXPECT_TRUE(bytes.all_bytes(kPoison));
 }
 
-// ggml's reading of a block, from its definition: d[4] scales, qs[32]; in sub-block s, byte s*8 + j
+// ggml's reading of a ggml block, from its definition: d[4] scales, qs[32]; in sub-block s, byte s*8 + j
 // holds element j in the low nibble and j + 8 in the high one. The table is doubled and the scale
 // halved, which cancels; 0 and 0x7F are 0, the sign bit does not count.
 std::vector<float> ggml_values(const uint8_t* block) {
@@ -116,9 +116,10 @@ TEST(Ggml, NanScales) {
   c.blocks[3 * 36 + 1] = 0xFF;  // block 3 = row 1, second half
   const Status from = from_ggml_nvfp4(c.blocks.data(), c.rows, c.cols, untouched.codes.data(),
                                       untouched.scales.data());
-  EXPECT_EQ(from.message(),
-            "blocks: scale byte 0xFF at row 1, scale column 5; ggml reads it as 480, which E4M3 "
-            "does not have");
+  EXPECT_EQ(
+      from.message(),
+      "ggml_blocks: scale byte 0xFF at row 1, scale column 5; ggml reads it as 480, which E4M3 "
+      "does not have");
   for (const uint8_t nan : {uint8_t{0x7F}, uint8_t{0xFF}}) {
     c.scales.fill(0x38);
     c.scales[2 * 8 + 7] = nan;
@@ -143,13 +144,13 @@ TEST(Ggml, RefusesBadArguments) {
   EXPECT_EQ(from(blocks, 2, -64, codes, scales).argument(), "cols");
   EXPECT_EQ(from(blocks, -2, 64, codes, scales).argument(), "rows");
   EXPECT_EQ(from(blocks, kLargest / 64, 128, codes, scales).code(), StatusCode::kOverflow);
-  EXPECT_EQ(from(nullptr, 2, 64, codes, scales).argument(), "blocks");
+  EXPECT_EQ(from(nullptr, 2, 64, codes, scales).argument(), "ggml_blocks");
   EXPECT_EQ(from(blocks, 2, 64, nullptr, scales).argument(), "codes");
   EXPECT_EQ(from(blocks, 2, 64, codes, nullptr).argument(), "scales_linear");
   EXPECT_EQ(from(blocks, 2, 64, blocks + 4, scales).argument(), "codes");
   EXPECT_EQ(from(blocks, 2, 64, codes, codes + 63).argument(), "scales_linear");
   EXPECT_EQ(to_ggml_nvfp4(codes, scales, 2, 48, blocks).argument(), "cols");
-  EXPECT_EQ(to_ggml_nvfp4(codes, scales, 2, 64, nullptr).argument(), "blocks");
+  EXPECT_EQ(to_ggml_nvfp4(codes, scales, 2, 64, nullptr).argument(), "ggml_blocks");
   EXPECT_TRUE(c.blocks.all_bytes(kPoison) && c.codes.all_bytes(kPoison) &&
               c.scales.all_bytes(kPoison));
   EXPECT_TRUE(from(nullptr, 0, 64, nullptr, nullptr).ok());

@@ -103,7 +103,7 @@ TEST(RowGroups, MaskedExpertsHaveTheirOwnRowCounts) {
 TEST(RowGroups, ContiguousExpertsStartWholeTilesInSwizzledScalesOnly) {
   const int32_t offsets[] = {0, 130, 130, 131, 200};
   Problem p{.m = 200, .n = 16, .k = 16, .l = 4, .grouping = Grouping::kContiguous};
-  p.a.scale_layout = ScaleLayout::kSwizzled128x4;  // d stays linear
+  p.a.scale_layout = ScaleLayout::kSwizzled128x4;  // D stays linear
   const auto groups = groups_of(p, {.expert_offsets = offsets});
   ASSERT_EQ(groups.size(), 4u);
   expect_group(groups[0], {0, 0, 130, 0, 0, 0});

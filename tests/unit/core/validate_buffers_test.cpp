@@ -122,7 +122,7 @@ TEST(ValidateBuffers, AddressesThatWrap) {
   const auto at_the_end = [](int64_t bytes) {
     return reinterpret_cast<uint8_t*>(-static_cast<uintptr_t>(bytes));
   };
-  // a: 2 batches of 5 rows of 32 bytes.
+  // A: 2 batches of 5 rows of 32 bytes.
   expect_refused(nvfp4_in_and_out(),
                  {{"a", "320 bytes from its address", [=](Buffers& b) { b.a = at_the_end(319); },
                    StatusCode::kOverflow},
@@ -139,7 +139,7 @@ TEST(ValidateBuffers, GlobalScaleOfD) {
                   {"d_global_scale", "nan", set(std::numeric_limits<float>::quiet_NaN())}});
 }
 
-// d (2 batches of 5 rows of 24 bytes) and d_scales (2 of 5 x 3) laid over the last or first byte of
+// D (2 batches of 5 rows of 24 bytes) and d_scales (2 of 5 x 3) laid over the last or first byte of
 // each input, then just beside it.
 TEST(ValidateBuffers, Overlaps) {
   Problem p = nvfp4_in_and_out();

@@ -58,7 +58,7 @@ float dot(const Row8& a, const Row8& w) {
   return sum * w.scale * a.scale;
 }
 
-// FP32 d of an identity activation; elements that no expert owns stay NaN.
+// FP32 D of an identity activation; elements that no expert owns stay NaN.
 std::vector<float> definition(RandomCase& c) {
   const Buffers b = c.buffers();
   const core::ResolvedMatrix& d = c.resolved.d;
@@ -90,10 +90,10 @@ std::vector<float> definition(RandomCase& c) {
 Problem random_problem(Rng& rng) {
   Problem p{.m = rng.integer(1, 20),
             .n = rng.integer(1, 70),
-            .k = 16 * rng.integer(1, 40),  // up to three slabs
+            .k = 16 * rng.integer(1, 40),  // up to three k-tiles
             .d = {.type = DataType::kF32},
             .act = {.kind = ActivationKind::kIdentity}};
-  if (rng.chance(0.2)) p.m = rng.integer(120, 140);  // two row blocks
+  if (rng.chance(0.2)) p.m = rng.integer(120, 140);  // two row chunks
   p.a.type = static_cast<DataType>(rng.integer(0, 3));
   switch (rng.integer(0, 3)) {
     case 1:
@@ -151,7 +151,7 @@ TEST_P(Fp8, EqualsItsDefinitionBitForBit) {
   }
 }
 
-// The epilogue is the one of the other strategies, in every type of d.
+// The epilogue is the one of the other strategies, in every type of D.
 TEST_P(Fp8, SameBitsAsScalarForEveryOutput) {
   Rng rng;
   for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16, DataType::kF32}) {

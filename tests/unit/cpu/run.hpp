@@ -63,7 +63,7 @@ inline RunResult run_cpu(const Problem& problem, Buffers buffers, const RunOptio
   return result;
 }
 
-// The bytes of d and of its scales, padding included.
+// The bytes of D and of its scales, padding included.
 template <class Case>
 std::vector<uint8_t> output_bytes(const Case& c) {
   std::vector<uint8_t> bytes(c.d.data.begin(), c.d.data.end());

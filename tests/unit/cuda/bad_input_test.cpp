@@ -114,7 +114,7 @@ class BadInputOnGpu : public ::testing::TestWithParam<Planned> {
   static Status run(const Call& call) {
     return dualgemm::run(call.plan, call.buffers, call.workspace, call.workspace_bytes);
   }
-  // The call with `spoil` applied fails with a message that begins so, and neither d nor the
+  // The call with `spoil` applied fails with a message that begins so, and neither D nor the
   // workspace is touched.
   void expect_refused(const std::string& message, const std::function<void(Call&)>& spoil) {
     Call call = good();
@@ -257,7 +257,7 @@ TEST_P(BadInputOnGpu, AGoodCallIsRecordedInTheStrictestMode) {
 // to be as large, but nothing comes to read them.
 TEST_P(BadInputOnGpu, OutOfMemoryIsAStatusAndTheLibraryWorksOn) {
   const Problem many_rows{.m = int64_t{1} << 20, .n = 1, .k = int64_t{1} << 18};
-  GuardedDevice memory(many_rows.m * 2 + 4096, 0);  // d, then the beginning of all others
+  GuardedDevice memory(many_rows.m * 2 + 4096, 0);  // D, then the beginning of all others
   const uint8_t* const others = memory.data() + many_rows.m * 2;
   Buffers buffers;
   buffers.d = memory.data();

@@ -47,8 +47,8 @@ void add_strides(Problem& p, Rng& rng, const TestedKernel& kernel) {
   if (rng.chance(0.3)) p.d.batch_stride = p.m * std::max(p.d.ld, p.n) + rng.integer(0, 40);
 }
 
-// Where a kernel for few rows splits k among its warps, a warp takes several blocks of a tile only
-// in a long k: 28 blocks of 256 for 16 warps, and 32 and a part of one.
+// Where a kernel for few rows splits k among its warps, a warp takes several k-tiles only
+// in a long k: 28 k-tiles of 256 for 16 warps, and 32 and a part of one.
 constexpr int64_t kLongK[] = {7168, 8192 + 192};
 
 bool is_for_few_rows(const TestedKernel& kernel) { return kernel.most_m <= 16; }
@@ -94,7 +94,7 @@ std::string describe(const Problem& p) {
          name_of(p.d.type) + ", " + name_of(p.act.kind);
 }
 
-// Bytes between the rows of d belong to nobody.
+// Bytes between the rows of D belong to nobody.
 void expect_padding_untouched(const RandomCase& data) {
   const core::ResolvedMatrix& d = data.resolved.d;
   const int64_t element = core::bytes_of(d.type, 1);

@@ -82,7 +82,7 @@ TEST_P(EveryKernelOnGpu, ExtremeScales) {
       }
     }
   }
-  // Zero, subnormal, smallest normal and largest scales side by side; a from 2^-24 to 65504.
+  // Zero, subnormal, smallest normal and largest scales side by side; A from 2^-24 to 65504.
   constexpr uint8_t kScales[] = {0x00, 0x01, 0x07, 0x08, 0x7E};
   constexpr float kActivations[] = {0.0f, 0x1p-24f, -0x1p-14f, 1.0f, 65504.0f};
   for (const DataType type : GetParam().a_types) {
@@ -125,7 +125,7 @@ TEST_P(EveryKernelOnGpu, NanScalesReachTheirRowOrColumn) {
   }
 }
 
-// Infinite elements of a, and factors that are infinite or NaN.
+// Infinite elements of A, and factors that are infinite or NaN.
 HandMade with_infinities(DataType type, int64_t rows, int64_t k, Rng& rng) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   HandMade made(hand_made_problem(rows, 66, k, type, ScaleLayout::kLinear), rng);

@@ -1,6 +1,6 @@
 // fused_epilogue and fused_sequential. Without a GPU: what they refuse and plan. On one: random
 // shapes against the oracle's bound, exact sums with ==, the bits of the fused mma.sync kernel,
-// repeated calls, nothing written but d and the workspace.
+// repeated calls, nothing written but D and the workspace.
 #include <gtest/gtest.h>
 
 #include "reference/dual_gemm.hpp"
@@ -61,7 +61,7 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
   EXPECT_EQ(strategy_of(StrategyId::kFusedSequential).supports(large, made_up_gpu(90)).message(),
             "ok");
   EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).supports(large, made_up_gpu(90)).message(),
-            "m, n, l: 1048576, 524288, 1; the gate product in FP32 must be at most 2^40 bytes");
+            "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
 }
 
 TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
@@ -96,7 +96,7 @@ Problem random_problem(Rng& rng) {
   return p;
 }
 
-// d of one call; its workspace begins as 0xFF, which as FP32 is NaN.
+// D of one call; its workspace begins as 0xFF, which as FP32 is NaN.
 std::vector<uint8_t> run(const Problem& p, OnGpu& device, const PlanOptions& options) {
   GpuRun run(p, device.buffers(), options);
   device.poison_d();

@@ -1,5 +1,5 @@
 // The fused strategy's prepared weights. Without a GPU: what plans say of them. On one: one handle
-// for every m and for both types of a that its number format serves; what does not fit together is
+// for every m and for both types of A that its number format serves; what does not fit together is
 // refused, and nothing is written.
 #include <gtest/gtest.h>
 
@@ -27,10 +27,10 @@ Expected<Plan> plan_for(const Problem& problem, const PlanOptions& extra = {},
   return plan::choose(problem, options, made_up_gpu(capability), cuda::strategies(), "");
 }
 
-// Units of 8 columns of gate and up by 64 of k, 256 + 32 bytes for each matrix, four for a block of
-// k; and two more at the end.
-constexpr int64_t packed_bytes(int64_t units, int64_t blocks) {
-  return (units * blocks * 4 + 2) * 576;
+// Units of 8 columns of Gate and Up by 64 of k, 256 + 32 bytes for each matrix, four for a k-tile;
+// and two more at the end.
+constexpr int64_t packed_bytes(int64_t units, int64_t k_tiles) {
+  return (units * k_tiles * 4 + 2) * 576;
 }
 
 TEST(FusedPrepared, PlansSayWhatTheyNeed) {
@@ -62,7 +62,7 @@ TEST(FusedPrepared, TheirFormerPlaceDoesNotMatter) {
   ASSERT_TRUE(few.ok()) << few.status().message();
   EXPECT_EQ(few->kernel, cuda::sm90a_skinny::kKernelName);
   EXPECT_EQ(few->workspace_bytes, 0);
-  const auto unaligned = plan_for(p, {.unaligned = true});  // a may be
+  const auto unaligned = plan_for(p, {.unaligned = true});  // A may be
   EXPECT_EQ(unaligned->kernel, cuda::sm90a::kKernelName);
   EXPECT_EQ(unaligned->workspace_bytes, plan_for(tidy, {.unaligned = true})->workspace_bytes);
   p.m = tidy.m = 256;
@@ -140,7 +140,7 @@ class FusedPreparedOnGpu : public ::testing::Test {
     EXPECT_TRUE(made.ok()) << made.status().message();
     return made ? *std::move(made) : PreparedWeights();
   }
-  // d and the workspace stay as they are where `message` is not "ok".
+  // D and the workspace stay as they are where `message` is not "ok".
   static void expect_answer(const std::string& message, const Plan& plan, OnGpu& on_gpu,
                             const Buffers& buffers) {
     GuardedDevice workspace(plan.workspace_bytes, 0);

@@ -101,7 +101,7 @@ TEST(FusedOnGpu, ThirtyCallsAndAGraphGiveTheSameBits) {
   }
 }
 
-// The first rows of `p`, whose d is on the GPU, alone.
+// The first rows of `p`, whose D is on the GPU, alone.
 void expect_rows_alone_the_same(Problem p, OnGpu& on_gpu, bool prepared) {
   const PlanOptions options{.strategy = StrategyId::kFused, .prepared = prepared};
   GpuRun all(p, on_gpu.buffers(), options);

@@ -115,7 +115,7 @@ TEST(Requantize, SixteenBitRowsBitForBit) {
   }
 }
 
-// Products that fp16 holds exactly give the same d, stored either way; columns beyond n are poison.
+// Products that fp16 holds exactly give the same D, stored either way; columns beyond n are poison.
 TEST(Join, ProductsInFp16AndInFp32) {
   DUALGEMM_NEEDS_GPU();
   test::Rng rng;

@@ -94,8 +94,8 @@ class GuardedDevice {
 
 // Bytes past a multiple of 256 at which operands start.
 struct Shifts {
-  int64_t a = 0;        // and its scales; d, as near as its elements allow
-  int64_t weights = 0;  // gate, up and their scales
+  int64_t a = 0;        // and its scales; D, as near as its elements allow
+  int64_t weights = 0;  // Gate, Up and their scales
   static Shifts all(int64_t bytes) { return {bytes, bytes}; }
 };
 

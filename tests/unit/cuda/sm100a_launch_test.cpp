@@ -127,7 +127,7 @@ TEST(Sm100aCopies, OnlyWhatTheTensorCopiesCannotRead) {
   const Copies linear = copies({.m = 200, .n = 100, .k = 128});
   EXPECT_EQ(linear.a, Copies::kDirect);
   EXPECT_EQ(linear.gate, Copies::kDirect);
-  EXPECT_EQ(linear.sf_a, 0);  // two row blocks of two k blocks
+  EXPECT_EQ(linear.sf_a, 0);  // two scale tiles along rows, two along k
   EXPECT_EQ(linear.sf_gate, 2048);
   EXPECT_EQ(linear.sf_up, 3072);
   EXPECT_EQ(linear.workspace_bytes, 4096);

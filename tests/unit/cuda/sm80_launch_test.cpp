@@ -30,7 +30,7 @@ TEST(Sm80Choice, TilesAndRefusals) {
   const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
   EXPECT_EQ(sm80::supports(large).message(), "ok");
   EXPECT_EQ(sm80::supports_r1(large).message(),
-            "m, n, l: 1048576, 524288, 1; the gate product in FP32 must be at most 2^40 bytes");
+            "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
   EXPECT_EQ(sm80::r1_bytes({.m = 3, .n = 17, .k = 16, .l = 2}), 3 * 2 * 24 * 4);
 }
 

@@ -47,7 +47,7 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
   EXPECT_EQ(tail.shape.k_warpgroups, 4);
   EXPECT_GT(tail.workspace_bytes, 2 * 4096 * (3584 + 8));  // rows that are copied to 16 bytes
   const Plan whole = plan({.m = 9, .n = 4096, .k = 7168});
-  EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // a, decoded
+  EXPECT_EQ(whole.workspace_bytes, 9 * 7168 * 2);  // A, decoded
   const Plan shared = plan({.m = 9, .n = 3072, .k = 7168});
   EXPECT_EQ(shared.shape.ctas, 132);
   EXPECT_GT(shared.workspace_bytes, 9 * 7168 * 2 + 132 * 16 * 64 * 4 - 1);  // and partial sums

@@ -110,7 +110,7 @@ const std::vector<TestedKernel>& tested_kernels() {
     std::vector<TestedKernel> kernels;
     for (const auto& instance : sm90a::instances()) kernels.push_back(tested(instance));
     for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
-    for (const auto& instance : sm80::instances()) {  // kGate writes no d: kUp runs it
+    for (const auto& instance : sm80::instances()) {  // kGate writes no D: kUp runs it
       if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
     }
     return kernels;

@@ -27,10 +27,10 @@ struct TestedKernel {
   std::string name;  // of its entry point
   Isa isa = Isa::kAuto;
   std::vector<DataType> a_types;
-  int64_t tile_m = 0, tile_n = 0;  // rows and columns of d per tile: sizes near them are edges
-  // What a problem must keep to: rows of a, a multiple in k and of the bytes between rows.
+  int64_t tile_m = 0, tile_n = 0;  // rows and columns of D per tile: sizes near them are edges
+  // What a problem must keep to: rows of A, a multiple in k and of the bytes between rows.
   int64_t most_m = 300, step_k = 16;
-  bool any_alignment = true;  // of a; of the weights also where they are packed before
+  bool any_alignment = true;  // of A; of the weights also where they are packed before
   std::function<bool(int compute_capability)> runs_on;
   std::function<int64_t(const KernelCall&)> workspace_bytes;
   // Kernels for prepared weights: their size, and the launch that makes them. Else empty.
@@ -86,7 +86,7 @@ class KernelRun {
     }
     return {};
   }
-  // d after one call on a poisoned d, its padding included.
+  // D after one call on a poisoned D, its padding included.
   std::vector<uint8_t> run() {
     poison_d();
     const Status status = enqueue();

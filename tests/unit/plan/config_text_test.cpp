@@ -214,7 +214,7 @@ TEST(ChooseConstrained, RefusesWhatCannotBeGranted) {
   EXPECT_EQ(message("isa=sm80", {.isa = Isa::kSm90a}),
             "config: 'isa=sm80'; the isa that is asked for is sm90a");
   EXPECT_EQ(message("cuda_sm90a_fused_wgmma_f32"),
-            "config: 'cuda_sm90a_fused_wgmma_f32'; the problem's type of d is f16");
+            "config: 'cuda_sm90a_fused_wgmma_f32'; the problem's type of D is f16");
   EXPECT_EQ(message("cuda_sm90a_fused_wgmma_f16", {.prepared = true}),
             "config: 'cuda_sm90a_fused_wgmma_f16'; the weights that are asked for are prepared");
   EXPECT_NE(message("tile=1").find("is no key"), std::string::npos);

@@ -435,7 +435,7 @@ TEST(Bound, IsFinite) {
   }
 }
 
-// Results beyond the range of d's type become infinities, in the library as in the oracle.
+// Results beyond the range of D's type become infinities, in the library as in the oracle.
 TEST(Bound, OverflowOfTheOutputTypeIsInfinity) {
   Rng rng;
   Problem p{.m = 2, .n = 16, .k = 64, .act = {.kind = ActivationKind::kIdentity}};

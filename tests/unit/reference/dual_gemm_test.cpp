@@ -22,7 +22,7 @@ using test::Values;
 //   a    = (1, 2, 0 ...) * 2,  then (-3, 0 ...) * 0.5        scales 0x40 = 2, 0x30 = 0.5
 //   gate = (0.5, 1.5, 0 ...) * 1, then (4, 0 ...) * 4        scales 0x38 = 1, 0x48 = 4
 //   up   = (6, -1, 0 ...) * 1, then (1, 0 ...) * 0.25        scales 0x38 = 1, 0x28 = 0.25
-//   gate product = 2*0.5 + 4*1.5 - 1.5*16 = -17,  up product = 2*6 - 4 - 1.5*0.25 = 7.625
+//   Gate product = 2*0.5 + 4*1.5 - 1.5*16 = -17,  Up product = 2*6 - 4 - 1.5*0.25 = 7.625
 struct OnPaper {
   uint8_t a[16] = {0x42, 0, 0, 0, 0, 0, 0, 0, 0x0D}, a_scales[2] = {0x40, 0x30};
   uint8_t gate[16] = {0x31, 0, 0, 0, 0, 0, 0, 0, 0x06}, gate_scales[2] = {0x38, 0x48};
@@ -107,7 +107,7 @@ TEST(Oracle, SignOfAScaleIsIgnored) {
 TEST(Oracle, OutputTypesRoundOnce) {
   OnPaper p;
   Buffers b = p.buffers();
-  b.alpha_up = 1.0f / 3.0f;  // d = -17 * 7.625 * float(1/3) = -43.2083346...
+  b.alpha_up = 1.0f / 3.0f;  // D = -17 * 7.625 * float(1/3) = -43.2083346...
   uint16_t half = 0;
   b.d = &half;
   p.problem.d.type = DataType::kF16;
@@ -137,7 +137,7 @@ TEST(Oracle, QuantisedOutputFollowsTheRecipe) {
                   .d_global_scale = 0.5f};
   ASSERT_TRUE(validate(problem, b).ok()) << validate(problem, b).message();
   ASSERT_TRUE(reference::dual_gemm(problem, b).ok());
-  // d = 0, 1/4, 1, 9/4, 4, 9, 16, 36; G = 2, so the scale is e4m3(2*36/6) = 12 and the codes are
+  // D = 0, 1/4, 1, 9/4, 4, 9, 16, 36; G = 2, so the scale is e4m3(2*36/6) = 12 and the codes are
   // those of 2d/12 = 0, 0.042, 0.167, 0.375, 0.667, 1.5, 2.67, 6 -> 0, 0, 0, 0.5, 0.5, 1.5, 3, 6.
   EXPECT_EQ(d_scale, 0x54);
   for (const int half : {0, 4}) {
@@ -219,7 +219,7 @@ TEST(Oracle, EveryLayoutAndTypeOfABatch) {
         }
       }
     }
-    // Whatever is not an element of d is still poison.
+    // Whatever is not an element of D is still poison.
     int64_t poisoned = 0;
     for (int64_t i = 0; i < data.d.data.size() / 4; ++i) {
       uint32_t bits = 0;
@@ -294,7 +294,7 @@ TEST(Oracle, GroupsEqualSingleProblems) {
   }
 }
 
-// d's scale layout may differ from a's: contiguous groups then start at different scale rows.
+// D's scale layout may differ from A's: contiguous groups then start at different scale rows.
 TEST(Oracle, QuantisedGroupsWithMixedScaleLayouts) {
   Problem p{.m = 7, .n = 32, .k = 64, .l = 3, .grouping = Grouping::kContiguous};
   p.d.type = DataType::kE2M1;

@@ -1,4 +1,4 @@
-// d = act(alpha_gate * gate product) * (alpha_up * up product): what follows two plain GEMMs.
+// D = act(alpha_gate * Gate product) * (alpha_up * Up product): what follows two plain GEMMs.
 #pragma once
 
 #include "cuda/device/activation.hpp"

@@ -11,12 +11,12 @@ namespace dualgemm::cuda::sm100a {
 inline constexpr const char* kKernelName = "tcgen05";  // as plans say
 
 struct Config {
-  int tile_n;         // columns of d per CTA: as many rows of gate and of up
-  OutputType output;  // of d
+  int tile_n;         // columns of D per CTA: as many rows of Gate and of Up
+  OutputType output;  // of D
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kTileM = 128;  // rows of d per CTA: the only M of kind::mxf4nvf4 for one CTA
+inline constexpr int kTileM = 128;  // rows of D per CTA: the only M of kind::mxf4nvf4 for one CTA
 inline constexpr int kTileK = 256;  // elements along K per stage: 128 bytes, one swizzle atom
 inline constexpr int kMmaK = 64;    // elements along K per MMA
 inline constexpr int kMmaSteps = kTileK / kMmaK;
@@ -58,7 +58,7 @@ struct Budget {
   static constexpr int kAccGateCol = 0;
   static constexpr int kAccUpCol = kTileN;
   static constexpr int kScaleCol = 2 * kTileN;
-  static constexpr int kStepCols = 3 * kScaleTileCols;  // a, gate, up of one MMA step
+  static constexpr int kStepCols = 3 * kScaleTileCols;  // A, Gate, Up of one MMA step
   static constexpr int kStageCols = kMmaSteps * kStepCols;
   static_assert(kScaleCol + kStages * kStageCols <= kTmemCols,
                 "every stage has scale columns of its own: they are written again only after the "

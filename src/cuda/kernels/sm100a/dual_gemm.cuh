@@ -1,23 +1,23 @@
-// d = act(alpha_gate * a * gate^T) (*) (alpha_up * a * up^T) in NVFP4 on one Blackwell SM per tile.
+// D = act(alpha_gate * A * Gate^T) (*) (alpha_up * A * Up^T) in NVFP4 on one Blackwell SM per tile.
 //
 // One CTA computes a tile of 128 x tile_n outputs from one pass over K. Both accumulators stay in
-// tensor memory; d is the only thing written.
+// tensor memory; D is the only thing written.
 //
 //   warp   role           does
-//   0-3    epilogue       TMEM -> registers, activation, d; warp w owns rows 32w .. 32w+31
+//   0-3    epilogue       TMEM -> registers, activation, D; warp w owns rows 32w .. 32w+31
 //   4      load_operands  one thread: six TMA loads a stage
 //   5      issue_mma      allocates and frees TMEM; one thread: scales to TMEM, two MMAs
 //                         per K = 64
 //
-//   shared memory, per stage: a (128, 128), gate (tile_n, 128), up (tile_n, 128) bytes, K-major,
-//   128-byte swizzle; then 4 scale tiles of 512 bytes each for a, gate, up. 38 912 bytes for
+//   shared memory, per stage: A (128, 128), Gate (tile_n, 128), Up (tile_n, 128) bytes, K-major,
+//   128-byte swizzle; then 4 scale tiles of 512 bytes each for A, Gate, Up. 38 912 bytes for
 //   tile_n 64 (5 stages), 55 296 for 128 (4 stages). Behind the stages: barriers, the TMEM address.
 //
 //   TMEM columns               tile_n 64        tile_n 128
-//   accumulator of gate        0 .. 63          0 .. 127
-//   accumulator of up          64 .. 127        128 .. 255
+//   accumulator of Gate        0 .. 63          0 .. 127
+//   accumulator of Up          64 .. 127        128 .. 255
 //   scales, 48 per stage       128 .. 367       256 .. 447
-//   of each of the 4 steps in a stage: a 4, gate 4, up 4
+//   of each of the 4 steps in a stage: A 4, Gate 4, Up 4
 //
 //   barrier        count        arrives                       waits           first wait
 //   ab_full[s]     1 (+bytes)   load_operands, TMA hardware   issue_mma       phase 0
@@ -78,7 +78,7 @@ struct StorageRules {
   static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
-// The tile of d that a CTA computes.
+// The tile of D that a CTA computes.
 struct Tile {
   uint32_t m_begin, n_begin, batch;
 };

@@ -9,7 +9,7 @@ namespace dualgemm::cuda::sm100a {
 // Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem, Tile tile) {
-  // Weights are read once per column of tiles, at about the same time; a by all columns.
+  // Weights are read once per column of tiles, at about the same time; A by all columns.
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
   const auto m_begin = static_cast<int32_t>(tile.m_begin);

@@ -12,16 +12,16 @@ inline constexpr const char* kKernelName = "mma";  // as plans say
 
 // What one launch computes. Every element of a product is summed in the same order by all of them.
 enum class Pass : int32_t {
-  kFused = 0,       // d, with gate and up in one loop over k: mma's 16 rows are 8 of each
-  kSequential = 1,  // d, first all of gate, then all of up, 16 rows at a time
-  kGate = 2,        // R1 = a * gate^T, in FP32
-  kUp = 3,          // d, from R1 and up
+  kFused = 0,       // D, with Gate and Up in one loop over k: mma's 16 rows are 8 of each
+  kSequential = 1,  // D, first all of Gate, then all of Up, 16 rows at a time
+  kGate = 2,        // R1 = A * Gate^T, in FP32
+  kUp = 3,          // D, from R1 and Up
 };
 
 struct Config {
   AType a_type;
   int tile_m;   // rows of A per tile, a multiple of kGroupRows
-  int warps_n;  // warps side by side along n; each has warp_cols_of() columns of d
+  int warps_n;  // warps side by side along n; each has warp_cols_of() columns of D
   Pass pass;
   bool operator==(const Config&) const = default;
 };

@@ -1,10 +1,10 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Simple where the kernels for one architecture are quick: no shared memory
+// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
 // for operands, no asynchronous copies.
 //
 // kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
 // of k through shared memory. All of this is the same for every M and every Pass: the bits of a row
-// of d depend neither on the other rows, nor on the tile, nor on the pass.
+// of D depend neither on the other rows, nor on the tile, nor on the pass.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const TileSums<kCfg> (&parts)
   for (int i = 0; i < 4; ++i) total[i] *= kSumUnit<kCfg>;
 }
 
-// Row group t of a product of one operand, complete: into R1 or d. gate: the other product's sums
+// Row group t of a product of one operand, complete: into R1 or D. gate: the other product's sums
 // of the tile (kSequential).
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t t,

@@ -1,4 +1,4 @@
-// From complete sums to d, or to R1. A thread has rows 2q and 2q+1 of a group of 8 (q = lane % 4)
+// From complete sums to D, or to R1. A thread has rows 2q and 2q+1 of a group of 8 (q = lane % 4)
 // in one column at a time.
 #pragma once
 
@@ -27,7 +27,7 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
   store_element(params.output, to, value);
 }
 
-// d = act(alpha_gate * g) * (alpha_up * u), g and u the products.
+// D = act(alpha_gate * g) * (alpha_up * u), g and u the products.
 DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t group, uint32_t col,
                             float (&g)[2], float (&u)[2]) {
   if (col >= params.n) return;
@@ -47,7 +47,7 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t g
   }
 }
 
-// Where the product of a row with gate's row `col` lies; null: nowhere.
+// Where the product of a row with Gate's row `col` lies; null: nowhere.
 DUALGEMM_DEVICE float* r1_at(const Params& params, const Place& place, uint32_t group, uint32_t col,
                              int i) {
   const uint32_t row = output_row(place, group, i);

@@ -93,7 +93,7 @@ DUALGEMM_DEVICE uint4 load_8_halves(const uint16_t* from, bool aligned16) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// A row of an a that is fp16 or bf16 already: pairs 0,4  1,5  2,6  3,7 of each eight neighbours.
+// A row of an A that is fp16 or bf16 already: pairs 0,4  1,5  2,6  3,7 of each eight neighbours.
 DUALGEMM_DEVICE void load_halves(const RowCursor& cursor, uint32_t k16, uint32_t k16_count,
                                  bool aligned16, Steps& steps) {
   const auto* const from = reinterpret_cast<const uint16_t*>(cursor.row) + k16 * 16;

@@ -6,7 +6,7 @@
 
 #include "cuda/kernels/sm80/config.hpp"
 
-// X(pass, its name, type of a, its name, tile_m, warps_n)
+// X(pass, its name, type of A, its name, tile_m, warps_n)
 #define DUALGEMM_SM80_PASS(X, pass, pass_name) \
   X(pass, pass_name, kE2M1, e2m1, 8, 1)        \
   X(pass, pass_name, kE2M1, e2m1, 64, 2)       \

@@ -28,9 +28,9 @@ OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const 
   view.batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride);
   if (matrix.type != DataType::kE2M1) return view;
   const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
-  constexpr int64_t kBlockBytes = 512;  // 128 rows x 4 scales
+  constexpr int64_t kScaleTileBytes = 512;  // 128 rows x 4 scales
   view.scales = {.bytes = scales,
-                 .ld = swizzled ? ceil_div(matrix.sf_cols, 4) * kBlockBytes : matrix.scale_ld,
+                 .ld = swizzled ? ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld,
                  .batch_bytes = matrix.scale_batch_stride,
                  .swizzled = swizzled};
   return view;
@@ -59,7 +59,7 @@ Status supports(const Problem& problem) {
                                "the sm_80 kernel writes f16, bf16 or f32");
   }
   DUALGEMM_TRY(check_extents(problem));
-  // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of a.
+  // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of A.
   int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
@@ -73,7 +73,7 @@ Status supports_r1(const Problem& problem) {
     return {};
   }
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "the gate product in FP32 must be at most 2^40 bytes");
+                             "the Gate product in FP32 must be at most 2^40 bytes");
 }
 
 int64_t r1_bytes(const Problem& problem) {

@@ -1,7 +1,7 @@
 // The loop over k: sums of 16 rows of weights with the rows of a tile.
 //
-// A warp's 16 rows of mma are 8 of gate and the same 8 of up (both sums of an output are then in
-// one thread), or 16 of one operand; its 8 columns are rows of a. kWarpsK warps divide the
+// A warp's 16 rows of mma are 8 of Gate and the same 8 of Up (both sums of an output are then in
+// one thread), or 16 of one operand; its 8 columns are rows of A. kWarpsK warps divide the
 // k-tiles of a tile into contiguous parts.
 #pragma once
 

@@ -18,7 +18,7 @@ struct ScaleView {
 struct OperandView {
   const uint8_t* rows;  // aligned to one element (codes: to a byte)
   int64_t row_bytes, batch_bytes;
-  ScaleView scales;  // unused for an a of fp16 or bf16
+  ScaleView scales;  // unused for an A of fp16 or bf16
 };
 
 struct Params {
@@ -33,7 +33,7 @@ struct Params {
   float alpha_gate, alpha_up;
   ActParams act;
   OutputType output;
-  bool aligned16;  // a, gate and up: every row begins at a multiple of 16 bytes
+  bool aligned16;  // A, Gate and Up: every row begins at a multiple of 16 bytes
   uint32_t m, n;
   uint32_t k16;               // k / 16
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost

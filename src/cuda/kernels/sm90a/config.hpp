@@ -22,9 +22,9 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kWarpgroupCols = 32;  // of d: 32 rows of gate and 32 of up are wgmma's 64
+inline constexpr int kWarpgroupCols = 32;  // of D: 32 rows of Gate and 32 of Up are wgmma's 64
 inline constexpr int kTileK = 256;         // elements along k of a weight stage: 128 bytes of a row
-inline constexpr int kSubK = 64;           // elements along k of 128 bytes of decoded a
+inline constexpr int kSubK = 64;           // elements along k of 128 bytes of decoded A
 inline constexpr int kSubs = kTileK / kSubK;
 inline constexpr int kMmaK = 16;
 inline constexpr int kSteps = kSubK / kMmaK;  // MMAs of a sub-tile
@@ -36,7 +36,7 @@ inline constexpr int kScaleTiles = kTileK / 64;               // of a stage
 inline constexpr int kSmemBytes = 227 * 1024;                 // of one CTA
 inline constexpr int kSmemReserve = kSwizzleAlignment + 512;  // aligning by hand; barriers
 inline constexpr int kWarpgroup = 128;                        // threads
-inline constexpr int kWarpCols = 8;                           // of d: a warp's part of a group
+inline constexpr int kWarpCols = 8;                           // of D: a warp's part of a group
 inline constexpr int kMostPreparedBytes = 74 * 1024;          // of prepared weights in the ring
 inline constexpr int kExchangeMost = 16;  // sums of a thread that are handed over along k at a time
 
@@ -54,7 +54,7 @@ constexpr bool can_pair(const Config& config) {
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
-  static constexpr int kTileN = kCfg.n_warpgroups * kWarpgroupCols;  // of d
+  static constexpr int kTileN = kCfg.n_warpgroups * kWarpgroupCols;  // of D
   static_assert(kTileN <= 128, "swizzled scales of a tile lie in one scale tile of 128 rows");
   static_assert(kSubK == kUnitK, "a sub-tile is a chunk of prepared weights");
   static_assert(kTileN <= kUnitMultiple * kUnitCols, "prepared weights of a tile are contiguous");
@@ -98,7 +98,7 @@ struct Budget {
   // A stage must always be used by the same k-warpgroup: one that skipped a round of a barrier
   // could not tell the two rounds of one parity apart.
   static constexpr int whole(int stages, int unit) { return stages / unit * unit; }
-  // Prepared weights come so quickly that a ring of more holds up the first stages, and a: t16 of
+  // Prepared weights come so quickly that a ring of more holds up the first stages, and A: t16 of
   // 12 stages 14.8 us, of 8 14.55 (H200, (4096, 7168), M = 16).
   static constexpr int kMostStages =
       kCfg.prepared ? kMostPreparedBytes / kWeightBytes : kStageRoom / kWeightBytes;

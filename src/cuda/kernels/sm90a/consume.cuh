@@ -17,8 +17,8 @@ inline constexpr uint32_t kDescriptorHigh = 1u << 30 | 1024 >> 4;
 
 // Where a thread finds its rows of a stage.
 struct RowPlace {
-  uint32_t codes;   // its first 16 bytes (of gate; prepared: 8 of gate, 8 of up)
-  uint32_t scales;  // of four scales of gate (prepared: one of gate, one of up)
+  uint32_t codes;   // its first 16 bytes (of Gate; prepared: 8 of Gate, 8 of Up)
+  uint32_t scales;  // of four scales of Gate (prepared: one of Gate, one of Up)
 };
 
 template <Config kCfg>
@@ -138,7 +138,7 @@ struct Consumer {
     weights.template skip<kCfg.k_warpgroups>();
   }
 
-  // Enqueues the MMAs of sub-tile kSub; those before it are then complete and their a is released.
+  // Enqueues the MMAs of sub-tile kSub; those before it are then complete and their A is released.
   // Stages and descriptors are constants from the k-tile's first on: the chain of uniform
   // instructions that a ring of sub-tiles needs stood in the way of the MMAs.
   template <int kSub>

@@ -107,7 +107,7 @@ DUALGEMM_DEVICE void place_packed_word(const Shifts& shifts, uint32_t word, uint
   pairs[3] = place_packed_pair<kBf16, 3>(shifts, word);
 }
 
-// Eight codes of a row of gate and eight of up: the registers of two MMAs, rows r and r+8.
+// Eight codes of a row of Gate and eight of Up: the registers of two MMAs, rows r and r+8.
 template <bool kBf16, bool kPrepared>
 DUALGEMM_DEVICE void decode_words(const Shifts& shifts, uint32_t gate, uint32_t up,
                                   uint32_t gate_scale, uint32_t up_scale, uint32_t (&first)[4],

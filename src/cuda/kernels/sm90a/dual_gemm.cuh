@@ -1,13 +1,13 @@
-// d = act(alpha_gate * a * gate^T) (*) (alpha_up * a * up^T) on Hopper: weights stay packed NVFP4
+// D = act(alpha_gate * A * Gate^T) (*) (alpha_up * A * Up^T) on Hopper: weights stay packed NVFP4
 // in memory, are decoded to fp16 or bf16 in registers and multiplied from there; decoded a comes
 // from shared memory. docs/kernels/sm90a.md has the reasons.
 //
 //   warp                     role              does
 //   0 .. 4*W-1               consume           W warpgroups: decode, wgmma, epilogue
-//   4*W                      load_weights      one thread: codes and scales of gate and up
-//   4*W + 1                  load_activations  one thread: decoded a, after the prepare kernel
+//   4*W                      load_weights      one thread: codes and scales of Gate and Up
+//   4*W + 1                  load_activations  one thread: decoded A, after the prepare kernel
 //
-//   A warpgroup multiplies 64 rows: each of its warps 8 rows of gate and the same 8 of up, so that
+//   A warpgroup multiplies 64 rows: each of its warps 8 rows of Gate and the same 8 of Up, so that
 //   both sums of an output are in one thread. n_warpgroups have 32 columns of D each; the
 //   k_warpgroups of the same columns take turns with the k-tiles; their sums meet in shared memory.
 //

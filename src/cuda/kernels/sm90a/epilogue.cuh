@@ -1,8 +1,8 @@
-// From a tile's sums to d: scaled, activated and stored. Part of dual_gemm.cuh, which has the
+// From a tile's sums to D: scaled, activated and stored. Part of dual_gemm.cuh, which has the
 // tables.
 //
-// An accumulator tile is (weights, rows of A): lane 4r + q has, of each 8 rows, gate and up of
-// column r for rows 2q and 2q + 1. All arithmetic is done there. Only d's 16-bit types then need
+// An accumulator tile is (weights, rows of A): lane 4r + q has, of each 8 rows, Gate and Up of
+// column r for rows 2q and 2q + 1. All arithmetic is done there. Only D's 16-bit types then need
 // neighbouring columns in one thread; stmatrix turns them.
 #pragma once
 
@@ -18,14 +18,14 @@ namespace dualgemm::cuda::sm90a {
 // The chunk's row that output `i` of this lane belongs to.
 DUALGEMM_DEVICE uint32_t row_of(int i) { return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
-// Gate and up of a thread's outputs of a chunk of rows, in the order of row_of().
+// Gate and Up of a thread's outputs of a chunk of rows, in the order of row_of().
 template <Config kCfg>
 struct Outputs {
   static constexpr int kCount = Budget<kCfg>::kChunk / 4;
   float gate[kCount], up[kCount];
 };
 
-// A warp's part of d: its tile, its first column and a chunk's first row.
+// A warp's part of D: its tile, its first column and a chunk's first row.
 struct WarpPlace {
   uint32_t batch, row, col;
 };

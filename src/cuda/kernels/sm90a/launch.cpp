@@ -14,7 +14,7 @@ struct Weight : TmaOperand {
   TensorMap *data_map, *scale_map;
 };
 
-// Decoded a: (l, 4 * k_tiles, m, 64) halves.
+// Decoded A: (l, 4 * k_tiles, m, 64) halves.
 TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
   const int64_t subs = k_tiles_of(p) * kSubs;
   return {.name = "activations",

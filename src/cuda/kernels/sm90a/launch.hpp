@@ -27,7 +27,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
                               bool prepared);
 
-// Whether both operands are decoded to bf16 (a is bf16), not to fp16.
+// Whether both operands are decoded to bf16 (A is bf16), not to fp16.
 bool multiplies_bf16(const Problem& problem);
 
 // How the work is dealt out to at most `max_ctas` CTAs; the same if called again with its `ctas`.
@@ -53,7 +53,7 @@ struct Workspace {
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
                          const Schedule& schedule, bool unaligned);
 
-// The launches in stream order: the copies, a's preparation, then the kernel, which begins while a
+// The launches in stream order: the copies, A's preparation, then the kernel, which begins while a
 // is still being prepared. All pointers of `buffers` and `workspace` are device memory and are not
 // read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
 // pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do

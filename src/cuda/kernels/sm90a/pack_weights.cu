@@ -11,7 +11,7 @@ namespace dualgemm::cuda::sm90a {
 namespace {
 
 struct PackParams {
-  Nvfp4Source sources[2];  // gate, up
+  Nvfp4Source sources[2];  // Gate, Up
   SourceExtent extent;     // of each
   uint8_t* out;
   int64_t chunks, units;

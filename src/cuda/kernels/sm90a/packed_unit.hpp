@@ -1,7 +1,7 @@
-// Prepared weights: gate and up together in the order in which both Hopper kernels use them.
+// Prepared weights: Gate and Up together in the order in which both Hopper kernels use them.
 //
 // (l, chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256, units of 8
-// columns of d, as many as the widest tile rounds n up to. A CTA's part of a chunk is contiguous:
+// columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is contiguous:
 // one bulk copy brings it. What lies at or after n or k is zero.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace dualgemm::cuda::sm90a {
 
-inline constexpr int kUnitCols = 8;       // of d: eight rows of gate and the same of up
+inline constexpr int kUnitCols = 8;       // of D: eight rows of Gate and the same of Up
 inline constexpr int kUnitK = 64;         // elements along k
 inline constexpr int kUnitMultiple = 16;  // units of a chunk are a multiple of it
 inline constexpr int kUnitLanes = 32;
 
-// Lane 4r + q has the codes of row r at k = 16q .. 16q+15 of the chunk, one 16-block, of gate and
-// of up, and their scales. What a warp reads at a time lies lane beside lane: no bank conflicts.
+// Lane 4r + q has the codes of row r at k = 16q .. 16q+15 of the chunk, one 16-block, of Gate and
+// of Up, and their scales. What a warp reads at a time lies lane beside lane: no bank conflicts.
 struct PackedUnit {
-  uint32_t codes[kUnitLanes][2][2];  // [lane][gate, up][word of eight neighbours]
-  uint8_t scales[kUnitLanes][2];     // [lane][gate, up]
+  uint32_t codes[kUnitLanes][2][2];  // [lane][Gate, Up][word of eight neighbours]
+  uint8_t scales[kUnitLanes][2];     // [lane][Gate, Up]
 };
 inline constexpr int kUnitBytes = sizeof(PackedUnit);
 static_assert(kUnitBytes == 576 && kUnitBytes % 16 == 0, "bulk copies move multiples of 16 bytes");

@@ -10,11 +10,11 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Of gate and up together, whatever m and the type of a are.
+// Of Gate and Up together, whatever m and the type of A are.
 int64_t packed_bytes(const Problem& problem);
 
 // The launch that fills `out` (device memory, packed_bytes, at a multiple of 16) from the weights
-// and scales of `buffers`, in any layout, stride and alignment, for a of the problem's type. It
+// and scales of `buffers`, in any layout, stride and alignment, for A of the problem's type. It
 // must be waited for before the first launch that reads `out`: those kernels begin before the grid
 // in front of them has ended, and read prepared weights at once.
 KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buffers& buffers,

@@ -12,7 +12,7 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Decodes a to (l, k_tiles * 4, m, 64) halves in the order of prepare.cu, zero from k on.
+// Decodes A to (l, k_tiles * 4, m, 64) halves in the order of prepare.cu, zero from k on.
 struct PrepareParams {
   const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
   const uint8_t* scales;  // kE2M1 only

@@ -1,4 +1,4 @@
-// Decodes a and puts k into the order in which packed weights come out of registers.
+// Decodes A and puts k into the order in which packed weights come out of registers.
 //
 // In a k-tile of 256, thread q = lane % 4 of the main kernel holds codes 64q .. 64q+63 as
 // eight words of eight. Word w feeds MMAs 2w and 2w+1; with i = 2*(step % 2) + half, nibbles i and

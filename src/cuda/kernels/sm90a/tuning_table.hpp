@@ -8,7 +8,7 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// The best of the compiled instances at one measured point: m rows of a by n columns of d, k.
+// The best of the compiled instances at one measured point: m rows of A by n columns of D, k.
 struct TuningRow {
   int sms;
   int64_t n, k, m;

@@ -72,7 +72,7 @@ Status supports(const Problem& problem, bool prepared) {
 
 namespace {
 
-// Whether an instance is for the type of a, its rows and such weights.
+// Whether an instance is for the type of A, its rows and such weights.
 bool is_for(const Config& config, const Problem& problem, bool prepared) {
   return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared &&
          (config.tile_m == kGroupRows) == (problem.m <= kGroupRows);
@@ -97,7 +97,7 @@ const Instance* find_instance(const Problem& problem, int64_t cols, bool prepare
   return nullptr;
 }
 
-// The tile that leaves the least to the busiest CTA, of equal ones the widest: a is decoded once
+// The tile that leaves the least to the busiest CTA, of equal ones the widest: A is decoded once
 // for a tile.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;

@@ -1,4 +1,4 @@
-// What can be chosen about the kernel for few rows of a, and what follows from the choice: bytes,
+// What can be chosen about the kernel for few rows of A, and what follows from the choice: bytes,
 // stages, threads. Host and device.
 #pragma once
 
@@ -16,13 +16,13 @@ inline constexpr const char* kKernelName = "skinny";  // as plans say
 
 struct Config {
   AType a_type;
-  int units;      // of 8 columns of d per tile: 8 rows of gate and 8 of up are mma's 16
+  int units;      // of 8 columns of D per tile: 8 rows of Gate and 8 of Up are mma's 16
   bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
   int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kGroupRows = 8;              // rows of a: mma's N
+inline constexpr int kGroupRows = 8;              // rows of A: mma's N
 inline constexpr int kTileK = 256;                // elements along k that a warp takes at a time
 inline constexpr int kTileRowBytes = kTileK / 2;  // of codes of one row
 inline constexpr int kChunkK = sm90a::kUnitK;     // the same of prepared weights

@@ -44,8 +44,8 @@ struct WeightSource {
   }
 };
 
-// Scales whose rows lie at multiples of 16 bytes: the 16 of a row of the current k-tile, of gate
-// for lanes 0 to 7, of up for 8 to 15.
+// Scales whose rows lie at multiples of 16 bytes: the 16 of a row of the current k-tile, of Gate
+// for lanes 0 to 7, of Up for 8 to 15.
 struct ScaleSource {
   const uint8_t* scales;
   uint32_t row_bytes_8;  // of eight rows

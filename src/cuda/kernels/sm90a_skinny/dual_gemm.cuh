@@ -1,11 +1,11 @@
-// The fused dual GEMM for few rows of a (up to 8, of prepared weights up to 16) on Hopper: bound by
+// The fused dual GEMM for few rows of A (up to 8, of prepared weights up to 16) on Hopper: bound by
 // reading the weights once.
 //
 // One launch, no workspace. A warp takes every 16th k-tile of its CTA's tiles, from the first
 // byte to the sum, so that warps have nothing to say to each other: it copies the codes and scales
 // of its k-tile to shared memory, ahead of their use (or, of prepared weights, has them copied),
-// decodes them in registers, and mma.sync multiplies. Weights are the M operand (8 rows of gate, 8
-// of up: both sums of an output are in one thread), a is the N operand, read and decoded straight
+// decodes them in registers, and mma.sync multiplies. Weights are the M operand (8 rows of Gate, 8
+// of Up: both sums of an output are in one thread), A is the N operand, read and decoded straight
 // from memory: no two warps of a CTA need the same part of it. The 16 sums of an output meet in
 // shared memory and are added in a fixed order.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// A k-tile of one unit; [0] gate, [1] up.
+// A k-tile of one unit; [0] Gate, [1] Up.
 struct UnitStorage {
   uint4 codes[2][kUnitCols * kTileRowBytes / 16];  // rows of 128 bytes, see swizzled_chunk()
   uint32_t scales[2][kUnitCols * 4];               // 16 of each row
@@ -68,7 +68,7 @@ DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
   return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch};
 }
 
-// Sums of one warp: [unit * groups + group of 8 rows of a][mma's d].
+// Sums of one warp: [unit * groups + group of 8 rows of A][mma's d].
 template <Config kCfg>
 using Accumulators = float[kCfg.units * Budget<kCfg>::kGroups][4];
 

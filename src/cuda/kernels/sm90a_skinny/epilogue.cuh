@@ -1,4 +1,4 @@
-// From the warps' sums to d. Part of dual_gemm.cuh.
+// From the warps' sums to D. Part of dual_gemm.cuh.
 #pragma once
 
 #include "cuda/device/activation.cuh"

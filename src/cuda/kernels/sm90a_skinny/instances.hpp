@@ -6,7 +6,7 @@
 
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 
-// X(entry's first part, prepared, rows of a, type of a, its name, units, columns of d as text)
+// X(entry's first part, prepared, rows of A, type of A, its name, units, columns of D as text)
 #define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, type, name) \
   X(entry, prepared, tile_m, type, name, 1, 8)                               \
   X(entry, prepared, tile_m, type, name, 2, 16)                              \

@@ -24,12 +24,12 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 
 // Whether it is the faster of the two kernels of this GPU, as far as was measured: its tiles
 // keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
-// times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and a, which
+// times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and A, which
 // every tile decodes again, is at most two rows where there are more than four tiles for each CTA
 // and weights are not prepared, at most eight where a CTA has more than one.
 bool is_faster(const Problem& problem, int num_sms, bool prepared);
 
-// For so many columns of d and `problem`'s type and rows of a. null: not compiled.
+// For so many columns of D and `problem`'s type and rows of A. null: not compiled.
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared);
 
 // CTAs of a launch: one a tile, at most `most`.

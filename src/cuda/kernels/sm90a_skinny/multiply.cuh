@@ -7,7 +7,7 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// A thread's 32 neighbours along k of one row of a, as they come from memory. What lies at or after
+// A thread's 32 neighbours along k of one row of A, as they come from memory. What lies at or after
 // k is zero, scales included.
 template <AType kType>
 struct RawRow {
@@ -19,7 +19,7 @@ struct RawRow<AType::kE2M1> {
   uint32_t scales[2];
 };
 
-// Where a thread reads its row of a, lane / 4. Of each half of a k-tile it takes the neighbours
+// Where a thread reads its row of A, lane / 4. Of each half of a k-tile it takes the neighbours
 // 32q .. 32q+31, q = lane % 4, as of the weights.
 struct RowCursor {
   const uint8_t* data;    // at this thread's part of the warp's k-tile; null: no such row
@@ -130,7 +130,7 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
   }
 }
 
-// A warp's part of a, loaded ahead of its use, half a k-tile at a time.
+// A warp's part of A, loaded ahead of its use, half a k-tile at a time.
 template <AType kType>
 struct Activations {
   RowCursor row;
@@ -157,7 +157,7 @@ struct Activations {
 
 // One lane's part of half a k-tile of one unit.
 struct RawUnit {
-  uint32_t words[2][4];   // gate, up: of row lane / 4
+  uint32_t words[2][4];   // Gate, Up: of row lane / 4
   uint32_t scales[2][2];  // expanded
 };
 
@@ -175,7 +175,7 @@ DUALGEMM_DEVICE void load_unit(const UnitStorage& from, uint32_t half, RawUnit& 
   }
 }
 
-// acc[group] += a word of gate and one of up, with each group of rows of a: two steps along k,
+// acc[group] += a word of Gate and one of Up, with each group of rows of A: two steps along k,
 // `first` and the next of steps[group].
 template <Config kCfg, size_t kSteps>
 DUALGEMM_DEVICE void multiply_word(const Params& params, uint32_t gate, uint32_t up,
@@ -208,7 +208,7 @@ DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from
 }
 
 // acc += the products of a k-tile, of the units from kUnit on, each as soon as it has come.
-// Then the copies of the second one after it are asked for. The next k-tile's part of a is loaded
+// Then the copies of the second one after it are asked for. The next k-tile's part of A is loaded
 // as soon as this one's has been used.
 template <Config kCfg, int kUnit = 0>
 DUALGEMM_DEVICE void multiply_k_tile(const Params& params, UnitStorage (&units)[kCfg.units],
@@ -241,7 +241,7 @@ class CopyingWarp {
     a_.find(params, locate<kCfg>(params, blockIdx.x).batch, warp);
   }
 
-  // The first loads. a before the weights, which would hold it up.
+  // The first loads. A before the weights, which would hold it up.
   DUALGEMM_DEVICE void begin(const Params& params) {
     a_.load_both(params);
 #pragma unroll

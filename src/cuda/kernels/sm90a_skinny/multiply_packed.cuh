@@ -108,7 +108,7 @@ class ChunkRing {
   const uint8_t* units_;
 };
 
-// A thread's part of a chunk of its row of a, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
+// A thread's part of a chunk of its row of A, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
 // 4, as of the weights.
 template <AType kType>
 struct RawChunk {
@@ -120,7 +120,7 @@ struct RawChunk<AType::kE2M1> {
   uint32_t scale;
 };
 
-// Loads a's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
+// Loads A's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
 // load_row(), and always some: a row that does not exist is the last one (nobody uses its sums),
 // after the last chunk comes the last one again. With a branch around them the compiler copied a
 // loaded word at once, and so waited for a before it asked for weights: 12.3 instead of 11.7 us at
@@ -184,8 +184,8 @@ DUALGEMM_DEVICE void decode_chunk(const Params& params, const RawChunk<kType>& r
 // A lane's part of a chunk of one unit.
 template <Config kCfg>
 struct PackedLane {
-  uint4 words;         // gate, gate, up, up
-  uint32_t scales[2];  // of gate, up; expanded
+  uint4 words;         // Gate, Gate, Up, Up
+  uint32_t scales[2];  // of Gate, Up; expanded
 
   DUALGEMM_DEVICE void load(const sm90a::PackedUnit& unit) {
     const uint32_t lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-// How a must lie for the kernel, which reads it as it is.
+// How A must lie for the kernel, which reads it as it is.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct PackedView {
 struct Params {
   PackedView gate, up;  // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
   PackedView a;         // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
-  sm90a::PackedWeights packed;  // instead of gate and up, if the instance is for that
+  sm90a::PackedWeights packed;  // instead of Gate and Up, if the instance is for that
   uint8_t* d;                   // (l, m, n) outputs, aligned to one element
   int64_t d_row_bytes, d_batch_bytes;
   const float* a_row_scale;           // [l*m], or null: 1

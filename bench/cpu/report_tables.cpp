@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/cpu/report.hpp"
+
+namespace dualgemm::bench {
+namespace {
+
+// The bars of the speed table: share of the VNNI peak; M = 1: share of the read bandwidth.
+struct SpeedBar {
+  int64_t m;
+  bool prepared;
+  double share;
+};
+constexpr SpeedBar kSpeedBars[] = {{1, false, 0.80},   {16, true, 0.30},   {16, false, 0.20},
+                                   {64, false, 0.38},  {256, false, 0.46}, {512, false, 0.50},
+                                   {2048, false, 0.50}};
+constexpr double kOverOpenblasAt512 = 2.8;
+constexpr double kAvx2ShareOfCeiling = 0.70;
+constexpr double kSlowerThanStrategy = 1.05;
+constexpr double kQuantizerGbps = 1.0;
+
+std::string percent(double part, double whole) {
+  if (!(part > 0 && whole > 0)) return kNone;
+  const std::string share = measure::share_text(part / whole);
+  return measure::is_defect(part / whole) ? share : share + " %";
+}
+std::string number(double value, int digits) {
+  return value > 0 ? fmt::format("{:.{}f}", value, digits) : kNone;
+}
+std::string times(double ratio) { return ratio > 0 ? fmt::format("{:.2f}", ratio) : kNone; }
+
+}  // namespace
+
+void Report::add_peak_table() {
+  Table table{"Peaks of this machine, measured in this run", {"loop", "what", "peak"}, {}, {}};
+  for (const measure::PeakCase& peak : suite_.peaks()) {
+    const bool bytes = peak.field == &measure::Peaks::read_gbps;
+    table.rows.push_back({peak.name, peak.what,
+                          number(rate("peak/" + peak.name), 1) + (bytes ? " GB/s" : " GOP/s")});
+  }
+  // A block does more than its dot products: on any machine, a quiet measurement finds it slower.
+  if (peaks_.vnni_block_gops > peaks_.vnni_zmm_gops ||
+      peaks_.avx2_block_gops > peaks_.avx2_dot_gops)
+    table.notes.push_back("A loop over blocks is above its dot products alone: disturbed peaks.");
+  tables_.push_back(std::move(table));
+}
+
+void Report::add_speed_table() {
+  Table table{
+      "Fused, whole operation including packing",
+      {"M", "weights", "time ms (spread)", "GOP/s", "of VNNI peak", "of block ceiling", "GB/s",
+       "of read bandwidth", "OpenBLAS ms (spread)", "times OpenBLAS", "bar", "met", "differs by"},
+      {},
+      {}};
+  const double weights = 1e-9 * static_cast<double>(suite_.weight_bytes());
+  for (const SpeedBar& bar : kSpeedBars) {
+    const std::string name = speed_name(bar.m, bar.prepared);
+    const double time = seconds(name);
+    if (time <= 0) continue;
+    const bool by_bandwidth = bar.m == 1;
+    const std::string baseline = fmt::format("sgemm/m{}", bar.m);
+    const double peak = by_bandwidth ? peaks_.read_gbps : peaks_.vnni_zmm_gops;
+    const std::string peak_name = by_bandwidth ? read_peak_ : "peak/vnni_zmm";
+    const double reached = by_bandwidth ? weights / time : rate(name);
+    const std::string what =
+        fmt::format("M={}{}: share of {}", bar.m, bar.prepared ? " prepared" : "",
+                    by_bandwidth ? "read bandwidth" : "VNNI peak");
+    const double difference = suite_.difference_to_baseline(*gemms_.at(name));
+    table.rows.push_back({std::to_string(bar.m), bar.prepared ? "prepared" : "raw", time_cell(name),
+                          number(rate(name), 0), percent(rate(name), peaks_.vnni_zmm_gops),
+                          percent(rate(name), peaks_.vnni_block_gops), number(weights / time, 1),
+                          percent(weights / time, peaks_.read_gbps), time_cell(baseline),
+                          times(seconds(baseline) / time), fmt::format("{:.0f} %", 100 * bar.share),
+                          peak > 0
+                              ? add_bar({what, reached / peak, bar.share, true, /*is_share=*/true},
+                                        {name, peak_name})
+                              : kNone,
+                          difference < 0 ? kNone : fmt::format("{:.1e}", difference)});
+  }
+  if (table.rows.empty()) return;
+  const double over_openblas = seconds("sgemm/m512") / std::max(1e-12, seconds("speed/m512"));
+  if (seconds("speed/m512") > 0 && over_openblas > 0) {
+    const std::string met =
+        add_bar({"M=512: times OpenBLAS", over_openblas, kOverOpenblasAt512, true},
+                {"speed/m512", "sgemm/m512"});
+    table.notes.push_back(fmt::format("M=512: {:.2f} times OpenBLAS sgemm; bar {}; met: {}.",
+                                      over_openblas, kOverOpenblasAt512, met));
+  }
+  table.notes.push_back(
+      "The bar is a share of the VNNI peak, at M=1 of the read bandwidth; there the runs take "
+      "turns "
+      "through more than 200 MB of weights, so that no cache helps. OpenBLAS: two sgemm on weights "
+      "and activations decoded to FP32 before the clock starts, then the activation. \"Differs "
+      "by\": "
+      "largest difference between the two outputs over the largest output (FP16 rounding: 5e-4).");
+  tables_.push_back(std::move(table));
+}
+
+void Report::add_isa_table() {
+  Table table{"Forced instruction sets",
+              {"ISA", "M", "time ms (spread)", "GOP/s", "ceiling", "of its ceiling", "bar", "met"},
+              {},
+              {}};
+  for (const Isa isa : {Isa::kAvx2, Isa::kAmxBf16}) {
+    const bool avx2 = isa == Isa::kAvx2;
+    const double ceiling = avx2 ? peaks_.avx2_block_gops : peaks_.amx_bf16_gflops;
+    for (const int64_t m : {int64_t{64}, int64_t{512}}) {
+      const std::string name = fmt::format("isa/{}/m{}", name_of(isa), m);
+      if (seconds(name) <= 0) continue;
+      const bool has_bar = avx2 && m == 512 && ceiling > 0;
+      const std::string what = fmt::format("{} M={}: share of its own ceiling", name_of(isa), m);
+      table.rows.push_back({name_of(isa), std::to_string(m), time_cell(name), number(rate(name), 0),
+                            number(ceiling, 0), percent(rate(name), ceiling),
+                            has_bar ? fmt::format("{:.0f} %", 100 * kAvx2ShareOfCeiling) : kNone,
+                            has_bar ? add_bar({what, rate(name) / ceiling, kAvx2ShareOfCeiling,
+                                               true, /*is_share=*/true},
+                                              {name, "peak/avx2_block"})
+                                    : kNone});
+    }
+  }
+  if (table.rows.empty()) return;
+  table.notes.push_back(
+      "Ceiling of AVX2: the register-only block sequence; of AMX: tdpbf16ps without loads.");
+  tables_.push_back(std::move(table));
+}
+
+void Report::add_type_table() {
+  Table table{
+      "Other operand types, fused, raw weights",
+      {"a", "d", "M", "time ms (spread)", "GOP/s", "of VNNI peak", "time over NVFP4 -> FP16"},
+      {},
+      {}};
+  for (const int64_t m : {int64_t{1}, int64_t{16}, int64_t{512}}) {
+    for (const bool wide_a : {true, false}) {
+      const std::string name = fmt::format("types/{}/m{}", wide_a ? "a_f16" : "d_e2m1", m);
+      const double plain = seconds(speed_name(m, false));
+      if (seconds(name) <= 0) continue;
+      table.rows.push_back({wide_a ? "f16" : "e2m1", wide_a ? "f16" : "e2m1", std::to_string(m),
+                            time_cell(name), number(rate(name), 0),
+                            percent(rate(name), peaks_.vnni_zmm_gops),
+                            plain > 0 ? times(seconds(name) / plain) : kNone});
+    }
+  }
+  if (!table.rows.empty()) tables_.push_back(std::move(table));
+}
+
+void Report::add_strategy_table(int64_t m) {
+  Table table{fmt::format("Strategies at M={}", m),
+              {"strategy", "weights", "time ms (spread)", "speed-up over two_pass", "fused / this",
+               "intermediate bytes", "config", "fused not slower"},
+              {},
+              {}};
+  const double two_pass = seconds(strategy_name(StrategyId::kTwoPass, m));
+  std::string fused_prepared = strategy_name(StrategyId::kFused, m);
+  if (seconds(fused_prepared) <= 0) fused_prepared = speed_name(m, true);
+  std::vector<std::string> names;
+  for (const StrategyId strategy : all_strategies()) {
+    if (strategy == StrategyId::kFused) names.push_back(speed_name(m, false));
+    names.push_back(strategy == StrategyId::kFused ? fused_prepared : strategy_name(strategy, m));
+  }
+  bool has_others = false;
+  for (const std::string& name : names) {
+    const double time = seconds(name);
+    if (time <= 0) continue;
+    const GemmSpec& spec = gemms_.at(name)->spec();
+    const std::string fused_name = spec.prepared ? fused_prepared : speed_name(m, false);
+    const double fused = seconds(fused_name);
+    const bool fused_itself = spec.strategy == StrategyId::kFused;
+    // fp8 computes something else (its operands are rounded again), so it sets no bar.
+    const bool judged = !fused_itself && spec.strategy != StrategyId::kFp8 && fused > 0;
+    has_others = has_others || !fused_itself;
+    const std::string what = fmt::format("M={}: fused over {}", m, name_of(spec.strategy));
+    table.rows.push_back(
+        {name_of(spec.strategy), spec.prepared ? "prepared" : "raw", time_cell(name),
+         times(two_pass / time), fused > 0 ? fmt::format("{:.3f}", fused / time) : kNone,
+         std::to_string(gemms_.at(name)->info().intermediate_bytes),
+         gemms_.at(name)->plan().config(),
+         judged ? add_bar({what, fused / time, kSlowerThanStrategy, /*at_least=*/false},
+                          {name, fused_name})
+                : kNone});
+  }
+  if (has_others) tables_.push_back(std::move(table));
+}
+
+void Report::add_quantizer_table() {
+  Table table{"Quantiser, input bytes a second",
+              {"input", "time ms (spread)", "GB/s", "bar", "met"},
+              {},
+              {}};
+  for (const char* type : {"f32", "bf16"}) {
+    const std::string name = fmt::format("quantizer/{}", type);
+    if (seconds(name) <= 0) continue;
+    const bool has_bar = std::string(type) == "f32";
+    table.rows.push_back(
+        {type, time_cell(name), number(rate(name), 2),
+         has_bar ? fmt::format("{:.0f} GB/s", kQuantizerGbps) : kNone,
+         has_bar
+             ? add_bar({"quantiser, GB/s of fp32 input", rate(name), kQuantizerGbps, true}, {name})
+             : kNone});
+  }
+  if (!table.rows.empty()) tables_.push_back(std::move(table));
+}
+
+void Report::add_skipped_table() {
+  Table table{"Not run", {"case", "reason"}, {}, {}};
+  for (const SkippedCase& skipped : suite_.skipped()) {
+    table.rows.push_back({skipped.name, skipped.reason.message()});
+  }
+  for (const measure::QuietResult& result : measured_.cases) {
+    if (result.samples == 0) table.rows.push_back({result.name, "the time budget was spent"});
+  }
+  if (!table.rows.empty()) tables_.push_back(std::move(table));
+}
+
+}  // namespace dualgemm::bench

@@ -1,0 +1,133 @@
+// An entry as a whole: its shared memory, its statements one after the other, what they mean together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ptxsim/insn/decode.hpp"
+#include "ptxsim/insn/registry.hpp"
+
+namespace ptxsim {
+namespace {
+
+// Shared variables in the order of their declaration, the dynamic array after them at its own
+// alignment.
+void lay_out_shared(Program& program) {
+  const auto& variables = program.entry->variables;
+  program.shared_offsets.assign(variables.size(), 0);
+  uint64_t offset = kSharedLayoutBegin;
+  const auto align = [&](uint64_t alignment) {
+    offset = (offset + alignment - 1) / alignment * alignment;
+  };
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].space != Space::kShared || variables[i].is_extern) continue;
+    align(std::max<uint32_t>(variables[i].alignment, 1));
+    program.shared_offsets[i] = offset;
+    offset += variables[i].bytes;
+  }
+  const uint64_t static_end = offset;
+  uint64_t dynamic_begin = static_end;
+  for (const Variable& variable :
+       variables)  // all extern arrays are one, at the strictest alignment
+    if (variable.space == Space::kShared && variable.is_extern) {
+      align(std::max<uint32_t>(variable.alignment, 16));
+      dynamic_begin = std::max(dynamic_begin, offset);
+    }
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (variables[i].space == Space::kShared && variables[i].is_extern)
+      program.shared_offsets[i] = dynamic_begin;
+  program.static_shared_bytes = dynamic_begin - kSharedLayoutBegin;
+}
+
+void decode_statement(Program& program, uint32_t index) {
+  const Statement& statement = program.entry->statements[index];
+  Insn& insn = program.insns[index];
+  insn.statement = index;
+  insn.first_use = static_cast<uint32_t>(program.uses.size());
+  const Decoder* decoder = find_decoder(statement.root);
+  if (decoder == nullptr)
+    throw Fault(fmt::format("unknown instruction '{}'", statement.root), ErrorKind::kInput);
+  Decode decode(program, statement, insn);
+  if (statement.guarded) {
+    Operand guard;
+    guard.kind = Operand::Kind::kRegister;
+    guard.reg = statement.guard;
+    insn.guard = decode.predicate(guard);
+    insn.guard_negated = statement.guard_negated;
+  }
+  decoder->decode(decode);
+  decode.finish();
+  insn.num_uses = static_cast<uint32_t>(program.uses.size()) - insn.first_use;
+}
+
+// Marks the statements that write registers which wgmma.mma_async takes as D or A.
+void mark_wgmma_operands(Program& program) {
+  std::vector<bool> is_operand(program.register_bytes / 64, false);
+  bool any = false;
+  for (const Insn& insn : program.insns)
+    if (insn.may_touch_owned)
+      for (uint32_t i = 0; i < insn.num_uses; ++i) {
+        is_operand[program.uses[insn.first_use + i].at / 64] = true;
+        any = true;
+      }
+  if (!any) return;
+  for (Insn& insn : program.insns)
+    for (uint32_t i = 0; i < insn.num_uses && !insn.may_touch_owned; ++i) {
+      const RegisterUse& use = program.uses[insn.first_use + i];
+      insn.writes_operand |= use.is_write && is_operand[use.at / 64];
+    }
+}
+
+const Entry* find_entry(const Module& module, std::string_view name) {
+  if (name.empty() && module.entries.size() == 1) return &module.entries[0];
+  for (const Entry& entry : module.entries)
+    if (entry.name == name) return &entry;
+  std::string names;
+  for (const Entry& entry : module.entries) names += (names.empty() ? "" : ", ") + entry.name;
+  throw Fault(fmt::format("entry '{}' is not in the module; it has: {}", name,
+                          names.empty() ? "none" : names),
+              ErrorKind::kInput);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
+                                              std::string_view entry_name) {
+  auto program = std::make_shared<Program>();
+  program->module = std::move(module);
+  uint32_t index = 0;
+  try {
+    program->entry = find_entry(*program->module, entry_name);
+    program->register_bytes = program->entry->register_bytes;
+    lay_out_shared(*program);
+    program->insns.resize(program->entry->statements.size());
+    for (; index < program->insns.size(); ++index) decode_statement(*program, index);
+    mark_wgmma_operands(*program);
+  } catch (const Fault& fault) {
+    Error error = fault.error();
+    error.place.ptx_name = program->module->name;
+    if (program->entry != nullptr && index < program->insns.size()) {
+      error.place = place_of(*program, index);
+      error.message += " in '" + program->entry->statements[index].text + "'";
+    }
+    return error;
+  }
+  return std::shared_ptr<const Program>(std::move(program));
+}
+
+Place place_of(const Program& program, uint32_t statement) {
+  Place place;
+  place.ptx_name = program.module->name;
+  if (statement >= program.entry->statements.size()) return place;
+  const Statement& s = program.entry->statements[statement];
+  place.ptx_line = s.line;
+  if (s.loc >= 0) {
+    const Location& location = program.module->locations[s.loc];
+    const auto file = program.module->files.find(location.file);
+    if (file != program.module->files.end()) place.source_file = file->second;
+    place.source_line = location.line;
+  }
+  return place;
+}
+
+}  // namespace ptxsim
