@@ -12,7 +12,6 @@
 #include "tools/checkpoint/checkpoint_tensors.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
-#include "tools/checkpoint/mapped_file.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -120,7 +119,8 @@ uint64_t bytes_of_value(uint32_t type) {
   constexpr std::array<uint64_t, 13> kBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return type < kBytes.size() ? kBytes[type] : 0;
 }
-constexpr uint32_t kUint32Value = 4, kTextValue = 8, kArrayValue = 9;
+constexpr uint32_t kUint16Value = 2, kUint32Value = 4, kInt32Value = 5, kTextValue = 8,
+                   kArrayValue = 9;
 
 class Parser {
  public:
@@ -140,8 +140,10 @@ class Parser {
     DUALGEMM_TRY(check_places());
     for (const Info& info : infos_) DUALGEMM_TRY(add(info));
     result_.metadata()[kFormatKey] = kFormatGguf;
+    split_.tensors_here = infos_.size();
     return std::move(result_);
   }
+  GgufSplit split() const { return split_; }
 
  private:
   struct Info {
@@ -210,6 +212,12 @@ class Parser {
         return corrupt(origin_ + ", general.alignment", fmt::format("{}", alignment_),
                        "must be a power of two");
       }
+    } else if (key.starts_with("split.") && (type == kUint16Value || type == kInt32Value)) {
+      const uint64_t value =
+          type == kUint16Value ? cursor_.number<uint16_t>() : cursor_.number<uint32_t>();
+      if (key == "split.no") split_.number = value;
+      if (key == "split.count") split_.count = value;
+      if (key == "split.tensors.count") split_.tensors = value;
     } else {
       const uint64_t size = bytes_of_value(type);
       if (!cursor_.failed() && size == 0) return unknown(type);
@@ -312,23 +320,20 @@ class Parser {
   uint32_t alignment_ = kDefaultAlignment;
   std::set<std::string> names_;
   std::vector<Info> infos_;
+  GgufSplit split_;
   TensorFile result_;
 };
 
 }  // namespace
 
-Expected<TensorFile> parse_gguf(std::span<const std::byte> file, const std::string& origin) {
-  return guarded(origin, [&] { return Parser(file, origin).parse(); });
-}
-
-Expected<TensorFile> open_gguf(const std::string& path) {
-  Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
-  if (!mapped) return mapped.status();
-  Expected<TensorFile> file = parse_gguf((*mapped)->bytes(), path);
-  if (!file) return file;
-  file->keep_alive(*mapped);
-  file->add_path(path);
-  return file;
+Expected<TensorFile> parse_gguf(std::span<const std::byte> file, const std::string& origin,
+                                GgufSplit* split) {
+  return guarded(origin, [&] {
+    Parser parser(file, origin);
+    Expected<TensorFile> parsed = parser.parse();
+    if (split != nullptr) *split = parser.split();
+    return parsed;
+  });
 }
 
 }  // namespace dualgemm::checkpoint

@@ -20,6 +20,11 @@ constexpr std::array kFamilies = {
     Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps"}                  // GGUF, all experts
 };
 
+// GGUF's shared experts lie beside the experts: PREFIX.shexp stands for PREFIX.ffn_gate_shexp and so
+// on.
+constexpr Family kShared = {"ffn_gate_shexp", "ffn_up_shexp", "ffn_gate_up_shexp"};
+constexpr std::string_view kSharedPrefix = "shexp";
+
 // Where a layer may keep its experts.
 constexpr std::array kExpertPlaces = {"", "experts", "mlp.experts", "feed_forward.experts",
                                       "block_sparse_moe.experts"};
@@ -41,6 +46,8 @@ std::optional<std::string> prefix_of_module(const TensorFile& file, const std::s
   const size_t dot = module.rfind('.');
   const std::string last = dot == module.npos ? module : module.substr(dot + 1);
   const std::string prefix = dot == module.npos ? std::string() : module.substr(0, dot);
+  if (last == kShared.gate || last == kShared.stacked)
+    return join_names(prefix, std::string(kSharedPrefix));
   for (const Family& family : kFamilies) {
     if (last == family.stacked) return prefix;
     if (last != family.gate) continue;
@@ -62,6 +69,31 @@ std::optional<std::pair<std::string, int64_t>> split_number(const std::string& p
     number = number * 10 + (c - '0');
   }
   return std::pair(prefix.substr(0, dot), number);
+}
+
+// "X.shexp" gives X.
+std::optional<std::string> parent_of_shared(const std::string& prefix) {
+  const size_t dot = prefix.rfind('.');
+  const size_t last = dot == prefix.npos ? 0 : dot + 1;
+  if (prefix.substr(last) != kSharedPrefix) return std::nullopt;
+  return prefix.substr(0, last == 0 ? 0 : dot);
+}
+
+std::optional<LayerModules> family_below(const TensorFile& file, const std::string& prefix,
+                                         const Family& family) {
+  LayerModules modules;
+  const auto take = [&](const char* name, std::string& module) {
+    if (has_weight(file, join_names(prefix, name))) module = join_names(prefix, name);
+  };
+  take(family.gate, modules.gate);
+  take(family.up, modules.up);
+  take(family.stacked, modules.stacked);
+  if (modules.gate.empty() && modules.stacked.empty()) return std::nullopt;
+  if (std::string_view(family.gate) == "w1" && modules.up.empty() && modules.stacked.empty())
+    return std::nullopt;
+  modules.experts = experts_of(file, modules.gate.empty() ? modules.stacked : modules.gate);
+  if (modules.stacked.empty()) modules.up = join_names(prefix, family.up);  // must exist
+  return modules;
 }
 
 struct ExpertPlace {
@@ -90,21 +122,9 @@ std::string join_names(const std::string& prefix, const std::string& name) {
 }
 
 std::optional<LayerModules> find_modules(const TensorFile& file, const std::string& prefix) {
+  if (const auto parent = parent_of_shared(prefix)) return family_below(file, *parent, kShared);
   for (const Family& family : kFamilies) {
-    LayerModules modules;
-    const auto take = [&](const char* name, std::string& module) {
-      if (has_weight(file, join_names(prefix, name))) module = join_names(prefix, name);
-    };
-    take(family.gate, modules.gate);
-    take(family.up, modules.up);
-    take(family.stacked, modules.stacked);
-    if (modules.gate.empty() && modules.stacked.empty()) continue;
-    if (std::string_view(family.gate) == "w1" && modules.up.empty() && modules.stacked.empty()) {
-      continue;
-    }
-    modules.experts = experts_of(file, modules.gate.empty() ? modules.stacked : modules.gate);
-    if (modules.stacked.empty()) modules.up = join_names(prefix, family.up);  // must exist
-    return modules;
+    if (const auto modules = family_below(file, prefix, family)) return modules;
   }
   return std::nullopt;
 }

@@ -111,17 +111,25 @@ Status write_safetensors_index(const std::string& path,
   });
 }
 
-Status create_model_folder(const std::string& folder) {
+Status check_model_folder(const std::string& folder) {
   std::error_code error;
-  fs::create_directory(folder, error);
-  if (error) return io_error(folder, error, "its parent must exist and be writable");
+  const fs::file_status there = fs::status(folder, error);
+  if (!fs::exists(there)) return {};
+  if (!fs::is_directory(there))
+    return Status::invalid("--out", folder, "is a file; a model needs a new or an empty folder");
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (!holds_weights(entry.path().filename())) continue;
-    return Status::invalid(
-        "--out", folder,
-        "holds weights (" + entry.path().filename().string() + "); name a new or an empty folder");
+    const std::string name = entry.path().filename();
+    if (name[0] == '.') continue;
+    return Status::invalid("--out", folder, "holds " + name + "; name a new or an empty folder");
   }
   return error ? io_error(folder, error, "must be a readable folder") : Status();
+}
+
+Status create_model_folder(const std::string& folder) {
+  DUALGEMM_TRY(check_model_folder(folder));
+  std::error_code error;
+  fs::create_directory(folder, error);
+  return error ? io_error(folder, error, "its parent must exist and be writable") : Status();
 }
 
 Status copy_model_files(const std::string& from, const std::string& to) {

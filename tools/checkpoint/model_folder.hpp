@@ -28,7 +28,11 @@ Status write_safetensors_index(const std::string& path,
                                const std::map<std::string, std::vector<std::string>>& shards,
                                int64_t total_bytes);
 
-// Creates `folder` unless it exists; error when it holds weights already.
+// Error (kInvalidArgument) when `folder` is there and is no folder, or holds anything but hidden
+// files.
+Status check_model_folder(const std::string& folder);
+
+// Creates `folder` unless it exists; errors as above.
 Status create_model_folder(const std::string& folder);
 
 // Copies what a model needs besides weights and config.json (tokenizer, templates, generation

@@ -34,16 +34,19 @@ Json modelopt_config(const QuantizeCheckpointReport& report) {
   return {{"config_groups", {{"group_0", group}}},
           {"ignore", unquantized_modules(report)},
           {"quant_algo", algorithm(report)},
+          {"group_size", kSfVec},  // TensorRT-LLM compares it with hf_quant_config.json's
           {"producer", producer()},
           {"quant_method", "modelopt"}};
 }
 
 Json compressed_tensors_config(const QuantizeCheckpointReport& report) {
   const auto four_bits = [](const Json& dynamic) {
+    // scale_dtype: without it compressed-tensors rounds no block scale of the activations.
     return Json{{"actorder", nullptr}, {"block_structure", nullptr},
                 {"dynamic", dynamic},  {"group_size", kSfVec},
-                {"num_bits", 4},       {"strategy", "tensor_group"},
-                {"symmetric", true},   {"type", "float"}};
+                {"num_bits", 4},       {"scale_dtype", "torch.float8_e4m3fn"},
+                {"symmetric", true},   {"strategy", "tensor_group"},
+                {"type", "float"}};
   };
   const Json group = {{"format", "nvfp4-pack-quantized"},
                       {"input_activations", has_input_scales(report) ? four_bits("local") : Json()},

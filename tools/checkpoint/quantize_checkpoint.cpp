@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "tools/checkpoint/element_types.hpp"
@@ -56,8 +57,8 @@ Expected<Quantized> quantize_matrix(const std::string& origin, const checkpoint:
 
 // The input scale that `calibration` gives: what its own quantisation would use as the global
 // scale.
-Expected<float> input_scale_of(const std::string& origin, const checkpoint::TensorView& activations,
-                               int threads) {
+Expected<float> input_scale_of(const Calibration& calibration, int threads) {
+  const checkpoint::TensorView& activations = calibration.activations;
   if (!float_type(activations.dtype) || activations.shape.empty() || activations.elements() == 0 ||
       activations.shape.back() % kSfVec != 0) {
     return Status::invalid(activations.name,
@@ -71,9 +72,21 @@ Expected<float> input_scale_of(const std::string& origin, const checkpoint::Tens
   options.threads = threads;
   const int64_t cols = activations.shape.back();
   const Expected<Quantized> quantized = quantize_matrix(
-      origin, activations, activations.elements() / cols, cols, options, values->data);
+      calibration.origin, activations, activations.elements() / cols, cols, options, values->data);
   if (!quantized) return quantized.status();
   return quantized->global_scale;
+}
+
+// Columns -> the input scale of weights that have so many.
+Expected<std::map<int64_t, float>> input_scales_of(const QuantizeCheckpointOptions& options) {
+  std::map<int64_t, float> scales;
+  for (const Calibration& calibration : options.calibrations) {
+    const Expected<float> scale = input_scale_of(calibration, options.quantize.threads);
+    if (!scale) return scale.status();
+    float& largest = scales[calibration.activations.shape.back()];
+    largest = std::max(largest, *scale);
+  }
+  return scales;
 }
 
 // `shared_scale`: 0 = the tensor's own.
@@ -160,13 +173,8 @@ Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& i
                                                  const QuantizeCheckpointOptions& options,
                                                  QuantizeCheckpointReport& report) {
   DUALGEMM_TRY(check_options(options));
-  std::optional<float> input_scale;
-  if (options.calibration) {
-    const Expected<float> scale =
-        input_scale_of(options.calibration_origin, *options.calibration, options.quantize.threads);
-    if (!scale) return scale.status();
-    input_scale = *scale;
-  }
+  const auto input_scales = input_scales_of(options);
+  if (!input_scales) return input_scales.status();
   const auto holds = [](const std::vector<std::string>& sorted, const std::string& name) {
     return std::binary_search(sorted.begin(), sorted.end(), name);
   };
@@ -182,10 +190,12 @@ Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& i
       if (holds(choice.unfit, name)) report.unfit.push_back(name);
       continue;
     }
-    const bool calibrated = input_scale && options.calibration->shape.back() == tensor.shape[1];
+    const auto calibrated = input_scales->find(tensor.shape[1]);
+    const auto input_scale =
+        calibrated == input_scales->end() ? std::nullopt : std::optional(calibrated->second);
     QuantizedTensor entry;
-    DUALGEMM_TRY(add_quantized(in.origin(), tensor, options, taken->second,
-                               calibrated ? input_scale : std::nullopt, out, entry));
+    DUALGEMM_TRY(
+        add_quantized(in.origin(), tensor, options, taken->second, input_scale, out, entry));
     report.quantized.push_back(std::move(entry));
   }
   if (options.convention != checkpoint::Convention::kGgml) return out;

@@ -12,6 +12,12 @@
 
 namespace dualgemm::checkpoint {
 
+// [..., K]: amax/(6*448) of these activations becomes the input scale of every weight with K columns.
+struct Calibration {
+  checkpoint::TensorView activations;
+  std::string origin;  // its file, for messages
+};
+
 struct QuantizeCheckpointOptions {
   checkpoint::Convention convention = checkpoint::Convention::kModelOpt;  // not kPlain
   // Exact names, which must fit; empty: every 2-D float tensor that fits, begins with `prefix` and
@@ -24,11 +30,8 @@ struct QuantizeCheckpointOptions {
   // one global scale, amax of all of them / 2688, as ModelOpt gives them: vLLM and others keep one
   // of the scales and apply it to all. Set: each tensor its own.
   bool separate_scales = false;
-  QuantizeOptions quantize;  // of each tensor; scale_layout must be kLinear for kGgml
-  // [..., K]: amax/(6*448) of these activations becomes the input scale of every weight with K
-  // columns.
-  std::optional<checkpoint::TensorView> calibration;
-  std::string calibration_origin;  // its file, for messages
+  QuantizeOptions quantize;               // of each tensor; scale_layout must be kLinear for kGgml
+  std::vector<Calibration> calibrations;  // of several with the same K the largest scale counts
   bool measure_error = false;
 };
 

@@ -37,12 +37,13 @@ constexpr std::array kLeftAlone = {"*embed*",
                                    "*multi_modal_projector*"};
 
 // Projections of one input: loaders fuse them and keep one global scale for all.
-const std::array<std::vector<std::string>, 5> kGroups = {{
+const std::array<std::vector<std::string>, 6> kGroups = {{
     {"gate_proj", "up_proj"},
     {"w1", "w3"},
     {"q_proj", "k_proj", "v_proj"},
     {"q_a_proj", "kv_a_proj_with_mqa"},
     {"ffn_gate", "ffn_up"},
+    {"ffn_gate_shexp", "ffn_up_shexp"},
 }};
 
 // Why a tensor cannot be quantised; ok when it can.

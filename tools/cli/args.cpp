@@ -91,8 +91,11 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
   sub->add_flag("--separate-scales", command.separate_scales,
                 "Gate and Up (and q, k, v) keep a global scale each instead of sharing one");
   sub->add_option("--calibrate", command.calibrate,
-                  "activations (K columns): their amax gives the input scale that is stored")
-      ->type_name("FILE");
+                  "activations: their amax gives the input scale of weights with as many columns; "
+                  "may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_value(sub, "--scale-layout", command.scale_layout, parse_scale_layout, "LAYOUT",
             "linear (default) or swizzled_128x4");
   add_value(sub, "--global-scale", command.global_scale, parse_positive_number, "X",
@@ -214,11 +217,12 @@ void add_validate(CLI::App& app, ValidateCommand& command) {
   sub->add_flag("--json", command.json, "JSON on stdout");
 }
 
-void add_help(CLI::App& app, HelpRequest& request) {
+CLI::Option* add_help(CLI::App& app, HelpRequest& request) {
   CLI::App* sub =
       add_command(app, "help", "What a command does and which options it has", help::kHelp);
-  sub->add_option("command", request.topic, "the command; none: an overview")->type_name("COMMAND");
   sub->add_flag("--json", request.json, "the table of commands and options as JSON on stdout");
+  return sub->add_option("command", request.topic, "the command; none: an overview")
+      ->type_name("COMMAND");
 }
 
 void add_completion(CLI::App& app, HelpRequest& request) {
@@ -263,9 +267,17 @@ Status check_config(const ExecutionOptions& execution, size_t strategies) {
 
 Status check(const InfoCommand&) { return {}; }
 Status check(const PlanCommand& command) { return check_config(command.execution, 1); }
-Status check(const QuantizeCommand&) { return {}; }
 Status check(const ConvertCommand&) { return {}; }
 Status check(const ValidateCommand&) { return {}; }
+
+Status check(const QuantizeCommand& command) {
+  if (command.convention == checkpoint::Convention::kGgml &&
+      command.scale_layout != ScaleLayout::kLinear) {
+    return Status::invalid("--scale-layout", name_of(command.scale_layout),
+                           "ggml blocks hold their scales: linear only");
+  }
+  return {};
+}
 
 Status check(const MakeLayerCommand& command) {
   if (command.type == DataType::kE2M1) {
@@ -341,15 +353,18 @@ void add_commands(CLI::App& app, Commands& commands) {
   add_verify(app, commands.verify);
   add_bench(app, commands.bench);
   add_validate(app, commands.validate);
-  add_help(app, commands.help);
+  CLI::Option* topic = add_help(app, commands.help);
   add_completion(app, commands.help);
   add_man(app, commands.help);
+  std::vector<std::string> names;
   for (CLI::App* sub : app.get_subcommands(nullptr)) {
     add_value(sub, "--color", commands.colour, parse_colour, "WHEN",
               "colours; auto: on a terminal, unless NO_COLOR is set", {"auto", "always", "never"})
         ->default_str("auto");
     group_options(sub);
+    names.push_back(sub->get_name());
   }
+  with_choices(topic, names);
 }
 
 Status check_command(const Command& command) {

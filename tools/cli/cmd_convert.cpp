@@ -32,6 +32,8 @@ int execute(const ConvertCommand& command) {
   if (!in) return fail(in.status());
   if (const Status status = checkpoint::check_not_input(command.out, *in); !status.ok())
     return fail_usage(status);
+  if (const Status status = check_safetensors_name(command.out); !status.ok())
+    return fail_usage(status);
   talk_about_left_out(*in);
   checkpoint::ConvertOptions options;
   options.input.scale_layout = command.from_scale_layout;

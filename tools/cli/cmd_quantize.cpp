@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 #include "tools/checkpoint/model_folder.hpp"
 #include "tools/checkpoint/quantization_config.hpp"
@@ -96,6 +97,14 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+// Can the model's config.json say how it is quantised? Asked before the weights are written.
+Status check_config(const QuantizeCommand& command, const std::string& from) {
+  const std::string path = from + "/config.json";
+  const Expected<std::string> config = checkpoint::read_small_file(path);
+  if (!config) return config.status();
+  return checkpoint::config_with_quantization(*config, path, command.convention, {}).status();
+}
+
 // config.json and hf_quant_config.json of the model, into the folder `to`; says what it did.
 Status write_configs(const QuantizeCommand& command, const std::string& from, const std::string& to,
                      const checkpoint::QuantizeCheckpointReport& report) {
@@ -118,6 +127,39 @@ std::string no_config_because(const QuantizeCommand& command) {
   return {};
 }
 
+// The configs that go with one file: where a whole model is quantised into another folder.
+struct ConfigsBeside {
+  std::string from, to;  // folders
+  bool written = false;
+  std::string why_not;  // empty also where nobody expects any
+};
+
+ConfigsBeside configs_beside_file(const QuantizeCommand& command,
+                                  const checkpoint::TensorFile& in) {
+  ConfigsBeside configs{
+      checkpoint::folder_of(in), std::filesystem::path(command.out).parent_path(), false, {}};
+  if (configs.to.empty()) configs.to = ".";
+  std::error_code ignored;
+  if (!std::filesystem::exists(configs.from + "/config.json", ignored)) return configs;
+  configs.why_not = std::filesystem::equivalent(configs.from, configs.to, ignored)
+                        ? "the input's lies there; --out FOLDER has one"
+                        : no_config_because(command);
+  configs.written = configs.why_not.empty();
+  return configs;
+}
+
+// Columns of the chosen tensors that no calibration has, as text; empty: none.
+std::string uncalibrated_columns(const checkpoint::TensorFile& in,
+                                 const checkpoint::QuantizationChoice& choice,
+                                 const checkpoint::QuantizeCheckpointOptions& options) {
+  std::set<int64_t> columns;
+  for (const auto& [name, scale] : choice.taken) columns.insert(in.find(name)->shape[1]);
+  for (const checkpoint::Calibration& calibration : options.calibrations) {
+    if (!calibration.activations.shape.empty()) columns.erase(calibration.activations.shape.back());
+  }
+  return fmt::format("{}", fmt::join(columns, ", "));
+}
+
 // One file. Where a whole model is quantised into another folder, its configs too.
 Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFile& in,
                       const checkpoint::QuantizationChoice& choice,
@@ -126,19 +168,10 @@ Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFi
   const Expected<checkpoint::TensorFile> out =
       checkpoint::quantize_chosen(in, choice, options, report);
   if (!out) return out.status();
-  const std::string from = checkpoint::folder_of(in);
-  std::string to = std::filesystem::path(command.out).parent_path();
-  if (to.empty()) to = ".";
-  std::error_code ignored;
-  const bool is_model = std::filesystem::exists(from + "/config.json", ignored);
-  const bool elsewhere = !std::filesystem::equivalent(from, to, ignored);
-  const bool configs = is_model && elsewhere && no_config_because(command).empty();
-  if (configs) DUALGEMM_TRY(write_configs(command, from, to, report));
+  const ConfigsBeside configs = configs_beside_file(command, in);
+  if (configs.written) DUALGEMM_TRY(write_configs(command, configs.from, configs.to, report));
   DUALGEMM_TRY(checkpoint::write_safetensors(command.out, *out));
-  if (is_model && !configs) {
-    talk("config.json not written: " +
-         (elsewhere ? no_config_because(command) : "the input's lies there; --out FOLDER has one"));
-  }
+  if (!configs.why_not.empty()) talk("config.json not written: " + configs.why_not);
   return {};
 }
 
@@ -149,6 +182,8 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
                     checkpoint::QuantizeCheckpointReport& report) {
   const auto shards = checkpoint::shards_of(in);
   if (!shards) return shards.status();
+  const std::string from = checkpoint::folder_of(in);
+  if (no_config_because(command).empty()) DUALGEMM_TRY(check_config(command, from));
   DUALGEMM_TRY(checkpoint::create_model_folder(command.out));
   std::map<std::string, std::vector<std::string>> written;
   int64_t bytes = 0;
@@ -168,7 +203,6 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
     DUALGEMM_TRY(checkpoint::write_safetensors_index(command.out + "/model.safetensors.index.json",
                                                      written, bytes));
   }
-  const std::string from = checkpoint::folder_of(in);
   if (is_folder(command.input) || written.size() > 1)
     DUALGEMM_TRY(checkpoint::copy_model_files(from, command.out));
   if (const std::string why = no_config_because(command); !why.empty()) {
@@ -178,12 +212,12 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
   return write_configs(command, from, command.out, report);
 }
 
-void talk_about(const QuantizeCommand& command,
-                const checkpoint::QuantizeCheckpointReport& report) {
+void talk_about(const QuantizeCommand& command, const checkpoint::QuantizeCheckpointReport& report,
+                bool calibrated) {
   for (const checkpoint::QuantizedTensor& tensor : report.quantized) {
-    if (command.calibrate.empty() || tensor.has_input_scale) continue;
+    if (!calibrated || tensor.has_input_scale) continue;
     talk(fmt::format("{}: {} columns, not those of {}; no input scale written", tensor.name,
-                     tensor.k, command.calibrate));
+                     tensor.k, fmt::join(command.calibrate, ", ")));
   }
   if (!report.left_alone.empty()) {
     talk(fmt::format("left as they are: {}{}", report.left_alone.front(),
@@ -203,25 +237,41 @@ int execute(const QuantizeCommand& command) {
   if (const Status status = checkpoint::check_not_input(command.out, *in); !status.ok())
     return fail_usage(status);
   talk_about_left_out(*in);
+  const bool is_sharded = in->paths().size() > 1;
+  const bool to_folder =
+      is_folder(command.out) || command.out.ends_with('/') ||
+      ((is_sharded || is_folder(command.input)) && !command.out.ends_with(".safetensors"));
+  if (const Status status = to_folder ? checkpoint::check_model_folder(command.out)
+                                      : check_safetensors_name(command.out);
+      !status.ok()) {
+    return fail_usage(status);
+  }
   checkpoint::QuantizeCheckpointOptions options = options_of(command);
-  checkpoint::TensorFile calibration;  // keeps the view alive
-  if (!command.calibrate.empty()) {
-    Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(command.calibrate);
+  std::vector<checkpoint::TensorFile> calibrations;  // keep the views alive
+  for (const std::string& path : command.calibrate) {
+    const Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(path);
     if (!file) return fail(file.status());
-    calibration = *std::move(file);
-    if (const Status status = checkpoint::check_not_input(command.out, calibration);
-        !is_folder(command.out) && !status.ok())
+    if (const Status status = checkpoint::check_not_input(command.out, *file);
+        !to_folder && !status.ok())
       return fail_usage(status);
-    const Expected<checkpoint::TensorView> tensor = calibration.get_or_only("");
+    const Expected<checkpoint::TensorView> tensor = file->get_or_only("");
     if (!tensor) return fail(tensor.status());
-    options.calibration = *tensor;
-    options.calibration_origin = command.calibrate;
+    calibrations.push_back(*file);
+    options.calibrations.push_back({*tensor, path});
   }
   const Expected<checkpoint::QuantizationChoice> choice = checkpoint::choose_tensors(*in, options);
   if (!choice) return fail(choice.status());
-  const bool is_sharded = in->paths().size() > 1;
-  const bool to_folder = is_folder(command.out) || ((is_sharded || is_folder(command.input)) &&
-                                                    !command.out.ends_with(".safetensors"));
+  // Loaders that read W4A16 in the config have no place for an input scale.
+  const bool configs =
+      to_folder ? no_config_because(command).empty() : configs_beside_file(command, *in).written;
+  if (const std::string columns = uncalibrated_columns(*in, *choice, options);
+      configs && !options.calibrations.empty() && !columns.empty()) {
+    talk(
+        fmt::format("no input scales written: weights have {} columns, of which --calibrate has no "
+                    "activations; the config says W4A16",
+                    columns));
+    options.calibrations.clear();
+  }
   checkpoint::QuantizeCheckpointReport report;
   const Status status = to_folder ? write_folder(command, *in, *choice, options, report)
                                   : write_one_file(command, *in, *choice, options, report);
@@ -231,7 +281,7 @@ int execute(const QuantizeCommand& command) {
   } else if (command.check) {
     print_table(command, report);
   }
-  talk_about(command, report);
+  talk_about(command, report, !options.calibrations.empty());
   return 0;
 }
 

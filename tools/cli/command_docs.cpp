@@ -29,6 +29,7 @@ OptionDoc document(const CLI::Option& option) {
   doc.what = option.get_description();
   doc.default_text = option.get_default_str();
   doc.required = option.get_required();
+  doc.repeatable = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   doc.group = option.get_positional() ? "Arguments" : option.get_group();
   return doc;
 }

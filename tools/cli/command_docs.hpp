@@ -18,6 +18,7 @@ struct OptionDoc {
   std::string default_text;          // empty: none is shown
   std::vector<std::string> choices;  // all values that there are; empty: not a choice
   bool required = false;
+  bool repeatable = false;
   std::string group;  // heading
 };
 

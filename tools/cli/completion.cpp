@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace dualgemm::cli {
 namespace {
 
@@ -19,6 +21,10 @@ std::vector<std::string> all_names(const CommandDoc& command) {
 }
 
 bool takes_file(const OptionDoc& option) { return option.value.find("FILE") != std::string::npos; }
+bool takes_list(const OptionDoc& option) {  // "a,b"
+  return option.value == "LIST" && !option.choices.empty();
+}
+bool may_lack_value(const OptionDoc& option) { return option.value.starts_with("["); }
 
 // The words that a positional argument takes, e.g. the shells.
 std::vector<std::string> positional_words(const CommandDoc& command) {
@@ -28,44 +34,75 @@ std::vector<std::string> positional_words(const CommandDoc& command) {
   return {};
 }
 
+bool takes_positional(const CommandDoc& command) {
+  return std::any_of(command.options.begin(), command.options.end(),
+                     [](const OptionDoc& option) { return option.names.empty(); });
+}
+
 std::string bash_values(const CommandDoc& command) {
   std::string out;
   for (const OptionDoc& option : command.options) {
     if (option.names.empty() || option.value.empty()) continue;
     std::string action = "return";
-    if (!option.choices.empty())
-      action = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return",
-                           joined(option.choices, " "));
-    if (takes_file(option)) action = "COMPREPLY=($(compgen -f -- \"$cur\")); return";
+    if (takes_list(option)) {
+      action = fmt::format("_dualgemm_list '{}'; return", joined(option.choices, " "));
+    } else if (!option.choices.empty()) {
+      action = fmt::format("_dualgemm_words '{}'; return", joined(option.choices, " "));
+    } else if (takes_file(option)) {
+      action = "_dualgemm_files; return";
+    }
+    if (may_lack_value(option)) action = "if [[ $cur != -* ]]; then " + action + "; fi";
     out += fmt::format("        {}) {} ;;\n", joined(option.names, "|"), action);
   }
   return out;
 }
 
-std::string bash(const ProgramDoc& program) {
-  std::string out = R"(# bash completion for dualgemm; made by `dualgemm completion bash`
+// Bash takes `--act=ge` as three words; names of files may hold spaces, and a folder that is called
+// as a command must not turn it into one: only files are completed as such.
+constexpr const char* kBashFunctions =
+    R"(# bash completion for dualgemm; made by `dualgemm completion bash`
+_dualgemm_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
+_dualgemm_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+}
+_dualgemm_list() {
+  local before=
+  if [[ $cur == *,* ]]; then before=${cur%,*},; fi
+  compopt -o nospace 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -P "$before" -W "$1" -- "${cur##*,}")
+}
 _dualgemm() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $prev == = ]]; then
+    prev=${COMP_WORDS[COMP_CWORD-2]}
+  fi
 )";
+
+std::string bash(const ProgramDoc& program) {
+  std::string out = kBashFunctions;
   out += fmt::format(
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\")); return\n  fi\n",
+      "  if ((COMP_CWORD == 1)); then _dualgemm_words '{} --help --version'; return; fi\n",
       joined(command_names(program), " "));
   out += "  case ${COMP_WORDS[1]} in\n";
   for (const CommandDoc& command : program.commands) {
     out += fmt::format("    {})\n", command.name);
     if (const std::string values = bash_values(command); !values.empty())
       out += "      case $prev in\n" + values + "      esac\n";
-    out += fmt::format(
-        "      if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return; fi\n",
-        joined(all_names(command), " "));
     const std::vector<std::string> words = positional_words(command);
-    out += words.empty() ? "      COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-                         : fmt::format("      COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n",
-                                       joined(words, " "));
+    const std::string names = joined(all_names(command), " ");
+    if (!takes_positional(command)) {
+      out += fmt::format("      _dualgemm_words '{}' ;;\n", names);
+      continue;
+    }
+    out += fmt::format("      if [[ $cur == -* ]]; then _dualgemm_words '{}'; return; fi\n", names);
+    out += words.empty() ? "      _dualgemm_files ;;\n"
+                         : fmt::format("      _dualgemm_words '{}' ;;\n", joined(words, " "));
   }
-  return out + "  esac\n}\ncomplete -o filenames -o bashdefault -F _dualgemm dualgemm\n";
+  return out + "  esac\n}\ncomplete -F _dualgemm dualgemm\n";
 }
 
 // Inside a zsh specification: in single quotes, without what ends a part of it.
@@ -83,9 +120,29 @@ std::string zsh_text(const std::string& text) {
   return out;
 }
 
-std::string zsh_action(const OptionDoc& option) {
-  if (!option.choices.empty()) return "(" + joined(option.choices, " ") + ")";
-  return takes_file(option) ? "_files" : " ";
+// What is completed after "message:"; a message holds no brackets.
+std::string zsh_value(const OptionDoc& option) {
+  std::string message = option.value;
+  std::erase_if(message, [](char c) { return c == '[' || c == ']'; });
+  std::string action = " ";
+  if (takes_list(option)) {
+    action = "_sequence compadd - " + joined(option.choices, " ");
+  } else if (!option.choices.empty()) {
+    action = "(" + joined(option.choices, " ") + ")";
+  } else if (takes_file(option)) {
+    action = "_files";
+  }
+  return message + ":" + action;
+}
+
+// The specification of one of an option's names: others of it, "=", explanation, value.
+std::string zsh_option(const OptionDoc& option, const std::string& name) {
+  std::string out = option.repeatable ? "*" : "(" + joined(option.names, " ") + ")";
+  out += name;
+  if (!option.value.empty() && !may_lack_value(option)) out += name.starts_with("--") ? "=" : "+";
+  out += "[" + zsh_text(option.what) + "]";
+  if (option.value.empty()) return out;
+  return out + (may_lack_value(option) ? "::" : ":") + zsh_value(option);
 }
 
 std::string zsh(const ProgramDoc& program) {
@@ -94,29 +151,23 @@ std::string zsh(const ProgramDoc& program) {
   for (const CommandDoc& command : program.commands)
     out += fmt::format("    '{}:{}'\n", command.name, zsh_text(command.what));
   out +=
-      "  )\n  if ((CURRENT == 2)); then _describe command commands; return; fi\n"
+      "  )\n  if ((CURRENT == 2)); then\n"
+      "    if [[ $PREFIX == -* ]]; then compadd - --help --version; return; fi\n"
+      "    _describe command commands; return\n  fi\n"
       "  local command=${words[2]}\n  words=(\"dualgemm-$command\" \"${(@)words[3,-1]}\")\n"
       "  ((CURRENT -= 1))\n  case $command in\n";
   for (const CommandDoc& command : program.commands) {
     out += fmt::format("    {})\n      _arguments \\\n", command.name);
-    bool has_positional = false;
     for (const OptionDoc& option : command.options) {
       if (option.names.empty()) {
-        has_positional = true;
-        out += fmt::format("        ':{}:{}' \\\n", zsh_text(option.what),
-                           option.choices.empty() ? "_files" : zsh_action(option));
-        continue;
+        out += fmt::format(
+            "        ':{}:{}' \\\n", zsh_text(option.what),
+            option.choices.empty() ? "_files" : "(" + joined(option.choices, " ") + ")");
       }
-      for (const std::string& name : option.names) {
-        const bool optional = option.value.rfind('[', 0) == 0;
-        out += fmt::format("        '{}[{}]", name, zsh_text(option.what));
-        if (!option.value.empty())
-          out += fmt::format(":{}{}:{}", optional ? ":" : "", zsh_text(option.value),
-                             zsh_action(option));
-        out += "' \\\n";
-      }
+      for (const std::string& name : option.names)
+        out += "        '" + zsh_option(option, name) + "' \\\n";
     }
-    out += has_positional ? "        && return ;;\n" : "        '*:file:_files' && return ;;\n";
+    out += "        && return ;;\n";
   }
   return out +
          "  esac\n}\nif [[ $zsh_eval_context[-1] == loadautofunc ]]; then _dualgemm \"$@\"; "
@@ -132,29 +183,51 @@ std::string fish_text(const std::string& text) {
   return out;
 }
 
+std::string fish_option(const OptionDoc& option) {
+  std::string out;
+  for (const std::string& name : option.names)
+    out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  if (may_lack_value(option)) {
+    out += takes_file(option) ? " -F" : "";
+  } else if (takes_list(option)) {
+    out += fmt::format(" -x -a '(__fish_complete_list , \"printf %s\\\\\\n {}\")'",
+                       joined(option.choices, " "));
+  } else if (!option.choices.empty()) {
+    out += fmt::format(" -x -a '{}'", joined(option.choices, " "));
+  } else if (!option.value.empty()) {
+    out += takes_file(option) ? " -r -F" : " -x";
+  }
+  return out + fmt::format(" -d '{}'", fish_text(option.what));
+}
+
+constexpr const char* kFishFunctions =
+    R"(# fish completion for dualgemm; made by `dualgemm completion fish`
+function __dualgemm_command_is
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test "$words[2]" = "$argv[1]"
+end
+function __dualgemm_has_no_command
+    test (count (commandline -opc)) -lt 2
+end
+complete -c dualgemm -n __dualgemm_has_no_command -f -l help -d 'commands, strategies, exit status'
+complete -c dualgemm -n __dualgemm_has_no_command -f -l version -d 'version and build'
+)";
+
 std::string fish(const ProgramDoc& program) {
-  std::string out = "# fish completion for dualgemm; made by `dualgemm completion fish`\n";
-  const std::string names = joined(command_names(program), " ");
+  std::string out = kFishFunctions;
   for (const CommandDoc& command : program.commands)
-    out += fmt::format(
-        "complete -c dualgemm -f -n 'not __fish_seen_subcommand_from {}' -a {} -d '{}'\n", names,
-        command.name, fish_text(command.what));
+    out += fmt::format("complete -c dualgemm -f -n __dualgemm_has_no_command -a {} -d '{}'\n",
+                       command.name, fish_text(command.what));
   for (const CommandDoc& command : program.commands) {
     const std::string condition =
-        fmt::format("complete -c dualgemm -n '__fish_seen_subcommand_from {}'", command.name);
-    if (const auto words = positional_words(command); !words.empty())
+        fmt::format("complete -c dualgemm -n '__dualgemm_command_is {}'", command.name);
+    if (const auto words = positional_words(command); !words.empty()) {
       out += fmt::format("{} -f -a '{}'\n", condition, joined(words, " "));
+    } else if (!takes_positional(command)) {
+      out += condition + " -f\n";
+    }
     for (const OptionDoc& option : command.options) {
-      if (option.names.empty()) continue;
-      out += condition;
-      for (const std::string& name : option.names)
-        out += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      if (!option.choices.empty()) {
-        out += fmt::format(" -x -a '{}'", joined(option.choices, " "));
-      } else if (!option.value.empty()) {
-        out += takes_file(option) ? " -r -F" : " -x";
-      }
-      out += fmt::format(" -d '{}'\n", fish_text(option.what));
+      if (!option.names.empty()) out += condition + fish_option(option) + "\n";
     }
   }
   return out;

@@ -82,7 +82,9 @@ one, the whole name must match. gate and up (w1 and w3; q, k and v) share one gl
 loaders that fuse them expect; --separate-scales gives each its own.
 
 A folder or sharded index as input and a folder as --out quantise a whole model: shards, index,
-tokenizer, config.json with quantization_config, hf_quant_config.json.
+tokenizer, config.json with quantization_config, hf_quant_config.json. These say NVFP4 (4-bit
+activations) where every weight has an input scale, one --calibrate FILE for each number of
+columns, and else W4A16.
 
 Conventions (MODULE.weight becomes):
   modelopt            weight, weight_scale, weight_scale_2 (multiplier), input_scale (multiplier)
@@ -94,7 +96,7 @@ share of values that were clipped at 6 * scale, and the share that became zero.
 
 Examples:
   dualgemm quantize model.safetensors --out nvfp4.safetensors --check
-  dualgemm quantize model/ --out model-nvfp4/ --calibrate x.npy
+  dualgemm quantize model/ --out model-nvfp4/ --calibrate x.npy --calibrate down_x.npy
   dualgemm quantize w.npy --out w.safetensors --four-over-six --scale-layout swizzled_128x4
   dualgemm quantize model.safetensors --out ct.safetensors --convention compressed-tensors)";
 

@@ -75,7 +75,7 @@ struct MakeLayerCommand {
 
 struct QuantizeCommand {
   std::string input, out;
-  std::string calibrate;  // activations whose amax gives input_scale; empty = none is written
+  std::vector<std::string> calibrate;  // activations whose amax gives input_scale; none = no scale
   checkpoint::Convention convention = checkpoint::Convention::kModelOpt;
   std::vector<std::string> tensors;  // exact names; empty = every 2-D float tensor under `prefix`
   std::string prefix;

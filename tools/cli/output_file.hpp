@@ -12,6 +12,9 @@ bool is_npy(const std::string& path);
 // Is `path` .npy or .safetensors? Asked before any work is done.
 Status check_output_name(const std::string& path);
 
+// Not a folder, and not the name of another format. For what writes safetensors under any name.
+Status check_safetensors_name(const std::string& path);
+
 // .npy takes exactly one tensor. Atomic.
 Status write_tensors(const std::string& path, const checkpoint::TensorFile& file);
 

@@ -134,6 +134,97 @@ TEST_F(GgufTest, ExpertsAndConversion) {
   }
 }
 
+TEST_F(GgufTest, SharedExpertsBesideTheExperts) {
+  file_.tensors = {
+      {"blk.1.ffn_gate_exps.weight", {128, 4, 2}, kNvfp4, blocks_of(up_) + blocks_of(gate_)},
+      {"blk.1.ffn_up_exps.weight", {128, 4, 2}, kNvfp4, blocks_of(up_) + blocks_of(up_)},
+      {"blk.1.ffn_gate_shexp.weight", {128, 4}, kNvfp4, blocks_of(gate_)},
+      {"blk.1.ffn_gate_shexp.scale", {1}, kF32, scalar(0.5f)},
+      {"blk.1.ffn_up_shexp.weight", {128, 4}, kNvfp4, blocks_of(up_)}};
+  const std::string bytes = file_.bytes();
+  const Expected<TensorFile> file = parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(list_mlp_layers(*file), (std::vector<LayerEntry>{{"blk.1", 2}, {"blk.1.shexp", 0}}));
+  EXPECT_EQ(list_expert_layers(*file), (std::vector<std::string>{"blk.1"}));
+  const Expected<TensorFile> converted = convert_checkpoint(*file, {});
+  ASSERT_TRUE(converted.ok()) << converted.status().message();
+  for (const TensorFile* from : {&*file, &*converted}) {
+    const Expected<MlpLayer> layer = load_mlp_layer(*from, "blk.1.shexp");
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    EXPECT_EQ(decode(*layer, layer->gate), decode(gate_, 0.5));
+    EXPECT_EQ(decode(*layer, layer->up), decode(up_, 1.0));
+  }
+}
+
+// A model in several files, as llama-gguf-split writes it.
+class GgufParts : public GgufTest {
+ protected:
+  static std::string number(const char* key, uint32_t type, uint32_t value) {
+    return text(key) + little_endian<uint32_t>(type) +
+           (type == 2 ? little_endian<uint16_t>(static_cast<uint16_t>(value))
+                      : little_endian<uint32_t>(value));
+  }
+  GgufFile part(uint32_t no, uint32_t count, std::vector<GgufTensor> tensors, uint32_t all) const {
+    GgufFile part;
+    part.tensors = std::move(tensors);
+    if (no == 0) part.pairs = file_.pairs;
+    part.pairs.push_back(number("split.no", 2, no));
+    part.pairs.push_back(number("split.count", 2, count));
+    part.pairs.push_back(number("split.tensors.count", 5, all));
+    return part;
+  }
+  std::string at(int number) const {
+    return directory_ / ("m-0000" + std::to_string(number) + "-of-00003.gguf");
+  }
+  void write(uint32_t all = 4) {
+    const std::vector<GgufTensor>& t = file_.tensors;
+    test::write_text(at(1), part(0, 3, {}, all).bytes());  // metadata alone is usual
+    test::write_text(at(2), part(1, 3, {t[0], t[3]}, all).bytes());
+    test::write_text(at(3), part(2, 3, {t[1], t[2]}, all).bytes());
+  }
+  void refused(const std::string& path, StatusCode code, const char* message) {
+    EXPECT_TRUE(fails_with(TensorFile::open(path).status(), code, message));
+  }
+  test::TempDirectory directory_;
+};
+
+TEST_F(GgufParts, AnyOfThemOpensTheModel) {
+  write();
+  for (const int number : {1, 2, 3}) {
+    const Expected<TensorFile> file = TensorFile::open(at(number));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(file->paths(), (std::vector<std::string>{at(1), at(2), at(3)}));
+    EXPECT_EQ(file->left_out(), (std::vector<std::string>{"blk.0.attn_q.weight (Q8_0)"}));
+    EXPECT_EQ(file->metadata().at("general.architecture"), "llama");
+    const Expected<MlpLayer> layer = load_mlp_layer(*file, "blk.0");
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    EXPECT_EQ(decode(*layer, layer->gate), decode(gate_, 0.5));
+    EXPECT_EQ(decode(*layer, layer->up), decode(up_, 1.0));
+  }
+}
+
+TEST_F(GgufParts, WhatDoesNotBelongTogetherIsRefused) {
+  write(5);
+  refused(at(1), StatusCode::kCorruptFile, "4 tensors in 3 parts; must be 5");
+  write();
+  const std::vector<GgufTensor>& t = file_.tensors;
+  test::write_text(at(3), part(1, 3, {t[1], t[2]}, 4).bytes());
+  refused(at(2), StatusCode::kCorruptFile, "says part 2 of 3; must be part 3 of 3");
+  refused(at(3), StatusCode::kCorruptFile, "must be called NAME-00002-of-00003.gguf");
+  test::write_text(at(3), part(2, 3, {t[0], t[2]}, 4).bytes());
+  refused(at(1), StatusCode::kCorruptFile, "'blk.0.ffn_gate.weight' is in another part, too");
+  test::write_text(at(3), file_.bytes());
+  refused(at(1), StatusCode::kCorruptFile, "says part 1 of 1");
+  write();
+  std::filesystem::copy(at(2), directory_ / "renamed.gguf");
+  refused(directory_ / "renamed.gguf", StatusCode::kCorruptFile, "llama-gguf-split --merge");
+  std::filesystem::remove(at(2));
+  const Status missing = TensorFile::open(at(1)).status();
+  EXPECT_FALSE(missing.ok());
+  EXPECT_NE(missing.message().find("m-00002-of-00003.gguf"), std::string::npos)
+      << missing.message();
+}
+
 TEST_F(GgufTest, EveryTruncationIsRefused) {
   const std::string bytes = file_.bytes();
   for (size_t size = 0; size + 28 < bytes.size(); ++size) {  // 28: padding after the last tensor

@@ -156,7 +156,7 @@ TEST(QuantizeCheckpoint, CalibrationGivesTheInputScaleWhereKFits) {
   activations[70] = -1344.0f;  // amax: 1344 / 2688 = 0.5
   const checkpoint::TensorFile calibration = file_with("x", {3, 64}, activations);
   QuantizeCheckpointOptions options;
-  options.calibration = *calibration.find("x");
+  options.calibrations = {{*calibration.find("x"), "x.npy"}};
   const auto out = quantize_checkpoint(in, options);
   ASSERT_TRUE(out.ok()) << out.status().message();
   const auto fits = checkpoint::load_weight(*out, "w"),

@@ -185,6 +185,7 @@ TEST_F(QuantizeModel, ConfigsNameWhatIsNotQuantised) {
   config = json::parse(*modelopt);
   EXPECT_EQ(config["model_type"], "qwen3_moe");
   EXPECT_EQ(config["quantization_config"]["quant_method"], "modelopt");
+  EXPECT_EQ(config["quantization_config"]["group_size"], 16);
   EXPECT_EQ(config["quantization_config"]["ignore"], unquantized_modules(report));
 
   const Expected<std::string> compressed =
@@ -194,6 +195,8 @@ TEST_F(QuantizeModel, ConfigsNameWhatIsNotQuantised) {
   EXPECT_EQ(group["format"], "nvfp4-pack-quantized");
   EXPECT_EQ(group["input_activations"]["dynamic"], "local");
   EXPECT_EQ(group["weights"]["strategy"], "tensor_group");
+  for (const char* part : {"weights", "input_activations"})
+    EXPECT_EQ(group[part]["scale_dtype"], "torch.float8_e4m3fn");
 
   EXPECT_TRUE(fails_with(config_with_quantization(R"({"quantization_config":{}})", "c.json",
                                                   Convention::kModelOpt, report)

@@ -63,10 +63,10 @@ TEST_F(Models, QuantizeAFolder) {
             "model-2.safetensors");
   const ProgramResult ran = run({"run", path("nvfp4"), "--activations", path("x.npy"), "--check"});
   EXPECT_EQ(ran.exit_code, 0) << ran;
-  // Once more: it holds weights now.
+  // Once more: it holds a model now.
   const ProgramResult again = run({"quantize", path("model"), "--out", path("nvfp4")});
-  EXPECT_EQ(again.exit_code, 1) << again;
-  EXPECT_TRUE(contains(again.err, "holds weights"));
+  EXPECT_EQ(again.exit_code, 2) << again;
+  EXPECT_TRUE(contains(again.err, "name a new or an empty folder"));
   // A model that is quantised already has no float weights left, and its config says so.
   const ProgramResult twice = run({"quantize", path("nvfp4"), "--out", path("more")});
   EXPECT_EQ(twice.exit_code, 1) << twice;
@@ -101,6 +101,98 @@ TEST_F(Models, TheInputIsNeverTheOutput) {
   EXPECT_EQ(read_text(path("q.safetensors")), q);
   EXPECT_EQ(read_text(path("x.npy")), x);
   EXPECT_EQ(read_text(path("model/model-1.safetensors")), shard);
+}
+
+// Wrong whatever the files hold: exit status 2, one line, nothing written.
+TEST_F(Models, AnOutputThatCannotBeIsAWrongRequest) {
+  make_layer();
+  quantize();
+  write_model(path("layer.safetensors"), path("model"));
+  std::filesystem::create_directory(path("full"));
+  write_text("full/notes.txt", "mine");
+  const std::vector<std::string> before = files();
+  const std::string model = path("model"), layer = path("layer.safetensors"),
+                    q = path("q.safetensors"), x = path("x.npy");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"quantize", model, "--out", path("full")},
+       "holds notes.txt; name a new or an empty folder"},
+      {{"quantize", layer, "--out", path("full")}, "holds notes.txt"},
+      {{"quantize", model, "--out", path("full/notes.txt")}, "is a file"},
+      {{"quantize", model, "--out", model}, "is the folder of the input"},
+      {{"quantize", layer, "--out", path("o.npy")}, "must end in .safetensors"},
+      {{"quantize", layer, "--out", path("o.gguf"), "--convention", "ggml"}, ".safetensors"},
+      {{"quantize", layer, "--out", path("o"), "--convention", "ggml", "--scale-layout",
+        "swizzled_128x4"},
+       "--scale-layout: swizzled_128x4; ggml blocks hold their scales"},
+      {{"convert", q, "--out", path("full")}, "is a folder; name a file in it"},
+      {{"convert", q, "--out", path("o.gguf")}, "must end in .safetensors"},
+      {{"run", q, "--activations", x, "--out", path("full")}, "is a folder"},
+      {{"make-layer", "--out", path("full")}, "is a folder"}};
+  for (const auto& [arguments, part] : cases) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0] << " " << result;
+    EXPECT_TRUE(contains(result.err, part));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(read_text(path("full/notes.txt")), "mine");
+  // Hidden files are nobody's model: a fresh repository, say.
+  std::filesystem::create_directories(path("clone/.git"));
+  const ProgramResult clone = run({"quantize", model, "--out", path("clone")});
+  EXPECT_EQ(clone.exit_code, 0) << clone;
+}
+
+// 4-bit activations need an input scale of every weight, and loaders of W4A16 know none.
+TEST_F(Models, InputScalesAreAllOrNoneWhereAConfigSaysSo) {
+  make_layer();
+  ASSERT_EQ(run({"make-layer", "--out", path("down.safetensors"), "--activations", path("h.npy"),
+                 "--n", "64", "--k", "48", "--prefix", "model.layers.0.mlp.down"})
+                .exit_code,
+            0);
+  const Expected<checkpoint::TensorFile> gate = checkpoint::TensorFile::open(
+                                             path("layer.safetensors")),
+                                         down =
+                                             checkpoint::TensorFile::open(path("down.safetensors"));
+  ASSERT_TRUE(gate.ok() && down.ok());
+  checkpoint::TensorFile all = *gate;
+  all.share_memory_of(*down);
+  for (const auto& [name, tensor] : down->tensors()) ASSERT_TRUE(all.add(tensor).ok());
+  std::filesystem::create_directory(path("model"));
+  ASSERT_TRUE(checkpoint::write_safetensors(path("model/model.safetensors"), all).ok());
+  write_text("model/config.json", "{}");
+
+  for (const char* convention : {"modelopt", "compressed-tensors"}) {
+    const auto quantized = [&](const std::string& out, std::vector<std::string> calibrate) {
+      std::vector<std::string> arguments = {"quantize", path("model"),  "--out",
+                                            path(out),  "--convention", convention};
+      for (const std::string& file : calibrate)
+        arguments.insert(arguments.end(), {"--calibrate", path(file)});
+      const ProgramResult result = run(arguments);
+      EXPECT_EQ(result.exit_code, 0) << result;
+      return result;
+    };
+    const auto has_inputs = [&](const std::string& out) {
+      const Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(path(out));
+      int count = 0;
+      for (const auto& [name, tensor] : file->tensors())
+        count += name.find("input_") != std::string::npos ? 1 : 0;
+      const json config = json::parse(read_text(path(out + "/config.json")));
+      const json group = config["quantization_config"]["config_groups"]["group_0"];
+      const bool declared =
+          group.contains("input_activations") && !group["input_activations"].is_null();
+      EXPECT_EQ(declared, count > 0) << config;
+      return count;
+    };
+    const std::string name = convention;
+    const ProgramResult some = quantized("some-" + name, {"x.npy"});
+    EXPECT_TRUE(contains(some.err, "no input scales written: weights have 48 columns"));
+    EXPECT_EQ(has_inputs("some-" + name), 0);
+    quantized("all-" + name, {"x.npy", "h.npy"});
+    EXPECT_EQ(has_inputs("all-" + name), 4);
+    quantized("none-" + name, {});
+    EXPECT_EQ(has_inputs("none-" + name), 0);
+  }
 }
 
 TEST_F(Models, MakeLayerTooLargeIsAWrongRequest) {
