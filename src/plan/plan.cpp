@@ -52,7 +52,7 @@ void explain_cuda(Lines out, const Plan& plan) {
   fmt::format_to(out, "device     {}, {}\n", name_of(plan.device), name_of(plan.isa));
   fmt::format_to(out, "kernel     {}", plan.kernel);
   if (shape.tile_m > 0) {
-    fmt::format_to(out, ": {} rows x ({} columns of gate + {} of up) per CTA, {} of k at a time",
+    fmt::format_to(out, ": {} rows x ({} columns of Gate + {} of Up) per CTA, {} of k at a time",
                    shape.tile_m, shape.tile_n, shape.tile_n, shape.tile_k);
   }
   if (shape.stages > 0) fmt::format_to(out, ", {} stages", shape.stages);
@@ -78,7 +78,7 @@ void explain_cpu(Lines out, const Plan& plan) {
                  1e-3 * plan::kThreadMicroseconds);
   if (shape.tile_m > 0) {
     fmt::format_to(out, "regime     {}: {}\n", name_of(plan.regime), why_regime(plan.regime));
-    fmt::format_to(out, "tile       {} rows x ({} columns of gate + {} of up)", shape.tile_m,
+    fmt::format_to(out, "tile       {} rows x ({} columns of Gate + {} of Up)", shape.tile_m,
                    shape.tile_n, shape.tile_n);
     if (shape.tile_k > 0) fmt::format_to(out, ", {} of k decoded at a time", shape.tile_k);
     fmt::format_to(out, "\n");

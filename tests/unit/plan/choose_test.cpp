@@ -235,7 +235,7 @@ TEST(Plan, ExplainTeaches) {
         "strategy   fused: not at all\n", "device     cpu, avx512_vnni, 6 threads\n",
         "threads    about 0.000 ms of work for one; each further one needs 0.020 ms",
         "regime     tile",
-        "tile       4 rows x (16 columns of gate + 16 of up), 512 of k decoded at a time\n",
+        "tile       4 rows x (16 columns of Gate + 16 of Up), 512 of k decoded at a time\n",
         "weights    unpacked; prepare()",
         "memory     64 bytes of workspace, 1000 bytes if prepared\n",
         "numerics   nothing is computed\n",
