@@ -89,10 +89,10 @@ Expected<std::map<int64_t, float>> input_scales_of(const QuantizeCheckpointOptio
   return scales;
 }
 
-// `shared_scale`: 0 = the tensor's own.
+// `shared_scale`: 0 = the tensor's own. `input_scale`: null = none.
 Status add_quantized(const std::string& origin, const checkpoint::TensorView& tensor,
                      const QuantizeCheckpointOptions& options, float shared_scale,
-                     std::optional<float> input_scale, checkpoint::TensorFile& out,
+                     const float* input_scale, checkpoint::TensorFile& out,
                      QuantizedTensor& entry) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1];
   const Expected<AlignedValues> values = aligned_values(tensor);
@@ -115,7 +115,7 @@ Status add_quantized(const std::string& origin, const checkpoint::TensorView& te
   weight.scales = {memory->scales.data(), static_cast<size_t>(memory->scales.size())};
   weight.scale_layout = options.quantize.scale_layout;
   weight.dequant_global_scales = {memory->global_scale};
-  if (input_scale) weight.dequant_input_scales = {*input_scale};
+  if (input_scale != nullptr) weight.dequant_input_scales = {*input_scale};
 
   entry = {tensor.name,
            module_of_tensor(tensor.name),
@@ -125,7 +125,7 @@ Status add_quantized(const std::string& origin, const checkpoint::TensorView& te
            memory->codes.size() + memory->scales.size(),
            memory->global_scale,
            shared_scale != 0.0f,
-           input_scale.has_value(),
+           input_scale != nullptr,
            std::nullopt};
   if (options.measure_error) {
     const Expected<QuantizationError> error =
@@ -191,8 +191,7 @@ Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& i
       continue;
     }
     const auto calibrated = input_scales->find(tensor.shape[1]);
-    const auto input_scale =
-        calibrated == input_scales->end() ? std::nullopt : std::optional(calibrated->second);
+    const float* input_scale = calibrated == input_scales->end() ? nullptr : &calibrated->second;
     QuantizedTensor entry;
     DUALGEMM_TRY(
         add_quantized(in.origin(), tensor, options, taken->second, input_scale, out, entry));
