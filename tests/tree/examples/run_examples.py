@@ -18,7 +18,8 @@ A fenced block of cpp, c or sh in a Markdown file is an example. Lines of HTML c
   that changes nothing; a block ends at the first command that fails.
 - In a public header an example is a comment, indented by three blanks, whose first line is "// prologue: name"; it ends
   at the first line that is not indented so.
-- Nothing escapes: commands in other blocks, indented ones among them, and statements in headers' comments are mistakes.
+- Nothing escapes: commands in other blocks, indented ones among them, and statements in headers' comments are mistakes,
+  and so are commands and options that are only named and do not exist (named_commands.py).
 """
 import argparse
 import os
@@ -31,6 +32,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the tree stays as it is
+from named_commands import check_named  # noqa: E402
 from pages import read_pages  # noqa: E402
 
 SECONDS = 300  # a limit for what hangs, nothing is expected to come near
@@ -161,14 +163,15 @@ def main():
     options.ptxsim = [str(pathlib.Path(path).resolve()) for path in options.ptxsim]
 
     pages = read_pages(root)
-    mistakes = [mistake for page in pages for mistake in page.mistakes]
+    named, mistakes = check_named(pages, pathlib.Path(options.bin), root)
+    mistakes = [mistake for page in pages for mistake in page.mistakes] + mistakes
     for mistake in mistakes:
         print(f"FAILED   {mistake}")
     examples = [example for page in pages for example in page.examples if (options.only or "") in example.page()]
     with tempfile.TemporaryDirectory() as scratch:
         ran, left_out, failed = run_all(Runner(options, pathlib.Path(scratch)), examples, set(options.has))
     failed += len(mistakes)
-    print(f"examples: {ran} ran, {left_out} not run, {failed} failed")
+    print(f"examples: {ran} ran, {left_out} not run, {named} commands and options named, {failed} failed")
     return 1 if failed or ran == 0 else 0
 
 

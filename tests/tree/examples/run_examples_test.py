@@ -12,6 +12,7 @@ USE = "if (!dualgemm::run({.m = m, .n = n, .k = k}, {.a = a, .a_scales = a_scale
       "gate_scales, .up = up, .up_scales = up_scales, .d = d}).ok()) return 1;"
 
 AWAY = "<!-- not run: far away -->\n"
+LEFT_OUT = AWAY + "```sh\n{}\n```\n" + GOOD
 
 # (README, header, wanted exit status, a piece of the output, more options of the runner)
 CASES = [
@@ -66,9 +67,28 @@ CASES = [
     (GOOD + "~~~\ncmake\n~~~\n", "", 1, "README.md:8: a command"),
     (GOOD + AWAY + "    make good\n    make good\n", "", 0, "2 ran, 1 not run"),
     (GOOD + AWAY + "    make good\n\nText.\n\n    make good\n", "", 1, "README.md:13: a command"),
+    (GOOD + AWAY + "    make good\n    make bad\n", "", 1, "README.md:9: make bad: no such target"),
     (GOOD + AWAY + "```\nmake good\n```\n", "", 0, "2 ran, 1 not run"),
     (GOOD + "text\n    make sense of it\n\n    a = 1\n\n```\nmaker\ndualgemm: wrong\n```\n", "", 0, "2 ran, 0 not run"),
+    # Commands that are only named.
+    (GOOD + "`dualgemm info --no-such`\n", "", 1, "README.md:8: dualgemm info --no-such: no such option"),
+    (GOOD + "`dualgemm\nnothing`\n", "", 1, "README.md:8: dualgemm nothing: no such command"),
+    (GOOD + "| a | `X=1 dualgemm plan --act=none` |\n", "", 1, "README.md:8: dualgemm plan --act none: must be one of"),
+    (GOOD + "`ptxsim run a.ptx --no-such`\n", "", 1, "README.md:8: ptxsim run --no-such: no such option"),
+    (GOOD + "`make bad`\n", "", 1, "README.md:8: make bad: no such target"),
+    (GOOD + "`ctest --preset bad`\n", "", 1, "README.md:8: ctest --preset bad: no such test preset"),
+    (GOOD + "`scripts/bad`\n", "", 1, "README.md:8: scripts/bad: no such file"),
+    (GOOD + "`scripts/good --bad`\n", "", 1, "README.md:8: scripts/good --bad: no such option"),
+    (GOOD + "With `--no-such`.\n", "", 1, "README.md:8: --no-such: no program has this option"),
+    (LEFT_OUT.format("true && dualgemm run --no-such"), "", 1, "README.md:2: dualgemm run --no-such: no such option"),
+    (LEFT_OUT.format("make \\\n  good bad"), "", 1, "README.md:2: make bad: no such target"),
+    (GOOD + "`dualgemm plan -m 1 --act silu|relu2 | less`, `dualgemm COMMAND --help`, `dualgemm help --json`, "
+     "`--good`, `--act silu`, `make good A=1`, `cmake --preset good && cmake --build --preset built`, "
+     "`scripts/good --good`.\n", "", 0, "8 commands and options named, 0 failed"),
 ]
+
+MAKEFILE = "A := 1\n.PHONY: good\ngood: other\n\t@true\n"
+PRESETS = '{"configurePresets": [{"name": "good"}], "buildPresets": [{"name": "built"}]}'
 
 
 def make_tree(root, readme, header, source):
@@ -76,6 +96,8 @@ def make_tree(root, readme, header, source):
         (root / folder).mkdir(parents=True)
     (root / "README.md").write_text(readme)
     (root / "CONTRIBUTING.md").write_text("")
+    (root / "Makefile").write_text(MAKEFILE)
+    (root / "CMakePresets.json").write_text(PRESETS)
     (root / "scripts" / "good").write_text("#!/bin/sh\n# takes --good\n")
     for real in (source / "include" / "dualgemm").iterdir():
         if header and real.suffix in (".h", ".hpp"):
