@@ -3,6 +3,7 @@
  * Weights of gated MLP layers from checkpoints, for C. In a library of its own, dualgemm_checkpoint
  * (CMake: dualgemm::checkpoint), which needs dualgemm. checkpoint.hpp says what is read.
  *
+ *   // prologue: checkpoint      (problem and buffers, initialised; m, A and D are set)
  *   dualgemm_checkpoint* checkpoint;
  *   dualgemm_checkpoint_layer* layer;
  *   dualgemm_checkpoint_open("model/", &checkpoint);

@@ -198,7 +198,7 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
 
 void bind_threads(CLI::App* app, int& threads) {
   add_value(app, "--threads", threads, parse_thread_count, "N",
-            "0 = all cores of this process; never changes a result")
+            "0 = as many as pay, at most all cores of this process; never changes a result")
       ->default_str("0");
 }
 

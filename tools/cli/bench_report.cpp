@@ -314,11 +314,14 @@ std::string bench_csv(const BenchReport& report) {
                             "status",
                             "revision",
                             "device",
-                            "seed"}) {
+                            "seed",
+                            "threads",
+                            "version"}) {
     columns.push_back({title});
   }
   Table table(std::move(columns));
-  const std::string revision = provenance()["revision"];
+  const Json build = provenance();
+  const std::string revision = build["revision"], version = build["version"];
   for (const BenchShape& shape : report.shapes) {
     for (const BenchResult& r : shape.results) {
       const Problem& p = shape.problem;
@@ -348,7 +351,9 @@ std::string bench_csv(const BenchReport& report) {
            r.status(),
            revision,
            report.device,
-           std::to_string(report.seed)});
+           std::to_string(report.seed),
+           std::to_string(r.info.threads),
+           version});
     }
   }
   return table.csv();

@@ -125,7 +125,7 @@ they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are ta
 Examples:
   dualgemm run nvfp4.safetensors --prefix model.layers.0.mlp --activations x.npy --out d.npy --check
   dualgemm run nvfp4.safetensors --activations x.npy --a-type bf16 --d-type f32 --out d.safetensors
-  dualgemm run gpt_oss.safetensors --activations x.npy --act swiglu_oai --out d.npy)";
+  dualgemm run nvfp4.safetensors --activations x.npy --act swiglu_oai --out d.npy)";
 
 const char* const kVerify = R"(
 Runs every strategy and compares D with the double-precision oracle: each element must lie within a

@@ -161,13 +161,17 @@ TEST_F(VerifyBench, Fp8IsListedWithItsError) {
 TEST_F(VerifyBench, BenchCsvOnStdout) {
   const ProgramResult result = run(small_bench({"--csv"}));
   ASSERT_EQ(result.exit_code, 0) << result;
+  std::string version = run({"--version"}).out;  // "dualgemm 0.1.0\n"
+  version = "," + version.substr(9, version.size() - 10);
   std::istringstream lines(result.out);
   std::string header, row;
   std::getline(lines, header);
   EXPECT_EQ(header.rfind("m,n,k,l,strategy,config,median_ms,", 0), 0u) << header;
+  EXPECT_TRUE(header.ends_with(",revision,device,seed,threads,version")) << header;
   int rows = 0;
   while (std::getline(lines, row)) {
     EXPECT_EQ(row.rfind("4,64,128,1,", 0), 0u) << row;
+    EXPECT_TRUE(row.ends_with(version)) << row;
     ++rows;
   }
   EXPECT_EQ(rows, 2);
