@@ -9,6 +9,8 @@ option(DUALGEMM_INSTALL "Create the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(DUALGEMM_WERROR "Treat compiler warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 option(DUALGEMM_STATIC_RUNTIME "Link libstdc++ and libgcc statically into executables" OFF)
 option(DUALGEMM_TEST_BY_EXECUTABLE "One ctest entry per test executable instead of one per test" OFF)
+# The headers of CLI11 and nlohmann-json and their code are three quarters of the tools' compile time, once a unit.
+option(DUALGEMM_UNITY "Compile the tools in a few large units: half the time for all, more for an edit" ON)
 set(DUALGEMM_SANITIZE "" CACHE STRING "Argument of -fsanitize=, e.g. address,undefined or thread")
 set(DUALGEMM_CUDA "AUTO" CACHE STRING "AUTO: compile the CUDA part when nvcc is found; ON: demand it; OFF")
 set_property(CACHE DUALGEMM_CUDA PROPERTY STRINGS AUTO ON OFF)

@@ -10,6 +10,7 @@
 
 #include "tools/checkpoint/checkpoint.hpp"
 #include "tools/checkpoint/checkpoint_tensors.hpp"
+#include "tools/checkpoint/corrupt.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
 
@@ -67,10 +68,6 @@ const GgmlType* type_of(uint32_t id) {
   const auto found = std::find_if(kTypes.begin(), kTypes.end(),
                                   [id](const GgmlType& type) { return type.id == id; });
   return found == kTypes.end() ? nullptr : &*found;
-}
-
-Status corrupt(const std::string& where, std::string observed, std::string rule) {
-  return Status::error(StatusCode::kCorruptFile, where, std::move(observed), std::move(rule));
 }
 
 // Reads forward; past the end every read gives 0 and `failed` is set, so that one check a record

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "tools/checkpoint/corrupt.hpp"
 #include "tools/checkpoint/gguf.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
@@ -7,10 +8,6 @@
 
 namespace dualgemm::checkpoint {
 namespace {
-
-Status corrupt(const std::string& path, std::string observed, std::string rule) {
-  return Status::error(StatusCode::kCorruptFile, path, std::move(observed), std::move(rule));
-}
 
 struct Part {
   TensorFile file;

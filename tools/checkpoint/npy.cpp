@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tools/checkpoint/atomic_file.hpp"
+#include "tools/checkpoint/corrupt.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
@@ -29,10 +30,6 @@ constexpr TypeName kTypeNames[] = {
     {"u4", ElementType::kU32},  {"i4", ElementType::kI32}, {"f4", ElementType::kF32},
     {"u8", ElementType::kU64},  {"i8", ElementType::kI64}, {"f8", ElementType::kF64},
     {"c8", ElementType::kC64}};
-
-Status corrupt(const std::string& origin, std::string observed, std::string rule) {
-  return Status::error(StatusCode::kCorruptFile, origin, std::move(observed), std::move(rule));
-}
 
 Expected<ElementType> type_of(const std::string& descr, const NpyOptions& options,
                               const std::string& origin) {

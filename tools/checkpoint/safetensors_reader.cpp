@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tools/checkpoint/corrupt.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
 #include "tools/checkpoint/safetensors.hpp"
@@ -14,10 +15,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "files are read as they lie");
 
 constexpr uint64_t kLengthBytes = 8;
-
-Status corrupt(const std::string& origin, std::string observed, std::string rule) {
-  return Status::error(StatusCode::kCorruptFile, origin, std::move(observed), std::move(rule));
-}
 
 Expected<std::span<const std::byte>> header_bytes(std::span<const std::byte> file,
                                                   const std::string& origin) {

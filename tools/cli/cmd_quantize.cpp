@@ -92,11 +92,6 @@ void print_json(const QuantizeCommand& command,
   print(dump(json));
 }
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
 // Can the model's config.json say how it is quantised? Asked before the weights are written.
 Status check_config(const QuantizeCommand& command, const std::string& from) {
   const std::string path = from + "/config.json";

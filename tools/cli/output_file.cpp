@@ -20,16 +20,16 @@ bool ends_with(const std::string& text, const std::string& end) {
 constexpr std::array kOtherFormats = {".npy", ".npz", ".gguf", ".ggml", ".bin", ".pt",
                                       ".pth", ".h5",  ".onnx", ".ckpt", ".json"};
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
-}
-
 Status refuse_folder(const std::string& path) {
   return Status::invalid("--out", path, "is a folder; name a file in it");
 }
 
 }  // namespace
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
 
 bool is_npy(const std::string& path) { return ends_with(path, ".npy"); }
 

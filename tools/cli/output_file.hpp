@@ -8,6 +8,7 @@
 namespace dualgemm::cli {
 
 bool is_npy(const std::string& path);
+bool is_folder(const std::string& path);
 
 // Is `path` .npy or .safetensors? Asked before any work is done.
 Status check_output_name(const std::string& path);
