@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "tools/checkpoint/json_events.hpp"
+#include "tools/checkpoint/tensor.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
-
-constexpr size_t kMaxRank = 64;  // NumPy's limit
 
 // Grammar:  { 'descr': STRING, 'fortran_order': True|False, 'shape': (INT, ..) [,] }  in any order,
 // blanks anywhere between tokens.

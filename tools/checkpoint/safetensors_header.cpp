@@ -10,8 +10,6 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-constexpr size_t kMaxRank = 64;  // NumPy's limit; bounds memory per tensor
-
 class HeaderEvents final : public JsonEvents {
  public:
   using JsonEvents::JsonEvents;

@@ -15,6 +15,9 @@
 
 namespace dualgemm::checkpoint {
 
+// Extents of a tensor, at most: NumPy's limit. Bounds what a header can make a reader allocate.
+inline constexpr size_t kMaxRank = 64;
+
 // Element types of the safetensors format. kF4 is two E2M1 values a byte. The library computes with
 // few of them; the others are read, checked and copied, so that a checkpoint with an exotic tensor
 // in it can still be converted.
