@@ -164,7 +164,7 @@ Status ShapeBench::judge(int64_t m, const std::vector<uint16_t>& expected, OurRu
 }
 
 Status ShapeBench::time_all(const RoundLimits& limits, std::vector<OurRun>& ours,
-                            std::vector<BaselineRun*> baselines, Point& point) {
+                            const std::vector<BaselineRun*>& baselines, Point& point) {
   std::vector<const cuda::RecordedCalls*> recorded{&floor_.recorded};
   for (const OurRun& run : ours) {
     if (run.result.status.ok()) recorded.push_back(&run.recorded);

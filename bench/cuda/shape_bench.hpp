@@ -77,7 +77,7 @@ class ShapeBench {
   Status judge(int64_t m, const std::vector<uint16_t>& expected, OurRun& run);
   Expected<std::vector<uint16_t>> output_of(const cuda::RecordedCalls& recorded, int64_t m);
   Status time_all(const RoundLimits& limits, std::vector<OurRun>& ours,
-                  std::vector<BaselineRun*> baselines, Point& point);
+                  const std::vector<BaselineRun*>& baselines, Point& point);
 
   LtContext& context_;
   Stopwatch& stopwatch_;
