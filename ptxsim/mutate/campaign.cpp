@@ -122,7 +122,7 @@ struct Unchanged {
   std::vector<uint64_t> executed;  // by statement
 };
 
-std::optional<Error> look_at_unchanged(std::shared_ptr<const Program> program,
+std::optional<Error> look_at_unchanged(const std::shared_ptr<const Program>& program,
                                        const std::vector<RunTrial>& problems,
                                        const std::vector<Run>& runs, Unchanged& unchanged) {
   unchanged.known.resize(problems.size());
@@ -147,7 +147,7 @@ std::optional<Error> look_at_unchanged(std::shared_ptr<const Program> program,
 
 }  // namespace
 
-Result<Campaign> run_campaign(std::shared_ptr<const Program> program,
+Result<Campaign> run_campaign(const std::shared_ptr<const Program>& program,
                               const std::vector<RunTrial>& problems, const CampaignOptions& options,
                               const std::function<void(const MutantResult&)>& progress) {
   const std::vector<Run> runs = runs_of(problems.size(), options.seeds);

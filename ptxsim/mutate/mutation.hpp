@@ -83,7 +83,7 @@ struct Campaign {
 };
 // Runs the unchanged program first: an Error when it is not right and clean itself. A mutant is
 // tried on one problem after the other, in every schedule, until it is noticed.
-Result<Campaign> run_campaign(std::shared_ptr<const Program> program,
+Result<Campaign> run_campaign(const std::shared_ptr<const Program>& program,
                               const std::vector<RunTrial>& problems, const CampaignOptions& options,
                               const std::function<void(const MutantResult&)>& progress = {});
 
