@@ -13,6 +13,9 @@ function(dualgemm_add_layer layer)
   target_include_directories(dualgemm_${layer} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(dualgemm_${layer} PUBLIC dualgemm_flags Threads::Threads ${ARG_LIBS})
   set_target_properties(dualgemm_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(layer STREQUAL "cpu")  # its kernels are tuned as files of their own
+    set_target_properties(dualgemm_cpu PROPERTIES UNITY_BUILD OFF)
+  endif()
 endfunction()
 
 # Links `target` to those of the named layers that exist.

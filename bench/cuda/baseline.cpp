@@ -13,8 +13,8 @@ namespace {
 
 // Products of E4M3 codes reach 448^2 * k; with this factor they fit fp16, and no bit is lost.
 constexpr float kE4m3Alpha = 0x1p-9f;
-constexpr int kTrialReplays = 3;  // of each algorithm, after one that does not count
-constexpr size_t kKept = 2;       // algorithms of a path that go into the rounds
+constexpr int kAlgorithmReplays = 3;  // of each algorithm, after one that does not count
+constexpr size_t kKept = 2;           // algorithms of a path that go into the rounds
 
 cuda::Nvfp4Source source_of(const void* codes, const uint8_t* scales, int64_t k) {
   return {.codes = static_cast<const uint8_t*>(codes),
@@ -139,7 +139,7 @@ Expected<BaselinePath> Baseline::time_path(bool stacked, Stopwatch& stopwatch) {
         });
     if (!recorded) return recorded.status();
     std::vector<double> seconds;
-    for (int replay = -1; replay < kTrialReplays; ++replay) {
+    for (int replay = -1; replay < kAlgorithmReplays; ++replay) {
       const auto one = stopwatch.seconds_per_call(*recorded);
       if (!one) return one.status();
       if (replay >= 0) seconds.push_back(*one);

@@ -3,7 +3,7 @@
 namespace dualgemm::bench {
 namespace {
 
-constexpr int kTrialReplays = 5;  // of each shape, after one that does not count
+constexpr int kReadReplays = 5;  // of each shape, after one that does not count
 constexpr int kThreads[] = {256, 512, 1024};
 constexpr int kMostCtasPerSm = 8;
 
@@ -34,7 +34,7 @@ Expected<ReadFloor> make_read_floor(ColdSets& sets, uint8_t* sum, int num_sms,
         });
     if (!recorded) return recorded.status();
     std::vector<double> seconds;
-    for (int replay = -1; replay < kTrialReplays; ++replay) {
+    for (int replay = -1; replay < kReadReplays; ++replay) {
       const auto one = stopwatch.seconds_per_call(*recorded);
       if (!one) return one.status();
       if (replay >= 0) seconds.push_back(*one);

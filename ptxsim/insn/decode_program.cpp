@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/insn/registry.hpp"
@@ -60,22 +62,28 @@ void decode_statement(Program& program, uint32_t index) {
   insn.num_uses = static_cast<uint32_t>(program.uses.size()) - insn.first_use;
 }
 
-// Marks the statements that write registers which wgmma.mma_async takes as D or A.
-void mark_wgmma_operands(Program& program) {
-  std::vector<bool> is_operand(program.register_bytes / 64, false);
-  bool any = false;
-  for (const Insn& insn : program.insns)
-    if (insn.may_touch_owned)
-      for (uint32_t i = 0; i < insn.num_uses; ++i) {
-        is_operand[program.uses[insn.first_use + i].at / 64] = true;
-        any = true;
-      }
-  if (!any) return;
-  for (Insn& insn : program.insns)
-    for (uint32_t i = 0; i < insn.num_uses && !insn.may_touch_owned; ++i) {
-      const RegisterUse& use = program.uses[insn.first_use + i];
-      insn.writes_operand |= use.is_write && is_operand[use.at / 64];
+// Marks the statements that touch registers which asynchronous operations own for a time, and those
+// that write registers which wgmma.mma_async takes as D or A.
+void mark_owned_registers(Program& program) {
+  const size_t lines = program.register_bytes / 64;
+  std::vector<bool> is_ownable(lines, false), is_operand(lines, false);
+  const auto uses_of = [&](const Insn& insn) {
+    return std::span(program.uses).subspan(insn.first_use, insn.num_uses);
+  };
+  for (const Insn& insn : program.insns) {
+    if (!insn.owns_registers) continue;
+    for (const RegisterUse& use : uses_of(insn)) {
+      is_ownable[use.at / 64] = true;
+      if (insn.may_touch_owned) is_operand[use.at / 64] = true;
     }
+  }
+  for (Insn& insn : program.insns) {
+    for (const RegisterUse& use : uses_of(insn)) {
+      if (is_ownable[use.at / 64]) insn.touches_ownable = true;
+      if (use.is_write && is_operand[use.at / 64] && !insn.may_touch_owned)
+        insn.writes_operand = true;
+    }
+  }
 }
 
 const Entry* find_entry(const Module& module, std::string_view name) {
@@ -102,7 +110,7 @@ Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> modu
     lay_out_shared(*program);
     program->insns.resize(program->entry->statements.size());
     for (; index < program->insns.size(); ++index) decode_statement(*program, index);
-    mark_wgmma_operands(*program);
+    mark_owned_registers(*program);
   } catch (const Fault& fault) {
     Error error = fault.error();
     error.place.ptx_name = program->module->name;

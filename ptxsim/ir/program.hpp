@@ -54,6 +54,8 @@ struct Insn {
   bool guard_negated = false;
   Convergence convergence = Convergence::kNone;
   bool may_touch_owned = false;  // wgmma.mma_async: checks its registers itself
+  bool owns_registers = false;   // wgmma.mma_async and tcgen05.ld: theirs are in use until a wait
+  bool touches_ownable = false;  // reads or writes a register that a statement of the entry owns
   bool writes_operand =
       false;           // writes a register that a wgmma.mma_async of the entry uses as D or A
   uint8_t family = 0;  // for families: free small fields

@@ -251,7 +251,10 @@ Turn::Step Turn::step(const Insn& insn) {
     advise_of_separation(x_);
   cluster_.async.statement = insn.statement;
   cluster_.async.op = {};
-  const bool put_off = !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
+  // A mov that was put off owns what it will write, which may be any register.
+  const bool may_be_owned = insn.touches_ownable || !warp_.put_off.empty();
+  const bool put_off =
+      may_be_owned && !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
   if (insn.writes_operand) note_unfenced(x_, insn);
   const Outcome outcome = put_off ? Outcome::kNext : insn.execute(x_, insn);
   if (cluster_.observers.any_of_statements()) {

@@ -131,10 +131,10 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   const uint32_t lanes = std::min<uint32_t>(kWarpSize, cta.threads - index * kWarpSize);
   warp->live = lanes == kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
   const Program& program = machine.program();
-  warp->registers.resize((program.register_bytes + 63) / 64);
-  uint32_t* words = reinterpret_cast<uint32_t*>(warp->registers.data());
-  std::fill_n(words, warp->registers.size() * 16,
-              kPoisonWord);  // a register that nobody wrote holds NaN
+  const size_t lines = (program.register_bytes + 63) / 64;
+  warp->registers = std::make_unique_for_overwrite<RegisterLine[]>(lines);
+  // A register that nobody wrote holds NaN.
+  std::fill_n(reinterpret_cast<uint32_t*>(warp->file()), lines * 16, kPoisonWord);
   warp->local.resize(program.entry->local_bytes * kWarpSize);
   for (const StartValue& v : program.start_values)
     for (uint32_t lane = 0; lane < kWarpSize; ++lane) {

@@ -60,8 +60,8 @@ struct Warp {
   uint32_t yielded = 0;       // lanes that polled in vain: others of the warp go first
   std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
   std::array<WaitInfo, kWarpSize> wait{};
-  std::vector<RegisterLine> registers;
-  std::vector<std::byte> local;  // kWarpSize frames of Entry::local_bytes
+  std::unique_ptr<RegisterLine[]> registers;  // Program::register_bytes
+  std::vector<std::byte> local;               // kWarpSize frames of Entry::local_bytes
   uint32_t carry = 0;  // CC.CF of each lane (add.cc and the other extended-precision instructions)
   uint64_t executed = 0;
 
@@ -88,7 +88,7 @@ struct Warp {
   };
   std::vector<std::shared_ptr<Unfinished>> unfinished;
 
-  std::byte* file() { return reinterpret_cast<std::byte*>(registers.data()); }
+  std::byte* file() { return reinterpret_cast<std::byte*>(registers.get()); }
 };
 
 }  // namespace ptxsim

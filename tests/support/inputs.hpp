@@ -133,6 +133,12 @@ inline std::vector<int32_t> random_expert_rows(Rng& rng, int64_t l, int64_t m) {
   return rows;
 }
 
+// `p` with swizzled scales of all three operands.
+inline Problem swizzled(Problem p) {
+  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
 // A valid problem with its operands. Everything that must not be read for its value is poison; so
 // is D. The optional members (row scales, alphas for each batch) are used when they are not empty.
 struct RandomCase {

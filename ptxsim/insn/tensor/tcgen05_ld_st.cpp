@@ -246,6 +246,7 @@ void decode_move(Decode& d, bool is_load) {
   }
   decode_registers(d, *detail, is_load ? 0 : d.num_operands() - 1);
   if (is_load) join_owned(*detail);
+  d.insn().owns_registers = is_load;
   d.require_aligned();
   d.insn().execute = execute_move;
 }

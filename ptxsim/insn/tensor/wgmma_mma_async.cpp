@@ -224,7 +224,7 @@ void decode_wgmma_mma(Decode& d) {
     if (!a_in_registers) detail->a_mn_major = take_transpose(d, 6);
     detail->b_mn_major = take_transpose(d, count - 1);
   }
-  d.insn().may_touch_owned = true;
+  d.insn().may_touch_owned = d.insn().owns_registers = true;
   d.insn().execute = issue;
 }
 

@@ -3,15 +3,11 @@
 #include <algorithm>
 
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/graph.hpp"
 #include "cuda/runtime/stream_pool.hpp"
 
 namespace dualgemm::cuda {
 namespace {
-
-struct DestroyGraph {
-  using pointer = cudaGraph_t;
-  void operator()(cudaGraph_t graph) const noexcept { static_cast<void>(cudaGraphDestroy(graph)); }
-};
 
 // On a stream of the library's own, as the caller's may be one that cannot be recorded. Relaxed: a
 // library may load its kernels at their first use.
@@ -23,7 +19,7 @@ Status record(const std::function<Status(cudaStream_t)>& enqueue, cudaGraphExec_
   const Status enqueued = enqueue(stream);
   cudaGraph_t raw = nullptr;  // ended even after an error, so that the stream can be used again
   const cudaError_t ended = cudaStreamEndCapture(stream, &raw);
-  const std::unique_ptr<CUgraph_st, DestroyGraph> graph(raw);
+  const Graph graph(raw);
   DUALGEMM_TRY(enqueued);
   DUALGEMM_CUDA_TRY(ended);
   DUALGEMM_CUDA_TRY(cudaGraphInstantiate(executable, raw, 0));

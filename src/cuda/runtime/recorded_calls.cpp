@@ -1,15 +1,10 @@
 #include "cuda/runtime/recorded_calls.hpp"
 
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/graph.hpp"
 
 namespace dualgemm::cuda {
 namespace {
-
-struct DestroyGraph {
-  using pointer = cudaGraph_t;
-  void operator()(cudaGraph_t graph) const noexcept { static_cast<void>(cudaGraphDestroy(graph)); }
-};
-using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 
 Status enqueue_all(int calls, cudaStream_t stream,
                    const std::function<Status(void*, int)>& enqueue) {

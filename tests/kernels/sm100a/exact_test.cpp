@@ -9,11 +9,6 @@
 namespace dualgemm::test {
 namespace {
 
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 // D as fp32, batches one below the other.
 std::vector<float> result_of(const RandomCase& data) {
   std::vector<float> values;

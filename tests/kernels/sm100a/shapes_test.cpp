@@ -9,11 +9,6 @@ namespace {
 
 using reference::Accumulation;
 
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 struct Case {
   Problem problem;
   Values values = Values::kRandom;

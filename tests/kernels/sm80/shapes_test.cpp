@@ -15,11 +15,6 @@ using reference::Accumulation;
 
 constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
 
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values = Values::kRandom,
                   bool per_batch = false) {
   SCOPED_TRACE(::testing::Message()

@@ -9,11 +9,6 @@ namespace {
 
 using reference::Accumulation;
 
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 struct Case {
   Problem problem;
   SimulatedRun run{};
@@ -69,13 +64,13 @@ TEST(Sm90aShapes, EveryEndOfK) {
 TEST(Sm90aShapes, LongKAndSharedTiles) {
   int shared = 0;
   for (const int64_t m : {5, 16, 40, 100, 200}) {
-    for (const int max_ctas : {1, 3, 5}) {
+    for (const int max_ctas : {1, 5}) {
       Case c{.problem = {.m = m, .n = 130, .k = 256 * 14 - 48}, .run = {.max_ctas = max_ctas}};
       c.problem.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // Up stays linear: one copy
       expect_right(c, &shared);
     }
   }
-  EXPECT_GE(shared, 4);
+  EXPECT_GE(shared, 3);
 }
 
 TEST(Sm90aShapes, LinearScalesInPlace) {

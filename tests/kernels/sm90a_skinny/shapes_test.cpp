@@ -15,11 +15,6 @@ using ptxsim::Schedule;
 constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
 constexpr int64_t kCols[] = {8, 16, 24, 32};
 
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) {
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "

@@ -5,15 +5,6 @@ namespace {
 
 using namespace ptxsim_test;
 
-struct BadText {
-  const char* name;
-  const char* from;  // of kCase
-  const char* to;
-  const char* position;
-  const char* reason;
-};
-void PrintTo(const BadText& bad, std::ostream* out) { *out << bad.name; }
-
 class BadCase : public Program, public testing::WithParamInterface<BadText> {};
 
 TEST_P(BadCase, IsRefused) {

@@ -66,6 +66,16 @@ inline std::string replaced(std::string text, const std::string& from, const std
   return text.replace(at, from.size(), to);
 }
 
+// A text that is refused, made of kKernel or kCase.
+struct BadText {
+  const char* name;
+  const char* from;  // of the right text
+  const char* to;
+  const char* position;
+  const char* reason;
+};
+inline void PrintTo(const BadText& bad, std::ostream* out) { *out << bad.name; }
+
 // A directory of its own for each test, which is where the program runs; removed behind it.
 class Program : public testing::Test {
  protected:

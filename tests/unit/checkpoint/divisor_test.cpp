@@ -1,5 +1,7 @@
 // The global scale of compressed-tensors, a divisor, as docs/formats.md and docs/checkpoints.md have
 // it: what is written, what it reads back as, and that there and back is the identity.
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "checkpoint_test_support.hpp"
@@ -84,7 +86,7 @@ TEST_F(Divisor, OfOthersComesBack) {
     ASSERT_EQ(load(file).dequant_global_scales, std::vector{1.0f / divisor});
     const TensorFile there = convert(file, Convention::kModelOpt);
     ASSERT_EQ(scalar(there, "w.weight_scale_2"), 1.0f / divisor);
-    kept += there.metadata().contains(std::string(kDivisorKey) + "w.weight_scale_2") ? 1 : 0;
+    kept += there.metadata().contains(fmt::format("{}w.weight_scale_2", kDivisorKey)) ? 1 : 0;
     const TensorFile back = convert(there, Convention::kCompressedTensors);
     ASSERT_EQ(scalar(back, "w.weight_global_scale"), divisor);
   }

@@ -9,16 +9,18 @@ using test::fails_with;
 using test::to_vector;
 using test::write_text;
 
-auto parse(const std::string& json) { return parse_safetensors_index(as_bytes(json), "index"); }
+auto parse_index(const std::string& json) {
+  return parse_safetensors_index(as_bytes(json), "index");
+}
 
 TEST(SafetensorsIndexTest, MapsNamesToFiles) {
   const auto index =
-      parse(R"({"metadata":{"total_size":123,"more":[1,-2,0.5,null,true,{"weight_map":{}}]},
+      parse_index(R"({"metadata":{"total_size":123,"more":[1,-2,0.5,null,true,{"weight_map":{}}]},
       "weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"},"weight_map_2":"x"})");
   ASSERT_TRUE(index.ok()) << index.status().message();
   EXPECT_EQ(*index, (std::map<std::string, std::string>{{"a", "m-1.safetensors"},
                                                         {"b", "m-2.safetensors"}}));
-  EXPECT_TRUE(parse(R"({"weight_map":{}})").ok());
+  EXPECT_TRUE(parse_index(R"({"weight_map":{}})").ok());
 }
 
 TEST(SafetensorsIndexTest, HostileIndexIsRefused) {
@@ -45,7 +47,7 @@ TEST(SafetensorsIndexTest, HostileIndexIsRefused) {
       {R"({"weight_map":{"a":"x.safetensors"})", "valid JSON"},
   };
   for (const auto& [json, message] : cases) {
-    EXPECT_TRUE(fails_with(parse(json).status(), StatusCode::kCorruptFile, message))
+    EXPECT_TRUE(fails_with(parse_index(json).status(), StatusCode::kCorruptFile, message))
         << json.substr(0, 100);
   }
 }

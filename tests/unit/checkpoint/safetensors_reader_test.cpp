@@ -11,7 +11,7 @@ using test::as_bytes;
 using test::fails_with;
 using test::safetensors_bytes;
 
-Expected<TensorFile> parse(const std::string& bytes) {
+Expected<TensorFile> parse_file(const std::string& bytes) {
   return parse_safetensors(as_bytes(bytes), "test.safetensors");
 }
 
@@ -21,7 +21,7 @@ TEST(SafetensorsReaderTest, ReadsALiteralFile) {
       R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},)"
       R"("b":{"dtype":"U8","shape":[],"data_offsets":[4,5]}}   )";
   const std::string bytes = safetensors_bytes(json, std::string("\x00\x3C\x00\xC0\x07", 5));
-  const Expected<TensorFile> file = parse(bytes);
+  const Expected<TensorFile> file = parse_file(bytes);
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));
   EXPECT_EQ(file->origin(), "test.safetensors");
@@ -36,9 +36,9 @@ TEST(SafetensorsReaderTest, ReadsALiteralFile) {
 }
 
 TEST(SafetensorsReaderTest, EmptyOnesAreLegal) {
-  EXPECT_TRUE(parse(safetensors_bytes("{}", "")).ok());
-  EXPECT_TRUE(parse(safetensors_bytes(R"({"__metadata__":{}})", "")).ok());
-  const Expected<TensorFile> file = parse(safetensors_bytes(
+  EXPECT_TRUE(parse_file(safetensors_bytes("{}", "")).ok());
+  EXPECT_TRUE(parse_file(safetensors_bytes(R"({"__metadata__":{}})", "")).ok());
+  const Expected<TensorFile> file = parse_file(safetensors_bytes(
       R"({"e":{"dtype":"F32","shape":[0,9223372036854775807],"data_offsets":[0,0]},)"
       R"("f":{"dtype":"F64","shape":[3,0],"data_offsets":[0,0]}})",
       ""));
@@ -48,7 +48,7 @@ TEST(SafetensorsReaderTest, EmptyOnesAreLegal) {
 
 TEST(SafetensorsReaderTest, F4ShapeMayCountValuesOrBytes) {
   for (const char* shape : {"[2,6]", "[2,3]"}) {
-    const Expected<TensorFile> file = parse(safetensors_bytes(
+    const Expected<TensorFile> file = parse_file(safetensors_bytes(
         std::string(R"({"t":{"dtype":"F4","shape":)") + shape + R"(,"data_offsets":[0,6]}})",
         "abcdef"));
     ASSERT_TRUE(file.ok()) << shape << file.status().message();
@@ -57,7 +57,7 @@ TEST(SafetensorsReaderTest, F4ShapeMayCountValuesOrBytes) {
 }
 
 TEST(SafetensorsReaderTest, UnicodeNamesSurvive) {
-  const Expected<TensorFile> file = parse(safetensors_bytes(
+  const Expected<TensorFile> file = parse_file(safetensors_bytes(
       "{\"\xC3\xA4\\u00e4\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", "x"));
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_TRUE(file->contains("\xC3\xA4\xC3\xA4"));
@@ -183,7 +183,7 @@ const Hostile kHostileFiles[] = {
 TEST(SafetensorsReaderTest, HostileFilesAreRefusedWithAReason) {
   for (const Hostile& hostile : kHostileFiles) {
     EXPECT_TRUE(
-        fails_with(parse(hostile.bytes).status(), StatusCode::kCorruptFile, hostile.message))
+        fails_with(parse_file(hostile.bytes).status(), StatusCode::kCorruptFile, hostile.message))
         << hostile.what;
   }
 }
@@ -195,7 +195,7 @@ TEST(SafetensorsReaderTest, ManyTensorsAreFine) {
     json += (i == 0 ? "\"" : ",\"") + std::to_string(i) +
             R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
   }
-  const Expected<TensorFile> file = parse(safetensors_bytes(json + "}", ""));
+  const Expected<TensorFile> file = parse_file(safetensors_bytes(json + "}", ""));
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->tensors().size(), 20'000u);
 }
@@ -209,12 +209,12 @@ const std::string& valid_file() {
 }
 
 TEST(SafetensorsReaderTest, EveryPrefixAndEveryExtensionIsRefused) {
-  ASSERT_TRUE(parse(valid_file()).ok());
+  ASSERT_TRUE(parse_file(valid_file()).ok());
   for (size_t size = 0; size < valid_file().size(); ++size) {
-    EXPECT_EQ(parse(valid_file().substr(0, size)).status().code(), StatusCode::kCorruptFile)
+    EXPECT_EQ(parse_file(valid_file().substr(0, size)).status().code(), StatusCode::kCorruptFile)
         << size;
   }
-  EXPECT_EQ(parse(valid_file() + "x").status().code(), StatusCode::kCorruptFile);
+  EXPECT_EQ(parse_file(valid_file() + "x").status().code(), StatusCode::kCorruptFile);
 }
 
 // A flipped bit in the header is found, or it changed only a name, a text, a shape of the same size
@@ -225,7 +225,7 @@ TEST(SafetensorsReaderTest, BitFlipsNeverReachOutside) {
   for (size_t bit = 0; bit < 8 * valid_file().size(); ++bit) {
     std::string flipped = valid_file();
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    const Expected<TensorFile> file = parse(flipped);
+    const Expected<TensorFile> file = parse_file(flipped);
     file.ok() ? ++accepted : ++refused;
     if (!file) continue;
     size_t covered = 0;
@@ -253,7 +253,7 @@ TEST(SafetensorsReaderTest, RandomDamageNeverReachesOutside) {
       else
         damaged[at] = static_cast<char>(rng.byte());
     }
-    const Expected<TensorFile> file = parse(damaged);
+    const Expected<TensorFile> file = parse_file(damaged);
     if (!file) continue;
     for (const auto& [name, tensor] : file->tensors()) {
       EXPECT_LE(tensor.data.data() + tensor.data.size(), as_bytes(damaged).data() + damaged.size());

@@ -3,15 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "support/every_activation.hpp"
+#include "support/limits.hpp"
 
 namespace dualgemm::core {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
+using test::kInfinity;
+using test::kNan;
 
 Activation of(ActivationKind kind) { return {.kind = kind}; }
 
@@ -46,8 +46,8 @@ TEST(Activation, KnownValues) {
 
 TEST(Activation, EveryKindPropagatesNaN) {
   for (const Activation& a : test::every_activation()) {
-    EXPECT_TRUE(std::isnan(activate(a, kNaN, 2.0))) << name_of(a.kind);
-    EXPECT_TRUE(std::isnan(activate(a, 2.0, kNaN))) << name_of(a.kind);
+    EXPECT_TRUE(std::isnan(activate(a, kNan, 2.0))) << name_of(a.kind);
+    EXPECT_TRUE(std::isnan(activate(a, 2.0, kNan))) << name_of(a.kind);
   }
 }
 
@@ -83,8 +83,8 @@ TEST(Activation, LargeArgumentsSaturate) {
   EXPECT_EQ(activate(Activation::silu(), -1000.0, 2.0), 0.0);
   EXPECT_EQ(activate(of(ActivationKind::kGeluTanh), 1e30, 1.0), 1e30);
   EXPECT_EQ(activate(of(ActivationKind::kGeluErf), -1e30, 1.0), 0.0);
-  EXPECT_EQ(activate(of(ActivationKind::kSigmoid), -kInf, 3.0), 0.0);
-  EXPECT_EQ(activate(Activation::clamped_swiglu(7.0f), kInf, kInf),
+  EXPECT_EQ(activate(of(ActivationKind::kSigmoid), -kInfinity, 3.0), 0.0);
+  EXPECT_EQ(activate(Activation::clamped_swiglu(7.0f), kInfinity, kInfinity),
             activate(Activation::clamped_swiglu(7.0f), 7.0, 7.0));
 }
 

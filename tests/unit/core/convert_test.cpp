@@ -3,18 +3,16 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "dualgemm/formats.hpp"
 #include "support/compare.hpp"
 #include "support/guarded.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
 TEST(SwapNibbles, EveryByte) {
   Guarded<uint8_t> src(256), dst(256);
@@ -143,7 +141,7 @@ TEST(Ggml, RefusesBadArguments) {
   EXPECT_EQ(from(blocks, 2, 48, codes, scales).message(), "cols: 48; must be a multiple of 64");
   EXPECT_EQ(from(blocks, 2, -64, codes, scales).argument(), "cols");
   EXPECT_EQ(from(blocks, -2, 64, codes, scales).argument(), "rows");
-  EXPECT_EQ(from(blocks, kLargest / 64, 128, codes, scales).code(), StatusCode::kOverflow);
+  EXPECT_EQ(from(blocks, kLargestInt / 64, 128, codes, scales).code(), StatusCode::kOverflow);
   EXPECT_EQ(from(nullptr, 2, 64, codes, scales).argument(), "ggml_blocks");
   EXPECT_EQ(from(blocks, 2, 64, nullptr, scales).argument(), "codes");
   EXPECT_EQ(from(blocks, 2, 64, codes, nullptr).argument(), "scales_linear");

@@ -7,13 +7,12 @@
 #include <limits>
 
 #include "dualgemm/formats.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 #include "unit/core/nearest.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 uint8_t expected_code(float value) {
   const uint32_t code = nearest_code(e2m1_magnitudes(), std::abs(static_cast<double>(value)));

@@ -8,13 +8,12 @@
 
 #include "core/e2m1.hpp"
 #include "dualgemm/formats.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 #include "unit/core/nearest.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 uint8_t expected_bits(float value) {
   const uint32_t code = nearest_code(e4m3_magnitudes(), std::abs(static_cast<double>(value)));

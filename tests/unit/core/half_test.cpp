@@ -7,12 +7,11 @@
 #include <limits>
 
 #include "dualgemm/formats.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // A binary format by its parameters; one definition serves both. Values through ldexp, no bit
 // tricks.

@@ -12,15 +12,13 @@
 #include "dualgemm/formats.hpp"
 #include "support/compare.hpp"
 #include "support/guarded.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 #include "unit/core/nearest.hpp"
 #include "unit/core/slow_quantizer.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Quantized {
   std::vector<uint8_t> codes, scales;

@@ -11,17 +11,15 @@
 #include "support/compare.hpp"
 #include "support/guarded.hpp"
 #include "support/inputs.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 #include "unit/core/slow_quantizer.hpp"
 
 namespace dualgemm::test {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kTiniest = std::numeric_limits<float>::denorm_min();
-constexpr int64_t kLargestInt = std::numeric_limits<int64_t>::max();
 constexpr DataType kTypes[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
 
 struct Shape {

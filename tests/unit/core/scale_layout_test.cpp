@@ -1,19 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "dualgemm/formats.hpp"
 #include "support/compare.hpp"
 #include "support/guarded.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 
 namespace dualgemm::test {
 namespace {
 
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 constexpr ScaleLayout kLayouts[] = {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4};
 
 struct Extent {
@@ -140,15 +139,15 @@ TEST(CheckedScaleSpan, RefusesWhatDoesNotFitOrMakesNoSense) {
   EXPECT_EQ(code(linear, 4, 4, 3), StatusCode::kInvalidArgument);
   EXPECT_EQ(code(swizzled, 4, 4, 4), StatusCode::kInvalidArgument);
   EXPECT_EQ(code(static_cast<ScaleLayout>(7), 4, 4, 0), StatusCode::kInvalidArgument);
-  EXPECT_EQ(code(linear, kLargest, 2, 0), StatusCode::kOverflow);
-  EXPECT_EQ(code(linear, 3, 1, kLargest / 2 + 1), StatusCode::kOverflow);
-  EXPECT_EQ(code(linear, 2, 2, kLargest - 1), StatusCode::kOverflow);
-  EXPECT_EQ(code(swizzled, kLargest, 1, 0), StatusCode::kOverflow);
-  EXPECT_EQ(code(swizzled, 1, kLargest, 0), StatusCode::kOverflow);
-  EXPECT_EQ(code(swizzled, kLargest / 256, 5, 0), StatusCode::kOk);
-  EXPECT_EQ(code(swizzled, kLargest / 4, 5, 0), StatusCode::kOverflow);
-  EXPECT_EQ(*checked_scale_span(linear, 2, 1, kLargest - 1),
-            kLargest);  // the largest span there is
+  EXPECT_EQ(code(linear, kLargestInt, 2, 0), StatusCode::kOverflow);
+  EXPECT_EQ(code(linear, 3, 1, kLargestInt / 2 + 1), StatusCode::kOverflow);
+  EXPECT_EQ(code(linear, 2, 2, kLargestInt - 1), StatusCode::kOverflow);
+  EXPECT_EQ(code(swizzled, kLargestInt, 1, 0), StatusCode::kOverflow);
+  EXPECT_EQ(code(swizzled, 1, kLargestInt, 0), StatusCode::kOverflow);
+  EXPECT_EQ(code(swizzled, kLargestInt / 256, 5, 0), StatusCode::kOk);
+  EXPECT_EQ(code(swizzled, kLargestInt / 4, 5, 0), StatusCode::kOverflow);
+  EXPECT_EQ(*checked_scale_span(linear, 2, 1, kLargestInt - 1),
+            kLargestInt);  // the largest span there is
   EXPECT_EQ(checked_scale_span(linear, 4, 4, 3).status().message(),
             "ld: 3; must be at least the row's 4");
 }
@@ -286,9 +285,9 @@ TEST(ConvertScaleLayout, RefusesBadArgumentsAndWritesNothing) {
   EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, -4, 4, 1).argument(), "rows");
   EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, 4, -4, 1).argument(), "sf_cols");
   EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, 4, 4, -1).argument(), "batches");
-  EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, 4, 4, kLargest / 8).code(),
+  EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, 4, 4, kLargestInt / 8).code(),
             StatusCode::kOverflow);
-  EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, kLargest / 2, 3, 1).code(),
+  EXPECT_EQ(convert(src.data(), 0, dst.data(), 0, kLargestInt / 2, 3, 1).code(),
             StatusCode::kOverflow);
   EXPECT_EQ(convert(dst.data() + 511, 0, dst.data(), 0, 4, 4, 1).argument(), "dst");
   EXPECT_TRUE(dst.all_bytes(kPoison));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,12 +10,11 @@
 #include "support/compare.hpp"
 #include "support/guarded.hpp"
 #include "support/inputs.hpp"
+#include "support/limits.hpp"
 #include "support/rng.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Support, SameBitsSeesOneBitAndSaysWhere) {
   std::vector<float> a(40 * 200, 1.0f), b = a;

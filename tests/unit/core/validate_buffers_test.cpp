@@ -17,17 +17,17 @@ using test::RandomCase;
 using test::Rng;
 using test::Values;
 
-struct Rule {
+struct BufferRule {
   std::string argument, observed;
   std::function<void(Buffers&)> breaks;
   StatusCode code = StatusCode::kInvalidArgument;
 };
 
-void expect_refused(const Problem& problem, const std::vector<Rule>& rules,
+void expect_refused(const Problem& problem, const std::vector<BufferRule>& rules,
                     std::vector<int32_t> experts = {}) {
   Rng rng;
   RandomCase data(problem, rng, Values::kRandom, std::move(experts));
-  for (const Rule& rule : rules) {
+  for (const BufferRule& rule : rules) {
     Buffers buffers = data.buffers();
     ASSERT_TRUE(validate(problem, buffers).ok()) << validate(problem, buffers).message();
     rule.breaks(buffers);
@@ -102,7 +102,7 @@ TEST(ValidateBuffers, Alignment) {
   p.a.type = DataType::kF32;
   p.d.type = DataType::kF16;
   static const float floats[20] = {};
-  const std::vector<Rule> rules = {
+  const std::vector<BufferRule> rules = {
       {"a", "address % 4 = 2", [](Buffers& b) { b.a = moved(b.a, 2); }},
       {"d", "address % 2 = 1", [](Buffers& b) { b.d = moved(b.d, 1); }},
       {"a_row_scale", "address % 4 = 1", [](Buffers& b) { b.a_row_scale = moved(floats, 1); }},

@@ -3,30 +3,31 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/enum_table.hpp"
 #include "dualgemm/dualgemm.hpp"
+#include "support/limits.hpp"
 
 namespace dualgemm {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using test::kInfinity;
+using test::kNan;
+
 constexpr int64_t kHuge = int64_t{1} << 62;
 
 Problem valid() { return {.m = 5, .n = 48, .k = 64, .l = 2}; }
 
-struct Rule {
+struct ProblemRule {
   std::string argument, observed;
   std::function<void(Problem&)> breaks;
   StatusCode code = StatusCode::kInvalidArgument;
 };
 
-void expect_refused(const std::vector<Rule>& rules) {
-  for (const Rule& rule : rules) {
+void expect_refused(const std::vector<ProblemRule>& rules) {
+  for (const ProblemRule& rule : rules) {
     Problem problem = valid();
     ASSERT_TRUE(validate(problem).ok());
     rule.breaks(problem);
@@ -95,23 +96,23 @@ TEST(ValidateProblem, Activations) {
     return [=](Problem& p) { p.act = {ActivationKind::kSilu, alpha, beta, limit}; };
   };
   expect_refused({
-      {"act.alpha", "2", silu(2.0f, 0.0f, kInf)},
-      {"act.beta", "1", silu(1.0f, 1.0f, kInf)},
+      {"act.alpha", "2", silu(2.0f, 0.0f, kInfinity)},
+      {"act.beta", "1", silu(1.0f, 1.0f, kInfinity)},
       {"act.limit", "7", silu(1.0f, 0.0f, 7.0f)},
-      {"act.alpha", "nan", silu(kNaN, 0.0f, kInf)},
-      {"act.alpha", "nan", clamped(kNaN, 0.0f, 7.0f)},
-      {"act.alpha", "inf", clamped(kInf, 0.0f, 7.0f)},
-      {"act.beta", "-inf", clamped(1.0f, -kInf, 7.0f)},
-      {"act.beta", "nan", clamped(1.0f, kNaN, 7.0f)},
+      {"act.alpha", "nan", silu(kNan, 0.0f, kInfinity)},
+      {"act.alpha", "nan", clamped(kNan, 0.0f, 7.0f)},
+      {"act.alpha", "inf", clamped(kInfinity, 0.0f, 7.0f)},
+      {"act.beta", "-inf", clamped(1.0f, -kInfinity, 7.0f)},
+      {"act.beta", "nan", clamped(1.0f, kNan, 7.0f)},
       {"act.limit", "0", clamped(1.0f, 0.0f, 0.0f)},
       {"act.limit", "-1", clamped(1.0f, 0.0f, -1.0f)},
-      {"act.limit", "nan", clamped(1.0f, 0.0f, kNaN)},
+      {"act.limit", "nan", clamped(1.0f, 0.0f, kNan)},
       {"act.alpha", "0", clamped(0.0f, 0.0f, 7.0f)},
       {"act.limit", "not given", [](Problem& p) { p.act = {ActivationKind::kClampedSwiglu}; }},
       {"act.limit", "not given",
        [](Problem& p) { p.act = {.kind = ActivationKind::kClampedSwiglu, .alpha = 1.5f}; }},
       {"act.alpha", "0", [](Problem& p) { p.act = Activation::swiglu_oai(0.0f); }},
-      {"act.alpha", "nan", [](Problem& p) { p.act = Activation::swiglu_oai(kNaN); }},
+      {"act.alpha", "nan", [](Problem& p) { p.act = Activation::swiglu_oai(kNan); }},
       {"act.limit", "0", [](Problem& p) { p.act = Activation::swiglu_oai({}, {}, 0.0f); }},
       {"act.limit", "1.5",
        [](Problem& p) { p.act = {.kind = ActivationKind::kIdentity, .limit = 1.5f}; }},
@@ -222,11 +223,11 @@ TEST(ValidateProblem, WhatIsLegalIsAccepted) {
       [](Problem& p) { p.d = {.type = DataType::kE2M1, .ld = 50, .scale_ld = 3}; },
       [](Problem& p) { p.n = 47, p.d.ld = 47; },
       [](Problem& p) { p.act = Activation::swiglu_oai(); },
-      [](Problem& p) { p.act = Activation::clamped_swiglu(kInf); },
+      [](Problem& p) { p.act = Activation::clamped_swiglu(kInfinity); },
       [](Problem& p) { p.act = {.kind = ActivationKind::kSwigluOai}; },
       [](Problem& p) { p.act = Activation::swiglu_oai({}, 0.0f); },
       [](Problem& p) {
-        p.act = {ActivationKind::kSilu, 1.0f, 0.0f, kInf};  // changes nothing
+        p.act = {ActivationKind::kSilu, 1.0f, 0.0f, kInfinity};  // changes nothing
       },
       [](Problem& p) {
         p.act = {ActivationKind::kSwigluOai, -1.0f, -2.0f, 1e-30f};

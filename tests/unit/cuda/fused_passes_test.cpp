@@ -12,7 +12,7 @@ namespace {
 
 constexpr StrategyId kBoth[] = {StrategyId::kFusedEpilogue, StrategyId::kFusedSequential};
 
-Expected<Plan> plan_for(const Problem& p, const PlanOptions& options, int compute_capability) {
+Expected<Plan> passes_plan(const Problem& p, const PlanOptions& options, int compute_capability) {
   return plan::choose(p, options, made_up_gpu(compute_capability), cuda::strategies(), "");
 }
 
@@ -20,18 +20,18 @@ TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
   const Problem p{.m = 3, .n = 17, .k = 64, .l = 2};
   for (const int capability : {80, 86, 89, 90, 100, 103, 120}) {
     const auto epilogue =
-        plan_for(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
+        passes_plan(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
     ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
     EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_mma_t8x16x128_f16");
     EXPECT_EQ(epilogue->workspace_bytes, 2 * 3 * 24 * 4) << "R1, rows at multiples of 32 bytes";
     EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).workspace_bytes(*epilogue),
               epilogue->workspace_bytes);
-    const auto sequential = plan_for(p, {.strategy = StrategyId::kFusedSequential}, capability);
+    const auto sequential = passes_plan(p, {.strategy = StrategyId::kFusedSequential}, capability);
     ASSERT_TRUE(sequential.ok()) << sequential.status().message();
     EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
     EXPECT_EQ(sequential->workspace_bytes, 0);
   }
-  EXPECT_FALSE(plan_for(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());
+  EXPECT_FALSE(passes_plan(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());
 }
 
 TEST(FusedPasses, RefuseWhatTheyCannotDo) {
@@ -49,12 +49,12 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
     EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}, caps),
               "d.type: e2m1; the sm_80 kernel writes f16, bf16 or f32");
     const auto forced =
-        plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm90a}, 90);
+        passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm90a}, 90);
     ASSERT_FALSE(forced.ok());
     EXPECT_EQ(forced.status().message(),
               std::string("isa: sm90a; ") + name_of(id) + " has kernels for sm80");
     const auto prepared =
-        plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id, .prepared = true}, 90);
+        passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .prepared = true}, 90);
     EXPECT_EQ(prepared.status().argument(), "prepared");
   }
   const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
@@ -66,7 +66,7 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
 
 TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   for (const StrategyId id : kBoth) {
-    Plan plan = *plan_for({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
+    Plan plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
     plan.shape.tile_m = 24;
     EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).message(),
               "plan: tile 24 x 16; must be one of the compiled kernels");
@@ -79,7 +79,7 @@ TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   if (!has_gpu() || gpu_caps().compute_capability < 80) \
   GTEST_SKIP() << "no GPU of compute capability 8.0 or later"
 
-Problem random_problem(Rng& rng) {
+Problem random_passes_problem(Rng& rng) {
   constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
   constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
   Problem p{.m = rng.integer(1, 150), .n = rng.integer(1, 90), .k = 16 * rng.integer(1, 60)};
@@ -110,7 +110,7 @@ TEST(FusedPassesOnGpu, LieWithinTheBoundAndHaveTheBitsOfFused) {
   DUALGEMM_NEEDS_MMA_SYNC();
   Rng rng;
   for (int round = 0; round < 60; ++round) {
-    const Problem p = random_problem(rng);
+    const Problem p = random_passes_problem(rng);
     RandomCase data(p, rng, rng.chance(0.2) ? Values::kWide : Values::kRandom);
     if (rng.chance(0.5)) {
       for (int64_t row = 0; row < p.l * p.m; ++row)

@@ -20,8 +20,8 @@ namespace sm90a = cuda::sm90a;
 
 constexpr int64_t kHopper = 90;
 
-Expected<Plan> plan_for(const Problem& problem, const PlanOptions& extra = {},
-                        int capability = kHopper) {
+Expected<Plan> prepared_plan(const Problem& problem, const PlanOptions& extra = {},
+                             int capability = kHopper) {
   PlanOptions options = extra;
   options.prepared = true;
   return plan::choose(problem, options, made_up_gpu(capability), cuda::strategies(), "");
@@ -34,7 +34,7 @@ constexpr int64_t packed_bytes(int64_t units, int64_t k_tiles) {
 }
 
 TEST(FusedPrepared, PlansSayWhatTheyNeed) {
-  const auto rows = plan_for({.m = 64, .n = 4096, .k = 7168});
+  const auto rows = prepared_plan({.m = 64, .n = 4096, .k = 7168});
   ASSERT_TRUE(rows.ok()) << rows.status().message();
   EXPECT_EQ(rows->strategy, StrategyId::kFused);
   EXPECT_EQ(rows->isa, Isa::kSm90a);
@@ -43,7 +43,7 @@ TEST(FusedPrepared, PlansSayWhatTheyNeed) {
   EXPECT_TRUE(rows->config().ends_with("_f16_prepared")) << rows->config();
   EXPECT_NE(rows->explain().find(", 33031296 of prepared weights\n"), std::string::npos)
       << rows->explain();
-  const auto tails = plan_for({.m = 3, .n = 9, .k = 272, .l = 3});
+  const auto tails = prepared_plan({.m = 3, .n = 9, .k = 272, .l = 3});
   EXPECT_EQ(tails->prepared_bytes, packed_bytes(16, 3 * 2));
   const auto raw =
       plan::choose({.m = 64, .n = 4096, .k = 7168}, {}, made_up_gpu(90), cuda::strategies(), "");
@@ -58,16 +58,17 @@ TEST(FusedPrepared, TheirFormerPlaceDoesNotMatter) {
   p.gate.ld = p.up.ld = p.k + 2;
   p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
   p.up.scale_ld = p.k / 16 + 1;
-  const auto few = plan_for(p);
+  const auto few = prepared_plan(p);
   ASSERT_TRUE(few.ok()) << few.status().message();
   EXPECT_EQ(few->kernel, cuda::sm90a_skinny::kKernelName);
   EXPECT_EQ(few->workspace_bytes, 0);
-  const auto unaligned = plan_for(p, {.unaligned = true});  // A may be
+  const auto unaligned = prepared_plan(p, {.unaligned = true});  // A may be
   EXPECT_EQ(unaligned->kernel, cuda::sm90a::kKernelName);
-  EXPECT_EQ(unaligned->workspace_bytes, plan_for(tidy, {.unaligned = true})->workspace_bytes);
+  EXPECT_EQ(unaligned->workspace_bytes, prepared_plan(tidy, {.unaligned = true})->workspace_bytes);
   p.m = tidy.m = 256;
-  EXPECT_EQ(plan_for(p)->workspace_bytes, plan_for(tidy)->workspace_bytes);
-  EXPECT_EQ(plan_for(p, {.unaligned = true})->workspace_bytes, plan_for(p)->workspace_bytes);
+  EXPECT_EQ(prepared_plan(p)->workspace_bytes, prepared_plan(tidy)->workspace_bytes);
+  EXPECT_EQ(prepared_plan(p, {.unaligned = true})->workspace_bytes,
+            prepared_plan(p)->workspace_bytes);
 }
 
 TEST(FusedPrepared, UpToSixteenRowsAreFew) {
@@ -78,27 +79,28 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
     p.a.type = std::array{DataType::kE2M1, DataType::kF16,
                           DataType::kBF16}[static_cast<size_t>(instance.config.a_type)];
     const auto plan =
-        plan_for(p, {.config = "tile_n=" + std::to_string(skinny::tile_n_of(instance.config)) +
-                               ",kernel=" + skinny::kKernelName});
+        prepared_plan(p, {.config = "tile_n=" + std::to_string(skinny::tile_n_of(instance.config)) +
+                                    ",kernel=" + skinny::kKernelName});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
     EXPECT_EQ(plan->shape.tile_m, instance.config.tile_m);
     EXPECT_EQ(plan->workspace_bytes, 0);
   }
-  EXPECT_EQ(plan_for({.m = 16, .n = 3072, .k = 7168})->kernel, skinny::kKernelName);
-  EXPECT_EQ(plan_for({.m = 17, .n = 3072, .k = 7168})->kernel, cuda::sm90a::kKernelName);
+  EXPECT_EQ(prepared_plan({.m = 16, .n = 3072, .k = 7168})->kernel, skinny::kKernelName);
+  EXPECT_EQ(prepared_plan({.m = 17, .n = 3072, .k = 7168})->kernel, cuda::sm90a::kKernelName);
 }
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
   const Problem p{.m = 8, .n = 64, .k = 256};
   for (const int capability : {80, 89, 100, 120}) {
-    EXPECT_EQ(plan_for(p, {.strategy = StrategyId::kFused}, capability).status().message(),
+    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, capability).status().message(),
               "prepared: true; fused has no weights to prepare");
     const auto raw = plan::choose(p, {.strategy = StrategyId::kFused}, made_up_gpu(capability),
                                   cuda::strategies(), "");
     EXPECT_EQ(raw->prepared_bytes, 0);
   }
-  EXPECT_EQ(plan_for(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80}).status().message(),
-            "prepared: true; fused has no weights to prepare");
+  EXPECT_EQ(
+      prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80}).status().message(),
+      "prepared: true; fused has no weights to prepare");
 }
 
 TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
@@ -106,7 +108,7 @@ TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
     if (!instance.config.prepared) continue;
     Problem p{.m = 100, .n = 4096, .k = 7168};
     p.a.type = instance.config.bf16 ? DataType::kBF16 : DataType::kF16;
-    const auto plan = plan_for(
+    const auto plan = prepared_plan(
         p, {.config = "tile_m=" + std::to_string(instance.config.tile_m) + ",tile_n=" +
                       std::to_string(instance.config.n_warpgroups * sm90a::kWarpgroupCols) +
                       ",k_warpgroups=" + std::to_string(instance.config.k_warpgroups)});

@@ -10,7 +10,7 @@
 namespace dualgemm::test {
 namespace {
 
-Problem random_problem(Rng& rng) {
+Problem random_fused_problem(Rng& rng) {
   constexpr int64_t kRows[] = {1, 2, 7, 8, 9, 16, 17, 31, 33, 63, 64, 65, 127, 129, 200, 257, 300};
   constexpr int64_t kCols[] = {1, 7, 8, 31, 32, 33, 63, 64, 65, 130, 257};
   constexpr int64_t kDepths[] = {16, 32, 48, 64, 240, 256, 272, 1024, 1040};
@@ -43,7 +43,7 @@ TEST(FusedOnGpu, RandomProblemsLieWithinTheBound) {
   Rng rng;
   for (const Isa isa : {Isa::kAuto, Isa::kSm80}) {
     for (int round = 0; round < 60; ++round) {
-      const Problem p = random_problem(rng);
+      const Problem p = random_fused_problem(rng);
       RandomCase data(p, rng, rng.chance(0.3) ? Values::kWide : Values::kRandom);
       const bool unaligned = rng.chance(0.3);
       const bool prepared = isa == Isa::kAuto && round % 2 == 1 && kinds_of_weights().back();

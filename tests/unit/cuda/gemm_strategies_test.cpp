@@ -45,7 +45,7 @@ TEST(GemmStrategies, RefuseWhatTheyCannotDo) {
   EXPECT_EQ(cpu.message(), "device: cpu; this strategy runs on a GPU");
 }
 
-Expected<Plan> plan_for(StrategyId id, const Problem& problem, const PlanOptions& extra = {}) {
+Expected<Plan> strategy_plan(StrategyId id, const Problem& problem, const PlanOptions& extra = {}) {
   PlanOptions options = extra;
   options.strategy = id;
   return plan::choose(problem, options, made_up_gpu(90), cuda::strategies(), "");
@@ -55,7 +55,7 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   constexpr int64_t kGemm = cuda::kGemmWorkspaceBytes;
   const Problem p{.m = 3, .n = 20, .k = 64};  // n is padded to 32
   const int64_t a = 512, product = 512, weights = 2 * 32 * 64 * 2;
-  const auto two_pass = plan_for(StrategyId::kTwoPass, p);
+  const auto two_pass = strategy_plan(StrategyId::kTwoPass, p);
   ASSERT_TRUE(two_pass.ok()) << two_pass.status().message();
   EXPECT_EQ(two_pass->workspace_bytes, a + weights + 2 * product + kGemm + 256);
   EXPECT_EQ(two_pass->prepared_bytes, 0);
@@ -64,20 +64,20 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   EXPECT_EQ(two_pass->config(), "cuda_sm80_two_pass_cublaslt_f16");
   EXPECT_NE(two_pass->explain().find("kernel     cublaslt\n"), std::string::npos);
   for (const StrategyId id : {StrategyId::kCached, StrategyId::kGraph}) {
-    const auto plan = plan_for(id, p);
+    const auto plan = strategy_plan(id, p);
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(plan->prepared);
     EXPECT_EQ(plan->prepared_bytes, weights);
     EXPECT_EQ(plan->workspace_bytes, a + 2 * product + kGemm + 256);
   }
-  const auto streams = plan_for(StrategyId::kStreams, p);
+  const auto streams = strategy_plan(StrategyId::kStreams, p);
   EXPECT_EQ(streams->workspace_bytes, a + weights + 2 * product + 2 * kGemm + 256);
-  const auto prepared = plan_for(StrategyId::kStreams, p, {.prepared = true});
+  const auto prepared = strategy_plan(StrategyId::kStreams, p, {.prepared = true});
   EXPECT_EQ(prepared->workspace_bytes, a + 2 * product + 2 * kGemm + 256);
   EXPECT_EQ(prepared->config(), "cuda_sm80_streams_cublaslt_f16_prepared");
-  const auto fp8 = plan_for(StrategyId::kFp8, p);
+  const auto fp8 = strategy_plan(StrategyId::kFp8, p);
   EXPECT_EQ(fp8->prepared_bytes, weights / 2 + 2 * 256);  // and a scale for each of 32 rows
-  EXPECT_FALSE(plan_for(StrategyId::kTwoPass, p, {.prepared = true}).ok());
+  EXPECT_FALSE(strategy_plan(StrategyId::kTwoPass, p, {.prepared = true}).ok());
 }
 
 // Where tensor cores take NVFP4, its codes and scales are copied into cuBLASLt's layout instead.
@@ -108,7 +108,7 @@ TEST(GemmStrategies, SixteenBitActivationsAreReadInPlaceWhereTheirRowsAllowIt) {
     constexpr int64_t kProducts = 2 * 256;  // of 2 or 4 rows of 16 columns
     Problem p{.m = 2, .n = 16, .k = 64, .l = l};
     p.a = {.type = DataType::kBF16, .ld = ld, .batch_stride = batch_stride};
-    const auto plan = plan_for(StrategyId::kCached, p, {.unaligned = unaligned});
+    const auto plan = strategy_plan(StrategyId::kCached, p, {.unaligned = unaligned});
     return plan->workspace_bytes - cuda::kGemmWorkspaceBytes - 256 - kProducts;
   };
   EXPECT_EQ(copy_bytes(0, false), 0);
@@ -132,7 +132,7 @@ TEST(CublasLt, AMissingLibraryIsNamed) {
 }
 
 // Edges of everything: one row, one column, tails of 8 and 16, several batches.
-Problem random_problem(Rng& rng) {
+Problem random_gemm_problem(Rng& rng) {
   constexpr int64_t kRows[] = {1, 2, 7, 16, 17, 64, 65, 127, 128, 129, 200, 300};
   constexpr int64_t kCols[] = {1, 7, 8, 15, 16, 17, 63, 64, 96, 130};
   constexpr int64_t kDepths[] = {16, 32, 48, 64, 80, 256, 272, 1024};
@@ -172,7 +172,7 @@ TEST(GemmStrategiesOnGpu, AreWithinTheBoundAndEqual) {
   DUALGEMM_NEEDS_GPU();
   Rng rng;
   for (int round = 0; round < 60; ++round) {
-    const Problem p = random_problem(rng);
+    const Problem p = random_gemm_problem(rng);
     RandomCase data(p, rng, rng.chance(0.2) ? Values::kWide : Values::kRandom);
     if (rng.chance(0.5)) add_factors(data, rng);
     const bool unaligned = rng.chance(0.3);

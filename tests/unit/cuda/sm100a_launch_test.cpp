@@ -10,9 +10,12 @@
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
+#include "support/inputs.hpp"
 
 namespace dualgemm::cuda::sm100a {
 namespace {
+
+using test::swizzled;
 
 // One call of the encoder, as it was made.
 struct View {
@@ -38,11 +41,6 @@ CUresult record_view(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank
                    {strides, strides + rank - 1},
                    {box, box + rank}});
   return answer;
-}
-
-Problem swizzled(Problem p) {
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
 }
 
 // Addresses that nobody reads.
