@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -67,18 +66,15 @@ void decode_statement(Program& program, uint32_t index) {
 void mark_owned_registers(Program& program) {
   const size_t lines = program.register_bytes / 64;
   std::vector<bool> is_ownable(lines, false), is_operand(lines, false);
-  const auto uses_of = [&](const Insn& insn) {
-    return std::span(program.uses).subspan(insn.first_use, insn.num_uses);
-  };
   for (const Insn& insn : program.insns) {
     if (!insn.owns_registers) continue;
-    for (const RegisterUse& use : uses_of(insn)) {
+    for (const RegisterUse& use : program.uses_of(insn)) {
       is_ownable[use.at / 64] = true;
       if (insn.may_touch_owned) is_operand[use.at / 64] = true;
     }
   }
   for (Insn& insn : program.insns) {
-    for (const RegisterUse& use : uses_of(insn)) {
+    for (const RegisterUse& use : program.uses_of(insn)) {
       if (is_ownable[use.at / 64]) insn.touches_ownable = true;
       if (use.is_write && is_operand[use.at / 64] && !insn.may_touch_owned)
         insn.writes_operand = true;

@@ -109,6 +109,11 @@ struct Program {
   // array last.
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
+
+  // The registers that `insn`, one of `insns`, reads or writes.
+  std::span<const RegisterUse> uses_of(const Insn& insn) const {
+    return {uses.data() + insn.first_use, insn.num_uses};
+  }
 };
 
 inline constexpr uint64_t kSharedLayoutBegin =

@@ -20,10 +20,6 @@ const Warp::OwnedRange* find_owned(const Warp& warp, const RegisterUse& use) {
   return nullptr;
 }
 
-std::span<const RegisterUse> uses_of(const Program& program, const Insn& insn) {
-  return {program.uses.data() + insn.first_use, insn.num_uses};
-}
-
 // True when `owner` is a kind of load that can be completed early, and was.
 bool finish_early(Execution& x, const Insn& insn, const Warp::OwnedRange& owned) {
   bool any = false;
@@ -58,7 +54,7 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
   const bool is_move =
       program.entry->statements[insn.statement].root == "mov" && !insn.guard.present();
   const Warp::OwnedRange* source = nullptr;
-  for (const RegisterUse& use : uses_of(program, insn)) {
+  for (const RegisterUse& use : program.uses_of(insn)) {
     const Warp::OwnedRange* owned = find_owned(x.warp, use);
     if (owned == nullptr) continue;
     if (!is_move && !use.is_write && finish_early(x, insn, Warp::OwnedRange(*owned)))
@@ -72,7 +68,7 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
   if (source == nullptr) return false;
   const Warp::OwnedRange from = *source;
   x.warp.put_off.push_back({&insn, x.mask, from.owner});
-  for (const RegisterUse& use : uses_of(program, insn))
+  for (const RegisterUse& use : program.uses_of(insn))
     if (use.is_write)
       x.warp.owned.push_back({use.at, use.bytes, from.owner, false, from.statement});
   return true;
@@ -80,7 +76,7 @@ bool put_off_or_refuse(Execution& x, const Insn& insn) {
 
 void note_unfenced(Execution& x, const Insn& insn) {
   std::vector<uint32_t>& list = x.warp.unfenced;
-  for (const RegisterUse& use : uses_of(x.program(), insn))
+  for (const RegisterUse& use : x.program().uses_of(insn))
     if (use.is_write && std::find(list.begin(), list.end(), use.at) == list.end())
       list.push_back(use.at);
 }

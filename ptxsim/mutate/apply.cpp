@@ -70,10 +70,8 @@ void change_register(Program& program, const Mutation& m) {
   detail->bytes = bytes_of(reg.type);
   detail->add = m.add;
   detail->flip = m.flip;
-  for (uint32_t i = 0; i < insn.num_uses; ++i) {
-    const RegisterUse& use = program.uses[insn.first_use + i];
+  for (const RegisterUse& use : program.uses_of(insn))
     detail->is_written |= use.is_write && use.at == reg.offset;
-  }
   insn.execute = with_changed_register;
   insn.detail = detail.get();
   program.details.push_back(std::move(detail));

@@ -7,8 +7,7 @@ namespace dualgemm::test {
 namespace {
 
 TEST(Sm100aFullShape, DISABLED_M256N4096K7168) {
-  Problem p{.m = 256, .n = 4096, .k = 7168};
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  const Problem p = swizzled({.m = 256, .n = 4096, .k = 7168});
   Rng rng;
   RandomCase data(p, rng, Values::kChallenge);
   // Products of a deviation of about 2: activations bend, fp16 does not overflow.

@@ -35,12 +35,10 @@ std::vector<ptxsim::Survivor> allowed_survivors() {
 // The pipeline goes around more than twice, so that every barrier is waited for; M and N end inside
 // a tile.
 Problem campaign_problem(int tile_n) {
-  Problem p{.m = 129,
-            .n = tile_n == 64 ? 70 : 130,
-            .k = 256 * (tile_n == 64 ? 11 : 9) + 64,
-            .d = {.type = DataType::kF32}};
-  p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
+  return swizzled({.m = 129,
+                   .n = tile_n == 64 ? 70 : 130,
+                   .k = 256 * (tile_n == 64 ? 11 : 9) + 64,
+                   .d = {.type = DataType::kF32}});
 }
 
 class CampaignRunner {
