@@ -111,6 +111,7 @@ Status Baseline::activate(bool stacked, cudaStream_t stream) {
                                 .requantized_rows = e4m3 ? a_scales : nullptr,
                                 .requantized_gate = e4m3 ? scales : nullptr,
                                 .requantized_up = e4m3 ? scales + n : nullptr,
+                                .requantized_stride = 0,
                                 .alpha_gate_per_batch = nullptr,
                                 .alpha_up_per_batch = nullptr,
                                 .alpha_gate = alpha,

@@ -19,6 +19,7 @@
 /* The numbers never change, new ones may be added. */
 
 #define DUALGEMM_SF_VEC 16 /**< neighbours along k that share one E4M3 block scale */
+#define DUALGEMM_PREPARED_HEADER_BYTES 256 /**< in front of each expert's prepared weights */
 
 /** One of the codes of DUALGEMM_STATUS_TABLE. */
 typedef int32_t dualgemm_status;
@@ -34,5 +35,6 @@ enum { DUALGEMM_DEVICE_TABLE(DUALGEMM_C_CONSTANT) };       /**< DUALGEMM_DEVICE_
 enum { DUALGEMM_ISA_TABLE(DUALGEMM_C_CONSTANT) };          /**< DUALGEMM_ISA_... */
 enum { DUALGEMM_REGIME_TABLE(DUALGEMM_C_CONSTANT) };       /**< DUALGEMM_REGIME_... */
 enum { DUALGEMM_PREPARATION_TABLE(DUALGEMM_C_CONSTANT) };  /**< DUALGEMM_PREPARATION_... */
+enum { DUALGEMM_PREPARED_FORMAT_TABLE(DUALGEMM_C_CONSTANT) }; /**< DUALGEMM_PREPARED_... */
 
 #endif /* DUALGEMM_CONSTANTS_H */

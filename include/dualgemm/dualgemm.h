@@ -76,6 +76,7 @@ DUALGEMM_API const char* dualgemm_strategy_name(int32_t strategy) DUALGEMM_NOEXC
 DUALGEMM_API const char* dualgemm_device_name(int32_t device) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_isa_name(int32_t isa) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_regime_name(int32_t regime) DUALGEMM_NOEXCEPT;
+DUALGEMM_API const char* dualgemm_prepared_format_name(int32_t prepared_format) DUALGEMM_NOEXCEPT;
 
 /** The inverse. DUALGEMM_INVALID_ARGUMENT lists the legal names. */
 DUALGEMM_API dualgemm_status dualgemm_parse_data_type(const char* name,
@@ -146,6 +147,32 @@ typedef struct dualgemm_problem {
 typedef struct dualgemm_prepared dualgemm_prepared;
 
 /**
+ * What prepared weights are as bytes: l parts of the same size, one for each expert (or batch), one
+ * after the other. A part is a header of DUALGEMM_PREPARED_HEADER_BYTES, which says what follows,
+ * and the expert's gate and up. There is no address in it and nothing that depends on the machine,
+ * on threads or on the other parts: bytes may be copied, saved, cut into parts and put together
+ * from parts. Expert e's part begins at e * expert_bytes. docs/formats.md, "Prepared weights", has
+ * every byte. Never grows.
+ */
+typedef struct dualgemm_prepared_descriptor {
+  int32_t format;  /**< DUALGEMM_PREPARED_*: decides the plans that they fit */
+  int32_t version; /**< of the format */
+  int64_t n;
+  int64_t k;
+  int64_t l;            /**< parts */
+  int64_t expert_bytes; /**< of a part, header included */
+  int64_t bytes;        /**< of all: l * expert_bytes */
+  int64_t alignment;    /**< of the address: 64 for a CPU's formats, 256 for a GPU's */
+} dualgemm_prepared_descriptor;
+
+/** Such bytes in memory of the caller's. Never grows. */
+typedef struct dualgemm_prepared_view {
+  dualgemm_prepared_descriptor descriptor;
+  const void* memory; /**< of the host, or for a GPU's formats of the GPU */
+  int64_t bytes;      /**< that lie there; at least descriptor.bytes */
+} dualgemm_prepared_view;
+
+/**
  * Where the operands lie. dualgemm_operand_sizes() says how many bytes each must have. No byte of
  * padding is read for its value and nothing but D (and d_scales) is written. Minimum struct_size:
  * 112 (up to and including d).
@@ -155,7 +182,7 @@ typedef struct dualgemm_buffers {
   const void* a;
   const uint8_t* a_scales;  /**< E4M3; required when A is E2M1, else null */
   const float* a_row_scale; /**< optional, one factor per row of A: [l*m], contiguous groups [m] */
-  const void* gate; /**< null is legal when `prepared` holds the weights; so for the next three */
+  const void* gate; /**< null is legal when prepared weights are given; so for the next three */
   const uint8_t* gate_scales;
   const void* up;
   const uint8_t* up_scales;
@@ -169,10 +196,14 @@ typedef struct dualgemm_buffers {
   uint8_t* d_scales;    /**< required when D is E2M1, else null; swizzled padding becomes 0 */
   float d_global_scale; /**< D = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
   int32_t reserved;     /**< must be 0 */
-  const dualgemm_prepared* prepared; /**< optional; same n, k, l and strategy as the plan. CUDA:
-                                        also its GPU and isa, and a bf16 for both or for neither */
+  /**
+   * Prepared weights, for a plan that was made for them, by a handle or by a view (below):
+   * what dualgemm_plan_prepared_descriptor() says of the plan, and CUDA: of its GPU.
+   */
+  const dualgemm_prepared* prepared;
   void* stream; /**< CUDA: the cudaStream_t; null: the default stream. All pointers are device
                    memory then */
+  const dualgemm_prepared_view* prepared_view; /**< its bytes are read until the run has passed */
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */
@@ -313,6 +344,66 @@ DUALGEMM_API dualgemm_status dualgemm_prepared_size(const dualgemm_prepared* pre
 /** Frees; null is legal. */
 DUALGEMM_API void dualgemm_prepared_destroy(dualgemm_prepared* prepared) DUALGEMM_NOEXCEPT;
 
+/**
+ * Prepared weights as bytes of the caller's: in a file that is mapped, in an arena, in a tensor.
+ *
+ *   // prologue: plan_and_buffers
+ *   dualgemm_prepared_descriptor made;
+ *   dualgemm_prepared_view view;
+ *   if (dualgemm_plan_prepared_descriptor(plan, &made) != DUALGEMM_OK) return report();
+ *   if (posix_memalign(&memory, made.alignment, made.bytes) != 0) return 1;
+ *   if (dualgemm_prepare_into(plan, &buffers, memory, made.bytes) != DUALGEMM_OK) return report();
+ *   // ... written to a file, read again at another place:
+ *   if (dualgemm_prepared_open(memory, made.bytes, &view) != DUALGEMM_OK) return report();
+ *   buffers.prepared_view = &view;
+ *   if (dualgemm_run(plan, &buffers, workspace, bytes, NULL) != DUALGEMM_OK) return report();
+ */
+
+/** What prepare makes for a plan. DUALGEMM_UNSUPPORTED: prepared_bytes of the plan is 0. */
+DUALGEMM_API dualgemm_status dualgemm_plan_prepared_descriptor(
+    const dualgemm_plan* plan, dualgemm_prepared_descriptor* descriptor) DUALGEMM_NOEXCEPT;
+
+/**
+ * As dualgemm_prepare(), into descriptor.bytes of the caller's memory at a multiple of
+ * descriptor.alignment, apart from the weights; CUDA: device memory. Every byte is written, and
+ * depends on the weights' values and the format alone. One expert's part is what a plan with l = 1
+ * and the same format makes of that expert.
+ */
+DUALGEMM_API dualgemm_status dualgemm_prepare_into(const dualgemm_plan* plan,
+                                                   const dualgemm_buffers* buffers, void* memory,
+                                                   int64_t bytes) DUALGEMM_NOEXCEPT;
+
+/**
+ * What prepared bytes are, by their first header. header: DUALGEMM_PREPARED_HEADER_BYTES in memory
+ * of the host, at any alignment; bytes: of all that belongs to them.
+ */
+DUALGEMM_API dualgemm_status dualgemm_prepared_read_header(
+    const void* header, int64_t bytes, dualgemm_prepared_descriptor* descriptor) DUALGEMM_NOEXCEPT;
+
+/**
+ * The same for all of the bytes in memory of the host: looks at the header of every part. To run on
+ * a GPU copy them to device memory, wait until they are there, and set view->memory to it.
+ */
+DUALGEMM_API dualgemm_status dualgemm_prepared_open(const void* memory, int64_t bytes,
+                                                    dualgemm_prepared_view* view) DUALGEMM_NOEXCEPT;
+
+/** `count` experts from `first` on, for a plan whose l is `count`; some may be all. */
+DUALGEMM_API dualgemm_status
+dualgemm_prepared_experts(const dualgemm_prepared_view* all, int64_t first, int64_t count,
+                          dualgemm_prepared_view* some) DUALGEMM_NOEXCEPT;
+
+/** The bytes of a handle, valid as long as it lives. */
+DUALGEMM_API dualgemm_status dualgemm_prepared_get_view(
+    const dualgemm_prepared* prepared, dualgemm_prepared_view* view) DUALGEMM_NOEXCEPT;
+
+/**
+ * A handle over bytes of the caller's, which must outlive it. For DUALGEMM_STRATEGY_GRAPH on CUDA,
+ * which keeps what it has recorded in a handle; for the others a view is as good. As from
+ * dualgemm_prepare() otherwise.
+ */
+DUALGEMM_API dualgemm_status dualgemm_prepared_borrow(
+    const dualgemm_prepared_view* view, dualgemm_prepared** prepared) DUALGEMM_NOEXCEPT;
+
 /** Facts about one finished run. Minimum struct_size: 16. */
 typedef struct dualgemm_run_info {
   uint64_t struct_size;
@@ -327,8 +418,9 @@ typedef struct dualgemm_run_info {
  * Runs the plan. Validates first; on any error nothing is written. workspace: workspace_bytes bytes
  * at 64-byte alignment, at least dualgemm_plan_workspace_size(); null is legal for 0. info may be
  * null. CUDA: our kernels may be launched so that they overlap the end of the one before them on
- * the stream; they read nothing but prepared weights before it has ended. A kernel of the caller's
- * that is itself launched with programmatic stream serialization after ours must wait
+ * the stream; they read nothing but prepared weights before it has ended, so that prepared bytes
+ * must be there when this is called, not only enqueued before it. A kernel of the caller's that is
+ * itself launched with programmatic stream serialization after ours must wait
  * (griddepcontrol.wait) before it writes anything that ours read or reads what ours wrote.
  */
 DUALGEMM_API dualgemm_status dualgemm_run(const dualgemm_plan* plan,
@@ -355,8 +447,8 @@ DUALGEMM_API void dualgemm_workspace_destroy(dualgemm_workspace* workspace) DUAL
 
 /**
  * Everything in one call: makes the plan, prepares the weights if the options or the strategy
- * demand it and buffers->prepared is null, allocates the workspace, runs, frees. options and info
- * may be null. If buffers->prepared is not null the plan is made with `prepared`. CUDA: returns
+ * demand it and the buffers have none, allocates the workspace, runs, frees. options and info may
+ * be null. If the buffers have prepared weights the plan is made with `prepared`. CUDA: returns
  * when the result is there.
  */
 DUALGEMM_API dualgemm_status dualgemm_run_once(const dualgemm_problem* problem,

@@ -20,6 +20,24 @@
 //   buffers.prepared = &*weights;
 //   dualgemm::Status status = dualgemm::run(*plan, buffers, *workspace);
 //   if (!status.ok()) return report(status.message());
+//
+// Prepared weights are bytes, and may lie in memory of the caller's: in a file that is mapped, in
+// an allocator's arena, in a tensor:
+//
+//   // prologue: operands_and_problem     (as above)
+//   auto plan = dualgemm::make_plan(problem, {.prepared = true});
+//   if (!plan) return report(plan.status().message());
+//   const int64_t bytes = plan->prepared_bytes;
+//   void* memory = std::aligned_alloc(64, bytes);  // bytes: a multiple of 256
+//   dualgemm::Status status = dualgemm::prepare(*plan, buffers, memory, bytes);
+//   if (!status.ok()) return report(status.message());
+//   // ... written to a file, read again at another place:
+//   auto weights = dualgemm::open_prepared(memory, bytes);
+//   if (!weights) return report(weights.status().message());
+//   buffers.prepared_view = &*weights;
+//   status = dualgemm::run(problem, buffers);
+//   std::free(memory);
+//   if (!status.ok()) return report(status.message());
 #pragma once
 
 #include <cstddef>
@@ -70,10 +88,14 @@ Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
                          const DeviceCaps& caps);
 
 // What a strategy can do once per weight: packed NVFP4 panels (0.5625 bytes a value), decoded
-// weights, ... An explicit handle that owns its memory, on kCuda the GPU's; move-only. What it
-// fits: Buffers::prepared.
+// weights, ... An explicit handle, which owns its bytes, on kCuda the GPU's, unless they are
+// borrowed; move-only. What it fits: Buffers::prepared.
 class PreparedWeights {
  public:
+  // A handle over bytes of the caller's, which must outlive it. For strategy graph on kCuda, which
+  // keeps what it has recorded in a handle; for the others a view is as good.
+  static Expected<PreparedWeights> borrow(const PreparedView& view);
+
   PreparedWeights() noexcept;
   ~PreparedWeights();
   PreparedWeights(PreparedWeights&&) noexcept;
@@ -81,8 +103,9 @@ class PreparedWeights {
 
   bool empty() const noexcept;
   int64_t size_bytes() const noexcept;
+  PreparedView view() const noexcept;  // of its bytes, valid as long as it lives
 
-  struct Impl;  // defined by the backend that made it
+  struct Impl;  // of the library
   explicit PreparedWeights(std::unique_ptr<Impl> impl) noexcept;
   const Impl* impl() const noexcept { return impl_.get(); }
   Impl* impl() noexcept { return impl_.get(); }
@@ -95,6 +118,28 @@ class PreparedWeights {
 // freed. Unsupported when plan.prepared_bytes == 0. On kCuda it allocates device memory, works on
 // buffers.stream and returns when that is done: not while the stream records a graph.
 Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers);
+
+// What prepare() makes for a plan, whatever plan.prepared is. Unsupported when it makes nothing.
+Expected<PreparedDescriptor> prepared_descriptor(const Plan& plan);
+
+// The same into memory of the caller's: descriptor.bytes (plan.prepared_bytes) of it at a multiple
+// of descriptor.alignment, apart from the weights. Every byte is written, and depends on the
+// weights' values and the format alone: it is the same on every machine, for any number of threads
+// and for any layout that the weights had. One expert's part is what a plan with l = 1 and the same
+// format makes of that expert. On kCuda device memory; nothing is allocated, the rest is as above.
+Status prepare(const Plan& plan, const Buffers& buffers, void* memory, int64_t bytes);
+
+// What prepared bytes are, by their first header. header: kPreparedHeaderBytes in memory of the
+// host, at any alignment; bytes: of all that belongs to them. An error says what is wrong: no
+// header, another version of the format, bytes that are cut off.
+Expected<PreparedDescriptor> read_prepared_header(const void* header, int64_t bytes);
+
+// The same for all of the bytes in memory of the host: looks at the header of every part. To run on
+// a GPU copy them to device memory and set view.memory to it.
+Expected<PreparedView> open_prepared(const void* memory, int64_t bytes);
+
+// Some of the experts, for a plan whose l is `count`.
+Expected<PreparedView> prepared_experts(const PreparedView& view, int64_t first, int64_t count = 1);
 
 // Memory for run(), on the host or on the current GPU, at a multiple of 64. Not initialised;
 // move-only. On a GPU it must live until the stream has passed the last run that uses it.
@@ -132,9 +177,10 @@ class Workspace {
 // that are needed must not overlap any operand. On kCuda all arrays, the stream and the prepared
 // weights must belong to the current GPU, and the workspace must live until the stream has passed.
 // Our kernels may be launched so that they overlap the end of the one before them; they read
-// nothing but prepared weights before it has ended. A kernel of the caller's that is itself
-// launched with programmatic stream serialization after ours must wait (griddepcontrol.wait) before
-// it writes anything that ours read or reads what ours wrote.
+// nothing but prepared weights before it has ended. So prepared bytes that the caller has copied to
+// a GPU must be there when run() is called, not only enqueued before it on the stream. A kernel of
+// the caller's that is itself launched with programmatic stream serialization after ours must wait
+// (griddepcontrol.wait) before it writes anything that ours read or reads what ours wrote.
 Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info = nullptr);
 
@@ -143,9 +189,9 @@ Status run(const Plan& plan, const Buffers& buffers, const Workspace& workspace,
            RunInfo* info = nullptr);
 
 // One call for everything: makes the plan, prepares the weights if the options or the strategy
-// demand it and buffers.prepared is null, allocates the workspace, runs, frees. If buffers.prepared
-// is not null the plan is made with PlanOptions::prepared. On kCuda it returns when the result is
-// there.
+// demand it and the buffers have none, allocates the workspace, runs, frees. If the buffers have
+// prepared weights the plan is made with PlanOptions::prepared. On kCuda it returns when the result
+// is there.
 Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {},
            RunInfo* info = nullptr);
 

@@ -33,6 +33,9 @@ enum class Regime : int32_t { DUALGEMM_REGIME_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 // What prepare() is to a plan: nothing, something that saves work on every call, or demanded.
 enum class Preparation : int32_t { DUALGEMM_PREPARATION_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
+// The order of prepared weights in memory, which decides the plans that they fit.
+enum class PreparedFormat : int32_t { DUALGEMM_PREPARED_FORMAT_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+
 // The two SwiGLU kinds have parameters. One that is not given has the kind's default:
 //
 //                     alpha    beta    limit
@@ -93,6 +96,36 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
+// Prepared weights are bytes: l parts of the same size, one for each expert (or batch), one after
+// the other. A part is a header of kPreparedHeaderBytes, which says what follows, and the expert's
+// Gate and Up. There is no address in it and nothing that depends on the machine, on threads or on
+// the other parts: bytes may be copied, saved, cut into parts and put together from parts.
+// docs/formats.md, "Prepared weights", has every byte.
+inline constexpr int64_t kPreparedHeaderBytes = 256;
+
+// What such bytes are; a plain value.
+struct PreparedDescriptor {
+  PreparedFormat format = PreparedFormat::kNone;
+  int32_t version = 0;  // of the format
+  int64_t n = 0, k = 0;
+  int64_t l = 0;             // parts
+  int64_t expert_bytes = 0;  // of a part, header included
+  int64_t bytes = 0;         // of all: l * expert_bytes
+  int64_t alignment = 0;     // of the address: 64 for a CPU's formats, 256 for a GPU's
+
+  // Where the part of one expert begins.
+  int64_t expert_offset(int64_t expert) const noexcept { return expert * expert_bytes; }
+  bool operator==(const PreparedDescriptor&) const = default;
+};
+
+// Such bytes in memory of the caller's, for Buffers::prepared_view; a plain value.
+struct PreparedView {
+  PreparedDescriptor descriptor;
+  const void* memory = nullptr;  // of the host, or for a GPU's formats of the GPU
+  int64_t bytes = 0;             // that lie there; at least descriptor.bytes
+  bool operator==(const PreparedView&) const = default;
+};
+
 class PreparedWeights;
 
 // Where the operands lie; for a plan on the device kCuda all pointers are device memory, and run()
@@ -103,7 +136,7 @@ struct Buffers {
   const uint8_t* a_scales = nullptr;  // E4M3; required when A is kE2M1, else null
   const float* a_row_scale =
       nullptr;                 // optional, one FP32 factor per row of A: [l*m], kContiguous [m]
-  const void* gate = nullptr;  // null is legal when `prepared` holds the weights
+  const void* gate = nullptr;  // null is legal when prepared weights are given
   const uint8_t* gate_scales = nullptr;
   const void* up = nullptr;
   const uint8_t* up_scales = nullptr;
@@ -116,9 +149,11 @@ struct Buffers {
   void* d = nullptr;
   uint8_t* d_scales = nullptr;  // required when D is kE2M1, else null
   float d_global_scale = 1.0f;  // dequantising: D = e2m1 * e4m3 * d_global_scale; finite, > 0
-  // From prepare(), for the plan's n, k, l and strategy. m may differ; on the CPU the ISA, too. On
-  // kCuda the GPU and the ISA must be the same, and A must be bf16 in both plans or in neither.
+  // Prepared weights, in one of two ways: a handle, or bytes of the caller's, which are read until
+  // the run has passed. Their descriptor must be prepared_descriptor(plan): m may be another one
+  // than they were made for, and so may the strategy or the ISA, if the format is the same.
   const PreparedWeights* prepared = nullptr;
+  const PreparedView* prepared_view = nullptr;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
 };
 
@@ -133,6 +168,7 @@ const char* name_of(DeviceKind) noexcept;
 const char* name_of(Isa) noexcept;
 const char* name_of(Regime) noexcept;
 const char* name_of(Preparation) noexcept;
+const char* name_of(PreparedFormat) noexcept;
 
 // The inverse of name_of; the error lists the legal names.
 Expected<DataType> parse_data_type(const std::string& name);
@@ -165,7 +201,7 @@ struct PlanOptions {
   // affinity mask and the control group's quota, at most DUALGEMM_NUM_THREADS or, where that is not
   // set, OMP_NUM_THREADS. Any other number is taken as it is. The result does not depend on it.
   int threads = 0;
-  bool prepared = false;  // the caller will pass PreparedWeights
+  bool prepared = false;  // the caller will pass prepared weights
   // kCuda: operands may start at any address, so there must be workspace for copies of all of them.
   // Otherwise those that are read in place must start at a multiple of 16 bytes; for sm90a's kernel
   // for few rows, which only false can choose: codes of A at 8, halves and weights at 16, scales of
@@ -219,7 +255,7 @@ struct Plan {
   KernelShape shape;
   Preparation preparation = Preparation::kNone;
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned
-  int64_t prepared_bytes = 0;   // size of what prepare() will hold; 0 = nothing to prepare
+  int64_t prepared_bytes = 0;   // that prepare() will fill; 0 = nothing to prepare
   std::string how_it_works;     // in the strategy's own words, for explain()
   std::string numerics;         // likewise: what is exact, and what the bits depend on
   std::vector<RejectedCandidate> rejected;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "dualgemm/types.hpp"
@@ -29,7 +30,7 @@ class Backend {
   virtual Status check_problem(const Plan& plan, const Strategy& strategy) const = 0;
 
   // Does all that the call reads and writes belong to the device that will run it? `workspace` may
-  // be null.
+  // be null; prepared weights have their view.
   virtual Status check_memory(const Buffers& buffers, const void* workspace) const = 0;
 
   // The number of the current device, for prepared weights; -1: there is but one.
@@ -38,6 +39,8 @@ class Backend {
   // A workspace at a multiple of 64 bytes. bytes > 0.
   virtual Expected<void*> allocate(int64_t bytes) const = 0;
   virtual void free(void* memory) const noexcept = 0;
+  // For prepared weights, as aligned as any of their formats wants it.
+  virtual Expected<std::shared_ptr<void>> allocate_prepared(int64_t bytes) const = 0;
   // Until all that was enqueued on buffers.stream is done.
   virtual Status wait(const Buffers& buffers) const = 0;
 };

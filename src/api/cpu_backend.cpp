@@ -5,6 +5,7 @@
 
 #include "api/backend.hpp"
 #include "api/reference_strategy.hpp"
+#include "core/aligned_bytes.hpp"
 #include "core/int_math.hpp"
 #include "cpu/device_caps.hpp"
 #include "cpu/strategies.hpp"
@@ -51,6 +52,12 @@ class CpuBackend final : public Backend {
                          "allocation failed");
   }
   void free(void* memory) const noexcept override { std::free(memory); }
+  Expected<std::shared_ptr<void>> allocate_prepared(int64_t bytes) const override {
+    Expected<core::AlignedBytes> memory = core::AlignedBytes::allocate(bytes, "prepared weights");
+    if (!memory) return memory.status();
+    const auto owner = std::make_shared<core::AlignedBytes>(*std::move(memory));
+    return std::shared_ptr<void>(owner, owner->data());
+  }
   Status wait(const Buffers&) const override { return {}; }  // run() has waited
 };
 

@@ -59,9 +59,13 @@ class CudaBackend final : public Backend {
   }
 
   Status check_memory(const Buffers& buffers, const void* workspace) const override {
-    const bool own_weights = buffers.prepared == nullptr;  // else these four may have been freed
-    const auto weight = [&](const void* data) { return own_weights ? data : nullptr; };
-    const std::array<cuda::NamedPointer, 12> pointers{{
+    const PreparedView* const view = buffers.prepared_view;
+    // Prepared: these four may have been freed.
+    const auto weight = [&](const void* data) { return view == nullptr ? data : nullptr; };
+    // Where a handle's own memory lies is known.
+    const bool owned = buffers.prepared != nullptr && !buffers.prepared->empty() &&
+                       buffers.prepared->impl()->memory != nullptr;
+    const std::array<cuda::NamedPointer, 13> pointers{{
         {"a", buffers.a},
         {"a_scales", buffers.a_scales},
         {"a_row_scale", buffers.a_row_scale},
@@ -73,11 +77,12 @@ class CudaBackend final : public Backend {
         {"up_scales", weight(buffers.up_scales)},
         {"d", buffers.d},
         {"d_scales", buffers.d_scales},
+        {"prepared", view == nullptr || owned ? nullptr : view->memory},
         {"workspace", workspace},
     }};
     DUALGEMM_TRY(cuda::check_pointers(pointers));
     DUALGEMM_TRY(cuda::check_stream(buffers.stream));
-    if (own_weights || buffers.prepared->empty()) return {};
+    if (!owned) return {};
     return cuda::judge_prepared(buffers.prepared->impl()->gpu, cuda::current_gpu());
   }
 
@@ -89,6 +94,12 @@ class CudaBackend final : public Backend {
     return static_cast<void*>(memory->release());
   }
   void free(void* memory) const noexcept override { cuda::DeviceMemory::free(memory); }
+  Expected<std::shared_ptr<void>> allocate_prepared(int64_t bytes) const override {
+    Expected<cuda::DeviceMemory> memory = cuda::DeviceMemory::allocate(bytes, "prepared weights");
+    if (!memory) return memory.status();
+    const auto owner = std::make_shared<cuda::DeviceMemory>(*std::move(memory));
+    return std::shared_ptr<void>(owner, owner->data());
+  }
   Status wait(const Buffers& buffers) const override { return cuda::synchronize(buffers.stream); }
 };
 
@@ -108,6 +119,9 @@ class CudaBackend final : public Backend {
   int current_device() const noexcept override { return -1; }
   Expected<void*> allocate(int64_t) const override { return not_in_this_build(); }
   void free(void*) const noexcept override {}
+  Expected<std::shared_ptr<void>> allocate_prepared(int64_t) const override {
+    return not_in_this_build();
+  }
   Status wait(const Buffers&) const override { return not_in_this_build(); }
 };
 

@@ -10,6 +10,7 @@
 #include "core/validate.hpp"
 #include "plan/choose.hpp"
 #include "plan/config_text.hpp"
+#include "plan/prepared_bytes.hpp"
 
 namespace dualgemm {
 namespace {
@@ -18,14 +19,20 @@ using api::guarded;
 
 constexpr uintptr_t kWorkspaceAlignment = 64;
 
+Status no_strategy(const Plan& plan) {
+  return Status::unsupported(
+      "plan.strategy", name_of(plan.strategy),
+      std::string("this build has no such strategy for ") + name_of(plan.device));
+}
+
+Status nothing_to_prepare(const Plan& plan) {
+  return Status::unsupported("plan.strategy", name_of(plan.strategy), "has no weights to prepare");
+}
+
 // The strategy behind a plan that can run here; plans may come from other machines or be edited.
 Expected<const Strategy*> strategy_of(const Plan& plan) {
   const Strategy* strategy = plan::find_strategy(api::registry(), plan.strategy, plan.device);
-  if (strategy == nullptr) {
-    return Status::unsupported(
-        "plan.strategy", name_of(plan.strategy),
-        std::string("this build has no such strategy for ") + name_of(plan.device));
-  }
+  if (strategy == nullptr) return no_strategy(plan);
   DUALGEMM_TRY(api::backend_of(plan.device).check_isa(plan));
   if (plan.threads < 1 || plan.threads > plan::kMaxThreads) {
     return Status::invalid("plan.threads", std::to_string(plan.threads),
@@ -34,35 +41,36 @@ Expected<const Strategy*> strategy_of(const Plan& plan) {
   return strategy;
 }
 
-std::string describe(int64_t n, int64_t k, int64_t l, StrategyId strategy, Isa isa) {
-  return "n " + std::to_string(n) + ", k " + std::to_string(k) + ", l " + std::to_string(l) + ", " +
-         name_of(strategy) + ", " + name_of(isa);
+// The buffers as the checks and the strategy see them: with a view of the bytes, whoever owns them.
+Buffers with_view(const Buffers& buffers) {
+  Buffers resolved = buffers;
+  resolved.prepared_view = plan::view_of(buffers);
+  return resolved;
 }
 
-Status check_prepared(const Plan& plan, const PreparedWeights* prepared) {
+Status check_prepared(const Plan& plan, const Strategy& strategy, const Buffers& buffers) {
+  const PreparedWeights* const handle = buffers.prepared;
   if (!plan.prepared) {
-    if (prepared == nullptr) return {};
+    if (handle == nullptr && buffers.prepared_view == nullptr) return {};
     return Status::invalid("prepared", "not null",
                            "must be null: the plan was made without PlanOptions::prepared");
   }
-  if (prepared == nullptr || prepared->empty()) {
-    return Status::invalid("prepared", prepared == nullptr ? "null" : "empty",
+  if (handle != nullptr && buffers.prepared_view != nullptr) {
+    return Status::invalid("prepared", "a handle and a view", "must be one of them");
+  }
+  const PreparedView* const view = plan::view_of(buffers);
+  if (view == nullptr) {
+    return Status::invalid("prepared", handle == nullptr ? "null" : "empty",
                            "is required: the plan was made with PlanOptions::prepared");
   }
-  const PreparedWeights::Impl& made = *prepared->impl();
-  if (made.device != plan.device) {
-    return Status::invalid(
-        "prepared", std::string("made on ") + name_of(made.device),
-        std::string("must be made on the plan's device, ") + name_of(plan.device));
-  }
-  const Problem& p = plan.problem;
-  if (made.n == p.n && made.k == p.k && made.l == p.l && made.strategy == plan.strategy &&
-      (made.any_isa || made.isa == plan.isa)) {
-    return {};
-  }
-  return Status::invalid(
-      "prepared", describe(made.n, made.k, made.l, made.strategy, made.isa),
-      "must be made for the plan's " + describe(p.n, p.k, p.l, plan.strategy, plan.isa));
+  DUALGEMM_TRY(validate(plan.problem));  // its sizes are computed with
+  const PreparedDescriptor wanted = strategy.prepared_descriptor(plan);
+  if (wanted.format == PreparedFormat::kNone) return nothing_to_prepare(plan);
+  DUALGEMM_TRY(plan::check_view_fits(wanted, *view));
+  // What the library has written into memory of its own is not looked at again.
+  const bool owned = handle != nullptr && handle->impl()->memory != nullptr;
+  if (owned || plan.device != DeviceKind::kCpu) return {};
+  return plan::check_headers(*view);
 }
 
 Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
@@ -146,38 +154,95 @@ Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
   });
 }
 
-Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
-  return guarded([&]() -> Expected<PreparedWeights> {
-    const Expected<const Strategy*> strategy = strategy_of(plan);
-    if (!strategy) return strategy.status();
-    if ((*strategy)->preparation(plan) == Preparation::kNone) {
-      return Status::unsupported("plan.strategy", name_of(plan.strategy),
-                                 "has no weights to prepare");
-    }
+Expected<PreparedDescriptor> prepared_descriptor(const Plan& plan) {
+  return guarded([&]() -> Expected<PreparedDescriptor> {
+    const Strategy* strategy = plan::find_strategy(api::registry(), plan.strategy, plan.device);
+    if (strategy == nullptr) return no_strategy(plan);
     DUALGEMM_TRY(validate(plan.problem));
-    Buffers weights = buffers;
-    weights.prepared = nullptr;  // so that all four weight pointers are required
-    DUALGEMM_TRY(core::check_weights(plan.problem, weights));
-    Buffers read;  // all that prepare() reads
-    read.gate = weights.gate, read.gate_scales = weights.gate_scales;
-    read.up = weights.up, read.up_scales = weights.up_scales;
-    read.stream = weights.stream;
-    DUALGEMM_TRY(check_memory(plan, read, nullptr));
-    Expected<PreparedWeights> prepared = (*strategy)->prepare(plan, weights);
-    if (!prepared) return prepared;
-    prepared->impl()->device = plan.device;
-    prepared->impl()->gpu = api::backend_of(plan.device).current_device();
-    return prepared;
+    const PreparedDescriptor descriptor = strategy->prepared_descriptor(plan);
+    if (descriptor.format == PreparedFormat::kNone) return nothing_to_prepare(plan);
+    return descriptor;
   });
 }
 
-Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
+Status prepare(const Plan& plan, const Buffers& buffers, void* memory, int64_t bytes) {
+  return guarded([&]() -> Status {
+    const Expected<const Strategy*> strategy = strategy_of(plan);
+    if (!strategy) return strategy.status();
+    const Expected<PreparedDescriptor> wanted = prepared_descriptor(plan);
+    if (!wanted) return wanted.status();
+    Buffers read;  // all that prepare() reads: all four weights are required
+    read.gate = buffers.gate, read.gate_scales = buffers.gate_scales;
+    read.up = buffers.up, read.up_scales = buffers.up_scales;
+    read.stream = buffers.stream;
+    DUALGEMM_TRY(core::check_weights(plan.problem, read));
+    DUALGEMM_TRY(plan::check_memory_for(*wanted, memory, bytes));
+    DUALGEMM_TRY(core::check_prepared_overlap(plan.problem, read, memory, wanted->bytes));
+    DUALGEMM_TRY(check_memory(plan, read, nullptr));
+    const PreparedView written{*wanted, memory, bytes};
+    Buffers write;
+    write.prepared_view = &written;
+    write.stream = buffers.stream;
+    DUALGEMM_TRY(check_memory(plan, write, nullptr));
+    return (*strategy)->prepare(plan, read, static_cast<uint8_t*>(memory));
+  });
+}
+
+Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
+  return guarded([&]() -> Expected<PreparedWeights> {
+    DUALGEMM_TRY(strategy_of(plan).status());
+    const Expected<PreparedDescriptor> wanted = prepared_descriptor(plan);
+    if (!wanted) return wanted.status();
+    Buffers weights = buffers;
+    weights.prepared = nullptr, weights.prepared_view = nullptr;  // so that all four are required
+    DUALGEMM_TRY(core::check_weights(plan.problem, weights));     // before memory is paid for
+    const api::Backend& backend = api::backend_of(plan.device);
+    Expected<std::shared_ptr<void>> memory = backend.allocate_prepared(wanted->bytes);
+    if (!memory) return memory.status();
+    DUALGEMM_TRY(prepare(plan, weights, memory->get(), wanted->bytes));
+    auto impl = std::make_unique<PreparedWeights::Impl>();
+    impl->view = {*wanted, memory->get(), wanted->bytes};
+    impl->memory = *std::move(memory);
+    impl->gpu = backend.current_device();
+    return PreparedWeights(std::move(impl));
+  });
+}
+
+Expected<PreparedWeights> PreparedWeights::borrow(const PreparedView& view) {
+  return guarded([&]() -> Expected<PreparedWeights> {
+    DUALGEMM_TRY(plan::check_view(view));
+    auto impl = std::make_unique<Impl>();
+    impl->view = view;
+    return PreparedWeights(std::move(impl));
+  });
+}
+
+Expected<PreparedDescriptor> read_prepared_header(const void* header, int64_t bytes) {
+  return guarded([&] { return plan::read_header(header, bytes); });
+}
+
+Expected<PreparedView> open_prepared(const void* memory, int64_t bytes) {
+  return guarded([&]() -> Expected<PreparedView> {
+    const Expected<PreparedDescriptor> descriptor = plan::read_header(memory, bytes);
+    if (!descriptor) return descriptor.status();
+    const PreparedView view{*descriptor, memory, bytes};
+    DUALGEMM_TRY(plan::check_headers(view));
+    return view;
+  });
+}
+
+Expected<PreparedView> prepared_experts(const PreparedView& view, int64_t first, int64_t count) {
+  return guarded([&] { return plan::some_experts(view, first, count); });
+}
+
+Status run(const Plan& plan, const Buffers& given, void* workspace, int64_t workspace_bytes,
            RunInfo* info) {
   return guarded([&]() -> Status {
     const Expected<const Strategy*> strategy = strategy_of(plan);
     if (!strategy) return strategy.status();
-    DUALGEMM_TRY(check_prepared(plan, buffers.prepared));
+    DUALGEMM_TRY(check_prepared(plan, **strategy, given));
     DUALGEMM_TRY(api::backend_of(plan.device).check_problem(plan, **strategy));
+    const Buffers buffers = with_view(given);
     DUALGEMM_TRY(validate(plan.problem, buffers));
     const int64_t needed = (*strategy)->workspace_bytes(plan);
     DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
@@ -194,15 +259,16 @@ Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t wo
 Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options,
            RunInfo* info) {
   PlanOptions with_weights = options;
-  with_weights.prepared = options.prepared || buffers.prepared != nullptr;
+  const bool has_weights = buffers.prepared != nullptr || buffers.prepared_view != nullptr;
+  with_weights.prepared = options.prepared || has_weights;
   const Expected<Plan> plan = make_plan(problem, with_weights);
   if (!plan) return plan.status();
   // Checked before a workspace is paid for.
   DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
-  DUALGEMM_TRY(guarded([&] { return check_memory(*plan, buffers, nullptr); }));
+  DUALGEMM_TRY(guarded([&] { return check_memory(*plan, with_view(buffers), nullptr); }));
   Buffers complete = buffers;
   PreparedWeights prepared;
-  if (plan->prepared && buffers.prepared == nullptr) {  // the options or the strategy want them
+  if (plan->prepared && !has_weights) {  // the options or the strategy want them
     Expected<PreparedWeights> made = prepare(*plan, buffers);
     if (!made) return made.status();
     prepared = *std::move(made);

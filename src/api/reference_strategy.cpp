@@ -24,7 +24,8 @@ class ReferenceStrategy final : public Strategy {
     return {};
   }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
-  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+  PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
+  Status prepare(const Plan&, const Buffers&, uint8_t*) const override {
     return Status::unsupported("strategy", "reference", "has no weights to prepare");
   }
   Status run(const Plan& plan, const Buffers& buffers, void*, RunInfo* info) const override {

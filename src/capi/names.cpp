@@ -73,6 +73,10 @@ const char* dualgemm_regime_name(int32_t regime) noexcept {
   return name_of(static_cast<Regime>(regime));
 }
 
+const char* dualgemm_prepared_format_name(int32_t prepared_format) noexcept {
+  return name_of(static_cast<PreparedFormat>(prepared_format));
+}
+
 dualgemm_status dualgemm_parse_data_type(const char* name, int32_t* data_type) noexcept {
   return capi::parse_with(parse_data_type, name, data_type, "data_type");
 }

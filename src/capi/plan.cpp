@@ -70,7 +70,8 @@ dualgemm_status dualgemm_validate(const dualgemm_problem* problem,
   return guarded([&]() -> Status {
     DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
     if (buffers == nullptr) return validate(cpp_problem);
-    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    PreparedView view;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers, &view));
     return validate(cpp_problem, cpp_buffers);
   });
 }
@@ -138,7 +139,8 @@ dualgemm_status dualgemm_prepare(const dualgemm_plan* plan, const dualgemm_buffe
     DUALGEMM_TRY(require(prepared, "prepared"));
     *prepared = nullptr;
     DUALGEMM_TRY(require(plan, "plan"));
-    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    PreparedView view;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers, &view));
     DUALGEMM_CAPI_TRY_VALUE(weights, prepare(plan->plan, cpp_buffers));
     *prepared = new dualgemm_prepared{std::move(weights)};
     return {};
@@ -155,6 +157,80 @@ dualgemm_status dualgemm_prepared_size(const dualgemm_prepared* prepared, int64_
 }
 
 void dualgemm_prepared_destroy(dualgemm_prepared* prepared) noexcept { delete prepared; }
+
+dualgemm_status dualgemm_plan_prepared_descriptor(
+    const dualgemm_plan* plan, dualgemm_prepared_descriptor* descriptor) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    DUALGEMM_TRY(require(descriptor, "descriptor"));
+    DUALGEMM_CAPI_TRY_VALUE(made, prepared_descriptor(plan->plan));
+    *descriptor = from_descriptor(made);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepare_into(const dualgemm_plan* plan, const dualgemm_buffers* buffers,
+                                      void* memory, int64_t bytes) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(plan, "plan"));
+    PreparedView view;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers, &view));
+    return prepare(plan->plan, cpp_buffers, memory, bytes);
+  });
+}
+
+dualgemm_status dualgemm_prepared_read_header(const void* header, int64_t bytes,
+                                              dualgemm_prepared_descriptor* descriptor) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(descriptor, "descriptor"));
+    DUALGEMM_CAPI_TRY_VALUE(found, read_prepared_header(header, bytes));
+    *descriptor = from_descriptor(found);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepared_open(const void* memory, int64_t bytes,
+                                       dualgemm_prepared_view* view) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(view, "view"));
+    DUALGEMM_CAPI_TRY_VALUE(found, open_prepared(memory, bytes));
+    *view = from_view(found);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepared_experts(const dualgemm_prepared_view* all, int64_t first,
+                                          int64_t count, dualgemm_prepared_view* some) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(all, "all"));
+    DUALGEMM_TRY(require(some, "some"));
+    DUALGEMM_CAPI_TRY_VALUE(found, prepared_experts(to_view(*all), first, count));
+    *some = from_view(found);
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepared_get_view(const dualgemm_prepared* prepared,
+                                           dualgemm_prepared_view* view) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(prepared, "prepared"));
+    DUALGEMM_TRY(require(view, "view"));
+    *view = from_view(prepared->weights.view());
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_prepared_borrow(const dualgemm_prepared_view* view,
+                                         dualgemm_prepared** prepared) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(require(prepared, "prepared"));
+    *prepared = nullptr;
+    DUALGEMM_TRY(require(view, "view"));
+    DUALGEMM_CAPI_TRY_VALUE(handle, PreparedWeights::borrow(to_view(*view)));
+    *prepared = new dualgemm_prepared{std::move(handle)};
+    return {};
+  });
+}
 
 dualgemm_status dualgemm_workspace_create(const dualgemm_plan* plan,
                                           dualgemm_workspace** workspace) noexcept {
@@ -183,7 +259,8 @@ dualgemm_status dualgemm_run(const dualgemm_plan* plan, const dualgemm_buffers* 
   return guarded([&]() -> Status {
     DUALGEMM_TRY(require(plan, "plan"));
     if (info != nullptr) DUALGEMM_TRY(check_output_struct("info", info));
-    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    PreparedView view;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers, &view));
     RunInfo cpp_info;
     DUALGEMM_TRY(run(plan->plan, cpp_buffers, workspace, workspace_bytes, &cpp_info));
     if (info != nullptr) write_struct(from_run_info(cpp_info), info);
@@ -197,7 +274,8 @@ dualgemm_status dualgemm_run_once(const dualgemm_problem* problem, const dualgem
   return guarded([&]() -> Status {
     if (info != nullptr) DUALGEMM_TRY(check_output_struct("info", info));
     DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_problem(problem));
-    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers));
+    PreparedView view;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_buffers(buffers, &view));
     DUALGEMM_CAPI_TRY_VALUE(cpp_options, to_plan_options(options));
     RunInfo cpp_info;
     DUALGEMM_TRY(run(cpp_problem, cpp_buffers, cpp_options, &cpp_info));

@@ -14,7 +14,10 @@ namespace {
 static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
 static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
-static_assert(sizeof(dualgemm_buffers) == 18 * 8);
+static_assert(sizeof(dualgemm_buffers) == 19 * 8);
+static_assert(sizeof(dualgemm_prepared_descriptor) == 7 * 8);
+static_assert(sizeof(dualgemm_prepared_view) == 9 * 8);
+static_assert(DUALGEMM_PREPARED_HEADER_BYTES == kPreparedHeaderBytes);
 static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8 + 2 * 4);
 static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
 static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 8 * 8 + 2 * 4 + 24);
@@ -129,7 +132,36 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   return to;
 }
 
-Expected<Buffers> to_buffers(const dualgemm_buffers* caller) {
+PreparedView to_view(const dualgemm_prepared_view& from) {
+  const dualgemm_prepared_descriptor& d = from.descriptor;
+  return {.descriptor = {.format = static_cast<PreparedFormat>(d.format),
+                         .version = d.version,
+                         .n = d.n,
+                         .k = d.k,
+                         .l = d.l,
+                         .expert_bytes = d.expert_bytes,
+                         .bytes = d.bytes,
+                         .alignment = d.alignment},
+          .memory = from.memory,
+          .bytes = from.bytes};
+}
+
+dualgemm_prepared_descriptor from_descriptor(const PreparedDescriptor& d) {
+  return {static_cast<int32_t>(d.format),
+          d.version,
+          d.n,
+          d.k,
+          d.l,
+          d.expert_bytes,
+          d.bytes,
+          d.alignment};
+}
+
+dualgemm_prepared_view from_view(const PreparedView& view) {
+  return {from_descriptor(view.descriptor), view.memory, view.bytes};
+}
+
+Expected<Buffers> to_buffers(const dualgemm_buffers* caller, PreparedView* view) {
   dualgemm_buffers from;
   DUALGEMM_TRY(read_struct("buffers", caller, from));
   DUALGEMM_TRY(check_reserved("buffers.reserved", from.reserved));
@@ -151,6 +183,10 @@ Expected<Buffers> to_buffers(const dualgemm_buffers* caller) {
   to.d_scales = from.d_scales;
   to.d_global_scale = from.d_global_scale;
   to.prepared = from.prepared != nullptr ? &from.prepared->weights : nullptr;
+  if (from.prepared_view != nullptr) {
+    *view = to_view(*from.prepared_view);
+    to.prepared_view = view;
+  }
   to.stream = from.stream;
   return to;
 }

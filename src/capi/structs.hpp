@@ -104,9 +104,14 @@ Status init_struct(const char* name, T* to, uint64_t size) {
 
 // From the caller's struct to the C++ type. Enumerations pass as they are: validate() judges them.
 Expected<Problem> to_problem(const dualgemm_problem* from);
-Expected<Buffers> to_buffers(const dualgemm_buffers* from);
+// `view`: where the buffers' view of prepared weights is put, if they have one.
+Expected<Buffers> to_buffers(const dualgemm_buffers* from, PreparedView* view);
 Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* from);  // null: defaults
 Expected<QuantizeOptions> to_quantize_options(const dualgemm_quantize_options* from);  // null too
+
+PreparedView to_view(const dualgemm_prepared_view& from);
+dualgemm_prepared_view from_view(const PreparedView& view);
+dualgemm_prepared_descriptor from_descriptor(const PreparedDescriptor& descriptor);
 
 dualgemm_plan_info from_plan(const Plan& plan);
 dualgemm_run_info from_run_info(const RunInfo& info);

@@ -16,6 +16,7 @@ const char* name_of(DeviceKind value) noexcept { return core::enum_name(value); 
 const char* name_of(Isa value) noexcept { return core::enum_name(value); }
 const char* name_of(Regime value) noexcept { return core::enum_name(value); }
 const char* name_of(Preparation value) noexcept { return core::enum_name(value); }
+const char* name_of(PreparedFormat value) noexcept { return core::enum_name(value); }
 
 Expected<DataType> parse_data_type(const std::string& name) {
   return core::parse_enum<DataType>("type", name);

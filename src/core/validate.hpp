@@ -33,6 +33,11 @@ Status check_groups(const Problem& problem, const Buffers& buffers);
 // reads). Precondition: validate(problem).ok().
 Status check_weights(const Problem& problem, const Buffers& buffers);
 
+// The bytes that prepare() writes belong to none of the weights that it reads. Precondition:
+// check_weights().
+Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, const void* prepared,
+                              int64_t bytes);
+
 // The first `bytes` bytes of the workspace, which run() writes to, belong to no operand. Weights
 // are left out if they are prepared: the caller's own may be gone. Precondition: validate(problem,
 // buffers).ok().

@@ -62,7 +62,8 @@ int64_t token_scale_bytes(const ResolvedMatrix& matrix, int64_t batches, int64_t
 
 std::array<Range, 4> weight_ranges(const ResolvedProblem& problem, const Buffers& buffers) {
   const int64_t batches = problem.problem.l;
-  const bool required = buffers.prepared == nullptr;  // else these four may have been freed
+  // Else these four may have been freed.
+  const bool required = buffers.prepared == nullptr && buffers.prepared_view == nullptr;
   const auto weight = [&](const char* name, const void* data, int64_t bytes) {
     return Range{name, required ? data : nullptr, bytes, 1, required};
   };
@@ -74,8 +75,16 @@ std::array<Range, 4> weight_ranges(const ResolvedProblem& problem, const Buffers
   }};
 }
 
+// Of a handle's bytes this file knows nothing: they are of the library, or run() has made a view of
+// them. Their alignment depends on their format.
+Range prepared_range(const Buffers& buffers) {
+  const PreparedView* const view = buffers.prepared_view;
+  if (view == nullptr) return {"prepared", nullptr, 0, 1, false};
+  return {"prepared", view->memory, view->descriptor.bytes, 1, true};
+}
+
 // Everything that run() reads.
-std::array<Range, 11> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+std::array<Range, 12> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
                                    int64_t padded_rows) {
   const Problem& p = problem.problem;
   const bool contiguous = p.grouping == Grouping::kContiguous;
@@ -97,6 +106,7 @@ std::array<Range, 11> input_ranges(const ResolvedProblem& problem, const Buffers
       weights[1],
       weights[2],
       weights[3],
+      prepared_range(buffers),
   }};
 }
 
@@ -181,6 +191,16 @@ Status check_groups(const Problem& problem, const Buffers& buffers) {
 Status check_weights(const Problem& problem, const Buffers& buffers) {
   for (const Range& range : weight_ranges(resolve(problem), buffers)) {
     DUALGEMM_TRY(check_range(range));
+  }
+  return {};
+}
+
+Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, const void* prepared,
+                              int64_t bytes) {
+  const Range memory{"prepared", prepared, bytes, 1, false};
+  DUALGEMM_TRY(check_range(memory));  // its end
+  for (const Range& range : weight_ranges(resolve(problem), buffers)) {
+    DUALGEMM_TRY(check_disjoint(memory, range));
   }
   return {};
 }

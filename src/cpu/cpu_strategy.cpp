@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <string>
 
-#include "core/aligned_bytes.hpp"
 #include "core/scale_padding.hpp"
+#include "plan/prepared_bytes.hpp"
 
 namespace dualgemm::cpu {
 namespace {
 
 using core::ceil_div;
-
-// Both operands as packed panels, in the order of Operand.
-struct PackedWeights final : PreparedWeights::Impl {
-  core::AlignedBytes bytes;
-  int64_t operand_bytes = 0;
-  int64_t size_bytes() const noexcept override { return bytes.size(); }
-};
 
 // Rows of the activation whose k-tile takes at most this share of L2 while panel pairs pass by; the
 // c tiles of the pairs get the other share. Measured on Zen 4 (1 MiB of L2), M = 512: 0.25 .. 0.5
@@ -65,7 +58,7 @@ int useful_threads(const Plan& plan, const Engine& engine, int64_t groups) noexc
 int64_t intermediate_bytes(const Recipe& recipe, const Work& work) noexcept {
   const Problem& p = work.problem->problem;
   int64_t bytes = work.activation_bytes + recipe.products * product_bytes(p);
-  if (recipe.packs_weights) bytes += 2 * packed_operand_bytes(p);
+  if (recipe.packs_weights) bytes += 2 * p.l * packed_operand_bytes(p);
   return 2 * bytes;
 }
 
@@ -104,7 +97,6 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
   if (kernel_table(plan.isa) == nullptr)
     return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
   const Engine& engine = engine_of(plan);
-  const Recipe wants = recipe();
   const L2Tile l2_tile = choose_l2_tile(plan, engine, caps);
   plan.regime = plan.problem.m <= kGemvRows && engine.gemv != nullptr ? Regime::kGemv
                 : plan.problem.m <= 32                                ? Regime::kMultiRow
@@ -116,7 +108,7 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
   plan.shape.tile_k = engine.tile_k_blocks * kSfVec;
   plan.shape.l2_rows = l2_tile.rows;
   plan.shape.l2_pairs = l2_tile.pairs;
-  plan.prepared_bytes = wants.can_prepare ? 2 * packed_operand_bytes(plan.problem) : 0;
+  plan.prepared_bytes = prepared_descriptor(plan).bytes;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
 }
@@ -132,8 +124,9 @@ int64_t CpuStrategy::lay_out(const Plan& plan, const core::ResolvedProblem& prob
     frame.product[i].data = arena.take<float>(product_bytes(plan.problem) / 4);
     frame.product[i].ld = product_ld(plan.problem);
   }
+  frame.packed.batch_bytes = packed_operand_bytes(plan.problem);
   for (int i = 0; wants.packs_weights && i < 2; ++i)
-    frame.packed[i] = arena.take<uint8_t>(packed_operand_bytes(plan.problem));
+    frame.packed.first[i] = arena.take<uint8_t>(plan.problem.l * frame.packed.batch_bytes);
   for (int i = 0; i < plan.threads; ++i) {
     const Scratch scratch = take_scratch(arena, engine, l2_tile_of(plan), wants.sequential);
     if (frame.scratch != nullptr) frame.scratch[i] = scratch;
@@ -148,21 +141,21 @@ int64_t CpuStrategy::workspace_bytes(const Plan& plan) const {
   return lay_out(plan, core::resolve(plan.problem), counting, frame);
 }
 
-Expected<PreparedWeights> CpuStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
-  auto impl = std::make_unique<PackedWeights>();
-  impl->operand_bytes = packed_operand_bytes(plan.problem);
-  Expected<core::AlignedBytes> bytes =
-      core::AlignedBytes::allocate(2 * impl->operand_bytes, "prepared weights");
-  if (!bytes) return bytes.status();
-  impl->bytes = *std::move(bytes);
-  impl->made_for(plan, id());
-  impl->any_isa = true;  // few rows and many rows may run on different ones
-  const core::ResolvedProblem problem = core::resolve(plan.problem);
-  const KernelTable& table = *kernel_table(plan.isa);
+PreparedDescriptor CpuStrategy::prepared_descriptor(const Plan& plan) const {
+  if (!recipe().can_prepare) return {};
+  return plan::describe_prepared(PreparedFormat::kCpuPanels, plan.problem,
+                                 2 * packed_operand_bytes(plan.problem));
+}
+
+Status CpuStrategy::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
+  const PreparedDescriptor descriptor = prepared_descriptor(plan);
+  const int64_t operand_bytes = packed_operand_bytes(plan.problem);
+  uint8_t* const gate = memory + kPreparedHeaderBytes;
   core::Team team(plan.threads);
-  pack_operands(team, problem, buffers, table,
-                {impl->bytes.data(), impl->bytes.data() + impl->operand_bytes});
-  return PreparedWeights(std::move(impl));
+  pack_operands(team, core::resolve(plan.problem), buffers, *kernel_table(plan.isa),
+                {{gate, gate + operand_bytes}, descriptor.expert_bytes});
+  plan::frame_parts(descriptor, 2 * operand_bytes, memory);
+  return {};
 }
 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
@@ -194,10 +187,10 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
   work.buffers = &buffers;
   work.l2_tile = l2_tile_of(plan);
   list_groups(work);
-  if (buffers.prepared != nullptr) {
-    const auto& packed = static_cast<const PackedWeights&>(*buffers.prepared->impl());
-    for (int i = 0; i < 2; ++i)
-      frame.weights.packed[i] = packed.bytes.data() + i * packed.operand_bytes;
+  if (const PreparedView* const prepared = plan::view_of(buffers)) {
+    const auto* const gate = static_cast<const uint8_t*>(prepared->memory) + kPreparedHeaderBytes;
+    frame.weights = {{gate, gate + packed_operand_bytes(plan.problem)},
+                     prepared->descriptor.expert_bytes};
   } else if (wants.must_prepare) {
     return Status::invalid("prepared", "null",
                            std::string(name()) + " runs on weights from prepare()");

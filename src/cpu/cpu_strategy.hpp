@@ -22,7 +22,7 @@ struct Recipe {
 struct Frame {
   Work work;
   Product product[2];
-  uint8_t* packed[2] = {nullptr, nullptr};
+  PackedOperands<uint8_t> packed;  // of this call alone
   WeightSource weights;
   Scratch* scratch = nullptr;  // one for each seat of the team
 };
@@ -35,7 +35,8 @@ class CpuStrategy : public Strategy {
   Preparation preparation(const Plan& plan) const noexcept override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
   int64_t workspace_bytes(const Plan& plan) const override;
-  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  PreparedDescriptor prepared_descriptor(const Plan& plan) const override;
+  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
              RunInfo* info) const override;
 

@@ -14,7 +14,7 @@ Weights weights_for(const Work& work, const WeightSource& source, Operand operan
                     int64_t batch) noexcept {
   const bool gate = operand == Operand::kGate;
   const core::ResolvedMatrix& matrix = gate ? work.problem->gate : work.problem->up;
-  const uint8_t* packed = source.packed[static_cast<int>(operand)];
+  const uint8_t* packed = source.first[static_cast<int>(operand)];
   if (packed == nullptr) {
     return weights_of(matrix, gate ? work.buffers->gate : work.buffers->up,
                       gate ? work.buffers->gate_scales : work.buffers->up_scales, batch);
@@ -22,7 +22,7 @@ Weights weights_for(const Work& work, const WeightSource& source, Operand operan
   Weights weights;
   weights.n = matrix.rows;
   weights.blocks = matrix.sf_cols;
-  weights.packed = packed + batch * packed_matrix_bytes(weights.n, weights.blocks);
+  weights.packed = packed + batch * source.batch_bytes;
   return weights;
 }
 
@@ -187,7 +187,7 @@ int64_t product_bytes(const Problem& problem) noexcept {
 }
 
 int64_t packed_operand_bytes(const Problem& problem) noexcept {
-  return problem.l * packed_matrix_bytes(problem.n, problem.k / kSfVec);
+  return packed_matrix_bytes(problem.n, problem.k / kSfVec);
 }
 
 void pack_activations(core::Team& team, const Work& work) noexcept {
@@ -195,16 +195,17 @@ void pack_activations(core::Team& team, const Work& work) noexcept {
 }
 
 void pack_operands(core::Team& team, const core::ResolvedProblem& problem, const Buffers& buffers,
-                   const KernelTable& table, uint8_t* const (&packed)[2]) noexcept {
+                   const KernelTable& table, const PackedOperands<uint8_t>& packed) noexcept {
   const int64_t panels = ceil_div(problem.problem.n, kPanelN), all = problem.problem.l * panels;
   team.run(2 * all, [&](int64_t unit, int) {
     const bool gate = unit < all;
-    const int64_t panel = gate ? unit : unit - all;
+    const int64_t batch = (gate ? unit : unit - all) / panels, panel = unit % panels;
     const Weights weights =
         weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
-                   gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
-    table.pack_panel(weights.panel(panel % panels), 0, weights.blocks,
-                     packed[gate ? 0 : 1] + panel * packed_panel_bytes(weights.blocks));
+                   gate ? buffers.gate_scales : buffers.up_scales, batch);
+    table.pack_panel(weights.panel(panel), 0, weights.blocks,
+                     packed.first[gate ? 0 : 1] + batch * packed.batch_bytes +
+                         panel * packed_panel_bytes(weights.blocks));
   });
 }
 

@@ -20,10 +20,15 @@ int64_t product_rows(const Problem& problem) noexcept;
 int64_t product_ld(const Problem& problem) noexcept;
 int64_t product_bytes(const Problem& problem) noexcept;
 
-// Where the weights of a run come from: packed panels (l matrices one after the other), or rows.
-struct WeightSource {
-  const uint8_t* packed[2] = {nullptr, nullptr};  // by Operand
+// Packed panels of both operands, by Operand: the first batch's, and how far it is to the next.
+template <class Byte>
+struct PackedOperands {
+  Byte* first[2] = {nullptr, nullptr};
+  int64_t batch_bytes = 0;
 };
+
+// Where the weights of a run come from: packed panels, or rows where there are none.
+using WeightSource = PackedOperands<const uint8_t>;
 
 // Row `row` of a row chunk as a row of the whole problem: the index of a_row_scale and Product.
 int64_t flat_row(const Work& work, const RowChunk& rows, int64_t row) noexcept;
@@ -37,10 +42,11 @@ void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const f
 // Packs the rows of a into work.activation.
 void pack_activations(core::Team& team, const Work& work) noexcept;
 
-// Packs all panels of all batches of both operands; packed: by Operand.
+// One batch of one operand.
 int64_t packed_operand_bytes(const Problem& problem) noexcept;
+// Packs all panels of all batches of both operands.
 void pack_operands(core::Team& team, const core::ResolvedProblem& problem, const Buffers& buffers,
-                   const KernelTable& table, uint8_t* const (&packed)[2]) noexcept;
+                   const KernelTable& table, const PackedOperands<uint8_t>& packed) noexcept;
 
 // D = act(A Gate^T) * (A Up^T), panel i of Gate paired with panel i of Up.
 void fused_pass(core::Team& team, const Work& work, const WeightSource& weights,

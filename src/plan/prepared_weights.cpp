@@ -1,3 +1,4 @@
+#include "plan/prepared_bytes.hpp"
 #include "plan/strategy.hpp"
 
 namespace dualgemm {
@@ -9,6 +10,9 @@ PreparedWeights::PreparedWeights(PreparedWeights&&) noexcept = default;
 PreparedWeights& PreparedWeights::operator=(PreparedWeights&&) noexcept = default;
 
 bool PreparedWeights::empty() const noexcept { return impl_ == nullptr; }
-int64_t PreparedWeights::size_bytes() const noexcept { return impl_ ? impl_->size_bytes() : 0; }
+int64_t PreparedWeights::size_bytes() const noexcept {
+  return impl_ ? impl_->view.descriptor.bytes : 0;
+}
+PreparedView PreparedWeights::view() const noexcept { return impl_ ? impl_->view : PreparedView{}; }
 
 }  // namespace dualgemm

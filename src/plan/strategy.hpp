@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -27,23 +29,23 @@ bool satisfies(std::string_view kernel, const KernelShape& shape,
 bool satisfies_but_ctas(std::string_view kernel, const KernelShape& shape,
                         const PlanConstraints& constraints) noexcept;
 
-// Base of everything that prepare() can return.
+// A view of bytes, their owner if that is the handle, and what a strategy of the host keeps beside.
 struct PreparedWeights::Impl {
-  virtual ~Impl() = default;
-  virtual int64_t size_bytes() const noexcept = 0;
-  // Made for these; run() refuses a plan that differs.
-  int64_t n = 0, k = 0, l = 0;
-  StrategyId strategy = StrategyId::kFused;
-  Isa isa = Isa::kScalar;
-  bool any_isa = false;  // the layout is the same for all of the device's instruction sets
-  DeviceKind device = DeviceKind::kCpu;
-  int gpu = -1;  // kCuda: number of the GPU that holds them
+  PreparedView view;
+  std::shared_ptr<void> memory;  // null: borrowed
+  int gpu = -1;                  // number of the GPU whose memory the handle owns
 
-  void made_for(const Plan& plan, StrategyId id) noexcept {
-    n = plan.problem.n, k = plan.problem.k, l = plan.problem.l;
-    strategy = id;
-    isa = plan.isa;
+  // What one strategy keeps with a handle on the host; made when it is first asked for.
+  template <class State>
+  State& state() const {
+    const std::lock_guard lock(mutex_);
+    if (state_ == nullptr) state_ = std::make_shared<State>();
+    return *static_cast<State*>(state_.get());
   }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<void> state_;
 };
 
 class Strategy {
@@ -77,9 +79,15 @@ class Strategy {
 
   virtual int64_t workspace_bytes(const Plan& plan) const = 0;
 
-  virtual Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const = 0;
+  // What prepare() makes; format kNone: nothing. A function of the plan's problem and isa.
+  virtual PreparedDescriptor prepared_descriptor(const Plan& plan) const = 0;
 
-  // Buffers are validated, the workspace is large enough and aligned to 64 bytes.
+  // Fills `memory` with what prepared_descriptor() says, every byte of it, and returns when that is
+  // done. The memory is large enough and aligned, the weights of the buffers are validated.
+  virtual Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const = 0;
+
+  // Buffers are validated, prepared weights fit prepared_descriptor() (plan::view_of() has them),
+  // the workspace is large enough and aligned to 64 bytes.
   virtual Status run(const Plan& plan, const Buffers& buffers, void* workspace,
                      RunInfo* info) const = 0;
 };

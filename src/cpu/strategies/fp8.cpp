@@ -10,6 +10,7 @@
 #include "cpu/cpu_strategy.hpp"
 #include "cpu/fp8_operand.hpp"
 #include "cpu/isa/fp8.hpp"
+#include "plan/prepared_bytes.hpp"
 
 namespace dualgemm::cpu {
 namespace {
@@ -34,24 +35,28 @@ Fp8Multiply multiply_of(Isa isa) noexcept {
   }
 }
 
-struct Fp8Weights final : PreparedWeights::Impl {
-  core::AlignedBytes bytes;
-  int64_t size_bytes() const noexcept override { return bytes.size(); }
-};
-
+// All panels of both operands of one batch, one batch after the other.
 struct Weights8 {
-  Fp8Operand operand[2];  // by Operand; all panels of all batches
+  uint8_t* first = nullptr;
+  int64_t batch_bytes = 0;
 };
-Weights8 take_weights(Arena& arena, const Problem& p) noexcept {
-  Weights8 weights;
+struct BatchWeights8 {
+  Fp8Operand operand[2];  // by Operand
+};
+BatchWeights8 take_batch(Arena& arena, const Problem& p) noexcept {
+  BatchWeights8 weights;
   for (Fp8Operand& operand : weights.operand)
-    operand = take_fp8_panels(arena, p.l * ceil_div(p.n, kPanelN), p.k);
+    operand = take_fp8_panels(arena, ceil_div(p.n, kPanelN), p.k);
   return weights;
 }
-int64_t weights_bytes(const Problem& p) noexcept {
+int64_t batch_bytes(const Problem& p) noexcept {
   Arena counting(nullptr);
-  take_weights(counting, p);
+  take_batch(counting, p);
   return counting.used();
+}
+BatchWeights8 batch_of(const Weights8& weights, const Problem& p, int64_t batch) noexcept {
+  Arena arena(weights.first + batch * weights.batch_bytes);
+  return take_batch(arena, p);
 }
 
 struct ThreadMemory {
@@ -75,7 +80,8 @@ void lay_out(const Plan& plan, Arena& arena, Fp8Frame& frame) noexcept {
   frame.threads = arena.take<ThreadMemory>(plan.threads);
   frame.work.groups = arena.take<GroupWork>(p.l);
   frame.activation = take_fp8_rows(arena, product_rows(p), p.k);
-  if (!plan.prepared) frame.weights = take_weights(arena, p);
+  frame.weights.batch_bytes = batch_bytes(p);
+  if (!plan.prepared) frame.weights.first = arena.take<uint8_t>(p.l * frame.weights.batch_bytes);
   const int64_t c_floats = plan.shape.l2_pairs * plan.shape.l2_rows * kPanelN;
   for (int i = 0; i < plan.threads; ++i) {
     const ThreadMemory memory = {
@@ -96,13 +102,13 @@ void requantise_weights(core::Team& team, const core::ResolvedProblem& problem,
   const int64_t panels = ceil_div(problem.problem.n, kPanelN), k = problem.problem.k;
   team.run(2 * problem.problem.l * panels, [&](int64_t unit, int seat) {
     const bool gate = unit % 2 == 0;
-    const Fp8Operand& operand = out.operand[unit % 2];
-    const int64_t panel = unit / 2;
+    const int64_t batch = unit / 2 / panels, panel = unit / 2 % panels;
+    const Fp8Operand operand = batch_of(out, problem.problem, batch).operand[unit % 2];
     const Weights weights =
         weights_of(gate ? problem.gate : problem.up, gate ? buffers.gate : buffers.up,
-                   gate ? buffers.gate_scales : buffers.up_scales, panel / panels);
-    requantise_panel(weights.panel(panel % panels), k, row(seat),
-                     operand.codes + panel * kPanelN * k, operand.scales + panel * kPanelN);
+                   gate ? buffers.gate_scales : buffers.up_scales, batch);
+    requantise_panel(weights.panel(panel), k, row(seat), operand.codes + panel * kPanelN * k,
+                     operand.scales + panel * kPanelN);
   });
 }
 
@@ -132,10 +138,12 @@ void apply_scales(const float* row_scales, const float* column_scales, int64_t r
   }
 }
 
-// One row chunk times `count` panels of Gate and of Up, from `first_panel` of all batches on.
+// One row chunk times `count` panels of Gate and of Up, from `first_panel` of its batch on.
 void multiply_run(const Fp8Frame& frame, const RowChunk& rows, int64_t first_panel, int64_t count,
                   const ThreadMemory& memory) noexcept {
   const Fp8Multiply multiply = multiply_of(frame.work.table->isa);
+  const BatchWeights8 weights =
+      batch_of(frame.weights, frame.work.problem->problem, rows.group->rows.batch);
   const int64_t k = frame.work.problem->problem.k, first_row = flat_row(frame.work, rows, 0);
   const int64_t c_stride = frame.work.l2_tile.rows * kPanelN;
   for (int64_t k_begin = 0; k_begin < k; k_begin += kTileK) {
@@ -144,7 +152,7 @@ void multiply_run(const Fp8Frame& frame, const RowChunk& rows, int64_t first_pan
       decode(frame.activation.codes + (first_row + row) * k + k_begin, here,
              memory.a + row * kTileK);
     for (int64_t unit = 0; unit < 2 * count; ++unit) {
-      const uint8_t* codes = frame.weights.operand[unit % 2].codes;
+      const uint8_t* codes = weights.operand[unit % 2].codes;
       decode(codes + ((first_panel + unit / 2) * k + k_begin) * kPanelN, here * kPanelN, memory.w);
       multiply(memory.a, kTileK, memory.w, static_cast<int>(here), static_cast<int>(rows.rows),
                k_begin > 0, memory.c[unit % 2] + unit / 2 * c_stride);
@@ -152,8 +160,8 @@ void multiply_run(const Fp8Frame& frame, const RowChunk& rows, int64_t first_pan
   }
   for (int64_t unit = 0; unit < 2 * count; ++unit)
     apply_scales(frame.activation.scales + first_row,
-                 frame.weights.operand[unit % 2].scales + (first_panel + unit / 2) * kPanelN,
-                 rows.rows, memory.c[unit % 2] + unit / 2 * c_stride);
+                 weights.operand[unit % 2].scales + (first_panel + unit / 2) * kPanelN, rows.rows,
+                 memory.c[unit % 2] + unit / 2 * c_stride);
 }
 
 void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
@@ -168,7 +176,7 @@ void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
     const RowChunk rows = row_chunk(work, unit / runs);
     const int64_t panel = unit % runs * work.l2_tile.pairs;
     const int64_t count = std::min(work.l2_tile.pairs, panels - panel);
-    multiply_run(frame, rows, rows.group->rows.batch * panels + panel, count, memory);
+    multiply_run(frame, rows, panel, count, memory);
     for (int64_t i = 0; i < count; ++i)
       finish_panel(work, rows, panel + i, memory.c[0] + i * c_stride, kPanelN,
                    memory.c[1] + i * c_stride, kPanelN, scratch);
@@ -180,7 +188,8 @@ int64_t intermediate_bytes(const Plan& plan, const Work& work) noexcept {
   const int64_t row_bytes = plan.problem.k + static_cast<int64_t>(sizeof(float));
   int64_t rows = 0;
   for (int64_t i = 0; i < work.num_groups; ++i) rows += work.groups[i].rows.rows;
-  return 2 * (rows * row_bytes + (plan.prepared ? 0 : weights_bytes(plan.problem)));
+  return 2 * (rows * row_bytes +
+              (plan.prepared ? 0 : work.problem->problem.l * batch_bytes(plan.problem)));
 }
 
 class Fp8 final : public Strategy {
@@ -212,7 +221,7 @@ class Fp8 final : public Strategy {
     plan.shape.tile_m = plan.shape.l2_rows;
     plan.shape.tile_n = kPanelN;
     plan.shape.tile_k = kTileK;
-    plan.prepared_bytes = weights_bytes(p);
+    plan.prepared_bytes = prepared_descriptor(plan).bytes;
     plan.workspace_bytes = workspace_bytes(plan);
     return {};
   }
@@ -224,7 +233,11 @@ class Fp8 final : public Strategy {
     return counting.used();
   }
 
-  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  PreparedDescriptor prepared_descriptor(const Plan& plan) const override {
+    return plan::describe_prepared(PreparedFormat::kCpuFp8, plan.problem,
+                                   batch_bytes(plan.problem));
+  }
+  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
              RunInfo* info) const override;
 
@@ -232,29 +245,19 @@ class Fp8 final : public Strategy {
   Status check_plan(const Plan& plan) const;
 };
 
-Expected<PreparedWeights> Fp8::prepare(const Plan& plan, const Buffers& buffers) const {
-  auto impl = std::make_unique<Fp8Weights>();
+Status Fp8::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
   const int64_t row_bytes = plan.problem.k * static_cast<int64_t>(sizeof(float));
-  Expected<core::AlignedBytes> bytes =
-      core::AlignedBytes::allocate(weights_bytes(plan.problem), "prepared weights");
-  if (!bytes) return bytes.status();
   Expected<core::AlignedBytes> rows =
       core::AlignedBytes::allocate(plan.threads * row_bytes, "rows before requantisation");
   if (!rows) return rows.status();
-  impl->bytes = *std::move(bytes);
-  impl->n = plan.problem.n;
-  impl->k = plan.problem.k;
-  impl->l = plan.problem.l;
-  impl->strategy = id();
-  impl->isa = plan.isa;
-  const core::ResolvedProblem problem = core::resolve(plan.problem);
-  Arena arena(impl->bytes.data());
-  const Weights8 weights = take_weights(arena, plan.problem);
+  const PreparedDescriptor descriptor = prepared_descriptor(plan);
+  const Weights8 weights{memory + kPreparedHeaderBytes, descriptor.expert_bytes};
   core::Team team(plan.threads);
-  requantise_weights(team, problem, buffers, weights, [&](int seat) {
+  requantise_weights(team, core::resolve(plan.problem), buffers, weights, [&](int seat) {
     return reinterpret_cast<float*>(rows->data() + seat * row_bytes);
   });
-  return PreparedWeights(std::move(impl));
+  plan::frame_parts(descriptor, batch_bytes(plan.problem), memory);
+  return {};
 }
 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
@@ -273,7 +276,8 @@ Status Fp8::check_plan(const Plan& plan) const {
 
 Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunInfo* info) const {
   DUALGEMM_TRY(check_plan(plan));
-  if (plan.prepared && buffers.prepared == nullptr)
+  const PreparedView* const prepared = plan::view_of(buffers);
+  if (plan.prepared && prepared == nullptr)
     return Status::invalid("prepared", "null", "the plan was made for prepared weights");
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   Fp8Frame frame{};
@@ -287,9 +291,8 @@ Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunIn
   list_groups(work);
   if (plan.prepared) {
     // Only read from here on.
-    const auto& impl = static_cast<const Fp8Weights&>(*buffers.prepared->impl());
-    Arena packed(const_cast<uint8_t*>(impl.bytes.data()));
-    frame.weights = take_weights(packed, plan.problem);
+    auto* const memory = static_cast<uint8_t*>(const_cast<void*>(prepared->memory));
+    frame.weights = {memory + kPreparedHeaderBytes, prepared->descriptor.expert_bytes};
   }
   core::Team team(plan.threads);
   if (!plan.prepared)

@@ -31,7 +31,8 @@ class TwoPass final : public CpuStrategy {
   void compute(core::Team& team, Frame& frame) const noexcept override {
     pack_activations(team, frame.work);
     pack_operands(team, *frame.work.problem, *frame.work.buffers, *frame.work.table, frame.packed);
-    products_in_turn(team, frame, {{frame.packed[0], frame.packed[1]}});
+    const PackedOperands<uint8_t>& packed = frame.packed;
+    products_in_turn(team, frame, {{packed.first[0], packed.first[1]}, packed.batch_bytes});
     join(team, frame);
   }
 };

@@ -1,5 +1,6 @@
 // fused: one kernel from packed operands to D, with what must be copied or prepared before it.
-#include "cuda/strategies/fused_prepared.hpp"
+#include "cuda/strategies/fused_kernel.hpp"
+#include "cuda/strategies/prepared_parts.hpp"
 #include "cuda/strategies/strategies.hpp"
 
 namespace dualgemm::cuda {
@@ -65,7 +66,7 @@ class FusedStrategy final : public Strategy {
     plan.regime = Regime::kTile;
     DUALGEMM_TRY(kernel->plan(plan, caps, constraints));
     plan.workspace_bytes = kernel->workspace_bytes(plan);
-    plan.prepared_bytes = kernel->packing == nullptr ? 0 : kernel->packing->bytes(plan.problem);
+    plan.prepared_bytes = prepared_descriptor(plan).bytes;
     return {};
   }
 
@@ -74,11 +75,24 @@ class FusedStrategy final : public Strategy {
     return kernel == nullptr ? 0 : kernel->workspace_bytes(plan);
   }
 
-  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override {
+  PreparedDescriptor prepared_descriptor(const Plan& plan) const override {
+    const FusedKernel* kernel = kernel_for(plan.isa);
+    if (kernel == nullptr || kernel->packing == nullptr) return {};
+    return plan::describe_prepared(kernel->packing->format(plan.problem), plan.problem,
+                                   kernel->packing->batch_bytes(plan.problem));
+  }
+
+  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
-    return pack_weights(*kernel, plan, buffers);
+    const PreparedDescriptor descriptor = prepared_descriptor(plan);
+    const auto stream = static_cast<cudaStream_t>(buffers.stream);
+    DUALGEMM_TRY(clear_parts(descriptor, memory, stream));
+    DUALGEMM_TRY(enqueue(kernel->packing->launch(core::resolve(plan.problem), buffers,
+                                                 memory + kPreparedHeaderBytes),
+                         stream));
+    return finish_parts(descriptor, memory, stream);
   }
 
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
@@ -86,13 +100,15 @@ class FusedStrategy final : public Strategy {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
-    const Expected<const uint8_t*> prepared = find_packed_weights(*kernel, plan, buffers);
-    if (!prepared) return prepared.status();
+    const uint8_t* const prepared = plan.prepared ? first_part_of(buffers) : nullptr;
+    if (plan.prepared && prepared == nullptr) {
+      return Status::invalid("prepared", "null", "the plan was made for prepared weights");
+    }
     const Expected<EncodeTiled> encode = encode_tiled();
     if (!encode) return encode.status();
     int64_t intermediate_bytes = 0;
     const auto launches =
-        kernel->launches(plan, buffers, *prepared, workspace, *encode, &intermediate_bytes);
+        kernel->launches(plan, buffers, prepared, workspace, *encode, &intermediate_bytes);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));

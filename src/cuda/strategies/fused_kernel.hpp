@@ -13,10 +13,9 @@ namespace dualgemm::cuda {
 
 // What can be done once per weight: another order in memory, by one launch.
 struct WeightPacking {
-  int64_t (*bytes)(const Problem& problem);  // of Gate and Up together
-  // What the order depends on besides n, k and l: the number format that codes are decoded to.
-  const char* (*number)(const Problem& problem);
-  // `out`: bytes() at a multiple of 256.
+  PreparedFormat (*format)(const Problem& problem);
+  int64_t (*batch_bytes)(const Problem& problem);  // of Gate and Up together, without a header
+  // `out`: behind the first header, at a multiple of 256.
   KernelLaunch (*launch)(const core::ResolvedProblem& problem, const Buffers& buffers,
                          uint8_t* out);
 };
@@ -33,7 +32,7 @@ struct FusedKernel {
   // Fills in what Strategy::plan_constrained() does, but workspace_bytes and prepared_bytes.
   Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
   int64_t (*workspace_bytes)(const Plan& plan);
-  // prepared: packed weights, or null where the plan is not for them.
+  // prepared: packed weights behind the first header, or null where the plan is not for them.
   // intermediate_bytes: written to and read from the workspace.
   Expected<std::vector<KernelLaunch>> (*launches)(const Plan& plan, const Buffers& buffers,
                                                   const uint8_t* prepared, void* workspace,

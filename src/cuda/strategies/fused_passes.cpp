@@ -54,7 +54,9 @@ class FusedPassesStrategy final : public Strategy {
     return stores_r1() ? sm80::r1_bytes(plan.problem) : 0;
   }
 
-  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
+  PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
+
+  Status prepare(const Plan&, const Buffers&, uint8_t*) const override {
     return Status::unsupported("plan.strategy", name_of(id_), "has no weights to prepare on cuda");
   }
 

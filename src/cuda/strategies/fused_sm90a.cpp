@@ -140,11 +140,13 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
       prepared);
 }
 
-const char* number_sm90a(const Problem& problem) {
-  return sm90a::multiplies_bf16(problem) ? "bf16" : "fp16";
+// Codes lie in the order in which they are decoded, which depends on the number format.
+PreparedFormat prepared_format_sm90a(const Problem& problem) {
+  return sm90a::multiplies_bf16(problem) ? PreparedFormat::kSm90aBF16 : PreparedFormat::kSm90aF16;
 }
 
-constexpr WeightPacking kPacking{sm90a::packed_bytes, number_sm90a, sm90a::pack_weights_launch};
+constexpr WeightPacking kPacking{prepared_format_sm90a, sm90a::packed_batch_bytes,
+                                 sm90a::pack_weights_launch};
 
 }  // namespace
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "cuda/runtime/check.hpp"
-#include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_cache.hpp"
 #include "cuda/runtime/limits.hpp"
 #include "cuda/runtime/stream_pool.hpp"
 #include "cuda/strategies/gemm_work.hpp"
+#include "cuda/strategies/prepared_parts.hpp"
 #include "cuda/strategies/strategies.hpp"
 
 namespace dualgemm::cuda {
@@ -23,18 +23,11 @@ struct Recipe {
   bool replayed = false;  // recorded at the first call with the same arguments
 };
 
-struct ConvertedWeights final : PreparedWeights::Impl {
-  DeviceMemory memory;
-  GemmNumber number = GemmNumber::kF16;
-  mutable GraphCache graphs;
-  int64_t size_bytes() const noexcept override { return memory.size(); }
-};
-
 Status needs_type(const char* argument, DataType type, const char* rule) {
   return Status::unsupported(argument, name_of(type), rule);
 }
 
-// Everything that decides what a call enqueues.
+// Everything that decides what a call on the weights of one handle enqueues.
 GraphCache::Key key_of(const Plan& plan, const Buffers& b, const void* workspace) {
   const Problem& p = plan.problem;
   GraphCache::Key key;
@@ -72,7 +65,11 @@ class GemmStrategy final : public Strategy {
   Status supports(const Problem& problem, const DeviceCaps& caps) const override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
   int64_t workspace_bytes(const Plan& plan) const override;
-  Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) const override;
+  PreparedDescriptor prepared_descriptor(const Plan& plan) const override {
+    if (recipe_.preparation == Preparation::kNone) return {};
+    return prepared_gemm_weights(plan.problem, gemm_number(plan, recipe_.fp8));
+  }
+  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
              RunInfo* info) const override;
 
@@ -122,9 +119,7 @@ Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
   plan.threads = 1;  // of the host
   plan.regime = Regime::kTile;
   plan.kernel = "cublaslt";
-  const GemmNumber number = gemm_number(plan, recipe_.fp8);
-  plan.prepared_bytes =
-      recipe_.preparation == Preparation::kNone ? 0 : weights_bytes(plan.problem, number);
+  plan.prepared_bytes = prepared_descriptor(plan).bytes;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};
 }
@@ -135,27 +130,19 @@ int64_t GemmStrategy::workspace_bytes(const Plan& plan) const {
   return counting.used() + kGemmAlignment;  // its start may be moved up
 }
 
-Expected<PreparedWeights> GemmStrategy::prepare(const Plan& plan, const Buffers& buffers) const {
+Status GemmStrategy::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
+  const PreparedDescriptor descriptor = prepared_descriptor(plan);
   GemmWork work{.problem = core::resolve(plan.problem),
                 .number = gemm_number(plan, recipe_.fp8),
                 .copies_a = false,
                 .buffers = &buffers};
-  auto impl = std::make_unique<ConvertedWeights>();
-  Expected<DeviceMemory> memory =
-      DeviceMemory::allocate(weights_bytes(plan.problem, work.number), "prepared weights");
-  if (!memory) return memory.status();
-  impl->memory = *std::move(memory);
-  impl->number = work.number;
-  impl->made_for(plan, id());
-  impl->any_isa = true;
-  core::Arena arena(impl->memory.data(), kGemmAlignment);
-  take_weights(plan.problem, work.number, arena, work.weights);
+  take_prepared(descriptor, work.number, memory + kPreparedHeaderBytes, work.weights);
   const auto stream = static_cast<cudaStream_t>(buffers.stream);
+  DUALGEMM_TRY(clear_parts(descriptor, memory, stream));
   for (const GemmOperand operand : {GemmOperand::kGate, GemmOperand::kUp}) {
     DUALGEMM_TRY(convert_weights(work, operand, stream));
   }
-  DUALGEMM_TRY(synchronize(stream));  // the caller may free the weights
-  return PreparedWeights(std::move(impl));
+  return finish_parts(descriptor, memory, stream);
 }
 
 Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const {
@@ -164,19 +151,13 @@ Status GemmStrategy::find_weights(const Plan& plan, const Buffers& buffers, Gemm
     return Status::invalid("plan.prepared", "false",
                            std::string(name()) + " runs on weights from prepare()");
   }
-  if (buffers.prepared == nullptr) {
+  const uint8_t* const first_part = first_part_of(buffers);
+  if (first_part == nullptr) {
     return Status::invalid("prepared", "null", "the plan was made for prepared weights");
   }
-  const auto& converted = static_cast<const ConvertedWeights&>(*buffers.prepared->impl());
-  if (converted.number != work.number) {
-    constexpr const char* kNumbers[] = {"fp16", "bf16", "e4m3", "nvfp4"};
-    return Status::invalid(
-        "prepared", kNumbers[static_cast<size_t>(converted.number)],
-        std::string("a needs weights in ") + kNumbers[static_cast<size_t>(work.number)]);
-  }
   // Only read from here on.
-  core::Arena arena(const_cast<uint8_t*>(converted.memory.data()), kGemmAlignment);
-  take_weights(plan.problem, work.number, arena, work.weights);
+  take_prepared(prepared_descriptor(plan), work.number, const_cast<uint8_t*>(first_part),
+                work.weights);
   return {};
 }
 
@@ -215,11 +196,10 @@ Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspa
   DUALGEMM_TRY(find_weights(plan, buffers, work));
   DUALGEMM_TRY(check_call(work));
   const auto stream = static_cast<cudaStream_t>(buffers.stream);
-  if (recipe_.replayed) {
-    const auto& converted = static_cast<const ConvertedWeights&>(*buffers.prepared->impl());
-    DUALGEMM_TRY(
-        converted.graphs.replay(key_of(plan, buffers, workspace), stream,
-                                [&](cudaStream_t on) { return enqueue_all(plan, work, on); }));
+  if (recipe_.replayed && buffers.prepared != nullptr) {  // a view has nowhere to keep recordings
+    auto& graphs = buffers.prepared->impl()->state<GraphCache>();
+    DUALGEMM_TRY(graphs.replay(key_of(plan, buffers, workspace), stream,
+                               [&](cudaStream_t on) { return enqueue_all(plan, work, on); }));
   } else {
     DUALGEMM_TRY(enqueue_all(plan, work, stream));
   }

@@ -7,6 +7,7 @@
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/requantize.hpp"
 #include "cuda/runtime/check.hpp"
+#include "plan/prepared_bytes.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -18,6 +19,16 @@ using core::round_up;
 int64_t bytes_of_values(GemmNumber number, int64_t count) noexcept {
   if (number == GemmNumber::kNvfp4) return count / 2;
   return number == GemmNumber::kE4M3 ? count : 2 * count;
+}
+int64_t values_of_bytes(GemmNumber number, int64_t bytes) noexcept {
+  if (number == GemmNumber::kNvfp4) return 2 * bytes;
+  return number == GemmNumber::kE4M3 ? bytes : bytes / 2;
+}
+
+PreparedFormat prepared_format(GemmNumber number) noexcept {
+  constexpr PreparedFormat kFormats[] = {PreparedFormat::kGpuF16, PreparedFormat::kGpuBF16,
+                                         PreparedFormat::kGpuE4M3, PreparedFormat::kGpuNvfp4};
+  return kFormats[static_cast<size_t>(number)];
 }
 
 OutputType half_of(GemmNumber number) noexcept {
@@ -51,7 +62,7 @@ GemmShape shape_of(const GemmWork& work) noexcept {
           .a_ld = in_place ? a.ld : p.k,
           .a_batch_stride = in_place ? a.batch_stride : p.m * p.k,
           .w_ld = p.k,
-          .w_batch_stride = n * p.k,
+          .w_batch_stride = work.weights[0].batch_values,
           .d_ld = n,
           .d_batch_stride = p.m * n};
 }
@@ -95,8 +106,10 @@ GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept {
 
 void take_weights(const Problem& problem, GemmNumber number, core::Arena& arena,
                   GemmWeights (&weights)[2]) noexcept {
-  const int64_t rows = problem.l * padded_n(problem);
+  const int64_t batch_rows = padded_n(problem), rows = problem.l * batch_rows;
   for (GemmWeights& operand : weights) {
+    operand.batch_rows = batch_rows;
+    operand.batch_values = batch_rows * problem.k;
     operand.values = arena.take<uint8_t>(bytes_of_values(number, rows * problem.k));
     if (number == GemmNumber::kE4M3) {
       operand.row_scales = arena.take<float>(rows);
@@ -107,11 +120,24 @@ void take_weights(const Problem& problem, GemmNumber number, core::Arena& arena,
   }
 }
 
-int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept {
+PreparedDescriptor prepared_gemm_weights(const Problem& problem, GemmNumber number) noexcept {
+  Problem one = problem;
+  one.l = 1;
   core::Arena counting(nullptr, kGemmAlignment);
   GemmWeights weights[2];
-  take_weights(problem, number, counting, weights);
-  return counting.used();
+  take_weights(one, number, counting, weights);
+  return plan::describe_prepared(prepared_format(number), problem, counting.used());
+}
+
+void take_prepared(const PreparedDescriptor& descriptor, GemmNumber number, uint8_t* first_part,
+                   GemmWeights (&weights)[2]) noexcept {
+  core::Arena arena(first_part, kGemmAlignment);
+  take_weights({.n = descriptor.n, .k = descriptor.k}, number, arena, weights);
+  if (descriptor.l == 1) return;
+  for (GemmWeights& operand : weights) {
+    operand.batch_rows = descriptor.expert_bytes / static_cast<int64_t>(sizeof(float));
+    operand.batch_values = values_of_bytes(number, descriptor.expert_bytes);
+  }
 }
 
 GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
@@ -149,14 +175,10 @@ Status check_call(const GemmWork& work) {
   return plan_gemm(shape_of(work));
 }
 
-Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t stream) {
-  const Problem& p = work.problem.problem;
-  const bool gate = operand == GemmOperand::kGate;
-  const Nvfp4Source source = nvfp4_source(
-      gate ? work.problem.gate : work.problem.up, gate ? work.buffers->gate : work.buffers->up,
-      gate ? work.buffers->gate_scales : work.buffers->up_scales);
-  const SourceExtent extent{.rows = p.n, .out_rows = padded_n(p), .batches = p.l, .cols = p.k};
-  const GemmWeights& to = work.weights[static_cast<int>(operand)];
+namespace {
+
+Status convert_batches(const GemmWork& work, const Nvfp4Source& source, const SourceExtent& extent,
+                       const GemmWeights& to, cudaStream_t stream) {
   if (work.number == GemmNumber::kE4M3) {
     return enqueue(requantize_launch({source, extent, to.values, to.row_scales}), stream);
   }
@@ -164,6 +186,29 @@ Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t s
     return copy_nvfp4(source, extent, to.values, to.block_scales, stream);
   }
   return enqueue(dequantize_launch({source, extent, to.values}, half_of(work.number)), stream);
+}
+
+}  // namespace
+
+Status convert_weights(const GemmWork& work, GemmOperand operand, cudaStream_t stream) {
+  const Problem& p = work.problem.problem;
+  const bool gate = operand == GemmOperand::kGate;
+  Nvfp4Source source = nvfp4_source(gate ? work.problem.gate : work.problem.up,
+                                    gate ? work.buffers->gate : work.buffers->up,
+                                    gate ? work.buffers->gate_scales : work.buffers->up_scales);
+  SourceExtent extent{.rows = p.n, .out_rows = padded_n(p), .batches = p.l, .cols = p.k};
+  GemmWeights to = work.weights[static_cast<int>(operand)];
+  if (to.batch_values == extent.out_rows * p.k)
+    return convert_batches(work, source, extent, to, stream);
+  extent.batches = 1;  // the kernels leave no gap between batches
+  for (int64_t batch = 0; batch < p.l; ++batch) {
+    DUALGEMM_TRY(convert_batches(work, source, extent, to, stream));
+    source.codes += source.batch_bytes;
+    source.scales += source.scale_batch_bytes;
+    to.values += bytes_of_values(work.number, to.batch_values);
+    if (to.row_scales != nullptr) to.row_scales += to.batch_rows;
+  }
+  return {};
 }
 
 Status convert_activation(const GemmWork& work, cudaStream_t stream) {
@@ -229,6 +274,7 @@ Status join(const GemmWork& work, cudaStream_t stream) {
                    .requantized_rows = work.a_row_scales,
                    .requantized_gate = work.weights[0].row_scales,
                    .requantized_up = work.weights[1].row_scales,
+                   .requantized_stride = work.weights[0].batch_rows,
                    .alpha_gate_per_batch = buffers.alpha_gate_per_batch,
                    .alpha_up_per_batch = buffers.alpha_up_per_batch,
                    .alpha_gate = buffers.alpha_gate,

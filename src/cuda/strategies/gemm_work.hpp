@@ -13,12 +13,14 @@ namespace dualgemm::cuda {
 
 enum class GemmOperand : int { kGate = 0, kUp = 1 };
 
-// A weight as the GEMM reads it: [l][padded n][k], rows beyond n zero. E4M3 has a scale per row.
-// NVFP4 has its block scales, swizzled; of rows beyond n they are zero, and the codes anything.
+// A weight as the GEMM reads it: [padded n][k] of each batch, rows beyond n zero. E4M3 has a scale
+// per row. NVFP4 has one batch and its block scales, swizzled; of rows beyond n they are zero, and
+// the codes anything.
 struct GemmWeights {
   uint8_t* values = nullptr;
   float* row_scales = nullptr;
   uint8_t* block_scales = nullptr;
+  int64_t batch_values = 0, batch_rows = 0;  // from one batch to the next, in elements
 };
 
 inline constexpr int64_t kGemmAlignment = 256;  // of all pieces
@@ -46,10 +48,14 @@ bool is_native(const Problem& problem) noexcept;
 // What the GEMMs of a plan multiply: E4M3; NVFP4 on sm100a; else the type that a is exact in.
 GemmNumber gemm_number(const Plan& plan, bool fp8) noexcept;
 
-// Both weights' bytes, and where they lie in them.
-int64_t weights_bytes(const Problem& problem, GemmNumber number) noexcept;
+// Both weights of all batches, where they lie for one call.
 void take_weights(const Problem& problem, GemmNumber number, core::Arena& arena,
                   GemmWeights (&weights)[2]) noexcept;
+
+// The same in prepared weights: one part for each batch.
+PreparedDescriptor prepared_gemm_weights(const Problem& problem, GemmNumber number) noexcept;
+void take_prepared(const PreparedDescriptor& descriptor, GemmNumber number, uint8_t* first_part,
+                   GemmWeights (&weights)[2]) noexcept;
 
 // Everything of a call but its buffers. converts_weights: on every call, into the workspace.
 GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,

@@ -191,7 +191,7 @@ TEST_F(Refusal, PreparedWeightsOfAnotherKindOfDevice) {
   workspace = Guarded<uint8_t>(plan.workspace_bytes);
   auto prepared = prepare(plan, buffers);
   ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-  prepared->impl()->device = DeviceKind::kCuda;
+  prepared->impl()->view.descriptor.format = PreparedFormat::kGpuF16;
   buffers.prepared = &*prepared;
   const Status status = try_run(workspace.data(), workspace.size());
   expect(status, StatusCode::kInvalidArgument, "prepared");

@@ -48,13 +48,12 @@ inline RunResult run_cpu(const Problem& problem, Buffers buffers, const RunOptio
   result.plan = *plan;
   const Strategy* strategy =
       plan::find_strategy(cpu::strategies(), plan->strategy, DeviceKind::kCpu);
-  PreparedWeights prepared;
+  Guarded<uint8_t> prepared(plan->prepared_bytes);
+  const PreparedView view{strategy->prepared_descriptor(*plan), prepared.data(), prepared.size()};
   if (plan->prepared) {
-    Expected<PreparedWeights> made = strategy->prepare(*plan, buffers);
-    result.status = made.status();
-    if (!made) return result;
-    prepared = *std::move(made);
-    buffers.prepared = &prepared;
+    result.status = strategy->prepare(*plan, buffers, prepared.data());
+    if (!result.status.ok()) return result;
+    buffers.prepared_view = &view;
     buffers.gate = buffers.up = nullptr;  // a prepared run must not look at the rows again
     buffers.gate_scales = buffers.up_scales = nullptr;
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 
+#include "core/int_math.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/instances.hpp"
 #include "cuda/runtime/pointers.hpp"
@@ -27,10 +28,10 @@ Expected<Plan> prepared_plan(const Problem& problem, const PlanOptions& extra = 
   return plan::choose(problem, options, made_up_gpu(capability), cuda::strategies(), "");
 }
 
-// Units of 8 columns of Gate and Up by 64 of k, 256 + 32 bytes for each matrix, four for a k-tile;
-// and two more at the end.
+// Of a batch. Units of 8 columns of Gate and Up by 64 of k, 256 + 32 bytes for each matrix, four
+// for a k-tile; and two more at the end; behind a header, and rounded up as that is.
 constexpr int64_t packed_bytes(int64_t units, int64_t k_tiles) {
-  return (units * k_tiles * 4 + 2) * 576;
+  return core::round_up(256 + (units * k_tiles * 4 + 2) * 576, 256);
 }
 
 TEST(FusedPrepared, PlansSayWhatTheyNeed) {
@@ -41,15 +42,15 @@ TEST(FusedPrepared, PlansSayWhatTheyNeed) {
   EXPECT_TRUE(rows->prepared);
   EXPECT_EQ(rows->prepared_bytes, packed_bytes(512, 28));
   EXPECT_TRUE(rows->config().ends_with("_f16_prepared")) << rows->config();
-  EXPECT_NE(rows->explain().find(", 33031296 of prepared weights\n"), std::string::npos)
+  EXPECT_NE(rows->explain().find(", 33031680 of prepared weights\n"), std::string::npos)
       << rows->explain();
   const auto tails = prepared_plan({.m = 3, .n = 9, .k = 272, .l = 3});
-  EXPECT_EQ(tails->prepared_bytes, packed_bytes(16, 3 * 2));
+  EXPECT_EQ(tails->prepared_bytes, 3 * packed_bytes(16, 2));
   const auto raw =
       plan::choose({.m = 64, .n = 4096, .k = 7168}, {}, made_up_gpu(90), cuda::strategies(), "");
   EXPECT_EQ(raw->prepared_bytes, rows->prepared_bytes) << "what prepare() would hold";
   EXPECT_FALSE(raw->prepared);
-  EXPECT_NE(raw->explain().find("; prepare() would hold 33031296 more\n"), std::string::npos);
+  EXPECT_NE(raw->explain().find("; prepare() would hold 33031680 more\n"), std::string::npos);
 }
 
 // However they lay before: no copies, and few rows get their kernel.
@@ -212,17 +213,17 @@ TEST_F(FusedPreparedOnGpu, WhatDoesNotFitTogetherIsRefused) {
         raw, on_gpu, buffers);
     Plan other = plan;
     other.problem.a.type = DataType::kBF16;
-    expect_answer("prepared: for fp16; a needs weights for bf16", other, on_gpu, buffers);
+    expect_answer(
+        "prepared: sm90a_f16 version 1, n 40, k 256, l 1; must be made for the plan's sm90a_bf16 "
+        "version 1, n 40, k 256, l 1",
+        other, on_gpu, buffers);
     other = plan;
     other.isa = Isa::kSm80;
-    expect_answer(
-        "prepared: n 40, k 256, l 1, fused, sm90a; must be made for the plan's n 40, "
-        "k 256, l 1, fused, sm80",
-        other, on_gpu, buffers);
+    expect_answer("plan.strategy: fused; has no weights to prepare", other, on_gpu, buffers);
     other = plan_of({.m = m, .n = 32, .k = 256});
     expect_answer(
-        "prepared: n 40, k 256, l 1, fused, sm90a; must be made for the plan's n 32, "
-        "k 256, l 1, fused, sm90a",
+        "prepared: sm90a_f16 version 1, n 40, k 256, l 1; must be made for the plan's sm90a_f16 "
+        "version 1, n 32, k 256, l 1",
         other, on_gpu, buffers);
     const int here = cuda::current_gpu();
     prepared.impl()->gpu = here + 1;

@@ -152,6 +152,7 @@ TEST(Join, ProductsInFp16AndInFp32) {
                             .requantized_rows = nullptr,
                             .requantized_gate = nullptr,
                             .requantized_up = nullptr,
+                            .requantized_stride = 0,
                             .alpha_gate_per_batch = nullptr,
                             .alpha_up_per_batch = nullptr,
                             .alpha_gate = 0.75f,

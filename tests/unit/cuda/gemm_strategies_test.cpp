@@ -67,7 +67,7 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
     const auto plan = strategy_plan(id, p);
     ASSERT_TRUE(plan.ok());
     EXPECT_TRUE(plan->prepared);
-    EXPECT_EQ(plan->prepared_bytes, weights);
+    EXPECT_EQ(plan->prepared_bytes, 256 + weights);  // behind a header
     EXPECT_EQ(plan->workspace_bytes, a + 2 * product + kGemm + 256);
   }
   const auto streams = strategy_plan(StrategyId::kStreams, p);
@@ -76,7 +76,7 @@ TEST(GemmStrategies, PlansSayWhatTheyNeed) {
   EXPECT_EQ(prepared->workspace_bytes, a + 2 * product + 2 * kGemm + 256);
   EXPECT_EQ(prepared->config(), "cuda_sm80_streams_cublaslt_f16_prepared");
   const auto fp8 = strategy_plan(StrategyId::kFp8, p);
-  EXPECT_EQ(fp8->prepared_bytes, weights / 2 + 2 * 256);  // and a scale for each of 32 rows
+  EXPECT_EQ(fp8->prepared_bytes, 256 + weights / 2 + 2 * 256);  // and a scale for each of 32 rows
   EXPECT_FALSE(strategy_plan(StrategyId::kTwoPass, p, {.prepared = true}).ok());
 }
 
@@ -90,7 +90,7 @@ TEST(GemmStrategies, BlackwellMultipliesNvfp4AsItIs) {
   EXPECT_EQ(plan(p).isa, Isa::kSm100a);
   EXPECT_EQ(plan(p).config(), "cuda_sm100a_two_pass_cublaslt_f16");
   EXPECT_EQ(plan(p).workspace_bytes, a + weights + products + cuda::kGemmWorkspaceBytes + 256);
-  EXPECT_EQ(plan(p, StrategyId::kCached).prepared_bytes, weights);
+  EXPECT_EQ(plan(p, StrategyId::kCached).prepared_bytes, 256 + weights);
   Problem other = p;
   other.k = 48;  // rows of 24 bytes
   EXPECT_EQ(plan(other).isa, Isa::kSm80);
@@ -378,7 +378,12 @@ TEST(GemmStrategiesOnGpu, WhatCannotRunWritesNothing) {
             "PlanOptions::unaligned");
   GpuRun cached(p, on_gpu.buffers(), {.strategy = StrategyId::kCached, .unaligned = true});
   cached.plan.problem.a.type = DataType::kBF16;  // the weights were prepared for fp16
-  EXPECT_EQ(cached.run(on_gpu.buffers()).message(), "prepared: fp16; a needs weights in bf16");
+  Buffers buffers = without_weights(on_gpu.buffers());
+  buffers.prepared = &cached.prepared;
+  EXPECT_EQ(dualgemm::run(cached.plan, buffers, cached.workspace.data(), cached.workspace.size())
+                .message(),
+            "prepared: gpu_f16 version 1, n 16, k 64, l 1; must be made for the plan's gpu_bf16 "
+            "version 1, n 16, k 64, l 1");
   for (const uint8_t byte : on_gpu.d()) ASSERT_EQ(byte, kPoison);
 }
 

@@ -166,7 +166,8 @@ struct GpuRun {
   Status status;
   const Strategy* strategy = nullptr;
   Plan plan;
-  PreparedWeights prepared;
+  GuardedDevice prepared_bytes;
+  PreparedWeights prepared;  // over these bytes
   GuardedDevice workspace;
   RunInfo info;
 
@@ -177,10 +178,14 @@ struct GpuRun {
     plan = *chosen;
     strategy = plan::find_strategy(cuda::strategies(), plan.strategy, DeviceKind::kCuda);
     if (plan.prepared) {
-      auto made = strategy->prepare(plan, buffers);
-      status = made.status();
-      if (!made) return;
-      prepared = *std::move(made);
+      prepared_bytes = GuardedDevice(plan.prepared_bytes, 0);
+      status = strategy->prepare(plan, buffers, prepared_bytes.data());
+      if (!status.ok()) return;
+      auto handle = PreparedWeights::borrow(
+          {strategy->prepared_descriptor(plan), prepared_bytes.data(), prepared_bytes.size()});
+      status = handle.status();
+      if (!handle) return;
+      prepared = *std::move(handle);
     }
     workspace = GuardedDevice(plan.workspace_bytes, 64);  // no better aligned than it must be
   }
@@ -198,6 +203,7 @@ struct GpuRun {
     DUALGEMM_TRY(enqueue(buffers));
     DUALGEMM_TRY(cuda::synchronize(nullptr));
     workspace.check_margins();
+    if (plan.prepared) prepared_bytes.check_margins();
     return {};
   }
 };

@@ -157,9 +157,8 @@ class ChoosingStrategy final : public Strategy {
   const char* numerics(const Plan&) const noexcept override { return "nothing is computed"; }
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
-  Expected<PreparedWeights> prepare(const Plan&, const Buffers&) const override {
-    return PreparedWeights();
-  }
+  PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
+  Status prepare(const Plan&, const Buffers&, uint8_t*) const override { return {}; }
   Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
 
  private:

@@ -59,7 +59,7 @@ __device__ void join_all(const JoinParams& p) {
     float row_scale = p.a_row_scale == nullptr ? 1.0f : p.a_row_scale[flat_row];
     if (p.requantized_rows != nullptr) row_scale *= p.requantized_rows[flat_row];
     const auto columns = [&](const float* scales) {
-      return scales == nullptr ? nullptr : scales + batch * p.product_ld + col;
+      return scales == nullptr ? nullptr : scales + batch * p.requantized_stride + col;
     };
     const auto alpha = [&](const float* per_batch, float same) {
       return per_batch == nullptr ? same : per_batch[batch];

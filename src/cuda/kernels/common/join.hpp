@@ -14,8 +14,9 @@ struct JoinParams {
   int64_t d_row_bytes, d_batch_bytes;
   const float* a_row_scale;           // [batches * rows] or null
   const float* requantized_rows;      // scales of strategy fp8: [batches * rows] or null,
-  const float* requantized_gate;      //   [batches][product_ld]
-  const float* requantized_up;        //   [batches][product_ld]
+  const float* requantized_gate;      //   [product_ld] of each batch,
+  const float* requantized_up;        //   likewise
+  int64_t requantized_stride;         //   from one batch to the next
   const float* alpha_gate_per_batch;  // [batches] or null
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;

@@ -14,6 +14,7 @@ struct PackParams {
   Nvfp4Source sources[2];  // Gate, Up
   SourceExtent extent;     // of each
   uint8_t* out;
+  int64_t batch_stride;
   int64_t chunks, units;
   bool bf16;
 };
@@ -52,26 +53,33 @@ int64_t units_of(const Problem& p) { return round_up(ceil_div(p.n, kUnitCols), k
 extern "C" __global__ void __launch_bounds__(kThreads)
     dual_gemm_sm90a_pack_weights(const __grid_constant__ PackParams p) {
   constexpr int kPieces = 2 * kUnitLanes;
-  const int64_t units = p.extent.batches * p.chunks * p.units;
+  const int64_t units = p.chunks * p.units, with_those_beyond = units + kUnitsBeyond;
   const int64_t stride = gridDim.x * int64_t{kThreads};
-  auto* const out = reinterpret_cast<PackedUnit*>(p.out);
   for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x;
-       i < (units + kUnitsBeyond) * kPieces; i += stride) {
-    const int64_t index = i / kPieces, column = index / p.units;
+       i < p.extent.batches * with_those_beyond * kPieces; i += stride) {
+    const int64_t batch = i / kPieces / with_those_beyond;
+    const int64_t index = i / kPieces - batch * with_those_beyond, chunk = index / p.units;
     const int piece = static_cast<int>(i % kPieces), lane = piece / 2, matrix = piece % 2;
-    UnitPlace at{column / p.chunks, column % p.chunks, index - column * p.units};
-    if (index >= units) at = {0, 0, p.extent.rows};  // beyond: zeros
+    UnitPlace at{batch, chunk, index - chunk * p.units};
+    if (index >= units) at = {batch, 0, p.extent.rows};  // beyond: zeros
+    auto* const out = reinterpret_cast<PackedUnit*>(p.out + batch * p.batch_stride);
     pack_lane(p, at, lane, matrix, out[index]);
   }
 }
 
-int64_t packed_bytes(const Problem& p) {
-  return (p.l * chunks_of(p) * units_of(p) + kUnitsBeyond) * kUnitBytes;
+int64_t packed_batch_bytes(const Problem& p) {
+  return (chunks_of(p) * units_of(p) + kUnitsBeyond) * kUnitBytes;
 }
 
+int64_t packed_batch_stride(const Problem& p) {
+  constexpr int64_t kMultiple = 256;
+  return round_up(kPreparedHeaderBytes + packed_batch_bytes(p), kMultiple);
+}
+
+int64_t packed_bytes(const Problem& p) { return p.l * packed_batch_stride(p); }
+
 PackedWeights packed_weights(const Problem& p, const uint8_t* units) {
-  const int64_t chunk_bytes = units_of(p) * kUnitBytes;
-  return {units, chunk_bytes, chunk_bytes * chunks_of(p)};
+  return {units, units_of(p) * kUnitBytes, packed_batch_stride(p)};
 }
 
 KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
@@ -81,13 +89,14 @@ KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buf
                                 nvfp4_source(problem.up, buffers.up, buffers.up_scales)},
                     .extent = {.rows = p.n, .out_rows = p.n, .batches = p.l, .cols = p.k},
                     .out = out,
+                    .batch_stride = packed_batch_stride(p),
                     .chunks = chunks_of(p),
                     .units = units_of(p),
                     .bf16 = multiplies_bf16(p)};
   KernelLaunch launch{.kernel = {"pack_weights_sm90a", "dual_gemm_sm90a_pack_weights",
                                  reinterpret_cast<const void*>(&dual_gemm_sm90a_pack_weights)},
                       .threads = kThreads};
-  const int64_t lanes = packed_bytes(p) / kUnitBytes * kUnitLanes;
+  const int64_t lanes = p.l * packed_batch_bytes(p) / kUnitBytes * kUnitLanes;
   launch.ctas = static_cast<uint32_t>(std::min(ceil_div(2 * lanes, kThreads), kMaxCtas));
   launch.set_params(params);
   return launch;

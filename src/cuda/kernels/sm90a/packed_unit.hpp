@@ -1,8 +1,8 @@
 // Prepared weights: Gate and Up together in the order in which both Hopper kernels use them.
 //
-// (l, chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256, units of 8
-// columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is contiguous:
-// one bulk copy brings it. What lies at or after n or k is zero.
+// Of each batch (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
+// units of 8 columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is
+// contiguous: one bulk copy brings it. What lies at or after n or k is zero.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ DUALGEMM_HOST_DEVICE constexpr uint32_t pack_word(uint32_t word) {
   return packed;
 }
 
-// A problem's prepared weights, as the kernels address them. The two units after the last one are
-// there and zero: a tile of three units may reach beyond the last column.
+// A problem's prepared weights, as the kernels address them. The two units after a batch's last one
+// are there and zero: a tile of three units may reach beyond the last column.
 struct PackedWeights {
   const uint8_t* units;  // at a multiple of 16 bytes
   int64_t chunk_bytes;   // from a chunk to the next

@@ -10,13 +10,17 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Of Gate and Up together, whatever m and the type of A are.
+// Of Gate and Up together, whatever m and the type of A are: of one batch; from one to the next,
+// which leaves room for a header; and of all of them so far apart.
+int64_t packed_batch_bytes(const Problem& problem);
+int64_t packed_batch_stride(const Problem& problem);
 int64_t packed_bytes(const Problem& problem);
 
-// The launch that fills `out` (device memory, packed_bytes, at a multiple of 16) from the weights
-// and scales of `buffers`, in any layout, stride and alignment, for A of the problem's type. It
-// must be waited for before the first launch that reads `out`: those kernels begin before the grid
-// in front of them has ended, and read prepared weights at once.
+// The launch that fills `out` (device memory, at a multiple of 16) from the weights and scales of
+// `buffers`, in any layout, stride and alignment, for A of the problem's type: packed_batch_bytes
+// of each batch, nothing between them. It must be waited for before the first launch that reads
+// `out`: those kernels begin before the grid in front of them has ended, and read prepared weights
+// at once.
 KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
                                  uint8_t* out);
 

@@ -1,6 +1,7 @@
 // The operands of a small layer, and the problem and buffers that go with them.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
