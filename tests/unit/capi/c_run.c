@@ -211,6 +211,89 @@ static void weights_are_prepared_once(c_fail fail) {
   dualgemm_plan_destroy(plan);
 }
 
+/* Bytes of the caller's, moved in between; and what their functions refuse. */
+static void prepared_weights_are_bytes(c_fail fail) {
+  const dualgemm_status invalid = DUALGEMM_INVALID_ARGUMENT;
+  small_case c;
+  dualgemm_plan_options options;
+  dualgemm_plan* plan = NULL;
+  dualgemm_prepared* handle = NULL;
+  dualgemm_plan_info info;
+  dualgemm_prepared_descriptor made, read;
+  dualgemm_prepared_view view, part, of_handle;
+  void *memory = NULL, *moved = NULL, *workspace = NULL;
+  fill_small_case(&c, DUALGEMM_IDENTITY);
+  dualgemm_plan_options_init(&options, sizeof options);
+  options.prepared = 1;
+  C_CHECK_OK(dualgemm_plan_create(&c.problem, &options, &plan));
+  if (plan == NULL) return;
+  info.struct_size = sizeof info;
+  C_CHECK_OK(dualgemm_plan_get_info(plan, &info));
+  C_CHECK_OK(dualgemm_plan_prepared_descriptor(plan, &made));
+  C_CHECK(made.format == DUALGEMM_PREPARED_CPU_PANELS && made.version == 1 && made.n == 3);
+  C_CHECK(made.k == 16 && made.l == 1 && made.alignment == 64 && made.expert_bytes == made.bytes);
+  C_CHECK(made.bytes == info.prepared_bytes && made.bytes % 256 == 0);
+  C_CHECK(strcmp(dualgemm_prepared_format_name(made.format), "cpu_panels") == 0);
+  C_CHECK(posix_memalign(&memory, 64, (size_t)made.bytes) == 0);
+  C_CHECK(posix_memalign(&moved, 64, (size_t)made.bytes) == 0);
+  C_CHECK(posix_memalign(&workspace, 64, (size_t)info.workspace_bytes + 64) == 0);
+  C_CHECK_ERROR(dualgemm_prepare_into(plan, &c.buffers, memory, made.bytes - 1), invalid,
+                "prepared: ");
+  C_CHECK_ERROR(dualgemm_prepare_into(plan, &c.buffers, NULL, made.bytes), invalid,
+                "prepared: null");
+  C_CHECK_OK(dualgemm_prepare_into(plan, &c.buffers, memory, made.bytes));
+  memcpy(moved, memory, (size_t)made.bytes);
+  C_CHECK_OK(dualgemm_prepare(plan, &c.buffers, &handle));
+  C_CHECK_OK(dualgemm_prepared_get_view(handle, &of_handle));
+  C_CHECK(memcmp(&of_handle.descriptor, &made, sizeof made) == 0);
+  C_CHECK(memcmp(of_handle.memory, memory, (size_t)made.bytes) == 0);
+  dualgemm_prepared_destroy(handle);
+  memset(memory, 0, (size_t)made.bytes);
+  memset(c.gate, 0, sizeof c.gate); /* no longer needed */
+  c.buffers.gate = c.buffers.up = NULL;
+  c.buffers.gate_scales = c.buffers.up_scales = NULL;
+
+  C_CHECK_OK(dualgemm_prepared_read_header(moved, made.bytes, &read));
+  C_CHECK(memcmp(&read, &made, sizeof made) == 0);
+  C_CHECK_ERROR(dualgemm_prepared_open(moved, made.bytes - 256, &view), invalid, "whole parts");
+  C_CHECK_ERROR(dualgemm_prepared_open(memory, made.bytes, &view), invalid, "must begin with");
+  C_CHECK_OK(dualgemm_prepared_open(moved, made.bytes, &view));
+  C_CHECK(view.memory == moved && view.bytes == made.bytes);
+  C_CHECK_ERROR(dualgemm_prepared_experts(&view, 1, 1, &part), invalid, "first: 1");
+  C_CHECK_OK(dualgemm_prepared_experts(&view, 0, 1, &part));
+  C_CHECK(memcmp(&part, &view, sizeof view) == 0);
+  c.buffers.prepared_view = &view;
+  C_CHECK_OK(dualgemm_run(plan, &c.buffers, workspace, info.workspace_bytes, NULL));
+  C_CHECK(is_identity_result(&c));
+  memset(c.d, 0xFF, sizeof kIdentityResult);
+  C_CHECK_OK(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL));
+  C_CHECK(is_identity_result(&c));
+
+  memset(c.d, 0xFF, sizeof kIdentityResult);
+  view.descriptor.version = 2;
+  C_CHECK_ERROR(dualgemm_run(plan, &c.buffers, workspace, info.workspace_bytes, NULL), invalid,
+                "prepared: cpu_panels version 2; this library knows version 1");
+  C_CHECK_ERROR(dualgemm_prepared_borrow(&view, &handle), invalid, "version 2");
+  C_CHECK(handle == NULL && c.d[0] == 0xFFFF);
+  view.descriptor.version = 1;
+  C_CHECK_OK(dualgemm_prepared_borrow(&view, &handle));
+  c.buffers.prepared = handle;
+  C_CHECK_ERROR(dualgemm_run(plan, &c.buffers, workspace, info.workspace_bytes, NULL), invalid,
+                "prepared: a handle and a view");
+  c.buffers.prepared_view = NULL;
+  C_CHECK_OK(dualgemm_run(plan, &c.buffers, workspace, info.workspace_bytes, NULL));
+  C_CHECK(is_identity_result(&c));
+  /* A caller who was compiled before there were views. */
+  c.buffers.prepared_view = &view;
+  c.buffers.struct_size = offsetof(dualgemm_buffers, prepared_view);
+  C_CHECK_OK(dualgemm_run(plan, &c.buffers, workspace, info.workspace_bytes, NULL));
+  dualgemm_prepared_destroy(handle);
+  dualgemm_plan_destroy(plan);
+  free(workspace);
+  free(moved);
+  free(memory);
+}
+
 /* What a caller allocates by dualgemm_operand_sizes() is what the layouts need. */
 static void operand_sizes_are_those_of_the_layouts(c_fail fail) {
   dualgemm_problem problem;
@@ -390,6 +473,7 @@ const c_case c_run_cases[] = {
     {"EveryStrategyComputes", every_strategy_computes},
     {"APlanDescribesItselfAndRuns", a_plan_describes_itself_and_runs},
     {"WeightsArePreparedOnce", weights_are_prepared_once},
+    {"PreparedWeightsAreBytes", prepared_weights_are_bytes},
     {"OperandSizesAreThoseOfTheLayouts", operand_sizes_are_those_of_the_layouts},
     {"ExpertsHaveTheirOwnAlphas", experts_have_their_own_alphas},
     {"TheOutputCanBeNvfp4", the_output_can_be_nvfp4},

@@ -334,6 +334,8 @@ static void null_is_an_error_where_it_is_not_allowed(c_fail fail) {
   dualgemm_operand_bytes sizes;
   dualgemm_plan_info info;
   dualgemm_plan* plan = NULL;
+  dualgemm_prepared_descriptor descriptor;
+  dualgemm_prepared_view view;
   dualgemm_prepared* prepared = (dualgemm_prepared*)&problem;
   char text[8];
   int64_t bytes = 0;
@@ -357,6 +359,17 @@ static void null_is_an_error_where_it_is_not_allowed(c_fail fail) {
   C_CHECK_ERROR(dualgemm_prepare(NULL, &buffers, &prepared), invalid, "plan: null");
   C_CHECK(prepared == NULL);
   C_CHECK_ERROR(dualgemm_prepared_size(NULL, &bytes), invalid, "prepared: null");
+  C_CHECK_ERROR(dualgemm_plan_prepared_descriptor(NULL, &descriptor), invalid, "plan: null");
+  C_CHECK_ERROR(dualgemm_prepare_into(NULL, &buffers, text, 8), invalid, "plan: null");
+  C_CHECK_ERROR(dualgemm_prepared_read_header(text, 256, NULL), invalid, "descriptor: null");
+  C_CHECK_ERROR(dualgemm_prepared_read_header(NULL, 256, &descriptor), invalid, "prepared: null");
+  C_CHECK_ERROR(dualgemm_prepared_open(text, 256, NULL), invalid, "view: null");
+  C_CHECK_ERROR(dualgemm_prepared_open(NULL, 256, &view), invalid, "prepared: null");
+  C_CHECK_ERROR(dualgemm_prepared_experts(NULL, 0, 1, &view), invalid, "all: null");
+  C_CHECK_ERROR(dualgemm_prepared_experts(&view, 0, 1, NULL), invalid, "some: null");
+  C_CHECK_ERROR(dualgemm_prepared_get_view(NULL, &view), invalid, "prepared: null");
+  C_CHECK_ERROR(dualgemm_prepared_borrow(NULL, &prepared), invalid, "view: null");
+  C_CHECK_ERROR(dualgemm_prepared_borrow(&view, NULL), invalid, "prepared: null");
   C_CHECK_ERROR(dualgemm_run(NULL, &buffers, NULL, 0, NULL), invalid, "plan: null");
   C_CHECK_ERROR(dualgemm_run_once(NULL, &buffers, NULL, NULL), invalid, "problem: null");
   C_CHECK_ERROR(dualgemm_run_once(&problem, NULL, NULL, NULL), invalid, "buffers: null");
@@ -373,6 +386,8 @@ static void null_is_an_error_where_it_is_not_allowed(c_fail fail) {
   C_CHECK_ERROR(dualgemm_plan_config(plan, NULL, 0, NULL), invalid, "required: null");
   C_CHECK_ERROR(dualgemm_plan_config(plan, NULL, 5, &count), invalid, "capacity: 5");
   C_CHECK_ERROR(dualgemm_prepare(plan, &buffers, NULL), invalid, "prepared: null");
+  C_CHECK_ERROR(dualgemm_plan_prepared_descriptor(plan, NULL), invalid, "descriptor: null");
+  C_CHECK_ERROR(dualgemm_prepare_into(plan, NULL, text, 8), invalid, "buffers: null");
   C_CHECK_ERROR(dualgemm_prepare(plan, NULL, &prepared), invalid, "buffers: null");
   C_CHECK_ERROR(dualgemm_run(plan, NULL, NULL, 0, NULL), invalid, "buffers: null");
   C_CHECK_ERROR(dualgemm_validate(&problem, &buffers), invalid, "a: null");

@@ -364,6 +364,7 @@ TEST(CapiErrors, NamesAgreeForEveryEnumerator) {
     EXPECT_STREQ(dualgemm_device_name(i), name_of(static_cast<DeviceKind>(i)));
     EXPECT_STREQ(dualgemm_isa_name(i), name_of(static_cast<Isa>(i)));
     EXPECT_STREQ(dualgemm_regime_name(i), name_of(static_cast<Regime>(i)));
+    EXPECT_STREQ(dualgemm_prepared_format_name(i), name_of(static_cast<PreparedFormat>(i)));
     EXPECT_STREQ(dualgemm_status_name(i), status_code_name(static_cast<StatusCode>(i)));
   }
   EXPECT_STREQ(dualgemm_version(), version());

@@ -310,6 +310,12 @@ TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
   with_prepared.prepared = reinterpret_cast<const PreparedWeights*>(&some_object);
   EXPECT_EQ(refusal(with_prepared, b.gate, kBytes), "ok");
   EXPECT_NE(refusal(with_prepared, b.a, kBytes), "ok");
+  const PreparedView view{{.bytes = kBytes}, b.gate, kBytes};  // bytes of the caller's are read
+  with_prepared.prepared = nullptr;
+  with_prepared.prepared_view = &view;
+  EXPECT_EQ(refusal(with_prepared, b.gate, kBytes),
+            "workspace: overlaps prepared; must not share bytes with any other operand");
+  EXPECT_EQ(refusal(with_prepared, b.up, kBytes), "ok");
 }
 
 }  // namespace
