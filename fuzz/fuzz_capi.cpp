@@ -144,6 +144,59 @@ dualgemm_buffers buffers(FuzzedDataProvider& data, Arena& arena,
   return out;
 }
 
+// A handle's own bytes with a descriptor that may say something else of them.
+dualgemm_prepared_view view_of(FuzzedDataProvider& data, const dualgemm_prepared* prepared) {
+  dualgemm_prepared_view view{};
+  if (prepared == nullptr) return view;
+  require(checked(dualgemm_prepared_get_view(prepared, &view)) == DUALGEMM_OK);
+  dualgemm_prepared_descriptor& d = view.descriptor;
+  for (int64_t* number : {&d.n, &d.k, &d.l, &d.expert_bytes, &d.bytes, &d.alignment}) {
+    if (data.ConsumeIntegralInRange(0, 15) == 0) *number = data.ConsumeIntegral<int64_t>();
+  }
+  for (int32_t* number : {&d.format, &d.version}) {
+    if (data.ConsumeIntegralInRange(0, 15) == 0) *number = data.ConsumeIntegralInRange(-1, 10);
+  }
+  if (data.ConsumeIntegralInRange(0, 15) == 0)
+    view.bytes = data.ConsumeIntegralInRange<int64_t>(-1, view.bytes);
+  return view;
+}
+
+// Bytes that say that they are prepared weights.
+void open_prepared_bytes(FuzzedDataProvider& data, const dualgemm_prepared_view& good) {
+  if (good.memory == nullptr) return;
+  const auto* const from = static_cast<const uint8_t*>(good.memory);
+  std::vector<uint8_t> bytes(from, from + good.bytes);
+  for (int i = data.ConsumeIntegralInRange(0, 3); i > 0; --i) {
+    const size_t last = std::min<size_t>(bytes.size(), 48) - 1;
+    bytes[data.ConsumeIntegralInRange<size_t>(0, last)] = data.ConsumeIntegral<uint8_t>();
+  }
+  bytes.resize(data.ConsumeIntegralInRange<size_t>(0, bytes.size()));
+  bytes.shrink_to_fit();  // so that reading beyond them is seen
+  dualgemm_prepared_view view{}, some{};
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (checked(dualgemm_prepared_open(bytes.data(), size, &view)) != DUALGEMM_OK) return;
+  require(view.descriptor.bytes == size && view.descriptor.l >= 1);
+  const auto first = data.ConsumeIntegral<int64_t>(), count = data.ConsumeIntegral<int64_t>();
+  if (checked(dualgemm_prepared_experts(&view, first, count, &some)) != DUALGEMM_OK) return;
+  require(first >= 0 && count >= 1 && some.descriptor.l == count && some.bytes <= view.bytes);
+}
+
+// The same bytes as the handle's into as much memory as that takes, or nothing into less.
+void prepare_into_memory(FuzzedDataProvider& data, const dualgemm_plan* plan,
+                         const dualgemm_buffers* operands, const dualgemm_prepared* prepared) {
+  dualgemm_prepared_view of_handle{};
+  require(checked(dualgemm_prepared_get_view(prepared, &of_handle)) == DUALGEMM_OK);
+  const int64_t needed = of_handle.descriptor.bytes;
+  const bool enough = data.ConsumeBool();
+  const int64_t bytes = enough ? needed : data.ConsumeIntegralInRange<int64_t>(0, needed - 1);
+  void* memory = nullptr;
+  require(posix_memalign(&memory, 64, static_cast<size_t>(bytes)) == 0);
+  const bool made = checked(dualgemm_prepare_into(plan, operands, memory, bytes)) == DUALGEMM_OK;
+  require(made == enough);
+  if (made) require(std::memcmp(memory, of_handle.memory, static_cast<size_t>(needed)) == 0);
+  std::free(memory);
+}
+
 // Legal groups for the problem, as far as its own fields are legal.
 void fill_groups(FuzzedDataProvider& data, Arena& arena, int64_t m, int64_t l) {
   int64_t at = 0;
@@ -192,13 +245,18 @@ void plan_and_run(FuzzedDataProvider& data, Arena& arena, const dualgemm_problem
   Struct<dualgemm_plan_info> plan_info(data, 16);
   Struct<dualgemm_buffers> c_buffers(data, offsetof(dualgemm_buffers, d_scales));
   dualgemm_prepared* prepared = nullptr;
+  dualgemm_prepared_view view{};
   dualgemm_run_info* const some_info = data.ConsumeBool() ? info.get() : nullptr;
   if (runnable) {
     const int64_t l = problem->struct_size > offsetof(dualgemm_problem, l) ? problem->l : 1;
     fill_groups(data, arena, problem->m, l);
     c_buffers.fill(buffers(data, arena, nullptr));
     if (plan != nullptr) checked(dualgemm_prepare(plan, c_buffers.get(), &prepared));
-    c_buffers.fill(buffers(data, arena, prepared));
+    if (prepared != nullptr) prepare_into_memory(data, plan, c_buffers.get(), prepared);
+    view = view_of(data, prepared);
+    dualgemm_buffers filled = buffers(data, arena, prepared);
+    if (data.ConsumeIntegralInRange(0, 3) == 0) filled.prepared_view = &view;
+    c_buffers.fill(filled);
     checked(dualgemm_validate(problem, c_buffers.get()));
     checked(dualgemm_run_once(problem, c_buffers.get(), options, some_info));
   }
@@ -224,6 +282,8 @@ void plan_and_run(FuzzedDataProvider& data, Arena& arena, const dualgemm_problem
   if (prepared != nullptr) {
     int64_t bytes = -1;
     require(checked(dualgemm_prepared_size(prepared, &bytes)) == DUALGEMM_OK && bytes >= 0);
+    require(checked(dualgemm_prepared_get_view(prepared, &view)) == DUALGEMM_OK);
+    open_prepared_bytes(data, view);
   }
   dualgemm_prepared_destroy(prepared);
   dualgemm_plan_destroy(plan);
