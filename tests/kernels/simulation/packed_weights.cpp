@@ -8,8 +8,7 @@ namespace dualgemm::test {
                                                     const ptxsim::Options& options) {
   namespace sm90a = cuda::sm90a;
   buffers_ = simulation.buffers();
-  units_ = static_cast<uint8_t*>(
-      simulation.scratch("prepared weights", sm90a::packed_bytes(data.problem)));
+  units_ = static_cast<uint8_t*>(simulation.scratch(kName, sm90a::packed_bytes(data.problem)));
   auto result =
       simulation.run(sm90a::pack_weights_launch(data.resolved, buffers_, units_), options);
   buffers_.gate = buffers_.up = nullptr;

@@ -7,6 +7,8 @@ namespace dualgemm::test {
 
 class PackedInSimulation {
  public:
+  static constexpr const char* kName = "prepared weights";  // of the memory
+
   ::testing::AssertionResult pack(const RandomCase& data, Simulation& simulation,
                                   const ptxsim::Options& options);
 

@@ -117,6 +117,15 @@ void Simulation::download_d(RandomCase& data) const {
   std::memcpy(data.d.data.data(), d->data.data(), d->data.size());
 }
 
+std::vector<uint8_t> Simulation::download_scratch(const char* name, uint8_t unwritten) const {
+  const ptxsim::GlobalBuffer* const from = const_cast<ptxsim::GlobalMemory&>(memory_).find(name);
+  std::vector<uint8_t> bytes(from->data.size(), unwritten);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (from->written[i]) bytes[i] = static_cast<uint8_t>(from->data[i]);
+  }
+  return bytes;
+}
+
 uint64_t Simulation::add(const char* name, const void* from, int64_t bytes, int64_t misalign,
                          bool initialized, bool read_only) {
   std::vector<std::byte> data(static_cast<size_t>(bytes));

@@ -37,6 +37,9 @@ class Simulation {
   // Copies D back to where it came from; its padding with it.
   void download_d(RandomCase& data) const;
 
+  // What lies from the beginning of scratch() on; bytes that no kernel has written: `unwritten`.
+  std::vector<uint8_t> download_scratch(const char* name, uint8_t unwritten) const;
+
  private:
   uint64_t add(const char* name, const void* from, int64_t bytes, int64_t misalign,
                bool initialized, bool read_only);
