@@ -106,6 +106,7 @@ dualgemm_problem problem(FuzzedDataProvider& data) {
   }
   out.grouping = enumerator<Grouping>(data);
   out.batch_invariant = data.ConsumeIntegralInRange(0, 1);
+  if (data.ConsumeBool()) out.bias = data.ConsumeIntegralInRange(-1, 3);
   return out;
 }
 
@@ -141,6 +142,8 @@ dualgemm_buffers buffers(FuzzedDataProvider& data, Arena& arena,
   out.d_scales = data.ConsumeBool() ? arena.d_scales : nullptr;
   out.d_global_scale = data.ConsumeBool() ? 1.0f : data.ConsumeFloatingPoint<float>();
   out.prepared = some(prepared);
+  out.bias_gate = some(arena.inputs);
+  out.bias_up = some(arena.inputs);
   return out;
 }
 
@@ -213,8 +216,9 @@ bool fits(const dualgemm_problem* problem) {
   dualgemm_operand_bytes sizes{};
   sizes.struct_size = sizeof sizes;
   if (checked(dualgemm_operand_sizes(problem, &sizes)) != DUALGEMM_OK) return false;
-  for (int64_t bytes : {sizes.a, sizes.a_scales, sizes.gate, sizes.gate_scales, sizes.up,
-                        sizes.up_scales, sizes.d, sizes.d_scales, sizes.a_row_scale}) {
+  for (int64_t bytes :
+       {sizes.a, sizes.a_scales, sizes.gate, sizes.gate_scales, sizes.up, sizes.up_scales, sizes.d,
+        sizes.d_scales, sizes.a_row_scale, sizes.bias_gate, sizes.bias_up}) {
     if (bytes < 0 || bytes > kArenaBytes) return false;
   }
   const int64_t l = problem->struct_size > offsetof(dualgemm_problem, l) ? problem->l : 1;

@@ -97,6 +97,7 @@ Problem problem(FuzzedDataProvider& data) {
   out.d = matrix(data, out.m, out.n, false);
   out.act = activation(data);
   out.batch_invariant = data.ConsumeBool();
+  out.bias = enumerator<BiasType>(data);
   return out;
 }
 
@@ -162,6 +163,8 @@ struct Operands {
         d(sizes.d, noise, misalign),
         d_scales(scale_bytes(p, p.d, p.n, sizes.d_scales), noise, misalign),
         row_scale(sizes.a_row_scale, noise),
+        bias_gate(sizes.bias_gate, noise, misalign),
+        bias_up(sizes.bias_up, noise, misalign),
         alphas(p.l * 4, noise) {}
 
   // operand_sizes() covers every distribution over the experts; this is the one at hand.
@@ -186,6 +189,10 @@ struct Operands {
     out.up_scales = up_scales.data();
     out.d = d.data();
     if (p.d.type == DataType::kE2M1) out.d_scales = d_scales.data();
+    if (p.bias != BiasType::kNone) {
+      out.bias_gate = bias_gate.data();
+      out.bias_up = bias_up.data();
+    }
     if (!offsets.empty()) out.expert_offsets = offsets.data();
     if (!rows.empty()) out.expert_rows = rows.data();
     const auto floats = [](const Allocation& allocation) {
@@ -208,13 +215,21 @@ struct Operands {
       case 3:
         out.expert_rows = reinterpret_cast<const int32_t*>(alphas.data());
         break;
+      case 4:
+        out.bias_gate = nullptr;
+        break;
+      case 5:
+        out.bias_up = alphas.data();
+        out.bias_gate = nullptr;
+        break;
     }
     return out;
   }
 
   std::vector<int32_t> offsets, rows;
   int64_t misalign;
-  Allocation a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, row_scale, alphas;
+  Allocation a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, row_scale, bias_gate,
+      bias_up, alphas;
 };
 
 void run_plan(const Plan& plan, Buffers buffers) {
@@ -237,7 +252,7 @@ void run_plan(const Plan& plan, Buffers buffers) {
 
 bool small(const Problem& p, const OperandSizes& s) {
   for (int64_t bytes : {s.a, s.a_scales, s.gate, s.gate_scales, s.up, s.up_scales, s.d, s.d_scales,
-                        s.a_row_scale}) {
+                        s.a_row_scale, s.bias_gate, s.bias_up}) {
     if (bytes > kMaxOperandBytes) return false;
   }
   return p.l < 256 && core::flops(p) < kMaxFlops;
@@ -247,6 +262,8 @@ bool small(const Problem& p, const OperandSizes& s) {
 void check_overlap(const Problem& p, Buffers buffers, const Operands& operands) {
   buffers.d = operands.gate.data();
   if (operands.gate.size() > 0 && operands.d.size() > 0) require(!validate(p, buffers).ok());
+  buffers.d = operands.bias_up.data();
+  if (operands.bias_up.size() > 0 && operands.d.size() > 0) require(!validate(p, buffers).ok());
 }
 
 }  // namespace

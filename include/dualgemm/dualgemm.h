@@ -2,8 +2,10 @@
  * @file dualgemm.h
  * C interface of nvfp4_dual_gemm, compiled as C99 and later.
  *
- *   D[l] = act(alpha_gate * A[l] * Gate[l]^T) (*) (alpha_up * A[l] * Up[l]^T)
+ *   D[l] = act(alpha_gate * A[l] * Gate[l]^T + bias_gate[l])
+ *          (*) (alpha_up * A[l] * Up[l]^T + bias_up[l])
  *   A: m x k    Gate, Up: n x k    D: m x n    all row-major; k (for D: n) is contiguous
+ *   bias_gate, bias_up: n, the same for each row; optional
  *
  * Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale
  * strides count scales, one byte each. docs/formats.md has the pictures of NVFP4 and of the scale
@@ -72,6 +74,7 @@ DUALGEMM_API const char* dualgemm_data_type_name(int32_t data_type) DUALGEMM_NOE
 DUALGEMM_API const char* dualgemm_scale_layout_name(int32_t scale_layout) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_activation_name(int32_t activation_kind) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_grouping_name(int32_t grouping) DUALGEMM_NOEXCEPT;
+DUALGEMM_API const char* dualgemm_bias_name(int32_t bias) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_strategy_name(int32_t strategy) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_device_name(int32_t device) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_isa_name(int32_t isa) DUALGEMM_NOEXCEPT;
@@ -87,6 +90,7 @@ DUALGEMM_API dualgemm_status dualgemm_parse_activation(const char* name,
                                                        int32_t* activation_kind) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_grouping(const char* name,
                                                      int32_t* grouping) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_parse_bias(const char* name, int32_t* bias) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_strategy(const char* name,
                                                      int32_t* strategy) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_device(const char* name,
@@ -141,6 +145,8 @@ typedef struct dualgemm_problem {
   dualgemm_activation act;
   int32_t grouping;
   int32_t batch_invariant; /**< 0 or 1; 1: bits of row i depend on neither m nor the ISA */
+  int32_t bias;     /**< DUALGEMM_BIAS_*: the type of bias_gate and bias_up, both; default none */
+  int32_t reserved; /**< must be 0 */
 } dualgemm_problem;
 
 /** Weights that dualgemm_prepare() brought into a strategy's own order. */
@@ -204,6 +210,14 @@ typedef struct dualgemm_buffers {
   void* stream; /**< CUDA: the cudaStream_t; null: the default stream. All pointers are device
                    memory then */
   const dualgemm_prepared_view* prepared_view; /**< its bytes are read until the run has passed */
+  /**
+   * Required when the problem has a bias, else null: [l][n] numbers of that type, one after the
+   * other, at a multiple of their size. Added in one FP32 addition to alpha * row scale * product,
+   * before the activation. NaN and infinity go into D as that addition and the activation make
+   * them.
+   */
+  const void* bias_gate;
+  const void* bias_up;
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */
@@ -259,6 +273,8 @@ typedef struct dualgemm_operand_bytes {
   int64_t d;
   int64_t d_scales;
   int64_t a_row_scale; /**< if one is passed */
+  int64_t bias_gate;
+  int64_t bias_up;
 } dualgemm_operand_bytes;
 
 /**

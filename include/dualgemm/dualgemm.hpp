@@ -78,6 +78,7 @@ struct OperandSizes {
   int64_t up = 0, up_scales = 0;
   int64_t d = 0, d_scales = 0;
   int64_t a_row_scale = 0;  // if one is passed
+  int64_t bias_gate = 0, bias_up = 0;
 };
 Expected<OperandSizes> operand_sizes(const Problem& problem);
 

@@ -42,7 +42,8 @@
   X(kLinear, DUALGEMM_SCALES_LINEAR, 0, "linear", "rows x k/16, row-major, as in checkpoints") \
   X(kSwizzled128x4, DUALGEMM_SCALES_SWIZZLED_128X4, 1, "swizzled_128x4", "as cuBLASLt and CUTLASS have it")
 
-/* Activations: ActivationKind; g is the Gate product, u the Up product, each with its alpha. The two
+/* Activations: ActivationKind; g is the Gate product, u the Up product, each with its alpha
+ * and bias. The two
  * SwiGLU kinds are one formula, with parameters:
  *   g = min(g, limit), u = clamp(u, -limit, limit); g*sigmoid(alpha*g) * (u + beta) */
 #define DUALGEMM_ACTIVATION_TABLE(X) \
@@ -115,6 +116,12 @@
   X(kGpuBF16, DUALGEMM_PREPARED_GPU_BF16, 6, "gpu_bf16", "any GPU: decoded to bf16") \
   X(kGpuE4M3, DUALGEMM_PREPARED_GPU_E4M3, 7, "gpu_e4m3", "any GPU: E4M3 with a scale per row") \
   X(kGpuNvfp4, DUALGEMM_PREPARED_GPU_NVFP4, 8, "gpu_nvfp4", "any GPU: NVFP4 with swizzled scales")
+
+/* Whether Gate and Up have a bias, and its type: BiasType. */
+#define DUALGEMM_BIAS_TABLE(X) \
+  X(kNone, DUALGEMM_BIAS_NONE, 0, "none", "no bias") \
+  X(kF32, DUALGEMM_BIAS_F32, 1, "f32", "one FP32 number for each row of Gate and of Up") \
+  X(kBF16, DUALGEMM_BIAS_BF16, 2, "bf16", "one bf16 number for each row of Gate and of Up")
 
 /* clang-format on */
 

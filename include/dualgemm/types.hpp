@@ -1,8 +1,10 @@
 // The vocabulary of the library: element types, scale layouts, activations, Problem (what to
 // compute), Buffers (where it lies) and Plan (how it will run).
 //
-//   D[l] = act(alpha_gate * A[l] * Gate[l]^T) (*) (alpha_up * A[l] * Up[l]^T)
+//   D[l] = act(alpha_gate * A[l] * Gate[l]^T + bias_gate[l])
+//          (*) (alpha_up * A[l] * Up[l]^T + bias_up[l])
 //   A: m x k    Gate, Up: n x k    D: m x n    all row-major, k (for D: n) contiguous
+//   bias_gate, bias_up: n, the same for each row; optional
 //
 // Sizes, strides and leading dimensions count elements unless the name ends in _bytes; scale
 // strides count scales (1 byte each).
@@ -28,6 +30,7 @@ enum class Grouping : int32_t { DUALGEMM_GROUPING_TABLE(DUALGEMM_CPP_ENUMERATOR)
 enum class StrategyId : int32_t { DUALGEMM_STRATEGY_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class DeviceKind : int32_t { DUALGEMM_DEVICE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class Isa : int32_t { DUALGEMM_ISA_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class BiasType : int32_t { DUALGEMM_BIAS_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class Regime : int32_t { DUALGEMM_REGIME_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 
 // What prepare() is to a plan: nothing, something that saves work on every call, or demanded.
@@ -92,7 +95,8 @@ struct Problem {
                                      // Buffers::d_global_scale; n % 16 == 0
   Activation act{};
   Grouping grouping = Grouping::kNone;
-  bool batch_invariant = false;  // bits of row i depend on neither m nor the instruction set
+  bool batch_invariant = false;     // bits of row i depend on neither m nor the instruction set
+  BiasType bias = BiasType::kNone;  // of Buffers::bias_gate and bias_up, both
   bool operator==(const Problem&) const = default;
 };
 
@@ -155,6 +159,12 @@ struct Buffers {
   const PreparedWeights* prepared = nullptr;
   const PreparedView* prepared_view = nullptr;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
+  // Required when the problem has a bias, else null: [l][n] numbers of Problem::bias, one after the
+  // other, at a multiple of their size. Added in one FP32 addition to alpha * row scale * product,
+  // before the activation. NaN and infinity go into D as that addition and the activation make
+  // them.
+  const void* bias_gate = nullptr;
+  const void* bias_up = nullptr;
 };
 
 // Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass",
@@ -166,6 +176,7 @@ const char* name_of(Grouping) noexcept;
 const char* name_of(StrategyId) noexcept;
 const char* name_of(DeviceKind) noexcept;
 const char* name_of(Isa) noexcept;
+const char* name_of(BiasType) noexcept;
 const char* name_of(Regime) noexcept;
 const char* name_of(Preparation) noexcept;
 const char* name_of(PreparedFormat) noexcept;
@@ -175,6 +186,7 @@ Expected<DataType> parse_data_type(const std::string& name);
 Expected<ScaleLayout> parse_scale_layout(const std::string& name);
 Expected<ActivationKind> parse_activation(const std::string& name);
 Expected<Grouping> parse_grouping(const std::string& name);
+Expected<BiasType> parse_bias(const std::string& name);
 Expected<StrategyId> parse_strategy(const std::string& name);
 Expected<DeviceKind> parse_device(const std::string& name);
 Expected<Isa> parse_isa(const std::string& name);

@@ -53,6 +53,10 @@ class CudaBackend final : public Backend {
       return Status::unsupported("grouping", name_of(plan.problem.grouping),
                                  "no strategy on cuda takes groups");
     }
+    if (plan.problem.bias != BiasType::kNone) {
+      return Status::unsupported("bias", name_of(plan.problem.bias),
+                                 "no strategy on cuda takes one");
+    }
     DUALGEMM_TRY(validate(plan.problem));
     const Expected<DeviceCaps>& caps = capabilities();
     return caps ? strategy.supports(plan.problem, *caps) : caps.status();

@@ -36,6 +36,7 @@ Expected<OperandSizes> operand_sizes(const Problem& problem) {
   sizes.d = resolved.d.data_span_bytes(token_batches);
   sizes.d_scales = token_scale_bytes(problem, resolved.d);
   sizes.a_row_scale = token_batches * problem.m * static_cast<int64_t>(sizeof(float));
+  sizes.bias_gate = sizes.bias_up = problem.l * problem.n * core::bytes_of(problem.bias);
   return sizes;
 }
 

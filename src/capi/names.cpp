@@ -24,6 +24,7 @@ DUALGEMM_SAME_NUMBERS(DeviceKind, DUALGEMM_DEVICE_TABLE)
 DUALGEMM_SAME_NUMBERS(Isa, DUALGEMM_ISA_TABLE)
 DUALGEMM_SAME_NUMBERS(Regime, DUALGEMM_REGIME_TABLE)
 DUALGEMM_SAME_NUMBERS(Preparation, DUALGEMM_PREPARATION_TABLE)
+DUALGEMM_SAME_NUMBERS(BiasType, DUALGEMM_BIAS_TABLE)
 #undef DUALGEMM_SAME_NUMBERS
 #undef DUALGEMM_SAME
 
@@ -62,6 +63,9 @@ const char* dualgemm_activation_name(int32_t activation_kind) noexcept {
 const char* dualgemm_grouping_name(int32_t grouping) noexcept {
   return name_of(static_cast<Grouping>(grouping));
 }
+const char* dualgemm_bias_name(int32_t bias) noexcept {
+  return name_of(static_cast<BiasType>(bias));
+}
 const char* dualgemm_strategy_name(int32_t strategy) noexcept {
   return name_of(static_cast<StrategyId>(strategy));
 }
@@ -88,6 +92,9 @@ dualgemm_status dualgemm_parse_activation(const char* name, int32_t* activation_
 }
 dualgemm_status dualgemm_parse_grouping(const char* name, int32_t* grouping) noexcept {
   return capi::parse_with(parse_grouping, name, grouping, "grouping");
+}
+dualgemm_status dualgemm_parse_bias(const char* name, int32_t* bias) noexcept {
+  return capi::parse_with(parse_bias, name, bias, "bias");
 }
 dualgemm_status dualgemm_parse_strategy(const char* name, int32_t* strategy) noexcept {
   return capi::parse_with(parse_strategy, name, strategy, "strategy");

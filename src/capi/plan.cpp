@@ -45,6 +45,8 @@ dualgemm_operand_bytes from_operand_sizes(const OperandSizes& sizes) {
   to.d = sizes.d;
   to.d_scales = sizes.d_scales;
   to.a_row_scale = sizes.a_row_scale;
+  to.bias_gate = sizes.bias_gate;
+  to.bias_up = sizes.bias_up;
   return to;
 }
 

@@ -13,13 +13,13 @@ namespace {
 // it.
 static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
-static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 8);
-static_assert(sizeof(dualgemm_buffers) == 19 * 8);
+static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16);
+static_assert(sizeof(dualgemm_buffers) == 21 * 8);
 static_assert(sizeof(dualgemm_prepared_descriptor) == 7 * 8);
 static_assert(sizeof(dualgemm_prepared_view) == 9 * 8);
 static_assert(DUALGEMM_PREPARED_HEADER_BYTES == kPreparedHeaderBytes);
 static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8 + 2 * 4);
-static_assert(sizeof(dualgemm_operand_bytes) == 10 * 8);
+static_assert(sizeof(dualgemm_operand_bytes) == 12 * 8);
 static_assert(sizeof(dualgemm_plan_info) == 8 + 6 * 4 + 8 * 8 + 2 * 4 + 24);
 static_assert(sizeof(dualgemm_run_info) == 8 + 4 * 4 + 8);
 static_assert(sizeof(dualgemm_device_info) == 8 + 2 * 4 + 3 * 8 + 16 * 4 + 128);
@@ -115,6 +115,7 @@ dualgemm_buffers defaults<dualgemm_buffers>() {
 Expected<Problem> to_problem(const dualgemm_problem* caller) {
   dualgemm_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
+  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
   DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   Problem to;
@@ -129,6 +130,7 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   to.act = act;
   to.grouping = static_cast<Grouping>(from.grouping);
   to.batch_invariant = batch_invariant;
+  to.bias = static_cast<BiasType>(from.bias);
   return to;
 }
 
@@ -188,6 +190,8 @@ Expected<Buffers> to_buffers(const dualgemm_buffers* caller, PreparedView* view)
     to.prepared_view = view;
   }
   to.stream = from.stream;
+  to.bias_gate = from.bias_gate;
+  to.bias_up = from.bias_up;
   return to;
 }
 

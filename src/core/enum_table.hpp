@@ -49,6 +49,7 @@ DUALGEMM_ENUM_ROWS(Isa, DUALGEMM_ISA_TABLE);
 DUALGEMM_ENUM_ROWS(Regime, DUALGEMM_REGIME_TABLE);
 DUALGEMM_ENUM_ROWS(Preparation, DUALGEMM_PREPARATION_TABLE);
 DUALGEMM_ENUM_ROWS(PreparedFormat, DUALGEMM_PREPARED_FORMAT_TABLE);
+DUALGEMM_ENUM_ROWS(BiasType, DUALGEMM_BIAS_TABLE);
 
 #undef DUALGEMM_ENUM_ROWS
 #undef DUALGEMM_ENUM_ROW
@@ -67,7 +68,7 @@ static_assert(counts_from_zero<StatusCode>() && counts_from_zero<DataType>() &&
               counts_from_zero<Grouping>() && counts_from_zero<StrategyId>() &&
               counts_from_zero<DeviceKind>() && counts_from_zero<Isa>() &&
               counts_from_zero<Regime>() && counts_from_zero<Preparation>() &&
-              counts_from_zero<PreparedFormat>());
+              counts_from_zero<PreparedFormat>() && counts_from_zero<BiasType>());
 
 template <class Enum>
 inline constexpr int32_t kEnumCount = static_cast<int32_t>(kEnumRows<Enum>.size());

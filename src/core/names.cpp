@@ -14,6 +14,7 @@ const char* name_of(Grouping value) noexcept { return core::enum_name(value); }
 const char* name_of(StrategyId value) noexcept { return core::enum_name(value); }
 const char* name_of(DeviceKind value) noexcept { return core::enum_name(value); }
 const char* name_of(Isa value) noexcept { return core::enum_name(value); }
+const char* name_of(BiasType value) noexcept { return core::enum_name(value); }
 const char* name_of(Regime value) noexcept { return core::enum_name(value); }
 const char* name_of(Preparation value) noexcept { return core::enum_name(value); }
 const char* name_of(PreparedFormat value) noexcept { return core::enum_name(value); }
@@ -29,6 +30,9 @@ Expected<ActivationKind> parse_activation(const std::string& name) {
 }
 Expected<Grouping> parse_grouping(const std::string& name) {
   return core::parse_enum<Grouping>("grouping", name);
+}
+Expected<BiasType> parse_bias(const std::string& name) {
+  return core::parse_enum<BiasType>("bias", name);
 }
 Expected<StrategyId> parse_strategy(const std::string& name) {
   return core::parse_enum<StrategyId>("strategy", name);

@@ -37,6 +37,11 @@ ResolvedProblem resolve(const Problem& problem) noexcept;
 int64_t bits_of(DataType type) noexcept;                     // 4, 16, 16, 32
 int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even for kE2M1
 
+// Of the biases of Gate and Up. kNone: 0.
+constexpr int64_t bytes_of(BiasType type) noexcept {
+  return type == BiasType::kF32 ? 4 : type == BiasType::kBF16 ? 2 : 0;
+}
+
 // Rows of swizzled scales that one expert of kContiguous takes: whole tiles of 128.
 constexpr int64_t round_up_rows(int64_t rows) noexcept { return (rows + 127) / 128 * 128; }
 

@@ -84,13 +84,18 @@ Range prepared_range(const Buffers& buffers) {
 }
 
 // Everything that run() reads.
-std::array<Range, 12> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+std::array<Range, 14> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
                                    int64_t padded_rows) {
   const Problem& p = problem.problem;
   const bool contiguous = p.grouping == Grouping::kContiguous;
   const int64_t batches = contiguous ? 1 : p.l;
   const bool quantized = p.a.type == DataType::kE2M1;
   const std::array<Range, 4> weights = weight_ranges(problem, buffers);
+  const bool biased = p.bias != BiasType::kNone;
+  const int64_t bias_bytes = biased ? bytes_of(p.bias) : 1;
+  const auto bias = [&](const char* name, const void* data) {
+    return Range{name, data, biased ? p.l * p.n * bytes_of(p.bias) : 0, bias_bytes, biased};
+  };
   return {{
       {"a", buffers.a, problem.a.data_span_bytes(batches), alignment_of(p.a.type), true},
       {"a_scales", buffers.a_scales,
@@ -107,6 +112,8 @@ std::array<Range, 12> input_ranges(const ResolvedProblem& problem, const Buffers
       weights[2],
       weights[3],
       prepared_range(buffers),
+      bias("bias_gate", buffers.bias_gate),
+      bias("bias_up", buffers.bias_up),
   }};
 }
 
@@ -228,6 +235,11 @@ Status validate(const Problem& problem, const Buffers& buffers) {
   DUALGEMM_TRY(core::check_groups(problem, buffers));
   if (problem.a.type != DataType::kE2M1) {
     DUALGEMM_TRY(core::check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
+  }
+  if (problem.bias == BiasType::kNone) {
+    const char* rule = "must be null: the problem's bias is none";
+    DUALGEMM_TRY(core::check_absent("bias_gate", buffers.bias_gate, rule));
+    DUALGEMM_TRY(core::check_absent("bias_up", buffers.bias_up, rule));
   }
   if (problem.d.type != DataType::kE2M1) {
     DUALGEMM_TRY(core::check_absent("d_scales", buffers.d_scales, "must be null: d has no scales"));

@@ -224,6 +224,7 @@ Status check_padded_sizes(const Problem& problem) {
 Status validate(const Problem& problem) {
   DUALGEMM_TRY(core::check_extents(problem));
   DUALGEMM_TRY(core::check_activation(problem.act));
+  DUALGEMM_TRY(core::check_enumerator("bias", problem.bias));
   const bool contiguous = problem.grouping == Grouping::kContiguous;
   if (contiguous) {
     DUALGEMM_TRY(core::check_no_batch_stride("a", problem.a));

@@ -90,6 +90,12 @@ struct Engine {
                float* c);
 };
 
+// What the sums of one operand's panel become before the activation: alpha * row scale * sum + bias.
+struct PanelFactors {
+  float alpha;
+  const float* bias;  // 16 columns; -0 adds nothing
+};
+
 struct KernelTable {
   Isa isa;
   const Engine* e2m1;  // NVFP4 activations
@@ -100,11 +106,11 @@ struct KernelTable {
   void (*pack_panel)(const PanelSource& source, int64_t block_begin, int64_t blocks,
                      uint8_t* packed);
 
-  // out[r*16 + c] = act(alpha_p * s_r * p[r][c]) * (alpha_q * s_r * q[r][c]), 16 columns; row
-  // strides in floats.
+  // out[r*16 + c] = act(g) * u with g = alpha_p * s_r * p[r][c] + bias_p[c] and u likewise from q,
+  // 16 columns; row strides in floats.
   void (*activate)(const core::ResolvedActivation& act, const float* p, int64_t stride_p,
-                   const float* q, int64_t stride_q, int rows, float alpha_p, float alpha_q,
-                   const float* row_scale, float* out);
+                   const float* q, int64_t stride_q, int rows, const PanelFactors& factors_p,
+                   const PanelFactors& factors_q, const float* row_scale, float* out);
 
   void (*f32_to_f16)(const float* in, uint16_t* out, int count);
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/half.hpp"
 #include "cpu/store_tile.hpp"
 
 namespace dualgemm::cpu {
@@ -46,6 +47,25 @@ Unit unit_at(const Work& work, int64_t pairs, int64_t index) noexcept {
 
 float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
   return per_batch != nullptr ? per_batch[batch] : scalar;
+}
+
+// Columns of a panel, as numbers; -0, which adds nothing, without a bias and beyond column n.
+struct PanelBias {
+  float columns[kPanelN];
+};
+PanelBias load_bias(const Problem& problem, const void* bias, int64_t batch,
+                    int64_t panel) noexcept {
+  PanelBias out;
+  std::fill_n(out.columns, kPanelN, -0.0f);
+  const int64_t col = panel * kPanelN, first = batch * problem.n + col;
+  const int64_t count = std::min<int64_t>(kPanelN, problem.n - col);
+  if (problem.bias == BiasType::kF32)
+    std::copy_n(static_cast<const float*>(bias) + first, count, out.columns);
+  if (problem.bias == BiasType::kBF16)
+    std::transform(static_cast<const uint16_t*>(bias) + first,
+                   static_cast<const uint16_t*>(bias) + first + count, out.columns,
+                   core::decode_bf16);
+  return out;
 }
 
 int64_t c_stride(const Work& work) noexcept { return work.l2_tile.rows * kCTileN; }
@@ -164,14 +184,18 @@ void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const f
                   const Scratch& scratch) noexcept {
   const Buffers& b = *work.buffers;
   const core::RowGroup& group = rows.group->rows;
-  const float alpha_gate = alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch);
-  const float alpha_up = alpha_of(b.alpha_up_per_batch, b.alpha_up, group.batch);
+  const Problem& problem = work.problem->problem;
+  const PanelBias bias_gate = load_bias(problem, b.bias_gate, group.batch, panel);
+  const PanelBias bias_up = load_bias(problem, b.bias_up, group.batch, panel);
+  const PanelFactors gate{alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch),
+                          bias_gate.columns};
+  const PanelFactors up{alpha_of(b.alpha_up_per_batch, b.alpha_up, group.batch), bias_up.columns};
   for (int64_t row = 0; row < rows.rows; row += kMaxHeight) {
     const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
     const float* row_scale =
         b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
     work.table->activate(work.problem->act, p + row * stride_p, stride_p, q + row * stride_q,
-                         stride_q, here, alpha_gate, alpha_up, row_scale, scratch.tile);
+                         stride_q, here, gate, up, row_scale, scratch.tile);
     store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
   }
 }

@@ -31,8 +31,10 @@ const char* unpacked_weights(Preparation preparation) {
 using Lines = std::back_insert_iterator<std::string>;
 
 void explain_problem(Lines out, const Problem& p) {
-  fmt::format_to(out, "problem    D[{} x {}] = {}(alpha_gate A Gate^T) * (alpha_up A Up^T), k = {}",
-                 p.m, p.n, name_of(p.act.kind), p.k);
+  const bool biased = p.bias != BiasType::kNone;
+  fmt::format_to(
+      out, "problem    D[{} x {}] = {}(alpha_gate A Gate^T{}) * (alpha_up A Up^T{}), k = {}", p.m,
+      p.n, name_of(p.act.kind), biased ? " + bias_gate" : "", biased ? " + bias_up" : "", p.k);
   if (p.grouping == Grouping::kNone && p.l > 1) fmt::format_to(out, ", {} batches", p.l);
   if (p.grouping != Grouping::kNone) {
     fmt::format_to(out, ", {} experts ({})", p.l, name_of(p.grouping));
@@ -41,10 +43,10 @@ void explain_problem(Lines out, const Problem& p) {
   const int64_t weight_bytes = resolved.gate.data_span_bytes(p.l) +
                                resolved.gate.scale_span_bytes(p.l) +
                                resolved.up.data_span_bytes(p.l) + resolved.up.scale_span_bytes(p.l);
-  fmt::format_to(out,
-                 "\n           A {}, weights e2m1, D {}; {:.3f} GFLOP on {:.3f} MB of weights\n",
-                 name_of(p.a.type), name_of(p.d.type), core::flops(p) * 1e-9,
-                 static_cast<double>(weight_bytes) * 1e-6);
+  fmt::format_to(
+      out, "\n           A {}, weights e2m1, {}D {}; {:.3f} GFLOP on {:.3f} MB of weights\n",
+      name_of(p.a.type), biased ? fmt::format("biases {}, ", name_of(p.bias)) : "",
+      name_of(p.d.type), core::flops(p) * 1e-9, static_cast<double>(weight_bytes) * 1e-6);
 }
 
 void explain_cuda(Lines out, const Plan& plan) {

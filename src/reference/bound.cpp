@@ -37,6 +37,13 @@ Bounded scaled(const Accumulator& acc, double alpha, double row_scale, double ac
   return {value, carried + 3.0 * kRound * (std::abs(value) + carried) + underflow};
 }
 
+// x + bias: one more rounding, and none where nothing is added.
+Bounded biased(Bounded x, double bias) {
+  if (bias == 0.0) return x;
+  const double value = x.value + bias;
+  return {value, x.error + kRound * (std::abs(value) + x.error)};
+}
+
 // x * sigmoid(alpha * x).
 Bounded sigmoid_weighted(double alpha, Bounded x) {
   const double argument = alpha * x.value, weight = core::sigmoid(argument);
@@ -216,10 +223,12 @@ Interval output_interval(const Element& element, const core::ResolvedActivation&
   if (!std::isfinite(element.d)) {  // NaN and infinity have no neighbours
     return {static_cast<float>(element.d), static_cast<float>(element.d)};
   }
-  const Bounded g = scaled(element.gate, element.alpha_gate, element.row_scale,
-                           accumulator_error(element.gate, k, accumulation));
-  const Bounded u = scaled(element.up, element.alpha_up, element.row_scale,
-                           accumulator_error(element.up, k, accumulation));
+  const Bounded g = biased(scaled(element.gate, element.alpha_gate, element.row_scale,
+                                  accumulator_error(element.gate, k, accumulation)),
+                           element.bias_gate);
+  const Bounded u = biased(scaled(element.up, element.alpha_up, element.row_scale,
+                                  accumulator_error(element.up, k, accumulation)),
+                           element.bias_up);
   const Bounded f = gate_factor(act, g), y = up_factor(act, u);
   const double f_most = std::abs(f.value) + f.error, y_most = std::abs(y.value) + y.error;
   const double error = std::abs(f.value) * y.error + y_most * f.error +

@@ -93,6 +93,18 @@ Accumulator dot(const double* a, const double* w, int64_t k) {
   return acc;
 }
 
+double bias_at(BiasType type, const void* bias, int64_t index) {
+  switch (type) {
+    case BiasType::kF32:
+      return static_cast<const float*>(bias)[index];
+    case BiasType::kBF16:
+      return decode_bf16(static_cast<const uint16_t*>(bias)[index]);
+    case BiasType::kNone:
+      break;
+  }
+  return -0.0;
+}
+
 // Rounds rows x cols elements to D's type and stores them.
 void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const core::RowGroup& group,
                 int64_t row_begin, int64_t rows, int64_t col_begin, int64_t cols,
@@ -154,8 +166,11 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
     e.up = dot(&a[row * k], &up[col * k], k);
     e.gate.scale_product = sf_a[row] * sf_gate[col];
     e.up.scale_product = sf_a[row] * sf_up[col];
-    e.g = e.row_scale * e.alpha_gate * e.gate.value;
-    e.u = e.row_scale * e.alpha_up * e.up.value;
+    const int64_t weight_row = batch * problem.problem.n + col_begin + col;
+    e.bias_gate = bias_at(problem.problem.bias, buffers.bias_gate, weight_row);
+    e.bias_up = bias_at(problem.problem.bias, buffers.bias_up, weight_row);
+    e.g = e.row_scale * e.alpha_gate * e.gate.value + e.bias_gate;
+    e.u = e.row_scale * e.alpha_up * e.up.value + e.bias_up;
     e.d = core::activate(problem.act, e.g, e.u);
   });
   return tile;

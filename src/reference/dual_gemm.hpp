@@ -24,8 +24,9 @@ struct Accumulator {
 struct Element {
   Accumulator gate, up;
   double alpha_gate = 1.0, alpha_up = 1.0, row_scale = 1.0;
-  double g = 0.0, u = 0.0;  // alpha * row_scale * product
-  double d = 0.0;           // act(g) * u, not rounded to D's type
+  double bias_gate = -0.0, bias_up = -0.0;  // -0: adding it changes nothing, not even a -0
+  double g = 0.0, u = 0.0;                  // alpha * row_scale * product + bias
+  double d = 0.0;                           // act(g) * u, not rounded to D's type
 };
 
 // rows x cols elements, row-major, of one group; row_begin counts from the group's first row.

@@ -74,6 +74,19 @@ inline float load_element(const void* data, DataType type, int64_t index) {
   return 0.0f;
 }
 
+inline BiasType any_bias(Rng& rng) { return static_cast<BiasType>(rng.integer(0, 2)); }
+
+// kExact: multiples of 1/4 up to 8, which leave exact sums exact.
+inline void store_random_bias(Guarded<uint8_t>& bias, BiasType type, Rng& rng, Values values) {
+  const int64_t bytes = core::bytes_of(type);
+  for (int64_t i = 0; i < bias.size(); i += bytes) {
+    const float number = values == Values::kExact ? static_cast<float>(rng.integer(-32, 32)) / 4
+                                                  : rng.normal() * (rng.chance(0.5) ? 1.0f : 16.0f);
+    store_element(bias.data(), type == BiasType::kF32 ? DataType::kF32 : DataType::kBF16, i / bytes,
+                  number);
+  }
+}
+
 // One operand's memory: exactly the span that the problem demands, padding poisoned, canaries
 // around it.
 struct Operand {
@@ -145,6 +158,7 @@ struct RandomCase {
   Problem problem;
   core::ResolvedProblem resolved;
   Operand a, gate, up, d;
+  Guarded<uint8_t> bias_gate, bias_up;  // [l][n] of the problem's type
   float alpha_gate, alpha_up, d_global_scale = 1.0f;
   std::vector<float> a_row_scale, alpha_gate_per_batch, alpha_up_per_batch;
   std::vector<int32_t> expert_offsets, expert_rows;
@@ -170,6 +184,10 @@ struct RandomCase {
     } else {
       a.randomize(resolved.a, p.l, rng, values);
     }
+    for (Guarded<uint8_t>* bias : {&bias_gate, &bias_up}) {
+      *bias = Guarded<uint8_t>(p.l * p.n * core::bytes_of(p.bias));
+      store_random_bias(*bias, p.bias, rng, values);
+    }
   }
 
   // A fresh, poisoned D; call before every run whose output is compared.
@@ -190,6 +208,10 @@ struct RandomCase {
     out.d = d.data.data();
     if (resolved.d.type == DataType::kE2M1) out.d_scales = d.scales.data();
     out.d_global_scale = d_global_scale;
+    if (problem.bias != BiasType::kNone) {
+      out.bias_gate = bias_gate.data();
+      out.bias_up = bias_up.data();
+    }
     if (!a_row_scale.empty()) out.a_row_scale = a_row_scale.data();
     if (!alpha_gate_per_batch.empty()) out.alpha_gate_per_batch = alpha_gate_per_batch.data();
     if (!alpha_up_per_batch.empty()) out.alpha_up_per_batch = alpha_up_per_batch.data();

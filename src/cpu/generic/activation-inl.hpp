@@ -113,22 +113,26 @@ struct IdentityOp {
 
 template <class Op>
 inline void activate_rows(const Op op, const float* p, int64_t stride_p, const float* q,
-                          int64_t stride_q, int rows, float alpha_p, float alpha_q,
-                          const float* row_scale, float* out) {
+                          int64_t stride_q, int rows, const PanelFactors& factors_p,
+                          const PanelFactors& factors_q, const float* row_scale, float* out) {
+  const float alpha_p = factors_p.alpha, alpha_q = factors_q.alpha;
+  const float* __restrict bias_p = factors_p.bias;
+  const float* __restrict bias_q = factors_q.bias;
   for (int r = 0; r < rows; ++r) {
     const float s = row_scale ? row_scale[r] : 1.0f;
     const float* __restrict pr = p + r * stride_p;
     const float* __restrict qr = q + r * stride_q;
     float* __restrict o = out + r * kPanelN;
-    for (int c = 0; c < kPanelN; ++c) o[c] = op(pr[c] * alpha_p * s, qr[c] * alpha_q * s);
+    for (int c = 0; c < kPanelN; ++c)
+      o[c] = op(pr[c] * alpha_p * s + bias_p[c], qr[c] * alpha_q * s + bias_q[c]);
   }
 }
 
 void activate(const core::ResolvedActivation& act, const float* p, int64_t stride_p, const float* q,
-              int64_t stride_q, int rows, float alpha_p, float alpha_q, const float* row_scale,
-              float* out) {
+              int64_t stride_q, int rows, const PanelFactors& factors_p,
+              const PanelFactors& factors_q, const float* row_scale, float* out) {
   const auto rows_with = [&](auto op) {
-    activate_rows(op, p, stride_p, q, stride_q, rows, alpha_p, alpha_q, row_scale, out);
+    activate_rows(op, p, stride_p, q, stride_q, rows, factors_p, factors_q, row_scale, out);
   };
   switch (act.kind) {
     case ActivationKind::kSilu:

@@ -70,6 +70,7 @@ Problem random_problem(Rng& rng) {
   p.act = test::any_activation(rng);
   p.grouping = p.l == 1 ? Grouping::kNone : static_cast<Grouping>(rng.integer(0, 2));
   p.batch_invariant = rng.chance(0.2);
+  p.bias = test::any_bias(rng);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up, &p.d}) {
     if (rng.chance(0.4)) matrix->scale_layout = ScaleLayout::kSwizzled128x4;
   }
@@ -147,7 +148,10 @@ void try_all(RandomCase& data, Rng& rng, Runs& runs) {
   std::vector<float> alphas;
   std::swap(alphas, data.alpha_gate_per_batch);
   data.alpha_gate = 0.0f;
-  const auto oracle_on_zeros = run_plan(oracle_plan, data, nullptr);
+  const BiasType bias = std::exchange(data.problem.bias, BiasType::kNone);
+  const auto oracle_on_zeros =
+      run_plan(*make_plan(data.problem, {.strategy = StrategyId::kReference}), data, nullptr);
+  data.problem.bias = bias;
   data.alpha_gate = alpha;
   std::swap(alphas, data.alpha_gate_per_batch);
 

@@ -425,6 +425,41 @@ static void half_activations_and_row_scales(c_fail fail) {
   C_CHECK(c.d[0] == 0x5800 && c.d[1] == 0x5400 && c.d[3] == 0x5800 && c.d[4] == 0x5400);
 }
 
+/* Without biases g and u of the first row are (8, 16), (4, 16), (16, 8), of the second twice that.
+ */
+static void biases_are_added(c_fail fail) {
+  static const float bias_gate[3] = {-5.0f, 0.0f, 1.0f}, bias_up[3] = {-15.0f, 0.0f, 0.0f};
+  static const uint16_t half_gate[3] = {0xC0A0, 0, 0x3F80}, half_up[3] = {0xC170, 0, 0};
+  /* 3 * 1, 4 * 16, 17 * 8, 11 * 17, 8 * 32, 33 * 16 */
+  static const uint16_t result[6] = {0x4200, 0x5400, 0x5840, 0x59D8, 0x5C00, 0x6020};
+  small_case c;
+  fill_small_case(&c, DUALGEMM_IDENTITY);
+  c.problem.bias = DUALGEMM_BIAS_F32;
+  C_CHECK_ERROR(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "bias_gate: null; is required");
+  c.buffers.bias_gate = bias_gate;
+  C_CHECK_ERROR(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "bias_up: null; is required");
+  c.buffers.bias_up = bias_up;
+  C_CHECK_OK(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL));
+  C_CHECK(memcmp(c.d, result, sizeof result) == 0 && c.d[6] == kCanary);
+  memset(c.d, 0xFF, sizeof result);
+  c.problem.bias = DUALGEMM_BIAS_BF16;
+  c.buffers.bias_gate = half_gate;
+  c.buffers.bias_up = half_up;
+  C_CHECK_OK(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL));
+  C_CHECK(memcmp(c.d, result, sizeof result) == 0 && c.d[6] == kCanary);
+  c.problem.bias = DUALGEMM_BIAS_NONE;
+  C_CHECK_ERROR(dualgemm_run_once(&c.problem, &c.buffers, NULL, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "bias_gate: not null");
+  c.problem.bias = 3;
+  C_CHECK_ERROR(dualgemm_validate(&c.problem, NULL), DUALGEMM_INVALID_ARGUMENT, "bias: 3");
+  c.problem.bias = DUALGEMM_BIAS_NONE;
+  c.problem.reserved = 1;
+  C_CHECK_ERROR(dualgemm_validate(&c.problem, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "problem.reserved: 1");
+}
+
 /* The one call prepares the weights where the options ask for it. */
 static void one_call_prepares_when_asked(c_fail fail) {
   small_case c;
@@ -478,5 +513,6 @@ const c_case c_run_cases[] = {
     {"ExpertsHaveTheirOwnAlphas", experts_have_their_own_alphas},
     {"TheOutputCanBeNvfp4", the_output_can_be_nvfp4},
     {"HalfActivationsAndRowScales", half_activations_and_row_scales},
+    {"BiasesAreAdded", biases_are_added},
     {NULL, NULL},
 };

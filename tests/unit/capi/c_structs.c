@@ -44,7 +44,9 @@ static void init_sets_the_defaults(c_fail fail) {
   C_CHECK(problem.act.kind == DUALGEMM_SILU && isnan(problem.act.alpha));
   C_CHECK(isnan(problem.act.beta) && isnan(problem.act.limit));
   C_CHECK(problem.grouping == DUALGEMM_GROUPING_NONE && problem.batch_invariant == 0);
+  C_CHECK(problem.bias == DUALGEMM_BIAS_NONE && problem.reserved == 0);
   C_CHECK(buffers.struct_size == sizeof buffers && buffers.a == NULL && buffers.prepared == NULL);
+  C_CHECK(buffers.bias_gate == NULL && buffers.bias_up == NULL);
   C_CHECK(buffers.alpha_gate == 1.0f && buffers.alpha_up == 1.0f);
   C_CHECK(buffers.d_global_scale == 1.0f && buffers.reserved == 0);
   C_CHECK(options.struct_size == sizeof options && options.strategy == DUALGEMM_STRATEGY_AUTO);
@@ -94,7 +96,7 @@ static void a_larger_struct_must_end_in_zeros(c_fail fail) {
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
   later.wish[1] = 1;
   C_CHECK_ERROR(dualgemm_validate(&later.known, NULL), DUALGEMM_INVALID_ARGUMENT,
-                "problem: byte 232 is 1; this library is older");
+                "problem: byte 240 is 1; this library is older");
   later.known.struct_size = sizeof later - 8; /* the wish is beyond the struct again */
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
 }
@@ -299,6 +301,7 @@ static void names_are_those_of_the_command_line(c_fail fail) {
   C_CHECK(strcmp(dualgemm_grouping_name(DUALGEMM_GROUPING_MASKED), "masked") == 0);
   C_CHECK(strcmp(dualgemm_strategy_name(DUALGEMM_STRATEGY_FUSED_SEQUENTIAL), "fused_sequential") ==
           0);
+  C_CHECK(strcmp(dualgemm_bias_name(DUALGEMM_BIAS_F32), "f32") == 0);
   C_CHECK(strcmp(dualgemm_device_name(DUALGEMM_DEVICE_CPU), "cpu") == 0);
   C_CHECK(strcmp(dualgemm_isa_name(DUALGEMM_ISA_AVX512_VNNI), "avx512_vnni") == 0);
   C_CHECK(strcmp(dualgemm_regime_name(DUALGEMM_REGIME_MULTI_ROW), "multi_row") == 0);
@@ -314,6 +317,8 @@ static void names_parse_back(c_fail fail) {
   C_CHECK(value == DUALGEMM_GELU_TANH);
   C_CHECK_OK(dualgemm_parse_grouping("contiguous", &value));
   C_CHECK(value == DUALGEMM_GROUPING_CONTIGUOUS);
+  C_CHECK_OK(dualgemm_parse_bias("bf16", &value));
+  C_CHECK(value == DUALGEMM_BIAS_BF16);
   C_CHECK_OK(dualgemm_parse_strategy("two_pass", &value));
   C_CHECK(value == DUALGEMM_STRATEGY_TWO_PASS);
   C_CHECK_OK(dualgemm_parse_device("cuda", &value));

@@ -49,6 +49,7 @@ Problem random_problem(Rng& rng) {
   problem.act = test::any_activation(rng);
   problem.grouping = any<Grouping>(rng);
   problem.batch_invariant = rng.chance(0.3);
+  problem.bias = any<BiasType>(rng);
   return problem;
 }
 
@@ -79,6 +80,7 @@ dualgemm_problem to_c(const Problem& from) {
 
   to.grouping = static_cast<int32_t>(from.grouping);
   to.batch_invariant = from.batch_invariant;
+  to.bias = static_cast<int32_t>(from.bias);
   return to;
 }
 
@@ -101,6 +103,8 @@ dualgemm_buffers to_c(const Buffers& from) {
   to.d = from.d;
   to.d_scales = from.d_scales;
   to.d_global_scale = from.d_global_scale;
+  to.bias_gate = from.bias_gate;
+  to.bias_up = from.bias_up;
   return to;
 }
 
@@ -255,6 +259,8 @@ TEST(CapiEqualsCpp, OperandSizesAreTheSpans) {
     EXPECT_EQ(sizes->up, c.up.data.size());
     EXPECT_EQ(sizes->up_scales, c.up.scales.size());
     EXPECT_EQ(sizes->d, c.d.data.size());
+    EXPECT_EQ(sizes->bias_gate, c.bias_gate.size());
+    EXPECT_EQ(sizes->bias_up, c.bias_up.size());
     EXPECT_GE(sizes->a_scales, c.a.scales.size());
     EXPECT_GE(sizes->d_scales, c.d.scales.size());
     if (c.problem.grouping != Grouping::kContiguous) {
@@ -363,6 +369,7 @@ TEST(CapiErrors, NamesAgreeForEveryEnumerator) {
     EXPECT_STREQ(dualgemm_strategy_name(i), name_of(static_cast<StrategyId>(i)));
     EXPECT_STREQ(dualgemm_device_name(i), name_of(static_cast<DeviceKind>(i)));
     EXPECT_STREQ(dualgemm_isa_name(i), name_of(static_cast<Isa>(i)));
+    EXPECT_STREQ(dualgemm_bias_name(i), name_of(static_cast<BiasType>(i)));
     EXPECT_STREQ(dualgemm_regime_name(i), name_of(static_cast<Regime>(i)));
     EXPECT_STREQ(dualgemm_prepared_format_name(i), name_of(static_cast<PreparedFormat>(i)));
     EXPECT_STREQ(dualgemm_status_name(i), status_code_name(static_cast<StatusCode>(i)));

@@ -64,6 +64,7 @@ TEST(Names, BothDirections) {
   expect_both_directions(parse_scale_layout);
   expect_both_directions(parse_activation);
   expect_both_directions(parse_grouping);
+  expect_both_directions(parse_bias);
   expect_both_directions(parse_strategy);
   expect_both_directions(parse_device);
   expect_both_directions(parse_isa);

@@ -83,6 +83,24 @@ TEST(ValidateBuffers, ScalesOfUnscaledTypes) {
                     });
 }
 
+TEST(ValidateBuffers, BiasesComeTogetherAndOnlyWhereTheProblemHasThem) {
+  static const float floats[100] = {};
+  for (const BiasType type : {BiasType::kF32, BiasType::kBF16}) {
+    Problem p = nvfp4_in_and_out();
+    p.bias = type;
+    const int64_t size = core::bytes_of(type);
+    const std::string misaligned = "address % " + std::to_string(size) + " = 1";
+    expect_refused(
+        p, {{"bias_gate", "null", [](Buffers& b) { b.bias_gate = nullptr; }},
+            {"bias_up", "null", [](Buffers& b) { b.bias_up = nullptr; }},
+            {"bias_gate", misaligned, [](Buffers& b) { b.bias_gate = moved(b.bias_gate, 1); }},
+            {"bias_up", misaligned, [](Buffers& b) { b.bias_up = moved(b.bias_up, 1); }}});
+  }
+  expect_refused(nvfp4_in_and_out(),
+                 {{"bias_gate", "not null", [](Buffers& b) { b.bias_gate = floats; }},
+                  {"bias_up", "not null", [](Buffers& b) { b.bias_up = floats; }}});
+}
+
 TEST(ValidateBuffers, PreparedWeightsReplaceTheRawOnes) {
   const Problem p = nvfp4_in_and_out();
   Rng rng;
@@ -144,6 +162,7 @@ TEST(ValidateBuffers, GlobalScaleOfD) {
 TEST(ValidateBuffers, Overlaps) {
   Problem p = nvfp4_in_and_out();
   p.grouping = Grouping::kMasked;
+  p.bias = BiasType::kBF16;
   static uint8_t arena[1 << 14];
   alignas(4) static float floats[10] = {};
   Rng rng;
@@ -173,6 +192,8 @@ TEST(ValidateBuffers, Overlaps) {
        [=](Buffers& b, const uint8_t* at) { b.alpha_gate_per_batch = as_floats(at); }},
       {"alpha_up_per_batch", 8,
        [=](Buffers& b, const uint8_t* at) { b.alpha_up_per_batch = as_floats(at); }},
+      {"bias_gate", 192, [](Buffers& b, const uint8_t* at) { b.bias_gate = at; }},
+      {"bias_up", 192, [](Buffers& b, const uint8_t* at) { b.bias_up = at; }},
       {"expert_rows", 8,
        [](Buffers& b, const uint8_t* at) {
          b.expert_rows = reinterpret_cast<const int32_t*>(at);  // zeros: legal counts

@@ -83,6 +83,8 @@ TEST(ValidateProblem, Enumerators) {
       {"d.type", "99", [](Problem& p) { p.d.type = number<DataType>(99); }},
       {"a.scale_layout", "2", [](Problem& p) { p.a.scale_layout = number<ScaleLayout>(2); }},
       {"d.scale_layout", "2", [](Problem& p) { p.d.scale_layout = number<ScaleLayout>(2); }},
+      {"bias", "3", [](Problem& p) { p.bias = number<BiasType>(3); }},
+      {"bias", "-1", [](Problem& p) { p.bias = number<BiasType>(-1); }},
       {"gate.type", "f16", [](Problem& p) { p.gate.type = DataType::kF16; }},
       {"up.type", "f32", [](Problem& p) { p.up.type = DataType::kF32; }},
   });

@@ -61,11 +61,12 @@ std::vector<Case> cases() {
 }
 
 std::vector<float> activate(Isa isa, const Activation& act, const std::vector<float>& g, float u) {
-  const std::vector<float> up(g.size(), u);
+  const std::vector<float> up(g.size(), u), no_bias(cpu::kPanelN, -0.0f);
+  const cpu::PanelFactors factors{1.0f, no_bias.data()};
   std::vector<float> out(g.size());
   cpu::kernel_table(isa)->activate(act, g.data(), cpu::kPanelN, up.data(), cpu::kPanelN,
-                                   static_cast<int>(g.size()) / cpu::kPanelN, 1.0f, 1.0f, nullptr,
-                                   out.data());
+                                   static_cast<int>(g.size()) / cpu::kPanelN, factors, factors,
+                                   nullptr, out.data());
   return out;
 }
 

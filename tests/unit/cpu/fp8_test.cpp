@@ -79,8 +79,14 @@ std::vector<float> definition(RandomCase& c) {
       const float s = b.a_row_scale ? b.a_row_scale[group.a_batch * c.problem.m + row] : 1.0f;
       for (int64_t n = 0; n < c.problem.n; ++n) {
         const auto at = static_cast<size_t>(group.a_batch * d.batch_stride + row * d.ld + n);
-        out[at] = (dot(a, gate[static_cast<size_t>(n)]) * alpha_gate * s) *
-                  (dot(a, up[static_cast<size_t>(n)]) * alpha_up * s);
+        const auto bias = [&](const void* biases) {
+          const int64_t index = group.batch * c.problem.n + n;
+          if (c.problem.bias == BiasType::kNone) return -0.0f;
+          return load_element(
+              biases, c.problem.bias == BiasType::kF32 ? DataType::kF32 : DataType::kBF16, index);
+        };
+        out[at] = (dot(a, gate[static_cast<size_t>(n)]) * alpha_gate * s + bias(b.bias_gate)) *
+                  (dot(a, up[static_cast<size_t>(n)]) * alpha_up * s + bias(b.bias_up));
       }
     }
   }
@@ -116,6 +122,7 @@ Problem random_problem(Rng& rng) {
       matrix->scale_layout = ScaleLayout::kSwizzled128x4;
   }
   if (rng.chance(0.3)) p.d.ld = p.n + rng.integer(0, 20);
+  p.bias = any_bias(rng);
   return p;
 }
 

@@ -18,9 +18,10 @@ std::string describe(const Problem& p, const RunOptions& o) {
   return "m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) +
          " l=" + std::to_string(p.l) + " a=" + name_of(p.a.type) + " d=" + name_of(p.d.type) +
          " a_scales=" + name_of(p.a.scale_layout) + " w_scales=" + name_of(p.gate.scale_layout) +
-         " act=" + name_of(p.act.kind) + " grouping=" + name_of(p.grouping) +
-         " strategy=" + name_of(o.strategy) + " isa=" + name_of(o.isa) +
-         " threads=" + std::to_string(o.threads) + (o.prepared ? " prepared" : "");
+         " act=" + name_of(p.act.kind) + " bias=" + name_of(p.bias) +
+         " grouping=" + name_of(p.grouping) + " strategy=" + name_of(o.strategy) +
+         " isa=" + name_of(o.isa) + " threads=" + std::to_string(o.threads) +
+         (o.prepared ? " prepared" : "");
 }
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -43,6 +44,7 @@ Problem random_problem(Rng& rng, int64_t m, int64_t n, int64_t k) {
     }
   }
   p.act = test::any_activation(rng);
+  p.bias = any_bias(rng);
   return p;
 }
 
@@ -99,14 +101,15 @@ TEST_P(Gemm, ExactArithmeticIsEqualBitForBit) {
       p.act.kind = ActivationKind::kIdentity;
       if (k % 32 == 0) p.gate.scale_layout = p.a.scale_layout = ScaleLayout::kSwizzled128x4;
       if (m == 17) p.a.type = DataType::kF16;
+      p.bias = any_bias(rng);
       RandomCase c(p, rng, Values::kExact);
       const RunResult result = run_cpu(p, c.buffers(), {.isa = GetParam()});
       ASSERT_TRUE(result.status.ok()) << result.status.message();
       const auto exact =
           reference::exact_tile(c.resolved, c.buffers(), {0, 0, m, 0, 0, 0}, 0, m, 0, p.n);
       for (int64_t i = 0; i < m * p.n; ++i) {
-        const float gate = static_cast<float>(exact[static_cast<size_t>(i)].gate.value);
-        const float up = static_cast<float>(exact[static_cast<size_t>(i)].up.value);
+        const float gate = static_cast<float>(exact[static_cast<size_t>(i)].g);
+        const float up = static_cast<float>(exact[static_cast<size_t>(i)].u);
         ASSERT_EQ(load_element(c.d.data.data(), DataType::kF32, i), gate * up)
             << "element " << i << " of " << describe(p, {.isa = GetParam()});
       }

@@ -48,6 +48,7 @@ TEST(SameBits, InstructionSetsStrategiesThreadsAndPreparation) {
     Problem p{.m = s.m, .n = s.n, .k = s.k};
     p.a.type = s.a;
     p.d.type = s.d;
+    p.bias = any_bias(rng);
     RandomCase c(p, rng, Values::kWide);
     c.alpha_gate = 1e-3f;
     c.alpha_up = 1e-3f;

@@ -104,8 +104,13 @@ struct Fp32 {
 
   float element(int64_t row, int64_t col) const {
     const float scale = data.a_row_scale.empty() ? 1.0f : data.a_row_scale[row];
-    const float g = product(data.resolved.gate, data.gate, row, col) * data.alpha_gate * scale;
-    const float u = product(data.resolved.up, data.up, row, col) * data.alpha_up * scale;
+    float g = product(data.resolved.gate, data.gate, row, col) * data.alpha_gate * scale;
+    float u = product(data.resolved.up, data.up, row, col) * data.alpha_up * scale;
+    if (data.problem.bias != BiasType::kNone) {
+      const auto type = data.problem.bias == BiasType::kF32 ? DataType::kF32 : DataType::kBF16;
+      g += test::load_element(data.bias_gate.data(), type, col);
+      u += test::load_element(data.bias_up.data(), type, col);
+    }
     return epilogue32(data.problem.act, g, u);
   }
 };
@@ -146,6 +151,7 @@ TEST(Bound, HoldsForPlainFp32Programs) {
       p.a.type = static_cast<DataType>(type / 4);
       p.d.type = static_cast<DataType>(type % 4);
       p.act = act;
+      p.bias = test::any_bias(rng);
       RandomCase data = random_case(p, rng, rng.chance(0.2) ? Values::kWide : Values::kRandom);
       const Accumulation order = reference::accumulation_of(p, Isa::kAvx2);
       fill(data, {data, order});
@@ -298,6 +304,27 @@ TEST(Bound, OneLostBlockShows) {
     ASSERT_EQ(tiles.size(), 1u);
     EXPECT_GE(tiles[0].failed, 8 * 16 * 9 / 10) << name_of(type);
     EXPECT_GT(tiles[0].worst_share, 100.0);
+  }
+}
+
+// A bias that is forgotten, added twice, or added before alpha.
+TEST(Bound, AWrongBiasShows) {
+  Rng rng;
+  Problem p{.m = 8, .n = 16, .k = 512, .d = {.type = DataType::kF32}};
+  p.act.kind = ActivationKind::kIdentity;
+  p.bias = BiasType::kF32;
+  for (const float times : {-1.0f, 1.0f, -0.875f}) {
+    RandomCase data = random_case(p, rng, Values::kRandom);
+    fill(data, {data, Accumulation::kBlockOrder});
+    EXPECT_TRUE(test::within_bound(p, data.buffers(), Accumulation::kBlockOrder));
+    auto* bias = reinterpret_cast<float*>(data.bias_gate.data());
+    std::vector<float> right(bias, bias + p.n);
+    for (int64_t i = 0; i < p.n; ++i) bias[i] += times * bias[i];
+    fill(data, {data, Accumulation::kBlockOrder});
+    std::copy(right.begin(), right.end(), bias);
+    const auto tiles = reference::check_output(p, data.buffers(), Accumulation::kBlockOrder);
+    ASSERT_EQ(tiles.size(), 1u);
+    EXPECT_GE(tiles[0].failed, 8 * 16 * 9 / 10) << times;
   }
 }
 

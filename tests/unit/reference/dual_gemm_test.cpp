@@ -70,6 +70,42 @@ TEST(Oracle, AlphasAndRowScale) {
   EXPECT_EQ(p.run(b), -8.5f * 15.25f) << "they replace the scalars";
 }
 
+TEST(Oracle, BiasIsAddedAfterAlphaAndBeforeTheActivation) {
+  OnPaper p;
+  Buffers b = p.buffers();
+  b.alpha_gate = 0.5f;
+  b.alpha_up = -4.0f;
+  const float bias_gate = 1.25f, bias_up = 0.5f;
+  p.problem.bias = BiasType::kF32;
+  b.bias_gate = &bias_gate;
+  b.bias_up = &bias_up;
+  EXPECT_EQ(p.run(b), -7.25f * -30.0f);
+  const uint16_t half_gate = 0x4040, half_up = 0xC1F4;  // 3, -30.5
+  p.problem.bias = BiasType::kBF16;
+  b.bias_gate = &half_gate;
+  b.bias_up = &half_up;
+  EXPECT_EQ(p.run(b), -5.5f * -61.0f);
+  p.problem.act.kind = ActivationKind::kRelu2;
+  EXPECT_EQ(p.run(b), 0.0f);
+  b.alpha_gate = 0.0f;
+  EXPECT_EQ(p.run(b), 9.0f * -61.0f);
+}
+
+TEST(Oracle, BiasThatIsNotFiniteReachesTheOutput) {
+  OnPaper p;
+  p.problem.bias = BiasType::kF32;
+  for (const float number : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    for (const bool gate : {false, true}) {
+      const float bias = number, zero = 0.0f;
+      Buffers b = p.buffers();
+      b.bias_gate = gate ? &bias : &zero;
+      b.bias_up = gate ? &zero : &bias;
+      const float factor = gate ? 7.625f : -17.0f, d = p.run(b);
+      EXPECT_TRUE(std::isnan(number) ? std::isnan(d) : d == number * factor) << number;
+    }
+  }
+}
+
 TEST(Oracle, ActivationWorksOnScaledGate) {
   OnPaper p;
   p.problem.act = Activation::silu();
@@ -259,6 +295,9 @@ void expect_groups_equal_single_problems(RandomCase& data) {
     single.up_scales = b.up_scales + group.batch * r.up.scale_batch_stride;
     single.alpha_gate = b.alpha_gate_per_batch[group.batch];
     single.alpha_up = b.alpha_up_per_batch[group.batch];
+    single.bias_gate = data.bias_gate.data() + group.batch * one.n * core::bytes_of(one.bias);
+    single.bias_up = data.bias_up.data() + group.batch * one.n * core::bytes_of(one.bias);
+    if (one.bias == BiasType::kNone) single.bias_gate = single.bias_up = nullptr;
     const int64_t rows_before = group.a_batch * data.problem.m + group.row_begin;
     single.a_row_scale = b.a_row_scale + rows_before;
     single.d = d.data();
@@ -284,6 +323,7 @@ TEST(Oracle, GroupsEqualSingleProblems) {
     for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
       if (rng.chance(0.5)) matrix->scale_layout = ScaleLayout::kSwizzled128x4;
     }
+    p.bias = test::any_bias(rng);
     RandomCase data(p, rng, Values::kRandom);
     for (int64_t i = 0; i < p.l * p.m; ++i) data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
     for (int64_t i = 0; i < p.l; ++i) {
