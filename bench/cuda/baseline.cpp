@@ -116,6 +116,7 @@ Status Baseline::activate(bool stacked, cudaStream_t stream) {
                                 .alpha_up_per_batch = nullptr,
                                 .alpha_gate = alpha,
                                 .alpha_up = alpha,
+                                .bias = {},
                                 .act = {cuda::ActKind::kSilu, 1.0f, 0.0f, HUGE_VALF},
                                 .rows = m_,
                                 .n = n,

@@ -53,10 +53,6 @@ class CudaBackend final : public Backend {
       return Status::unsupported("grouping", name_of(plan.problem.grouping),
                                  "no strategy on cuda takes groups");
     }
-    if (plan.problem.bias != BiasType::kNone) {
-      return Status::unsupported("bias", name_of(plan.problem.bias),
-                                 "no strategy on cuda takes one");
-    }
     DUALGEMM_TRY(validate(plan.problem));
     const Expected<DeviceCaps>& caps = capabilities();
     return caps ? strategy.supports(plan.problem, *caps) : caps.status();
@@ -69,7 +65,7 @@ class CudaBackend final : public Backend {
     // Where a handle's own memory lies is known.
     const bool owned = buffers.prepared != nullptr && !buffers.prepared->empty() &&
                        buffers.prepared->impl()->memory != nullptr;
-    const std::array<cuda::NamedPointer, 13> pointers{{
+    const std::array<cuda::NamedPointer, 15> pointers{{
         {"a", buffers.a},
         {"a_scales", buffers.a_scales},
         {"a_row_scale", buffers.a_row_scale},
@@ -79,6 +75,8 @@ class CudaBackend final : public Backend {
         {"gate_scales", weight(buffers.gate_scales)},
         {"up", weight(buffers.up)},
         {"up_scales", weight(buffers.up_scales)},
+        {"bias_gate", buffers.bias_gate},
+        {"bias_up", buffers.bias_up},
         {"d", buffers.d},
         {"d_scales", buffers.d_scales},
         {"prepared", view == nullptr || owned ? nullptr : view->memory},

@@ -52,8 +52,12 @@ struct DeviceRun::State {
     DUALGEMM_TRY(copy(host.a_row_scale, sizes.a_row_scale, "a_row_scale", &device.a_row_scale));
     DUALGEMM_TRY(copy(host.alpha_gate_per_batch, batch_floats, "alpha_gate_per_batch",
                       &device.alpha_gate_per_batch));
-    return copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
-                &device.alpha_up_per_batch);
+    DUALGEMM_TRY(copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
+                      &device.alpha_up_per_batch));
+    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_gate), sizes.bias_gate, "bias_gate",
+                      reinterpret_cast<const uint8_t**>(&device.bias_gate)));
+    return copy(static_cast<const uint8_t*>(host.bias_up), sizes.bias_up, "bias_up",
+                reinterpret_cast<const uint8_t**>(&device.bias_up));
   }
 
   Status allocate_output(const Buffers& host, const OperandSizes& sizes) {

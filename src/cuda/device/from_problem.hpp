@@ -41,6 +41,7 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;
   params.alpha_gate = buffers.alpha_gate;
   params.alpha_up = buffers.alpha_up;
+  params.bias = {buffers.bias_gate, buffers.bias_up, p.bias == BiasType::kBF16};
   params.act = act_params_of(problem.act);
   params.m = static_cast<uint32_t>(p.m);
   params.n = static_cast<uint32_t>(p.n);

@@ -44,10 +44,12 @@ GraphCache::Key key_of(const Plan& plan, const Buffers& b, const void* workspace
     add_float(value);
   }
   add(plan.unaligned);
+  add(p.bias);
   for (const void* pointer :
        {b.a, static_cast<const void*>(b.a_scales), static_cast<const void*>(b.a_row_scale),
         static_cast<const void*>(b.alpha_gate_per_batch),
-        static_cast<const void*>(b.alpha_up_per_batch), static_cast<const void*>(b.d), workspace}) {
+        static_cast<const void*>(b.alpha_up_per_batch), b.bias_gate, b.bias_up,
+        static_cast<const void*>(b.d), workspace}) {
     key.push_back(reinterpret_cast<uintptr_t>(pointer));
   }
   return key;

@@ -279,6 +279,7 @@ Status join(const GemmWork& work, cudaStream_t stream) {
                    .alpha_up_per_batch = buffers.alpha_up_per_batch,
                    .alpha_gate = buffers.alpha_gate,
                    .alpha_up = buffers.alpha_up,
+                   .bias = {buffers.bias_gate, buffers.bias_up, p.bias == BiasType::kBF16},
                    .act = {static_cast<ActKind>(act.kind), act.alpha, act.beta, act.limit},
                    .rows = p.m,
                    .n = p.n,

@@ -79,6 +79,14 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
       input("alpha_gate_per_batch", data_or_null(data.alpha_gate_per_batch), p.l * floats);
   buffers_.alpha_up_per_batch =
       input("alpha_up_per_batch", data_or_null(data.alpha_up_per_batch), p.l * floats);
+  if (p.bias != BiasType::kNone) {
+    const auto bias = [&](const char* name, const Guarded<uint8_t>& numbers) {
+      return reinterpret_cast<const void*>(add(name, numbers.data(), numbers.size_bytes(),
+                                               misalign * core::bytes_of(p.bias), true, true));
+    };
+    buffers_.bias_gate = bias("bias_gate", data.bias_gate);
+    buffers_.bias_up = bias("bias_up", data.bias_up);
+  }
   const int64_t d_element = core::bytes_of(p.d.type, 1);
   buffers_.d = reinterpret_cast<void*>(
       add("d", data.d.data.data(), data.d.data.size_bytes(), misalign * d_element, true, false));

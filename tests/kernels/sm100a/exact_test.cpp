@@ -55,6 +55,7 @@ TEST(Sm100aExact, ProductsAreTheOraclesBitForBit) {
   for (const int tile_n : {64, 128}) {
     Problem p = swizzled({.m = 140, .n = 136, .k = 1344, .l = 2, .d = {.type = DataType::kF32}});
     p.act.kind = ActivationKind::kIdentity;
+    p.bias = tile_n == 64 ? BiasType::kF32 : BiasType::kBF16;
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
     // g * u of exact g and u is rounded once, by both to the nearest.

@@ -19,9 +19,10 @@ struct Case {
 
 void expect_right(const Case& c) {
   const Problem& p = c.problem;
-  SCOPED_TRACE(::testing::Message() << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l
-                                    << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-                                    << ", tile_n " << c.tile_n << ", misalign " << c.misalign);
+  SCOPED_TRACE(::testing::Message()
+               << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", d "
+               << name_of(p.d.type) << ", " << name_of(p.act.kind) << ", bias " << name_of(p.bias)
+               << ", tile_n " << c.tile_n << ", misalign " << c.misalign);
   Rng rng;
   RandomCase data(p, rng, c.values);
   if (c.per_batch) {
@@ -109,7 +110,24 @@ TEST(Sm100aShapes, EveryActivationAndOutput) {
     for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
       Problem p = swizzled({.m = 37, .n = 50, .k = 320, .d = {.type = type}});
       p.act = act;
+      p.bias = static_cast<BiasType>(next % 3);
       expect_right({.problem = p, .tile_n = ++next % 2 == 0 ? 64 : 128});
+    }
+  }
+}
+
+// Read in columns that exist only.
+TEST(Sm100aShapes, Biases) {
+  int next = 0;
+  for (const BiasType bias : {BiasType::kF32, BiasType::kBF16}) {
+    for (const int64_t n : {1, 17, 130}) {
+      Problem p = swizzled({.m = 37, .n = n, .k = 80, .l = 2});
+      p.d.type = static_cast<DataType>(1 + next++ % 3);
+      p.bias = bias;
+      expect_right({.problem = p,
+                    .tile_n = next % 2 == 0 ? 64 : 128,
+                    .misalign = next % 3,
+                    .per_batch = next % 2 == 0});
     }
   }
 }

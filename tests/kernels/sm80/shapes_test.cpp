@@ -20,8 +20,8 @@ void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values 
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", tile_m " << run.tile_m << ", misalign " << run.misalign << ", "
-               << name_of(run.passes));
+               << ", bias " << name_of(p.bias) << ", tile_m " << run.tile_m << ", misalign "
+               << run.misalign << ", " << name_of(run.passes));
   Rng rng;
   RandomCase data(p, rng, values);
   if (per_batch) {
@@ -80,7 +80,25 @@ TEST(Sm80Shapes, EveryActivationAndOutput) {
       Problem p{.m = 9, .n = 17, .k = 160, .a = {.type = kTypesOfA[next++ % 3]}};
       p.d.type = type;
       p.act = act;
+      p.bias = next % 2 == 0 ? BiasType::kF32 : BiasType::kBF16;
       expect_right(p, {.passes = kPasses[next % 3]});
+    }
+  }
+}
+
+// Added once by every pass, and read in columns that exist only.
+TEST(Sm80Shapes, Biases) {
+  int next = 0;
+  for (const Passes& passes : kPasses) {
+    for (const BiasType bias : {BiasType::kF32, BiasType::kBF16}) {
+      for (const int64_t n : {1, 33, 70}) {
+        for (const int64_t m : {5, 70}) {
+          Problem p{.m = m, .n = n, .k = 144, .l = 2, .a = {.type = kTypesOfA[next++ % 3]}};
+          p.d.type = static_cast<DataType>(1 + next % 3);
+          p.bias = bias;
+          expect_right(p, {.misalign = next % 3, .passes = passes}, Values::kRandom, next % 2 == 0);
+        }
+      }
     }
   }
 }
@@ -120,6 +138,7 @@ TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
   for (const DataType type : kTypesOfA) {
     Problem p{.m = 70, .n = 40, .k = 1344, .l = 2, .a = {.type = type}};
     p.d.type = DataType::kF32;
+    p.bias = type == DataType::kE2M1 ? BiasType::kBF16 : BiasType::kF32;
     p.act.kind = ActivationKind::kIdentity;
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
@@ -137,8 +156,8 @@ TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
 // report.
 TEST(Sm80Exact, NeitherTheTileNorThePassNorTheScheduleMatters) {
   for (const DataType type : kTypesOfA) {
-    const Problem p{
-        .m = 66, .n = 24, .k = 1040, .a = {.type = type}, .d = {.type = DataType::kF32}};
+    Problem p{.m = 66, .n = 24, .k = 1040, .a = {.type = type}, .d = {.type = DataType::kF32}};
+    p.bias = BiasType::kF32;
     Rng rng;
     RandomCase data(p, rng, Values::kRandom);
     const auto bits = bits_of(data, {.tile_m = 64});

@@ -48,6 +48,7 @@ TEST(Sm90aExact, ProductsAreTheOraclesBitForBit) {
       Problem p{.m = shape.tile_m + 5, .n = 70, .k = 1344, .a = {.type = type}};
       p.d.type = DataType::kF32;
       p.act.kind = ActivationKind::kIdentity;
+      p.bias = type == DataType::kE2M1 ? BiasType::kBF16 : BiasType::kF32;
       p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
       Rng rng;
       RandomCase data(p, rng, Values::kExact);

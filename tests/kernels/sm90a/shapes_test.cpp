@@ -22,8 +22,8 @@ void expect_right(Case c, int* sharing = nullptr) {
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", tile_m " << c.run.tile_m << ", misalign " << c.run.misalign
-               << (c.run.prepared ? ", prepared" : ""));
+               << ", bias " << name_of(p.bias) << ", tile_m " << c.run.tile_m << ", misalign "
+               << c.run.misalign << (c.run.prepared ? ", prepared" : ""));
   Rng rng;
   RandomCase data(p, rng, c.values);
   if (c.per_batch) {
@@ -110,9 +110,34 @@ TEST(Sm90aShapes, EveryActivationAndOutput) {
       Problem p{.m = 13, .n = 50, .k = 320, .a = {.type = kTypesOfA[next++ % 3]}};
       p.d.type = type;
       p.act = act;
+      p.bias = next % 2 == 0 ? BiasType::kF32 : BiasType::kBF16;
       expect_right({.problem = p});
     }
   }
+}
+
+// Added once where k-tiles are shared out, too, and read in columns that exist only.
+TEST(Sm90aShapes, Biases) {
+  int next = 0, shared = 0;
+  for (const BiasType bias : {BiasType::kF32, BiasType::kBF16}) {
+    for (const int64_t n : {1, 33, 130}) {
+      for (const bool prepared : {false, true}) {
+        Problem p{.m = 5, .n = n, .k = 256, .l = 2, .a = {.type = kTypesOfA[next++ % 3]}};
+        p.d.type = static_cast<DataType>(1 + next % 3);
+        p.bias = bias;
+        expect_right({.problem = p,
+                      .run = {.prepared = prepared, .misalign = next % 3},
+                      .per_batch = next % 2 == 0});
+      }
+    }
+    for (const bool prepared : {false, true}) {
+      Case c{.problem = {.m = 40, .n = 130, .k = 256 * 14 - 48},
+             .run = {.max_ctas = 5, .prepared = prepared}};
+      c.problem.bias = bias;
+      expect_right(c, &shared);
+    }
+  }
+  EXPECT_GE(shared, 2);
 }
 
 // Prepared weights: units that n does not fill, ends of k in all of a k-tile's four parts, sources

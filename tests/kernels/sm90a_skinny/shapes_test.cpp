@@ -19,7 +19,7 @@ void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) 
   SCOPED_TRACE(::testing::Message()
                << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", a "
                << name_of(p.a.type) << ", d " << name_of(p.d.type) << ", " << name_of(p.act.kind)
-               << ", cols " << run.cols << ", ctas " << run.max_ctas
+               << ", bias " << name_of(p.bias) << ", cols " << run.cols << ", ctas " << run.max_ctas
                << (run.prepared ? ", prepared" : "") << ", a's scales " << run.misalign_a_scales
                << " past a multiple of 256, rows " << p.a.scale_ld);
   Rng rng;
@@ -115,7 +115,23 @@ TEST(Sm90aSkinnyShapes, EveryActivationAndOutput) {
       Problem p{.m = 4, .n = 20, .k = 128, .a = {.type = kTypesOfA[next++ % 3]}};
       p.d.type = output;
       p.act = act;
+      p.bias = next % 2 == 0 ? BiasType::kF32 : BiasType::kBF16;
       expect_right(p);
+    }
+  }
+}
+
+// Read in columns that exist only.
+TEST(Sm90aSkinnyShapes, Biases) {
+  int next = 0;
+  for (const BiasType bias : {BiasType::kF32, BiasType::kBF16}) {
+    for (const int64_t n : {1, 9, 70}) {
+      for (const int64_t m : {3, 8, 13}) {
+        Problem p{.m = m, .n = n, .k = 192, .l = 2, .a = {.type = kTypesOfA[next++ % 3]}};
+        p.d.type = static_cast<DataType>(1 + next % 3);
+        p.bias = bias;
+        expect_right(p, {.cols = kCols[next % 4]}, next % 2 == 0);
+      }
     }
   }
 }
@@ -128,6 +144,7 @@ TEST(Sm90aSkinnyExact, SumsAreTheOraclesBitForBit) {
         Problem p{.m = m, .n = 70, .k = 4096 + 64, .a = {.type = type}};
         p.d.type = DataType::kF32;
         p.act.kind = ActivationKind::kIdentity;
+        p.bias = cols % 16 == 0 ? BiasType::kBF16 : BiasType::kF32;
         RandomCase data(p, rng, Values::kExact);
         ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
         const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());

@@ -178,6 +178,13 @@ TEST_P(BadInputOnGpu, Pointers) {
   expect_refused("d" + rule, [&](Call& c) { c.buffers.d = host.d; });
   std::vector<float> ones(64, 1.0f);
   expect_refused("a_row_scale" + rule, [&](Call& c) { c.buffers.a_row_scale = ones.data(); });
+  for (const bool gate : {false, true}) {
+    expect_refused((gate ? "bias_gate" : "bias_up") + rule, [&](Call& c) {
+      c.plan.problem.bias = BiasType::kF32;
+      c.buffers.bias_gate = gate ? static_cast<const void*>(ones.data()) : c.buffers.gate;
+      c.buffers.bias_up = gate ? c.buffers.up : static_cast<const void*>(ones.data());
+    });
+  }
 }
 
 TEST_P(BadInputOnGpu, Workspace) {

@@ -73,6 +73,7 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   p.a.type = rng.pick(kernel.a_types);
   p.d.type = rng.pick(kOutputs);
   p.act = test::any_activation(rng);
+  p.bias = any_bias(rng);
   add_strides(p, rng, kernel);
   return p;
 }
@@ -91,7 +92,7 @@ std::string describe(const Problem& p) {
          " l " + std::to_string(p.l) + ", a " + name_of(p.a.type) + " ld " +
          std::to_string(p.a.ld) + " " + name_of(p.a.scale_layout) + ", gate ld " +
          std::to_string(p.gate.ld) + " " + name_of(p.gate.scale_layout) + ", d " +
-         name_of(p.d.type) + ", " + name_of(p.act.kind);
+         name_of(p.d.type) + ", " + name_of(p.act.kind) + ", bias " + name_of(p.bias);
 }
 
 // Bytes between the rows of D belong to nobody.
@@ -157,6 +158,7 @@ TEST_P(EveryKernelOnGpu, ExactSumsAreTheOraclesBitForBit) {
         p.gate.scale_layout = p.up.scale_layout = layout;
         p.d.type = DataType::kF32;
         p.act.kind = ActivationKind::kIdentity;
+        p.bias = any_bias(rng);
         ASSERT_NO_FATAL_FAILURE(expect_exact_sums(GetParam(), p, rng));
       }
     }
@@ -173,6 +175,7 @@ TEST_P(EveryKernelOnGpu, SmallProblem) {
     p.a.type = type;
     p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
     p.d.ld = 69;
+    p.bias = BiasType::kBF16;
     RandomCase data(p, rng, Values::kRandom);
     add_factors(data, rng);
     const Shifts shifts{.a = GetParam().any_alignment ? 4 : 0,

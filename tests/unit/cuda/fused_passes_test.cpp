@@ -87,6 +87,7 @@ Problem random_passes_problem(Rng& rng) {
   p.a.type = rng.pick(kTypesOfA);
   p.d.type = rng.pick(kOutputs);
   p.act = test::any_activation(rng);
+  p.bias = any_bias(rng);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {
     if (matrix->type == DataType::kE2M1 && rng.chance(0.5))
       matrix->scale_layout = ScaleLayout::kSwizzled128x4;

@@ -157,6 +157,7 @@ TEST(Join, ProductsInFp16AndInFp32) {
                             .alpha_up_per_batch = nullptr,
                             .alpha_gate = 0.75f,
                             .alpha_up = -1.25f,
+                            .bias = {},
                             .act = {static_cast<ActKind>(act), 1.5f, 0.5f, 6.0f},
                             .rows = kJoinRows,
                             .n = kN,

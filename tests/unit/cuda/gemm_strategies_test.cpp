@@ -150,13 +150,15 @@ Problem random_gemm_problem(Rng& rng) {
   p.d.type = rng.pick(kOutputs);
   if (rng.chance(0.3)) p.d.ld = p.n + rng.integer(1, 9);
   p.act = test::any_activation(rng);
+  p.bias = any_bias(rng);
   return p;
 }
 
 std::string describe(const Problem& p, StrategyId id) {
   return std::string(name_of(id)) + ": m " + std::to_string(p.m) + " n " + std::to_string(p.n) +
          " k " + std::to_string(p.k) + " l " + std::to_string(p.l) + ", a " + name_of(p.a.type) +
-         " ld " + std::to_string(p.a.ld) + ", d " + name_of(p.d.type) + ", " + name_of(p.act.kind);
+         " ld " + std::to_string(p.a.ld) + ", d " + name_of(p.d.type) + ", " + name_of(p.act.kind) +
+         ", bias " + name_of(p.bias);
 }
 
 void add_factors(RandomCase& data, Rng& rng) {
@@ -200,6 +202,7 @@ TEST(GemmStrategiesOnGpu, ExactSumsAreEqualToTheOracle) {
   for (const int64_t k : {16, 256, 7168}) {
     Problem p{.m = 70, .n = 40, .k = k, .d = {.type = DataType::kF32}};
     p.act.kind = ActivationKind::kIdentity;
+    p.bias = any_bias(rng);
     RandomCase data(p, rng, Values::kExact);
     OnGpu on_gpu(data);
     RandomCase* const expected = &data;

@@ -114,6 +114,10 @@ class OnGpu {
     buffers_.a_row_scale = put_floats(data.a_row_scale);
     buffers_.alpha_gate_per_batch = put_floats(data.alpha_gate_per_batch);
     buffers_.alpha_up_per_batch = put_floats(data.alpha_up_per_batch);
+    buffers_.bias_gate = put_if(static_cast<const uint8_t*>(buffers_.bias_gate),
+                                data.bias_gate.size(), core::bytes_of(data.problem.bias));
+    buffers_.bias_up = put_if(static_cast<const uint8_t*>(buffers_.bias_up), data.bias_up.size(),
+                              core::bytes_of(data.problem.bias));
     d_ = GuardedDevice(data.d.data.size(), (shifts.a + 3) / 4 * 4);  // an element's alignment
     buffers_.d = d_.data();
   }

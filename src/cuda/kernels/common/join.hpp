@@ -1,7 +1,8 @@
-// D = act(alpha_gate * Gate product) * (alpha_up * Up product): what follows two plain GEMMs.
+// D = act(alpha_gate * Gate product + bias) * (alpha_up * Up product + bias): what follows two plain GEMMs.
 #pragma once
 
 #include "cuda/device/activation.hpp"
+#include "cuda/device/bias.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 
 namespace dualgemm::cuda {
@@ -20,6 +21,7 @@ struct JoinParams {
   const float* alpha_gate_per_batch;  // [batches] or null
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
+  BiasParams bias;
   ActParams act;
   int64_t rows, n, batches;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/device/bias.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -26,6 +27,7 @@ struct Params {
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
+  BiasParams bias;
   ActParams act;
   uint32_t m, n;
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 
 namespace dualgemm::cuda::sm100a {
@@ -137,8 +138,10 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
       g[i] = g[i] * scales.alpha_gate * scales.row;
       u[i] = u[i] * scales.alpha_up * scales.row;
     }
-    activate_all(params.act, g, u);
     const uint32_t n_begin = tile.n_begin + col;
+    add_row_bias(params.bias, static_cast<uint64_t>(tile.batch) * params.n + n_begin, n_begin,
+                 params.n, g, u);
+    activate_all(params.act, g, u);
     if (row_exists) {
       store_row<kCfg.output>(d_row + static_cast<uint64_t>(n_begin) * bytes_of(kCfg.output), g,
                              static_cast<int>(params.n - n_begin));

@@ -27,7 +27,7 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
   store_element(params.output, to, value);
 }
 
-// D = act(alpha_gate * g) * (alpha_up * u), g and u the products.
+// D = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products.
 DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t group, uint32_t col,
                             float (&g)[2], float (&u)[2]) {
   if (col >= params.n) return;
@@ -39,6 +39,7 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t g
     g[i] = g[i] * alphas.gate * row_scale;
     u[i] = u[i] * alphas.up * row_scale;
   }
+  add_column_bias(params, place.batch, col, g, u);
   activate_all(params.act, g, u);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

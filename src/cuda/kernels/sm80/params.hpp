@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/device/bias.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -31,6 +32,7 @@ struct Params {
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
+  BiasParams bias;
   ActParams act;
   OutputType output;
   bool aligned16;  // A, Gate and Up: every row begins at a multiple of 16 bytes

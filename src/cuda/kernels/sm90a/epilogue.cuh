@@ -99,6 +99,8 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
   }
+  const uint32_t col = place.col + threadIdx.x % 32 / 4;
+  if (col < params.n) add_column_bias(params, place.batch, col, outputs.gate, outputs.up);
   activate_all_silu_first(params.act, outputs.gate, outputs.up);
 }
 

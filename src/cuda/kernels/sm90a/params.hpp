@@ -5,6 +5,7 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/device/bias.hpp"
 #include "cuda/device/divisor.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
@@ -64,6 +65,7 @@ struct Params {
   float* partials;  // for each CTA one tile of sums, 16-byte aligned
   uint32_t* flags;  // for each CTA: 1 when its partial sums are there; 0 at the start
   float alpha_gate, alpha_up;
+  BiasParams bias;
   ActParams act;
   OutputType output;
   bool linear_scales;

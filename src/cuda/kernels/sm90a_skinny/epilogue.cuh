@@ -32,6 +32,7 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
     g[i] = g[i] * kUnit * alphas.gate * row_scale;
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
+  add_column_bias(params, tile.batch, col, g, u);
   activate_all_silu_first(params.act, g, u);
   uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/device/bias.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 
@@ -29,6 +30,7 @@ struct Params {
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
+  BiasParams bias;
   ActParams act;
   OutputType output;
   bool wide_scales;  // of the weights: linear, rows at multiples of 16
