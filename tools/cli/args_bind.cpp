@@ -136,6 +136,10 @@ void bind_problem(CLI::App* app, ProblemOptions& problem) {
       "the two SwiGLU kinds: clamp at X, or inf; swiglu_oai's default 7, clamped_swiglu needs it");
   app->add_flag("--batch-invariant", problem.batch_invariant,
                 "a row's bits depend neither on the number of rows nor on the instruction set");
+  add_value(app, "--bias", problem.bias, parse_bias, "TYPE",
+            "of Gate and of Up, added before the activation: random numbers of this type. A "
+            "checkpoint's own are read without it")
+      ->default_str(name_of(problem.bias));
 }
 
 void bind_execution(CLI::App* app, ExecutionOptions& execution, Devices devices) {
@@ -222,6 +226,7 @@ void group_options(CLI::App* app) {
       {"act-beta", "Problem"},
       {"act-limit", "Problem"},
       {"batch-invariant", "Problem"},
+      {"bias", "Problem"},
       {"d-global-scale", "Problem"},
       {"seed", "Problem"},
       {"device", "Execution"},

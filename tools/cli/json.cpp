@@ -30,7 +30,8 @@ Json to_json(const Problem& problem) {
           {"d_type", name_of(problem.d.type)},
           {"weight_scale_layout", name_of(problem.gate.scale_layout)},
           {"act", to_json(problem.act)},
-          {"batch_invariant", problem.batch_invariant}};
+          {"batch_invariant", problem.batch_invariant},
+          {"bias", name_of(problem.bias)}};
 }
 
 Json to_json(const Plan& plan) {

@@ -29,6 +29,7 @@ Problem ProblemOptions::problem(int64_t m, int64_t n, int64_t k, int64_t l) cons
   if (d_type == DataType::kE2M1) problem.d.scale_layout = scale_layout;
   problem.act = activation();
   problem.batch_invariant = batch_invariant;
+  problem.bias = bias;
   return problem;
 }
 

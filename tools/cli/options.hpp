@@ -21,6 +21,7 @@ struct ProblemOptions {
   ActivationKind act = ActivationKind::kSilu;
   std::optional<double> act_alpha, act_beta, act_limit;
   bool batch_invariant = false;
+  BiasType bias = BiasType::kNone;
 
   Activation activation() const;
   Problem problem(int64_t m, int64_t n, int64_t k, int64_t l) const;

@@ -50,8 +50,8 @@ Status check_memory(const OperandSizes& sizes, int64_t sets, int64_t results,
     for (const int64_t part : parts) total += static_cast<double>(part);
     return total;
   };
-  const double operands =
-      sum({sizes.a, sizes.a_scales, sizes.gate, sizes.gate_scales, sizes.up, sizes.up_scales});
+  const double operands = sum({sizes.a, sizes.a_scales, sizes.gate, sizes.gate_scales, sizes.up,
+                               sizes.up_scales, sizes.bias_gate, sizes.bias_up});
   const double needed = static_cast<double>(sets) * operands +
                         static_cast<double>(results) * sum({sizes.d, sizes.d_scales});
   if (needed <= machine_bytes) return {};

@@ -61,6 +61,7 @@ std::string problem_options(const ProblemOptions& problem) {
   if (problem.act_beta) text += fmt::format(" --act-beta {}", *problem.act_beta);
   if (problem.act_limit) text += fmt::format(" --act-limit {}", *problem.act_limit);
   if (problem.batch_invariant) text += " --batch-invariant";
+  if (problem.bias != BiasType::kNone) text += fmt::format(" --bias {}", name_of(problem.bias));
   return text;
 }
 

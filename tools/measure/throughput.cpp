@@ -16,6 +16,7 @@ Expected<Throughput> throughput(const Problem& problem, double seconds,
   const double bytes = static_cast<double>(sizes->a) + static_cast<double>(sizes->a_scales) +
                        static_cast<double>(sizes->gate) + static_cast<double>(sizes->gate_scales) +
                        static_cast<double>(sizes->up) + static_cast<double>(sizes->up_scales) +
+                       static_cast<double>(sizes->bias_gate) + static_cast<double>(sizes->bias_up) +
                        static_cast<double>(sizes->d) + static_cast<double>(sizes->d_scales);
   Throughput result;
   result.gops = operations / seconds * 1e-9;

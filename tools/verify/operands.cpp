@@ -34,7 +34,18 @@ double random_gauss(uint64_t seed, uint64_t index) noexcept {  // Box-Muller
 }
 
 // Streams of one seed that must not overlap.
-enum Stream : uint64_t { kA = 1, kAScales, kGate, kGateScales, kUp, kUpScales, kRowScale, kShape };
+enum Stream : uint64_t {
+  kA = 1,
+  kAScales,
+  kGate,
+  kGateScales,
+  kUp,
+  kUpScales,
+  kRowScale,
+  kShape,
+  kBiasGate,
+  kBiasUp
+};
 uint64_t stream_seed(uint64_t seed, Stream stream) noexcept { return random_bits(seed, stream); }
 
 // Mean squares of what is generated below; they fix the alphas.
@@ -99,6 +110,16 @@ Expected<OperandMemory> random_operand(const core::ResolvedMatrix& matrix, int64
   return memory;
 }
 
+Status fill_bias(const Problem& problem, uint64_t seed, AlignedBytes& bias) {
+  if (problem.bias == BiasType::kNone) return {};
+  const int64_t count = problem.l * problem.n;
+  Expected<AlignedBytes> memory = allocate_filled(count * core::bytes_of(problem.bias), 0);
+  if (!memory) return memory.status();
+  bias = *std::move(memory);
+  const DataType type = problem.bias == BiasType::kF32 ? DataType::kF32 : DataType::kBF16;
+  return random_normal(type, count, 1.0, 0, 1.0, seed, bias.data());
+}
+
 double mean_square(DataType type, RandomKind kind) noexcept {
   if (type != DataType::kE2M1) return 1.0;
   return kCodeMeanSquare *
@@ -124,6 +145,8 @@ Buffers Operands::buffers() const noexcept {
   buffers.up_scales = up_scales.data();
   buffers.alpha_gate = alpha_gate;
   buffers.alpha_up = alpha_up;
+  buffers.bias_gate = bias_gate.data();
+  buffers.bias_up = bias_up.data();
   return buffers;
 }
 
@@ -163,7 +186,11 @@ Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint
                     std::move(up->scales),
                     {},
                     1.0f,
-                    1.0f};
+                    1.0f,
+                    {},
+                    {}};
+  DUALGEMM_TRY(fill_bias(problem, stream_seed(seed, kBiasGate), operands.bias_gate));
+  DUALGEMM_TRY(fill_bias(problem, stream_seed(seed, kBiasUp), operands.bias_up));
   const double deviation =
       std::sqrt(mean_square(problem.a.type, kind) * mean_square(DataType::kE2M1, kind) *
                 static_cast<double>(problem.k));

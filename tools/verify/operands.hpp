@@ -30,6 +30,7 @@ struct Operands {
   AlignedBytes a, a_scales, gate, gate_scales, up, up_scales;
   std::vector<float> a_row_scale;
   float alpha_gate = 1.0f, alpha_up = 1.0f;
+  AlignedBytes bias_gate, bias_up;  // deviation 1
 
   Buffers buffers() const noexcept;  // without D
 };

@@ -84,6 +84,8 @@ TEST_F(InfoPlan, PlanJsonHoldsWhatWasAsked) {
                                     "--threads",
                                     "2",
                                     "--batch-invariant",
+                                    "--bias",
+                                    "f32",
                                     "--json"});
   ASSERT_EQ(result.exit_code, 0) << result;
   const json plan = json::parse(result.out);
@@ -97,6 +99,7 @@ TEST_F(InfoPlan, PlanJsonHoldsWhatWasAsked) {
   EXPECT_EQ(problem["d_type"], "f32");
   EXPECT_EQ(problem["weight_scale_layout"], "swizzled_128x4");
   EXPECT_EQ(problem["batch_invariant"], true);
+  EXPECT_EQ(problem["bias"], "f32");
   EXPECT_EQ(problem["act"]["kind"], "swiglu_oai");
   EXPECT_EQ(problem["act"]["limit"], "inf");
   EXPECT_NEAR(problem["act"]["alpha"].get<double>(), 1.702, 1e-6);

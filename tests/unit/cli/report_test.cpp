@@ -178,6 +178,8 @@ TEST(Reproduction, AsksForTheSameAgain) {
                                                 "--act-alpha",
                                                 "1.702",
                                                 "--batch-invariant",
+                                                "--bias",
+                                                "bf16",
                                                 "--isa",
                                                 "scalar",
                                                 "--threads",

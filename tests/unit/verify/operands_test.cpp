@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/problem.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "dualgemm/formats.hpp"
 
@@ -64,6 +65,24 @@ TEST(RandomOperands, EdgesHoldEveryEdgeAndNoNan) {
     EXPECT_TRUE(scales.count(edge)) << int{edge};
   EXPECT_FALSE(scales.count(0x7F) || scales.count(0xFF));
   EXPECT_EQ(operands->a_row_scale.size(), 64u);  // odd seed
+}
+
+TEST(RandomOperands, BiasesOfTheProblemsType) {
+  Problem problem = problem_of(3, 33, 64);
+  problem.l = 2;
+  EXPECT_EQ(random_operands(problem, RandomKind::kUniform, 5)->buffers().bias_gate, nullptr);
+  for (const BiasType type : {BiasType::kF32, BiasType::kBF16}) {
+    problem.bias = type;
+    const Expected<Operands> operands = random_operands(problem, RandomKind::kUniform, 5);
+    Expected<Output> output = allocate_output(problem);
+    ASSERT_TRUE(operands.ok() && output.ok());
+    EXPECT_EQ(operands->bias_gate.size(), 2 * 33 * core::bytes_of(type));
+    EXPECT_EQ(operands->bias_up.size(), operands->bias_gate.size());
+    EXPECT_FALSE(same(operands->bias_gate, operands->bias_up));
+    Buffers buffers = operands->buffers();
+    output->attach_to(buffers);
+    EXPECT_EQ(validate(problem, buffers).message(), "ok");
+  }
 }
 
 // The alphas keep D in fp16's range and away from 0, so that nothing is compared with infinity.
