@@ -72,9 +72,10 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
     const dualgemm_checkpoint_layer* layer, dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
 
 /**
- * Sets problem's n, k, gate and up, and buffers' gate, up, their scales, alpha_gate and alpha_up
- * for activations with this global scale; leaves the rest as it is. Either may be null. Both
- * structs must have been initialised by their init functions.
+ * Sets problem's n, k, gate, up and bias, and buffers' gate, up, their scales and biases,
+ * alpha_gate and alpha_up for activations with this global scale; leaves the rest as it is. Either
+ * may be null. Both structs must have been initialised by their init functions, and for a layer
+ * with a bias they must know one.
  */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_apply(
     const dualgemm_checkpoint_layer* layer, float a_global_scale, dualgemm_problem* problem,

@@ -49,10 +49,10 @@ class CheckpointLayer {
   // "modelopt", "compressed_tensors", "ggml" or "torchao".
   const char* convention() const noexcept;
 
-  // Sets n, k and how Gate and Up lie; leaves everything else as it is.
+  // Sets n, k, how Gate and Up lie, and whether they have a bias; leaves everything else as it is.
   void describe(Problem& problem) const noexcept;
-  // Sets gate, up, their scales, alpha_gate and alpha_up for activations with this global scale (1
-  // for activations that are not NVFP4). The pointers are valid as long as this layer, a copy of
+  // Sets gate, up, their scales and biases, alpha_gate and alpha_up for activations with this
+  // global scale (1 for activations that are not NVFP4). The pointers are valid as long as this layer, a copy of
   // it, or the weights that prepare() makes of them are needed.
   void attach_to(Buffers& buffers, float a_global_scale) const noexcept;
 
@@ -78,7 +78,7 @@ class Checkpoint {
   const std::vector<CheckpointEntry>& layers() const noexcept;
 
   // kNotFound lists near names; kUnsupported: the layer is sound, but run() cannot use it (weights
-  // that are not NVFP4, a bias); kCorruptFile: tensors that contradict each other.
+  // that are not NVFP4, alternating rows); kCorruptFile: tensors that contradict each other.
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 

@@ -24,6 +24,9 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
 
 constexpr int32_t kKnownFlags = DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
 constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
+// The least struct_size of a caller who knows of biases.
+constexpr uint64_t kProblemWithBias = offsetof(dualgemm_problem, bias) + 2 * sizeof(int32_t);
+constexpr uint64_t kBuffersWithBias = offsetof(dualgemm_buffers, bias_up) + sizeof(void*);
 
 }  // namespace
 
@@ -106,21 +109,26 @@ dualgemm_status dualgemm_checkpoint_layer_apply(const dualgemm_checkpoint_layer*
                                                 dualgemm_buffers* buffers) noexcept {
   return capi::guarded([&]() -> Status {
     DUALGEMM_TRY(capi::require(layer, "layer"));
+    Problem described;
+    layer->layer.describe(described);
+    const bool biased = described.bias != BiasType::kNone;
     if (problem != nullptr)
       DUALGEMM_TRY(
-          capi::check_struct_size("problem", problem->struct_size, offsetof(dualgemm_problem, d)));
+          capi::check_struct_size("problem", problem->struct_size,
+                                  biased ? kProblemWithBias : offsetof(dualgemm_problem, d)));
     if (buffers != nullptr)
-      DUALGEMM_TRY(capi::check_struct_size("buffers", buffers->struct_size,
-                                           offsetof(dualgemm_buffers, alpha_gate_per_batch)));
+      DUALGEMM_TRY(capi::check_struct_size(
+          "buffers", buffers->struct_size,
+          biased ? kBuffersWithBias : offsetof(dualgemm_buffers, alpha_gate_per_batch)));
     if (problem != nullptr) {
-      Problem described;
-      layer->layer.describe(described);
       problem->n = described.n;
       problem->k = described.k;
       dualgemm_matrix matrix{};  // tight
       matrix.type = DUALGEMM_E2M1;
       matrix.scale_layout = static_cast<int32_t>(described.gate.scale_layout);
       problem->gate = problem->up = matrix;
+      if (problem->struct_size >= kProblemWithBias)
+        problem->bias = static_cast<int32_t>(described.bias);
     }
     if (buffers != nullptr) {
       Buffers attached;
@@ -131,6 +139,10 @@ dualgemm_status dualgemm_checkpoint_layer_apply(const dualgemm_checkpoint_layer*
       buffers->up_scales = attached.up_scales;
       buffers->alpha_gate = attached.alpha_gate;
       buffers->alpha_up = attached.alpha_up;
+      if (buffers->struct_size >= kBuffersWithBias) {
+        buffers->bias_gate = attached.bias_gate;
+        buffers->bias_up = attached.bias_up;
+      }
     }
     return {};
   });

@@ -157,8 +157,9 @@ struct MlpLayer {
   NibbleOrder nibble_order = NibbleOrder::kLowEven;
   LayerOperand gate, up;
   std::optional<float> dequant_input_scale;  // of A
-  std::string bias;                          // a tensor that is added to Gate or Up; empty: none
-  TensorFile memory;                         // keeps alive what the spans point into
+  std::vector<float> gate_bias, up_bias;     // [n] each, or both empty: none
+  std::string alternating_bias;  // gpt-oss's tensor beside weights that are not read; empty: none
+  TensorFile memory;             // keeps alive what the spans point into
 };
 
 // Reads Gate and Up below PREFIX: gate_proj and up_proj, w1 and w3 (Mixtral), ffn_gate and ffn_up
@@ -169,8 +170,8 @@ struct MlpLayer {
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options = {});
 
-// ok, or why run() cannot compute this layer, and what would help: weights that are not NVFP4, or a
-// bias that is not zero.
+// ok, or why run() cannot compute this layer, and what would help: weights that are not NVFP4, or
+// rows of Gate and Up that alternate.
 Status check_runnable(const TensorFile& file, const MlpLayer& layer);
 
 // Makes the layer fit for run(): low nibble = even k, values of kPlain aligned to their size.

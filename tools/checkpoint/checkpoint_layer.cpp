@@ -154,20 +154,54 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   return {};
 }
 
-// A bias of zeros is none. One beside a fused tensor counts always: it is gpt-oss's mark, whose
-// Gate and Up alternate row by row.
-std::string find_bias(const TensorFile& file, const LayerModules& modules) {
-  for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
-    if (module.empty()) continue;
-    for (const char* suffix : {".bias", "_bias"}) {
-      const TensorView* bias = file.find(module + suffix);
-      if (bias == nullptr) continue;
-      if (*suffix == '_') return bias->name;
-      const Expected<std::vector<float>> values = decode_to_f32(*bias);
-      const auto is_zero = [](float value) { return value == 0.0f; };
-      if (!values || !std::all_of(values->begin(), values->end(), is_zero)) return bias->name;
-    }
+// The numbers of MODULE.bias, `rows` of them; of a layer that is a slice, those of its expert. None
+// if there is no such tensor.
+Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& module,
+                                       int64_t rows, const LayerModules& modules,
+                                       const LayerOptions& options) {
+  const TensorView* tensor = module.empty() ? nullptr : file.find(module + ".bias");
+  if (tensor == nullptr) return std::vector<float>();
+  std::vector<int64_t> shape{rows};
+  if (modules.experts > 0) shape.insert(shape.begin(), modules.experts);
+  if (tensor->shape != shape) {
+    return Status::error(StatusCode::kCorruptFile,
+                         fmt::format("{}, tensor '{}'", file.origin(), tensor->name),
+                         format_shape(tensor->shape), "must be " + format_shape(shape));
   }
+  Expected<std::vector<float>> values = decode_to_f32(*tensor);
+  if (!values || modules.experts == 0) return values;
+  const auto first = values->begin() + static_cast<std::ptrdiff_t>(*options.expert * rows);
+  return std::vector<float>(first, first + static_cast<std::ptrdiff_t>(rows));
+}
+
+// Gate's and Up's biases; one that is missing beside the other is zeros, and two of zeros are none.
+// A name that ends in _bias beside a fused tensor is gpt-oss's mark, whatever it holds: rows of its
+// Gate and Up alternate.
+Status load_biases(const TensorFile& file, const LayerModules& modules, const LayerOptions& options,
+                   MlpLayer& layer) {
+  for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
+    const TensorView* marked = module.empty() ? nullptr : file.find(module + "_bias");
+    if (marked != nullptr) layer.alternating_bias = marked->name;
+  }
+  Expected<std::vector<float>> gate = load_bias(file, modules.gate, layer.n, modules, options);
+  if (!gate) return gate.status();
+  Expected<std::vector<float>> up = load_bias(file, modules.up, layer.n, modules, options);
+  if (!up) return up.status();
+  Expected<std::vector<float>> both =
+      load_bias(file, modules.stacked, 2 * layer.n, modules, options);
+  if (!both) return both.status();
+  if (!both->empty()) {
+    const auto middle = both->begin() + static_cast<std::ptrdiff_t>(layer.n);
+    gate->assign(both->begin(), middle);
+    up->assign(middle, both->end());
+    if (options.stacked_order == StackedOrder::kUpFirst) std::swap(*gate, *up);
+  }
+  const auto adds = [](float value) { return value != 0.0f; };  // NaN does
+  if (std::none_of(gate->begin(), gate->end(), adds) && std::none_of(up->begin(), up->end(), adds))
+    return {};
+  for (std::vector<float>* bias : {&*gate, &*up}) bias->resize(static_cast<size_t>(layer.n));
+  layer.gate_bias = *std::move(gate);
+  layer.up_bias = *std::move(up);
   return {};
 }
 
@@ -200,7 +234,7 @@ Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& pre
     layer.memory.share_memory_of(file);
     DUALGEMM_TRY(separate ? load_separate(file, prefix, modules, options, layer)
                           : load_stacked(file, prefix, modules, options, layer));
-    layer.bias = find_bias(file, modules);
+    DUALGEMM_TRY(load_biases(file, modules, options, layer));
     return layer;
   });
 }
@@ -211,10 +245,11 @@ Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
                                std::string("weights in ") + dualgemm::name_of(layer.type),
                                "must be NVFP4; `dualgemm quantize` makes it");
   }
-  if (layer.bias.empty()) return {};
-  return Status::unsupported(
-      fmt::format("{}, tensor '{}'", file.origin(), layer.bias), "a bias of gate or up",
-      "no kernel here adds one yet: this layer runs elsewhere only, for example in vLLM");
+  if (layer.alternating_bias.empty()) return {};
+  return Status::unsupported(fmt::format("{}, tensor '{}'", file.origin(), layer.alternating_bias),
+                             "gpt-oss's fused gate and up",
+                             "their rows alternate: split them into gate_proj and up_proj, each "
+                             "with its .bias");
 }
 
 Status make_runnable(MlpLayer& layer) {

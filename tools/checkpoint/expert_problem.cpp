@@ -85,6 +85,16 @@ struct Weights {
   std::vector<std::optional<float>> input_scale;
 };
 
+// Biases of expert `expert` and zeros of those before it that have none.
+void append_biases(const MlpLayer& layer, int64_t expert, ExpertProblem& out) {
+  if (layer.gate_bias.empty()) return;
+  const auto before = static_cast<size_t>(expert * layer.n);
+  out.bias_gate.resize(before);
+  out.bias_up.resize(before);
+  out.bias_gate.insert(out.bias_gate.end(), layer.gate_bias.begin(), layer.gate_bias.end());
+  out.bias_up.insert(out.bias_up.end(), layer.up_bias.begin(), layer.up_bias.end());
+}
+
 Status load_experts(const TensorFile& file, const LayerSource& source, ExpertProblem& out,
                     Weights& weights) {
   LayerOptions options;
@@ -117,6 +127,7 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
     }
     DUALGEMM_TRY(append(*layer, layer->gate, expert, {&out.gate, &out.gate_scales}));
     DUALGEMM_TRY(append(*layer, layer->up, expert, {&out.up, &out.up_scales}));
+    append_biases(*layer, expert, out);
     weights.gate_scale.push_back(layer->gate.dequant_global_scale);
     weights.up_scale.push_back(layer->up.dequant_global_scale);
     weights.input_scale.push_back(layer->dequant_input_scale);
@@ -292,6 +303,10 @@ Buffers ExpertProblem::buffers_of(int64_t expert, const void* d) const {
   one.up_scales = up_scales.data() + expert * n * (k / kSfVec);
   one.alpha_gate = alpha_gate[index];
   one.alpha_up = alpha_up[index];
+  if (problem.bias != BiasType::kNone) {
+    one.bias_gate = bias_gate.data() + expert * n;
+    one.bias_up = bias_up.data() + expert * n;
+  }
   // Checks read D and write nothing.
   one.d = const_cast<uint8_t*>(static_cast<const uint8_t*>(d)) +
           core::bytes_of(problem.d.type, row * n);
@@ -301,6 +316,7 @@ Buffers ExpertProblem::buffers_of(int64_t expert, const void* d) const {
 Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std::string& rows_path,
                                             bool masked, const Problem& request, int threads) {
   return guarded(source.weights, [&]() -> Expected<ExpertProblem> {
+    DUALGEMM_TRY(check_no_bias_wanted(request));
     Expected<TensorFile> file = TensorFile::open(source.weights);
     if (!file) return file.status();
     Expected<std::string> prefix = choose_layer(*file, source.prefix);
@@ -319,6 +335,12 @@ Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std
     out.problem.grouping = masked ? Grouping::kMasked : Grouping::kContiguous;
     out.problem.l = weights.experts;
     out.problem.n = weights.n;
+    if (!out.bias_gate.empty()) {
+      out.problem.bias = BiasType::kF32;
+      for (std::vector<float>* bias : {&out.bias_gate, &out.bias_up})
+        bias->resize(static_cast<size_t>(weights.experts * weights.n));
+      out.notes.push_back("Gate and Up have a bias");
+    }
     out.offsets = {0};
     for (const int64_t count : out.rows) {
       out.counts.push_back(static_cast<int32_t>(count));
@@ -338,6 +360,10 @@ Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std
     buffers.up_scales = out.up_scales.data();
     buffers.alpha_gate_per_batch = out.alpha_gate.data();
     buffers.alpha_up_per_batch = out.alpha_up.data();
+    if (out.problem.bias != BiasType::kNone) {
+      buffers.bias_gate = out.bias_gate.data();
+      buffers.bias_up = out.bias_up.data();
+    }
     buffers.expert_offsets = masked ? nullptr : out.offsets.data();
     buffers.expert_rows = masked ? out.counts.data() : nullptr;
     return out;

@@ -29,7 +29,8 @@ struct ExpertProblem {
 
   verify::AlignedBytes a, a_scales, gate, gate_scales, up, up_scales;
   std::vector<float> alpha_gate, alpha_up;
-  std::vector<int32_t> offsets;  // kContiguous: experts + 1; kMasked: unused
+  std::vector<float> bias_gate, bias_up;  // [experts][n], or both empty
+  std::vector<int32_t> offsets;           // kContiguous: experts + 1; kMasked: unused
   std::vector<int32_t> counts;
 };
 

@@ -212,14 +212,27 @@ Expected<float> load_activations(const LayerSource& source, int threads, LayerPr
 
 }  // namespace
 
+Status check_no_bias_wanted(const Problem& request) {
+  if (request.bias == BiasType::kNone) return {};
+  return Status::invalid("bias", name_of(request.bias),
+                         "must not be given for a checkpoint's layer, which brings its own");
+}
+
 Expected<LayerProblem> open_layer_problem(const LayerSource& source, const Problem& request,
                                           int threads) {
+  DUALGEMM_TRY(check_no_bias_wanted(request));
   LayerProblem out;
   DUALGEMM_TRY(load_weights(source, out));
   out.problem = request;
   out.problem.l = 1;
   out.problem.n = out.layer.n;
   out.problem.gate.scale_layout = out.problem.up.scale_layout = out.layer.scale_layout;
+  if (!out.layer.gate_bias.empty()) {
+    out.problem.bias = BiasType::kF32;
+    out.buffers.bias_gate = out.layer.gate_bias.data();
+    out.buffers.bias_up = out.layer.up_bias.data();
+    out.notes.push_back("Gate and Up have a bias");
+  }
   const Expected<float> a_global = load_activations(source, threads, out);
   if (!a_global) return a_global.status();
 

@@ -33,8 +33,11 @@ struct LayerProblem {
   std::vector<std::string> notes;  // what was decided on the way, one sentence each
 };
 
-// `request` says the types of A and D, scale layouts, activation and options; m, n, k, l and the
-// layouts of Gate and Up come from the files. When request.a is E2M1, float activations are
+// An error when the request has a bias: biases come from the files.
+Status check_no_bias_wanted(const Problem& request);
+
+// `request` says the types of A and D, scale layouts, activation and options; m, n, k, l, the
+// layouts of Gate and Up and their biases come from the files. When request.a is E2M1, float activations are
 // quantised: with the checkpoint's input scale, else with their own amax.
 Expected<LayerProblem> open_layer_problem(const LayerSource& source, const Problem& request,
                                           int threads = 0);

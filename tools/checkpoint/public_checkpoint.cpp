@@ -71,6 +71,7 @@ void CheckpointLayer::describe(Problem& problem) const noexcept {
   problem.k = k();
   problem.gate = Matrix{.scale_layout = impl_->layer.scale_layout};
   problem.up = problem.gate;
+  problem.bias = impl_->layer.gate_bias.empty() ? BiasType::kNone : BiasType::kF32;
 }
 
 void CheckpointLayer::attach_to(Buffers& buffers, float a_global_scale) const noexcept {
@@ -81,6 +82,9 @@ void CheckpointLayer::attach_to(Buffers& buffers, float a_global_scale) const no
   buffers.up_scales = layer.up.scales.data();
   buffers.alpha_gate = a_global_scale * layer.gate.dequant_global_scale;
   buffers.alpha_up = a_global_scale * layer.up.dequant_global_scale;
+  const bool biased = !layer.gate_bias.empty();
+  buffers.bias_gate = biased ? layer.gate_bias.data() : nullptr;
+  buffers.bias_up = biased ? layer.up_bias.data() : nullptr;
 }
 
 }  // namespace dualgemm

@@ -148,30 +148,54 @@ TEST_F(ExpertTest, MixtralModules) {
   EXPECT_EQ(*count_experts(file_, "model.layers.0"), 2);
 }
 
-TEST_F(ExpertTest, ABiasIsRefusedUnlessItIsZero) {
+TEST_F(ExpertTest, Biases) {
+  using Floats = std::vector<float>;
   add_modelopt(file_, "m.gate_proj", both_[0], {1.0f}, 0.0f);
   add_modelopt(file_, "m.up_proj", both_[1], {1.0f}, 0.0f);
-  const auto check = [this](const std::string& prefix, std::optional<int64_t> expert) {
-    LayerOptions options;
-    options.expert = expert;
-    const Expected<MlpLayer> layer = load_mlp_layer(file_, prefix, options);
-    return layer ? check_runnable(file_, *layer) : layer.status();
+  const auto add = [this](const char* name, std::vector<int64_t> shape, const Floats& values) {
+    file_.erase(name);
+    ASSERT_TRUE(add_bytes(file_, name, ElementType::kF32, std::move(shape), values).ok());
   };
-  std::vector<float> bias(2 * kN, -0.0f);
-  ASSERT_TRUE(add_bytes(file_, "m.up_proj.bias", ElementType::kF32, {2 * kN}, bias).ok());
-  EXPECT_TRUE(check("m", {}).ok());
+  Floats bias(2 * kN, -0.0f);
+  add("m.up_proj.bias", {2 * kN}, bias);
+  EXPECT_TRUE(load_mlp_layer(file_, "m")->gate_bias.empty()) << "zeros";
   bias.back() = 0.125f;
-  ASSERT_TRUE(add_bytes(file_, "m.gate_proj.bias", ElementType::kF32, {2 * kN}, bias).ok());
-  EXPECT_TRUE(fails_with(check("m", {}), StatusCode::kUnsupported,
-                         "tensor 'm.gate_proj.bias': a bias of gate or up"));
-  // Beside a fused tensor it marks gpt-oss, whose Gate and Up alternate: zeros do not help.
-  add_fused("x.experts.gate_up_proj", true, ElementType::kF8E4M3);
-  expect_expert("x", 1);
+  add("m.gate_proj.bias", {2 * kN}, bias);
+  const Expected<MlpLayer> layer = load_mlp_layer(file_, "m");
+  ASSERT_TRUE(layer.ok()) << layer.status().message();
+  EXPECT_TRUE(check_runnable(file_, *layer).ok());
+  EXPECT_EQ(layer->gate_bias, bias);
+  EXPECT_EQ(layer->up_bias, Floats(2 * kN));
+  add("m.gate_proj.bias", {kN, 2}, bias);
+  EXPECT_TRUE(fails_with(load_mlp_layer(file_, "m").status(), StatusCode::kCorruptFile,
+                         "m.gate_proj.bias"));
+}
+
+TEST_F(ExpertTest, BiasesOfStackedAndFusedTensors) {
+  add_fused("x.experts.gate_up_proj", false, ElementType::kF8E4M3);
+  std::vector<float> bias;
+  for (int i = 0; i < kExperts * 2 * kN; ++i) bias.push_back(static_cast<float>(i + 1));
+  ASSERT_TRUE(
+      add_bytes(file_, "x.experts.gate_up_proj.bias", ElementType::kF32, {kExperts, 2 * kN}, bias)
+          .ok());
+  LayerOptions options;
+  options.expert = 1;
+  for (const StackedOrder order : {StackedOrder::kGateFirst, StackedOrder::kUpFirst}) {
+    options.stacked_order = order;
+    const Expected<MlpLayer> layer = load_mlp_layer(file_, "x", options);
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    const bool gate_first = order == StackedOrder::kGateFirst;
+    EXPECT_EQ((gate_first ? layer->gate_bias : layer->up_bias).front(), 2 * kN + 1);
+    EXPECT_EQ((gate_first ? layer->up_bias : layer->gate_bias).back(), 4 * kN);
+    EXPECT_EQ(layer->gate_bias.size(), static_cast<size_t>(kN));
+  }
+  // This name marks gpt-oss, whose Gate and Up alternate: zeros do not help.
   const std::vector<float> zeros(kExperts * 2 * kN);
   ASSERT_TRUE(
       add_bytes(file_, "x.experts.gate_up_proj_bias", ElementType::kF32, {kExperts, 2 * kN}, zeros)
           .ok());
-  EXPECT_TRUE(fails_with(check("x", 1), StatusCode::kUnsupported, "gate_up_proj_bias"));
+  EXPECT_TRUE(fails_with(check_runnable(file_, *load_mlp_layer(file_, "x", options)),
+                         StatusCode::kUnsupported, "gate_up_proj_bias"));
 }
 
 TEST_F(ExpertTest, WhatIsNotReadSaysWhy) {

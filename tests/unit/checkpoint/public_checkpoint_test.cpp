@@ -88,6 +88,34 @@ TEST_F(PublicCheckpoint, FromAFileToAResult) {
   expect_near(d);
 }
 
+// c.mlp is a.mlp with 1 added to each sum of Gate.
+TEST_F(PublicCheckpoint, ABiasIsAttached) {
+  const Expected<Checkpoint> opened = Checkpoint::open(path_);
+  ASSERT_TRUE(opened.ok());
+  const Expected<CheckpointLayer> layer = opened->load("c.mlp"), plain = opened->load("a.mlp");
+  ASSERT_TRUE(layer.ok() && plain.ok()) << layer.status().message();
+  Problem problem{.m = 1};
+  problem.d.type = DataType::kF32;
+  problem.act.kind = ActivationKind::kIdentity;
+  std::vector<float> d(kN);
+  Buffers buffers{.a = ones_.data(), .a_scales = scales_.data()};
+  buffers.d = d.data();
+  layer->describe(problem);
+  EXPECT_EQ(problem.bias, BiasType::kF32);
+  layer->attach_to(buffers, 1.0f);
+  ASSERT_EQ(run(problem, buffers).message(), "ok");
+  const std::vector<double> gate = decode(gate_, 0.5), up = decode(up_, 2.0);
+  for (size_t row = 0; row < kN; ++row) {
+    double g = 1.0, u = 0.0;
+    for (size_t col = row * kK; col < (row + 1) * kK; ++col) g += gate[col], u += up[col];
+    EXPECT_NEAR(d[row], g * u, 1e-5 * std::abs(g * u) + 1e-3) << row;
+  }
+  plain->describe(problem);  // nothing of the other layer stays
+  plain->attach_to(buffers, 1.0f);
+  ASSERT_EQ(run(problem, buffers).message(), "ok");
+  expect_near(d);
+}
+
 TEST_F(PublicCheckpoint, RefusalsAreStatuses) {
   EXPECT_TRUE(fails_with(Checkpoint::open(directory_ / "none.safetensors").status(),
                          StatusCode::kNotFound, "none.safetensors"));
@@ -98,7 +126,6 @@ TEST_F(PublicCheckpoint, RefusalsAreStatuses) {
   CheckpointOptions options;
   options.max_input_scale = true;
   EXPECT_EQ(opened->load("b.mlp", options)->input_scale(), 0.25f);
-  EXPECT_TRUE(fails_with(opened->load("c.mlp").status(), StatusCode::kUnsupported, "bias"));
   EXPECT_TRUE(fails_with(opened->load("d.mlp").status(), StatusCode::kNotFound, "nearest"));
 }
 
@@ -110,8 +137,20 @@ TEST_F(PublicCheckpoint, FromC) {
   EXPECT_EQ(dualgemm_checkpoint_layer_name(opened, 3), nullptr);
   EXPECT_EQ(dualgemm_checkpoint_layer_name(opened, -1), nullptr);
   dualgemm_checkpoint_layer* layer = nullptr;
-  EXPECT_EQ(dualgemm_checkpoint_load(opened, "c.mlp", -1, 0, &layer), DUALGEMM_UNSUPPORTED);
-  EXPECT_NE(std::string(dualgemm_last_error_message()).find("bias"), std::string::npos);
+  ASSERT_EQ(dualgemm_checkpoint_load(opened, "c.mlp", -1, 0, &layer), DUALGEMM_OK);
+  dualgemm_problem with_bias;
+  dualgemm_buffers biases;
+  dualgemm_problem_init(&with_bias, offsetof(dualgemm_problem, bias));  // of an older header
+  dualgemm_buffers_init(&biases, sizeof biases);
+  EXPECT_EQ(dualgemm_checkpoint_layer_apply(layer, 1.0f, &with_bias, &biases),
+            DUALGEMM_INVALID_ARGUMENT);
+  dualgemm_problem_init(&with_bias, sizeof with_bias);
+  ASSERT_EQ(dualgemm_checkpoint_layer_apply(layer, 1.0f, &with_bias, &biases), DUALGEMM_OK);
+  EXPECT_EQ(with_bias.bias, DUALGEMM_BIAS_F32);
+  EXPECT_EQ(*static_cast<const float*>(biases.bias_gate), 1.0f);
+  EXPECT_EQ(*static_cast<const float*>(biases.bias_up), 0.0f);
+  dualgemm_checkpoint_layer_destroy(layer);
+  layer = nullptr;
   EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -2, 0, &layer), DUALGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -1, 4, &layer), DUALGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(dualgemm_checkpoint_load(nullptr, "a.mlp", -1, 0, &layer), DUALGEMM_INVALID_ARGUMENT);

@@ -352,15 +352,25 @@ TEST_F(Experts, ValidateSaysWhatRunCanUse) {
   EXPECT_EQ(report["layers"][0]["runnable"], true);
   EXPECT_EQ(report["layers"][1]["runnable"], false);
   EXPECT_TRUE(contains(report["layers"][1]["refusal"], "--max-input-scale"));
-  EXPECT_TRUE(contains(report["layers"][2]["refusal"], "bias"));
+  EXPECT_EQ(report["layers"][2]["runnable"], true);
   result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--prefix",
                 "model.layers.0.mlp", "--expert", "1"});
   EXPECT_EQ(result.exit_code, 1) << result;
   EXPECT_TRUE(contains(result.err, "--max-input-scale"));
   result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--prefix",
-                "model.layers.0.mlp", "--expert", "2"});
+                "model.layers.0.mlp", "--expert", "2", "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "Gate and Up have a bias"));
+  std::ofstream(path("counts.txt")) << "2 1 4";  // only the last expert's bias is not zeros
+  result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--experts",
+                "--expert-tokens", path("counts.txt"), "--max-input-scale", "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "Gate and Up have a bias"));
+  EXPECT_TRUE(contains(result.out, "of 3 experts within the bound"));
+  result = run({"run", path("odd.safetensors"), "--activations", path("x.npy"), "--prefix",
+                "model.layers.0.mlp", "--expert", "2", "--bias", "f32"});
   EXPECT_EQ(result.exit_code, 1) << result;
-  EXPECT_TRUE(contains(result.err, "a bias of gate or up"));
+  EXPECT_TRUE(contains(result.err, "brings its own"));
 }
 
 TEST_F(Models, ConvertSaysWhenItKeepsReciprocals) {
