@@ -85,10 +85,10 @@ TEST(Oracle, BiasIsAddedAfterAlphaAndBeforeTheActivation) {
   b.bias_gate = &half_gate;
   b.bias_up = &half_up;
   EXPECT_EQ(p.run(b), -5.5f * -61.0f);
-  p.problem.act.kind = ActivationKind::kRelu2;
-  EXPECT_EQ(p.run(b), 0.0f);
   b.alpha_gate = 0.0f;
-  EXPECT_EQ(p.run(b), 9.0f * -61.0f);
+  EXPECT_EQ(p.run(b), 3.0f * -61.0f);
+  p.problem.act = Activation::silu();
+  EXPECT_NEAR(p.run(b), 3.0 / (1.0 + std::exp(-3.0)) * -61.0, 1e-4);
 }
 
 TEST(Oracle, BiasThatIsNotFiniteReachesTheOutput) {
