@@ -47,6 +47,7 @@
 #include <vector>
 
 #include "dualgemm/formats.hpp"
+#include "dualgemm/quantize.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
 #include "dualgemm/version.h"

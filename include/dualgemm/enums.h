@@ -123,6 +123,13 @@
   X(kF32, DUALGEMM_BIAS_F32, 1, "f32", "one FP32 number for each row of Gate and of Up") \
   X(kBF16, DUALGEMM_BIAS_BF16, 2, "bf16", "one bf16 number for each row of Gate and of Up")
 
+/* Where the global scales of a tensor that quantize() writes or dequantize() reads come from: GlobalScaling. */
+#define DUALGEMM_GLOBAL_SCALING_TABLE(X) \
+  X(kGiven, DUALGEMM_SCALING_GIVEN, 0, "given", "one for all, given") \
+  X(kGivenPerBatch, DUALGEMM_SCALING_GIVEN_PER_BATCH, 1, "given_per_batch", "one for each batch or expert, given") \
+  X(kTensor, DUALGEMM_SCALING_TENSOR, 2, "tensor", "one for all, found: amax of all rows / 2688") \
+  X(kRow, DUALGEMM_SCALING_ROW, 3, "row", "one for each row, found: amax of the row / 2688")
+
 /* clang-format on */
 
 /* One row as an enumerator: enum class E : int32_t { DUALGEMM_..._TABLE(DUALGEMM_CPP_ENUMERATOR) };

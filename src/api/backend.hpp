@@ -6,10 +6,17 @@
 #include <memory>
 #include <span>
 
+#include "core/quantize_problem.hpp"
 #include "dualgemm/types.hpp"
 #include "plan/strategy.hpp"
 
 namespace dualgemm::api {
+
+// An array of the caller, under the name that errors give it; null: none of anybody's business.
+struct NamedArray {
+  const char* name;
+  const void* data;
+};
 
 class Backend {
  public:
@@ -43,6 +50,19 @@ class Backend {
   virtual Expected<std::shared_ptr<void>> allocate_prepared(int64_t bytes) const = 0;
   // Until all that was enqueued on buffers.stream is done.
   virtual Status wait(const Buffers& buffers) const = 0;
+
+  // The same as check_memory() for any arrays and a stream.
+  virtual Status check_arrays(std::span<const NamedArray> arrays, void* stream) const = 0;
+  // Bytes that quantize() needs beside its operands.
+  virtual int64_t quantize_workspace(const core::ResolvedQuantize& problem) const noexcept = 0;
+  // What can be refused only where it runs: sizes that the device cannot count to, and what the
+  // arrays hold if the host reads them. Then the work itself. Everything else has been checked.
+  virtual Status quantize(const core::ResolvedQuantize& problem, const QuantizeBuffers& buffers,
+                          int threads) const = 0;
+  virtual Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
+                            int threads) const = 0;
+  virtual Status convert_scales(const core::ResolvedConversion& conversion, const uint8_t* src,
+                                uint8_t* dst, void* stream) const = 0;
 };
 
 const Backend& cpu_backend() noexcept;

@@ -59,6 +59,25 @@ class CpuBackend final : public Backend {
     return std::shared_ptr<void>(owner, owner->data());
   }
   Status wait(const Buffers&) const override { return {}; }  // run() has waited
+
+  Status check_arrays(std::span<const NamedArray>, void*) const override { return {}; }
+  int64_t quantize_workspace(const core::ResolvedQuantize&) const noexcept override { return 0; }
+  Status quantize(const core::ResolvedQuantize& problem, const QuantizeBuffers& buffers,
+                  int threads) const override {
+    DUALGEMM_TRY(core::check_groups(problem, buffers.groups));
+    DUALGEMM_TRY(core::check_given_scales(problem, buffers.global_scale));
+    return core::quantize_on_cpu(problem, buffers, threads);
+  }
+  Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
+                    int threads) const override {
+    DUALGEMM_TRY(core::check_groups(problem, buffers.groups));
+    return core::dequantize_on_cpu(problem, buffers, threads);
+  }
+  Status convert_scales(const core::ResolvedConversion& conversion, const uint8_t* src,
+                        uint8_t* dst, void*) const override {
+    core::convert_scales_on_cpu(conversion, src, dst);
+    return {};
+  }
 };
 
 }  // namespace

@@ -11,7 +11,9 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/pointers.hpp"
@@ -103,6 +105,51 @@ class CudaBackend final : public Backend {
     return std::shared_ptr<void>(owner, owner->data());
   }
   Status wait(const Buffers& buffers) const override { return cuda::synchronize(buffers.stream); }
+
+  Status check_arrays(std::span<const NamedArray> arrays, void* stream) const override {
+    std::vector<cuda::NamedPointer> pointers;
+    for (const NamedArray& array : arrays) pointers.push_back({array.name, array.data});
+    DUALGEMM_TRY(cuda::check_pointers(pointers));
+    return cuda::check_stream(stream);
+  }
+  int64_t quantize_workspace(const core::ResolvedQuantize& problem) const noexcept override {
+    return cuda::quantize_workspace_bytes(problem);
+  }
+  Status quantize(const core::ResolvedQuantize& problem, const QuantizeBuffers& buffers,
+                  int) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::quantize_launches(problem, buffers), buffers.stream);
+  }
+  Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
+                    int) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::dequantize_launches(problem, buffers), buffers.stream);
+  }
+  Status convert_scales(const core::ResolvedConversion& conversion, const uint8_t* src,
+                        uint8_t* dst, void* stream) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::convert_scales_launches(conversion, src, dst), stream);
+  }
+
+ private:
+  // One that these kernels run on.
+  Status check_gpu() const {
+    const Expected<DeviceCaps>& caps = capabilities();
+    if (!caps) return caps.status();
+    if (!caps->isas.empty()) return {};
+    return Status::unsupported("device",
+                               caps->name + " of compute capability " +
+                                   std::to_string(caps->compute_capability / 10) + "." +
+                                   std::to_string(caps->compute_capability % 10),
+                               "needs 8.0 or later");
+  }
+  static Status enqueue_all(const Expected<std::vector<cuda::KernelLaunch>>& launches,
+                            void* stream) {
+    if (!launches) return launches.status();
+    for (const cuda::KernelLaunch& launch : *launches)
+      DUALGEMM_TRY(cuda::enqueue(launch, static_cast<cudaStream_t>(stream)));
+    return {};
+  }
 };
 
 #else
@@ -125,6 +172,20 @@ class CudaBackend final : public Backend {
     return not_in_this_build();
   }
   Status wait(const Buffers&) const override { return not_in_this_build(); }
+  Status check_arrays(std::span<const NamedArray>, void*) const override {
+    return not_in_this_build();
+  }
+  int64_t quantize_workspace(const core::ResolvedQuantize&) const noexcept override { return 0; }
+  Status quantize(const core::ResolvedQuantize&, const QuantizeBuffers&, int) const override {
+    return not_in_this_build();
+  }
+  Status dequantize(const core::ResolvedQuantize&, const DequantizeBuffers&, int) const override {
+    return not_in_this_build();
+  }
+  Status convert_scales(const core::ResolvedConversion&, const uint8_t*, uint8_t*,
+                        void*) const override {
+    return not_in_this_build();
+  }
 };
 
 #endif

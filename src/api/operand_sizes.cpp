@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "core/problem.hpp"
+#include "core/scale_padding.hpp"
 #include "dualgemm/dualgemm.hpp"
 
 namespace dualgemm {
@@ -15,9 +14,8 @@ int64_t token_scale_bytes(const Problem& problem, const core::ResolvedMatrix& ma
     return matrix.scale_span_bytes(contiguous ? 1 : problem.l);
   }
   if (matrix.type != DataType::kE2M1) return 0;
-  const int64_t busy_experts = std::min(problem.l, problem.m);
-  const int64_t tiles = busy_experts + (problem.m - busy_experts) / 128;
-  return ScaleMap(matrix.scale_layout, tiles * 128, matrix.sf_cols).required_span_size();
+  const int64_t rows = core::most_padded_rows(problem.m, problem.l);
+  return ScaleMap(matrix.scale_layout, rows, matrix.sf_cols).required_span_size();
 }
 
 }  // namespace

@@ -28,25 +28,6 @@ static_assert(sizeof(dualgemm_scale_report) == 7 * 8);
 static_assert(offsetof(dualgemm_problem, l) == 32 && offsetof(dualgemm_buffers, d_scales) == 112);
 static_assert(offsetof(dualgemm_operand_bytes, a_row_scale) == 72);
 
-Expected<bool> to_flag(const char* argument, int32_t value) {
-  if (value == 0 || value == 1) return value == 1;
-  return Status::invalid(argument, std::to_string(value), "must be 0 or 1");
-}
-
-Status check_reserved(const char* argument, int32_t value) {
-  if (value == 0) return {};
-  return Status::invalid(argument, std::to_string(value), "must be 0 in this version");
-}
-
-Matrix to_matrix(const dualgemm_matrix& from) {
-  return {static_cast<DataType>(from.type),
-          from.ld,
-          from.batch_stride,
-          static_cast<ScaleLayout>(from.scale_layout),
-          from.scale_ld,
-          from.scale_batch_stride};
-}
-
 constexpr float kNotGiven = std::numeric_limits<float>::quiet_NaN();
 
 // NaN is not given, and so is 0 where an initialiser that names some fields left it. The header
@@ -67,6 +48,25 @@ Expected<Activation> to_activation(const dualgemm_activation& from) {
 }
 
 }  // namespace
+
+Expected<bool> to_flag(const char* argument, int32_t value) {
+  if (value == 0 || value == 1) return value == 1;
+  return Status::invalid(argument, std::to_string(value), "must be 0 or 1");
+}
+
+Status check_reserved(const char* argument, int32_t value) {
+  if (value == 0) return {};
+  return Status::invalid(argument, std::to_string(value), "must be 0 in this version");
+}
+
+Matrix to_matrix(const dualgemm_matrix& from) {
+  return {static_cast<DataType>(from.type),
+          from.ld,
+          from.batch_stride,
+          static_cast<ScaleLayout>(from.scale_layout),
+          from.scale_ld,
+          from.scale_batch_stride};
+}
 
 Status check_struct_size(const char* name, uint64_t size, uint64_t minimum) {
   if (size >= minimum && size <= kMaxStructSize && size % 8 == 0) return {};

@@ -102,6 +102,11 @@ Status init_struct(const char* name, T* to, uint64_t size) {
   return {};
 }
 
+// Fields that several structs have.
+Expected<bool> to_flag(const char* argument, int32_t value);
+Status check_reserved(const char* argument, int32_t value);
+Matrix to_matrix(const dualgemm_matrix& from);
+
 // From the caller's struct to the C++ type. Enumerations pass as they are: validate() judges them.
 Expected<Problem> to_problem(const dualgemm_problem* from);
 // `view`: where the buffers' view of prepared weights is put, if they have one.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "dualgemm/enums.h"
+#include "dualgemm/quantize.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
 
@@ -50,6 +51,7 @@ DUALGEMM_ENUM_ROWS(Regime, DUALGEMM_REGIME_TABLE);
 DUALGEMM_ENUM_ROWS(Preparation, DUALGEMM_PREPARATION_TABLE);
 DUALGEMM_ENUM_ROWS(PreparedFormat, DUALGEMM_PREPARED_FORMAT_TABLE);
 DUALGEMM_ENUM_ROWS(BiasType, DUALGEMM_BIAS_TABLE);
+DUALGEMM_ENUM_ROWS(GlobalScaling, DUALGEMM_GLOBAL_SCALING_TABLE);
 
 #undef DUALGEMM_ENUM_ROWS
 #undef DUALGEMM_ENUM_ROW
@@ -68,7 +70,8 @@ static_assert(counts_from_zero<StatusCode>() && counts_from_zero<DataType>() &&
               counts_from_zero<Grouping>() && counts_from_zero<StrategyId>() &&
               counts_from_zero<DeviceKind>() && counts_from_zero<Isa>() &&
               counts_from_zero<Regime>() && counts_from_zero<Preparation>() &&
-              counts_from_zero<PreparedFormat>() && counts_from_zero<BiasType>());
+              counts_from_zero<PreparedFormat>() && counts_from_zero<BiasType>() &&
+              counts_from_zero<GlobalScaling>());
 
 template <class Enum>
 inline constexpr int32_t kEnumCount = static_cast<int32_t>(kEnumRows<Enum>.size());

@@ -18,6 +18,7 @@ const char* name_of(BiasType value) noexcept { return core::enum_name(value); }
 const char* name_of(Regime value) noexcept { return core::enum_name(value); }
 const char* name_of(Preparation value) noexcept { return core::enum_name(value); }
 const char* name_of(PreparedFormat value) noexcept { return core::enum_name(value); }
+const char* name_of(GlobalScaling value) noexcept { return core::enum_name(value); }
 
 Expected<DataType> parse_data_type(const std::string& name) {
   return core::parse_enum<DataType>("type", name);
@@ -41,5 +42,8 @@ Expected<DeviceKind> parse_device(const std::string& name) {
   return core::parse_enum<DeviceKind>("device", name);
 }
 Expected<Isa> parse_isa(const std::string& name) { return core::parse_enum<Isa>("isa", name); }
+Expected<GlobalScaling> parse_global_scaling(const std::string& name) {
+  return core::parse_enum<GlobalScaling>("scaling", name);
+}
 
 }  // namespace dualgemm

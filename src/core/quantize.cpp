@@ -1,10 +1,5 @@
-// fp32, fp16 or bf16 to NVFP4 and back. Two passes over x: the largest magnitude (which also finds
-// NaN and infinity, before anything is written), then the blocks. docs/formats.md, "Quantisation
-// recipe".
-#include "core/quantize_block.hpp"
-
-#include <algorithm>
-#include <atomic>
+// quantize_nvfp4() and its inverse: a matrix of the host, every argument checked. What is not finite
+// is looked for before anything is written. docs/formats.md, "Quantisation recipe".
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -12,8 +7,10 @@
 
 #include "core/arguments.hpp"
 #include "core/half.hpp"
+#include "core/quantize_block.hpp"
+#include "core/quantize_rows.hpp"
+#include "core/scale_padding.hpp"
 #include "core/team.hpp"
-#include "core/usable_cores.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm {
@@ -21,133 +18,71 @@ namespace {
 
 constexpr int32_t kInfinityBits = 0x7F800000;
 
-struct Source {
-  const void* x;
+struct Matrix16 {  // rows of 16-blocks
+  DataType type;
   int64_t rows, cols, ld;
-  int64_t blocks_per_row() const noexcept { return cols / kSfVec; }
-  int64_t blocks() const noexcept { return rows * blocks_per_row(); }
+  int64_t blocks() const noexcept { return rows * (cols / kSfVec); }
+  core::RowRun all_rows() const noexcept { return {0, 0, rows, 0, 0, 0}; }
 };
 
-// x may lie anywhere in a mapped file: no alignment is assumed.
-template <DataType kType>
-void load_block(const Source& source, int64_t row, int64_t block, float* out) noexcept {
-  const int64_t index = row * source.ld + block * kSfVec;
-  if constexpr (kType == DataType::kF32) {
-    std::memcpy(out, static_cast<const char*>(source.x) + index * 4, kSfVec * 4);
-  } else {
-    uint16_t raw[kSfVec];
-    std::memcpy(raw, static_cast<const char*>(source.x) + index * 2, sizeof(raw));
-    for (int i = 0; i < kSfVec; ++i) {
-      out[i] = kType == DataType::kF16 ? core::decode_f16(raw[i]) : core::decode_bf16(raw[i]);
-    }
+float element(const void* x, DataType type, int64_t index) noexcept {
+  if (type == DataType::kF32) {
+    float value;
+    std::memcpy(&value, static_cast<const char*>(x) + index * 4, 4);
+    return value;
   }
-}
-
-// A unit, and what a thread must find to do at least: below, waking it costs more than it saves.
-constexpr int64_t kUnitBlocks = 256;
-
-// Calls body(row, block) for the blocks of a unit; rows may be few and long or many and short.
-template <class Body>
-void for_blocks_of(const Source& source, int64_t unit, const Body& body) {
-  const int64_t begin = unit * kUnitBlocks;
-  const int64_t count = std::min(kUnitBlocks, source.blocks() - begin);
-  int64_t row = begin / source.blocks_per_row(), block = begin % source.blocks_per_row();
-  for (int64_t i = 0; i < count; ++i) {
-    body(row, block);
-    if (++block == source.blocks_per_row()) block = 0, ++row;
-  }
-}
-
-int64_t units_of(const Source& source) noexcept {
-  return (source.blocks() + kUnitBlocks - 1) / kUnitBlocks;
-}
-
-Expected<int> thread_count(int requested, int64_t blocks) {
-  const Expected<int> wanted = requested == 0 ? core::default_threads() : Expected<int>(requested);
-  if (!wanted) return wanted;
-  return static_cast<int>(std::clamp<int64_t>(blocks / kUnitBlocks, 1, *wanted));
-}
-
-template <DataType kType>
-int32_t amax_bits(core::Team& team, const Source& source) noexcept {
-  std::atomic<int32_t> amax{0};
-  team.run(units_of(source), [&](int64_t unit, int) {
-    int32_t largest = 0;
-    for_blocks_of(source, unit, [&](int64_t row, int64_t block) {
-      float x[kSfVec];
-      load_block<kType>(source, row, block, x);
-      largest = std::max(largest, std::bit_cast<int32_t>(core::detail::block_amax(x)));
-    });
-    int32_t known = amax.load(std::memory_order_relaxed);
-    while (known < largest &&
-           !amax.compare_exchange_weak(known, largest, std::memory_order_relaxed)) {
-    }
-  });
-  return amax.load(std::memory_order_relaxed);
+  uint16_t raw;
+  std::memcpy(&raw, static_cast<const char*>(x) + index * 2, 2);
+  return type == DataType::kF16 ? core::decode_f16(raw) : core::decode_bf16(raw);
 }
 
 // The first in row-major order, whatever thread met one.
-template <DataType kType>
-Status not_finite(const Source& source) {
-  for (int64_t row = 0; row < source.rows; ++row) {
-    for (int64_t block = 0; block < source.blocks_per_row(); ++block) {
-      float x[kSfVec];
-      load_block<kType>(source, row, block, x);
-      for (int i = 0; i < kSfVec; ++i) {
-        if (std::isfinite(x[i])) continue;
-        const char* value = std::isnan(x[i]) ? "NaN" : x[i] > 0 ? "+infinity" : "-infinity";
-        return Status::invalid("x",
-                               std::string(value) + " at row " + std::to_string(row) + ", column " +
-                                   std::to_string(block * kSfVec + i),
-                               "must be finite");
-      }
+Status not_finite(const void* x, const Matrix16& matrix) {
+  for (int64_t row = 0; row < matrix.rows; ++row) {
+    for (int64_t col = 0; col < matrix.cols; ++col) {
+      const float value = element(x, matrix.type, row * matrix.ld + col);
+      if (std::isfinite(value)) continue;
+      const char* name = std::isnan(value) ? "NaN" : value > 0 ? "+infinity" : "-infinity";
+      return Status::invalid(
+          "x",
+          std::string(name) + " at row " + std::to_string(row) + ", column " + std::to_string(col),
+          "must be finite");
     }
   }
   return Status::error(StatusCode::kInternal, "x", "changed while it was read",
                        "must stay the same");
 }
 
-struct Target {
-  uint8_t* codes;
-  int64_t ld_bytes;
-  uint8_t* scales;
-  ScaleMap map;
-};
-
-template <DataType kType, bool kFourOverSix>
-void quantize_blocks(core::Team& team, const Source& source, const Target& target,
-                     float quantize) noexcept {
-  team.run(units_of(source), [&](int64_t unit, int) {
-    for_blocks_of(source, unit, [&](int64_t row, int64_t block) {
-      float x[kSfVec];
-      load_block<kType>(source, row, block, x);
-      uint8_t* codes = target.codes + row * target.ld_bytes + block * (kSfVec / 2);
-      target.scales[target.map(row, block)] =
-          kFourOverSix ? core::quantize_block_four_over_six(x, quantize, codes)
-                       : core::quantize_block(x, quantize, codes);
-    });
-  });
+// Strides of a single row are idle and may be anything.
+core::TensorPlaces places_of(const Matrix16& matrix, uint8_t* codes, int64_t ldc, uint8_t* scales,
+                             const ScaleMap& map) {
+  const bool many = matrix.rows > 1;
+  return {.x_type = matrix.type,
+          .x_row_bytes = many ? core::bytes_of(matrix.type, matrix.ld) : 0,
+          .x_batch_bytes = 0,
+          .codes = codes,
+          .code_row_bytes = many ? ldc : 0,
+          .code_batch_bytes = 0,
+          .scales = scales,
+          .map = map,
+          .scale_batch_bytes = 0,
+          .blocks_per_row = matrix.cols / kSfVec};
 }
 
-template <DataType kType>
-Expected<float> quantize_typed(const Source& source, const Target& target,
-                               const QuantizeOptions& options) {
-  const Expected<int> threads = thread_count(options.threads, source.blocks());
+Expected<float> quantize_matrix(const void* x, const Matrix16& matrix,
+                                const core::TensorPlaces& places, const QuantizeOptions& options) {
+  const Expected<int> threads = core::threads_for_blocks(options.threads, matrix.blocks());
   if (!threads) return threads.status();
   core::Team team(*threads);
-  const int32_t amax = amax_bits<kType>(team, source);
-  if (amax >= kInfinityBits) return not_finite<kType>(source);
+  const core::RowRun run = matrix.all_rows();
+  const int32_t amax = core::amax_bits(team, places, x, {&run, 1});
+  if (amax >= kInfinityBits) return not_finite(x, matrix);
   const core::GlobalScale global = options.global_scale == 0.0f
-                                       ? core::global_scale_of_amax(std::bit_cast<float>(amax))
+                                       ? core::global_scale_of_bits(amax)
                                        : core::global_scale_given(options.global_scale);
-  if (target.map.layout() == ScaleLayout::kSwizzled128x4 && !target.map.is_exhaustive()) {
-    std::memset(target.scales, 0, static_cast<size_t>(target.map.required_span_size()));
-  }
-  if (options.four_over_six) {
-    quantize_blocks<kType, true>(team, source, target, global.quantize);
-  } else {
-    quantize_blocks<kType, false>(team, source, target, global.quantize);
-  }
+  if (places.map.layout() == ScaleLayout::kSwizzled128x4)
+    core::clear_tile_padding(places.map, places.scales, 0, matrix.rows);
+  core::quantize_runs(team, places, x, {&run, 1}, options.four_over_six, {&global.quantize, 1});
   return global.dequantize;
 }
 
@@ -200,26 +135,18 @@ Expected<float> quantize_nvfp4(const void* x, DataType x_type, int64_t rows, int
   DUALGEMM_TRY(check_options(x_type, options));
   DUALGEMM_TRY(core::check_not_negative("rows", rows));
   DUALGEMM_TRY(core::check_multiple("cols", cols, kSfVec));
-  const Source source{x, rows, cols, ldx == 0 ? cols : ldx};
+  const Matrix16 matrix{x_type, rows, cols, ldx == 0 ? cols : ldx};
   const int64_t ldc = ldc_bytes == 0 ? cols / 2 : ldc_bytes;
   const Expected<ScaleMap> map = core::checked_scale_map("scale_ld", options.scale_layout, rows,
                                                          cols / kSfVec, options.scale_ld);
   if (!map) return map.status();
   const int64_t element_bytes = x_type == DataType::kF32 ? 4 : 2;
   const Expected<Spans> spans =
-      checked_spans("ldx", rows, cols, source.ld, element_bytes, ldc, *map);
+      checked_spans("ldx", rows, cols, matrix.ld, element_bytes, ldc, *map);
   if (!spans) return spans.status();
   DUALGEMM_TRY(check_buffers(*spans, "x", x, codes, scales));
-  if (source.blocks() == 0) return options.global_scale == 0.0f ? 1.0f : options.global_scale;
-  const Target target{codes, ldc, scales, *map};
-  switch (x_type) {
-    case DataType::kF16:
-      return quantize_typed<DataType::kF16>(source, target, options);
-    case DataType::kBF16:
-      return quantize_typed<DataType::kBF16>(source, target, options);
-    default:
-      return quantize_typed<DataType::kF32>(source, target, options);
-  }
+  if (matrix.blocks() == 0) return options.global_scale == 0.0f ? 1.0f : options.global_scale;
+  return quantize_matrix(x, matrix, places_of(matrix, codes, ldc, scales, *map), options);
 }
 
 Status dequantize_nvfp4(const uint8_t* codes, int64_t ldc_bytes, const uint8_t* scales,
@@ -234,19 +161,14 @@ Status dequantize_nvfp4(const uint8_t* codes, int64_t ldc_bytes, const uint8_t* 
   const Expected<Spans> spans = checked_spans("ld_out", rows, cols, ld, sizeof(float), ldc, *map);
   if (!spans) return spans.status();
   DUALGEMM_TRY(check_buffers(*spans, "out", out, codes, scales));
-  if (cols == 0) return Status();  // of empty rows there may be 2^63
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t block = 0; block < cols / kSfVec; ++block) {
-      const float scale = core::decode_scale(scales[(*map)(row, block)]);
-      const uint8_t* pairs = codes + row * ldc + block * (kSfVec / 2);
-      float* values = out + row * ld + block * kSfVec;
-      for (int64_t i = 0; i < kSfVec / 2; ++i) {
-        values[2 * i] =
-            core::decode_e2m1(pairs[i]) * scale * global_scale;  // code * scale is exact
-        values[2 * i + 1] = core::decode_e2m1(pairs[i] >> 4) * scale * global_scale;
-      }
-    }
-  }
+  if (rows == 0 || cols == 0) return Status();  // of empty rows there may be 2^63
+  const Matrix16 matrix{DataType::kF32, rows, cols, ld};
+  const core::TensorPlaces places =
+      places_of(matrix, const_cast<uint8_t*>(codes), ldc, const_cast<uint8_t*>(scales),
+                *map);  // only read
+  core::Team team(1);
+  const core::RowRun run = matrix.all_rows();
+  core::dequantize_runs(team, places, out, {&run, 1}, {&global_scale, 1}, 0);
   return Status();
 }
 

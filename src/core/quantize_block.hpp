@@ -39,6 +39,14 @@ inline constexpr float kGlobalRange =
   return {dequantize, std::min(1.0f / dequantize, std::numeric_limits<float>::max())};
 }
 
+// The same for the bits of any largest magnitude: of an infinity or a NaN nothing is left but NaN,
+// in every block.
+[[gnu::always_inline]] constexpr GlobalScale global_scale_of_bits(int32_t amax) noexcept {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  if (amax >= 0x7F800000) return {kNan, kNan};
+  return global_scale_of_amax(std::bit_cast<float>(amax));
+}
+
 namespace detail {
 
 // Largest magnitude of the block as an integer: magnitudes order like their bits, and any NaN lies
@@ -100,7 +108,7 @@ namespace detail {
 }
 
 // The same with a second candidate, s = e4m3(min(G*amax/4, 448)): the one with the smaller error
-// sum wins, a tie goes to the first. Finite x only.
+// sum wins, a tie goes to the first; so does a NaN or an infinity, whose sums are none.
 [[gnu::always_inline]] inline uint8_t quantize_block_four_over_six(const float* x, float quantize,
                                                                    uint8_t* packed) noexcept {
   uint32_t codes_6[16], codes_4[16];

@@ -1,10 +1,9 @@
 // Scale layouts: the checks of their arguments, conversion between them, and the report on their
 // bytes.
-#include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "core/arguments.hpp"
+#include "core/quantize_problem.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm {
@@ -58,23 +57,6 @@ Expected<int64_t> checked_scale_span(ScaleLayout layout, int64_t rows, int64_t s
   return map->required_span_size();
 }
 
-namespace {
-
-void convert_batch(const uint8_t* src, const ScaleMap& from, uint8_t* dst, const ScaleMap& to) {
-  if (to.layout() == ScaleLayout::kSwizzled128x4 && !to.is_exhaustive()) {
-    std::memset(dst, 0, static_cast<size_t>(to.required_span_size()));
-  }
-  for (int64_t row = 0; row < from.rows(); ++row) {
-    // Four neighbouring columns, from a multiple of 4 on, lie side by side in both layouts.
-    for (int64_t col = 0; col < from.cols(); col += 4) {
-      const auto count = static_cast<size_t>(std::min<int64_t>(4, from.cols() - col));
-      std::memcpy(dst + to(row, col), src + from(row, col), count);
-    }
-  }
-}
-
-}  // namespace
-
 Status convert_scale_layout(const uint8_t* src, ScaleLayout src_layout, int64_t src_ld,
                             uint8_t* dst, ScaleLayout dst_layout, int64_t dst_ld, int64_t rows,
                             int64_t sf_cols, int64_t batches) {
@@ -90,13 +72,10 @@ Status convert_scale_layout(const uint8_t* src, ScaleLayout src_layout, int64_t 
   if (!src_bytes) return src_bytes.status();
   const Expected<int64_t> dst_bytes = core::checked_product("batches", batches, dst_stride);
   if (!dst_bytes) return dst_bytes.status();
-  DUALGEMM_TRY(core::check_pointer("src", src, *src_bytes));
-  DUALGEMM_TRY(core::check_pointer("dst", dst, *dst_bytes));
-  DUALGEMM_TRY(core::check_disjoint("dst", dst, *dst_bytes, "src", src, *src_bytes));
-  if (*dst_bytes == 0) return Status();
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    convert_batch(src + batch * src_stride, *from, dst + batch * dst_stride, *to);
-  }
+  const core::ResolvedConversion all{*from,      *to,        batches,   src_stride,
+                                     dst_stride, *src_bytes, *dst_bytes};
+  DUALGEMM_TRY(core::check_arrays(all, src, dst));
+  core::convert_scales_on_cpu(all, src, dst);
   return Status();
 }
 

@@ -1,5 +1,7 @@
-// The padding of an NVFP4 output's swizzled scales.
+// The padding of swizzled scales that are written.
 #pragma once
+
+#include <algorithm>
 
 #include "core/problem.hpp"
 
@@ -9,5 +11,15 @@ namespace dualgemm::core {
 // rows, columns beyond n/16), because consumers on GPUs expect it. Rows of a masked expert that do
 // not exist are not padding and stay as they are. Nothing to do for other types and layouts.
 void clear_scale_padding(const ResolvedProblem& problem, const Buffers& buffers) noexcept;
+
+// The same of `rows` rows of scales from row `begin`, a multiple of 128, on; swizzled.
+void clear_tile_padding(const ScaleMap& map, uint8_t* scales, int64_t begin, int64_t rows) noexcept;
+
+// Rows of swizzled scales that suffice however `rows` rows fall to `experts` contiguous ones: the
+// most tiles come from one row in as many experts as possible and the rest in one.
+constexpr int64_t most_padded_rows(int64_t rows, int64_t experts) noexcept {
+  const int64_t busy = std::min(rows, experts);
+  return (busy + (rows - busy) / 128) * 128;
+}
 
 }  // namespace dualgemm::core

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/memory_range.hpp"
 #include "core/validate.hpp"
 #include "dualgemm/dualgemm.hpp"
 
@@ -10,44 +11,7 @@ namespace dualgemm {
 namespace core {
 namespace {
 
-// One array of the caller. Ranges are from the first to one past the last byte that is used.
-struct Range {
-  const char* name;
-  const void* data;
-  int64_t bytes;
-  int64_t alignment;
-  bool required;  // otherwise null is legal
-
-  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(data); }
-  uintptr_t end() const { return begin() + static_cast<uintptr_t>(bytes); }
-  bool used() const { return data != nullptr && bytes > 0; }
-};
-
-Status check_range(const Range& range) {
-  if (range.data == nullptr) {
-    if (!range.required || range.bytes == 0) return {};
-    return Status::invalid(range.name, "null", "is required");
-  }
-  if (range.begin() % static_cast<uintptr_t>(range.alignment) != 0) {
-    return Status::invalid(
-        range.name,
-        "address % " + std::to_string(range.alignment) + " = " +
-            std::to_string(range.begin() % static_cast<uintptr_t>(range.alignment)),
-        "must be aligned to " + std::to_string(range.alignment) + " bytes");
-  }
-  uintptr_t end = 0;
-  if (__builtin_add_overflow(range.begin(), static_cast<uintptr_t>(range.bytes), &end)) {
-    return Status::error(StatusCode::kOverflow, range.name,
-                         std::to_string(range.bytes) + " bytes from its address",
-                         "must end inside the address space");
-  }
-  return {};
-}
-
-Status check_absent(const char* name, const void* data, const char* rule) {
-  if (data == nullptr) return {};
-  return Status::invalid(name, "not null", rule);
-}
+using Range = MemoryRange;
 
 int64_t alignment_of(DataType type) { return type == DataType::kE2M1 ? 1 : bytes_of(type, 1); }
 
@@ -131,13 +95,6 @@ std::array<Range, 2> output_ranges(const ResolvedProblem& problem, const Buffers
   }};
 }
 
-Status check_disjoint(const Range& output, const Range& other) {
-  if (!output.used() || !other.used()) return {};
-  if (output.end() <= other.begin() || other.end() <= output.begin()) return {};
-  return Status::invalid(output.name, std::string("overlaps ") + other.name,
-                         "must not share bytes with any other operand");
-}
-
 Status check_expert_offsets(const Problem& problem, const int32_t* offsets) {
   const auto name = [](int64_t index) { return "expert_offsets[" + std::to_string(index) + "]"; };
   if (offsets[0] != 0) {
@@ -219,10 +176,10 @@ Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
   const ResolvedProblem resolved = resolve(problem);
   const int64_t padded_rows = swizzled_scale_rows(problem, buffers);
   for (const Range& range : input_ranges(resolved, buffers, padded_rows)) {
-    DUALGEMM_TRY(check_disjoint(scratch, range));
+    DUALGEMM_TRY(check_apart(scratch, range));
   }
   for (const Range& range : output_ranges(resolved, buffers, padded_rows)) {
-    DUALGEMM_TRY(check_disjoint(scratch, range));
+    DUALGEMM_TRY(check_apart(scratch, range));
   }
   return {};
 }
@@ -230,7 +187,7 @@ Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
 }  // namespace core
 
 Status validate(const Problem& problem, const Buffers& buffers) {
-  using core::Range;
+  using Range = core::MemoryRange;
   DUALGEMM_TRY(validate(problem));
   DUALGEMM_TRY(core::check_groups(problem, buffers));
   if (problem.a.type != DataType::kE2M1) {
@@ -254,9 +211,9 @@ Status validate(const Problem& problem, const Buffers& buffers) {
   for (const Range& range : inputs) DUALGEMM_TRY(core::check_range(range));
   for (const Range& range : outputs) DUALGEMM_TRY(core::check_range(range));
   for (const Range& output : outputs) {
-    for (const Range& input : inputs) DUALGEMM_TRY(core::check_disjoint(output, input));
+    for (const Range& input : inputs) DUALGEMM_TRY(core::check_apart(output, input));
   }
-  return core::check_disjoint(outputs[0], outputs[1]);
+  return core::check_apart(outputs[0], outputs[1]);
 }
 
 }  // namespace dualgemm

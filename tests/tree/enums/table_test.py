@@ -47,7 +47,8 @@ def main():
     failures = []
     found = tables(text)
     wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME",
-              "PREPARATION", "PREPARED_FORMAT", "BIAS"}
+              "PREPARATION", "PREPARED_FORMAT", "BIAS",
+              "GLOBAL_SCALING"}
     if set(found) != wanted:
         failures.append(f"tables {sorted(found)}; want {sorted(wanted)}")
     if sum(len(rows) for rows in found.values()) != len(re.findall(r"^  X\(", text, re.MULTILINE)):

@@ -19,6 +19,7 @@ typedef struct c_case {
 /* Of one file each; the last entry has a null name. */
 extern const c_case c_struct_cases[];
 extern const c_case c_format_cases[];
+extern const c_case c_quantize_cases[];
 extern const c_case c_run_cases[];
 extern const c_case c_activation_cases[];
 

@@ -1,0 +1,113 @@
+// e2m1 * e4m3 * global scale, rounded to FP32 and then to the type of x.
+#include "cuda/device/store_row.cuh"
+#include "cuda/kernels/common/e2m1.cuh"
+#include "cuda/kernels/convert/encode.cuh"
+#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/tensor_rows.cuh"
+
+namespace dualgemm::cuda {
+namespace {
+
+// Values that a thread writes as 16 bytes: a chunk, the unit of work.
+template <WideType kType>
+constexpr int kWrite = 16 / bytes_of(kType);
+
+struct RawValues {
+  uint32_t codes;
+  uint8_t scale;
+  float global;
+};
+
+template <WideType kType>
+__device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint32_t chunk) {
+  const uint8_t* const from = codes_at(p, at) + chunk * (kWrite<kType> / 2);
+  RawValues raw{0, *scale_at(p, at, at.scale_row, chunk * kWrite<kType> / kBlock), 0.0f};
+  if (kWrite<kType> == 8) {
+    raw.codes = load_word(from);
+  } else {
+    raw.codes = from[0] | static_cast<uint32_t>(from[1]) << 8;
+  }
+  const int64_t row = static_cast<int64_t>(at.batch) * p.rows.value + at.row;
+  raw.global = p.global_scale[p.factors == Factors::kPerRow      ? row
+                              : p.factors == Factors::kPerExpert ? at.expert
+                                                                 : 0];
+  return raw;
+}
+
+template <WideType kType>
+__device__ void store_values(const TensorParams& p, const RowPlace& at, uint32_t chunk,
+                             const RawValues& raw) {
+  float all[kChunk], values[kWrite<kType>];
+  decode_chunk(raw.codes, decode_scale(raw.scale), all);
+#pragma unroll
+  for (int i = 0; i < kWrite<kType>; ++i) values[i] = __fmul_rn(all[i], raw.global);
+  uint32_t words[4];
+  pack_words<kType>(values, words);
+  const auto canonical = [](uint32_t word) -> uint32_t {  // each NaN the quiet one, without a sign
+    if constexpr (kType == WideType::kF32) {
+      return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
+    } else {
+      constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
+      constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
+      uint32_t low = word & 0xFFFFu, high = word >> 16;
+      if ((low & 0x7FFFu) > kInfinity) low = kNan;
+      if ((high & 0x7FFFu) > kInfinity) high = kNan;
+      return low | high << 16;
+    }
+  };
+  // Only these make a NaN: codes are none, and their product with a scale is finite.
+  if ((raw.scale & 0x7F) == 0x7F || !(fabsf(raw.global) <= kLargestFloat)) {
+#pragma unroll
+    for (uint32_t& word : words) word = canonical(word);
+  }
+  store_words<kType, kWrite<kType>>(x_at(p, at) + chunk * 16, words, kWrite<kType>);
+}
+
+template <WideType kType>
+__device__ void dequantize_all(const TensorParams& p) {
+  const uint32_t first = blockIdx.x * (kDequantizeThreads * kDequantizeUnroll) + threadIdx.x;
+  RowPlace places[kDequantizeUnroll];
+  uint32_t chunks[kDequantizeUnroll];
+  RawValues raw[kDequantizeUnroll];
+#pragma unroll
+  for (int i = 0; i < kDequantizeUnroll; ++i) {
+    const uint32_t index = first + i * kDequantizeThreads, row = quotient(index, p.row_units);
+    ExpertCursor cursor(p.groups, p.rows.value);
+    if (p.groups.expert_offsets != nullptr) {
+      const uint32_t of_warp = quotient(index - threadIdx.x % 32, p.row_units);
+      cursor.seek(p.row_begin + min(of_warp, p.count - 1));
+    }
+    places[i].wanted = false;
+    if (row < p.count) places[i] = place_of_row(p, cursor, row);
+    chunks[i] = index - row * p.row_units.value;
+    if (places[i].wanted) raw[i] = load_values<kType>(p, places[i], chunks[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kDequantizeUnroll; ++i) {
+    if (places[i].wanted) store_values<kType>(p, places[i], chunks[i], raw[i]);
+  }
+}
+
+}  // namespace
+
+#define DUALGEMM_DEQUANTIZE(name, kType)                                           \
+  extern "C" __global__ void __launch_bounds__(kDequantizeThreads)                 \
+      dual_gemm_dequantize_tensor_##name(const __grid_constant__ TensorParams p) { \
+    dequantize_all<WideType::kType>(p);                                            \
+  }
+DUALGEMM_DEQUANTIZE(f16, kF16)
+DUALGEMM_DEQUANTIZE(bf16, kBF16)
+DUALGEMM_DEQUANTIZE(f32, kF32)
+#undef DUALGEMM_DEQUANTIZE
+
+Kernel dequantize_tensor_kernel(WideType type) {
+#define DUALGEMM_KERNEL(name) \
+  { "dequantize_tensor", #name, reinterpret_cast<const void*>(&name) }
+  static const Kernel kernels[3] = {DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f16),
+                                    DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_bf16),
+                                    DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f32)};
+#undef DUALGEMM_KERNEL
+  return kernels[static_cast<int>(type)];
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,153 @@
+// Sixteen values to NVFP4, bit for bit as core/quantize_block.hpp has it, without its divisions.
+//
+// The recipe divides twice: s = e4m3(y / 6) and code = e2m1(y / s), each quotient rounded to FP32
+// before it is rounded to the format. What counts is on which side of a midpoint T of two codes the
+// rounded quotient lies. With y in FP32, d = 6 or a block scale (at most 4 significant bits) and T
+// (at most 5), T * d has at most 9 bits and is exact, and:
+// - y = T * d: the quotient is T, no rounding needed.
+// - y next to T * d: the quotient differs from T by the last place of T * d, divided by d, which is
+//   more than 0.53 of a last place of T (d's significand is at most 15/8), so it rounds to another
+//   number than T, on its side.
+// So any quotient with an error below 0.03 of its last place, rounded once, gives the same code. It
+// is y * high + y * low, where high + low is 1 / d to 2^-44, in one multiplication and one fused
+// multiply-add.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/common/e2m1.cuh"
+#include "cuda/ptx/float_range.cuh"
+#include "cuda/ptx/math.cuh"
+
+namespace dualgemm::cuda {
+
+constexpr int kBlock = 16;
+constexpr float kLargestFloat = 0x1.fffffep127f;
+
+// What x is multiplied by, and what the reader multiplies by.
+struct GlobalFactor {
+  float quantize, dequantize;
+};
+
+// core::global_scale_given(); NaN for what is none.
+DUALGEMM_DEVICE float factor_of_given(float global_scale) {
+  const bool usable = global_scale > 0.0f && global_scale <= kLargestFloat;
+  return usable ? fminf(__fdiv_rn(1.0f, global_scale), kLargestFloat)
+                : __uint_as_float(0x7FC00000u);
+}
+
+// core::global_scale_of_bits(): the bits of a largest magnitude.
+DUALGEMM_DEVICE GlobalFactor factor_of_amax(uint32_t bits) {
+  constexpr float kRange = 2688.0f, kSmallest = 0x1p-126f;
+  const float nan = __uint_as_float(0x7FC00000u), amax = __uint_as_float(bits);
+  if (bits >= 0x7F800000u) return {nan, nan};
+  if (bits == 0) return {1.0f, 1.0f};
+  const float scale = __fdiv_rn(amax, kRange);
+  if (scale < kSmallest) return {0x1p126f, kSmallest};
+  return {__fdiv_rn(kRange, amax), scale};
+}
+
+// Nearest even, 448 at the most, NaN is 0x7F; value is not negative.
+DUALGEMM_DEVICE uint32_t encode_scale(float value) {
+  const float clamped = fminf(value, 448.0f);
+  const uint32_t exact = __float_as_uint(clamped);
+  // Half of the 20 dropped bits, to even.
+  const uint32_t normal = ((exact + 0x7FFFFu + (exact >> 20 & 1u)) >> 20) - (120u << 3);
+  // The quantum 2^-9 is the last place of a float in [2^14, 2^15): the addition itself rounds.
+  const uint32_t subnormal =
+      __float_as_uint(__fadd_rn(clamped, 0x1p14f)) - __float_as_uint(0x1p14f);
+  const uint32_t code = clamped < 0x1p-6f ? subnormal : normal;
+  return value == value ? code : 0x7Fu;
+}
+
+// e4m3(y / 6), in the sense above. high is cut off, so that low is positive and infinity stays.
+DUALGEMM_DEVICE uint32_t encode_sixth(float y) {
+  constexpr float kHigh = 0x1.555554p-3f, kLow = static_cast<float>(1.0 / 6 - 0x1.555554p-3);
+  return encode_scale(__fmaf_rn(y, kHigh, __fmul_rn(y, kLow)));
+}
+
+struct EncodedBlock {
+  uint32_t words[2];  // eight codes each, the first in the lowest nibble, without signs
+  uint32_t scale;
+  float error;  // if asked for
+};
+
+// The codes of y = |x| * G. The code of a quotient v is what
+//   f(v) = 4 * sat(v / 2) + 2 * sat(v / 2 - 1) + sat(v / 2 - 2),   sat(z) = min(max(z, 0), 1)
+// rounds to, since E2M1 counts in steps of 1/2 up to 2, of 1 up to 4, of 2 up to 6: one ramp for
+// each. Only one of them is neither 0 nor 1, so all is exact but the addition to 1.5 * 2^23 that
+// rounds, to even; a NaN counts 0. kInfinite: some y may be infinite, whose product with `low`
+// would be NaN.
+template <bool kError, bool kInfinite>
+DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
+                                       EncodedBlock& out) {
+  constexpr float kRounder = 0x1.8p23f;
+  constexpr uint32_t kRounderInAllNibbles = 0x4B400000u * 0x11111111u;
+  const float s = decode_scale(static_cast<uint8_t>(out.scale));
+  const float high = ptx::rcp_approx_ftz(s);  // whatever its error, low makes up for it
+  const float low = __fmul_rn(__fmaf_rn(-s, high, 1.0f), high);
+  const float half_high = 0.5f * high, half_low = 0.5f * low;
+  out.error = 0.0f;
+#pragma unroll
+  for (int word = 0; word < 2; ++word) {
+    uint32_t codes = 0u - kRounderInAllNibbles;
+#pragma unroll
+    for (int i = 0; i < kBlock / 2; ++i) {
+      const float y = __fmul_rn(fabsf(x[word * (kBlock / 2) + i]), quantize);
+      const float finite = kInfinite ? fminf(y, kLargestFloat) : y;
+      const float half_v = __fmaf_rn(finite, half_high, __fmul_rn(finite, half_low));
+      const float low_ramp = ptx::add_sat(half_v, 0.0f), middle_ramp = ptx::add_sat(half_v, -1.0f),
+                  high_ramp = ptx::add_sat(half_v, -2.0f);
+      const float rounded =
+          __fmaf_rn(4.0f, low_ramp, __fmaf_rn(2.0f, middle_ramp, __fadd_rn(high_ramp, kRounder)));
+      const uint32_t bits = __float_as_uint(rounded);
+      codes += bits << (4 * i);
+      if constexpr (kError) {
+        // The code's bits as the upper ones of a float are 2^-126 of its value; value * s is exact.
+        const float value = __fmul_rn(__uint_as_float(bits << 22), 0x1p126f);
+        out.error = __fadd_rn(out.error, fabsf(__fmaf_rn(-value, s, y)));
+      }
+    }
+    out.words[word] = codes;
+  }
+}
+
+template <bool kError>
+DUALGEMM_DEVICE EncodedBlock encode_with(const float (&x)[kBlock], float quantize, float largest,
+                                         uint32_t scale) {
+  EncodedBlock out;
+  out.scale = scale;
+  if (largest > kLargestFloat) {
+    encode_magnitudes<kError, true>(x, quantize, out);
+  } else {
+    encode_magnitudes<kError, false>(x, quantize, out);
+  }
+  return out;
+}
+
+// The largest magnitude; NaN if there is one.
+DUALGEMM_DEVICE float amax_of_block(const float (&x)[kBlock]) {
+  float amax = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kBlock; ++i) amax = ptx::max_nan(amax, fabsf(x[i]));
+  return amax;
+}
+
+// signs: bits 3, 7, ... of each word.
+template <bool kFourOverSix>
+DUALGEMM_DEVICE EncodedBlock encode_block(const float (&x)[kBlock], const uint32_t (&signs)[2],
+                                          float quantize) {
+  const float largest = __fmul_rn(amax_of_block(x), quantize);
+  EncodedBlock best = encode_with<kFourOverSix>(x, quantize, largest, encode_sixth(largest));
+  if constexpr (kFourOverSix) {
+    const EncodedBlock four =
+        encode_with<true>(x, quantize, largest, encode_scale(__fmul_rn(largest, 0.25f)));
+    if (four.error < best.error) best = four;
+  }
+  const uint32_t keep = best.scale == 0 || best.scale == 0x7F ? 0u : ~0u;
+#pragma unroll
+  for (int word = 0; word < 2; ++word) best.words[word] = (best.words[word] | signs[word]) & keep;
+  return best;
+}
+
+}  // namespace dualgemm::cuda

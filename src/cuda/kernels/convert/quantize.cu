@@ -1,0 +1,180 @@
+// Quantising with factors that are known before the first block: given ones, or one for the tensor,
+// whose largest magnitude a launch before has found.
+#include "cuda/kernels/convert/quantize.hpp"
+
+#include "cuda/kernels/convert/tensor_rows.cuh"
+#include "cuda/kernels/convert/wide_block.cuh"
+
+namespace dualgemm::cuda {
+namespace {
+
+// The unit of work that thread `index` of the launch has: a block of 16 of one row.
+struct BlockPlace {
+  RowPlace at;
+  uint32_t block;
+  bool exists;
+};
+__device__ BlockPlace place_of_block(const TensorParams& p, ExpertCursor& cursor, uint32_t index) {
+  const uint32_t row = quotient(index, p.row_units);
+  BlockPlace place{{}, index - row * p.row_units.value, row < p.count};
+  if (place.exists) place.at = place_of_row(p, cursor, row);
+  return place;
+}
+
+// Seeks the first row of the warp; `first` is a lane's own unit.
+__device__ void seek_row_of_warp(const TensorParams& p, ExpertCursor& cursor, uint32_t first) {
+  if (p.groups.expert_offsets == nullptr) return;
+  const uint32_t row = quotient(first - threadIdx.x % 32, p.row_units);
+  cursor.seek(p.row_begin + min(row, p.count - 1));
+}
+
+// The largest of all threads' numbers, in every thread.
+template <int kThreads>
+__device__ uint32_t max_of_cta(uint32_t value) {
+  __shared__ uint32_t of_warp[kThreads / 32];
+  const uint32_t largest = __reduce_max_sync(0xFFFFFFFFu, value);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = largest;
+  __syncthreads();
+  return __reduce_max_sync(0xFFFFFFFFu, of_warp[threadIdx.x % (kThreads / 32)]);
+}
+
+template <int kThreads>
+__device__ float factor_of_partials(const QuantizeParams& p) {
+  uint32_t largest = 0;
+  for (uint32_t i = threadIdx.x; i < p.num_partials; i += kThreads)
+    largest = max(largest, p.partials[i]);
+  const GlobalFactor factor = factor_of_amax(max_of_cta<kThreads>(largest));
+  if (blockIdx.x == 0 && threadIdx.x == 0 && p.found_scale != nullptr)
+    *p.found_scale = factor.dequantize;
+  return factor.quantize;
+}
+
+template <WideType kType, bool kFourOverSix>
+__device__ void quantize_block(const TensorParams& p, const BlockPlace& place,
+                               const WideBlock<kType>& raw, float factor) {
+  if (!place.exists) return;
+  const bool is_padding = place.block >= p.blocks;
+  if (is_padding && place.at.has_scales)
+    *scale_at(p, place.at, place.at.scale_row, place.block) = 0;
+  clear_rows_below(p, place.at, place.block);
+  if (is_padding || !place.at.wanted) return;
+  float x[kBlock];
+  uint32_t signs[2];
+  raw.values(x);
+  raw.signs(signs);
+  const EncodedBlock encoded = encode_block<kFourOverSix>(x, signs, factor);
+  store_codes(codes_at(p, place.at) + place.block * (kBlock / 2), encoded.words);
+  *scale_at(p, place.at, place.at.scale_row, place.block) = static_cast<uint8_t>(encoded.scale);
+}
+
+template <WideType kType>
+__device__ void load_block(const TensorParams& p, const BlockPlace& place, WideBlock<kType>& raw) {
+  if (!place.exists || !place.at.wanted || place.block >= p.blocks) return;
+  raw.load(x_at(p, place.at) + place.block * static_cast<uint32_t>(WideBlock<kType>::kBytes));
+}
+
+// Threads take neighbouring blocks; a thread's own are kThreads apart, and all of them are loaded
+// before the first is used.
+template <WideType kType, bool kFourOverSix, int kThreads, int kUnroll>
+__device__ void quantize_all(const QuantizeParams& p) {
+  const uint32_t first = blockIdx.x * (kThreads * kUnroll) + threadIdx.x;
+  BlockPlace places[kUnroll];
+  WideBlock<kType> raw[kUnroll];
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i) {
+    ExpertCursor cursor(p.tensor.groups, p.tensor.rows.value);
+    seek_row_of_warp(p.tensor, cursor, first + i * kThreads);
+    places[i] = place_of_block(p.tensor, cursor, first + i * kThreads);
+    load_block(p.tensor, places[i], raw[i]);
+  }
+  const float factor = p.tensor.factors == Factors::kFromPartials ? factor_of_partials<kThreads>(p)
+                       : p.tensor.factors == Factors::kOne ? factor_of_given(*p.tensor.global_scale)
+                                                           : 0.0f;
+#pragma unroll
+  for (int i = 0; i < kUnroll; ++i) {
+    float own = factor;
+    if (p.tensor.factors == Factors::kPerExpert && places[i].exists && places[i].at.wanted)
+      own = factor_of_given(p.tensor.global_scale[places[i].at.expert]);
+    quantize_block<kType, kFourOverSix>(p.tensor, places[i], raw[i], own);
+  }
+}
+
+// Bits of the largest magnitude of what a CTA has seen.
+template <WideType kType>
+__device__ void amax_of_all(const AmaxParams& p) {
+  constexpr int kUnroll = kAmaxBytes / WideBlock<kType>::kBytes;
+  const uint32_t units = p.tensor.count * p.tensor.row_units.value;
+  const uint32_t stride = gridDim.x * (kAmaxThreads * kUnroll);
+  float amax = 0.0f;
+  for (uint32_t begin = blockIdx.x * (kAmaxThreads * kUnroll); begin < units;) {
+    const uint32_t first = begin + threadIdx.x;
+    WideBlock<kType> raw[kUnroll];
+    bool has[kUnroll];
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      ExpertCursor cursor(p.tensor.groups, p.tensor.rows.value);
+      seek_row_of_warp(p.tensor, cursor, first + i * kAmaxThreads);
+      const BlockPlace place = place_of_block(p.tensor, cursor, first + i * kAmaxThreads);
+      has[i] = place.exists && place.at.wanted && place.block < p.tensor.blocks;
+      load_block(p.tensor, place, raw[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kUnroll; ++i) {
+      float x[kBlock];
+      raw[i].values(x);
+      if (has[i]) amax = ptx::max_nan(amax, amax_of_block(x));
+    }
+    if (units - begin <= stride) break;
+    begin += stride;
+  }
+  const uint32_t largest = max_of_cta<kAmaxThreads>(__float_as_uint(amax));
+  if (threadIdx.x == 0) p.partials[blockIdx.x] = largest;
+}
+
+}  // namespace
+
+#define DUALGEMM_QUANTIZE(name, kType, four_over_six, threads, unroll)      \
+  extern "C" __global__ void __launch_bounds__(threads)                     \
+      dual_gemm_quantize_##name(const __grid_constant__ QuantizeParams p) { \
+    quantize_all<WideType::kType, four_over_six, threads, unroll>(p);       \
+  }
+#define DUALGEMM_QUANTIZE_TYPE(name, kType)                                                \
+  DUALGEMM_QUANTIZE(name##_few, kType, false, kFewThreads, 1)                              \
+  DUALGEMM_QUANTIZE(name##_many, kType, false, kQuantizeThreads, kManyUnroll)              \
+  DUALGEMM_QUANTIZE(name##_four_over_six_few, kType, true, kFewThreads, 1)                 \
+  DUALGEMM_QUANTIZE(name##_four_over_six_many, kType, true, kQuantizeThreads, kManyUnroll) \
+  extern "C" __global__ void __launch_bounds__(kAmaxThreads)                               \
+      dual_gemm_amax_##name(const __grid_constant__ AmaxParams p) {                        \
+    amax_of_all<WideType::kType>(p);                                                       \
+  }
+DUALGEMM_QUANTIZE_TYPE(f16, kF16)
+DUALGEMM_QUANTIZE_TYPE(bf16, kBF16)
+DUALGEMM_QUANTIZE_TYPE(f32, kF32)
+#undef DUALGEMM_QUANTIZE_TYPE
+#undef DUALGEMM_QUANTIZE
+
+#define DUALGEMM_KERNEL(name) \
+  { "quantize", #name, reinterpret_cast<const void*>(&name) }
+Kernel quantize_kernel(WideType type, bool four_over_six, bool many) {
+#define DUALGEMM_KERNELS(name)                                          \
+  {                                                                     \
+    DUALGEMM_KERNEL(dual_gemm_quantize_##name##_few),                   \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_many),              \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_four_over_six_few), \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_four_over_six_many) \
+  }
+  static const Kernel kernels[3][4] = {DUALGEMM_KERNELS(f16), DUALGEMM_KERNELS(bf16),
+                                       DUALGEMM_KERNELS(f32)};
+#undef DUALGEMM_KERNELS
+  return kernels[static_cast<int>(type)][2 * (four_over_six ? 1 : 0) + (many ? 1 : 0)];
+}
+
+Kernel amax_kernel(WideType type) {
+  static const Kernel kernels[3] = {DUALGEMM_KERNEL(dual_gemm_amax_f16),
+                                    DUALGEMM_KERNEL(dual_gemm_amax_bf16),
+                                    DUALGEMM_KERNEL(dual_gemm_amax_f32)};
+  return kernels[static_cast<int>(type)];
+}
+#undef DUALGEMM_KERNEL
+
+}  // namespace dualgemm::cuda

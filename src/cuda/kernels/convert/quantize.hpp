@@ -1,0 +1,44 @@
+// NVFP4 from fp16, bf16 or fp32 and back, on any GPU, bit for bit as core/quantize_on_cpu.cpp: the
+// launches of quantize.hpp's functions, made without calling CUDA.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/quantize_problem.hpp"
+#include "cuda/kernels/convert/quantize_params.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+
+namespace dualgemm::cuda {
+
+// What the host code knows of the kernels. A unit is a block of 16, or a chunk of one that a thread
+// of the inverse writes as 16 bytes.
+inline constexpr int kQuantizeThreads = 256;
+inline constexpr int kFewBlocks = 64 << 10;  // up to so many a thread takes one block, beyond two
+inline constexpr int kFewThreads = 64;       // of a CTA then: more of them, on more SMs
+inline constexpr int kManyUnroll = 2;
+inline constexpr int kAmaxThreads = 256, kAmaxBytes = 128;  // in flight in a thread
+inline constexpr int kMaxPartials = 512;  // CTAs of the search for the largest magnitude
+inline constexpr int kKeptBlocks = 2;     // of a row, in a thread's registers
+inline constexpr int kMaxRowThreads = 512;
+inline constexpr int kDequantizeThreads = 256, kDequantizeUnroll = 4;
+inline constexpr int kConvertThreads = 256;  // 8 tiles of a row of tiles x 32 groups of 4 rows
+
+int64_t quantize_workspace_bytes(const core::ResolvedQuantize& problem) noexcept;
+
+// In order on one stream. kUnsupported: more than a GPU's kernels count to.
+Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuantize& problem,
+                                                      const QuantizeBuffers& buffers);
+Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuantize& problem,
+                                                        const DequantizeBuffers& buffers);
+Expected<std::vector<KernelLaunch>> convert_scales_launches(
+    const core::ResolvedConversion& conversion, const uint8_t* src, uint8_t* dst);
+
+// The compiled kernels.
+Kernel quantize_kernel(WideType type, bool four_over_six, bool many);
+Kernel quantize_rows_kernel(WideType type, bool four_over_six);
+Kernel amax_kernel(WideType type);
+Kernel dequantize_tensor_kernel(WideType type);
+Kernel convert_scales_kernel();
+
+}  // namespace dualgemm::cuda

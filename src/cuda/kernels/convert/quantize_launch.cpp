@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/int_math.hpp"
+#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/runtime/limits.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+constexpr int64_t kMaxRows = int64_t{1} << 32;                 // of all batches
+constexpr int64_t kMaxUnits = (int64_t{1} << 32) - (1 << 24);  // of a launch
+constexpr int64_t kMaxRowCtas = 1 << 20;
+
+WideType wide_type_of(DataType type) {
+  return type == DataType::kF16    ? WideType::kF16
+         : type == DataType::kBF16 ? WideType::kBF16
+                                   : WideType::kF32;
+}
+
+Status check_countable(const core::ResolvedQuantize& problem) {
+  const QuantizeProblem& p = problem.problem;
+  for (const auto& [name, extent] :
+       {std::pair{"rows", p.rows}, std::pair{"cols", p.cols}, std::pair{"l", p.l}}) {
+    if (extent >= kMaxExtent)
+      return Status::unsupported(name, std::to_string(extent), "must be below 2^31 on a GPU");
+  }
+  if (problem.batches() * p.rows < kMaxRows) return {};
+  return Status::unsupported("rows, l", std::to_string(p.rows) + ", " + std::to_string(p.l),
+                             "must be below 2^32 rows in all on a GPU");
+}
+
+Factors factors_of(GlobalScaling scaling, bool quantizes) {
+  switch (scaling) {
+    case GlobalScaling::kGivenPerBatch:
+      return Factors::kPerExpert;
+    case GlobalScaling::kRow:
+      return Factors::kPerRow;
+    case GlobalScaling::kTensor:
+      return quantizes ? Factors::kFromPartials : Factors::kOne;
+    default:
+      return Factors::kOne;
+  }
+}
+
+// Everything but the part of it that a launch does.
+TensorParams tensor_params(const core::ResolvedQuantize& problem, const RowGroupArrays& groups,
+                           const void* x, const uint8_t* codes, const uint8_t* scales,
+                           const float* global_scale, bool quantizes) {
+  const core::ResolvedMatrix& q = problem.q;
+  TensorParams p{};
+  p.x = static_cast<uint8_t*>(const_cast<void*>(x));  // the kernels know what is only read
+  p.x_row_bytes = problem.x.row_bytes();
+  p.x_batch_bytes = core::bytes_of(problem.x.type, problem.x.batch_stride);
+  p.codes = const_cast<uint8_t*>(codes);
+  p.code_row_bytes = q.row_bytes();
+  p.code_batch_bytes = core::bytes_of(q.type, q.batch_stride);
+  p.scales = const_cast<uint8_t*>(scales);
+  p.scale_batch_bytes = q.scale_batch_stride;
+  p.blocks = static_cast<uint32_t>(q.sf_cols);
+  p.scale_tile_cols = static_cast<uint32_t>(core::ceil_div(q.sf_cols, 4));
+  if (problem.swizzled()) {
+    const int64_t bytes = core::sizes_of(problem).scales -
+                          (problem.batches() - 1) * q.scale_batch_stride;  // of one batch
+    p.scale_rows = bytes / (int64_t{4} * p.scale_tile_cols);
+    p.scales_at_words =
+        reinterpret_cast<uintptr_t>(scales) % 4 == 0 && q.scale_batch_stride % 4 == 0 ? 1 : 0;
+  } else {
+    p.scale_ld = q.scale_ld;
+  }
+  p.rows = Divisor(static_cast<uint32_t>(std::max<int64_t>(problem.problem.rows, 1)));
+  p.groups = {groups.expert_rows, groups.expert_offsets, groups.row_experts,
+              static_cast<uint32_t>(problem.problem.l)};
+  p.factors = factors_of(problem.problem.scaling, quantizes);
+  p.global_scale = global_scale;
+  return p;
+}
+
+// launch(params of a part, its units) for as many rows at a time as a launch can count; at least
+// once, if `always`.
+template <class Launch>
+void for_parts(const core::ResolvedQuantize& problem, TensorParams params, int64_t row_units,
+               bool always, const Launch& launch) {
+  params.row_units = Divisor(static_cast<uint32_t>(row_units));
+  const int64_t rows = problem.batches() * problem.problem.rows;
+  const int64_t part = std::max<int64_t>(1, kMaxUnits / row_units);
+  for (int64_t begin = 0; begin < rows || (always && begin == 0); begin += part) {
+    const int64_t count = std::min(part, rows - begin);
+    params.row_begin = static_cast<uint32_t>(begin);
+    params.count = static_cast<uint32_t>(count);
+    launch(params, count * row_units);
+  }
+}
+
+// Blocks of a row, padded columns of swizzled tiles among them.
+int64_t row_blocks(const core::ResolvedQuantize& problem) {
+  return problem.swizzled() ? core::round_up(problem.q.sf_cols, 4) : problem.q.sf_cols;
+}
+
+template <class Params>
+KernelLaunch launch_of(const Kernel& kernel, int64_t ctas, int64_t threads, const Params& params) {
+  KernelLaunch launch{.kernel = kernel};
+  launch.ctas = static_cast<uint32_t>(ctas);
+  launch.threads = static_cast<uint32_t>(threads);
+  launch.set_params(params);
+  return launch;
+}
+
+int64_t amax_ctas(const core::ResolvedQuantize& problem, int64_t units) {
+  const int64_t block_bytes = core::bytes_of(problem.x.type, kSfVec);
+  const int64_t unit = kAmaxThreads * (kAmaxBytes / block_bytes);
+  return std::clamp<int64_t>(core::ceil_div(units, unit), 1, kMaxPartials);
+}
+
+void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& params,
+              std::vector<KernelLaunch>& launches) {
+  const int64_t units = row_blocks(problem);
+  const int64_t threads = std::clamp<int64_t>(
+      core::round_up(core::ceil_div(units, kKeptBlocks), 32), 32, kMaxRowThreads);
+  const Kernel kernel =
+      quantize_rows_kernel(wide_type_of(problem.x.type), problem.problem.four_over_six);
+  for_parts(problem, params.tensor, units, false, [&](const TensorParams& part, int64_t) {
+    QuantizeParams own = params;
+    own.tensor = part;
+    launches.push_back(launch_of(kernel, std::min<int64_t>(part.count, kMaxRowCtas), threads, own));
+  });
+}
+
+void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& params,
+                std::vector<KernelLaunch>& launches) {
+  const bool found = params.found_scale != nullptr;  // by the first part's first CTA
+  for_parts(
+      problem, params.tensor, row_blocks(problem), found,
+      [&](const TensorParams& part, int64_t units) {
+        const bool many = units > kFewBlocks;
+        const int64_t threads = many ? kQuantizeThreads : kFewThreads;
+        const int64_t blocks = threads * (many ? kManyUnroll : 1);
+        QuantizeParams own = params;
+        own.tensor = part;
+        launches.push_back(launch_of(
+            quantize_kernel(wide_type_of(problem.x.type), problem.problem.four_over_six, many),
+            std::max<int64_t>(core::ceil_div(units, blocks), 1), threads, own));
+      });
+}
+
+}  // namespace
+
+int64_t quantize_workspace_bytes(const core::ResolvedQuantize& problem) noexcept {
+  return problem.problem.scaling == GlobalScaling::kTensor ? kMaxPartials * 4 : 0;
+}
+
+Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuantize& problem,
+                                                      const QuantizeBuffers& buffers) {
+  DUALGEMM_TRY(check_countable(problem));
+  std::vector<KernelLaunch> launches;
+  QuantizeParams params{};
+  params.tensor = tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
+                                buffers.global_scale, true);
+  params.found_scale = buffers.found_scale;
+  if (problem.problem.scaling == GlobalScaling::kRow) {
+    add_rows(problem, params, launches);
+    return launches;
+  }
+  if (problem.problem.scaling == GlobalScaling::kTensor) {
+    auto* const partials = static_cast<uint32_t*>(buffers.workspace);
+    params.partials = partials;
+    // One launch, or there would be more numbers than one reads: 2^36 values are unsupported.
+    const int64_t units = problem.batches() * problem.problem.rows * row_blocks(problem);
+    if (units > kMaxUnits) {
+      return Status::unsupported("rows, cols, l", std::to_string(units) + " blocks of 16",
+                                 "must be below 2^32 - 2^24 for the scaling tensor on a GPU");
+    }
+    if (units > 0) {
+      params.num_partials = static_cast<uint32_t>(amax_ctas(problem, units));
+      for_parts(problem, params.tensor, row_blocks(problem), false,
+                [&](const TensorParams& part, int64_t) {
+                  launches.push_back(launch_of(amax_kernel(wide_type_of(problem.x.type)),
+                                               params.num_partials, kAmaxThreads,
+                                               AmaxParams{part, partials}));
+                });
+    }
+  }
+  add_blocks(problem, params, launches);
+  return launches;
+}
+
+Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuantize& problem,
+                                                        const DequantizeBuffers& buffers) {
+  DUALGEMM_TRY(check_countable(problem));
+  std::vector<KernelLaunch> launches;
+  const int64_t row_chunks = problem.problem.cols * core::bytes_of(problem.x.type, 1) / 16;
+  for_parts(
+      problem,
+      tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
+                    buffers.global_scale, false),
+      row_chunks, false, [&](const TensorParams& part, int64_t units) {
+        launches.push_back(launch_of(dequantize_tensor_kernel(wide_type_of(problem.x.type)),
+                                     core::ceil_div(units, kDequantizeThreads * kDequantizeUnroll),
+                                     kDequantizeThreads, part));
+      });
+  return launches;
+}
+
+Expected<std::vector<KernelLaunch>> convert_scales_launches(
+    const core::ResolvedConversion& conversion, const uint8_t* src, uint8_t* dst) {
+  const ScaleMap &from = conversion.from, &to = conversion.to;
+  const int64_t tile_cols = core::ceil_div(from.cols(), 4), groups = core::ceil_div(tile_cols, 8),
+                tile_rows = core::ceil_div(from.rows(), 128);
+  for (const auto& [name, extent] :
+       {std::pair{"rows", from.rows()}, std::pair{"sf_cols", from.cols()},
+        std::pair{"l", conversion.batches}}) {
+    if (extent >= kMaxExtent)
+      return Status::unsupported(name, std::to_string(extent), "must be below 2^31 on a GPU");
+  }
+  int64_t ctas = 0;
+  if (__builtin_mul_overflow(groups * tile_rows, conversion.batches, &ctas) || ctas > kMaxCtas) {
+    return Status::unsupported("rows, sf_cols, l",
+                               std::to_string(groups * tile_rows) + " tiles of 128 x 32, " +
+                                   std::to_string(conversion.batches) + " batches",
+                               "must be below 2^31 tiles in all on a GPU");
+  }
+  if (ctas == 0) return std::vector<KernelLaunch>{};
+  const auto params_of = [](const ScaleMap& map, int64_t stride) {
+    return ScaleParams{map.layout() == ScaleLayout::kLinear ? map.ld() : 0, stride};
+  };
+  const ConvertScalesParams params{.src = src,
+                                   .dst = dst,
+                                   .from = params_of(from, conversion.from_stride),
+                                   .to = params_of(to, conversion.to_stride),
+                                   .rows = from.rows(),
+                                   .cols = static_cast<uint32_t>(from.cols()),
+                                   .tile_cols = static_cast<uint32_t>(tile_cols),
+                                   .tile_groups = Divisor(static_cast<uint32_t>(groups)),
+                                   .tile_rows = Divisor(static_cast<uint32_t>(tile_rows))};
+  return std::vector<KernelLaunch>{
+      launch_of(convert_scales_kernel(), ctas, kConvertThreads, params)};
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,25 @@
+// Floating-point instructions with a range: results cut to 0 .. 1, and a maximum that keeps NaN.
+// PTX ISA 9.0, "Floating Point Instructions: add", "max".
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/target.hpp"
+
+namespace dualgemm::cuda::ptx {
+
+// add.rn.sat.f32 d, a, b;      PTX ISA 1.0, "add": NaN becomes +0
+DUALGEMM_DEVICE float add_sat(float a, float b) {
+  float d;
+  asm("add.rn.sat.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));
+  return d;
+}
+
+// max.NaN.f32 d, a, b;      PTX ISA 7.0, sm_80, "max": NaN if one of them is
+DUALGEMM_DEVICE float max_nan(float a, float b) {
+  float d;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(d) : "f"(a), "f"(b));
+  return d;
+}
+
+}  // namespace dualgemm::cuda::ptx

@@ -1,0 +1,209 @@
+// quantize(), dequantize() and convert_scales() on a GPU through the library's interface, against
+// the CPU: the same bits. (The interpreter runs the same kernels in tests/kernels/convert.)
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "dualgemm/dualgemm.hpp"
+#include "kernels/convert/quantize_checks.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+constexpr ExecutionOptions kOnGpu{.device = DeviceKind::kCuda};
+
+// Arrays between margins that nobody may write.
+class GpuDevice {
+ public:
+  void* put(const char*, const void* from, int64_t bytes, int64_t shift, bool) {
+    if (bytes == 0) return nullptr;
+    arrays_.emplace_back(bytes, shift, from);
+    return arrays_.back().data();
+  }
+  void get(const void* address, void* to, int64_t bytes) {
+    if (bytes == 0) return;
+    for (GuardedDevice& array : arrays_) {
+      if (array.data() != address) continue;
+      const std::vector<uint8_t> got = array.download();
+      std::memcpy(to, got.data(), got.size());
+      return;
+    }
+    ADD_FAILURE() << "no such array";
+  }
+  AssertionResult quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers) {
+    return done(dualgemm::quantize(problem, buffers, kOnGpu));
+  }
+  AssertionResult dequantize(const QuantizeProblem& problem, const DequantizeBuffers& buffers) {
+    return done(dualgemm::dequantize(problem, buffers, kOnGpu));
+  }
+  AssertionResult convert_scales(const ScaleConversion& conversion, const uint8_t* src,
+                                 uint8_t* dst) {
+    return done(dualgemm::convert_scales(conversion, src, dst, nullptr, kOnGpu));
+  }
+  // Looks at all margins.
+  ~GpuDevice() {
+    for (const GuardedDevice& array : arrays_) array.check_margins();
+  }
+  GpuDevice() = default;
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+ private:
+  static AssertionResult done(const Status& status) {
+    if (!status.ok()) return AssertionFailure() << status.message();
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) return AssertionFailure() << cudaGetErrorString(error);
+    return AssertionSuccess();
+  }
+  std::deque<GuardedDevice> arrays_;
+};
+
+TEST(QuantizeOnGpu, SmallTensorsOfEveryKind) {
+  DUALGEMM_NEEDS_GPU();
+  for (int round = 0; round < 6; ++round) {
+    GpuDevice device;
+    check_random(device, 4);
+  }
+  GpuDevice device;
+  check_conversions(device, 8);
+}
+
+TEST(QuantizeOnGpu, EveryHalfPrecisionNumberInManyOrders) {
+  DUALGEMM_NEEDS_GPU();
+  for (const DataType type : {DataType::kF16, DataType::kBF16}) {
+    for (const bool four_over_six : {false, true}) {
+      GpuDevice device;
+      check_every_half(device, type, four_over_six, 64);
+    }
+  }
+}
+
+TEST(QuantizeOnGpu, MillionsOfTies) {
+  DUALGEMM_NEEDS_GPU();
+  for (const bool four_over_six : {false, true}) {
+    GpuDevice device;
+    check_ties(device, 1 << 18, four_over_six);
+  }
+}
+
+TEST(QuantizeOnGpu, AnyShapeLayoutAndGroups) {
+  DUALGEMM_NEEDS_GPU();
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    GpuDevice device;
+    check_random(device, 20);
+  }
+}
+
+TEST(QuantizeOnGpu, MillionsOfValuesOfEachType) {
+  DUALGEMM_NEEDS_GPU();
+  Rng rng;
+  for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+    for (const GlobalScaling scaling :
+         {GlobalScaling::kGiven, GlobalScaling::kTensor, GlobalScaling::kRow}) {
+      QuantizeProblem p{.rows = 601, .cols = 4112, .x = {.type = type}};
+      p.scaling = scaling;
+      p.four_over_six = rng.chance(0.5);
+      p.q.scale_layout = rng.chance(0.5) ? ScaleLayout::kLinear : ScaleLayout::kSwizzled128x4;
+      QuantizeCase data(p);
+      data.randomize(rng, Hard::kOrdinary);
+      GpuDevice device;
+      expect_quantized_as_on_cpu(device, data, 0);
+      expect_dequantized_as_on_cpu(device, data, 0);
+    }
+  }
+}
+
+TEST(QuantizeOnGpu, GarbageInDeviceMemory) {
+  DUALGEMM_NEEDS_GPU();
+  GpuDevice device;
+  check_given_garbage(device);
+  check_group_garbage(device, 60);
+}
+
+TEST(QuantizeOnGpu, ScalesFromAnyLayoutToAnyOther) {
+  DUALGEMM_NEEDS_GPU();
+  GpuDevice device;
+  check_conversions(device, 100);
+}
+
+// Counts and scales are read when the graph runs, not when it is recorded.
+TEST(QuantizeOnGpu, ARecordedCallReadsWhatTheMemoryHoldsNow) {
+  DUALGEMM_NEEDS_GPU();
+  Rng rng;
+  for (const GlobalScaling scaling :
+       {GlobalScaling::kGivenPerBatch, GlobalScaling::kTensor, GlobalScaling::kRow}) {
+    QuantizeProblem p{.rows = 37, .cols = 208, .l = 5, .x = {.type = DataType::kBF16}};
+    p.grouping = Grouping::kMasked;
+    p.scaling = scaling;
+    p.q.scale_layout = ScaleLayout::kSwizzled128x4;
+    QuantizeCase data(p);
+    data.randomize(rng, Hard::kOrdinary);
+    GpuDevice device;
+    const CaseOn<GpuDevice> there(device, data, 0);
+    QuantizeBuffers buffers = there.buffers();
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    buffers.stream = stream;
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    const Status status = quantize(p, buffers, kOnGpu);
+    EXPECT_TRUE(status.ok()) << status.message();
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphExec_t recorded = nullptr;
+    ASSERT_EQ(cudaGraphInstantiate(&recorded, graph, 0), cudaSuccess);
+    for (int replay = 0; replay < 3; ++replay) {
+      QuantizeCase fresh(p);
+      fresh.randomize(rng, Hard::kOrdinary);
+      const auto upload = [](const void* to, const void* from, size_t bytes) {
+        ASSERT_EQ(cudaMemcpy(const_cast<void*>(to), from, bytes, cudaMemcpyHostToDevice),
+                  cudaSuccess);
+      };
+      upload(buffers.x, fresh.x.data(), fresh.x.size());
+      upload(buffers.codes, fresh.codes.data(), fresh.codes.size());
+      upload(buffers.scales, fresh.scales.data(), fresh.scales.size());
+      upload(buffers.groups.expert_rows, fresh.expert_rows.data(), fresh.expert_rows.size() * 4);
+      if (buffers.global_scale != nullptr)
+        upload(buffers.global_scale, fresh.global_scale.data(), fresh.global_scale.size() * 4);
+      if (buffers.found_scale != nullptr)
+        upload(buffers.found_scale, fresh.found_scale.data(), fresh.found_scale.size() * 4);
+      ASSERT_EQ(cudaGraphLaunch(recorded, stream), cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      ASSERT_TRUE(core::quantize_on_cpu(fresh.resolved, fresh.buffers(), 1).ok());
+      EXPECT_TRUE(same_case(there.now(), fresh)) << name_of(scaling) << ", replay " << replay;
+    }
+    EXPECT_EQ(cudaGraphExecDestroy(recorded), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  }
+}
+
+TEST(QuantizeOnGpu, RefusesMemoryOfTheHost) {
+  DUALGEMM_NEEDS_GPU();
+  QuantizeProblem p{.rows = 2, .cols = 32};
+  p.scaling = GlobalScaling::kGiven;
+  QuantizeCase data(p);
+  GpuDevice device;
+  const CaseOn<GpuDevice> there(device, data, 0);
+  QuantizeBuffers buffers = there.buffers();
+  const std::vector<uint16_t> pageable(64);
+  buffers.x = pageable.data();
+  int reads_pageable = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&reads_pageable, cudaDevAttrPageableMemoryAccess, 0),
+            cudaSuccess);
+  if (reads_pageable == 0) {
+    EXPECT_EQ(quantize(p, buffers, kOnGpu).argument(), "x");
+  }
+  p.scaling = GlobalScaling::kTensor;
+  buffers = there.buffers();
+  buffers.found_scale = const_cast<float*>(std::exchange(buffers.global_scale, nullptr));
+  buffers.workspace_bytes = 16;
+  EXPECT_EQ(quantize(p, buffers, kOnGpu).code(), StatusCode::kWorkspaceTooSmall);
+}
+
+}  // namespace
+}  // namespace dualgemm::test
