@@ -4,6 +4,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -111,17 +113,18 @@ class Tensor {
   std::array<cuda::DeviceMemory, 5> memory_;
 };
 
-Expected<Case> copying(Stopwatch& stopwatch, cuda::DeviceMemory& from, cuda::DeviceMemory& to) {
+// A copy that moves as much as `like` does.
+Expected<Case> copying(Stopwatch& stopwatch, cuda::DeviceMemory& from, cuda::DeviceMemory& to,
+                       const Case& like) {
+  const auto bytes = static_cast<size_t>(like.bytes / 2);
   auto recorded =
       cuda::RecordedCalls::record(kCallsOfMany, stopwatch.stream(), [&](void* stream, int) {
-        DUALGEMM_CUDA_TRY(cudaMemcpyAsync(to.data(), from.data(), kCopyBytes,
-                                          cudaMemcpyDeviceToDevice,
+        DUALGEMM_CUDA_TRY(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice,
                                           static_cast<cudaStream_t>(stream)));
         return Status();
       });
   if (!recorded) return recorded.status();
-  return Case{fmt::format("copy of {} MiB", kCopyBytes >> 20), 2.0 * kCopyBytes,
-              *std::move(recorded)};
+  return Case{"copy", 2.0 * static_cast<double>(bytes), *std::move(recorded)};
 }
 
 Expected<Case> converting(Stopwatch& stopwatch, cuda::DeviceMemory& from, cuda::DeviceMemory& to,
@@ -168,7 +171,6 @@ Status measure_many(Stopwatch& stopwatch) {
   if (!to) return to.status();
   DUALGEMM_TRY(fill(*from, DataType::kF32));
   std::vector<Case> cases;
-  DUALGEMM_TRY(add(cases, copying(stopwatch, *from, *to)));
   std::vector<Tensor> tensors;
   tensors.reserve(16);
   const auto tensor = [&](const QuantizeProblem& problem) -> Expected<Tensor*> {
@@ -201,14 +203,18 @@ Status measure_many(Stopwatch& stopwatch) {
   }
   for (const bool swizzles : {true, false})
     DUALGEMM_TRY(add(cases, converting(stopwatch, *from, *to, swizzles)));
+  const size_t count = cases.size();
+  for (size_t i = 0; i < count; ++i)
+    DUALGEMM_TRY(add(cases, copying(stopwatch, *from, *to, cases[i])));
   const auto timings = time_all(stopwatch, cases);
   if (!timings) return timings.status();
-  const double copy = cases[0].bytes / (*timings)[0].median;
-  fmt::print("\n| call | MB | us | GB/s | of the copy |\n|---|---|---|---|---|\n");
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const double rate = cases[i].bytes / (*timings)[i].median;
-    fmt::print("| {} | {:.0f} | {:.1f} | {:.0f} | {:.1f} % |\n", cases[i].name,
-               cases[i].bytes * 1e-6, (*timings)[i].median * 1e6, rate * 1e-9, 100.0 * rate / copy);
+  fmt::print("\n| call | MB read and written | us | GB/s | GB/s of a copy of as much | ratio |\n");
+  fmt::print("|---|---|---|---|---|---|\n");
+  for (size_t i = 0; i < count; ++i) {
+    const auto rate = [&](size_t at) { return cases[at].bytes / (*timings)[at].median; };
+    fmt::print("| {} | {:.0f} | {:.1f} | {:.0f} | {:.0f} | {:.1f} % |\n", cases[i].name,
+               cases[i].bytes * 1e-6, (*timings)[i].median * 1e6, rate(i) * 1e-9,
+               rate(count + i) * 1e-9, 100.0 * rate(i) / rate(count + i));
   }
   return {};
 }

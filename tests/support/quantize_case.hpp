@@ -3,7 +3,7 @@
 // was written where nothing belongs.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -96,6 +96,11 @@ struct QuantizeCase {
     return problem.scaling == GlobalScaling::kGiven ||
            problem.scaling == GlobalScaling::kGivenPerBatch;
   }
+  float largest() const {  // finite number of x's type
+    return problem.x.type == DataType::kF16    ? 65504.0f
+           : problem.x.type == DataType::kBF16 ? 0x1.FEp127f
+                                               : std::numeric_limits<float>::max();
+  }
   int64_t element_index(int64_t batch, int64_t row, int64_t col) const {
     return batch * resolved.x.batch_stride + row * resolved.x.ld + col;
   }
@@ -112,7 +117,10 @@ struct QuantizeCase {
         for (int64_t col = 0; col < problem.cols; col += 16) {
           float block[16];
           hard_block(rng, hard, block);
-          for (int i = 0; i < 16; ++i) set(batch, row, col + i, block[i]);
+          for (int i = 0; i < 16; ++i) {
+            if (hard == Hard::kOrdinary) block[i] = std::clamp(block[i], -largest(), largest());
+            set(batch, row, col + i, block[i]);
+          }
         }
       }
     }

@@ -19,14 +19,19 @@ struct RawValues {
 };
 
 template <WideType kType>
-__device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint32_t chunk) {
-  const uint8_t* const from = codes_at(p, at) + chunk * (kWrite<kType> / 2);
-  RawValues raw{0, *scale_at(p, at, at.scale_row, chunk * kWrite<kType> / kBlock), 0.0f};
-  if (kWrite<kType> == 8) {
-    raw.codes = load_word(from);
+__device__ uint32_t load_codes(const uint8_t* from) {
+  if constexpr (kWrite<kType> == 8) {
+    return load_word(from);
   } else {
-    raw.codes = from[0] | static_cast<uint32_t>(from[1]) << 8;
+    if (reinterpret_cast<uintptr_t>(from) % 2 == 0) return *reinterpret_cast<const uint16_t*>(from);
+    return from[0] | static_cast<uint32_t>(from[1]) << 8;
   }
+}
+
+template <WideType kType>
+__device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint32_t chunk) {
+  RawValues raw{load_codes<kType>(codes_at(p, at) + chunk * (kWrite<kType> / 2)),
+                *scale_at(p, at, at.scale_row, chunk * kWrite<kType> / kBlock), 0.0f};
   const int64_t row = static_cast<int64_t>(at.batch) * p.rows.value + at.row;
   raw.global = p.global_scale[p.factors == Factors::kPerRow      ? row
                               : p.factors == Factors::kPerExpert ? at.expert
@@ -35,8 +40,7 @@ __device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint
 }
 
 template <WideType kType>
-__device__ void store_values(const TensorParams& p, const RowPlace& at, uint32_t chunk,
-                             const RawValues& raw) {
+__device__ void store_values(uint8_t* to, const RawValues& raw) {
   float all[kChunk], values[kWrite<kType>];
   decode_chunk(raw.codes, decode_scale(raw.scale), all);
 #pragma unroll
@@ -60,17 +64,18 @@ __device__ void store_values(const TensorParams& p, const RowPlace& at, uint32_t
 #pragma unroll
     for (uint32_t& word : words) word = canonical(word);
   }
-  store_words<kType, kWrite<kType>>(x_at(p, at) + chunk * 16, words, kWrite<kType>);
+  store_words<kType, kWrite<kType>>(to, words, kWrite<kType>);
 }
 
 template <WideType kType>
 __device__ void dequantize_all(const TensorParams& p) {
-  const uint32_t first = blockIdx.x * (kDequantizeThreads * kDequantizeUnroll) + threadIdx.x;
-  RowPlace places[kDequantizeUnroll];
-  uint32_t chunks[kDequantizeUnroll];
-  RawValues raw[kDequantizeUnroll];
+  constexpr int kUnroll = dequantize_unroll(kType);
+  const uint32_t first = blockIdx.x * (kDequantizeThreads * kUnroll) + threadIdx.x;
+  RowPlace places[kUnroll];
+  uint32_t chunks[kUnroll];
+  RawValues raw[kUnroll];
 #pragma unroll
-  for (int i = 0; i < kDequantizeUnroll; ++i) {
+  for (int i = 0; i < kUnroll; ++i) {
     const uint32_t index = first + i * kDequantizeThreads, row = quotient(index, p.row_units);
     ExpertCursor cursor(p.groups, p.rows.value);
     if (p.groups.expert_offsets != nullptr) {
@@ -83,31 +88,67 @@ __device__ void dequantize_all(const TensorParams& p) {
     if (places[i].wanted) raw[i] = load_values<kType>(p, places[i], chunks[i]);
   }
 #pragma unroll
-  for (int i = 0; i < kDequantizeUnroll; ++i) {
-    if (places[i].wanted) store_values<kType>(p, places[i], chunks[i], raw[i]);
+  for (int i = 0; i < kUnroll; ++i) {
+    if (places[i].wanted) store_values<kType>(x_at(p, places[i]) + chunks[i] * 16, raw[i]);
+  }
+}
+
+// The same for one matrix whose rows are all wanted: a thread takes the same chunk of neighbouring
+// rows, so that it counts once.
+template <WideType kType>
+__device__ void dequantize_matrix(const TensorParams& p) {
+  constexpr int kRows = dequantize_unroll(kType);
+  const uint32_t unit = blockIdx.x * kDequantizeThreads + threadIdx.x;
+  const uint32_t group = quotient(unit, p.row_units), chunk = unit - group * p.row_units.value;
+  const uint32_t index = group * kRows;
+  if (index >= p.count) return;
+  const uint32_t rows = min(p.count - index, static_cast<uint32_t>(kRows));
+  const int64_t row = static_cast<int64_t>(p.row_begin) + index;
+  const uint8_t* const codes = p.codes + row * p.code_row_bytes + chunk * (kWrite<kType> / 2);
+  const uint32_t block = chunk * kWrite<kType> / kBlock;
+  const bool of_rows = p.factors == Factors::kPerRow;
+  RawValues raw[kRows];
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (i >= rows) continue;
+    raw[i] = {load_codes<kType>(codes + i * p.code_row_bytes),
+              p.scales[scale_offset(p.scale_ld, p.scale_tile_cols, row + i, block)],
+              p.global_scale[of_rows ? row + i : 0]};
+  }
+  uint8_t* const x = p.x + row * p.x_row_bytes + chunk * 16;
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (i < rows) store_values<kType>(x + i * p.x_row_bytes, raw[i]);
   }
 }
 
 }  // namespace
 
-#define DUALGEMM_DEQUANTIZE(name, kType)                                           \
-  extern "C" __global__ void __launch_bounds__(kDequantizeThreads)                 \
-      dual_gemm_dequantize_tensor_##name(const __grid_constant__ TensorParams p) { \
-    dequantize_all<WideType::kType>(p);                                            \
+#define DUALGEMM_DEQUANTIZE(name, kType)                                                    \
+  extern "C" __global__ void __launch_bounds__(kDequantizeThreads)                          \
+      dual_gemm_dequantize_tensor_##name(const __grid_constant__ TensorParams p) {          \
+    dequantize_all<WideType::kType>(p);                                                     \
+  }                                                                                         \
+  extern "C" __global__ void __launch_bounds__(kDequantizeThreads)                          \
+      dual_gemm_dequantize_tensor_##name##_matrix(const __grid_constant__ TensorParams p) { \
+    dequantize_matrix<WideType::kType>(p);                                                  \
   }
 DUALGEMM_DEQUANTIZE(f16, kF16)
 DUALGEMM_DEQUANTIZE(bf16, kBF16)
 DUALGEMM_DEQUANTIZE(f32, kF32)
 #undef DUALGEMM_DEQUANTIZE
 
-Kernel dequantize_tensor_kernel(WideType type) {
+Kernel dequantize_tensor_kernel(WideType type, bool matrix) {
 #define DUALGEMM_KERNEL(name) \
   { "dequantize_tensor", #name, reinterpret_cast<const void*>(&name) }
-  static const Kernel kernels[3] = {DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f16),
-                                    DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_bf16),
-                                    DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f32)};
+  static const Kernel kernels[2][3] = {{DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f16),
+                                        DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_bf16),
+                                        DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f32)},
+                                       {DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f16_matrix),
+                                        DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_bf16_matrix),
+                                        DUALGEMM_KERNEL(dual_gemm_dequantize_tensor_f32_matrix)}};
 #undef DUALGEMM_KERNEL
-  return kernels[static_cast<int>(type)];
+  return kernels[matrix ? 1 : 0][static_cast<int>(type)];
 }
 
 }  // namespace dualgemm::cuda

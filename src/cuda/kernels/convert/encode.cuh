@@ -73,12 +73,13 @@ struct EncodedBlock {
 };
 
 // The codes of y = |x| * G. The code of a quotient v is what
-//   f(v) = 4 * sat(v / 2) + 2 * sat(v / 2 - 1) + sat(v / 2 - 2),   sat(z) = min(max(z, 0), 1)
-// rounds to, since E2M1 counts in steps of 1/2 up to 2, of 1 up to 4, of 2 up to 6: one ramp for
-// each. Only one of them is neither 0 nor 1, so all is exact but the addition to 1.5 * 2^23 that
-// rounds, to even; a NaN counts 0. kInfinite: some y may be infinite, whose product with `low`
-// would be NaN.
-template <bool kError, bool kInfinite>
+//   f(v) = min(2v, v + 2, v/2 + 4)
+// rounds to, since E2M1 counts in steps of 1/2 up to 2, of 1 up to 4, of 2 up to 6. Each of the
+// three is exact but for one rounding, to even, at the addition of 1.5 * 2^23.
+// kRare: v may be 7 or more, where f leaves the codes, or y infinite, whose product with `low` would
+// be NaN, or NaN. The same f as a sum of ramps from 0 to 1 then, of which only one is neither:
+//   4 * sat(v/2) + 2 * sat(v/2 - 1) + sat(v/2 - 2); NaN counts 0
+template <bool kError, bool kRare>
 DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
                                        EncodedBlock& out) {
   constexpr float kRounder = 0x1.8p23f;
@@ -94,12 +95,19 @@ DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
 #pragma unroll
     for (int i = 0; i < kBlock / 2; ++i) {
       const float y = __fmul_rn(fabsf(x[word * (kBlock / 2) + i]), quantize);
-      const float finite = kInfinite ? fminf(y, kLargestFloat) : y;
+      const float finite = kRare ? fminf(y, kLargestFloat) : y;
       const float half_v = __fmaf_rn(finite, half_high, __fmul_rn(finite, half_low));
-      const float low_ramp = ptx::add_sat(half_v, 0.0f), middle_ramp = ptx::add_sat(half_v, -1.0f),
-                  high_ramp = ptx::add_sat(half_v, -2.0f);
-      const float rounded =
-          __fmaf_rn(4.0f, low_ramp, __fmaf_rn(2.0f, middle_ramp, __fadd_rn(high_ramp, kRounder)));
+      float rounded;
+      if constexpr (kRare) {
+        const float ramps[3] = {ptx::add_sat(half_v, 0.0f), ptx::add_sat(half_v, -1.0f),
+                                ptx::add_sat(half_v, -2.0f)};
+        rounded =
+            __fmaf_rn(4.0f, ramps[0], __fmaf_rn(2.0f, ramps[1], __fadd_rn(ramps[2], kRounder)));
+      } else {
+        rounded = fminf(
+            fminf(__fmaf_rn(4.0f, half_v, kRounder), __fmaf_rn(2.0f, half_v, kRounder + 2.0f)),
+            __fadd_rn(half_v, kRounder + 4.0f));
+      }
       const uint32_t bits = __float_as_uint(rounded);
       codes += bits << (4 * i);
       if constexpr (kError) {
@@ -112,15 +120,17 @@ DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
   }
 }
 
+// largest: amax * G.
 template <bool kError>
 DUALGEMM_DEVICE EncodedBlock encode_with(const float (&x)[kBlock], float quantize, float largest,
                                          uint32_t scale) {
   EncodedBlock out;
   out.scale = scale;
-  if (largest > kLargestFloat) {
-    encode_magnitudes<kError, true>(x, quantize, out);
-  } else {
+  // A scale that is neither cut off at 448 nor subnormal is at most 1/17 below what was wanted.
+  if (largest <= 6.5f * decode_scale(static_cast<uint8_t>(scale))) {
     encode_magnitudes<kError, false>(x, quantize, out);
+  } else {
+    encode_magnitudes<kError, true>(x, quantize, out);
   }
   return out;
 }
@@ -133,11 +143,11 @@ DUALGEMM_DEVICE float amax_of_block(const float (&x)[kBlock]) {
   return amax;
 }
 
-// signs: bits 3, 7, ... of each word.
+// amax: amax_of_block(x). signs: bits 3, 7, ... of each word.
 template <bool kFourOverSix>
 DUALGEMM_DEVICE EncodedBlock encode_block(const float (&x)[kBlock], const uint32_t (&signs)[2],
-                                          float quantize) {
-  const float largest = __fmul_rn(amax_of_block(x), quantize);
+                                          float amax, float quantize) {
+  const float largest = __fmul_rn(amax, quantize);
   EncodedBlock best = encode_with<kFourOverSix>(x, quantize, largest, encode_sixth(largest));
   if constexpr (kFourOverSix) {
     const EncodedBlock four =

@@ -49,6 +49,14 @@ __device__ float factor_of_partials(const QuantizeParams& p) {
   return factor.quantize;
 }
 
+// The factor that all of a launch's values share.
+template <int kThreads>
+__device__ float factor_of_all(const QuantizeParams& p) {
+  return p.tensor.factors == Factors::kFromPartials ? factor_of_partials<kThreads>(p)
+         : p.tensor.factors == Factors::kOne        ? factor_of_given(*p.tensor.global_scale)
+                                                    : 0.0f;
+}
+
 template <WideType kType, bool kFourOverSix>
 __device__ void quantize_block(const TensorParams& p, const BlockPlace& place,
                                const WideBlock<kType>& raw, float factor) {
@@ -62,7 +70,7 @@ __device__ void quantize_block(const TensorParams& p, const BlockPlace& place,
   uint32_t signs[2];
   raw.values(x);
   raw.signs(signs);
-  const EncodedBlock encoded = encode_block<kFourOverSix>(x, signs, factor);
+  const EncodedBlock encoded = encode_block<kFourOverSix>(x, signs, amax_of_block(x), factor);
   store_codes(codes_at(p, place.at) + place.block * (kBlock / 2), encoded.words);
   *scale_at(p, place.at, place.at.scale_row, place.block) = static_cast<uint8_t>(encoded.scale);
 }
@@ -87,15 +95,56 @@ __device__ void quantize_all(const QuantizeParams& p) {
     places[i] = place_of_block(p.tensor, cursor, first + i * kThreads);
     load_block(p.tensor, places[i], raw[i]);
   }
-  const float factor = p.tensor.factors == Factors::kFromPartials ? factor_of_partials<kThreads>(p)
-                       : p.tensor.factors == Factors::kOne ? factor_of_given(*p.tensor.global_scale)
-                                                           : 0.0f;
+  const float factor = factor_of_all<kThreads>(p);
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
     float own = factor;
     if (p.tensor.factors == Factors::kPerExpert && places[i].exists && places[i].at.wanted)
       own = factor_of_given(p.tensor.global_scale[places[i].at.expert]);
     quantize_block<kType, kFourOverSix>(p.tensor, places[i], raw[i], own);
+  }
+}
+
+// The same for one matrix whose rows are all wanted: a thread takes the same block of kRows
+// neighbouring rows, so that it counts once.
+template <WideType kType, bool kFourOverSix, int kThreads, int kRows>
+__device__ void quantize_matrix(const QuantizeParams& p) {
+  const TensorParams& t = p.tensor;
+  const uint32_t unit = blockIdx.x * kThreads + threadIdx.x;
+  const uint32_t group = quotient(unit, t.row_units), block = unit - group * t.row_units.value;
+  const uint32_t index = group * kRows;
+  const uint32_t rows = index < t.count ? min(t.count - index, static_cast<uint32_t>(kRows)) : 0u;
+  const bool is_padding = block >= t.blocks;
+  const int64_t row = static_cast<int64_t>(t.row_begin) + index;
+  const uint8_t* const x =
+      t.x + row * t.x_row_bytes + block * static_cast<uint32_t>(WideBlock<kType>::kBytes);
+  WideBlock<kType> raw[kRows];
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (i < rows && !is_padding) raw[i].load(x + i * t.x_row_bytes);
+  }
+  const float factor = factor_of_all<kThreads>(p);
+  uint8_t* const codes = t.codes + row * t.code_row_bytes + block * (kBlock / 2);
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (i >= rows) continue;
+    uint8_t* const scale = t.scales + scale_offset(t.scale_ld, t.scale_tile_cols, row + i, block);
+    if (t.scale_ld == 0) {
+      const auto at = static_cast<uint32_t>(row + i);
+      clear_rows_below(t, {0, at, 0, row + i, t.rows.value, at, true, true}, block);
+    }
+    if (is_padding) {
+      *scale = 0;
+      continue;
+    }
+    float values[kBlock];
+    uint32_t signs[2];
+    raw[i].values(values);
+    raw[i].signs(signs);
+    const EncodedBlock encoded =
+        encode_block<kFourOverSix>(values, signs, amax_of_block(values), factor);
+    store_codes(codes + i * t.code_row_bytes, encoded.words);
+    *scale = static_cast<uint8_t>(encoded.scale);
   }
 }
 
@@ -133,40 +182,51 @@ __device__ void amax_of_all(const AmaxParams& p) {
 
 }  // namespace
 
-#define DUALGEMM_QUANTIZE(name, kType, four_over_six, threads, unroll)      \
+#define DUALGEMM_QUANTIZE(name, body, threads, ...)                         \
   extern "C" __global__ void __launch_bounds__(threads)                     \
       dual_gemm_quantize_##name(const __grid_constant__ QuantizeParams p) { \
-    quantize_all<WideType::kType, four_over_six, threads, unroll>(p);       \
+    body<__VA_ARGS__>(p);                                                   \
   }
-#define DUALGEMM_QUANTIZE_TYPE(name, kType)                                                \
-  DUALGEMM_QUANTIZE(name##_few, kType, false, kFewThreads, 1)                              \
-  DUALGEMM_QUANTIZE(name##_many, kType, false, kQuantizeThreads, kManyUnroll)              \
-  DUALGEMM_QUANTIZE(name##_four_over_six_few, kType, true, kFewThreads, 1)                 \
-  DUALGEMM_QUANTIZE(name##_four_over_six_many, kType, true, kQuantizeThreads, kManyUnroll) \
-  extern "C" __global__ void __launch_bounds__(kAmaxThreads)                               \
-      dual_gemm_amax_##name(const __grid_constant__ AmaxParams p) {                        \
-    amax_of_all<WideType::kType>(p);                                                       \
+#define DUALGEMM_QUANTIZE_WAY(name, kType, four_over_six)                                        \
+  DUALGEMM_QUANTIZE(name##_few, quantize_all, kFewThreads, WideType::kType, four_over_six,       \
+                    kFewThreads, 1)                                                              \
+  DUALGEMM_QUANTIZE(name##_many, quantize_all, kQuantizeThreads, WideType::kType, four_over_six, \
+                    kQuantizeThreads, kManyUnroll)                                               \
+  DUALGEMM_QUANTIZE(name##_matrix_few, quantize_matrix, kFewThreads, WideType::kType,            \
+                    four_over_six, kFewThreads, 1)                                               \
+  DUALGEMM_QUANTIZE(name##_matrix_many, quantize_matrix, kQuantizeThreads, WideType::kType,      \
+                    four_over_six, kQuantizeThreads, matrix_rows(WideType::kType))
+#define DUALGEMM_QUANTIZE_TYPE(name, kType)                         \
+  DUALGEMM_QUANTIZE_WAY(name, kType, false)                         \
+  DUALGEMM_QUANTIZE_WAY(name##_four_over_six, kType, true)          \
+  extern "C" __global__ void __launch_bounds__(kAmaxThreads)        \
+      dual_gemm_amax_##name(const __grid_constant__ AmaxParams p) { \
+    amax_of_all<WideType::kType>(p);                                \
   }
 DUALGEMM_QUANTIZE_TYPE(f16, kF16)
 DUALGEMM_QUANTIZE_TYPE(bf16, kBF16)
 DUALGEMM_QUANTIZE_TYPE(f32, kF32)
 #undef DUALGEMM_QUANTIZE_TYPE
+#undef DUALGEMM_QUANTIZE_WAY
 #undef DUALGEMM_QUANTIZE
 
 #define DUALGEMM_KERNEL(name) \
   { "quantize", #name, reinterpret_cast<const void*>(&name) }
-Kernel quantize_kernel(WideType type, bool four_over_six, bool many) {
-#define DUALGEMM_KERNELS(name)                                          \
-  {                                                                     \
-    DUALGEMM_KERNEL(dual_gemm_quantize_##name##_few),                   \
-        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_many),              \
-        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_four_over_six_few), \
-        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_four_over_six_many) \
+Kernel quantize_kernel(WideType type, bool four_over_six, bool matrix, bool many) {
+#define DUALGEMM_KERNELS(name)                                   \
+  {                                                              \
+    DUALGEMM_KERNEL(dual_gemm_quantize_##name##_few),            \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_many),       \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_matrix_few), \
+        DUALGEMM_KERNEL(dual_gemm_quantize_##name##_matrix_many) \
   }
-  static const Kernel kernels[3][4] = {DUALGEMM_KERNELS(f16), DUALGEMM_KERNELS(bf16),
-                                       DUALGEMM_KERNELS(f32)};
+  static const Kernel kernels[2][3][4] = {
+      {DUALGEMM_KERNELS(f16), DUALGEMM_KERNELS(bf16), DUALGEMM_KERNELS(f32)},
+      {DUALGEMM_KERNELS(f16_four_over_six), DUALGEMM_KERNELS(bf16_four_over_six),
+       DUALGEMM_KERNELS(f32_four_over_six)}};
 #undef DUALGEMM_KERNELS
-  return kernels[static_cast<int>(type)][2 * (four_over_six ? 1 : 0) + (many ? 1 : 0)];
+  return kernels[four_over_six ? 1 : 0][static_cast<int>(type)]
+                [2 * (matrix ? 1 : 0) + (many ? 1 : 0)];
 }
 
 Kernel amax_kernel(WideType type) {

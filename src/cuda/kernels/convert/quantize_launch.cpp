@@ -64,8 +64,10 @@ TensorParams tensor_params(const core::ResolvedQuantize& problem, const RowGroup
     const int64_t bytes = core::sizes_of(problem).scales -
                           (problem.batches() - 1) * q.scale_batch_stride;  // of one batch
     p.scale_rows = bytes / (int64_t{4} * p.scale_tile_cols);
-    p.scales_at_words =
-        reinterpret_cast<uintptr_t>(scales) % 4 == 0 && q.scale_batch_stride % 4 == 0 ? 1 : 0;
+    const uintptr_t places =
+        reinterpret_cast<uintptr_t>(scales) |
+        static_cast<uintptr_t>(problem.batches() > 1 ? q.scale_batch_stride : 0);
+    p.scale_alignment = places % 16 == 0 ? 16 : places % 4 == 0 ? 4 : 1;
   } else {
     p.scale_ld = q.scale_ld;
   }
@@ -91,6 +93,29 @@ void for_parts(const core::ResolvedQuantize& problem, TensorParams params, int64
     params.count = static_cast<uint32_t>(count);
     launch(params, count * row_units);
   }
+}
+
+// One matrix whose rows are all wanted, with one factor for all or one for each row; batches that
+// lie behind each other without a gap are one.
+bool is_matrix(const core::ResolvedQuantize& problem) {
+  const QuantizeProblem& p = problem.problem;
+  if (p.grouping != Grouping::kNone) return false;
+  if (p.l == 1) return true;
+  const core::ResolvedMatrix &x = problem.x, &q = problem.q;
+  return p.scaling != GlobalScaling::kGivenPerBatch && x.batch_stride == p.rows * x.ld &&
+         q.batch_stride == p.rows * q.ld &&
+         (problem.swizzled()
+              ? p.rows % 128 == 0 && q.scale_batch_stride == q.scale_map().required_span_size()
+              : q.scale_batch_stride == p.rows * q.scale_ld);
+}
+// The same problem with one batch.
+core::ResolvedQuantize as_one_batch(const core::ResolvedQuantize& problem) {
+  QuantizeProblem p = problem.problem;
+  p.rows *= p.l;
+  p.l = 1;
+  p.x.batch_stride = p.q.batch_stride = p.q.scale_batch_stride = 0;
+  if (p.scaling == GlobalScaling::kGivenPerBatch) p.scaling = GlobalScaling::kGiven;
+  return core::resolve(p);
 }
 
 // Blocks of a row, padded columns of swizzled tiles among them.
@@ -127,21 +152,23 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   });
 }
 
-void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& params,
+void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& params, bool matrix,
                 std::vector<KernelLaunch>& launches) {
+  const WideType type = wide_type_of(problem.x.type);
   const bool found = params.found_scale != nullptr;  // by the first part's first CTA
-  for_parts(
-      problem, params.tensor, row_blocks(problem), found,
-      [&](const TensorParams& part, int64_t units) {
-        const bool many = units > kFewBlocks;
-        const int64_t threads = many ? kQuantizeThreads : kFewThreads;
-        const int64_t blocks = threads * (many ? kManyUnroll : 1);
-        QuantizeParams own = params;
-        own.tensor = part;
-        launches.push_back(launch_of(
-            quantize_kernel(wide_type_of(problem.x.type), problem.problem.four_over_six, many),
-            std::max<int64_t>(core::ceil_div(units, blocks), 1), threads, own));
-      });
+  const int64_t row_units = row_blocks(problem);
+  for_parts(problem, params.tensor, row_units, found, [&](const TensorParams& part, int64_t units) {
+    const bool many = units > kFewBlocks;
+    const int64_t threads = many ? kQuantizeThreads : kFewThreads;
+    const int64_t in_thread = !many ? 1 : matrix ? matrix_rows(type) : kManyUnroll;
+    const int64_t work = matrix ? core::ceil_div(part.count, in_thread) * row_units
+                                : core::ceil_div(units, in_thread);
+    QuantizeParams own = params;
+    own.tensor = part;
+    launches.push_back(launch_of(quantize_kernel(type, problem.problem.four_over_six, matrix, many),
+                                 std::max<int64_t>(core::ceil_div(work, threads), 1), threads,
+                                 own));
+  });
 }
 
 }  // namespace
@@ -150,9 +177,11 @@ int64_t quantize_workspace_bytes(const core::ResolvedQuantize& problem) noexcept
   return problem.problem.scaling == GlobalScaling::kTensor ? kMaxPartials * 4 : 0;
 }
 
-Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuantize& problem,
+Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuantize& given,
                                                       const QuantizeBuffers& buffers) {
-  DUALGEMM_TRY(check_countable(problem));
+  DUALGEMM_TRY(check_countable(given));
+  const bool matrix = is_matrix(given);
+  const core::ResolvedQuantize problem = matrix ? as_one_batch(given) : given;
   std::vector<KernelLaunch> launches;
   QuantizeParams params{};
   params.tensor = tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
@@ -165,7 +194,7 @@ Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuanti
   if (problem.problem.scaling == GlobalScaling::kTensor) {
     auto* const partials = static_cast<uint32_t*>(buffers.workspace);
     params.partials = partials;
-    // One launch, or there would be more numbers than one reads: 2^36 values are unsupported.
+    // One launch, or there would be more numbers than one reads.
     const int64_t units = problem.batches() * problem.problem.rows * row_blocks(problem);
     if (units > kMaxUnits) {
       return Status::unsupported("rows, cols, l", std::to_string(units) + " blocks of 16",
@@ -181,24 +210,29 @@ Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuanti
                 });
     }
   }
-  add_blocks(problem, params, launches);
+  add_blocks(problem, params, matrix, launches);
   return launches;
 }
 
-Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuantize& problem,
+Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuantize& given,
                                                         const DequantizeBuffers& buffers) {
-  DUALGEMM_TRY(check_countable(problem));
+  DUALGEMM_TRY(check_countable(given));
+  const bool matrix = is_matrix(given);
+  const core::ResolvedQuantize problem = matrix ? as_one_batch(given) : given;
   std::vector<KernelLaunch> launches;
+  const WideType type = wide_type_of(problem.x.type);
   const int64_t row_chunks = problem.problem.cols * core::bytes_of(problem.x.type, 1) / 16;
-  for_parts(
-      problem,
-      tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
-                    buffers.global_scale, false),
-      row_chunks, false, [&](const TensorParams& part, int64_t units) {
-        launches.push_back(launch_of(dequantize_tensor_kernel(wide_type_of(problem.x.type)),
-                                     core::ceil_div(units, kDequantizeThreads * kDequantizeUnroll),
-                                     kDequantizeThreads, part));
-      });
+  for_parts(problem,
+            tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
+                          buffers.global_scale, false),
+            row_chunks, false, [&](const TensorParams& part, int64_t units) {
+              const int64_t unroll = dequantize_unroll(type);
+              const int64_t work = matrix ? core::ceil_div(part.count, unroll) * row_chunks
+                                          : core::ceil_div(units, unroll);
+              launches.push_back(launch_of(dequantize_tensor_kernel(type, matrix),
+                                           core::ceil_div(work, kDequantizeThreads),
+                                           kDequantizeThreads, part));
+            });
   return launches;
 }
 

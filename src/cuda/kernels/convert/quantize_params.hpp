@@ -32,7 +32,7 @@ struct TensorParams {
   int64_t scale_batch_bytes;
   int64_t scale_rows;         // swizzled, of one batch: no scale lies beyond
   uint32_t scale_tile_cols;   // swizzled: tiles of four columns
-  uint32_t scales_at_words;   // swizzled: every tile begins at a multiple of 4 bytes
+  uint32_t scale_alignment;   // swizzled, of every tile: 16, 4 or 1
   uint32_t blocks;            // of 16 values in a row
   Divisor row_units;          // units of work in a row, those of padded columns among them
   Divisor rows;               // of a batch

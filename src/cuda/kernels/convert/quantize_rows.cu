@@ -29,12 +29,12 @@ __device__ float amax_of(const WideBlock<kType>& raw) {
 
 template <WideType kType, bool kFourOverSix>
 __device__ void store_block(const TensorParams& p, const RowPlace& at, uint32_t block,
-                            const WideBlock<kType>& raw, float factor) {
+                            const WideBlock<kType>& raw, float amax, float factor) {
   float x[kBlock];
   uint32_t signs[2];
   raw.values(x);
   raw.signs(signs);
-  const EncodedBlock encoded = encode_block<kFourOverSix>(x, signs, factor);
+  const EncodedBlock encoded = encode_block<kFourOverSix>(x, signs, amax, factor);
   store_codes(codes_at(p, at) + block * (kBlock / 2), encoded.words);
   *scale_at(p, at, at.scale_row, block) = static_cast<uint8_t>(encoded.scale);
 }
@@ -53,10 +53,12 @@ __device__ void quantize_row(const QuantizeParams& p, const RowPlace& at) {
     const uint32_t block = threadIdx.x + i * stride;
     if (block < tensor.blocks) kept[i].load(address(block));
   }
-  float amax = 0.0f;
+  float amax = 0.0f, kept_amax[kKeptBlocks];
 #pragma unroll
   for (int i = 0; i < kKeptBlocks; ++i) {
-    if (threadIdx.x + i * stride < tensor.blocks) amax = ptx::max_nan(amax, amax_of(kept[i]));
+    if (threadIdx.x + i * stride >= tensor.blocks) continue;
+    kept_amax[i] = amax_of(kept[i]);
+    amax = ptx::max_nan(amax, kept_amax[i]);
   }
   for (uint32_t block = threadIdx.x + kKeptBlocks * stride; block < tensor.blocks;
        block += stride) {
@@ -71,13 +73,13 @@ __device__ void quantize_row(const QuantizeParams& p, const RowPlace& at) {
   for (int i = 0; i < kKeptBlocks; ++i) {
     const uint32_t block = threadIdx.x + i * stride;
     if (block < tensor.blocks)
-      store_block<kType, kFourOverSix>(tensor, at, block, kept[i], factor.quantize);
+      store_block<kType, kFourOverSix>(tensor, at, block, kept[i], kept_amax[i], factor.quantize);
   }
   for (uint32_t block = threadIdx.x + kKeptBlocks * stride; block < tensor.blocks;
        block += stride) {
     WideBlock<kType> raw;
     raw.load(address(block));
-    store_block<kType, kFourOverSix>(tensor, at, block, raw, factor.quantize);
+    store_block<kType, kFourOverSix>(tensor, at, block, raw, amax_of(raw), factor.quantize);
   }
 }
 

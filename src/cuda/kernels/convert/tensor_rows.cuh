@@ -126,20 +126,31 @@ DUALGEMM_DEVICE uint8_t* codes_at(const TensorParams& p, const RowPlace& at) {
   return p.codes + at.batch * p.code_batch_bytes + at.row * p.code_row_bytes;
 }
 
-// Zeros below the rows that share tiles, up to a multiple of 128: row i of n writes the padding
-// rows 4i + q, 4(i + n) + q, ... of its tile, where q is the block's place in the tile.
+// Zeros below the rows that share tiles, up to a multiple of 128. A tile has 32 groups of 16 bytes,
+// of rows that are 32 apart: row i of n writes the groups 4i + q, 4(i + n) + q, ... of the last
+// tile, where q is the block's place in the tile.
 DUALGEMM_DEVICE void clear_rows_below(const TensorParams& p, const RowPlace& at, uint32_t block) {
-  if (p.scale_ld != 0 || !at.has_scales || at.group_row >= kTileRows / kTileCols) return;
-  const uint32_t padding = (0u - at.group_rows) % kTileRows;
-  const int64_t first = at.scale_row - at.group_row + at.group_rows;
-  for (uint32_t i = at.group_row * kTileCols + block % kTileCols; i < padding;
-       i += min(at.group_rows, kTileRows) * kTileCols) {
-    if (first + i >= p.scale_rows) return;
-    uint8_t* const word = scale_at(p, at, first + i, block / kTileCols * kTileCols);
-    if (p.scales_at_words != 0) {
-      *reinterpret_cast<uint32_t*>(word) = 0;
-    } else {
-      for (uint32_t col = 0; col < kTileCols; ++col) word[col] = 0;
+  constexpr uint32_t kGroups = 32, kRowsOfGroup = kTileRows / kGroups;
+  const uint32_t used = at.group_rows % kTileRows;  // rows of the last tile
+  if (p.scale_ld != 0 || used == 0 || !at.has_scales || at.group_row >= kGroups / kTileCols) return;
+  const int64_t tile_row = at.scale_row - at.group_row + (at.group_rows - used);
+  if (tile_row >= p.scale_rows) return;
+  uint8_t* const tile = scale_at(p, at, tile_row, block / kTileCols * kTileCols);
+  for (uint32_t group = at.group_row * kTileCols + block % kTileCols; group < kGroups;
+       group += min(at.group_rows, kGroups) * kTileCols) {
+    uint8_t* const bytes = tile + group * (kRowsOfGroup * kTileCols);
+    if (group >= used && p.scale_alignment == 16) {
+      *reinterpret_cast<uint4*>(bytes) = make_uint4(0, 0, 0, 0);
+      continue;
+    }
+    for (uint32_t i = 0; i < kRowsOfGroup; ++i) {
+      if (group + kGroups * i < used) continue;
+      uint8_t* const word = bytes + i * kTileCols;
+      if (p.scale_alignment >= kTileCols) {
+        *reinterpret_cast<uint32_t*>(word) = 0;
+      } else {
+        for (uint32_t col = 0; col < kTileCols; ++col) word[col] = 0;
+      }
     }
   }
 }
