@@ -89,7 +89,7 @@ __device__ void dequantize_all(const TensorParams& p) {
   }
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
-    if (places[i].wanted) store_values<kType>(x_at(p, places[i]) + chunks[i] * 16, raw[i]);
+    if (places[i].wanted) store_values<kType>(x_at(p, places[i]) + int64_t{chunks[i]} * 16, raw[i]);
   }
 }
 
@@ -115,7 +115,7 @@ __device__ void dequantize_matrix(const TensorParams& p) {
               p.scales[scale_offset(p.scale_ld, p.scale_tile_cols, row + i, block)],
               p.global_scale[of_rows ? row + i : 0]};
   }
-  uint8_t* const x = p.x + row * p.x_row_bytes + chunk * 16;
+  uint8_t* const x = p.x + row * p.x_row_bytes + int64_t{chunk} * 16;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     if (i < rows) store_values<kType>(x + i * p.x_row_bytes, raw[i]);

@@ -78,7 +78,7 @@ __device__ void quantize_block(const TensorParams& p, const BlockPlace& place,
 template <WideType kType>
 __device__ void load_block(const TensorParams& p, const BlockPlace& place, WideBlock<kType>& raw) {
   if (!place.exists || !place.at.wanted || place.block >= p.blocks) return;
-  raw.load(x_at(p, place.at) + place.block * static_cast<uint32_t>(WideBlock<kType>::kBytes));
+  raw.load(x_at(p, place.at) + static_cast<int64_t>(place.block) * WideBlock<kType>::kBytes);
 }
 
 // Threads take neighbouring blocks; a thread's own are kThreads apart, and all of them are loaded
@@ -117,7 +117,7 @@ __device__ void quantize_matrix(const QuantizeParams& p) {
   const bool is_padding = block >= t.blocks;
   const int64_t row = static_cast<int64_t>(t.row_begin) + index;
   const uint8_t* const x =
-      t.x + row * t.x_row_bytes + block * static_cast<uint32_t>(WideBlock<kType>::kBytes);
+      t.x + row * t.x_row_bytes + static_cast<int64_t>(block) * WideBlock<kType>::kBytes;
   WideBlock<kType> raw[kRows];
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {

@@ -45,7 +45,7 @@ __device__ void quantize_row(const QuantizeParams& p, const RowPlace& at) {
   const uint8_t* const x = x_at(tensor, at);
   const uint32_t stride = blockDim.x;
   const auto address = [&](uint32_t block) {
-    return x + block * static_cast<uint32_t>(WideBlock<kType>::kBytes);
+    return x + static_cast<int64_t>(block) * WideBlock<kType>::kBytes;
   };
   WideBlock<kType> kept[kKeptBlocks];
 #pragma unroll
