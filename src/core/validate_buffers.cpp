@@ -164,7 +164,7 @@ Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, co
   const Range memory{"prepared", prepared, bytes, 1, false};
   DUALGEMM_TRY(check_range(memory));  // its end
   for (const Range& range : weight_ranges(resolve(problem), buffers)) {
-    DUALGEMM_TRY(check_disjoint(memory, range));
+    DUALGEMM_TRY(check_apart(memory, range));
   }
   return {};
 }

@@ -149,7 +149,7 @@ TEST_F(PublicCheckpoint, FromC) {
   EXPECT_EQ(with_bias.bias, DUALGEMM_BIAS_F32);
   EXPECT_EQ(*static_cast<const float*>(biases.bias_gate), 1.0f);
   EXPECT_EQ(*static_cast<const float*>(biases.bias_up), 0.0f);
-  dualgemm_checkpoint_layer_destroy(layer);
+  dualgemm_checkpoint_layer_free(layer);
   layer = nullptr;
   EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -2, 0, &layer), DUALGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -1, 4, &layer), DUALGEMM_INVALID_ARGUMENT);
