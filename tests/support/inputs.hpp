@@ -15,6 +15,9 @@
 
 namespace dualgemm::test {
 
+// What Hopper's and the portable kernels take.
+inline constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+
 enum class Values {
   kRandom,  // all 16 codes; scales = e4m3(uniform [0, 1)), zeros and subnormals among them
   kExact,  // all 16 codes, scales 1/2, 1, 2: sums of fewer than 7281 products are exact in FP32, in

@@ -20,7 +20,7 @@ namespace dualgemm::verify {
 struct DeviceRun::State {
   Plan plan;
   std::vector<cuda::DeviceMemory> inputs;
-  cuda::DeviceMemory d, workspace;
+  cuda::DeviceMemory d, d_scales, workspace;
   PreparedWeights prepared;
   Buffers device;
 
@@ -66,6 +66,14 @@ struct DeviceRun::State {
     d = *std::move(output);
     device.d = d.data();
     DUALGEMM_TRY(d.upload(host.d));  // what lies between its rows must come back as it was
+    if (sizes.d_scales > 0) {
+      Expected<cuda::DeviceMemory> scales =
+          cuda::DeviceMemory::allocate(sizes.d_scales, "d_scales");
+      if (!scales) return scales.status();
+      d_scales = *std::move(scales);
+      device.d_scales = d_scales.data();
+      DUALGEMM_TRY(d_scales.upload(host.d_scales));
+    }
     Expected<cuda::DeviceMemory> scratch =
         cuda::DeviceMemory::allocate(plan.workspace_bytes, "workspace");
     if (!scratch) return scratch.status();
@@ -104,7 +112,8 @@ Expected<DeviceRun> DeviceRun::make(const Plan& plan, const Buffers& host) {
 Status DeviceRun::run(const Buffers& host, RunInfo* info) {
   DUALGEMM_TRY(state_->enqueue(nullptr, info));
   DUALGEMM_TRY(cuda::synchronize(nullptr));
-  return state_->d.download(host.d);
+  DUALGEMM_TRY(state_->d.download(host.d));
+  return state_->d_scales.size() == 0 ? Status() : state_->d_scales.download(host.d_scales);
 }
 
 Expected<std::vector<double>> DeviceRun::time(std::vector<DeviceRun*> runs, int calls,

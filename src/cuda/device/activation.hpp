@@ -16,13 +16,17 @@ struct ActParams {
   float alpha, beta, limit;  // the two SwiGLU kinds use them
 };
 
-enum class OutputType : int32_t { kF16 = 0, kBF16 = 1, kF32 = 2 };
+enum class OutputType : int32_t { kF16 = 0, kBF16 = 1, kF32 = 2, kE2M1 = 3 };
 
+// Not of kE2M1, of which two share a byte.
 DUALGEMM_HOST_DEVICE constexpr int bytes_of(OutputType type) {
   return type == OutputType::kF32 ? 4 : 2;
 }
 DUALGEMM_HOST_DEVICE constexpr const char* name_of(OutputType type) {
-  return type == OutputType::kF16 ? "f16" : type == OutputType::kBF16 ? "bf16" : "f32";
+  return type == OutputType::kF16    ? "f16"
+         : type == OutputType::kBF16 ? "bf16"
+         : type == OutputType::kF32  ? "f32"
+                                     : "e2m1";
 }
 
 }  // namespace dualgemm::cuda

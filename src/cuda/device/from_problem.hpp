@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "core/problem.hpp"
+#include "core/quantize_block.hpp"
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
+#include "cuda/device/nvfp4_output.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::cuda {
@@ -14,11 +16,11 @@ inline ActParams act_params_of(const core::ResolvedActivation& act) {
   return {static_cast<ActKind>(act.kind), act.alpha, act.beta, act.limit};
 }
 
-// Of D's types that kernels write: f16, bf16, f32.
 inline OutputType output_type_of(DataType type) {
   return type == DataType::kF16    ? OutputType::kF16
          : type == DataType::kBF16 ? OutputType::kBF16
-                                   : OutputType::kF32;
+         : type == DataType::kF32  ? OutputType::kF32
+                                   : OutputType::kE2M1;
 }
 
 // Of A's types that kernels take: e2m1, f16, bf16.
@@ -28,14 +30,20 @@ inline AType a_type_of(DataType type) {
                                   : AType::kBF16;
 }
 
+inline Nvfp4Output nvfp4_output_of(const core::ResolvedMatrix& d, const Buffers& buffers) {
+  if (d.type != DataType::kE2M1) return {};
+  return {buffers.d_scales, d.scale_layout == ScaleLayout::kSwizzled128x4 ? 0 : d.scale_ld,
+          d.scale_batch_stride, core::global_scale_given(buffers.d_global_scale).quantize};
+}
+
 // What every fused kernel's epilogue is told, in the members that their Params have in common.
 template <class Params>
 void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, Params& params) {
   const Problem& p = problem.problem;
-  const int64_t element = bytes_of(output_type_of(p.d.type));
   params.d = static_cast<uint8_t*>(buffers.d);
-  params.d_row_bytes = problem.d.ld * element;
-  params.d_batch_bytes = problem.d.batch_stride * element;
+  params.d_row_bytes = problem.d.row_bytes();
+  params.d_batch_bytes = core::bytes_of(p.d.type, problem.d.batch_stride);
+  params.nvfp4 = nvfp4_output_of(problem.d, buffers);
   params.a_row_scale = buffers.a_row_scale;
   params.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;

@@ -24,4 +24,12 @@ DUALGEMM_DEVICE bool elect_sync() {
 // The warp's number in its CTA, in a form that the compiler knows to be the same in all lanes.
 DUALGEMM_DEVICE uint32_t warp_index() { return __shfl_sync(0xFFFFFFFFu, threadIdx.x / 32, 0); }
 
+// mov.u32 d, %tid.x;      PTX ISA 1.0, "%tid": threadIdx.x, which the compiler does not know to be
+// the same as before, so that it keeps nothing that follows from it in registers.
+DUALGEMM_DEVICE uint32_t thread_index_anew() {
+  uint32_t index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+  return index;
+}
+
 }  // namespace dualgemm::cuda::ptx

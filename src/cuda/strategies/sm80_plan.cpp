@@ -21,7 +21,7 @@ Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanConstraints& constraints
   const sm80::Config& usual = sm80::choose_instance(plan.problem, pass).config;
   std::vector<KernelChoice> compiled;
   for (const sm80::Instance& instance : sm80::instances()) {
-    if (instance.config.pass == pass && instance.config.a_type == usual.a_type)
+    if (sm80::is_for(instance.config, plan.problem, pass))
       compiled.push_back(choice_of(instance.config));
   }
   const Expected<KernelChoice> kernel = choose_kernel(compiled, choice_of(usual), constraints);
@@ -32,9 +32,8 @@ Status plan_sm80(Plan& plan, sm80::Pass pass, const PlanConstraints& constraints
 
 Expected<const sm80::Instance*> find_sm80(const Plan& plan, sm80::Pass pass) {
   const sm80::Instance* instance =
-      sm80::find_instance(plan.problem.a.type, plan.shape.tile_m, pass);
-  if (instance != nullptr && sm80::tile_n_of(instance->config) == plan.shape.tile_n)
-    return instance;
+      sm80::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n, pass);
+  if (plan.shape.tile_n > 0 && instance != nullptr) return instance;
   return Status::unsupported("plan",
                              fmt::format("tile {} x {}", plan.shape.tile_m, plan.shape.tile_n),
                              "must be one of the compiled kernels");

@@ -87,9 +87,14 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
     buffers_.bias_gate = bias("bias_gate", data.bias_gate);
     buffers_.bias_up = bias("bias_up", data.bias_up);
   }
-  const int64_t d_element = core::bytes_of(p.d.type, 1);
+  const bool d_codes = p.d.type == DataType::kE2M1;
+  const int64_t d_element = d_codes ? 1 : core::bytes_of(p.d.type, 1);
   buffers_.d = reinterpret_cast<void*>(
       add("d", data.d.data.data(), data.d.data.size_bytes(), misalign * d_element, true, false));
+  if (d_codes) {
+    buffers_.d_scales = reinterpret_cast<uint8_t*>(
+        add("d_scales", data.d.scales.data(), data.d.scales.size_bytes(), misalign, true, false));
+  }
 }
 
 void* Simulation::scratch(const char* name, int64_t bytes) {
@@ -121,8 +126,12 @@ AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::
 }
 
 void Simulation::download_d(RandomCase& data) const {
-  const ptxsim::GlobalBuffer* d = const_cast<ptxsim::GlobalMemory&>(memory_).find("d");
+  auto& memory = const_cast<ptxsim::GlobalMemory&>(memory_);
+  const ptxsim::GlobalBuffer* const d = memory.find("d");
   std::memcpy(data.d.data.data(), d->data.data(), d->data.size());
+  const ptxsim::GlobalBuffer* const scales = memory.find("d_scales");
+  if (scales != nullptr)
+    std::memcpy(data.d.scales.data(), scales->data.data(), scales->data.size());
 }
 
 std::vector<uint8_t> Simulation::download_scratch(const char* name, uint8_t unwritten) const {

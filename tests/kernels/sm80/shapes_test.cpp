@@ -13,8 +13,6 @@ namespace {
 
 using reference::Accumulation;
 
-constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
-
 void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values = Values::kRandom,
                   bool per_batch = false) {
   SCOPED_TRACE(::testing::Message()

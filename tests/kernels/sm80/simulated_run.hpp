@@ -37,7 +37,7 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
   for (const Pass pass : run.passes) {
     const sm80::Instance* const instance =
         run.tile_m == 0 ? &sm80::choose_instance(data.problem, pass)
-                        : sm80::find_instance(data.problem.a.type, run.tile_m, pass);
+                        : sm80::find_instance(data.problem, run.tile_m, 0, pass);
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
     const auto launch = sm80::build_launch(data.resolved, simulation.buffers(), r1, *instance);
     if (auto result = simulation.run(launch, run.options); !result) return result;

@@ -39,8 +39,6 @@ void expect_right(Case c, int* sharing = nullptr) {
   if (sharing != nullptr) *sharing += c.run.shares_tiles;
 }
 
-constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
-
 TEST(Sm90aShapes, RaggedRowsAndColumns) {
   int next = 0;
   for (const int64_t m : {1, 7, 8, 9, 17, 33, 65, 129, 300}) {

@@ -10,10 +10,9 @@
 namespace dualgemm::test {
 namespace {
 
-using ptxsim::Schedule;
-
-constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
 constexpr int64_t kCols[] = {8, 16, 24, 32};
+
+using ptxsim::Schedule;
 
 void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) {
   SCOPED_TRACE(::testing::Message()

@@ -32,7 +32,6 @@ void expect_same(const Plan& a, const Plan& b) {
 TEST(CudaConfig, APlansOwnTextGivesThePlanAgain) {
   Rng rng;
   constexpr int kCapabilities[] = {80, 86, 89, 90, 100, 120};
-  constexpr DataType kTypesOfA[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
   constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
   int plans = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -106,7 +105,8 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x128x256_s4, "
             "wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
   EXPECT_EQ(status("tile_m=16", p, 80).rule(),
-            "no such kernel is compiled for this problem; there are mma_t8x8x128, mma_t64x16x128");
+            "no such kernel is compiled for this problem; there are mma_t8x8x128, mma_t64x16x128, "
+            "mma_t8x16x128");
   EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p).rule(),
             "no such kernel is compiled for this problem; there are mma_t8x16x128, mma_t64x32x128");
   EXPECT_EQ(status("ctas=133", p).message(),

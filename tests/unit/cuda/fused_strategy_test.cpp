@@ -16,11 +16,16 @@ Problem random_fused_problem(Rng& rng) {
   constexpr int64_t kDepths[] = {16, 32, 48, 64, 240, 256, 272, 1024, 1040};
   constexpr DataType kActivations[] = {DataType::kE2M1, DataType::kE2M1, DataType::kF16,
                                        DataType::kBF16};
-  constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32};
+  constexpr DataType kOutputs[] = {DataType::kF16, DataType::kBF16, DataType::kF32,
+                                   DataType::kE2M1};
   Problem p{.m = rng.pick(kRows), .n = rng.pick(kCols), .k = rng.pick(kDepths)};
   p.l = rng.chance(0.25) ? 2 : 1;
   p.a.type = rng.pick(kActivations);
   p.d.type = rng.pick(kOutputs);
+  if (p.d.type == DataType::kE2M1) {
+    p.n = (p.n + 15) / 16 * 16;
+    if (rng.chance(0.5)) p.d.scale_layout = ScaleLayout::kSwizzled128x4;
+  }
   p.act = test::any_activation(rng);
   p.batch_invariant = rng.chance(0.3);
   for (Matrix* matrix : {&p.a, &p.gate, &p.up}) {

@@ -120,14 +120,25 @@ class OnGpu {
                               core::bytes_of(data.problem.bias));
     d_ = GuardedDevice(data.d.data.size(), (shifts.a + 3) / 4 * 4);  // an element's alignment
     buffers_.d = d_.data();
+    if (buffers_.d_scales == nullptr) return;
+    d_scales_ = GuardedDevice(data.d.scales.size(), shifts.a);
+    buffers_.d_scales = d_scales_.data();
   }
 
   Buffers buffers() const { return buffers_; }
-  void poison_d() { EXPECT_EQ(cudaMemset(d_.data(), kPoison, bytes(d_.size())), cudaSuccess); }
+  void poison_d() {
+    for (GuardedDevice* array : {&d_, &d_scales_}) {
+      if (array->size() == 0) continue;
+      EXPECT_EQ(cudaMemset(array->data(), kPoison, bytes(array->size())), cudaSuccess);
+    }
+  }
   std::vector<uint8_t> d() const { return d_.download(); }
   void download_d(RandomCase& data) const {
     const std::vector<uint8_t> got = d();
     std::memcpy(data.d.data.data(), got.data(), got.size());
+    if (d_scales_.size() == 0) return;
+    const std::vector<uint8_t> scales = d_scales_.download();
+    std::memcpy(data.d.scales.data(), scales.data(), scales.size());
   }
 
  private:
@@ -146,7 +157,7 @@ class OnGpu {
   }
 
   std::vector<GuardedDevice> arrays_;
-  GuardedDevice d_;
+  GuardedDevice d_, d_scales_;
   Buffers buffers_;
 };
 

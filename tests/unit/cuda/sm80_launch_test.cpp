@@ -16,13 +16,22 @@ TEST(Sm80Choice, TilesAndRefusals) {
     };
     EXPECT_EQ(tile_m(8), 8);
     EXPECT_EQ(tile_m(9), 64);
-    EXPECT_EQ(sm80::find_instance(DataType::kF16, 16, pass), nullptr);
+    const Problem halves{.m = 1, .n = 16, .k = 16, .a = {.type = DataType::kF16}};
+    EXPECT_EQ(sm80::find_instance(halves, 16, 0, pass), nullptr);
+    EXPECT_EQ(sm80::find_instance(halves, 8, 24, pass), nullptr);
+    Problem codes = halves;
+    codes.d.type = DataType::kE2M1;
+    for (codes.m = 1; codes.m < 10; codes.m += 8) {
+      const sm80::Config& config = sm80::choose_instance(codes, pass).config;
+      EXPECT_EQ(sm80::tile_n_of(config) % 16, 0);
+      EXPECT_EQ(config.tile_m, codes.m == 1 ? 8 : 64);
+    }
   }
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
             "a.type: f32; the sm_80 kernel takes e2m1, f16 or bf16");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}).message(),
-            "d.type: e2m1; the sm_80 kernel writes f16, bf16 or f32");
+            "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
             "grouping: masked; the sm_80 kernel takes none");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),

@@ -93,8 +93,8 @@ TestedKernel tested(const sm80::Instance& instance) {
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     std::vector<cuda::KernelLaunch> launches;
     if (from_r1) {
-      const sm80::Instance* const gate = sm80::find_instance(
-          call.problem.problem.a.type, instance.config.tile_m, sm80::Pass::kGate);
+      const sm80::Instance* const gate =
+          sm80::find_instance(call.problem.problem, instance.config.tile_m, 0, sm80::Pass::kGate);
       launches.push_back(sm80::build_launch(call.problem, buffers, workspace, *gate));
     }
     launches.push_back(sm80::build_launch(call.problem, buffers, workspace, instance));

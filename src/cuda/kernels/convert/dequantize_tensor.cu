@@ -1,7 +1,7 @@
 // e2m1 * e4m3 * global scale, rounded to FP32 and then to the type of x.
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/e2m1.cuh"
-#include "cuda/kernels/convert/encode.cuh"
+#include "cuda/kernels/common/encode.cuh"
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kMaxRows = int64_t{1} << 32;                 // of all batches
 constexpr int64_t kMaxUnits = (int64_t{1} << 32) - (1 << 24);  // of a launch
 constexpr int64_t kMaxRowCtas = 1 << 20;
+constexpr int64_t kMaxRowCtasAhead = 2048;  // about four times what an H100 runs at a time
 
 WideType wide_type_of(DataType type) {
   return type == DataType::kF16    ? WideType::kF16
@@ -143,12 +144,13 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   const int64_t units = row_blocks(problem);
   const int64_t threads = std::clamp<int64_t>(
       core::round_up(core::ceil_div(units, kKeptBlocks), 32), 32, kMaxRowThreads);
-  const Kernel kernel =
-      quantize_rows_kernel(wide_type_of(problem.x.type), problem.problem.four_over_six);
+  const WideType type = wide_type_of(problem.x.type);
+  const Kernel kernel = quantize_rows_kernel(type, problem.problem.four_over_six);
+  const int64_t most = reads_ahead(type) ? kMaxRowCtasAhead : kMaxRowCtas;
   for_parts(problem, params.tensor, units, false, [&](const TensorParams& part, int64_t) {
     QuantizeParams own = params;
     own.tensor = part;
-    launches.push_back(launch_of(kernel, std::min<int64_t>(part.count, kMaxRowCtas), threads, own));
+    launches.push_back(launch_of(kernel, std::min<int64_t>(part.count, most), threads, own));
   });
 }
 

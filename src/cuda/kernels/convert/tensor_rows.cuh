@@ -4,12 +4,11 @@
 
 #include <cstdint>
 
+#include "cuda/device/scale_offset.cuh"
 #include "cuda/kernels/convert/quantize_params.hpp"
 #include "cuda/ptx/target.hpp"
 
 namespace dualgemm::cuda {
-
-constexpr uint32_t kTileRows = 128, kTileCols = 4;  // of the swizzled layout
 
 struct RowPlace {
   uint32_t batch, row;  // of x and the codes
@@ -107,13 +106,6 @@ DUALGEMM_DEVICE RowPlace place_of_row(const TensorParams& p, ExpertCursor& curso
   return at;
 }
 
-// Of scale (row, block) in its batch.
-DUALGEMM_DEVICE int64_t scale_offset(int64_t ld, uint32_t tile_cols, int64_t row, uint32_t block) {
-  if (ld != 0) return row * ld + block;
-  const int64_t tile = row / kTileRows * tile_cols + block / kTileCols;
-  const auto in_tile = static_cast<uint32_t>(row % kTileRows);
-  return tile * (kTileRows * kTileCols) + in_tile % 32 * 16 + in_tile / 32 * 4 + block % kTileCols;
-}
 DUALGEMM_DEVICE uint8_t* scale_at(const TensorParams& p, const RowPlace& at, int64_t row,
                                   uint32_t block) {
   return p.scales + at.batch * p.scale_batch_bytes +

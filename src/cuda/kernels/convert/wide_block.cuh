@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/convert/encode.cuh"
+#include "cuda/kernels/common/encode.cuh"
 #include "cuda/kernels/convert/quantize_params.hpp"
 
 namespace dualgemm::cuda {

@@ -25,10 +25,6 @@ Status supports(const Problem& problem) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
                                "the sm_100a kernel takes e2m1");
   }
-  if (problem.d.type == DataType::kE2M1) {
-    return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
-                               "the sm_100a kernel writes f16, bf16 or f32");
-  }
   DUALGEMM_TRY(check_extents(problem));
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("a", resolved.a));

@@ -15,9 +15,11 @@
   X(64, 5, kF16, f16)                \
   X(64, 5, kBF16, bf16)              \
   X(64, 5, kF32, f32)                \
+  X(64, 5, kE2M1, e2m1)              \
   X(128, 4, kF16, f16)               \
   X(128, 4, kBF16, bf16)             \
-  X(128, 4, kF32, f32)
+  X(128, 4, kF32, f32)               \
+  X(128, 4, kE2M1, e2m1)
 
 namespace dualgemm::cuda::sm100a {
 

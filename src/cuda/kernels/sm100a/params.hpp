@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/nvfp4_output.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -21,8 +22,9 @@ namespace dualgemm::cuda::sm100a {
 struct Params {
   TensorMap map_a, map_gate, map_up;
   TensorMap map_sf_a, map_sf_gate, map_sf_up;
-  uint8_t* d;  // (l, m, n) outputs, aligned to one element
+  uint8_t* d;  // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
+  Nvfp4Output nvfp4;                  // kE2M1
   const float* a_row_scale;           // [l*m], or null: 1
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;

@@ -4,6 +4,7 @@
 #include "cuda/device/activation.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
+#include "cuda/kernels/common/store_nvfp4.cuh"
 
 namespace dualgemm::cuda::sm100a {
 
@@ -112,6 +113,30 @@ DUALGEMM_DEVICE RowScales row_scales(const Params& params, uint32_t batch, uint3
   return scales;
 }
 
+// D as NVFP4: 16 outputs of a row that exists, a thread's own.
+DUALGEMM_DEVICE void store_block(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
+                                 const float (&outputs)[kBlock]) {
+  uint32_t signs[2] = {0, 0};
+#pragma unroll
+  for (int i = 0; i < kBlock; ++i)
+    signs[i / 8] |= (__float_as_uint(outputs[i]) >> 28 & 8u) << (i % 8 * 4);
+  const EncodedBlock encoded =
+      encode_block<false>(outputs, signs, amax_of_block(outputs), params.nvfp4.quantize);
+#pragma unroll
+  for (uint32_t half = 0; half < 2; ++half)
+    store_codes(params, batch, row, block, half, encoded.words[half]);
+  store_scale(params, batch, row, block, encoded.scale);
+}
+
+// Zeros for a row that does not exist, but in the tile of scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void clear_scales(const Params& params, const Tile& tile, uint32_t row) {
+  static_assert(kTileM == kTileRows, "this CTA has all rows of a tile of scales");
+  if (params.nvfp4.scale_ld != 0) return;
+  for (uint32_t col = 0; col < kCfg.tile_n && tile.n_begin + col < params.n; col += kBlock)
+    store_scale(params, tile.batch, row, (tile.n_begin + col) / kBlock, 0);
+}
+
 // Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full.   Arrives: nothing; teardown's CTA
 // barrier says that the accumulators are read.
 template <Config kCfg>
@@ -124,6 +149,10 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
   uint8_t* const d_row = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes;
   const uint32_t quarter = tmem_base + (32 * warp << 16);  // the lane field: this warp's own
 
+  if constexpr (kCfg.output == OutputType::kE2M1) {
+    if (!row_exists) clear_scales<kCfg>(params, tile, row);
+    __syncwarp();
+  }
   ptx::mbarrier_wait_parity(&smem.acc_full, 0);
   __syncwarp();
   ptx::tcgen05_fence_after_thread_sync();
@@ -143,8 +172,13 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
                  params.n, g, u);
     activate_all(params.act, g, u);
     if (row_exists) {
-      store_row<kCfg.output>(d_row + static_cast<uint64_t>(n_begin) * bytes_of(kCfg.output), g,
-                             static_cast<int>(params.n - n_begin));
+      if constexpr (kCfg.output == OutputType::kE2M1) {
+        static_assert(kEpilogueCols == kBlock);
+        store_block(params, tile.batch, row, n_begin / kBlock, g);
+      } else {
+        store_row<kCfg.output>(d_row + static_cast<uint64_t>(n_begin) * bytes_of(kCfg.output), g,
+                               static_cast<int>(params.n - n_begin));
+      }
     }
     __syncwarp();
   }

@@ -26,7 +26,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kMmaRows = 16;      // of weights
+inline constexpr int kMmaRows = 16;  // of weights
+inline constexpr int kHalfCols = kMmaRows / 2;
 inline constexpr int kGroupRows = 8;     // rows of A per mma: its N
 inline constexpr int kTileK = 128;       // elements along k that a warp takes at a time
 inline constexpr int kTileK16 = 8;       // the same in scales
@@ -47,10 +48,14 @@ DUALGEMM_HOST_DEVICE constexpr int row_groups_of(const Config& config) {
   return config.tile_m / kGroupRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
-  return config.pass == Pass::kFused ? kMmaRows / 2 : kMmaRows;
+  return config.pass == Pass::kFused ? kHalfCols : kMmaRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);
+}
+// A tile has whole blocks of 16 columns.
+DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
+  return tile_n_of(config) % 16 == 0;
 }
 
 }  // namespace dualgemm::cuda::sm80

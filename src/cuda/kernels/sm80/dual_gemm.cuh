@@ -54,21 +54,69 @@ template <Config kCfg>
 DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t t,
                                 const float (&total)[4],
                                 [[maybe_unused]] const TileSums<kCfg>* gate) {
+  float outputs[2][2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const uint32_t col = place.col + half * (kMmaRows / 2);
+    __syncwarp();  // one half after the other: both at once take 30 registers more
+    const uint32_t col = place.col + half * kHalfCols;
     float sums[2] = {total[2 * half], total[2 * half + 1]};
     if constexpr (kCfg.pass == Pass::kGate) {
       store_r1(params, place, t, col, sums);
     } else {
-      float g[2];
+      float(&g)[2] = outputs[half];
       if constexpr (kCfg.pass == Pass::kUp) {
         load_r1(params, place, t, col, g);
       } else {
 #pragma unroll
         for (int i = 0; i < 2; ++i) g[i] = (*gate)[place.warp_n][t][2 * half + i][threadIdx.x % 32];
       }
-      finish(params, place, t, col, g, sums);
+      activate(params, place, t, col, g, sums);
+      if (params.output != OutputType::kE2M1) store_column(params, place, t, col, g);
+    }
+  }
+  if constexpr (kCfg.pass != Pass::kGate) {
+    if (params.output == OutputType::kE2M1)
+      store_block(params, place, t, place.col, outputs[0], outputs[1]);
+  }
+}
+
+// Row group t of the columns of warp `place.warp_n`, whoever calls it: outputs.
+template <Config kCfg>
+DUALGEMM_DEVICE void outputs_of_both(const Params& params, const Place& place,
+                                     const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,
+                                     float (&g)[2]) {
+  float total[4];
+  add_parts<kCfg>(place, parts, t, total);
+  g[0] = total[0], g[1] = total[1];
+  float u[2] = {total[2], total[3]};
+  activate(params, place, t, place.col, g, u);
+}
+
+// Pass::kFused. A block of 16 columns is two warps': one of them takes the outputs of both.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
+                                 const TileSums<kCfg> (&parts)[kWarpsK]) {
+  if (params.output != OutputType::kE2M1) {
+#pragma unroll 1
+    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
+      float g[2];
+      outputs_of_both<kCfg>(params, place, parts, t, g);
+      store_column(params, place, t, place.col, g);
+    }
+    return;
+  }
+  if constexpr (writes_nvfp4(kCfg)) {
+    static_assert(kCfg.warps_n == 2);
+    Place low = place, high = place;
+    low.col -= place.warp_n * kHalfCols, low.warp_n = 0;
+    high.col = low.col + kHalfCols, high.warp_n = 1;
+#pragma unroll 1
+    for (uint32_t t = place.warp_k * kCfg.warps_n + place.warp_n; t < row_groups_of(kCfg);
+         t += kWarpsK * kCfg.warps_n) {
+      float outputs[2][2];
+      outputs_of_both<kCfg>(params, low, parts, t, outputs[0]);
+      outputs_of_both<kCfg>(params, high, parts, t, outputs[1]);
+      store_block(params, low, t, low.col, outputs[0], outputs[1]);
     }
   }
 }
@@ -84,17 +132,20 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
     if (product == 1) __syncthreads();  // the parts have been read
     multiply_to<kCfg>(params, place,
                       rows_of_one(params, place, product == 0 ? params.gate : params.up), parts);
+    if (product == 1) break;
 #pragma unroll 1
     for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
       float total[4];
       add_parts<kCfg>(place, parts, t, total);
-      if (product == 1) {
-        finish_one<kCfg>(params, place, t, total, &gate);
-        continue;
-      }
 #pragma unroll
       for (int i = 0; i < 4; ++i) gate[place.warp_n][t][i][threadIdx.x % 32] = total[i];
     }
+  }
+#pragma unroll 1
+  for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
+    float total[4];
+    add_parts<kCfg>(place, parts, t, total);
+    finish_one<kCfg>(params, place, t, total, &gate);
   }
 }
 
@@ -111,14 +162,13 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
             ? rows_of_both(params, place)
             : rows_of_one(params, place, kCfg.pass == Pass::kGate ? params.gate : params.up);
     multiply_to<kCfg>(params, place, rows, parts);
+    if constexpr (kCfg.pass == Pass::kFused) {
+      finish_both<kCfg>(params, place, parts);
+    } else {
 #pragma unroll 1
-    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-      float total[4];
-      add_parts<kCfg>(place, parts, t, total);
-      if constexpr (kCfg.pass == Pass::kFused) {
-        float g[2] = {total[0], total[1]}, u[2] = {total[2], total[3]};
-        finish(params, place, t, place.col, g, u);
-      } else {
+      for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
+        float total[4];
+        add_parts<kCfg>(place, parts, t, total);
         finish_one<kCfg>(params, place, t, total, nullptr);
       }
     }

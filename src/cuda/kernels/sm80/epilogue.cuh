@@ -7,6 +7,7 @@
 #include "cuda/device/activation.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
+#include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm80/multiply.cuh"
 
 namespace dualgemm::cuda::sm80 {
@@ -27,10 +28,9 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
   store_element(params.output, to, value);
 }
 
-// D = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products.
-DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t group, uint32_t col,
-                            float (&g)[2], float (&u)[2]) {
-  if (col >= params.n) return;
+// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products.
+DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t group,
+                              uint32_t col, float (&g)[2], float (&u)[2]) {
   const Alphas alphas = alphas_of(params, place.batch);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -39,13 +39,30 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t g
     g[i] = g[i] * alphas.gate * row_scale;
     u[i] = u[i] * alphas.up * row_scale;
   }
-  add_column_bias(params, place.batch, col, g, u);
+  if (col < params.n) add_column_bias(params, place.batch, col, g, u);
   activate_all(params.act, g, u);
+}
+
+// To D, which is not kE2M1.
+DUALGEMM_DEVICE void store_column(const Params& params, const Place& place, uint32_t group,
+                                  uint32_t col, const float (&outputs)[2]) {
+  if (col >= params.n) return;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t row = output_row(place, group, i);
-    if (row < params.m) store_output(params, place.batch, row, col, g[i]);
+    if (row < params.m) store_output(params, place.batch, row, col, outputs[i]);
   }
+}
+
+// To D, which is kE2M1: of a block of 16 columns, `col` and the one 8 further. By a warp.
+DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint32_t group,
+                                 uint32_t col, const float (&low)[2], const float (&high)[2]) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    store_nvfp4(params, place.batch, output_row(place, group, i), col / kBlock, low[i], high[i]);
+  }
+  clear_scales_below(params, place.batch, place.m_begin + group * kGroupRows, kGroupRows,
+                     col / kBlock);
 }
 
 // Where the product of a row with Gate's row `col` lies; null: nowhere.

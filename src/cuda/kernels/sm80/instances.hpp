@@ -14,8 +14,14 @@
   X(pass, pass_name, kF16, f16, 64, 2)         \
   X(pass, pass_name, kBF16, bf16, 8, 1)        \
   X(pass, pass_name, kBF16, bf16, 64, 2)
+// Few rows of A in tiles of 16 columns, for a D of NVFP4: else twice as many CTAs share the work.
+#define DUALGEMM_SM80_WIDE(X)              \
+  X(kFused, fused_wide, kE2M1, e2m1, 8, 2) \
+  X(kFused, fused_wide, kF16, f16, 8, 2)   \
+  X(kFused, fused_wide, kBF16, bf16, 8, 2)
 #define DUALGEMM_SM80_INSTANCES(X)               \
   DUALGEMM_SM80_PASS(X, kFused, fused)           \
+  DUALGEMM_SM80_WIDE(X)                          \
   DUALGEMM_SM80_PASS(X, kSequential, sequential) \
   DUALGEMM_SM80_PASS(X, kGate, gate)             \
   DUALGEMM_SM80_PASS(X, kUp, up)

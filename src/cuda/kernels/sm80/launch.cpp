@@ -54,10 +54,6 @@ Status supports(const Problem& problem) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
                                "the sm_80 kernel takes e2m1, f16 or bf16");
   }
-  if (problem.d.type == DataType::kE2M1) {
-    return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
-                               "the sm_80 kernel writes f16, bf16 or f32");
-  }
   DUALGEMM_TRY(check_extents(problem));
   // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of A.
   int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
@@ -80,17 +76,23 @@ int64_t r1_bytes(const Problem& problem) {
   return problem.l * problem.m * r1_ld(problem) * static_cast<int64_t>(sizeof(float));
 }
 
-const Instance* find_instance(DataType a_type, int64_t tile_m, Pass pass) {
+bool is_for(const Config& config, const Problem& problem, Pass pass) {
+  if (config.a_type != a_type_of(problem.a.type) || config.pass != pass) return false;
+  return problem.d.type != DataType::kE2M1 || pass == Pass::kGate || writes_nvfp4(config);
+}
+
+const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n, Pass pass) {
   for (const Instance& instance : instances()) {
     const Config& config = instance.config;
-    if (config.a_type == a_type_of(a_type) && config.tile_m == tile_m && config.pass == pass)
+    if (is_for(config, problem, pass) && config.tile_m == tile_m &&
+        (tile_n == 0 || tile_n_of(config) == tile_n))
       return &instance;
   }
   return nullptr;
 }
 
 const Instance& choose_instance(const Problem& problem, Pass pass) {
-  return *find_instance(problem.a.type, problem.m <= kGroupRows ? kGroupRows : 64, pass);
+  return *find_instance(problem, problem.m <= kGroupRows ? kGroupRows : 64, 0, pass);
 }
 
 KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,

@@ -18,8 +18,11 @@ Status supports_r1(const Problem& problem);  // and R1 has a size that can be
 // The compiled instance for (validated, supported) `problem`. Every choice gives the same bits.
 const Instance& choose_instance(const Problem& problem, Pass pass);
 
-// null: not compiled.
-const Instance* find_instance(DataType a_type, int64_t tile_m, Pass pass);
+// The instance can compute this pass of the problem.
+bool is_for(const Config& config, const Problem& problem, Pass pass);
+
+// The first one with these tiles that can write D; tile_n 0: any. null: not compiled.
+const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n, Pass pass);
 
 // Of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);

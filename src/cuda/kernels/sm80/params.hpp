@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/nvfp4_output.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -24,8 +25,9 @@ struct OperandView {
 
 struct Params {
   OperandView a, gate, up;
-  uint8_t* d;  // (l, m, n) outputs, aligned to one element
+  uint8_t* d;  // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
+  Nvfp4Output nvfp4;                  // kE2M1
   float* r1;                          // kGate writes it, kUp reads it: [l*m][r1_ld]
   int64_t r1_ld;                      // at least n
   const float* a_row_scale;           // [l*m], or null: 1

@@ -9,6 +9,7 @@
 #include "cuda/device/activation.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
+#include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/reduction.cuh"
 #include "cuda/ptx/stmatrix.cuh"
@@ -138,6 +139,67 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
   }
 }
 
+// Between the two warps that have a block of 16 columns, 8 each. Barriers 8 .. 15: 1 .. 7 have other
+// uses.
+DUALGEMM_DEVICE void sync_pair(uint32_t group, uint32_t pair) {
+  ptx::barrier_sync(8 + group * 2 + pair, 64);
+}
+
+// The largest magnitude of 8 neighbours.
+DUALGEMM_DEVICE uint32_t amax_of_row(const float (&x)[kWarpCols]) {
+  uint32_t amax = 0;
+#pragma unroll
+  for (int i = 0; i < kWarpCols; ++i) amax = max(amax, magnitude_bits(x[i]));
+  return amax;
+}
+
+DUALGEMM_DEVICE void load_row(const float* from, float (&x)[kWarpCols]) {
+#pragma unroll
+  for (int i = 0; i < kWarpCols; i += 4) {
+    const float4 four = reinterpret_cast<const float4*>(from)[i / 4];
+    x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
+  }
+}
+
+// To D as NVFP4. Both warps of a block leave their outputs in their scratch, some rows at a time;
+// then a lane has a row: it finds the block's scale with the other warp's columns, and encodes its
+// own. What follows from the thread's number is found anew each time: kept over the loop along k it
+// makes t64 spill.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlace& place,
+                                            uint32_t group, float* scratches,
+                                            const Outputs<kCfg>& outputs) {
+  using B = Budget<kCfg>;
+  constexpr int kRows = B::kChunk < 16 ? B::kChunk : 16, kCount = kRows / 4;
+  static_assert(kRows * kWarpCols <= B::kScratchFloats);
+  const uint32_t thread = ptx::thread_index_anew();
+  const uint32_t warp = thread / 32 % 4, half = warp % 2, lane = thread % 32;
+  const uint32_t block = (place.col - half * kWarpCols) / kBlock;
+  float* const own = scratches + warp * B::kScratchFloats;
+  const float* const others = scratches + (warp ^ 1) * B::kScratchFloats;
+#pragma unroll
+  for (int first = 0; first < B::kChunk; first += kRows) {
+    __syncwarp();  // the scratch is read
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      own[(i / 2 * 8 + lane % 4 * 2 + i % 2) * kWarpCols + lane / 4] = outputs.gate[first / 4 + i];
+    sync_pair(group, warp / 2);
+    const uint32_t row = place.row + first + lane;
+    if (lane < kRows && row < params.m && place.col < params.n) {
+      float x[kWarpCols];
+      load_row(others + lane * kWarpCols, x);
+      const uint32_t others_amax = amax_of_row(x);
+      load_row(own + lane * kWarpCols, x);
+      const BlockEncoder encoder =
+          encoder_of(max(others_amax, amax_of_row(x)), params.nvfp4.quantize);
+      store_codes(params, place.batch, row, block, half, encode_row(encoder, x));
+      if (half == 0) store_scale(params, place.batch, row, block, encoder.scale);
+    }
+    sync_pair(group, warp / 2);  // both scratches are read
+  }
+  if (half == 0) clear_scales_below(params, place.batch, place.row, B::kChunk, block);
+}
+
 // By all consumers, each with its accumulators.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& smem,
@@ -172,7 +234,9 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     Outputs<kCfg> outputs = take_chunk<kCfg>(chunk, acc);
     scale_and_activate<kCfg>(params, alphas, place, outputs);
     auto* const rows = reinterpret_cast<uint4*>(scratch);
-    if (params.output == OutputType::kF16) {
+    if (params.output == OutputType::kE2M1) {
+      store_codes_and_scales<kCfg>(params, place, group, smem.scratch[group], outputs);
+    } else if (params.output == OutputType::kF16) {
       store_halves<kCfg, OutputType::kF16>(params, place, rows, outputs);
     } else if (params.output == OutputType::kBF16) {
       store_halves<kCfg, OutputType::kBF16>(params, place, rows, outputs);

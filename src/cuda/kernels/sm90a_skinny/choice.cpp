@@ -72,8 +72,9 @@ Status supports(const Problem& problem, bool prepared) {
 
 namespace {
 
-// Whether an instance is for the type of A, its rows and such weights.
+// Whether an instance is for the type of A, its rows, such weights and D.
 bool is_for(const Config& config, const Problem& problem, bool prepared) {
+  if (problem.d.type == DataType::kE2M1 && !writes_nvfp4(config)) return false;
   return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared &&
          (config.tile_m == kGroupRows) == (problem.m <= kGroupRows);
 }

@@ -41,6 +41,11 @@ DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;
 }
 
+// A tile has whole blocks of 16 columns.
+DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
+  return config.units % 2 == 0;
+}
+
 // Rows of a that there are instances for.
 DUALGEMM_HOST_DEVICE constexpr int most_rows(bool prepared) {
   return prepared ? 2 * kGroupRows : kGroupRows;

@@ -4,6 +4,7 @@
 #include "cuda/device/activation.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
+#include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
@@ -13,17 +14,22 @@ DUALGEMM_DEVICE uint32_t first_row(uint32_t group, uint32_t lane) {
   return group * kGroupRows + lane % 4 * 2;
 }
 
-// The two outputs whose sums mma leaves in one lane: first_row() and the next, column lane / 4 of
-// the unit.
+// Of a unit, the column whose sums mma leaves in one lane.
+DUALGEMM_DEVICE uint32_t column_of(const Tile& tile, uint32_t unit, uint32_t lane) {
+  return tile.n_begin + unit * kUnitCols + lane / 4;
+}
+
+// The two outputs whose sums mma leaves in one lane: first_row(), which exists, and the next, in a
+// column that exists.
 template <Config kCfg>
-DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint32_t unit,
-                                   uint32_t group, uint32_t lane, const float4& sums) {
+DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t col,
+                                uint32_t group, uint32_t lane, const float4& sums, float (&g)[2]) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
-  const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = first_row(group, lane);
-  if (col >= params.n) return;
+  const uint32_t row = first_row(group, lane);
   const bool both = row + 1 < params.m;
   const Alphas alphas = alphas_of(params, tile.batch);
-  float g[2] = {sums.x, sums.y}, u[2] = {sums.z, sums.w};
+  float u[2] = {sums.z, sums.w};
+  g[0] = sums.x, g[1] = sums.y;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float row_scale = 1.0f;
@@ -34,10 +40,42 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   }
   add_column_bias(params, tile.batch, col, g, u);
   activate_all_silu_first(params.act, g, u);
+}
+
+// To D, which is not kE2M1.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint32_t unit,
+                                   uint32_t group, uint32_t lane, const float4& sums) {
+  const uint32_t col = column_of(tile, unit, lane), row = first_row(group, lane);
+  if (col >= params.n) return;
+  float outputs[2];
+  outputs_of<kCfg>(params, tile, col, group, lane, sums, outputs);
   uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);
-  store_element(params.output, to, g[0]);
-  if (both) store_element(params.output, to + params.d_row_bytes, g[1]);
+  store_element(params.output, to, outputs[0]);
+  if (row + 1 < params.m) store_element(params.output, to + params.d_row_bytes, outputs[1]);
+}
+
+// To D, which is kE2M1: two units are a block of 16 columns. sums[0]: of unit `unit`, sums[1]: of
+// the next. By a warp; rows need not exist.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_t unit,
+                                 uint32_t group, const float4 (&sums)[2]) {
+  const uint32_t lane = threadIdx.x % 32, row = first_row(group, lane);
+  const uint32_t col = column_of(tile, unit, lane);
+  float outputs[2][2] = {};
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (row < params.m && col < params.n) {
+      outputs_of<kCfg>(params, tile, col + half * kUnitCols, group, lane, sums[half],
+                       outputs[half]);
+    }
+  }
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    store_nvfp4(params, tile.batch, row + i, col / kBlock, outputs[0][i], outputs[1][i]);
+  clear_scales_below(params, tile.batch, group * kGroupRows, kGroupRows, col / kBlock);
 }
 
 DUALGEMM_DEVICE void add(float4& sum, const float4& part) {
@@ -73,44 +111,94 @@ DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem,
   __syncwarp();
 }
 
+// The sums of four warps, in ascending order.
+template <Config kCfg>
+DUALGEMM_DEVICE float4 add_four(const SharedStorage<kCfg>& smem, uint32_t unit, uint32_t first,
+                                uint32_t slot) {
+  float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) add(total, smem.sums[unit][first + i][slot]);
+  return total;
+}
+
+// As finish_tile() does, with the same sums: a warp takes both units of a block, a lane all of an
+// output's.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_blocks(const Params& params, const SharedStorage<kCfg>& smem,
+                                   const Tile& tile, uint32_t warp) {
+  const uint32_t lane = threadIdx.x % 32, unit = 2 * warp;
+  if (unit >= kCfg.units) return;
+  float4 sums[2] = {};
+  if (first_row(0, lane) < params.m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float4 parts[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) parts[i] = add_four<kCfg>(smem, unit + half, 4 * i, lane);
+      add(parts[0], parts[1]), add(parts[2], parts[3]), add(parts[0], parts[2]);
+      sums[half] = parts[0];
+    }
+  }
+  __syncwarp();
+  store_block<kCfg>(params, tile, unit, 0, sums);
+}
+
 // By all threads of the CTA, when the sums of all warps are there. Four warps finish one unit: a
 // lane adds the sums of four warps in ascending order, then the four lanes that share an output add
 // theirs.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>& smem,
                                  const Tile& tile, uint32_t warp) {
+  if constexpr (writes_nvfp4(kCfg)) {
+    if (params.output == OutputType::kE2M1) return finish_blocks<kCfg>(params, smem, tile, warp);
+  }
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
   const bool exists = first_row(0, slot) < params.m;
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (exists) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) add(total, smem.sums[unit][first + i][slot]);
-  }
+  if (exists) total = add_four<kCfg>(smem, unit, first, slot);
   __syncwarp();
   add_across(total);
   if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, 0, slot, total);
   __syncwarp();
 }
 
+// The sums of all warps, in ascending order.
+template <Config kCfg>
+DUALGEMM_DEVICE float4 add_all(const SharedStorage<kCfg>& smem, uint32_t unit, uint32_t group) {
+  float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+  for (int i = 0; i < Budget<kCfg>::kMultipliers; ++i)
+    add(total, smem.sums[unit * Budget<kCfg>::kGroups + group][i][threadIdx.x % 32]);
+  return total;
+}
+
 // Of prepared weights, by warp `unit` of those that do nothing else: they have instructions and
 // parameters at hand when the sums come, 0.1 to 0.4 us less at (4096, 7168) than the same work by
-// the warps that multiplied.
+// the warps that multiplied. Of a block of two units by the first one's warp.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>& smem,
                                  const Tile& tile, uint32_t unit) {
-  constexpr int kGroups = Budget<kCfg>::kGroups;
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (int group = 0; group < kGroups; ++group) {
-    if (first_row(group, lane) < params.m) {
-      float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-#pragma unroll
-      for (int i = 0; i < Budget<kCfg>::kMultipliers; ++i)
-        add(total, smem.sums[unit * kGroups + group][i][lane]);
-      store_outputs<kCfg>(params, tile, unit, group, lane, total);
+  for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
+    const bool exists = first_row(group, lane) < params.m;
+    if constexpr (writes_nvfp4(kCfg)) {
+      if (params.output == OutputType::kE2M1) {
+        if (unit % 2 != 0) break;
+        float4 sums[2] = {};
+        if (exists) {
+          sums[0] = add_all<kCfg>(smem, unit, group);
+          sums[1] = add_all<kCfg>(smem, unit + 1, group);
+        }
+        __syncwarp();
+        store_block<kCfg>(params, tile, unit, group, sums);
+        continue;
+      }
     }
+    if (exists)
+      store_outputs<kCfg>(params, tile, unit, group, lane, add_all<kCfg>(smem, unit, group));
   }
   __syncwarp();
 }

@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/nvfp4_output.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 
@@ -24,8 +25,9 @@ struct Params {
   PackedView gate, up;  // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
   PackedView a;         // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
   sm90a::PackedWeights packed;  // instead of Gate and Up, if the instance is for that
-  uint8_t* d;                   // (l, m, n) outputs, aligned to one element
+  uint8_t* d;                   // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
+  Nvfp4Output nvfp4;                  // kE2M1
   const float* a_row_scale;           // [l*m], or null: 1
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;

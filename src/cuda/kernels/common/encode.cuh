@@ -66,28 +66,57 @@ DUALGEMM_DEVICE uint32_t encode_sixth(float y) {
   return encode_scale(__fmaf_rn(y, kHigh, __fmul_rn(y, kLow)));
 }
 
+// The codes of a block whose scale is 0 or NaN are 0.
+DUALGEMM_DEVICE uint32_t kept_codes(uint32_t scale) {
+  return scale == 0 || scale == 0x7F ? 0u : ~0u;
+}
+
 struct EncodedBlock {
   uint32_t words[2];  // eight codes each, the first in the lowest nibble, without signs
   uint32_t scale;
   float error;  // if asked for
 };
 
-// The codes of y = |x| * G. The code of a quotient v is what
+// Half of 1 / s, in two pieces.
+struct HalfReciprocal {
+  float high, low;
+};
+
+DUALGEMM_DEVICE HalfReciprocal half_reciprocal(float s) {
+  const float high = ptx::rcp_approx_ftz(s);  // whatever its error, low makes up for it
+  const float low = __fmul_rn(__fmaf_rn(-s, high, 1.0f), high);
+  return {0.5f * high, 0.5f * low};
+}
+
+constexpr float kCodeRounder = 0x1.8p23f;
+
+// 1.5 * 2^23 + the code of y = |x| * G. The code of a quotient v is what
 //   f(v) = min(2v, v + 2, v/2 + 4)
 // rounds to, since E2M1 counts in steps of 1/2 up to 2, of 1 up to 4, of 2 up to 6. Each of the
 // three is exact but for one rounding, to even, at the addition of 1.5 * 2^23.
 // kRare: v may be 7 or more, where f leaves the codes, or y infinite, whose product with `low` would
 // be NaN, or NaN. The same f as a sum of ramps from 0 to 1 then, of which only one is neither:
 //   4 * sat(v/2) + 2 * sat(v/2 - 1) + sat(v/2 - 2); NaN counts 0
+template <bool kRare>
+DUALGEMM_DEVICE float round_to_code(float y, const HalfReciprocal& half) {
+  const float finite = kRare ? fminf(y, kLargestFloat) : y;
+  const float half_v = __fmaf_rn(finite, half.high, __fmul_rn(finite, half.low));
+  if constexpr (kRare) {
+    const float ramps[3] = {ptx::add_sat(half_v, 0.0f), ptx::add_sat(half_v, -1.0f),
+                            ptx::add_sat(half_v, -2.0f)};
+    return __fmaf_rn(4.0f, ramps[0], __fmaf_rn(2.0f, ramps[1], __fadd_rn(ramps[2], kCodeRounder)));
+  }
+  return fminf(
+      fminf(__fmaf_rn(4.0f, half_v, kCodeRounder), __fmaf_rn(2.0f, half_v, kCodeRounder + 2.0f)),
+      __fadd_rn(half_v, kCodeRounder + 4.0f));
+}
+
 template <bool kError, bool kRare>
 DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
                                        EncodedBlock& out) {
-  constexpr float kRounder = 0x1.8p23f;
   constexpr uint32_t kRounderInAllNibbles = 0x4B400000u * 0x11111111u;
   const float s = decode_scale(static_cast<uint8_t>(out.scale));
-  const float high = ptx::rcp_approx_ftz(s);  // whatever its error, low makes up for it
-  const float low = __fmul_rn(__fmaf_rn(-s, high, 1.0f), high);
-  const float half_high = 0.5f * high, half_low = 0.5f * low;
+  const HalfReciprocal half = half_reciprocal(s);
   out.error = 0.0f;
 #pragma unroll
   for (int word = 0; word < 2; ++word) {
@@ -95,20 +124,7 @@ DUALGEMM_DEVICE void encode_magnitudes(const float (&x)[kBlock], float quantize,
 #pragma unroll
     for (int i = 0; i < kBlock / 2; ++i) {
       const float y = __fmul_rn(fabsf(x[word * (kBlock / 2) + i]), quantize);
-      const float finite = kRare ? fminf(y, kLargestFloat) : y;
-      const float half_v = __fmaf_rn(finite, half_high, __fmul_rn(finite, half_low));
-      float rounded;
-      if constexpr (kRare) {
-        const float ramps[3] = {ptx::add_sat(half_v, 0.0f), ptx::add_sat(half_v, -1.0f),
-                                ptx::add_sat(half_v, -2.0f)};
-        rounded =
-            __fmaf_rn(4.0f, ramps[0], __fmaf_rn(2.0f, ramps[1], __fadd_rn(ramps[2], kRounder)));
-      } else {
-        rounded = fminf(
-            fminf(__fmaf_rn(4.0f, half_v, kRounder), __fmaf_rn(2.0f, half_v, kRounder + 2.0f)),
-            __fadd_rn(half_v, kRounder + 4.0f));
-      }
-      const uint32_t bits = __float_as_uint(rounded);
+      const uint32_t bits = __float_as_uint(round_to_code<kRare>(y, half));
       codes += bits << (4 * i);
       if constexpr (kError) {
         // The code's bits as the upper ones of a float are 2^-126 of its value; value * s is exact.
@@ -154,7 +170,7 @@ DUALGEMM_DEVICE EncodedBlock encode_block(const float (&x)[kBlock], const uint32
         encode_with<true>(x, quantize, largest, encode_scale(__fmul_rn(largest, 0.25f)));
     if (four.error < best.error) best = four;
   }
-  const uint32_t keep = best.scale == 0 || best.scale == 0x7F ? 0u : ~0u;
+  const uint32_t keep = kept_codes(best.scale);
 #pragma unroll
   for (int word = 0; word < 2; ++word) best.words[word] = (best.words[word] | signs[word]) & keep;
   return best;

@@ -1,0 +1,121 @@
+// D as NVFP4: a kernel's outputs, in FP32 and in registers, to codes and scales in memory, with the
+// bits of core/quantize_block.hpp. Params: a kernel's, set by set_epilogue().
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/nvfp4_output.hpp"
+#include "cuda/device/scale_offset.cuh"
+#include "cuda/kernels/common/encode.cuh"
+
+namespace dualgemm::cuda {
+
+// Where the tensor cores leave sums, lane 4r + q has column r of eight: these eight lanes have
+// something of one row. By whole warps.
+DUALGEMM_DEVICE uint32_t column_of_lane() { return threadIdx.x % 32 / 4; }
+
+// The magnitudes' bits: they order as the magnitudes do, and NaN lies above infinity.
+DUALGEMM_DEVICE uint32_t magnitude_bits(float x) { return __float_as_uint(x) & 0x7FFFFFFFu; }
+
+// The largest number of the lanes that have the same row.
+DUALGEMM_DEVICE uint32_t max_of_columns(uint32_t number) {
+#pragma unroll
+  for (int distance = 4; distance < 32; distance *= 2)
+    number = max(number, __shfl_xor_sync(0xFFFFFFFFu, number, distance));
+  return number;
+}
+
+// What all values of a block are encoded with.
+struct BlockEncoder {
+  uint32_t scale, keep;
+  float quantize;
+  HalfReciprocal half;
+};
+
+// amax: bits of the block's largest magnitude.
+DUALGEMM_DEVICE BlockEncoder encoder_of(uint32_t amax, float quantize) {
+  const uint32_t scale = encode_sixth(__fmul_rn(__uint_as_float(amax), quantize));
+  return {scale, kept_codes(scale), quantize,
+          half_reciprocal(decode_scale(static_cast<uint8_t>(scale)))};
+}
+
+DUALGEMM_DEVICE uint32_t encode_value(const BlockEncoder& encoder, float x) {
+  const float y = __fmul_rn(fabsf(x), encoder.quantize);
+  const uint32_t code = __float_as_uint(round_to_code<true>(y, encoder.half)) & 7u;
+  return (code | (__float_as_uint(x) >> 28 & 8u)) & encoder.keep;
+}
+
+// Eight codes: of this lane's neighbours.
+DUALGEMM_DEVICE uint32_t encode_row(const BlockEncoder& encoder, const float (&x)[8]) {
+  uint32_t word = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) word |= encode_value(encoder, x[i]) << (4 * i);
+  return word;
+}
+
+// The same of a row of which each lane has one, in all of these lanes.
+DUALGEMM_DEVICE uint32_t encode_columns(const BlockEncoder& encoder, float x) {
+  uint32_t word = encode_value(encoder, x) << (4 * column_of_lane());
+#pragma unroll
+  for (int distance = 4; distance < 32; distance *= 2)
+    word |= __shfl_xor_sync(0xFFFFFFFFu, word, distance);
+  return word;
+}
+
+// Half of a block's codes, at any address.
+template <class Params>
+DUALGEMM_DEVICE void store_codes(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
+                                 uint32_t half, uint32_t word) {
+  uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
+                      static_cast<uint64_t>(block) * (kBlock / 2) + half * 4;
+  if (reinterpret_cast<uintptr_t>(to) % 4 == 0) {
+    *reinterpret_cast<uint32_t*>(to) = word;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) to[i] = static_cast<uint8_t>(word >> (8 * i));
+}
+
+// A block's scale, and after the last one of a row zeros up to the end of its tile.
+template <class Params>
+DUALGEMM_DEVICE void store_scale(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
+                                 uint32_t scale) {
+  const Nvfp4Output& out = params.nvfp4;
+  const uint32_t blocks = params.n / kBlock, tile_cols = (blocks + kTileCols - 1) / kTileCols;
+  uint8_t* const scales = out.scales + batch * out.scale_batch_bytes;
+  scales[scale_offset(out.scale_ld, tile_cols, row, block)] = static_cast<uint8_t>(scale);
+  if (out.scale_ld != 0 || block + 1 != blocks) return;
+  for (uint32_t col = blocks; col < tile_cols * kTileCols; ++col)
+    scales[scale_offset(0, tile_cols, row, col)] = 0;
+}
+
+// Below the last row, up to the end of its tile: zeros in a block's column. By the warp that has
+// this row among `first` .. first + count - 1.
+template <class Params>
+DUALGEMM_DEVICE void clear_scales_below(const Params& params, uint32_t batch, uint32_t first,
+                                        uint32_t count, uint32_t block) {
+  const uint32_t last = params.m - 1, end = (last / kTileRows + 1) * kTileRows;
+  if (params.nvfp4.scale_ld != 0 || last < first || last - first >= count) return;
+  if (block * kBlock >= params.n) return;
+#pragma unroll 1
+  for (uint32_t row = params.m + threadIdx.x % 32; row < end; row += 32)
+    store_scale(params, batch, row, block, 0);
+}
+
+// Row `row` of block `block`, of which this lane has columns column_of_lane() and 8 more. The row
+// or the block need not exist. Before it the warp meets, so that the compiler does not mix several
+// rows' work: ptxas takes 30 registers more for that.
+template <class Params>
+DUALGEMM_DEVICE void store_nvfp4(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
+                                 float low, float high) {
+  __syncwarp();
+  const uint32_t amax = max_of_columns(max(magnitude_bits(low), magnitude_bits(high)));
+  const BlockEncoder encoder = encoder_of(amax, params.nvfp4.quantize);
+  const uint32_t words[2] = {encode_columns(encoder, low), encode_columns(encoder, high)};
+  if (row >= params.m || block * kBlock >= params.n) return;
+  const uint32_t column = column_of_lane();
+  if (column < 2) store_codes(params, batch, row, block, column, column == 0 ? words[0] : words[1]);
+  if (column == 2) store_scale(params, batch, row, block, encoder.scale);
+}
+
+}  // namespace dualgemm::cuda
