@@ -105,7 +105,7 @@ DUALGEMM_DEVICE RowPlace place_of(const TensorParams& p, uint32_t index) {
 
 // Rows blockIdx.x, blockIdx.x + gridDim.x, ... In FP32 each is on its way while the one before it
 // is encoded. 16 bits have as much to compute for half the bytes: there the registers that this
-// takes are worth more as warps (16384 x 7168 in bf16: 136 us, ahead 161; 8192 x 7168 in FP32: 110,
+// takes are worth more as warps (16384 x 7168 in bf16: 125 us, ahead 161; 8192 x 7168 in FP32: 110,
 // ahead 96; H100, 2026-11-22).
 template <WideType kType, bool kFourOverSix>
 __device__ void quantize_rows(const QuantizeParams& p) {
