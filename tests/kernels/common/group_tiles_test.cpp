@@ -5,6 +5,7 @@
 
 #include "core/scale_padding.hpp"
 #include "kernels/simulation/simulation.hpp"
+#include "support/grouped.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -16,17 +17,11 @@ struct Rows {
   int64_t begin, end;
 };
 std::vector<Rows> rows_of(const Problem& p, const std::vector<int32_t>& experts) {
-  const auto cut = [&](size_t at) { return std::clamp<int64_t>(experts[at], 0, p.m); };
+  const std::vector<int32_t> cut = cut_experts(p, experts);
   std::vector<Rows> rows;
-  int64_t before = cut(0);
-  for (int64_t expert = 0; expert < p.l; ++expert) {
-    const auto at = static_cast<size_t>(expert);
-    if (p.grouping == Grouping::kMasked) {
-      rows.push_back({0, cut(at)});
-    } else {
-      rows.push_back({before, std::max(before, cut(at + 1))});
-      before = rows.back().end;
-    }
+  for (size_t at = 0; at < static_cast<size_t>(p.l); ++at) {
+    const bool masked = p.grouping == Grouping::kMasked;
+    rows.push_back(masked ? Rows{0, cut[at]} : Rows{cut[at], cut[at + 1]});
   }
   return rows;
 }

@@ -144,6 +144,7 @@ uint64_t Simulation::add(const char* name, const void* from, int64_t bytes, int6
   std::memcpy(data.data(), from, data.size());
   const uint64_t address = next_ + static_cast<uint64_t>(misalign);
   next_ += (static_cast<uint64_t>(bytes) / 4096 + 3) * 4096;
+  if (bytes == 0) return address;  // where any access is outside
   memory_.add(name, address, std::move(data), initialized, read_only);
   return address;
 }

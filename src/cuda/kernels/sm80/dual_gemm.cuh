@@ -1,5 +1,6 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
+// decoded in registers. Of experts' groups, CTAs beyond the tiles that there are have
+// nothing to do. Simple where the kernels for one architecture are fast: no shared memory
 // for operands, no asynchronous copies.
 //
 // kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
@@ -102,12 +103,15 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   __shared__ TileSums<kCfg> parts[kWarpsK];
+  if constexpr (kCfg.pass == Pass::kGroups) {
+    if (blockIdx.x / params.tiles_n >= number_of_tiles(params.groups)) return;
+  }
   const Place place = place_of_thread<kCfg>(params);
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_in_turn<kCfg>(params, place, parts);
   } else {
     const WeightRows rows =
-        kCfg.pass == Pass::kFused
+        is_fused(kCfg.pass)
             ? rows_of_both(params, place)
             : rows_of_one(params, place, kCfg.pass == Pass::kGate ? params.gate : params.up);
     multiply_to<kCfg>(params, place, rows, parts);
@@ -115,7 +119,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
       float total[4];
       add_parts<kCfg>(place, parts, t, total);
-      if constexpr (kCfg.pass == Pass::kFused) {
+      if constexpr (is_fused(kCfg.pass)) {
         float g[2] = {total[0], total[1]}, u[2] = {total[2], total[3]};
         finish(params, place, t, place.col, g, u);
       } else {
