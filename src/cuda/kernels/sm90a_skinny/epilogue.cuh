@@ -20,21 +20,24 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
                                    uint32_t group, uint32_t lane, const float4& sums) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
   const uint32_t col = tile.n_begin + unit * kUnitCols + lane / 4, row = first_row(group, lane);
+  const uint32_t batch_row = tile.m_begin + row;
   if (col >= params.n) return;
-  const bool both = row + 1 < params.m;
+  const bool both = row + 1 < tile.rows;
   const Alphas alphas = alphas_of(params, tile.batch);
   float g[2] = {sums.x, sums.y}, u[2] = {sums.z, sums.w};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float row_scale = 1.0f;
     if (params.a_row_scale != nullptr && (i == 0 || both))
-      row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.m + row + i];
+      row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.row_scale_stride +
+                                     batch_row + i];
     g[i] = g[i] * kUnit * alphas.gate * row_scale;
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
   add_column_bias(params, tile.batch, col, g, u);
   activate_all_silu_first(params.act, g, u);
-  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                      batch_row * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);
   store_element(params.output, to, g[0]);
   if (both) store_element(params.output, to + params.d_row_bytes, g[1]);
@@ -57,12 +60,12 @@ DUALGEMM_DEVICE void add_across(float4& sum) {
 
 // To shared memory: this warp's sums, only what belongs to a row that exists.
 template <Config kCfg>
-DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+DUALGEMM_DEVICE void leave_sums(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t warp,
                                 const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
-    if (first_row(group, lane) >= params.m) break;
+    if (first_row(group, lane) >= tile.rows) break;
 #pragma unroll
     for (int unit = 0; unit < kCfg.units; ++unit) {
       const int at = unit * Budget<kCfg>::kGroups + group;
@@ -82,7 +85,7 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
-  const bool exists = first_row(0, slot) < params.m;
+  const bool exists = first_row(0, slot) < tile.rows;
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
   if (exists) {
 #pragma unroll
@@ -104,7 +107,7 @@ DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int group = 0; group < kGroups; ++group) {
-    if (first_row(group, lane) < params.m) {
+    if (first_row(group, lane) < tile.rows) {
       float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
       for (int i = 0; i < Budget<kCfg>::kMultipliers; ++i)
