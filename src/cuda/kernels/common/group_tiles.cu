@@ -39,7 +39,8 @@ __device__ uint64_t scan_warp(uint64_t value) {
   return value;
 }
 
-// The values of the threads up to this one, joined. By all threads of the CTA.
+// The values of the threads up to this one, joined. By all threads of the CTA, which synchronise
+// before the next call.
 template <class Join>
 __device__ uint64_t scan_cta(uint64_t value) {
   __shared__ uint64_t of_warps[32];
@@ -48,14 +49,10 @@ __device__ uint64_t scan_cta(uint64_t value) {
   if (lane == 31) of_warps[warp] = value;
   sync_cta();
   if (warp == 0) {
-    const uint64_t sums = scan_warp<Join>(lane < kWarps ? of_warps[lane] : 0);
-    __syncwarp();
-    of_warps[lane] = sums;
+    of_warps[lane] = scan_warp<Join>(lane < kWarps ? of_warps[lane] : 0);
   }
-  sync_cta();
-  if (warp > 0) value = Join()(of_warps[warp - 1], value);
-  sync_cta();  // of_warps has been read
-  return value;
+  __syncthreads();
+  return warp > 0 ? Join()(of_warps[warp - 1], value) : value;
 }
 
 // Into 0 .. most.
@@ -79,7 +76,7 @@ __device__ void find_rows(const GroupTilesParams& p, uint32_t expert, uint32_t b
   }
   const uint64_t own = exists ? cut(p.offsets[expert + 1], p.m) : 0;
   chunk.end[threadIdx.x] = max(static_cast<uint32_t>(scan_cta<Max>(own)), before);
-  sync_cta();
+  __syncthreads();
   chunk.begin[threadIdx.x] = threadIdx.x == 0 ? before : chunk.end[threadIdx.x - 1];
 }
 
