@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/int_math.hpp"
+#include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/runtime/limits.hpp"
 
@@ -13,12 +14,6 @@ constexpr int64_t kMaxRows = int64_t{1} << 32;                 // of all batches
 constexpr int64_t kMaxUnits = (int64_t{1} << 32) - (1 << 24);  // of a launch
 constexpr int64_t kMaxRowCtas = 1 << 20;
 constexpr int64_t kMaxRowCtasAhead = 2048;  // about four times what an H100 runs at a time
-
-WideType wide_type_of(DataType type) {
-  return type == DataType::kF16    ? WideType::kF16
-         : type == DataType::kBF16 ? WideType::kBF16
-                                   : WideType::kF32;
-}
 
 Status check_countable(const core::ResolvedQuantize& problem) {
   const QuantizeProblem& p = problem.problem;
@@ -144,7 +139,7 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   const int64_t units = row_blocks(problem);
   const int64_t threads = std::clamp<int64_t>(
       core::round_up(core::ceil_div(units, kKeptBlocks), 32), 32, kMaxRowThreads);
-  const WideType type = wide_type_of(problem.x.type);
+  const WideType type = output_type_of(problem.x.type);
   const Kernel kernel = quantize_rows_kernel(type, problem.problem.four_over_six);
   const int64_t most = reads_ahead(type) ? kMaxRowCtasAhead : kMaxRowCtas;
   for_parts(problem, params.tensor, units, false, [&](const TensorParams& part, int64_t) {
@@ -156,7 +151,7 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
 
 void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& params, bool matrix,
                 std::vector<KernelLaunch>& launches) {
-  const WideType type = wide_type_of(problem.x.type);
+  const WideType type = output_type_of(problem.x.type);
   const bool found = params.found_scale != nullptr;  // by the first part's first CTA
   const int64_t row_units = row_blocks(problem);
   for_parts(problem, params.tensor, row_units, found, [&](const TensorParams& part, int64_t units) {
@@ -206,7 +201,7 @@ Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuanti
       params.num_partials = static_cast<uint32_t>(amax_ctas(problem, units));
       for_parts(problem, params.tensor, row_blocks(problem), false,
                 [&](const TensorParams& part, int64_t) {
-                  launches.push_back(launch_of(amax_kernel(wide_type_of(problem.x.type)),
+                  launches.push_back(launch_of(amax_kernel(output_type_of(problem.x.type)),
                                                params.num_partials, kAmaxThreads,
                                                AmaxParams{part, partials}));
                 });
@@ -222,7 +217,7 @@ Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuan
   const bool matrix = is_matrix(given);
   const core::ResolvedQuantize problem = matrix ? as_one_batch(given) : given;
   std::vector<KernelLaunch> launches;
-  const WideType type = wide_type_of(problem.x.type);
+  const WideType type = output_type_of(problem.x.type);
   const int64_t row_chunks = problem.problem.cols * core::bytes_of(problem.x.type, 1) / 16;
   for_parts(problem,
             tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
