@@ -166,10 +166,8 @@ Point point_of(const skinny::Instance& instance, const core::ResolvedProblem& pr
       .workspace_bytes = 0,
       .launches = [&instance, problem, ctas](const Operands& operands,
                                              void*) -> Expected<std::vector<cuda::KernelLaunch>> {
-        auto launch =
-            skinny::build_launch(problem, operands.buffers, instance, ctas, operands.prepared);
-        if (!launch) return launch.status();
-        return std::vector{*std::move(launch)};
+        return skinny::build_launches(problem, operands.buffers, nullptr, instance, ctas,
+                                      operands.prepared);
       }};
 }
 

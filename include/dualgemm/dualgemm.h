@@ -196,8 +196,9 @@ typedef struct dualgemm_buffers {
   float alpha_up;   /**< dequantising global scale of A times that of Up; default 1 */
   const float* alpha_gate_per_batch; /**< optional [l]; replaces alpha_gate */
   const float* alpha_up_per_batch;   /**< optional [l]; replaces alpha_up */
-  const int32_t* expert_offsets; /**< contiguous groups: [l+1], first 0, last m, non-decreasing */
-  const int32_t* expert_rows;    /**< masked groups: [l], each 0 .. m */
+  /** contiguous groups: [l+1], first 0, last m, non-decreasing; cuda: read on the device, cut there */
+  const int32_t* expert_offsets;
+  const int32_t* expert_rows; /**< masked groups: [l], each 0 .. m; cuda: likewise */
   void* d;
   uint8_t* d_scales;    /**< required when D is E2M1, else null; swizzled padding becomes 0 */
   float d_global_scale; /**< D = e2m1 * e4m3 * d_global_scale; finite, > 0; default 1 */
@@ -257,7 +258,8 @@ DUALGEMM_API dualgemm_status dualgemm_buffers_init(dualgemm_buffers* buffers,
 DUALGEMM_API dualgemm_status dualgemm_plan_options_init(dualgemm_plan_options* options,
                                                         uint64_t struct_size) DUALGEMM_NOEXCEPT;
 
-/** The first broken rule among all that need no run to check; buffers may be null. */
+/** The first broken rule among all that need no run to check; buffers may be null. Reads expert
+ *  offsets and rows: host memory. */
 DUALGEMM_API dualgemm_status dualgemm_validate(const dualgemm_problem* problem,
                                                const dualgemm_buffers* buffers) DUALGEMM_NOEXCEPT;
 

@@ -66,7 +66,7 @@ Expected<DeviceCaps> device_caps(DeviceKind kind);
 
 // Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,
 // strides, alignment, overflow, overlap of D with any input, nulls, activation parameters, expert
-// offsets. The first broken rule is returned.
+// offsets, which it reads: host memory. The first broken rule is returned.
 Status validate(const Problem& problem);
 Status validate(const Problem& problem, const Buffers& buffers);
 

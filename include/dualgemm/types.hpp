@@ -148,8 +148,11 @@ struct Buffers {
   float alpha_up = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l]; replaces alpha_gate
   const float* alpha_up_per_batch = nullptr;    // optional [l]; replaces alpha_up
-  const int32_t* expert_offsets = nullptr;  // kContiguous: [l+1], first 0, last m, non-decreasing
-  const int32_t* expert_rows = nullptr;     // kMasked: [l], each 0 .. m
+  // kContiguous: [l+1], first 0, last m, non-decreasing. kMasked: [l], each 0 .. m. kCuda: read on
+  // the device when the kernels run, and cut so that no other number leads outside the arrays, if
+  // swizzled scales of A are as large as operand_sizes() says.
+  const int32_t* expert_offsets = nullptr;
+  const int32_t* expert_rows = nullptr;
   void* d = nullptr;
   uint8_t* d_scales = nullptr;  // required when D is kE2M1, else null
   float d_global_scale = 1.0f;  // dequantising: D = e2m1 * e4m3 * d_global_scale; finite, > 0

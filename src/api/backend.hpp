@@ -32,8 +32,7 @@ class Backend {
   // Does the current device offer what the plan runs on?
   virtual Status check_isa(const Plan& plan) const = 0;
 
-  // What an edited plan may ask for. Comes before validate(problem, buffers), which reads the
-  // experts' rows: they may be memory that the host cannot read.
+  // What an edited plan may ask for. Comes before the buffers are looked at.
   virtual Status check_problem(const Plan& plan, const Strategy& strategy) const = 0;
 
   // Does all that the call reads and writes belong to the device that will run it? `workspace` may

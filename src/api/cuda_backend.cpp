@@ -51,10 +51,6 @@ class CudaBackend final : public Backend {
   }
 
   Status check_problem(const Plan& plan, const Strategy& strategy) const override {
-    if (plan.problem.grouping != Grouping::kNone) {
-      return Status::unsupported("grouping", name_of(plan.problem.grouping),
-                                 "no strategy on cuda takes groups");
-    }
     DUALGEMM_TRY(validate(plan.problem));
     const Expected<DeviceCaps>& caps = capabilities();
     return caps ? strategy.supports(plan.problem, *caps) : caps.status();
@@ -67,12 +63,14 @@ class CudaBackend final : public Backend {
     // Where a handle's own memory lies is known.
     const bool owned = buffers.prepared != nullptr && !buffers.prepared->empty() &&
                        buffers.prepared->impl()->memory != nullptr;
-    const std::array<cuda::NamedPointer, 15> pointers{{
+    const std::array<cuda::NamedPointer, 17> pointers{{
         {"a", buffers.a},
         {"a_scales", buffers.a_scales},
         {"a_row_scale", buffers.a_row_scale},
         {"alpha_gate_per_batch", buffers.alpha_gate_per_batch},
         {"alpha_up_per_batch", buffers.alpha_up_per_batch},
+        {"expert_offsets", buffers.expert_offsets},
+        {"expert_rows", buffers.expert_rows},
         {"gate", weight(buffers.gate)},
         {"gate_scales", weight(buffers.gate_scales)},
         {"up", weight(buffers.up)},

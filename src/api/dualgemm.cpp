@@ -87,6 +87,10 @@ Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
                          "must be aligned to 64 bytes");
 }
 
+core::GroupArrays group_arrays_of(const Plan& plan) {
+  return plan.device == DeviceKind::kCuda ? core::GroupArrays::kDevice : core::GroupArrays::kHost;
+}
+
 // Do the arrays that the call reads and writes belong to the device that will run it?
 Status check_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
   if (plan.trusted_pointers) return {};
@@ -243,10 +247,11 @@ Status run(const Plan& plan, const Buffers& given, void* workspace, int64_t work
     DUALGEMM_TRY(check_prepared(plan, **strategy, given));
     DUALGEMM_TRY(api::backend_of(plan.device).check_problem(plan, **strategy));
     const Buffers buffers = with_view(given);
-    DUALGEMM_TRY(validate(plan.problem, buffers));
+    const core::GroupArrays groups = group_arrays_of(plan);
+    DUALGEMM_TRY(core::check_buffers(plan.problem, buffers, groups));
     const int64_t needed = (*strategy)->workspace_bytes(plan);
     DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
-    DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, workspace, needed));
+    DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, groups, workspace, needed));
     if (plan.problem.m == 0) {  // experts without any token: nothing to write
       if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
       return {};
@@ -264,7 +269,8 @@ Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& op
   const Expected<Plan> plan = make_plan(problem, with_weights);
   if (!plan) return plan.status();
   // Checked before a workspace is paid for.
-  DUALGEMM_TRY(guarded([&] { return validate(problem, buffers); }));
+  DUALGEMM_TRY(
+      guarded([&] { return core::check_buffers(problem, buffers, group_arrays_of(*plan)); }));
   DUALGEMM_TRY(guarded([&] { return check_memory(*plan, with_view(buffers), nullptr); }));
   Buffers complete = buffers;
   PreparedWeights prepared;

@@ -157,7 +157,8 @@ Status check_arrays(const ResolvedQuantize& problem, const QuantizeArrays& array
 
 Status check_groups(const ResolvedQuantize& problem, const RowGroupArrays& groups) {
   if (groups.row_experts != nullptr) return {};
-  return check_groups(as_problem(problem.problem, problem.problem.q), as_buffers(groups));
+  return check_groups(as_problem(problem.problem, problem.problem.q), as_buffers(groups),
+                      GroupArrays::kHost);
 }
 
 Status check_given_scales(const ResolvedQuantize& problem, const float* global_scale) {

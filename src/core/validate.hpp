@@ -22,12 +22,20 @@ Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_
 // padding is refused, so that no strategy's size or tile count can overflow.
 Status check_padded_sizes(const Problem& problem);
 
-// Scale rows of A and D: m, but for kContiguous + swizzled every expert starts a new 128-row tile.
-// Precondition: validated expert_offsets.
-int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noexcept;
+// Where expert_offsets and expert_rows lie. What a device holds is not looked at: it may change
+// until the kernels read it, and they cut what cannot be.
+enum class GroupArrays { kHost, kDevice };
+
+// Scale rows of A and D: m, but for kContiguous + swizzled every expert starts a new 128-row tile;
+// kDevice: as many as there are at least. Precondition: kHost: validated expert_offsets.
+int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
+                            GroupArrays groups) noexcept;
 
 // kContiguous: expert_offsets; kMasked: expert_rows; kNone: neither.
-Status check_groups(const Problem& problem, const Buffers& buffers);
+Status check_groups(const Problem& problem, const Buffers& buffers, GroupArrays groups);
+
+// validate(problem, buffers), which is for kHost.
+Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays groups);
 
 // Nulls, alignment, address overflow of gate, gate_scales, up and up_scales alone (what prepare()
 // reads). Precondition: validate(problem).ok().
@@ -39,9 +47,8 @@ Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, co
                               int64_t bytes);
 
 // The first `bytes` bytes of the workspace, which run() writes to, belong to no operand. Weights
-// are left out if they are prepared: the caller's own may be gone. Precondition: validate(problem,
-// buffers).ok().
-Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
+// are left out if they are prepared: the caller's own may be gone. Precondition: check_buffers().
+Status check_workspace_overlap(const Problem& problem, const Buffers& buffers, GroupArrays groups,
                                const void* workspace, int64_t bytes);
 
 }  // namespace dualgemm::core

@@ -127,8 +127,9 @@ Status check_expert_rows(const Problem& problem, const int32_t* rows) {
 
 }  // namespace
 
-int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noexcept {
-  if (problem.grouping != Grouping::kContiguous) return problem.m;
+int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
+                            GroupArrays groups) noexcept {
+  if (problem.grouping != Grouping::kContiguous || groups == GroupArrays::kDevice) return problem.m;
   int64_t rows = 0;
   for (int64_t expert = 0; expert < problem.l; ++expert) {
     rows += round_up_rows(buffers.expert_offsets[expert + 1] - buffers.expert_offsets[expert]);
@@ -136,18 +137,19 @@ int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers) noex
   return rows;
 }
 
-Status check_groups(const Problem& problem, const Buffers& buffers) {
+Status check_groups(const Problem& problem, const Buffers& buffers, GroupArrays groups) {
+  const bool readable = groups == GroupArrays::kHost;
   if (problem.grouping == Grouping::kContiguous) {
     DUALGEMM_TRY(
         check_range({"expert_offsets", buffers.expert_offsets, (problem.l + 1) * 4, 4, true}));
-    DUALGEMM_TRY(check_expert_offsets(problem, buffers.expert_offsets));
+    if (readable) DUALGEMM_TRY(check_expert_offsets(problem, buffers.expert_offsets));
   } else {
     DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets,
                               "must be null unless grouping is contiguous"));
   }
   if (problem.grouping == Grouping::kMasked) {
     DUALGEMM_TRY(check_range({"expert_rows", buffers.expert_rows, problem.l * 4, 4, true}));
-    return check_expert_rows(problem, buffers.expert_rows);
+    return readable ? check_expert_rows(problem, buffers.expert_rows) : Status();
   }
   return check_absent("expert_rows", buffers.expert_rows, "must be null unless grouping is masked");
 }
@@ -169,12 +171,12 @@ Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, co
   return {};
 }
 
-Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
+Status check_workspace_overlap(const Problem& problem, const Buffers& buffers, GroupArrays groups,
                                const void* workspace, int64_t bytes) {
   const Range scratch{"workspace", workspace, bytes, 1, false};
   DUALGEMM_TRY(check_range(scratch));  // its end
   const ResolvedProblem resolved = resolve(problem);
-  const int64_t padded_rows = swizzled_scale_rows(problem, buffers);
+  const int64_t padded_rows = swizzled_scale_rows(problem, buffers, groups);
   for (const Range& range : input_ranges(resolved, buffers, padded_rows)) {
     DUALGEMM_TRY(check_apart(scratch, range));
   }
@@ -184,36 +186,39 @@ Status check_workspace_overlap(const Problem& problem, const Buffers& buffers,
   return {};
 }
 
-}  // namespace core
-
-Status validate(const Problem& problem, const Buffers& buffers) {
-  using Range = core::MemoryRange;
+Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays groups) {
   DUALGEMM_TRY(validate(problem));
-  DUALGEMM_TRY(core::check_groups(problem, buffers));
+  DUALGEMM_TRY(check_groups(problem, buffers, groups));
   if (problem.a.type != DataType::kE2M1) {
-    DUALGEMM_TRY(core::check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
+    DUALGEMM_TRY(check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
   }
   if (problem.bias == BiasType::kNone) {
     const char* rule = "must be null: the problem's bias is none";
-    DUALGEMM_TRY(core::check_absent("bias_gate", buffers.bias_gate, rule));
-    DUALGEMM_TRY(core::check_absent("bias_up", buffers.bias_up, rule));
+    DUALGEMM_TRY(check_absent("bias_gate", buffers.bias_gate, rule));
+    DUALGEMM_TRY(check_absent("bias_up", buffers.bias_up, rule));
   }
   if (problem.d.type != DataType::kE2M1) {
-    DUALGEMM_TRY(core::check_absent("d_scales", buffers.d_scales, "must be null: d has no scales"));
+    DUALGEMM_TRY(check_absent("d_scales", buffers.d_scales, "must be null: d has no scales"));
   } else if (!(std::isfinite(buffers.d_global_scale) && buffers.d_global_scale > 0.0f)) {
     return Status::invalid("d_global_scale", fmt::to_string(buffers.d_global_scale),
                            "must be finite and > 0");
   }
-  const core::ResolvedProblem resolved = core::resolve(problem);
-  const int64_t padded_rows = core::swizzled_scale_rows(problem, buffers);
-  const auto inputs = core::input_ranges(resolved, buffers, padded_rows);
-  const auto outputs = core::output_ranges(resolved, buffers, padded_rows);
-  for (const Range& range : inputs) DUALGEMM_TRY(core::check_range(range));
-  for (const Range& range : outputs) DUALGEMM_TRY(core::check_range(range));
+  const ResolvedProblem resolved = resolve(problem);
+  const int64_t padded_rows = swizzled_scale_rows(problem, buffers, groups);
+  const auto inputs = input_ranges(resolved, buffers, padded_rows);
+  const auto outputs = output_ranges(resolved, buffers, padded_rows);
+  for (const Range& range : inputs) DUALGEMM_TRY(check_range(range));
+  for (const Range& range : outputs) DUALGEMM_TRY(check_range(range));
   for (const Range& output : outputs) {
-    for (const Range& input : inputs) DUALGEMM_TRY(core::check_apart(output, input));
+    for (const Range& input : inputs) DUALGEMM_TRY(check_apart(output, input));
   }
-  return core::check_apart(outputs[0], outputs[1]);
+  return check_apart(outputs[0], outputs[1]);
+}
+
+}  // namespace core
+
+Status validate(const Problem& problem, const Buffers& buffers) {
+  return core::check_buffers(problem, buffers, core::GroupArrays::kHost);
 }
 
 }  // namespace dualgemm

@@ -244,8 +244,9 @@ struct RandomCase {
     const bool swizzled = resolved.a.scale_layout == ScaleLayout::kSwizzled128x4;
     int64_t sf_row = 0;
     for (int64_t e = 0; e < problem.l; ++e) {
-      a.randomize_scales(resolved.a, 0, sf_row, expert_row_count(e), rng, values);
-      sf_row += swizzled ? core::round_up_rows(expert_row_count(e)) : expert_row_count(e);
+      const int64_t begin = swizzled ? sf_row : expert_offsets[static_cast<size_t>(e)];
+      a.randomize_scales(resolved.a, 0, begin, expert_row_count(e), rng, values);
+      sf_row += core::round_up_rows(expert_row_count(e));
     }
   }
 };

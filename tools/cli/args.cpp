@@ -295,8 +295,6 @@ Status check(const RunCommand& command) {
   }
   if (command.masked && !command.experts)
     return Status::invalid("--masked", "given", "only with --experts");
-  if (command.experts && command.execution.device == DeviceKind::kCuda)
-    return Status::unsupported("--experts", "--device cuda", "grouped runs are on the CPU here");
   if (command.experts && command.problem.d_type == DataType::kE2M1)
     return Status::unsupported("--experts", "--d-type e2m1", "grouped runs give f16, bf16 or f32");
   if (command.experts && command.problem.scale_layout != ScaleLayout::kLinear)

@@ -54,6 +54,10 @@ struct DeviceRun::State {
                       &device.alpha_gate_per_batch));
     DUALGEMM_TRY(copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
                       &device.alpha_up_per_batch));
+    const int64_t expert_bytes = plan.problem.l * static_cast<int64_t>(sizeof(int32_t));
+    DUALGEMM_TRY(copy(host.expert_offsets, expert_bytes + static_cast<int64_t>(sizeof(int32_t)),
+                      "expert_offsets", &device.expert_offsets));
+    DUALGEMM_TRY(copy(host.expert_rows, expert_bytes, "expert_rows", &device.expert_rows));
     DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_gate), sizes.bias_gate, "bias_gate",
                       reinterpret_cast<const uint8_t**>(&device.bias_gate)));
     return copy(static_cast<const uint8_t*>(host.bias_up), sizes.bias_up, "bias_up",

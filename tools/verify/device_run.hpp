@@ -27,7 +27,8 @@ class DeviceRun {
 
   // Copies the operands of `host`, and D as it is, to the current GPU, allocates the workspace, and
   // prepares the weights if the plan says so.
-  // Precondition: plan.device == kCuda, validated buffers, Grouping::kNone.
+  // Precondition: plan.device == kCuda, validated buffers; A's scales of contiguous groups linear,
+  // or as large as operand_sizes() says.
   static Expected<DeviceRun> make(const Plan& plan, const Buffers& host);
 
   // Runs, waits, and copies D back to the host's.

@@ -26,7 +26,7 @@ template <class Params>
 DUALGEMM_DEVICE float row_scale_of(const Params& params, uint32_t batch, uint32_t row) {
   return params.a_row_scale == nullptr
              ? 1.0f
-             : params.a_row_scale[static_cast<uint64_t>(batch) * params.m + row];
+             : params.a_row_scale[static_cast<uint64_t>(batch) * params.row_scale_stride + row];
 }
 
 DUALGEMM_DEVICE float load_bias(const void* bias, bool bf16, uint64_t index) {

@@ -1,8 +1,10 @@
 // A problem's types as the kernels get them. For host code.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/int_math.hpp"
 #include "core/problem.hpp"
 #include "core/quantize_block.hpp"
 #include "cuda/device/a_type.hpp"
@@ -36,7 +38,22 @@ inline Nvfp4Output nvfp4_output_of(const core::ResolvedMatrix& d, const Buffers&
           d.scale_batch_stride, core::global_scale_given(buffers.d_global_scale).quantize};
 }
 
+// As kernels count batches of A and D: contiguous groups have one that all experts share.
+inline core::ResolvedProblem with_shared_rows(core::ResolvedProblem problem) {
+  if (problem.problem.grouping != Grouping::kContiguous) return problem;
+  problem.a.batch_stride = problem.a.scale_batch_stride = problem.d.batch_stride = 0;
+  return problem;
+}
+
+// Rows by which a kernel is chosen: of a batch, or that a group has on average (contiguous) or at
+// the most (masked).
+inline int64_t usual_rows(const Problem& problem) {
+  if (problem.grouping != Grouping::kContiguous) return problem.m;
+  return std::max<int64_t>(core::ceil_div(problem.m, problem.l), 1);
+}
+
 // What every fused kernel's epilogue is told, in the members that their Params have in common.
+// Precondition: with_shared_rows().
 template <class Params>
 void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, Params& params) {
   const Problem& p = problem.problem;
@@ -52,6 +69,7 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.bias = {buffers.bias_gate, buffers.bias_up, p.bias == BiasType::kBF16};
   params.act = act_params_of(problem.act);
   params.m = static_cast<uint32_t>(p.m);
+  params.row_scale_stride = p.grouping == Grouping::kContiguous ? 0 : params.m;
   params.n = static_cast<uint32_t>(p.n);
 }
 

@@ -32,8 +32,7 @@ class FusedPassesStrategy final : public Strategy {
     if (caps.kind != DeviceKind::kCuda) {
       return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
     }
-    DUALGEMM_TRY(sm80::supports(problem));
-    return stores_r1() ? sm80::supports_r1(problem) : Status();
+    return supports_problem(problem);
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
@@ -63,8 +62,7 @@ class FusedPassesStrategy final : public Strategy {
   Status run(const Plan& plan, const Buffers& buffers, void* workspace,
              RunInfo* info) const override {
     DUALGEMM_TRY(check_isa(plan));
-    DUALGEMM_TRY(sm80::supports(plan.problem));
-    if (stores_r1()) DUALGEMM_TRY(sm80::supports_r1(plan.problem));
+    DUALGEMM_TRY(supports_problem(plan.problem));
     const core::ResolvedProblem problem = core::resolve(plan.problem);
     std::vector<KernelLaunch> launches;
     for (const Pass pass : passes_) {
@@ -81,6 +79,15 @@ class FusedPassesStrategy final : public Strategy {
 
  private:
   bool stores_r1() const noexcept { return passes_.size() == 2; }
+
+  Status supports_problem(const Problem& problem) const {
+    if (problem.grouping != Grouping::kNone) {
+      return Status::unsupported("grouping", name_of(problem.grouping),
+                                 "on a GPU only the strategy fused takes groups");
+    }
+    DUALGEMM_TRY(sm80::supports(problem));
+    return stores_r1() ? sm80::supports_r1(problem) : Status();
+  }
 
   Status check_isa(const Plan& plan) const {
     if (plan.isa == Isa::kSm80) return {};

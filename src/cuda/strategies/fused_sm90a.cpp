@@ -47,13 +47,13 @@ std::vector<KernelChoice> compiled_for(const Plan& plan) {
   const Problem& problem = plan.problem;
   std::vector<KernelChoice> compiled;
   if (suits_skinny(plan).ok()) {
-    for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances()) {
+    for (const sm90a_skinny::Instance& instance : sm90a_skinny::instances_for(problem)) {
       const sm90a_skinny::Instance* const found = sm90a_skinny::find_instance(
-          problem, sm90a_skinny::tile_n_of(instance.config), plan.prepared);
+          problem, instance.config.tile_m, sm90a_skinny::tile_n_of(instance.config), plan.prepared);
       if (found == &instance) compiled.push_back(choice_of(instance));
     }
   }
-  for (const sm90a::Instance& instance : sm90a::instances()) {
+  for (const sm90a::Instance& instance : sm90a::instances_for(problem)) {
     if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
         instance.config.prepared == plan.prepared &&
         (instance.config.k_warpgroups == 1 || !problem.batch_invariant)) {
@@ -66,14 +66,16 @@ std::vector<KernelChoice> compiled_for(const Plan& plan) {
 // null: no compiled kernel, or the plan is for the other one.
 const sm90a::Instance* instance_of(const Plan& plan) {
   if (plan.kernel != sm90a::kKernelName) return nullptr;
-  return sm90a::find_instance(plan.shape.tile_m, plan.shape.tile_n, plan.shape.k_warpgroups,
+  return sm90a::find_instance(sm90a::instances_for(plan.problem), plan.shape.tile_m,
+                              plan.shape.tile_n, plan.shape.k_warpgroups,
                               sm90a::multiplies_bf16(plan.problem), plan.prepared);
 }
 
 // null: the plan is for the other kernel.
 const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
   if (plan.kernel != sm90a_skinny::kKernelName) return nullptr;
-  return sm90a_skinny::find_instance(plan.problem, plan.shape.tile_n, plan.prepared);
+  return sm90a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n,
+                                     plan.prepared);
 }
 
 // docs/kernels/sm90a_skinny.md has the measured points that is_faster() rests on.
@@ -109,6 +111,8 @@ sm90a::Workspace workspace_of(const Plan& plan, const sm90a::Config& config) {
 }
 
 int64_t workspace_bytes_sm90a(const Plan& plan) {
+  if (const auto* const skinny = skinny_instance_of(plan))
+    return sm90a_skinny::workspace_bytes(plan.problem, *skinny);
   const sm90a::Instance* instance = instance_of(plan);
   return instance == nullptr ? 0 : workspace_of(plan, instance->config).bytes;
 }
@@ -120,10 +124,8 @@ Expected<std::vector<KernelLaunch>> launches_sm90a(const Plan& plan, const Buffe
   if (const auto* const skinny = skinny_instance_of(plan)) {
     DUALGEMM_TRY(suits_skinny(plan));
     *intermediate_bytes = 0;
-    auto launch = sm90a_skinny::build_launch(core::resolve(plan.problem), buffers, *skinny,
-                                             std::max<int64_t>(plan.shape.ctas, 1), prepared);
-    if (!launch) return launch.status();
-    return std::vector{*std::move(launch)};
+    return sm90a_skinny::build_launches(core::resolve(plan.problem), buffers, workspace, *skinny,
+                                        std::max<int64_t>(plan.shape.ctas, 1), prepared);
   }
   const sm90a::Instance* instance = instance_of(plan);
   if (instance == nullptr) {

@@ -74,11 +74,15 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
       input("gate_scales", data.gate.scales.data(), data.gate.scales.size_bytes());
   buffers_.up = input("up", data.up.data.data(), data.up.data.size_bytes());
   buffers_.up_scales = input("up_scales", data.up.scales.data(), data.up.scales.size_bytes());
-  buffers_.a_row_scale = input("a_row_scale", data_or_null(data.a_row_scale), p.l * p.m * floats);
+  buffers_.a_row_scale = input("a_row_scale", data_or_null(data.a_row_scale),
+                               static_cast<int64_t>(data.a_row_scale.size()) * floats);
   buffers_.alpha_gate_per_batch =
       input("alpha_gate_per_batch", data_or_null(data.alpha_gate_per_batch), p.l * floats);
   buffers_.alpha_up_per_batch =
       input("alpha_up_per_batch", data_or_null(data.alpha_up_per_batch), p.l * floats);
+  buffers_.expert_offsets =
+      input("expert_offsets", data_or_null(data.expert_offsets), (p.l + 1) * 4);
+  buffers_.expert_rows = input("expert_rows", data_or_null(data.expert_rows), p.l * 4);
   if (p.bias != BiasType::kNone) {
     const auto bias = [&](const char* name, const Guarded<uint8_t>& numbers) {
       return reinterpret_cast<const void*>(add(name, numbers.data(), numbers.size_bytes(),
@@ -149,6 +153,7 @@ uint64_t Simulation::add(const char* name, const void* from, int64_t bytes, int6
   std::memcpy(data.data(), from, data.size());
   const uint64_t address = next_ + static_cast<uint64_t>(misalign);
   next_ += (static_cast<uint64_t>(bytes) / 4096 + 3) * 4096;
+  if (bytes == 0) return address;  // where any access is outside
   memory_.add(name, address, std::move(data), initialized, read_only);
   return address;
 }

@@ -15,9 +15,9 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   }
   const bool bf16 = sm90a::multiplies_bf16(data.problem);
   const sm90a::Instance* const instance =
-      run.tile_m == 0
-          ? &sm90a::choose_instance(data.problem, run.max_ctas, run.prepared)
-          : sm90a::find_instance(run.tile_m, run.tile_n, run.k_warpgroups, bf16, run.prepared);
+      run.tile_m == 0 ? &sm90a::choose_instance(data.problem, run.max_ctas, run.prepared)
+                      : sm90a::find_instance(sm90a::instances_for(data.problem), run.tile_m,
+                                             run.tile_n, run.k_warpgroups, bf16, run.prepared);
   if (instance == nullptr) return AssertionFailure() << "no such instance";
   const sm90a::Schedule schedule =
       sm90a::make_schedule(data.problem, instance->config, run.max_ctas);

@@ -12,6 +12,7 @@ struct SimulatedRun {
   int64_t cols = 0;  // of D per tile; 0: what a GPU of max_ctas SMs gets
   int64_t max_ctas = 3;
   bool prepared = false;  // weights packed in a launch before
+  int tile_m = 0;         // 0: what the host chooses
   int64_t misalign_a_scales = 0;
 };
 
@@ -22,7 +23,8 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
   if (const Status status = skinny::supports(data.problem, run.prepared); !status.ok())
     return ::testing::AssertionFailure() << status.message();
   const skinny::Instance* const instance =
-      run.cols == 0
+      run.tile_m != 0 ? skinny::find_instance(data.problem, run.tile_m, run.cols, run.prepared)
+      : run.cols == 0
           ? &skinny::choose_instance(data.problem, static_cast<int>(run.max_ctas), run.prepared)
           : skinny::find_instance(data.problem, run.cols, run.prepared);
   if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
@@ -31,11 +33,15 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
   if (run.prepared) {
     if (auto result = packed.pack(data, simulation, run.options); !result) return result;
   }
-  const auto launch = skinny::build_launch(
-      data.resolved, run.prepared ? packed.buffers() : simulation.buffers(), *instance,
+  void* const workspace =
+      simulation.scratch("workspace", skinny::workspace_bytes(data.problem, *instance));
+  const auto launches = skinny::build_launches(
+      data.resolved, run.prepared ? packed.buffers() : simulation.buffers(), workspace, *instance,
       skinny::ctas_for(data.problem, instance->config, run.max_ctas), packed.units());
-  if (!launch) return ::testing::AssertionFailure() << launch.status().message();
-  if (auto result = simulation.run(*launch, run.options); !result) return result;
+  if (!launches) return ::testing::AssertionFailure() << launches.status().message();
+  for (const cuda::KernelLaunch& launch : *launches) {
+    if (auto result = simulation.run(launch, run.options); !result) return result;
+  }
   simulation.download_d(data);
   return ::testing::AssertionSuccess();
 }

@@ -298,7 +298,8 @@ TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
   const Buffers b = data.buffers();
   constexpr int64_t kBytes = 4;
   const auto refusal = [&](const Buffers& buffers, const void* workspace, int64_t bytes) {
-    return core::check_workspace_overlap(p, buffers, workspace, bytes).message();
+    return core::check_workspace_overlap(p, buffers, core::GroupArrays::kHost, workspace, bytes)
+        .message();
   };
   struct {
     const char* name;

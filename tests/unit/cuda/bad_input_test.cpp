@@ -32,8 +32,14 @@ TEST(BadInput, PlansRefuseWhatNoGpuCanDo) {
   EXPECT_EQ(refusal({.m = 1, .n = kHuge, .k = 64}).substr(0, 5), "gate:");
   EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 64, .l = kHuge}).substr(0, 2), "a:");
   EXPECT_EQ(refusal(good, {.isa = Isa::kSm100a}).substr(0, 11), "isa: sm100a");
-  EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 64, .l = 2, .grouping = Grouping::kMasked}),
-            "grouping: masked; the sm_80 kernel takes none");
+  const Problem masked{.m = 1, .n = 16, .k = 64, .l = 2, .grouping = Grouping::kMasked};
+  EXPECT_EQ(refusal(masked), "ok");
+  EXPECT_EQ(refusal(masked, {.isa = Isa::kSm100a}, 100),
+            "grouping: masked; the sm_100a kernel takes none");
+  EXPECT_EQ(refusal(masked, {.strategy = StrategyId::kFusedSequential}),
+            "grouping: masked; on a GPU only the strategy fused takes groups");
+  EXPECT_EQ(refusal(masked, {.strategy = StrategyId::kTwoPass}),
+            "grouping: masked; cuBLASLt's GEMMs take none");
   EXPECT_EQ(refusal(good, {.strategy = StrategyId::kReference}),
             "strategy: reference; this build does not contain it");
 }
@@ -213,7 +219,7 @@ TEST_P(BadInputOnGpu, Workspace) {
 
 TEST_P(BadInputOnGpu, EditedAndForeignPlans) {
   expect_refused("k: 250; must be a multiple of 16", [](Call& c) { c.plan.problem.k = 250; });
-  expect_refused("grouping: masked; no strategy on cuda takes groups",
+  expect_refused("expert_rows: null; is required",
                  [](Call& c) { c.plan.problem.grouping = Grouping::kMasked; });
   const int capability = gpu_caps().compute_capability;
   if (capability != 100 && capability != 103) {

@@ -114,6 +114,8 @@ class OnGpu {
     buffers_.a_row_scale = put_floats(data.a_row_scale);
     buffers_.alpha_gate_per_batch = put_floats(data.alpha_gate_per_batch);
     buffers_.alpha_up_per_batch = put_floats(data.alpha_up_per_batch);
+    buffers_.expert_offsets = put_experts(data.expert_offsets);
+    buffers_.expert_rows = put_experts(data.expert_rows);
     buffers_.bias_gate = put_if(static_cast<const uint8_t*>(buffers_.bias_gate),
                                 data.bias_gate.size(), core::bytes_of(data.problem.bias));
     buffers_.bias_up = put_if(static_cast<const uint8_t*>(buffers_.bias_up), data.bias_up.size(),
@@ -133,6 +135,17 @@ class OnGpu {
     }
   }
   std::vector<uint8_t> d() const { return d_.download(); }
+  // The offsets or counts of `data` in place of those that lie there, of the same number.
+  void upload_experts(const RandomCase& data) {
+    const auto copy = [](const int32_t* to, const std::vector<int32_t>& from) {
+      if (to == nullptr) return;
+      EXPECT_EQ(cudaMemcpy(const_cast<int32_t*>(to), from.data(), from.size() * sizeof(int32_t),
+                           cudaMemcpyHostToDevice),
+                cudaSuccess);
+    };
+    copy(buffers_.expert_offsets, data.expert_offsets);
+    copy(buffers_.expert_rows, data.expert_rows);
+  }
   void download_d(RandomCase& data) const {
     const std::vector<uint8_t> got = d();
     std::memcpy(data.d.data.data(), got.data(), got.size());
@@ -154,6 +167,12 @@ class OnGpu {
     if (from.empty()) return nullptr;
     return reinterpret_cast<float*>(
         put(from.data(), static_cast<int64_t>(from.size() * sizeof(float)), 0));
+  }
+
+  const int32_t* put_experts(const std::vector<int32_t>& from) {
+    if (from.empty()) return nullptr;
+    return reinterpret_cast<int32_t*>(
+        put(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)), 0));
   }
 
   std::vector<GuardedDevice> arrays_;

@@ -33,7 +33,11 @@ TEST(Sm80Choice, TilesAndRefusals) {
   EXPECT_EQ(sm80::supports({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}).message(),
             "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
-            "grouping: masked; the sm_80 kernel takes none");
+            "ok");
+  EXPECT_EQ(sm80::supports(
+                {.m = 1 << 20, .n = 1 << 10, .k = 16, .l = 1 << 8, .grouping = Grouping::kMasked})
+                .message(),
+            "m, n, l: 1048576, 1024, 256; experts must have at most 2^31 - 1 tiles of 8 x 8");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
             "m: 2147483648; must be below 2^31 on a GPU");
   const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};

@@ -108,7 +108,7 @@ DUALGEMM_DEVICE RowScales row_scales(const Params& params, uint32_t batch, uint3
     scales.alpha_gate = params.alpha_gate_per_batch[batch];
   if (params.alpha_up_per_batch != nullptr) scales.alpha_up = params.alpha_up_per_batch[batch];
   if (params.a_row_scale != nullptr && row < params.m) {
-    scales.row = params.a_row_scale[static_cast<uint64_t>(batch) * params.m + row];
+    scales.row = params.a_row_scale[static_cast<uint64_t>(batch) * params.row_scale_stride + row];
   }
   return scales;
 }

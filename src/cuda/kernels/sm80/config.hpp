@@ -16,7 +16,13 @@ enum class Pass : int32_t {
   kSequential = 1,  // D, first all of Gate, then all of Up, 16 rows at a time
   kGate = 2,        // R1 = A * Gate^T, in FP32
   kUp = 3,          // D, from R1 and Up
+  kGroups = 4,      // as kFused, of groups of experts: tiles are those of a table. What that takes
+                    // of registers would leave one CTA an SM instead of two without groups
+                    // (sm_80, e2m1, 64 rows: 137, not 125)
 };
+DUALGEMM_HOST_DEVICE constexpr bool is_fused(Pass pass) {
+  return pass == Pass::kFused || pass == Pass::kGroups;
+}
 
 struct Config {
   AType a_type;
@@ -48,7 +54,7 @@ DUALGEMM_HOST_DEVICE constexpr int row_groups_of(const Config& config) {
   return config.tile_m / kGroupRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
-  return config.pass == Pass::kFused ? kHalfCols : kMmaRows;
+  return is_fused(config.pass) ? kHalfCols : kMmaRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);

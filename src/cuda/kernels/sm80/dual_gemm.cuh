@@ -1,5 +1,6 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
+// decoded in registers. Of experts' groups, CTAs beyond the tiles that there are have
+// nothing to do. Simple where the kernels for one architecture are fast: no shared memory
 // for operands, no asynchronous copies.
 //
 // kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
@@ -92,7 +93,7 @@ DUALGEMM_DEVICE void outputs_of_both(const Params& params, const Place& place,
   activate(params, place, t, place.col, g, u);
 }
 
-// Pass::kFused. A block of 16 columns is two warps': one of them takes the outputs of both.
+// Both products. A block of 16 columns is two warps': one of them takes the outputs of both.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
                                  const TileSums<kCfg> (&parts)[kWarpsK]) {
@@ -105,7 +106,7 @@ DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
     }
     return;
   }
-  if constexpr (writes_nvfp4(kCfg)) {
+  if constexpr (kCfg.pass == Pass::kFused && writes_nvfp4(kCfg)) {
     static_assert(kCfg.warps_n == 2);
     Place low = place, high = place;
     low.col -= place.warp_n * kHalfCols, low.warp_n = 0;
@@ -153,16 +154,19 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   __shared__ TileSums<kCfg> parts[kWarpsK];
+  if constexpr (kCfg.pass == Pass::kGroups) {
+    if (blockIdx.x / params.tiles_n >= number_of_tiles(params.groups)) return;
+  }
   const Place place = place_of_thread<kCfg>(params);
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_in_turn<kCfg>(params, place, parts);
   } else {
     const WeightRows rows =
-        kCfg.pass == Pass::kFused
+        is_fused(kCfg.pass)
             ? rows_of_both(params, place)
             : rows_of_one(params, place, kCfg.pass == Pass::kGate ? params.gate : params.up);
     multiply_to<kCfg>(params, place, rows, parts);
-    if constexpr (kCfg.pass == Pass::kFused) {
+    if constexpr (is_fused(kCfg.pass)) {
       finish_both<kCfg>(params, place, parts);
     } else {
 #pragma unroll 1

@@ -35,7 +35,7 @@ DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t row = output_row(place, group, i);
-    const float row_scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
+    const float row_scale = row < place.m_end ? row_scale_of(params, place.batch, row) : 1.0f;
     g[i] = g[i] * alphas.gate * row_scale;
     u[i] = u[i] * alphas.up * row_scale;
   }
@@ -50,7 +50,7 @@ DUALGEMM_DEVICE void store_column(const Params& params, const Place& place, uint
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t row = output_row(place, group, i);
-    if (row < params.m) store_output(params, place.batch, row, col, outputs[i]);
+    if (row < place.m_end) store_output(params, place.batch, row, col, outputs[i]);
   }
 }
 
@@ -69,7 +69,7 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint3
 DUALGEMM_DEVICE float* r1_at(const Params& params, const Place& place, uint32_t group, uint32_t col,
                              int i) {
   const uint32_t row = output_row(place, group, i);
-  if (row >= params.m || col >= params.n) return nullptr;
+  if (row >= place.m_end || col >= params.n) return nullptr;
   return params.r1 + (static_cast<int64_t>(place.batch) * params.m + row) * params.r1_ld + col;
 }
 

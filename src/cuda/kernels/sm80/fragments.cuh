@@ -19,12 +19,15 @@ struct RowCursor {
   bool swizzled;
 };
 
+// Row `row` of a batch of `rows`; swizzled scales: of row `swizzled_row`.
 DUALGEMM_DEVICE RowCursor row_cursor(const OperandView& operand, uint32_t batch, uint32_t row,
-                                     uint32_t rows) {
+                                     uint32_t rows, uint32_t swizzled_row) {
   if (row >= rows) return {nullptr, nullptr, false};
   const ScaleView& view = operand.scales;
   int64_t offset = static_cast<int64_t>(row) * view.ld;
-  if (view.swizzled) offset = row / 128 * view.ld + row % 32 * 16 + row % 128 / 32 * 4;
+  if (view.swizzled) {
+    offset = swizzled_row / 128 * view.ld + swizzled_row % 32 * 16 + swizzled_row % 128 / 32 * 4;
+  }
   return {operand.rows + batch * operand.batch_bytes + row * operand.row_bytes,
           view.bytes + batch * view.batch_bytes + offset, view.swizzled};
 }

@@ -24,7 +24,8 @@
   DUALGEMM_SM80_WIDE(X)                          \
   DUALGEMM_SM80_PASS(X, kSequential, sequential) \
   DUALGEMM_SM80_PASS(X, kGate, gate)             \
-  DUALGEMM_SM80_PASS(X, kUp, up)
+  DUALGEMM_SM80_PASS(X, kUp, up)                 \
+  DUALGEMM_SM80_PASS(X, kGroups, groups)
 
 namespace dualgemm::cuda::sm80 {
 

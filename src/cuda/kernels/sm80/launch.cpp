@@ -6,6 +6,7 @@
 
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm80/params.hpp"
 #include "cuda/runtime/limits.hpp"
 
@@ -43,18 +44,27 @@ bool is_aligned16(const OperandView& view) {
          0;
 }
 
+// With the narrow tiles.
+Status check_group_tiles(const Problem& problem) {
+  DUALGEMM_TRY(check_groups(problem));
+  int64_t tiles = most_group_tiles(problem, kGroupRows);  // below 2^59
+  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kMmaRows / 2), &tiles) &&
+      tiles <= kMaxCtas) {
+    return {};
+  }
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "experts must have at most 2^31 - 1 tiles of 8 x 8");
+}
+
 }  // namespace
 
 Status supports(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
-                               "the sm_80 kernel takes none");
-  }
   if (problem.a.type == DataType::kF32) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
                                "the sm_80 kernel takes e2m1, f16 or bf16");
   }
   DUALGEMM_TRY(check_extents(problem));
+  if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
   // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of A.
   int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
@@ -91,27 +101,52 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
   return nullptr;
 }
 
-const Instance& choose_instance(const Problem& problem, Pass pass) {
-  return *find_instance(problem, problem.m <= kGroupRows ? kGroupRows : 64, 0, pass);
+Pass fused_pass(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? Pass::kFused : Pass::kGroups;
 }
 
-KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
-                          const Instance& instance) {
+const Instance& choose_instance(const Problem& problem, Pass pass) {
+  return *find_instance(problem, usual_rows(problem) <= kGroupRows ? kGroupRows : 64, 0, pass);
+}
+
+int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
+  if (problem.grouping == Grouping::kNone) return 0;
+  return group_tiles_bytes(problem, instance.config.tile_m);
+}
+
+std::vector<KernelLaunch> build_fused(const core::ResolvedProblem& problem, const Buffers& buffers,
+                                      void* workspace, const Instance& instance) {
+  std::vector<KernelLaunch> launches;
+  if (problem.problem.grouping != Grouping::kNone) {
+    launches.push_back(
+        group_tiles_launch(problem.problem, buffers, instance.config.tile_m, workspace));
+  }
+  launches.push_back(build_launch(problem, buffers, workspace, instance));
+  return launches;
+}
+
+KernelLaunch build_launch(const core::ResolvedProblem& given, const Buffers& buffers,
+                          void* workspace, const Instance& instance) {
+  const core::ResolvedProblem problem = with_shared_rows(given);
   const Problem& p = problem.problem;
+  const bool grouped = p.grouping != Grouping::kNone;
   Params params{};
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
   params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
   params.up = view_of(problem.up, buffers.up, buffers.up_scales);
   set_epilogue(problem, buffers, params);
-  params.r1 = static_cast<float*>(r1);
+  params.r1 = static_cast<float*>(workspace);
   params.r1_ld = r1_ld(p);
   params.output = output_type_of(p.d.type);
   params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
   params.k16 = static_cast<uint32_t>(p.k / 16);
-  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, instance.config.tile_m));
+  params.groups = group_tiles_of(p, workspace);
+  const int64_t tile_m = instance.config.tile_m;
+  const int64_t tiles_m = grouped ? most_group_tiles(p, tile_m) : ceil_div(p.m, tile_m) * p.l;
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(instance.config)));
   KernelLaunch launch{.kernel = {"dual_gemm_sm80", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(params.tiles_m * params.tiles_n * p.l),
+                      .ctas = static_cast<uint32_t>(tiles_m * params.tiles_n),
                       .threads = static_cast<uint32_t>(threads_of(instance.config))};
   launch.set_params(params);
   return launch;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/problem.hpp"
 #include "cuda/kernels/sm80/instances.hpp"
@@ -14,6 +15,9 @@ namespace dualgemm::cuda::sm80 {
 // ok, or what the kernel does not do.
 Status supports(const Problem& problem);
 Status supports_r1(const Problem& problem);  // and R1 has a size that can be
+
+// kFused, or kGroups.
+Pass fused_pass(const Problem& problem);
 
 // The compiled instance for (validated, supported) `problem`. Every choice gives the same bits.
 const Instance& choose_instance(const Problem& problem, Pass pass);
@@ -27,10 +31,17 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // Of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);
 
+// Of fused_pass(): for the table of groups' tiles, else nothing.
+int64_t workspace_bytes(const Problem& problem, const Instance& instance);
+
 // No copies: operands are read where they lie, 16 bytes at a time if all rows begin at a multiple
-// of 16 bytes. All pointers of `buffers`, and r1 (Pass::kGate, kUp), are device memory and are not
-// read.
-KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers, void* r1,
-                          const Instance& instance);
+// of 16 bytes. All pointers of `buffers`, and the workspace (R1 of Pass::kGate and kUp, the filled
+// table of groups), are device memory and are not read.
+KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
+                          void* workspace, const Instance& instance);
+
+// fused_pass() in stream order: of groups the table comes first.
+std::vector<KernelLaunch> build_fused(const core::ResolvedProblem& problem, const Buffers& buffers,
+                                      void* workspace, const Instance& instance);
 
 }  // namespace dualgemm::cuda::sm80

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "cuda/device/group_tiles.cuh"
 #include "cuda/kernels/sm80/config.hpp"
 #include "cuda/kernels/sm80/fragments.cuh"
 #include "cuda/kernels/sm80/params.hpp"
@@ -19,19 +20,36 @@ using Accumulators = float[row_groups_of(kCfg)][4];
 
 // Where a warp works.
 struct Place {
-  uint32_t m_begin, col, batch;  // first row of the tile; column of this thread's first sums
+  uint32_t m_begin, m_end;  // first row of the tile; where the rows end, perhaps before the tile
+  uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
+  uint32_t batch;           // or expert
+  uint32_t col;             // of this thread's first sums
   uint32_t warp_n, warp_k;
   uint32_t row_in_group, quarter;  // lane / 4: row of 8; lane % 4: part of the k-tile
 };
 
+// Of a CTA that has a tile.
 template <Config kCfg>
 DUALGEMM_DEVICE Place place_of_thread(const Params& params) {
-  const uint32_t column = blockIdx.x / params.tiles_m;
-  const uint32_t batch = column / params.tiles_n;
+  constexpr bool kGrouped = kCfg.pass == Pass::kGroups;
+  const uint32_t tiles_m = kGrouped ? number_of_tiles(params.groups) : params.tiles_m;
+  const uint32_t column = blockIdx.x / tiles_m;
+  const uint32_t batch = kGrouped ? 0 : column / params.tiles_n;
+  const uint32_t tile_m = blockIdx.x - column * tiles_m;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   Place place;
-  place.batch = batch;
-  place.m_begin = (blockIdx.x - column * params.tiles_m) * kCfg.tile_m;
+  if constexpr (kGrouped) {
+    const GroupTile tile = tile_of(params.groups, tile_m);
+    place.batch = tile.expert;
+    place.m_begin = tile.begin;
+    place.m_end = tile.end;
+    place.swizzled_shift = tile.padded_begin - tile.begin;
+  } else {
+    place.batch = batch;
+    place.m_begin = tile_m * kCfg.tile_m;
+    place.m_end = params.m;
+    place.swizzled_shift = 0;
+  }
   place.warp_n = warp % kCfg.warps_n;
   place.warp_k = warp / kCfg.warps_n;
   place.row_in_group = lane / 4;
@@ -47,21 +65,25 @@ struct WeightRows {
 };
 
 DUALGEMM_DEVICE WeightRows rows_of_both(const Params& params, const Place& place) {
-  return {row_cursor(params.gate, place.batch, place.col, params.n),
-          row_cursor(params.up, place.batch, place.col, params.n)};
+  return {row_cursor(params.gate, place.batch, place.col, params.n, place.col),
+          row_cursor(params.up, place.batch, place.col, params.n, place.col)};
 }
 
 DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
                                        const OperandView& weights) {
-  return {row_cursor(weights, place.batch, place.col, params.n),
-          row_cursor(weights, place.batch, place.col + kMmaRows / 2, params.n)};
+  const uint32_t high = place.col + kMmaRows / 2;
+  return {row_cursor(weights, place.batch, place.col, params.n, place.col),
+          row_cursor(weights, place.batch, high, params.n, high)};
 }
 
 template <Config kCfg>
 DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t group, uint32_t k16,
                             Steps& steps) {
-  const RowCursor cursor = row_cursor(
-      params.a, place.batch, place.m_begin + group * kGroupRows + place.row_in_group, params.m);
+  const uint32_t row = place.m_begin + group * kGroupRows + place.row_in_group;
+  // Without groups from the parameters, each time: held in a register, the sequential kernels for
+  // halves took 148 of them, and an SM held one CTA instead of two (sm_90, 64 rows).
+  const uint32_t rows = kCfg.pass == Pass::kGroups ? place.m_end : params.m;
+  const RowCursor cursor = row_cursor(params.a, place.batch, row, rows, row + place.swizzled_shift);
   if constexpr (kCfg.a_type == AType::kE2M1) {
     decode<false>(load_packed(cursor, k16, params.k16, params.aligned16), steps);
   } else {

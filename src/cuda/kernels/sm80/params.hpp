@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 
 namespace dualgemm::cuda::sm80 {
@@ -30,7 +31,7 @@ struct Params {
   Nvfp4Output nvfp4;                  // kE2M1
   float* r1;                          // kGate writes it, kUp reads it: [l*m][r1_ld]
   int64_t r1_ld;                      // at least n
-  const float* a_row_scale;           // [l*m], or null: 1
+  const float* a_row_scale;           // [l*m], contiguous groups [m], or null: 1
   const float* alpha_gate_per_batch;  // [l], or null: alpha_gate
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
@@ -39,8 +40,10 @@ struct Params {
   OutputType output;
   bool aligned16;  // A, Gate and Up: every row begins at a multiple of 16 bytes
   uint32_t m, n;
+  uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
+  GroupTiles groups;          // kGroups: instead of tiles_m and l; CTAs for as many as may be
 };
 
 }  // namespace dualgemm::cuda::sm80

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/arena.hpp"
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
@@ -15,13 +17,10 @@ namespace dualgemm::cuda::sm90a {
 namespace {
 
 constexpr int64_t kWorkspaceAlignment = 64;             // what the library's interface promises
+constexpr int64_t kMostRows = 256;                      // of a tile
 constexpr int64_t kMaxKTiles = (int64_t{1} << 31) - 1;  // of k, over all tiles: 32-bit numbers
 
 Status check_types(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
-                               "the sm_90a kernel takes none");
-  }
   if (problem.a.type == DataType::kF32) {
     return Status::unsupported("a.type", "f32", "the sm_90a kernel takes e2m1, f16 or bf16");
   }
@@ -36,12 +35,21 @@ Status supports(const Problem& problem) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
   DUALGEMM_TRY(check_strides("up", resolved.up));
+  DUALGEMM_TRY(check_groups(problem));
   int64_t k_tiles = 0, rows = 0;
+  const int64_t batches = batches_of_a(problem);
+  const bool grouped = problem.grouping != Grouping::kNone;
+  // Groups begin tiles at any row, and the preparation of A counts the rows of whole tiles.
+  const int64_t tiles_m = grouped ? most_group_tiles(problem, 8) : ceil_div(problem.m, 8);
+  int64_t tile_rows = 0;
   const bool overflows =
-      __builtin_mul_overflow(ceil_div(problem.m, 8) * ceil_div(problem.n, 32), k_tiles_of(problem),
-                             &k_tiles) ||
-      __builtin_mul_overflow(k_tiles, problem.l, &k_tiles) ||
-      __builtin_mul_overflow(problem.m * k_tiles_of(problem), problem.l * 512, &rows);
+      __builtin_mul_overflow(tiles_m, ceil_div(problem.n, 32), &k_tiles) ||
+      __builtin_mul_overflow(k_tiles, k_tiles_of(problem), &k_tiles) ||
+      __builtin_mul_overflow(k_tiles, grouped ? 1 : problem.l, &k_tiles) ||
+      __builtin_mul_overflow(problem.m * k_tiles_of(problem), batches * 512, &rows) ||
+      __builtin_mul_overflow(most_group_tiles(problem, kMostRows) * kMostRows, k_tiles_of(problem),
+                             &tile_rows) ||
+      (grouped && tile_rows > kMaxKTiles);
   if (!overflows && k_tiles <= kMaxKTiles && rows < kMaxStrideBytes) return {};
   return Status::unsupported(
       "m, n, k, l", fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
@@ -50,9 +58,13 @@ Status supports(const Problem& problem) {
 
 bool multiplies_bf16(const Problem& problem) { return problem.a.type == DataType::kBF16; }
 
-const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
-                              bool prepared) {
-  for (const Instance& instance : instances()) {
+std::span<const Instance> instances_for(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+}
+
+const Instance* find_instance(std::span<const Instance> compiled, int64_t tile_m, int64_t tile_n,
+                              int64_t k_warpgroups, bool bf16, bool prepared) {
+  for (const Instance& instance : compiled) {
     const Config& config = instance.config;
     if (config.tile_m == tile_m && tile_n_of(config) == tile_n &&
         config.k_warpgroups == k_warpgroups && config.bf16 == bf16 && config.prepared == prepared) {
@@ -62,7 +74,34 @@ const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgrou
   return nullptr;
 }
 
+const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
+                              bool prepared) {
+  return find_instance(instances(), tile_m, tile_n, k_warpgroups, bf16, prepared);
+}
+
+namespace {
+
+// The tile that suits a problem of as many rows as experts usually have, or the next larger one
+// that is compiled.
+const Instance& choose_group_instance(const Problem& problem, int num_sms, bool prepared) {
+  Problem usual = problem;
+  usual.m = usual_rows(problem);
+  const int tile_m = choose_row(tuning_table(), usual, num_sms).tile_m;
+  const Instance* largest = nullptr;
+  for (const Instance& instance : group_instances()) {  // tile_m increases
+    const Config& config = instance.config;
+    if (config.bf16 != multiplies_bf16(problem) || config.prepared != prepared) continue;
+    if (problem.batch_invariant && config.k_warpgroups > 1) continue;
+    largest = &instance;
+    if (config.tile_m >= tile_m) break;
+  }
+  return *largest;
+}
+
+}  // namespace
+
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
+  if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, num_sms, prepared);
   const bool bf16 = multiplies_bf16(problem);
   const TuningRow& row = choose_row(tuning_table(), problem, num_sms);
   // k_warpgroups add in an order of their own: the bits of a row must not depend on how many there
@@ -73,10 +112,16 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
-  const int64_t tiles = tiles_of(problem, config), k_tiles = k_tiles_of(problem);
-  const int64_t most = std::max<int64_t>(max_ctas, 1), waves = ceil_div(tiles, most);
+  const int64_t k_tiles = k_tiles_of(problem), most = std::max<int64_t>(max_ctas, 1);
   Schedule schedule{};
   schedule.k_tiles = Divisor(static_cast<uint32_t>(k_tiles));
+  if (config.grouped) {
+    const int64_t tiles =
+        most_group_tiles(problem, config.tile_m) * ceil_div(problem.n, tile_n_of(config));
+    schedule.ctas = static_cast<uint32_t>(std::clamp<int64_t>(tiles * k_tiles, 1, most));
+    return schedule;
+  }
+  const int64_t tiles = tiles_of(problem, config);
   // Two CTAs for each tile, where seven in ten of them then have work.
   schedule.paired = can_pair(config) && !problem.batch_invariant && k_tiles >= 4 &&
                     2 * tiles <= most && 20 * tiles >= 7 * most;
@@ -84,18 +129,13 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
     schedule.ctas = static_cast<uint32_t>(2 * tiles);
     return schedule;
   }
-  // Whole tiles where they keep nine in ten CTAs busy or where there is too little to share out;
-  // else the last one to two waves are shared out evenly.
-  const bool whole =
-      problem.batch_invariant || tiles * 10 >= waves * most * 9 || tiles * k_tiles < 2 * most;
-  const int64_t whole_tiles = whole ? tiles : std::max<int64_t>(waves - 2, 0) * most;
-  schedule.ctas = static_cast<uint32_t>(whole ? std::min(tiles, most) : most);
-  schedule.whole_tiles = static_cast<uint32_t>(whole_tiles);
-  schedule.shared_k_tiles = static_cast<uint32_t>((tiles - whole_tiles) * k_tiles);
-  if (whole) return schedule;
-  schedule.range_k_tiles = schedule.shared_k_tiles / schedule.ctas;
-  schedule.longer_ranges = schedule.shared_k_tiles % schedule.ctas;
-  return schedule;
+  return deal_out(static_cast<uint32_t>(tiles), schedule.k_tiles, static_cast<uint32_t>(most),
+                  problem.batch_invariant);
+}
+
+bool may_share(const Problem& problem, const Schedule& schedule) {
+  return problem.grouping == Grouping::kNone ? schedule.shared_k_tiles != 0
+                                             : !problem.batch_invariant;
 }
 
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
@@ -119,9 +159,11 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
     pieces.sf_gate = scales(problem.gate);
     pieces.sf_up = scales(problem.up);
   }
-  pieces.activations =
-      arena.take_offset(batches * problem.problem.m * k_tiles_of(problem.problem) * kTileK * 2);
-  if (schedule.shared_k_tiles != 0) {
+  pieces.activations = arena.take_offset(batches_of_a(problem.problem) * problem.problem.m *
+                                         k_tiles_of(problem.problem) * kTileK * 2);
+  if (config.grouped)
+    pieces.groups = arena.take_offset(group_tiles_bytes(problem.problem, config.tile_m));
+  if (may_share(problem.problem, schedule)) {
     constexpr int64_t kBytes = 4;
     pieces.flags = arena.take_offset(schedule.ctas * kBytes);
     pieces.partials =

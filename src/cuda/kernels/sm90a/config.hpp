@@ -19,6 +19,7 @@ struct Config {
   int k_warpgroups;  // along k: they take turns with the k-tiles of the same columns
   bool bf16;         // the type that both operands are decoded to: bf16, else fp16
   bool prepared;     // weights as PackedUnit has them, else as NVFP4 has them
+  bool grouped;      // rows are groups of experts: tiles are those of a table
   bool operator==(const Config&) const = default;
 };
 
@@ -30,14 +31,16 @@ inline constexpr int kMmaK = 16;
 inline constexpr int kSteps = kSubK / kMmaK;  // MMAs of a sub-tile
 inline constexpr int kRowBytes = 128;         // of one row of a stage, one swizzle atom wide
 inline constexpr int kSwizzleAlignment = 1024;
-inline constexpr int kScaleRowBytes = kTileK / 16;            // linear scales of a row
-inline constexpr int kScaleTileBytes = 512;                   // swizzled ones: 128 rows x 4 scales
-inline constexpr int kScaleTiles = kTileK / 64;               // of a stage
-inline constexpr int kSmemBytes = 227 * 1024;                 // of one CTA
-inline constexpr int kSmemReserve = kSwizzleAlignment + 512;  // aligning by hand; barriers
-inline constexpr int kWarpgroup = 128;                        // threads
-inline constexpr int kWarpCols = 8;                           // of D: a warp's part of a group
-inline constexpr int kMostPreparedBytes = 74 * 1024;          // of prepared weights in the ring
+inline constexpr int kScaleRowBytes = kTileK / 16;  // linear scales of a row
+inline constexpr int kScaleTileBytes = 512;         // swizzled ones: 128 rows x 4 scales
+inline constexpr int kScaleTiles = kTileK / 64;     // of a stage
+inline constexpr int kSmemBytes = 227 * 1024;       // of one CTA
+inline constexpr int kSmemReserve =
+    kSwizzleAlignment + 512;                          // aligning by hand; barriers, Schedule
+inline constexpr int kScheduleBytes = 64;             // at the most
+inline constexpr int kWarpgroup = 128;                // threads
+inline constexpr int kWarpCols = 8;                   // of D: a warp's part of a group
+inline constexpr int kMostPreparedBytes = 74 * 1024;  // of prepared weights in the ring
 inline constexpr int kExchangeMost = 16;  // sums of a thread that are handed over along k at a time
 
 // Rows that a warp's epilogue takes at a time, at most one for each lane.
@@ -120,7 +123,8 @@ struct Budget {
   static_assert(kActStages >=
                     2 * kCfg.k_warpgroups * (kCfg.k_warpgroups > 1 ? kActStagesPerTile : 1),
                 "a stage is released when the MMAs on the next one are under way");
-  static_assert((2 * kWeightStages + 2 * kActStages) * 8 <= kSmemReserve - kSwizzleAlignment);
+  static_assert((2 * kWeightStages + 2 * kActStages) * 8 + kScheduleBytes <=
+                kSmemReserve - kSwizzleAlignment);
 };
 
 }  // namespace dualgemm::cuda::sm90a

@@ -224,7 +224,7 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
                           .rows = 0,
                           .held = Consumer<kCfg>::kNone,
                           .ordinal = 0};
-  TileScheduler scheduler(params.schedule);
+  TileScheduler scheduler(schedule_of<kCfg>(params, smem));
 #pragma unroll 1
   for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);

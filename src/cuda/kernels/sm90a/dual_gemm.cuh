@@ -30,6 +30,7 @@
 
 #include <cstdint>
 
+#include "cuda/device/group_tiles.cuh"
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/params.hpp"
@@ -65,7 +66,15 @@ struct SharedStorage {
   ptx::Barrier w_empty[B::kWeightStages];
   ptx::Barrier a_full[B::kActStages];
   ptx::Barrier a_empty[B::kActStages];
+  Schedule schedule;  // of groups
 };
+
+// How the work is dealt out, for all roles.
+template <Config kCfg>
+DUALGEMM_DEVICE const Schedule& schedule_of(const Params& params, const SharedStorage<kCfg>& smem) {
+  if constexpr (kCfg.grouped) return smem.schedule;
+  return params.schedule;
+}
 
 // Bytes of dynamic shared memory of a launch: the storage, and room to align it.
 template <Config kCfg>
@@ -73,15 +82,20 @@ inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleA
 
 // Where a tile lies.
 struct Tile {
-  uint32_t m_begin, n_begin, batch;
+  uint32_t m_begin, m_end;  // rows of A and D, which may end before the tile does
+  uint32_t n_begin, batch;  // or expert
 };
 
 template <Config kCfg>
 DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
   const uint32_t row = quotient(tile, params.tiles_n);
+  const uint32_t n_begin = (tile - row * params.tiles_n.value) * Budget<kCfg>::kTileN;
+  if constexpr (kCfg.grouped) {
+    const GroupTile rows = tile_of(params.groups, row);
+    return {rows.begin, rows.end, n_begin, rows.expert};
+  }
   const uint32_t batch = quotient(row, params.tiles_m);
-  return {(row - batch * params.tiles_m.value) * kCfg.tile_m,
-          (tile - row * params.tiles_n.value) * Budget<kCfg>::kTileN, batch};
+  return {(row - batch * params.tiles_m.value) * kCfg.tile_m, params.m, n_begin, batch};
 }
 
 }  // namespace dualgemm::cuda::sm90a
@@ -144,6 +158,15 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   if (warp == kWeightsWarp && ptx::elect_sync()) init_weight_barriers(smem);
   if (warp == kActivationsWarp && ptx::elect_sync()) init_activation_barriers(smem);
   if (warp == kActivationsWarp + 1 && ptx::elect_sync()) prefetch_maps<kCfg>(params);
+  if constexpr (kCfg.grouped) {
+    ptx::griddepcontrol_wait();  // the table says whose weights are read
+    if (warp == kActivationsWarp + 2 && ptx::elect_sync()) {
+      smem.schedule =
+          deal_out(number_of_tiles(params.groups) * params.tiles_n.value, params.schedule.k_tiles,
+                   params.schedule.ctas, params.whole_tiles_only);
+    }
+    __syncwarp();
+  }
   __syncthreads();
   if (warp < kWeightsWarp) {
     ptx::setmaxnreg_inc<B::kConsumerRegisters>();

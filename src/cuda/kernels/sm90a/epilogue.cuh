@@ -28,7 +28,7 @@ struct Outputs {
 
 // A warp's part of D: its tile, its first column and a chunk's first row.
 struct WarpPlace {
-  uint32_t batch, row, col;
+  uint32_t batch, row, rows_end, col;
 };
 
 DUALGEMM_DEVICE uint8_t* address_of(const Params& params, const WarpPlace& place, uint32_t row,
@@ -96,7 +96,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const uint32_t row = place.row + row_of(i);
-      const float scale = row < params.m ? row_scale_of(params, place.batch, row) : 1.0f;
+      const float scale = row < place.rows_end ? row_scale_of(params, place.batch, row) : 1.0f;
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
   }
@@ -118,7 +118,7 @@ DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place, 
   __syncwarp();  // what was in the scratch is read
   ptx::stmatrix_transposed(ptx::shared_address(scratch + lane % kChunk), words);
   __syncwarp();
-  if (lane >= kChunk || place.row + lane >= params.m || place.col >= params.n) return;
+  if (lane >= kChunk || place.row + lane >= place.rows_end || place.col >= params.n) return;
   const uint4 row = scratch[lane];
   const uint32_t eight[4] = {row.x, row.y, row.z, row.w};
   store_words<kType, kWarpCols>(address_of(params, place, lane, 0), eight,
@@ -134,7 +134,7 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
     const uint32_t row = row_of(i);
-    if (place.row + row >= params.m) continue;
+    if (place.row + row >= place.rows_end) continue;
     *reinterpret_cast<float*>(address_of(params, place, row, col)) = outputs.gate[i];
   }
 }
@@ -215,22 +215,24 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
   }
   constexpr uint32_t kChunks = kCfg.tile_m / B::kChunk;
   uint32_t chunk = 0, chunks_end = kChunks;
-  if (params.schedule.paired) {
+  const Schedule& schedule = schedule_of<kCfg>(params, smem);
+  if (!kCfg.grouped && schedule.paired) {
     if constexpr (B::kCanPair) {
       const bool is_second = blockIdx.x % 2 != 0;
       exchange_halves<kCfg>(smem, group, is_second, acc);
       (is_second ? chunk : chunks_end) = kChunks / 2;
     }
   } else {
-    const Ending ending = ending_of(params.schedule, segment);
+    const Ending ending = ending_of(schedule, segment);
     if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
-    if (!ending.is_whole) add_partials<kCfg>(params, ending, group, acc);
+    if (!ending.is_whole) add_partials<kCfg>(params, schedule, ending, group, acc);
   }
   const Alphas alphas = alphas_of(params, tile.batch);
 #pragma unroll 1
   for (; chunk < chunks_end; ++chunk) {
-    const WarpPlace place{tile.batch, tile.m_begin + chunk * B::kChunk,
+    const WarpPlace place{tile.batch, tile.m_begin + chunk * B::kChunk, tile.m_end,
                           tile.n_begin + group * kWarpgroupCols + warp * kWarpCols};
+    if (kCfg.grouped && place.row >= place.rows_end) break;
     Outputs<kCfg> outputs = take_chunk<kCfg>(chunk, acc);
     scale_and_activate<kCfg>(params, alphas, place, outputs);
     auto* const rows = reinterpret_cast<uint4*>(scratch);

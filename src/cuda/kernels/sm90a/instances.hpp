@@ -7,22 +7,30 @@
 
 #include "cuda/kernels/sm90a/config.hpp"
 
-// X(entry's first part, prepared, tile_m, n_warpgroups, k_warpgroups, bf16 or f16)
+// X(entry's first part, prepared, grouped, tile_m, n_warpgroups, k_warpgroups, bf16 or f16)
 #define DUALGEMM_SM90A_SHAPES(X, name, prepared, type) \
-  X(name, prepared, 8, 1, 4, type)                     \
-  X(name, prepared, 16, 1, 4, type)                    \
-  X(name, prepared, 32, 1, 3, type)                    \
-  X(name, prepared, 32, 2, 2, type)                    \
-  X(name, prepared, 64, 2, 2, type)                    \
-  X(name, prepared, 64, 4, 1, type)                    \
-  X(name, prepared, 128, 2, 1, type)                   \
-  X(name, prepared, 256, 2, 1, type)
-#define DUALGEMM_SM90A_TYPES(X, name, prepared) \
-  DUALGEMM_SM90A_SHAPES(X, name, prepared, f16) \
-  DUALGEMM_SM90A_SHAPES(X, name, prepared, bf16)
-#define DUALGEMM_SM90A_INSTANCES(X)               \
-  DUALGEMM_SM90A_TYPES(X, dual_gemm_sm90a, false) \
-  DUALGEMM_SM90A_TYPES(X, dual_gemm_sm90a_prepared, true)
+  X(name, prepared, false, 8, 1, 4, type)              \
+  X(name, prepared, false, 16, 1, 4, type)             \
+  X(name, prepared, false, 32, 1, 3, type)             \
+  X(name, prepared, false, 32, 2, 2, type)             \
+  X(name, prepared, false, 64, 2, 2, type)             \
+  X(name, prepared, false, 64, 4, 1, type)             \
+  X(name, prepared, false, 128, 2, 1, type)            \
+  X(name, prepared, false, 256, 2, 1, type)
+// One of each tile_m, in ascending order. Experts are many: columns of D need not be shared out
+// more finely.
+#define DUALGEMM_SM90A_GROUP_SHAPES(X, name, prepared, type) \
+  X(name, prepared, true, 16, 1, 4, type)                    \
+  X(name, prepared, true, 32, 2, 2, type)                    \
+  X(name, prepared, true, 64, 4, 1, type)                    \
+  X(name, prepared, true, 128, 2, 1, type)                   \
+  X(name, prepared, true, 256, 2, 1, type)
+#define DUALGEMM_SM90A_LIST(X, shapes, name)                                                     \
+  shapes(X, name, false, f16) shapes(X, name, false, bf16) shapes(X, name##_prepared, true, f16) \
+      shapes(X, name##_prepared, true, bf16)
+#define DUALGEMM_SM90A_INSTANCES(X) DUALGEMM_SM90A_LIST(X, DUALGEMM_SM90A_SHAPES, dual_gemm_sm90a)
+#define DUALGEMM_SM90A_GROUP_INSTANCES(X) \
+  DUALGEMM_SM90A_LIST(X, DUALGEMM_SM90A_GROUP_SHAPES, dual_gemm_sm90a_groups)
 
 namespace dualgemm::cuda::sm90a {
 
@@ -36,5 +44,6 @@ struct Instance {
 };
 
 std::span<const Instance> instances();
+std::span<const Instance> group_instances();
 
 }  // namespace dualgemm::cuda::sm90a

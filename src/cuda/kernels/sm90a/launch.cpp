@@ -1,6 +1,7 @@
 #include "cuda/kernels/sm90a/launch.hpp"
 
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/packed_weights.hpp"
@@ -16,14 +17,14 @@ struct Weight : TmaOperand {
 
 // Decoded A: (l, 4 * k_tiles, m, 64) halves.
 TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
-  const int64_t subs = k_tiles_of(p) * kSubs;
+  const int64_t subs = k_tiles_of(p) * kSubs, batches = batches_of_a(p);
   return {.name = "activations",
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
           .rank = 4,
           .address = data,
           .dims = {kSubK, static_cast<uint64_t>(p.m), static_cast<uint64_t>(subs),
-                   static_cast<uint64_t>(p.l)},
+                   static_cast<uint64_t>(batches)},
           .stride_bytes = {kRowBytes, static_cast<uint64_t>(p.m * kRowBytes),
                            static_cast<uint64_t>(p.m * subs * kRowBytes)},
           .box = {kSubK, static_cast<uint32_t>(instance.config.tile_m),
@@ -31,8 +32,8 @@ TensorView activations_view(const Problem& p, const uint8_t* data, const Instanc
 }
 
 KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
-                         const Schedule& schedule, const Workspace& pieces, uint8_t* workspace,
-                         bool packed_order) {
+                         const Config& config, const Schedule& schedule, const Workspace& pieces,
+                         uint8_t* workspace) {
   const Problem& p = problem.problem;
   const bool packed = p.a.type == DataType::kE2M1;
   const auto bytes = [&](int64_t elements) { return packed ? elements / 2 : elements * 2; };
@@ -49,10 +50,14 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.k_tiles = Divisor(static_cast<uint32_t>(k_tiles_of(p)));
   params.m = Divisor(static_cast<uint32_t>(p.m));
   params.k = static_cast<uint32_t>(p.k);
-  params.num_flags = schedule.shared_k_tiles != 0 ? schedule.ctas : 0;
+  params.num_flags = may_share(p, schedule) ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
-  params.row_pieces = static_cast<uint32_t>(p.l * p.m * k_tiles_of(p));
-  params.packed_order = packed_order;
+  const int64_t rows =
+      config.grouped ? most_group_tiles(p, config.tile_m) * config.tile_m : p.l * p.m;
+  params.row_pieces = static_cast<uint32_t>(rows * k_tiles_of(p));
+  params.packed_order = config.prepared;
+  params.groups = group_tiles_of(p, workspace + pieces.groups);
+  params.tile_m = Divisor(static_cast<uint32_t>(config.tile_m));
   return prepare_launch(params);
 }
 
@@ -66,9 +71,12 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.output = output_type_of(p.d.type);
   params.partials = reinterpret_cast<float*>(workspace + pieces.partials);
   params.flags = reinterpret_cast<uint32_t*>(workspace + pieces.flags);
-  params.tiles_m = Divisor(static_cast<uint32_t>(ceil_div(p.m, config.tile_m)));
+  params.tiles_m =
+      Divisor(static_cast<uint32_t>(ceil_div(config.grouped ? usual_rows(p) : p.m, config.tile_m)));
   params.tiles_n = Divisor(static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config))));
   params.schedule = schedule;
+  params.groups = group_tiles_of(p, workspace + pieces.groups);
+  params.whole_tiles_only = p.batch_invariant;
   return params;
 }
 
@@ -104,17 +112,19 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
 
 }  // namespace
 
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
                                                    const Buffers& buffers, Workspace pieces,
                                                    void* workspace, const Instance& instance,
                                                    const Schedule& schedule,
                                                    EncodeTiled encode_tiled,
                                                    const uint8_t* prepared) {
-  const int64_t tile_n = tile_n_of(instance.config);
+  const core::ResolvedProblem problem = with_shared_rows(given);
+  const Config& config = instance.config;
+  const int64_t tile_n = tile_n_of(config);
   auto* const base = static_cast<uint8_t*>(workspace);
-  Params params = scalar_params(problem, buffers, instance.config, schedule, pieces, base);
+  Params params = scalar_params(problem, buffers, config, schedule, pieces, base);
   std::vector<KernelLaunch> launches;
-  if (instance.config.prepared) {
+  if (config.prepared) {
     params.packed = packed_weights(problem.problem, prepared);
   } else {
     DUALGEMM_TRY(
@@ -125,9 +135,14 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   // The kernel reads weights before it waits for the preparation; copies of them, which a grid
   // before that one has just made, only after.
   const bool copies = !launches.empty();
-  launches.push_back(
-      preparation(problem, buffers, schedule, pieces, base, instance.config.prepared));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm90a", instance.entry, instance.kernel},
+  if (config.grouped) {
+    launches.push_back(
+        group_tiles_launch(problem.problem, buffers, config.tile_m, base + pieces.groups));
+    launches.back().overlaps_previous = true;
+  }
+  launches.push_back(preparation(problem, buffers, config, schedule, pieces, base));
+  const char* const module = config.grouped ? "dual_gemm_sm90a_groups" : "dual_gemm_sm90a";
+  KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
                       .ctas = schedule.ctas,
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -23,7 +24,12 @@ Status supports(const Problem& problem);
 // tuning_table(). `prepared`: for weights as packed_weights.hpp has them.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
-// null: not compiled.
+// instances() or group_instances().
+std::span<const Instance> instances_for(const Problem& problem);
+
+// null: not compiled. Without a list: of instances().
+const Instance* find_instance(std::span<const Instance> compiled, int64_t tile_m, int64_t tile_n,
+                              int64_t k_warpgroups, bool bf16, bool prepared);
 const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
                               bool prepared);
 
@@ -31,7 +37,10 @@ const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgrou
 bool multiplies_bf16(const Problem& problem);
 
 // How the work is dealt out to at most `max_ctas` CTAs; the same if called again with its `ctas`.
+// Of groups only ctas and k_tiles: the rest depends on what the experts have.
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas);
+// Whether CTAs may leave parts of a tile's sums to each other.
+bool may_share(const Problem& problem, const Schedule& schedule);
 
 // Pieces of the workspace, as offsets. Copies that the TMA unit makes necessary, or kDirect: the
 // operand is read where it lies. Depends on the problem and the schedule alone.
@@ -47,13 +56,13 @@ struct Workspace {
   static constexpr int64_t kDirect = kNoCopy;
   int64_t gate = kDirect, up = kDirect;
   int64_t sf_gate = kDirect, sf_up = kDirect;
-  int64_t activations = 0, flags = 0, partials = 0;
+  int64_t activations = 0, groups = 0, flags = 0, partials = 0;
   int64_t bytes = 0;
 };
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
                          const Schedule& schedule, bool unaligned);
 
-// The launches in stream order: the copies, A's preparation, then the kernel, which begins while a
+// The launches in stream order: the copies, of groups their table, A's preparation, then the kernel, which begins while a
 // is still being prepared. All pointers of `buffers` and `workspace` are device memory and are not
 // read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
 // pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do

@@ -45,7 +45,8 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, f
 }
 
 // Runs on: one thread.   Waits: w_empty[stage].   Arrives: w_full[stage]. Does not wait for the
-// prepare kernel: nothing before this call in the stream is still at work on the weights.
+// prepare kernel (of groups, all threads have): nothing before this call in the stream is still at
+// work on the weights.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& smem) {
   constexpr int kStages = Budget<kCfg>::kWeightStages;
@@ -54,7 +55,7 @@ DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& sme
       params.tiles_m.value == 1 ? ptx::createpolicy_evict_first() : ptx::createpolicy_evict_last();
   RingPosition<kStages> ring;
   uint32_t filled = 0;
-  TileScheduler scheduler(params.schedule);
+  TileScheduler scheduler(schedule_of<kCfg>(params, smem));
 #pragma unroll 1
   for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
@@ -78,10 +79,11 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
   const ptx::CachePolicy policy = ptx::createpolicy_evict_last();
   RingPosition<B::kActStages> ring;
   uint32_t filled = 0;
-  TileScheduler scheduler(params.schedule);
+  TileScheduler scheduler(schedule_of<kCfg>(params, smem));
 #pragma unroll 1
   for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
+    const uint32_t a_batch = kCfg.grouped && params.groups.one_batch ? 0 : tile.batch;
     ptx::griddepcontrol_wait();  // once: it is passed at once from then on
 #pragma unroll 1
     for (uint32_t sub = segment.k_begin * kSubs; sub < segment.k_end * kSubs;
@@ -95,7 +97,7 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
       ptx::mbarrier_arrive_expect_tx(full, B::kActBytes);
       ptx::cp_async_bulk_tensor_4d(smem.a[ring.stage], &params.map_a, 0,
                                    static_cast<int32_t>(tile.m_begin), static_cast<int32_t>(sub),
-                                   static_cast<int32_t>(tile.batch), full, policy);
+                                   static_cast<int32_t>(a_batch), full, policy);
     }
   }
 }

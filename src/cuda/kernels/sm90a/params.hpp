@@ -7,7 +7,9 @@
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
 #include "cuda/device/divisor.hpp"
+#include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
@@ -25,10 +27,12 @@ struct PrepareParams {
   int64_t scale_batch_bytes;
   uint32_t k;
   Divisor m, k_tiles;
-  uint32_t row_pieces;  // l * m * k_tiles: below 2^31
+  uint32_t row_pieces;  // l * m * k_tiles: below 2^31; of groups the most there can be
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
   AType type;
+  GroupTiles groups;  // whose rows alone are decoded; none: all
+  Divisor tile_m;     // of the groups' tiles
 };
 
 // Which k-tiles of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t
@@ -44,6 +48,27 @@ struct Schedule {
   uint32_t range_k_tiles, longer_ranges;
   bool paired;
 };
+static_assert(sizeof(Schedule) <= kScheduleBytes);
+
+// Without pairs, to at most `most` CTAs: whole tiles where they keep nine in ten CTAs busy or where
+// there is too little to share out; else the last one to two waves are shared out evenly. tiles *
+// k_tiles below 2^31. On the host, and for groups, whose number of tiles only a GPU knows, there.
+DUALGEMM_HOST_DEVICE constexpr Schedule deal_out(uint32_t tiles, const Divisor& k_tiles,
+                                                 uint32_t most, bool whole_tiles_only) {
+  const uint32_t waves = (tiles + most - 1) / most;
+  const uint64_t places = static_cast<uint64_t>(waves) * most;
+  const bool whole =
+      whole_tiles_only || uint64_t{tiles} * 10 >= places * 9 || tiles * k_tiles.value < 2 * most;
+  Schedule schedule{};
+  schedule.k_tiles = k_tiles;
+  schedule.whole_tiles = whole ? tiles : waves > 2 ? (waves - 2) * most : 0;
+  schedule.ctas = whole && tiles < most ? tiles : most;
+  schedule.shared_k_tiles = (tiles - schedule.whole_tiles) * k_tiles.value;
+  if (whole) return schedule;
+  schedule.range_k_tiles = schedule.shared_k_tiles / schedule.ctas;
+  schedule.longer_ranges = schedule.shared_k_tiles % schedule.ctas;
+  return schedule;
+}
 
 // Views; boxes are one stage of one CTA, what is outside a view is zero.
 //   map_a                   (64, m, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1), swizzled
@@ -72,8 +97,14 @@ struct Params {
   OutputType output;
   bool linear_scales;
   uint32_t m, n;
-  Divisor tiles_m, tiles_n;  // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
+  uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
+  Divisor tiles_m, tiles_n;   // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
   Schedule schedule;
+  // Of instances for groups: tile table's * tiles_n + tile_n. Of the schedule then only ctas and
+  // k_tiles count, the rest follows from the table on the device; of tiles_m whether there are
+  // usually several of an expert.
+  GroupTiles groups;
+  bool whole_tiles_only;
   Shifts shifts;
 };
 

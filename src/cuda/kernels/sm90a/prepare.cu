@@ -6,6 +6,7 @@
 //   k = 64q + 8*(j/2) + 2*(j%2) + half + 4e.
 // Of prepared weights it holds codes 16q .. 16q+15 of each chunk of 64: the first two terms are
 // then 64*(j/4) + 16q + 8*(j/2 % 2).
+#include "cuda/device/group_tiles.cuh"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/prepare.hpp"
@@ -22,9 +23,9 @@ constexpr int64_t kMaxCtas = 132 * 4;        // that an H200 holds at once; the 
 // A lane's part of one warp's work: a row's 256 elements of one k-tile, eight a thread. Lane 4
 // * word + q reads word `word` of the main kernel's thread q.
 struct RowPiece {
-  const uint8_t* data;   // null: beyond the end of the row, zeros
+  const uint8_t* data;   // null: beyond the end of the row, or a blank one, zeros
   const uint8_t* scale;  // of codes
-  uint8_t* to;
+  uint8_t* to;           // null: nothing to do
 };
 
 struct Eight {
@@ -56,13 +57,55 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
   return all % (p.type == AType::kE2M1 ? 4 : 16) == 0;
 }
 
-[[maybe_unused]] __device__ const uint8_t* scale_at(const PrepareParams& p, uint32_t batch,
-                                                    uint32_t row, uint32_t col) {
-  const uint8_t* const from = p.scales + batch * p.scale_batch_bytes;
-  if (p.scale_ld != 0) return from + row * p.scale_ld + col;
+// Where a row of A lies, and where it goes: column k_tile + k_tiles * batch of decoded A.
+struct RowPlace {
+  uint32_t batch, row;    // batch: or expert
+  uint32_t swizzled_row;  // of its scales, where they are swizzled
+  uint32_t k_tile, column;
+  enum { kNone, kBlank, kExists } state;  // kBlank: zeros
+};
+
+[[maybe_unused]] __device__ const uint8_t* scale_at(const PrepareParams& p, const RowPlace& place,
+                                                    uint32_t col) {
+  const uint8_t* const from = p.scales + place.batch * p.scale_batch_bytes;
+  if (p.scale_ld != 0) return from + place.row * p.scale_ld + col;
+  const uint32_t row = place.swizzled_row;
   const int64_t tile_cols = (p.k + 63) / 64;
   const int64_t tile = row / 128 * tile_cols + col / 4;
   return from + tile * kScaleTileBytes + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
+}
+
+// Rows behind the tile's last one that are nobody's are zeros, as the main kernel's tensor copies
+// take whole tiles and read no byte that nobody has written: of masked groups those behind each
+// expert's last tile, of contiguous ones those behind the last tile of all.
+[[maybe_unused]] __device__ decltype(RowPlace::state) state_of(const PrepareParams& p,
+                                                               const GroupTile& tile,
+                                                               uint32_t number, uint32_t row) {
+  if (row < tile.end) return RowPlace::kExists;
+  const bool nobodys = !p.groups.one_batch || number + 1 == number_of_tiles(p.groups);
+  return row < p.m.value && nobodys ? RowPlace::kBlank : RowPlace::kNone;
+}
+
+// Of row piece `index` of the call. They are numbered rows first: warps that are neighbours write
+// neighbouring lines. Of groups, tile_m rows of every tile of the table, some of which do not exist.
+template <bool kGrouped>
+__device__ RowPlace place_of(const PrepareParams& p, uint32_t index) {
+  if constexpr (kGrouped) {
+    const uint32_t column = quotient(index, p.tile_m), number = quotient(column, p.k_tiles);
+    const uint32_t offset = index - column * p.tile_m.value;
+    const uint32_t k_tile = column - number * p.k_tiles.value;
+    const GroupTile tile = tile_of(p.groups, number);
+    const uint32_t batch = p.groups.one_batch ? 0 : tile.expert;
+    return {tile.expert,
+            tile.begin + offset,
+            tile.padded_begin + offset,
+            k_tile,
+            batch * p.k_tiles.value + k_tile,
+            state_of(p, tile, number, tile.begin + offset)};
+  }
+  const uint32_t column = quotient(index, p.m), batch = quotient(column, p.k_tiles);
+  const uint32_t row = index - column * p.m.value;
+  return {batch, row, row, column - batch * p.k_tiles.value, column, RowPlace::kExists};
 }
 
 // Where word `word` of the main kernel's thread q begins in a k-tile.
@@ -71,20 +114,20 @@ __device__ void load_words(const uint8_t* from, uint32_t (&words)[4]) {
   return q * kQuadK + word * 8;
 }
 
-// Row piece `index` of the call. They are numbered rows first: warps that are neighbours write
-// neighbouring lines. A lane writes 16 bytes of the 64 of steps 2*word and 2*word+1 of a row.
-[[maybe_unused]] __device__ RowPiece locate(const PrepareParams& p, uint32_t index) {
+// A lane writes 16 bytes of the 64 of steps 2*word and 2*word+1 of a row.
+template <bool kGrouped>
+__device__ RowPiece locate(const PrepareParams& p, uint32_t index) {
+  const RowPlace place = place_of<kGrouped>(p, index);
+  if (place.state == RowPlace::kNone) return {nullptr, nullptr, nullptr};
   const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
-  const uint32_t column = quotient(index, p.m), batch = quotient(column, p.k_tiles);
-  const uint32_t row = index - column * p.m.value, k_tile = column - batch * p.k_tiles.value;
-  const uint32_t k = k_tile * kTileK + k_of_word(p, q, word);
-  const uint64_t sub = static_cast<uint64_t>(column) * kSubs + word / 2;
+  const uint32_t k = place.k_tile * kTileK + k_of_word(p, q, word);
+  const uint64_t sub = static_cast<uint64_t>(place.column) * kSubs + word / 2;
   RowPiece at{nullptr, nullptr,
-              p.out + (sub * p.m.value + row) * kRowBytes + word % 2 * 64 + q * 16};
-  if (k >= p.k) return at;
+              p.out + (sub * p.m.value + place.row) * kRowBytes + word % 2 * 64 + q * 16};
+  if (k >= p.k || place.state == RowPlace::kBlank) return at;
   const uint64_t bytes = p.type == AType::kE2M1 ? k / 2 : 2 * static_cast<uint64_t>(k);
-  at.data = p.a + batch * p.batch_bytes + row * p.row_bytes + bytes;
-  at.scale = scale_at(p, batch, row, k / 16);
+  at.data = p.a + place.batch * p.batch_bytes + place.row * p.row_bytes + bytes;
+  at.scale = scale_at(p, place, k / 16);
   return at;
 }
 
@@ -137,19 +180,20 @@ __device__ Eight load_eight(const PrepareParams& p, const RowPiece& at) {
   }
 }
 
-// Row pieces first, first + stride, ... of the call, at most kUnroll, below p.row_pieces.
+// Row pieces first, first + stride, ... of the call, at most kUnroll, below `pieces`.
 struct Places {
   RowPiece at[kUnroll];
 };
 
-[[maybe_unused]] __device__ Places locate_all(const PrepareParams& p, uint32_t first,
-                                              uint32_t stride) {
+template <bool kGrouped>
+__device__ Places locate_all(const PrepareParams& p, uint32_t pieces, uint32_t first,
+                             uint32_t stride) {
   Places places{};
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
     const uint32_t index = first + i * stride;  // below 2^31 + 4 * kMaxCtas * 8
-    if (index >= p.row_pieces) break;
-    places.at[i] = locate(p, index);
+    if (index >= pieces) break;
+    places.at[i] = locate<kGrouped>(p, index);
   }
   return places;
 }
@@ -159,12 +203,12 @@ __device__ void prepare_pieces(const PrepareParams& p, const Places& places) {
   Eight eights[kUnroll];
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
-    if (places.at[i].to == nullptr) break;
+    if (places.at[i].to == nullptr) continue;
     eights[i] = load_eight<kAligned>(p, places.at[i]);
   }
 #pragma unroll
   for (int i = 0; i < kUnroll; ++i) {
-    if (places.at[i].to == nullptr) break;
+    if (places.at[i].to == nullptr) continue;
     uint32_t pairs[4];
     make_pairs(p, eights[i], pairs);
     transpose_quad(pairs);
@@ -172,46 +216,67 @@ __device__ void prepare_pieces(const PrepareParams& p, const Places& places) {
   }
 }
 
-template <bool kAligned>
-[[maybe_unused]] __device__ void prepare_all(const PrepareParams& p, uint32_t first,
-                                             uint32_t stride, Places places) {
+template <bool kGrouped, bool kAligned>
+__device__ void prepare_all(const PrepareParams& p, uint32_t pieces, uint32_t first,
+                            uint32_t stride, Places places) {
 #pragma unroll 1
-  while (first < p.row_pieces) {
+  while (first < pieces) {
     prepare_pieces<kAligned>(p, places);
     first += kUnroll * stride;
-    places = locate_all(p, first, stride);
+    places = locate_all<kGrouped>(p, pieces, first, stride);
   }
 }
 
-}  // namespace
-
 // One warp a row piece, several under way at once.
-extern "C" __global__ void __launch_bounds__(kPrepareThreads)
-    dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
+template <bool kGrouped>
+__device__ void prepare([[maybe_unused]] const PrepareParams& p) {
 #if DUALGEMM_TARGET_SM90
   const uint32_t thread = blockIdx.x * kPrepareThreads + threadIdx.x;
   const uint32_t threads = gridDim.x * kPrepareThreads;
   const bool aligned = is_aligned(p);
-  // Addresses need nothing of the kernel in front, which has perhaps not ended.
-  const Places places = locate_all(p, thread / 32, threads / 32);
+  uint32_t pieces = p.row_pieces;
+  Places places{};
+  // Addresses need nothing of the kernel in front, which has perhaps not ended; of groups, that
+  // kernel makes the table.
+  if constexpr (!kGrouped) places = locate_all<false>(p, pieces, thread / 32, threads / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
+  if constexpr (kGrouped) {
+    pieces = number_of_tiles(p.groups) * p.tile_m.value * p.k_tiles.value;
+    places = locate_all<true>(p, pieces, thread / 32, threads / 32);
+  }
   for (uint32_t i = thread; i < p.num_flags; i += threads) p.flags[i] = 0;
   if (aligned) {
-    prepare_all<true>(p, thread / 32, threads / 32, places);
+    prepare_all<kGrouped, true>(p, pieces, thread / 32, threads / 32, places);
   } else {
-    prepare_all<false>(p, thread / 32, threads / 32, places);
+    prepare_all<kGrouped, false>(p, pieces, thread / 32, threads / 32, places);
   }
 #else
   __trap();
 #endif
 }
 
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(kPrepareThreads)
+    dual_gemm_sm90a_prepare(const __grid_constant__ PrepareParams p) {
+  prepare<false>(p);
+}
+extern "C" __global__ void __launch_bounds__(kPrepareThreads)
+    dual_gemm_sm90a_prepare_groups(const __grid_constant__ PrepareParams p) {
+  prepare<true>(p);
+}
+
 KernelLaunch prepare_launch(const PrepareParams& params) {
-  KernelLaunch launch{.kernel = {"prepare_sm90a", "dual_gemm_sm90a_prepare",
-                                 reinterpret_cast<const void*>(&dual_gemm_sm90a_prepare)},
-                      .threads = kPrepareThreads,
-                      .overlaps_previous = true};
+  const bool grouped = params.groups.table != nullptr;
+  const void* const kernel = grouped
+                                 ? reinterpret_cast<const void*>(&dual_gemm_sm90a_prepare_groups)
+                                 : reinterpret_cast<const void*>(&dual_gemm_sm90a_prepare);
+  KernelLaunch launch{
+      .kernel = {"prepare_sm90a",
+                 grouped ? "dual_gemm_sm90a_prepare_groups" : "dual_gemm_sm90a_prepare", kernel},
+      .threads = kPrepareThreads,
+      .overlaps_previous = true};
   constexpr int64_t kWarps = kPrepareThreads / 32;
   const int64_t ctas = (params.row_pieces + kWarps - 1) / kWarps;
   launch.ctas = static_cast<uint32_t>(ctas < kMaxCtas ? ctas : kMaxCtas);

@@ -133,11 +133,12 @@ DUALGEMM_DEVICE void await_partials(const Params& params, uint32_t range) {
 
 // Adds the other parts of the tile, in ascending order of k.
 template <Config kCfg>
-DUALGEMM_DEVICE void add_partials(const Params& params, const Ending& ending, uint32_t group,
+DUALGEMM_DEVICE void add_partials(const Params& params, const Schedule& schedule,
+                                  const Ending& ending, uint32_t group,
                                   float (&acc)[kCfg.tile_m / 2]) {
 #pragma unroll 1
   for (uint32_t range = ending.range + 1; range < ending.others_end; ++range) {
-    if (range_begin(params.schedule, range) == range_begin(params.schedule, range + 1)) continue;
+    if (range_begin(schedule, range) == range_begin(schedule, range + 1)) continue;
     await_partials<kCfg>(params, range);
     add_sums<0, Budget<kCfg>::kSums>(partials_of<kCfg>(params, range, group), acc);
   }

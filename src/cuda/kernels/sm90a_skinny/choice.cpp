@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "core/scale_padding.hpp"
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr int64_t kMaxRowBytes = int64_t{1} << 30;  // four rows are counted in 32 bits
 constexpr int64_t kMaxScaleBytes = int64_t{1} << 32;
+constexpr int64_t kMaxTiles = (int64_t{1} << 31) - 1;
 
 Status check_stride(const char* name, int64_t bytes, int64_t alignment) {
   if (bytes % alignment == 0) return {};
@@ -46,11 +49,22 @@ Status check_weight(const char* name, const char* scales_name, const core::Resol
   return check_stride(scales_name, matrix.scale_ld, kScaleAlignment);
 }
 
+Status check_group_tiles(const Problem& problem) {
+  int64_t tiles = most_group_tiles(problem, kGroupRows);
+  if (!__builtin_mul_overflow(tiles, core::ceil_div(problem.n, kUnitCols), &tiles) &&
+      tiles <= kMaxTiles) {
+    return {};
+  }
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "experts must have at most 2^31 - 1 tiles of 8 x 8");
+}
+
 }  // namespace
 
 Status supports(const Problem& problem, bool prepared) {
   DUALGEMM_TRY(sm90a::supports(problem));
-  if (problem.m > most_rows(prepared)) {
+  const bool grouped = problem.grouping != Grouping::kNone;
+  if (!grouped && problem.m > most_rows(prepared)) {
     return Status::unsupported(
         "m", std::to_string(problem.m),
         fmt::format("must be at most {} for this kernel", most_rows(prepared)));
@@ -59,7 +73,11 @@ Status supports(const Problem& problem, bool prepared) {
     return Status::unsupported("k", std::to_string(problem.k),
                                fmt::format("must be a multiple of {} for this kernel", kStepK));
   }
-  const core::ResolvedProblem resolved = core::resolve(problem);
+  if (grouped) DUALGEMM_TRY(check_group_tiles(problem));
+  core::ResolvedProblem resolved = core::resolve(problem);
+  if (problem.grouping == Grouping::kContiguous &&
+      problem.a.scale_layout == ScaleLayout::kSwizzled128x4)
+    resolved.a.rows = core::most_padded_rows(problem.m, problem.l);
   const int64_t alignment = a_alignment(problem.a.type);
   DUALGEMM_TRY(check_stride("a", core::bytes_of(problem.a.type, resolved.a.ld), alignment));
   DUALGEMM_TRY(
@@ -70,20 +88,37 @@ Status supports(const Problem& problem, bool prepared) {
   return check_weight("up", "up_scales", resolved.up);
 }
 
+std::span<const Instance> instances_for(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+}
+
 namespace {
 
-// Whether an instance is for the type of A, its rows, such weights and D.
+// Whether an instance is for the type of A, such weights and D.
 bool is_for(const Config& config, const Problem& problem, bool prepared) {
   if (problem.d.type == DataType::kE2M1 && !writes_nvfp4(config)) return false;
-  return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared &&
-         (config.tile_m == kGroupRows) == (problem.m <= kGroupRows);
+  return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared;
+}
+
+// Rows of the tile for the rows of A, or for those that groups usually have.
+int64_t tile_m_for(const Problem& problem, bool prepared) {
+  if (usual_rows(problem) <= kGroupRows) return kGroupRows;
+  return problem.grouping == Grouping::kNone ? 2 * kGroupRows : most_rows(prepared);
+}
+
+// Of groups: that there are if every expert has its usual rows.
+int64_t tiles_of(const Problem& problem, const Config& config) {
+  int64_t tiles_m = problem.l;
+  if (problem.grouping == Grouping::kContiguous) tiles_m = std::min(problem.l, problem.m);
+  if (problem.grouping == Grouping::kMasked) tiles_m = most_group_tiles(problem, config.tile_m);
+  return core::ceil_div(problem.n, tile_n_of(config)) * tiles_m;
 }
 
 // What the busiest CTA has to do, in twentieths of a unit: its units, and for each tile after the
 // first two thirds of one, of prepared weights 1.1, as their units take less (fitted to four shapes
 // and four widths on an H200, bench_sm90a --all).
 int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
-  const int64_t tiles = core::ceil_div(problem.n, tile_n_of(config)) * problem.l;
+  const int64_t tiles = tiles_of(problem, config);
   const int64_t waves = core::ceil_div(tiles, num_sms);
   return waves * 20 * config.units + (config.prepared ? 22 : 13) * (waves - 1);
 }
@@ -91,8 +126,14 @@ int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
 }  // namespace
 
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared) {
-  for (const Instance& instance : instances()) {
-    if (is_for(instance.config, problem, prepared) && tile_n_of(instance.config) == cols)
+  return find_instance(problem, tile_m_for(problem, prepared), cols, prepared);
+}
+
+const Instance* find_instance(const Problem& problem, int64_t rows, int64_t cols, bool prepared) {
+  if (problem.grouping == Grouping::kNone && rows != tile_m_for(problem, prepared)) return nullptr;
+  for (const Instance& instance : instances_for(problem)) {
+    const Config& config = instance.config;
+    if (is_for(config, problem, prepared) && config.tile_m == rows && tile_n_of(config) == cols)
       return &instance;
   }
   return nullptr;
@@ -103,8 +144,9 @@ const Instance* find_instance(const Problem& problem, int64_t cols, bool prepare
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;
   int64_t least = 0;
-  for (const Instance& instance : instances()) {
-    if (!is_for(instance.config, problem, prepared)) continue;
+  for (const Instance& instance : instances_for(problem)) {
+    const bool suits = instance.config.tile_m == tile_m_for(problem, prepared);
+    if (!suits || !is_for(instance.config, problem, prepared)) continue;
     const int64_t cost = cost_of(problem, instance.config, num_sms);
     if (best == nullptr || cost <= least) best = &instance, least = cost;
   }
@@ -112,8 +154,11 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 }
 
 bool is_faster(const Problem& problem, int num_sms, bool prepared) {
+  // Not measured. Bound by the weights of the experts that have rows; and an expert of more rows
+  // than a tile has is paid for by those of fewer: at most twice as many tiles as experts.
+  if (problem.grouping != Grouping::kNone) return usual_rows(problem) <= most_rows(prepared);
   const Config& config = choose_instance(problem, num_sms, prepared).config;
-  const int64_t tiles = core::ceil_div(problem.n, tile_n_of(config)) * problem.l;
+  const int64_t tiles = tiles_of(problem, config);
   if (tiles <= num_sms) return true;
   // However unequal the work: at (4232, 7168), one unit too many for a wave, 15.6 us and 16.7 of
   // the other kernel (m = 8, NVFP4), at (14336, 4096) 23.2 and 28.1, at (18432, 7168) 43.8 and 51.5
@@ -134,7 +179,9 @@ bool is_faster(const Problem& problem, int num_sms, bool prepared) {
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
-  return std::min(core::ceil_div(problem.n, tile_n_of(config)) * problem.l, most);
+  if (problem.grouping == Grouping::kNone) return std::min(tiles_of(problem, config), most);
+  const int64_t tiles_n = core::ceil_div(problem.n, tile_n_of(config));
+  return std::min(most_group_tiles(problem, config.tile_m) * tiles_n, most);
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -19,6 +19,7 @@ struct Config {
   int units;      // of 8 columns of D per tile: 8 rows of Gate and 8 of Up are mma's 16
   bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
   int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
+  bool grouped;   // rows are groups of experts: tiles are those of a table
   bool operator==(const Config&) const = default;
 };
 
@@ -46,7 +47,7 @@ DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
   return config.units % 2 == 0;
 }
 
-// Rows of a that there are instances for.
+// Rows of a that there are instances for; groups have any number, in tiles of at most so many.
 DUALGEMM_HOST_DEVICE constexpr int most_rows(bool prepared) {
   return prepared ? 2 * kGroupRows : kGroupRows;
 }

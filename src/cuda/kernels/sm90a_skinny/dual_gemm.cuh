@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cuda/device/group_tiles.cuh"
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 #include "cuda/ptx/cp_async.cuh"
@@ -58,14 +59,37 @@ inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>);
 
 // Where a tile lies.
 struct Tile {
-  uint32_t n_begin, batch;
+  uint32_t n_begin, batch;  // or expert
+  uint32_t m_begin, rows;   // of A and D, in their batch
+  uint32_t padded_begin;    // row m_begin in swizzled scales
+};
+
+// How many tiles there are; of groups only their table says so.
+template <Config kCfg>
+class TileCount {
+ public:
+  DUALGEMM_DEVICE explicit TileCount(const Params& params) {
+    if constexpr (kCfg.grouped) of_groups_ = number_of_tiles(params.groups) * params.tiles_n;
+  }
+  DUALGEMM_DEVICE uint32_t get(const Params& params) const {
+    return kCfg.grouped ? of_groups_ : params.tiles;
+  }
+
+ private:
+  uint32_t of_groups_ = 0;
 };
 
 // Of one batch there is nearly always only one: the division is behind a branch (-0.1 to -0.5 us).
 template <Config kCfg>
 DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
+  if constexpr (kCfg.grouped) {
+    const uint32_t index = tile / params.tiles_n;
+    const GroupTile rows = tile_of(params.groups, index);
+    return {(tile - index * params.tiles_n) * tile_n_of(kCfg), rows.expert, rows.begin,
+            rows.end - rows.begin, rows.padded_begin};
+  }
   const uint32_t batch = tile < params.tiles_n ? 0 : tile / params.tiles_n;
-  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch};
+  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch, 0, params.m, 0};
 }
 
 // Sums of one warp: [unit * groups + group of 8 rows of A][mma's d].
@@ -92,8 +116,12 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const uint32_t index = threadIdx.x / 32;
 
   if constexpr (kCfg.prepared) init_barriers<kCfg>(smem);
-  // There are no more CTAs than tiles.
-  Warp<kCfg> warp(params, smem, index);
+  // The kernel in front makes the table, which says whose weights are read.
+  if constexpr (kCfg.grouped) ptx::griddepcontrol_wait();
+  const TileCount<kCfg> tiles(params);
+  // Without groups there are no more CTAs than tiles.
+  if (kCfg.grouped && blockIdx.x >= tiles.get(params)) return;
+  Warp<kCfg> warp(params, smem, index, tiles);
   if constexpr (kCfg.prepared) {
     __syncthreads();
     warp.begin_early(params);
@@ -106,13 +134,13 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
   // reports those that are .aligned, racecheck sees no order at others.
 #pragma unroll 1
-  for (uint32_t t = blockIdx.x; t < params.tiles; t += gridDim.x) {
+  for (uint32_t t = blockIdx.x; t < tiles.get(params); t += gridDim.x) {
     const Tile tile = locate<kCfg>(params, t);
     const bool first = t == blockIdx.x;
     Accumulators<kCfg> acc{};
     warp.multiply_tile(params, tile, first, acc);
     if (!first) __syncthreads();  // the last tile's sums have been read
-    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(params, smem, index, acc);
+    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem, tile, index, acc);
     __syncthreads();
     if constexpr (!kCfg.prepared) {
       finish_tile<kCfg>(params, smem, tile, index);

@@ -25,8 +25,8 @@ template <Config kCfg>
 DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t col,
                                 uint32_t group, uint32_t lane, const float4& sums, float (&g)[2]) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
-  const uint32_t row = first_row(group, lane);
-  const bool both = row + 1 < params.m;
+  const uint32_t row = first_row(group, lane), batch_row = tile.m_begin + row;
+  const bool both = row + 1 < tile.rows;
   const Alphas alphas = alphas_of(params, tile.batch);
   float u[2] = {sums.z, sums.w};
   g[0] = sums.x, g[1] = sums.y;
@@ -34,7 +34,8 @@ DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t
   for (int i = 0; i < 2; ++i) {
     float row_scale = 1.0f;
     if (params.a_row_scale != nullptr && (i == 0 || both))
-      row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.m + row + i];
+      row_scale = params.a_row_scale[static_cast<uint64_t>(tile.batch) * params.row_scale_stride +
+                                     batch_row + i];
     g[i] = g[i] * kUnit * alphas.gate * row_scale;
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
@@ -50,10 +51,11 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   if (col >= params.n) return;
   float outputs[2];
   outputs_of<kCfg>(params, tile, col, group, lane, sums, outputs);
-  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes +
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                      (tile.m_begin + row) * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);
   store_element(params.output, to, outputs[0]);
-  if (row + 1 < params.m) store_element(params.output, to + params.d_row_bytes, outputs[1]);
+  if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, outputs[1]);
 }
 
 // To D, which is kE2M1: two units are a block of 16 columns. sums[0]: of unit `unit`, sums[1]: of
@@ -95,12 +97,12 @@ DUALGEMM_DEVICE void add_across(float4& sum) {
 
 // To shared memory: this warp's sums, only what belongs to a row that exists.
 template <Config kCfg>
-DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+DUALGEMM_DEVICE void leave_sums(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t warp,
                                 const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
-    if (first_row(group, lane) >= params.m) break;
+    if (first_row(group, lane) >= tile.rows) break;
 #pragma unroll
     for (int unit = 0; unit < kCfg.units; ++unit) {
       const int at = unit * Budget<kCfg>::kGroups + group;
@@ -129,7 +131,7 @@ DUALGEMM_DEVICE void finish_blocks(const Params& params, const SharedStorage<kCf
   const uint32_t lane = threadIdx.x % 32, unit = 2 * warp;
   if (unit >= kCfg.units) return;
   float4 sums[2] = {};
-  if (first_row(0, lane) < params.m) {
+  if (first_row(0, lane) < tile.rows) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float4 parts[4];
@@ -155,7 +157,7 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
-  const bool exists = first_row(0, slot) < params.m;
+  const bool exists = first_row(0, slot) < tile.rows;
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
   if (exists) total = add_four<kCfg>(smem, unit, first, slot);
   __syncwarp();
@@ -183,7 +185,7 @@ DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
-    const bool exists = first_row(group, lane) < params.m;
+    const bool exists = first_row(group, lane) < tile.rows;
     if constexpr (writes_nvfp4(kCfg)) {
       if (params.output == OutputType::kE2M1) {
         if (unit % 2 != 0) break;

@@ -6,20 +6,28 @@
 
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 
-// X(entry's first part, prepared, rows of A, type of A, its name, units, columns of D as text)
+// X(entry's first part, prepared, rows of A, grouped, type of A, its name, units, columns of D as
+// text)
 #define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, type, name) \
-  X(entry, prepared, tile_m, type, name, 1, 8)                               \
-  X(entry, prepared, tile_m, type, name, 2, 16)                              \
-  X(entry, prepared, tile_m, type, name, 3, 24)                              \
-  X(entry, prepared, tile_m, type, name, 4, 32)
-#define DUALGEMM_SM90A_SKINNY_TYPES(X, entry, prepared, tile_m)         \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kE2M1, e2m1) \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kF16, f16)   \
-  DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, kBF16, bf16)
-#define DUALGEMM_SM90A_SKINNY_INSTANCES(X)                                 \
-  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny, false, 8)         \
-  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny_prepared, true, 8) \
-  DUALGEMM_SM90A_SKINNY_TYPES(X, dual_gemm_sm90a_skinny_prepared_m16, true, 16)
+  X(entry, prepared, tile_m, false, type, name, 1, 8)                        \
+  X(entry, prepared, tile_m, false, type, name, 2, 16)                       \
+  X(entry, prepared, tile_m, false, type, name, 3, 24)                       \
+  X(entry, prepared, tile_m, false, type, name, 4, 32)
+// Experts are many, so that their tiles fill a GPU without the other widths.
+#define DUALGEMM_SM90A_SKINNY_GROUP_WIDTHS(X, entry, prepared, tile_m, type, name) \
+  X(entry, prepared, tile_m, true, type, name, 2, 16)                              \
+  X(entry, prepared, tile_m, true, type, name, 4, 32)
+#define DUALGEMM_SM90A_SKINNY_TYPES(X, widths, entry, prepared, tile_m)                         \
+  widths(X, entry, prepared, tile_m, kE2M1, e2m1) widths(X, entry, prepared, tile_m, kF16, f16) \
+      widths(X, entry, prepared, tile_m, kBF16, bf16)
+#define DUALGEMM_SM90A_SKINNY_ROWS(X, widths, entry)                \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, widths, entry, false, 8)           \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, widths, entry##_prepared, true, 8) \
+  DUALGEMM_SM90A_SKINNY_TYPES(X, widths, entry##_prepared_m16, true, 16)
+#define DUALGEMM_SM90A_SKINNY_INSTANCES(X) \
+  DUALGEMM_SM90A_SKINNY_ROWS(X, DUALGEMM_SM90A_SKINNY_WIDTHS, dual_gemm_sm90a_skinny)
+#define DUALGEMM_SM90A_SKINNY_GROUP_INSTANCES(X) \
+  DUALGEMM_SM90A_SKINNY_ROWS(X, DUALGEMM_SM90A_SKINNY_GROUP_WIDTHS, dual_gemm_sm90a_skinny_groups)
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -32,5 +40,6 @@ struct Instance {
 };
 
 std::span<const Instance> instances();
+std::span<const Instance> group_instances();
 
 }  // namespace dualgemm::cuda::sm90a_skinny

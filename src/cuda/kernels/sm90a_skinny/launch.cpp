@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/operand_a.hpp"
@@ -32,8 +33,9 @@ bool is_wide(const PackedView& view) {
   return !view.swizzled && (address | view.scale_ld | view.scale_batch_bytes) % 16 == 0;
 }
 
-Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers, const Config& config,
-                 const uint8_t* prepared) {
+Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, const Config& config,
+                 const uint8_t* prepared, const void* table) {
+  const core::ResolvedProblem problem = with_shared_rows(given);
   const Problem& p = problem.problem;
   Params params{};
   if (config.prepared) {
@@ -51,6 +53,7 @@ Params params_of(const core::ResolvedProblem& problem, const Buffers& buffers, c
   params.chunks = static_cast<uint32_t>(p.k / kChunkK);
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
+  params.groups = group_tiles_of(p, table);
   return params;
 }
 
@@ -65,9 +68,15 @@ Status check_address(const char* name, const void* data, int64_t alignment) {
 
 }  // namespace
 
-Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
-                                    const Instance& instance, int64_t ctas,
-                                    const uint8_t* prepared) {
+int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
+  if (problem.grouping == Grouping::kNone) return 0;
+  return group_tiles_bytes(problem, instance.config.tile_m);
+}
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers, void* workspace,
+                                                   const Instance& instance, int64_t ctas,
+                                                   const uint8_t* prepared) {
   DUALGEMM_TRY(check_address("a", buffers.a, a_alignment(problem.problem.a.type)));
   if (!instance.config.prepared) {
     DUALGEMM_TRY(check_address("gate", buffers.gate, kCodeAlignment));
@@ -75,13 +84,22 @@ Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const 
     DUALGEMM_TRY(check_address("gate_scales", buffers.gate_scales, kScaleAlignment));
     DUALGEMM_TRY(check_address("up_scales", buffers.up_scales, kScaleAlignment));
   }
-  KernelLaunch launch{.kernel = {"dual_gemm_sm90a_skinny", instance.entry, instance.kernel},
+  std::vector<KernelLaunch> launches;
+  if (instance.config.grouped) {
+    launches.push_back(
+        group_tiles_launch(problem.problem, buffers, instance.config.tile_m, workspace));
+    launches.back().overlaps_previous = true;
+  }
+  const char* const module =
+      instance.config.grouped ? "dual_gemm_sm90a_skinny_groups" : "dual_gemm_sm90a_skinny";
+  KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(ctas),
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .overlaps_previous = true};
-  launch.set_params(params_of(problem, buffers, instance.config, prepared));
-  return launch;
+  launch.set_params(params_of(problem, buffers, instance.config, prepared, workspace));
+  launches.push_back(launch);
+  return launches;
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/problem.hpp"
 #include "cuda/kernels/sm90a_skinny/instances.hpp"
@@ -11,13 +12,16 @@
 
 namespace dualgemm::cuda::sm90a_skinny {
 
-// ok, or what the kernel does not do: more than 8 rows (16), k that is no multiple of 64, and what
+// ok, or what the kernel does not do: more than 8 rows (16) without groups, k that is no multiple of 64, and what
 // is no multiple apart of the bytes that it reads at a time: rows and batches of codes of weights
 // 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and more, scales of
 // 2^32 bytes and more.
 // `prepared`: the limit in brackets; of weights as sm90a/packed_weights.hpp has them only n and k
 // count.
 Status supports(const Problem& problem, bool prepared);
+
+// instances() or group_instances().
+std::span<const Instance> instances_for(const Problem& problem);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
@@ -26,20 +30,28 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 // keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
 // times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and A, which
 // every tile decodes again, is at most two rows where there are more than four tiles for each CTA
-// and weights are not prepared, at most eight where a CTA has more than one.
+// and weights are not prepared, at most eight where a CTA has more than one. Of groups: if experts
+// usually have so few rows.
 bool is_faster(const Problem& problem, int num_sms, bool prepared);
 
-// For so many columns of D and `problem`'s type and rows of A. null: not compiled.
+// For so many columns of D and `problem`'s type and rows of A; groups may have any tile's rows.
+// null: not compiled.
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared);
+const Instance* find_instance(const Problem& problem, int64_t rows, int64_t cols, bool prepared);
 
-// CTAs of a launch: one a tile, at most `most`.
+// CTAs of a launch: one a tile (of groups: that there may be), at most `most`.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
-// The launch. All pointers of `buffers` are device memory and are not read. Operands that begin at
+// For the table of groups' tiles; without groups nothing.
+int64_t workspace_bytes(const Problem& problem, const Instance& instance);
+
+// The launches in stream order: of groups their table, in the workspace, then the kernel. All
+// pointers of `buffers` and `workspace` are device memory and are not read. Operands that begin at
 // an address which the kernel cannot read are an error. `prepared`: instead of the weights of
 // `buffers`, if the instance is for that.
-Expected<KernelLaunch> build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
-                                    const Instance& instance, int64_t ctas,
-                                    const uint8_t* prepared);
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers, void* workspace,
+                                                   const Instance& instance, int64_t ctas,
+                                                   const uint8_t* prepared);
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -26,16 +26,27 @@ struct RowCursor {
   const uint8_t* scales;  // the same of the scales
 };
 
+// Of row `row` of a tile: its data, its scales.
+DUALGEMM_DEVICE const uint8_t* row_of_a(const Params& params, const Tile& tile, uint32_t row) {
+  return params.a.codes + tile.batch * params.a.batch_bytes +
+         (tile.m_begin + row) * params.a.row_bytes;
+}
+DUALGEMM_DEVICE const uint8_t* scales_of_row_of_a(const Params& params, const Tile& tile,
+                                                  uint32_t row) {
+  const uint32_t begin = params.a.swizzled ? tile.padded_begin : tile.m_begin;
+  return params.a.scales + tile.batch * params.a.scale_batch_bytes +
+         scale_offset(params.a, begin + row);
+}
+
 template <AType kType>
-DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, uint32_t batch, uint32_t k_tile) {
+DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, const Tile& tile, uint32_t k_tile) {
   const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
-  if (row >= params.m) return {nullptr, nullptr};
-  const uint8_t* const data =
-      params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes;
+  if (row >= tile.rows) return {nullptr, nullptr};
+  const uint8_t* const data = row_of_a(params, tile, row);
   if constexpr (kType != AType::kE2M1) return {data + k_tile * (2 * kTileK) + q * 64, nullptr};
-  return {data + k_tile * kTileRowBytes + q * 16,
-          params.a.scales + batch * params.a.scale_batch_bytes + scale_offset(params.a, row) +
-              (k_tile * 4 + q / 2) * scale_step(params.a) + q % 2 * 2};
+  return {data + k_tile * kTileRowBytes + q * 16, scales_of_row_of_a(params, tile, row) +
+                                                      (k_tile * 4 + q / 2) * scale_step(params.a) +
+                                                      q % 2 * 2};
 }
 
 // Not as constant data (ld.global.nc): the grid before this one may have written it while this one
@@ -138,8 +149,8 @@ struct Activations {
   RawRow<kType> raw[2];
 
   // Reads nothing yet.
-  DUALGEMM_DEVICE void find(const Params& params, uint32_t batch, uint32_t warp) {
-    row = row_cursor<kType>(params, batch, warp);
+  DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, uint32_t warp) {
+    row = row_cursor<kType>(params, tile, warp);
     k = row.data == nullptr ? params.k : warp * kTileK + threadIdx.x % 4 * 32;
   }
   DUALGEMM_DEVICE void load_both(const Params& params) { load(params, 0), load(params, 1); }
@@ -236,9 +247,10 @@ template <Config kCfg>
 class CopyingWarp {
  public:
   // Makes addresses; reads nothing.
-  DUALGEMM_DEVICE CopyingWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp)
-      : storage_(smem.rings[warp]), warp_(warp), ahead_(params, warp) {
-    a_.find(params, locate<kCfg>(params, blockIdx.x).batch, warp);
+  DUALGEMM_DEVICE CopyingWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+                              const TileCount<kCfg>& tiles)
+      : storage_(smem.rings[warp]), warp_(warp), ahead_(params, warp, tiles) {
+    a_.find(params, locate<kCfg>(params, blockIdx.x), warp);
   }
 
   // The first loads. A before the weights, which would hold it up.
@@ -253,7 +265,7 @@ class CopyingWarp {
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
                                      Accumulators<kCfg>& acc) {
     if (!first) {
-      a_.find(params, tile.batch, warp_);
+      a_.find(params, tile, warp_);
       a_.load_both(params);
     }
 #pragma unroll 1

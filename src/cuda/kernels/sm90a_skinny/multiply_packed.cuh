@@ -50,14 +50,15 @@ class ChunkRing {
   static constexpr int kSlots = Budget<kCfg>::kSlots;
 
   DUALGEMM_DEVICE ChunkRing(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
-                            const ChunkRange& range)
+                            const ChunkRange& range, const TileCount<kCfg>& tiles)
       : chunks_(at_kept_address(smem.rings[warp].chunks)),
         full_(at_kept_address(smem.full[warp])),
         policy_(ptx::createpolicy_evict_first()),
         range_(range),
-        tile_(range.count > 0 ? blockIdx.x : params.tiles),
+        tiles_(tiles),
+        tile_(range.count > 0 ? blockIdx.x : tiles.get(params)),
         left_(range.count) {
-    if (tile_ < params.tiles) find_units(params);
+    if (tile_ < tiles_.get(params)) find_units(params);
   }
 
   // The first copies, slots `first` to `end` - 1; init_barriers() has been called.
@@ -81,7 +82,7 @@ class ChunkRing {
  private:
   // Nothing after the last tile.
   DUALGEMM_DEVICE void copy_chunk(const Params& params, uint32_t slot) {
-    if (tile_ >= params.tiles) return;
+    if (tile_ >= tiles_.get(params)) return;
     if (threadIdx.x % 32 == 0) {
       ptx::mbarrier_arrive_expect_tx(&full_[slot], sizeof(chunks_[slot].units));
       ptx::cp_async_bulk(chunks_[slot].units, units_, sizeof(chunks_[slot].units), &full_[slot],
@@ -91,7 +92,7 @@ class ChunkRing {
     if (--left_ > 0) return;
     left_ = range_.count;
     tile_ += gridDim.x;
-    if (tile_ < params.tiles) find_units(params);
+    if (tile_ < tiles_.get(params)) find_units(params);
   }
 
   DUALGEMM_DEVICE void find_units(const Params& params) {
@@ -104,7 +105,8 @@ class ChunkRing {
   ptx::CachePolicy policy_;
   ChunkRange range_;
   uint32_t slot_ = 0, parity_ = 0;  // that is used next
-  uint32_t tile_, left_;            // that is asked for next; chunks of it that have not been
+  TileCount<kCfg> tiles_;
+  uint32_t tile_, left_;  // that is asked for next; chunks of it that have not been
   const uint8_t* units_;
 };
 
@@ -132,18 +134,18 @@ struct ChunkCursor {
   const uint8_t* scales[kGroups];
   uint32_t next, last;  // chunks, counted from the warp's first
 
-  DUALGEMM_DEVICE void find(const Params& params, uint32_t batch, const ChunkRange& range) {
+  DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, const ChunkRange& range) {
     const uint32_t lane = threadIdx.x % 32, q = lane % 4;
     next = 0;
     last = max(range.count, 1) - 1;
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
-      const uint32_t row = min(group * kGroupRows + lane / 4, params.m - 1);
-      data[group] = params.a.codes + batch * params.a.batch_bytes + row * params.a.row_bytes +
-                    static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
+      const uint32_t row = min(group * kGroupRows + lane / 4, tile.rows - 1);
+      data[group] = row_of_a(params, tile, row) + static_cast<uint64_t>(range.begin) * kChunkBytes +
+                    q * (kChunkBytes / 4);
       if constexpr (kType == AType::kE2M1) {
-        scales[group] = params.a.scales + batch * params.a.scale_batch_bytes +
-                        scale_offset(params.a, row) + range.begin * scale_step(params.a) + q;
+        scales[group] =
+            scales_of_row_of_a(params, tile, row) + range.begin * scale_step(params.a) + q;
       }
     }
   }
@@ -231,15 +233,16 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const ChunkStorage<kCf
 template <Config kCfg>
 class PackedWarp {
  public:
-  DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp)
+  DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
+                             const TileCount<kCfg>& tiles)
       : range_(chunks_of_warp<kCfg>(params, warp)),
-        ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_) {}
+        ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_, tiles) {}
 
   // Prepared weights are complete before anybody can use them (packed_weights.hpp), whatever the
   // grid before this one does: half of the first chunks are asked for at once, before all else.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
     ring_.fill(params, 0, kEarly);
-    cursor_.find(params, locate<kCfg>(params, blockIdx.x).batch, range_);
+    cursor_.find(params, locate<kCfg>(params, blockIdx.x), range_);
   }
 
   DUALGEMM_DEVICE void begin(const Params& params) {
@@ -252,7 +255,7 @@ class PackedWarp {
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
     if (!first) {
-      cursor_.find(params, tile.batch, range_);
+      cursor_.find(params, tile, range_);
       load_a(params);
     }
 #pragma unroll 1

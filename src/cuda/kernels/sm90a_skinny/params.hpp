@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
 #include "cuda/kernels/sm90a/shifts.hpp"
@@ -37,10 +38,12 @@ struct Params {
   OutputType output;
   bool wide_scales;  // of the weights: linear, rows at multiples of 16
   uint32_t m, n;
-  uint32_t k;               // a multiple of 64
-  uint32_t k_tiles;         // of 256
-  uint32_t chunks;          // of 64
-  uint32_t tiles, tiles_n;  // tile batch * tiles_n + tile_n
+  uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
+  uint32_t k;                 // a multiple of 64
+  uint32_t k_tiles;           // of 256
+  uint32_t chunks;            // of 64
+  uint32_t tiles, tiles_n;    // tile batch * tiles_n + tile_n
+  GroupTiles groups;  // of instances for groups, instead of `tiles`: tile m * tiles_n + tile_n
   sm90a::Shifts shifts;
 };
 

@@ -1,0 +1,30 @@
+// The tiles of a problem whose rows are groups of experts. How many rows an expert has stands in
+// device memory and may change from run to run, under a recorded graph too: a kernel in front makes
+// a table of the tiles there are (kernels/common/group_tiles.cu), in a workspace that holds the
+// most there can be.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/ptx/target.hpp"
+
+namespace dualgemm::cuda {
+
+// Rows begin .. end-1 of A and D, all of one expert: of its batch (masked), or of the only one
+// (contiguous). As the table has them, 16 bytes each.
+struct alignas(16) GroupTile {
+  uint32_t expert;        // whose weights, alphas and biases
+  uint32_t begin, end;    // at least one row
+  uint32_t padded_begin;  // where scales are swizzled: row `begin` there, in 128 rows an expert
+};
+static_assert(sizeof(GroupTile) == 16, "one load");
+
+// The table as kernels get it.
+struct GroupTiles {
+  // null: no groups. [0].expert is the number of tiles, from [1] on stand the tiles, those of an
+  // expert one after the other.
+  const GroupTile* table = nullptr;
+  bool one_batch = false;  // contiguous: A and D are one batch for all experts
+};
+
+}  // namespace dualgemm::cuda

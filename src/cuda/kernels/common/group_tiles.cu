@@ -1,0 +1,189 @@
+// One CTA, experts in chunks of its threads: where each one's rows and tiles begin is a prefix of
+// what those before it have. The tiles of a chunk are then dealt out to all threads, as one expert
+// may have nearly all of them.
+#include "cuda/kernels/common/group_tiles.hpp"
+
+#include <string>
+
+#include "core/int_math.hpp"
+#include "core/scale_padding.hpp"
+#include "cuda/ptx/grid.cuh"
+
+namespace dualgemm::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kWarps = kThreads / 32;
+constexpr uint32_t kScaleRows = 128;  // of a swizzled tile
+
+struct Add {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
+};
+struct Max {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a > b ? a : b; }
+};
+
+// Behind branches that separate lanes; the barrier takes whole warps.
+__device__ void sync_cta() {
+  __syncwarp();
+  __syncthreads();
+}
+
+template <class Join>
+__device__ uint64_t scan_warp(uint64_t value) {
+#pragma unroll
+  for (uint32_t distance = 1; distance < 32; distance *= 2) {
+    const uint64_t before = __shfl_up_sync(0xFFFFFFFFu, value, distance);
+    if (threadIdx.x % 32 >= distance) value = Join()(before, value);
+  }
+  return value;
+}
+
+// The values of the threads up to this one, joined. By all threads of the CTA, which synchronise
+// before the next call.
+template <class Join>
+__device__ uint64_t scan_cta(uint64_t value) {
+  __shared__ uint64_t of_warps[32];
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  value = scan_warp<Join>(value);
+  if (lane == 31) of_warps[warp] = value;
+  sync_cta();
+  if (warp == 0) {
+    of_warps[lane] = scan_warp<Join>(lane < kWarps ? of_warps[lane] : 0);
+  }
+  __syncthreads();
+  return warp > 0 ? Join()(of_warps[warp - 1], value) : value;
+}
+
+// Into 0 .. most.
+__device__ uint32_t cut(int32_t number, uint32_t most) {
+  return number < 0 ? 0u : min(static_cast<uint32_t>(number), most);
+}
+
+// Of the experts of a chunk: their rows, their first tile and their first row of swizzled scales.
+struct Chunk {
+  uint32_t begin[kThreads], end[kThreads], first_tile[kThreads], padded_begin[kThreads];
+};
+
+// The expert's rows; of contiguous ones, `before` is where those of the chunks before end.
+__device__ void find_rows(const GroupTilesParams& p, uint32_t expert, uint32_t before,
+                          Chunk& chunk) {
+  const bool exists = expert < p.l;
+  if (p.offsets == nullptr) {
+    chunk.begin[threadIdx.x] = 0;
+    chunk.end[threadIdx.x] = exists ? cut(p.rows[expert], p.m) : 0;
+    return;
+  }
+  const uint64_t own = exists ? cut(p.offsets[expert + 1], p.m) : 0;
+  chunk.end[threadIdx.x] = max(static_cast<uint32_t>(scan_cta<Max>(own)), before);
+  __syncthreads();
+  chunk.begin[threadIdx.x] = threadIdx.x == 0 ? before : chunk.end[threadIdx.x - 1];
+}
+
+// Tiles in the low half, rows of swizzled scales in the high half: of the chunk's experts up to
+// this thread's and of the chunks before, which have `before`.
+__device__ uint64_t count_tiles(const GroupTilesParams& p, uint64_t before, Chunk& chunk) {
+  const uint32_t rows = chunk.end[threadIdx.x] - chunk.begin[threadIdx.x];
+  const uint32_t tiles = quotient(rows + p.tile_m.value - 1, p.tile_m);
+  const uint32_t padded =
+      p.offsets == nullptr ? 0 : (rows + kScaleRows - 1) / kScaleRows * kScaleRows;
+  const uint64_t own = uint64_t{padded} << 32 | tiles;
+  const uint64_t through = before + scan_cta<Add>(own);
+  chunk.first_tile[threadIdx.x] = static_cast<uint32_t>(through - own);
+  chunk.padded_begin[threadIdx.x] = static_cast<uint32_t>((through - own) >> 32);
+  return through;
+}
+
+// The last expert of the chunk whose first tile is not behind `tile`: those without rows share
+// theirs with the next one.
+__device__ uint32_t owner_of(const Chunk& chunk, uint32_t tile) {
+  uint32_t at = 0;
+#pragma unroll
+  for (uint32_t step = kThreads / 2; step > 0; step /= 2) {
+    if (chunk.first_tile[at + step] <= tile) at += step;
+  }
+  return at;
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    dual_gemm_group_tiles(const __grid_constant__ GroupTilesParams p) {
+#if __CUDA_ARCH__ >= 900
+  ptx::griddepcontrol_wait();  // offsets may be the work of the grid in front, and the table in use
+  ptx::griddepcontrol_launch_dependents();
+#endif
+  __shared__ Chunk chunk;
+  __shared__ uint64_t all_before;
+  uint32_t rows_before = p.offsets == nullptr ? 0 : cut(p.offsets[0], p.m);
+  uint64_t before = 0;
+#pragma unroll 1
+  for (uint32_t first = 0; first < p.l; first += kThreads) {
+    find_rows(p, first + threadIdx.x, rows_before, chunk);
+    const uint64_t through = count_tiles(p, before, chunk);
+    if (threadIdx.x == kThreads - 1) all_before = through;
+    sync_cta();
+    const auto tiles_end = static_cast<uint32_t>(all_before);
+#pragma unroll 1
+    for (uint32_t tile = static_cast<uint32_t>(before) + threadIdx.x; tile < tiles_end;
+         tile += kThreads) {
+      const uint32_t owner = owner_of(chunk, tile);
+      const uint32_t offset = (tile - chunk.first_tile[owner]) * p.tile_m.value;
+      const uint32_t begin = chunk.begin[owner] + offset;
+      p.table[1 + tile] = {first + owner, begin, min(begin + p.tile_m.value, chunk.end[owner]),
+                           p.offsets == nullptr ? begin : chunk.padded_begin[owner] + offset};
+    }
+    before = all_before;
+    rows_before = chunk.end[kThreads - 1];
+    sync_cta();  // the chunk has been read
+  }
+  if (threadIdx.x == 0) p.table[0] = {static_cast<uint32_t>(before), 0, 0, 0};
+}
+
+Status check_groups(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone && problem.d.type == DataType::kE2M1) {
+    return Status::unsupported("d.type", "e2m1",
+                               "of groups kernels on a GPU write f16, bf16 or f32");
+  }
+  if (problem.grouping != Grouping::kContiguous ||
+      core::most_padded_rows(problem.m, problem.l) <= UINT32_MAX) {
+    return {};
+  }
+  return Status::unsupported("m, l", std::to_string(problem.m) + ", " + std::to_string(problem.l),
+                             "experts' rows, rounded up to 128 each, must be below 2^32 on a GPU");
+}
+
+int64_t most_group_tiles(const Problem& problem, int64_t tile_m) {
+  if (problem.grouping == Grouping::kMasked) return problem.l * core::ceil_div(problem.m, tile_m);
+  // The most come from one row in as many experts as possible and the rest in one.
+  const int64_t busy = std::min(problem.m, problem.l);
+  return busy + (problem.m - busy) / tile_m;
+}
+
+int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m) {
+  return (1 + most_group_tiles(problem, tile_m)) * static_cast<int64_t>(sizeof(GroupTile));
+}
+
+KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
+                                void* table) {
+  GroupTilesParams params{};
+  params.offsets = problem.grouping == Grouping::kContiguous ? buffers.expert_offsets : nullptr;
+  params.rows = buffers.expert_rows;
+  params.table = static_cast<GroupTile*>(table);
+  params.m = static_cast<uint32_t>(problem.m);
+  params.l = static_cast<uint32_t>(problem.l);
+  params.tile_m = Divisor(static_cast<uint32_t>(tile_m));
+  KernelLaunch launch{.kernel = {"group_tiles", "dual_gemm_group_tiles",
+                                 reinterpret_cast<const void*>(&dual_gemm_group_tiles)},
+                      .ctas = 1,
+                      .threads = kThreads};
+  launch.set_params(params);
+  return launch;
+}
+
+GroupTiles group_tiles_of(const Problem& problem, const void* table) {
+  if (problem.grouping == Grouping::kNone) return {};
+  return {static_cast<const GroupTile*>(table), problem.grouping == Grouping::kContiguous};
+}
+
+}  // namespace dualgemm::cuda

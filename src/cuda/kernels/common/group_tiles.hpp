@@ -1,0 +1,42 @@
+// The launch that makes the table of tiles of a grouped problem: device/group_tiles.hpp. Nothing
+// here calls the CUDA runtime or reads an expert's rows.
+#pragma once
+
+#include <cstdint>
+
+#include "core/problem.hpp"
+#include "cuda/device/divisor.hpp"
+#include "cuda/device/group_tiles.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::cuda {
+
+// Offsets and counts are cut so that no tile leaves 0 .. m-1, and no row has two owners: an offset
+// is at least as large as those before it, and none is larger than m.
+struct GroupTilesParams {
+  const int32_t* offsets;  // contiguous: [l+1]; null: masked
+  const int32_t* rows;     // masked: [l]
+  GroupTile* table;
+  uint32_t m, l;
+  Divisor tile_m;
+};
+
+// ok, or what no kernel does of groups: NVFP4 out, rows that are too many to be counted in 32 bits.
+Status check_groups(const Problem& problem);
+
+// The most tiles of tile_m rows that the experts can have, whatever their rows.
+int64_t most_group_tiles(const Problem& problem, int64_t tile_m);
+
+// Bytes of the table.
+int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m);
+
+// Fills `table` (device memory, at a multiple of 16 bytes). The kernel behind it may overlap with
+// it; whether it overlaps with the one in front is left to the caller.
+KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
+                                void* table);
+
+// The filled table, as the kernel behind gets it; without groups: none.
+GroupTiles group_tiles_of(const Problem& problem, const void* table);
+
+}  // namespace dualgemm::cuda

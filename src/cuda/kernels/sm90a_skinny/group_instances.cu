@@ -1,0 +1,13 @@
+// The kernels for groups of experts, one per Config.
+#include "cuda/kernels/sm90a_skinny/entries.cuh"
+
+namespace dualgemm::cuda::sm90a_skinny {
+
+DUALGEMM_SM90A_SKINNY_GROUP_INSTANCES(DUALGEMM_SM90A_SKINNY_ENTRY)
+
+std::span<const Instance> group_instances() {
+  static const Instance all[] = {DUALGEMM_SM90A_SKINNY_GROUP_INSTANCES(DUALGEMM_SM90A_SKINNY_ROW)};
+  return all;
+}
+
+}  // namespace dualgemm::cuda::sm90a_skinny

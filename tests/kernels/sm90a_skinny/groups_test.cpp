@@ -1,0 +1,104 @@
+// Groups of experts through the kernel for few rows: support/grouped.hpp. Experts with
+// more rows than a tile has get more tiles.
+#include "kernels/sm90a_skinny/simulated_run.hpp"
+#include "reference/dual_gemm.hpp"
+#include "support/grouped.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+const std::vector<DataType> kTypes{DataType::kE2M1, DataType::kF16, DataType::kBF16};
+
+TEST(Sm90aSkinnyGroups, EveryWayThatRowsFallToExperts) {
+  Rng rng;
+  int64_t next = 0;
+  for (const bool prepared : {false, true}) {
+    for (const int64_t tile_m : {8, 16}) {
+      if (tile_m > cuda::sm90a_skinny::most_rows(prepared)) continue;
+      for (const int64_t cols : {16, 32}) {
+        for (const GroupedCase& one : grouped_cases(kTypes, tile_m, cols, 448, rng)) {
+          const int64_t ctas = 1 + ++next % 5;
+          expect_right(
+              one,
+              [&](RandomCase& data) {
+                return simulate(data, {.cols = cols,
+                                       .max_ctas = ctas,
+                                       .prepared = prepared,
+                                       .tile_m = static_cast<int>(tile_m)});
+              },
+              rng);
+        }
+      }
+    }
+  }
+}
+
+// Rings go on from tile to tile, with k-tiles and chunks for some warps only, and for all.
+TEST(Sm90aSkinnyGroups, EndsOfKOverManyTiles) {
+  Rng rng;
+  for (const int64_t k : {64, 320, 4096 + 64}) {
+    for (const bool prepared : {false, true}) {
+      Problem p{.m = 30, .n = 70, .k = k, .l = 6, .grouping = Grouping::kContiguous};
+      p.a.type = kTypes[static_cast<size_t>(rng.integer(0, 2))];
+      expect_right(
+          {k == 320 ? p : swizzled(p), {}},
+          [&](RandomCase& data) { return simulate(data, {.prepared = prepared}); }, rng);
+    }
+  }
+}
+
+TEST(Sm90aSkinnyGroups, WhatCannotBeIsCut) {
+  Rng rng;
+  for (int round = 0; round < 8; ++round) {
+    Problem p{.m = rng.integer(5, 40), .n = 33, .k = 128, .l = rng.integer(1, 9)};
+    p.a.type = kTypes[static_cast<size_t>(round % 3)];
+    expect_cut(
+        round % 4 < 2 ? swizzled(p) : p,
+        [&](RandomCase& data) {
+          return simulate(data, {.max_ctas = 7, .prepared = round % 2 == 0});
+        },
+        rng);
+  }
+}
+
+// Exact, and the same in every schedule.
+TEST(Sm90aSkinnyGroups, SumsAreTheOraclesBitForBit) {
+  Rng rng;
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    Problem p{.m = 14, .n = 40, .k = 1344, .l = 4, .d = {.type = DataType::kF32}};
+    p.grouping = grouping;
+    p.act.kind = ActivationKind::kIdentity;
+    RandomCase data(swizzled(p), rng, Values::kExact);
+    ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
+    const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
+    for (const bool prepared : {false, true}) {
+      for (const ptxsim::Schedule schedule :
+           {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
+        data.poison_d();
+        ASSERT_TRUE(simulate(data, {.options = {.schedule = schedule}, .prepared = prepared}));
+        EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << prepared;
+      }
+    }
+  }
+}
+
+TEST(Sm90aSkinnyGroups, ChoiceAndRefusals) {
+  namespace skinny = cuda::sm90a_skinny;
+  Problem p{.m = 512, .n = 768, .k = 2048, .l = 128, .grouping = Grouping::kContiguous};
+  EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 8);
+  EXPECT_TRUE(skinny::is_faster(p, 132, false));
+  p.m = 128 * 8 + 1;  // nine rows an expert
+  EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 16);
+  EXPECT_TRUE(skinny::is_faster(p, 132, true));
+  EXPECT_FALSE(skinny::is_faster(p, 132, false));
+  p.m = 128 * 16 + 1;
+  EXPECT_FALSE(skinny::is_faster(p, 132, true));
+  p.grouping = Grouping::kMasked;
+  p.m = 16;
+  EXPECT_TRUE(skinny::is_faster(p, 132, true));
+  p.m = p.n = p.l = 1 << 20;
+  EXPECT_EQ(skinny::supports(p, true).argument(), "m, n, k, l");
+}
+
+}  // namespace
+}  // namespace dualgemm::test

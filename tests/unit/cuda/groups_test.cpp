@@ -1,0 +1,248 @@
+// Groups of experts on a GPU, through the strategy fused: against the oracle, every way that rows
+// fall to experts, with counts that change under a recorded graph. Without a GPU: what is planned.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cuda/kernels/sm80/config.hpp"
+#include "cuda/kernels/sm90a/config.hpp"
+#include "cuda/kernels/sm90a_skinny/config.hpp"
+#include "cuda/runtime/pointers.hpp"
+#include "dualgemm/dualgemm.hpp"
+#include "support/grouped.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+// A kernel for groups, as PlanOptions demand it.
+struct GroupKernel {
+  const char* name;
+  Isa isa;
+  int tile_m;
+  bool prepared;
+};
+constexpr GroupKernel kKernels[] = {
+    {cuda::sm80::kKernelName, Isa::kSm80, 8, false},
+    {cuda::sm80::kKernelName, Isa::kSm80, 64, false},
+    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, false},
+    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, true},
+    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 16, true},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 16, false},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 32, true},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 64, false},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 128, true},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 256, false},
+    {cuda::sm90a::kKernelName, Isa::kSm90a, 256, true},
+};
+
+std::ostream& operator<<(std::ostream& out, const GroupKernel& kernel) {
+  return out << fmt::format("{}_t{}{}", kernel.name, kernel.tile_m,
+                            kernel.prepared ? "_prepared" : "");
+}
+
+PlanOptions options_of(const GroupKernel& kernel) {
+  return {.strategy = StrategyId::kFused,
+          .isa = kernel.isa,
+          .prepared = kernel.prepared,
+          .config = fmt::format("kernel={},tile_m={}", kernel.name, kernel.tile_m)};
+}
+
+const std::vector<DataType> kTypesOfA{DataType::kE2M1, DataType::kF16, DataType::kBF16};
+
+class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
+ protected:
+  void SetUp() override {
+    DUALGEMM_NEEDS_GPU();
+    const std::vector<Isa>& isas = gpu_caps().isas;
+    if (std::find(isas.begin(), isas.end(), GetParam().isa) == isas.end())
+      GTEST_SKIP() << "not a kernel of " << gpu_caps().name;
+  }
+  ::testing::AssertionResult run(RandomCase& data) const {
+    OnGpu on_gpu(data);
+    GpuRun run(data.problem, on_gpu.buffers(), options_of(GetParam()));
+    if (!run.status.ok()) return ::testing::AssertionFailure() << run.status.message();
+    const Status status = run.run(on_gpu.buffers());
+    if (!status.ok()) return ::testing::AssertionFailure() << status.message();
+    on_gpu.download_d(data);
+    return ::testing::AssertionSuccess();
+  }
+  // Rows for which the host chooses such a tile, if it has the choice between two.
+  Problem usual(Grouping grouping, int64_t experts) const {
+    const int64_t rows = GetParam().tile_m;
+    return {.m = grouping == Grouping::kContiguous ? rows * experts : rows,
+            .n = 200,
+            .k = 1024,
+            .l = experts,
+            .grouping = grouping};
+  }
+};
+
+TEST_P(GroupsOnGpu, EveryWayThatRowsFallToExperts) {
+  Rng rng;
+  const SimulateCase simulate = [&](RandomCase& data) { return run(data); };
+  for (const GroupedCase& one : grouped_cases(kTypesOfA, GetParam().tile_m, 72, 576, rng)) {
+    expect_right(one, simulate, rng);
+  }
+}
+
+// More experts than the table's kernel takes at a time, and tiles for all SMs several times over.
+TEST_P(GroupsOnGpu, ManyExpertsAndManyTiles) {
+  Rng rng;
+  const SimulateCase simulate = [&](RandomCase& data) { return run(data); };
+  for (const int64_t experts : {64, 512, 700}) {
+    Problem p = usual(Grouping::kContiguous, experts);
+    p.m = std::min<int64_t>(p.m, 4000);
+    p.n = 64, p.k = 256;
+    expect_right({swizzled(p), {}}, simulate, rng);
+  }
+  expect_right({usual(Grouping::kMasked, 24), {}}, simulate, rng);
+}
+
+TEST_P(GroupsOnGpu, WhatCannotBeIsCut) {
+  Rng rng;
+  for (int round = 0; round < 8; ++round) {
+    Problem p{.m = GetParam().tile_m * 4 - 1, .n = 40, .k = 128, .l = 4};
+    expect_cut(
+        round % 2 == 0 ? swizzled(p) : p, [&](RandomCase& data) { return run(data); }, rng);
+  }
+}
+
+// Recorded once, replayed with other counts: the grid is the same, the work is not.
+TEST_P(GroupsOnGpu, ARecordedGraphFollowsTheCounts) {
+  Rng rng;
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    SCOPED_TRACE(name_of(grouping));
+    const Problem p = usual(grouping, 6);
+    RandomCase data(p, rng, Values::kRandom);
+    // Every row of A is there, whoever gets it.
+    data.a.randomize(data.resolved.a, grouping == Grouping::kMasked ? p.l : 1, rng,
+                     Values::kRandom);
+    OnGpu on_gpu(data);
+    GpuRun run(p, on_gpu.buffers(), options_of(GetParam()));
+    ASSERT_TRUE(run.status.ok()) << run.status.message();
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    ASSERT_TRUE(run.enqueue(on_gpu.buffers(), stream).ok());
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphExec_t recorded = nullptr;
+    ASSERT_EQ(cudaGraphInstantiate(&recorded, graph, 0), cudaSuccess);
+    for (int round = 0; round < 8; ++round) {
+      if (grouping == Grouping::kContiguous) {
+        data.expert_offsets = random_expert_offsets(rng, p.l, p.m);
+      } else {
+        data.expert_rows = random_expert_rows(rng, p.l, p.m);
+      }
+      on_gpu.upload_experts(data);
+      on_gpu.poison_d();
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      ASSERT_EQ(cudaGraphLaunch(recorded, stream), cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      on_gpu.download_d(data);
+      EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder)) << round;
+      EXPECT_TRUE(others_are_poison(data)) << round;
+    }
+    EXPECT_EQ(cudaGraphExecDestroy(recorded), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  }
+}
+
+// Thirty calls one after the other, then two at a time.
+TEST_P(GroupsOnGpu, TheSameBitsAgainAndOnTwoStreams) {
+  Rng rng;
+  RandomCase data(swizzled(usual(Grouping::kContiguous, 16)), rng, Values::kWide);
+  add_expert_factors(data, rng);
+  OnGpu on_gpu[2] = {OnGpu(data), OnGpu(data)};
+  GpuRun runs[2] = {GpuRun(data.problem, on_gpu[0].buffers(), options_of(GetParam())),
+                    GpuRun(data.problem, on_gpu[1].buffers(), options_of(GetParam()))};
+  ASSERT_TRUE(runs[0].run(on_gpu[0].buffers()).ok());
+  const std::vector<uint8_t> bits = on_gpu[0].d();
+  for (int call = 1; call < 30; ++call) {
+    on_gpu[0].poison_d();
+    ASSERT_TRUE(runs[0].run(on_gpu[0].buffers()).ok());
+    ASSERT_EQ(on_gpu[0].d(), bits) << "call " << call;
+  }
+  cudaStream_t streams[2] = {};
+  for (cudaStream_t& stream : streams)
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 2; ++i) on_gpu[i].poison_d();
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (int call = 0; call < 4; ++call) {
+      for (int i = 0; i < 2; ++i)
+        ASSERT_TRUE(runs[i].enqueue(on_gpu[i].buffers(), streams[i]).ok());
+    }
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(on_gpu[i].d(), bits) << "stream " << i;
+  }
+  for (const cudaStream_t stream : streams) EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+// Through the library's interface: counts in device memory are not looked at, in host memory they
+// are refused.
+TEST_P(GroupsOnGpu, ThePublicInterface) {
+  Rng rng;
+  RandomCase data(usual(Grouping::kMasked, 3), rng, Values::kRandom);
+  OnGpu on_gpu(data);
+  Buffers buffers = on_gpu.buffers();
+  PlanOptions options = options_of(GetParam());
+  ASSERT_TRUE(dualgemm::run(data.problem, buffers, options).ok());
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  on_gpu.download_d(data);
+  EXPECT_TRUE(within_bound(data.problem, data.buffers(), reference::Accumulation::kAnyOrder));
+  buffers.expert_rows = nullptr;
+  EXPECT_EQ(dualgemm::run(data.problem, buffers, options).message(),
+            "expert_rows: null; is required");
+  int reads_pageable = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&reads_pageable, cudaDevAttrPageableMemoryAccess, 0),
+            cudaSuccess);
+  if (reads_pageable != 0) return;
+  buffers.expert_rows = data.expert_rows.data();
+  EXPECT_EQ(dualgemm::run(data.problem, buffers, options).message(),
+            "expert_rows: pageable host memory; must be memory of the current GPU, GPU " +
+                std::to_string(cuda::current_gpu()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, GroupsOnGpu, ::testing::ValuesIn(kKernels),
+                         [](const auto& info) { return ::testing::PrintToString(info.param); });
+
+TEST(GroupsPlans, EveryKernelIsPlannedForTheTestsOnGpu) {
+  for (const GroupKernel& kernel : kKernels) {
+    for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+      const Problem p{.m = grouping == Grouping::kMasked ? kernel.tile_m : 8 * kernel.tile_m,
+                      .n = 200,
+                      .k = 1024,
+                      .l = 8,
+                      .grouping = grouping};
+      const auto plan = make_plan(p, options_of(kernel), made_up_gpu(90));
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_EQ(plan->kernel, kernel.name);
+      EXPECT_EQ(plan->shape.tile_m, kernel.tile_m);
+      EXPECT_GT(plan->workspace_bytes, 0);
+    }
+  }
+}
+
+// The host's choice goes by the rows that experts usually have.
+TEST(GroupsPlans, FewRowsOfAnExpertAndMany) {
+  const auto config = [](int64_t m, bool prepared, Grouping grouping = Grouping::kContiguous) {
+    const Problem p{.m = m, .n = 768, .k = 2048, .l = 128, .grouping = grouping};
+    const auto plan =
+        make_plan(p, {.device = DeviceKind::kCuda, .prepared = prepared}, made_up_gpu(90));
+    return plan.ok() ? plan->kernel + " t" + std::to_string(plan->shape.tile_m)
+                     : plan.status().message();
+  };
+  EXPECT_EQ(config(0, false), "skinny t8");
+  EXPECT_EQ(config(64, false), "skinny t8");
+  EXPECT_EQ(config(8 * 128, true), "skinny t8");
+  EXPECT_EQ(config(9 * 128, true), "skinny t16");
+  EXPECT_EQ(config(9 * 128, false), "wgmma t16");
+  EXPECT_EQ(config(256 * 128, true), "wgmma t256");
+  EXPECT_EQ(config(8, false, Grouping::kMasked), "skinny t8");
+  EXPECT_EQ(config(256, false, Grouping::kMasked), "wgmma t256");
+}
+
+}  // namespace
+}  // namespace dualgemm::test
