@@ -340,5 +340,28 @@ TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
   EXPECT_EQ(refusal(with_prepared, b.up, kBytes), "ok");
 }
 
+// They may change until the kernels read them, and the host cannot.
+TEST(ValidateBuffers, OffsetsAndCountsOfADeviceAreNotRead) {
+  Rng rng;
+  const auto* const unreadable = reinterpret_cast<const int32_t*>(64);
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    Problem p{.m = 10, .n = 4, .k = 16, .l = 3, .grouping = grouping};
+    p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+    RandomCase data(p, rng, Values::kRandom);
+    Buffers b = data.buffers();
+    (grouping == Grouping::kContiguous ? b.expert_offsets : b.expert_rows) = unreadable;
+    const auto check = [&] { return core::check_buffers(p, b, core::GroupArrays::kDevice); };
+    EXPECT_EQ(check().message(), "ok");
+    EXPECT_EQ(core::check_workspace_overlap(p, b, core::GroupArrays::kDevice, b.d, 1).message(),
+              "workspace: overlaps d; must not share bytes with any other operand");
+    b.expert_offsets = b.expert_rows = nullptr;
+    EXPECT_EQ(check().message(), grouping == Grouping::kContiguous
+                                     ? "expert_offsets: null; is required"
+                                     : "expert_rows: null; is required");
+    b.expert_offsets = b.expert_rows = unreadable;
+    EXPECT_EQ(check().code(), StatusCode::kInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace dualgemm

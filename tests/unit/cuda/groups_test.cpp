@@ -188,6 +188,7 @@ TEST_P(GroupsOnGpu, ThePublicInterface) {
   OnGpu on_gpu(data);
   Buffers buffers = on_gpu.buffers();
   PlanOptions options = options_of(GetParam());
+  options.device = DeviceKind::kCuda;
   ASSERT_TRUE(dualgemm::run(data.problem, buffers, options).ok());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   on_gpu.download_d(data);
