@@ -189,7 +189,8 @@ TEST_P(GroupsOnGpu, ThePublicInterface) {
   Buffers buffers = on_gpu.buffers();
   PlanOptions options = options_of(GetParam());
   options.device = DeviceKind::kCuda;
-  ASSERT_TRUE(dualgemm::run(data.problem, buffers, options).ok());
+  const Status status = dualgemm::run(data.problem, buffers, options);
+  ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   on_gpu.download_d(data);
   EXPECT_TRUE(within_bound(data.problem, data.buffers(), reference::Accumulation::kAnyOrder));
