@@ -47,8 +47,12 @@ DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
 }
 // Second number of __launch_bounds__; 0: none. 1 lets ptxas take more than 128 registers, where it
 // would spill 16 bytes for sm_100a and sm_120a (CUDA 13.0); for sm_80 and sm_90 it changes nothing.
+// kSequential with 8 rows would spill 8 bytes on sm_80 to stay at 96.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
-  return config.a_type == AType::kE2M1 && config.tile_m > kGroupRows ? 1 : 0;
+  return config.a_type == AType::kE2M1 &&
+                 (config.tile_m > kGroupRows || config.pass == Pass::kSequential)
+             ? 1
+             : 0;
 }
 DUALGEMM_HOST_DEVICE constexpr int row_groups_of(const Config& config) {
   return config.tile_m / kGroupRows;

@@ -135,10 +135,12 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   // reports those that are .aligned, racecheck sees no order at others.
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < tiles.get(params); t += gridDim.x) {
-    const Tile tile = locate<kCfg>(params, t);
+    Tile tile = locate<kCfg>(params, t);
     const bool first = t == blockIdx.x;
     Accumulators<kCfg> acc{};
     warp.multiply_tile(params, tile, first, acc);
+    // Kept over the loop along k, what the table says spills in the kernel for fp16 and 32 columns.
+    if constexpr (kCfg.grouped && !kCfg.prepared) tile = locate<kCfg>(params, t);
     if (!first) __syncthreads();  // the last tile's sums have been read
     if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem, tile, index, acc);
     __syncthreads();
