@@ -56,6 +56,11 @@
   X(kSigmoid, DUALGEMM_SIGMOID, 6, "sigmoid", "sigmoid(g) * u") \
   X(kIdentity, DUALGEMM_IDENTITY, 7, "identity", "g * u")
 
+/* What becomes of the two products, each with its alpha and bias: Combine. */
+#define DUALGEMM_COMBINE_TABLE(X) \
+  X(kGlu, DUALGEMM_COMBINE_GLU, 0, "glu", "D = act(g) * u") \
+  X(kSideBySide, DUALGEMM_COMBINE_SIDE_BY_SIDE, 1, "side_by_side", "both stand in D, u from column up_column on")
+
 /* How the l problems share A and D: Grouping. */
 #define DUALGEMM_GROUPING_TABLE(X) \
   X(kNone, DUALGEMM_GROUPING_NONE, 0, "none", "l independent problems of m rows each (batch)") \

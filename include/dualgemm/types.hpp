@@ -26,6 +26,7 @@ inline constexpr int64_t kSfVec = 16;  // neighbours along k that share one E4M3
 enum class DataType : int32_t { DUALGEMM_DATA_TYPE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class ScaleLayout : int32_t { DUALGEMM_SCALE_LAYOUT_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class ActivationKind : int32_t { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_CPP_ENUMERATOR) };
+enum class Combine : int32_t { DUALGEMM_COMBINE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class Grouping : int32_t { DUALGEMM_GROUPING_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class StrategyId : int32_t { DUALGEMM_STRATEGY_TABLE(DUALGEMM_CPP_ENUMERATOR) };
 enum class DeviceKind : int32_t { DUALGEMM_DEVICE_TABLE(DUALGEMM_CPP_ENUMERATOR) };
@@ -97,6 +98,16 @@ struct Problem {
   Grouping grouping = Grouping::kNone;
   bool batch_invariant = false;     // bits of row i depend on neither m nor the instruction set
   BiasType bias = BiasType::kNone;  // of Buffers::bias_gate and bias_up, both
+  int64_t bias_stride = 0;          // elements from one batch's bias to the next; tight = n
+  // kSideBySide: two products that share A, without an activation. D has up_column + n columns:
+  //   D[:, 0 .. up_column)  = the first up_column columns of alpha_gate * A * Gate^T + bias_gate
+  //   D[:, up_column .. up_column + n) = alpha_up * A * Up^T + bias_up
+  // 0 <= up_column <= n, and a multiple of 16 where D is kE2M1. act must be the default. This is
+  // what linear.hpp makes of one product: Gate and Up are the halves of its weights.
+  Combine combine = Combine::kGlu;
+  int64_t up_column = 0;  // kGlu: 0
+  // kSideBySide: Buffers::residual is added, in FP32 and last. d is not kE2M1.
+  bool residual = false;
   bool operator==(const Problem&) const = default;
 };
 
@@ -168,6 +179,14 @@ struct Buffers {
   // them.
   const void* bias_gate = nullptr;
   const void* bias_up = nullptr;
+  // Required when the problem has a residual, else null: laid out as D is, of its type. It may be D
+  // itself; else it must not overlap it.
+  const void* residual = nullptr;
+  // kContiguous, instead of expert_offsets: [m], the expert of each row; -1, or any other number
+  // that is none of 0 .. l-1, is a row that nobody computes: nothing of it is read but this number,
+  // and nothing written. Swizzled scales of A and D are then those of one matrix of m rows. Rows of
+  // one expert should follow each other: a tile does not cross from one expert to another.
+  const int32_t* row_experts = nullptr;
 };
 
 // Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass",
@@ -175,6 +194,7 @@ struct Buffers {
 const char* name_of(DataType) noexcept;
 const char* name_of(ScaleLayout) noexcept;
 const char* name_of(ActivationKind) noexcept;
+const char* name_of(Combine) noexcept;
 const char* name_of(Grouping) noexcept;
 const char* name_of(StrategyId) noexcept;
 const char* name_of(DeviceKind) noexcept;
@@ -188,6 +208,7 @@ const char* name_of(PreparedFormat) noexcept;
 Expected<DataType> parse_data_type(const std::string& name);
 Expected<ScaleLayout> parse_scale_layout(const std::string& name);
 Expected<ActivationKind> parse_activation(const std::string& name);
+Expected<Combine> parse_combine(const std::string& name);
 Expected<Grouping> parse_grouping(const std::string& name);
 Expected<BiasType> parse_bias(const std::string& name);
 Expected<StrategyId> parse_strategy(const std::string& name);

@@ -1,0 +1,116 @@
+// A whole gated MLP, dense or of experts, from 16 bits to 16 bits:
+//
+//   H[l] = act(alpha_gate * X[l] * Gate[l]^T + bias_gate[l])
+//          (*) (alpha_up * X[l] * Up[l]^T + bias_up[l])
+//   Y[l] = alpha_down * H[l] * Down[l]^T + bias_down[l] + residual[l]
+//   X, Y: m x hidden    Gate, Up: intermediate x hidden    Down: hidden x intermediate
+//
+//   // prologue: mlp_operands             (m, hidden, intermediate, and where the operands lie)
+//   dualgemm::MlpProblem problem{.m = m, .hidden = hidden, .intermediate = intermediate};
+//   dualgemm::MlpBuffers buffers{.x = x, .gate = gate, .gate_scales = gate_scales, .up = up,
+//                                .up_scales = up_scales, .down = down,
+//                                .down_scales = down_scales, .alpha_gate = alpha_gate,
+//                                .alpha_up = alpha_up, .alpha_down = alpha_down, .y = y};
+//   auto mlp = dualgemm::GatedMlp::plan(problem);
+//   if (!mlp) return report(mlp.status().message());
+//   auto workspace = dualgemm::Workspace::allocate(mlp->workspace_bytes(), mlp->device());
+//   if (!workspace) return report(workspace.status().message());
+//   dualgemm::Status status = mlp->run(buffers, workspace->data(), workspace->size_bytes());
+//   if (!status.ok()) return report(status.message());
+//
+// At most three steps: X is quantised where that is wanted, the dual product with H as its D, and
+// the product of linear.hpp. Nothing synchronises: on kCuda run() enqueues and may be recorded in a
+// graph; counts of experts' rows are read when the kernels run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dualgemm/linear.hpp"
+#include "dualgemm/quantize.hpp"
+
+namespace dualgemm {
+
+struct MlpProblem {
+  int64_t m = 0;                      // rows of X and Y (kContiguous: in total)
+  int64_t hidden = 0;                 // columns of X, Gate, Up and Y; a multiple of 16
+  int64_t intermediate = 0;           // rows of Gate and Up, columns of Down; a multiple of 16
+  int64_t l = 1;                      // batches or experts
+  Matrix x{.type = DataType::kBF16};  // kF16 or kBF16
+  Matrix gate{}, up{}, down{};        // always kE2M1
+  Matrix y{.type = DataType::kBF16};  // kF16, kBF16 or kF32
+  // W4A4: what the tensor cores would be given on a GPU that multiplies NVFP4. Otherwise W4A16: X
+  // and H have x.type.
+  bool quantize_x = false;  // X to NVFP4, with scales of x_scaling
+  bool quantize_h = false;  // H to NVFP4 in the dual product's epilogue, with h_global_scale
+  GlobalScaling x_scaling = GlobalScaling::kRow;  // kRow, kGiven or kGivenPerBatch
+  Activation act{};
+  Grouping grouping = Grouping::kNone;
+  BiasType bias = BiasType::kNone;  // of all three
+  bool residual = false;            // MlpBuffers::residual, of y's layout and type
+  bool batch_invariant = false;     // as Problem::batch_invariant
+  bool operator==(const MlpProblem&) const = default;
+};
+
+// As Buffers and LinearBuffers; what is not said here is said there.
+struct MlpBuffers {
+  const void* x = nullptr;
+  // Read: with quantize_x and kGiven [1], kGivenPerBatch [l]: dequantising; else null. The alphas of
+  // Gate and Up contain it, too.
+  const float* x_global_scale = nullptr;
+  const void* gate = nullptr;
+  const uint8_t* gate_scales = nullptr;
+  const void* up = nullptr;
+  const uint8_t* up_scales = nullptr;
+  const void* down = nullptr;
+  const uint8_t* down_scales = nullptr;
+  // Dequantising global scale of the weights, times that of X (quantize_x with a given scale) or of
+  // H (quantize_h: h_global_scale).
+  float alpha_gate = 1.0f, alpha_up = 1.0f, alpha_down = 1.0f;
+  const float* alpha_gate_per_batch = nullptr;  // optional [l], instead
+  const float* alpha_up_per_batch = nullptr;
+  const float* alpha_down_per_batch = nullptr;
+  float h_global_scale = 1.0f;      // quantize_h: dequantising; finite, > 0
+  const void* bias_gate = nullptr;  // [l][intermediate]
+  const void* bias_up = nullptr;
+  const void* bias_down = nullptr;  // [l][hidden]
+  const void* residual = nullptr;   // may be y
+  const int32_t* expert_offsets = nullptr;
+  const int32_t* expert_rows = nullptr;
+  const int32_t* row_experts = nullptr;
+  void* y = nullptr;
+  const PreparedView* prepared_gate_up = nullptr;  // GatedMlp::gate_up()'s, instead of Gate and Up
+  const PreparedView* prepared_down = nullptr;     // GatedMlp::down()'s
+  void* stream = nullptr;
+};
+
+// How an MLP will run; a value.
+class GatedMlp {
+ public:
+  // options: device, isa, threads, prepared, trusted_pointers; strategy and config must be empty.
+  static Expected<GatedMlp> plan(const MlpProblem& problem, const PlanOptions& options = {});
+
+  const MlpProblem& problem() const noexcept { return problem_; }
+  DeviceKind device() const noexcept { return gate_up_.device; }
+  const Plan& gate_up() const noexcept { return gate_up_; }  // for prepare()
+  const Plan& down() const noexcept { return down_; }        // likewise
+  int64_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  int launches() const noexcept;  // steps: 2 or 3
+  std::string explain() const;
+
+  // What prepare(gate_up(), ...) and prepare(down(), ...) read of `buffers`.
+  Buffers gate_up_weights(const MlpBuffers& buffers) const;
+  Buffers down_weights(const MlpBuffers& buffers) const;
+
+  // Validates first; on any error nothing is written. workspace: as that of dualgemm::run().
+  Status run(const MlpBuffers& buffers, void* workspace, int64_t workspace_bytes) const;
+
+ private:
+  MlpProblem problem_;
+  QuantizeProblem quantize_;
+  Plan gate_up_, down_;
+  LinearProblem linear_;
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace dualgemm
