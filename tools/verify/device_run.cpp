@@ -60,8 +60,12 @@ struct DeviceRun::State {
     DUALGEMM_TRY(copy(host.expert_rows, expert_bytes, "expert_rows", &device.expert_rows));
     DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_gate), sizes.bias_gate, "bias_gate",
                       reinterpret_cast<const uint8_t**>(&device.bias_gate)));
-    return copy(static_cast<const uint8_t*>(host.bias_up), sizes.bias_up, "bias_up",
-                reinterpret_cast<const uint8_t**>(&device.bias_up));
+    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_up), sizes.bias_up, "bias_up",
+                      reinterpret_cast<const uint8_t**>(&device.bias_up)));
+    DUALGEMM_TRY(copy(host.row_experts, plan.problem.m * static_cast<int64_t>(sizeof(int32_t)),
+                      "row_experts", &device.row_experts));
+    return copy(static_cast<const uint8_t*>(host.residual), sizes.d, "residual",
+                reinterpret_cast<const uint8_t**>(&device.residual));
   }
 
   Status allocate_output(const Buffers& host, const OperandSizes& sizes) {
