@@ -29,7 +29,7 @@ DUALGEMM_DEVICE float row_scale_of(const Params& params, uint32_t batch, uint32_
              : params.a_row_scale[static_cast<uint64_t>(batch) * params.row_scale_stride + row];
 }
 
-DUALGEMM_DEVICE float load_bias(const void* bias, bool bf16, uint64_t index) {
+DUALGEMM_DEVICE float load_bias(const void* bias, bool bf16, int64_t index) {
   return bf16 ? __uint_as_float(uint32_t{static_cast<const uint16_t*>(bias)[index]} << 16)
               : static_cast<const float*>(bias)[index];
 }
@@ -40,7 +40,7 @@ template <class Params, int kCount>
 DUALGEMM_DEVICE void add_column_bias(const Params& params, uint32_t batch, uint32_t col,
                                      float (&g)[kCount], float (&u)[kCount]) {
   if (params.bias.gate == nullptr) return;
-  const uint64_t index = static_cast<uint64_t>(batch) * params.n + col;
+  const int64_t index = batch * params.bias.stride + col;
   const float gate = load_bias(params.bias.gate, params.bias.bf16, index);
   const float up = load_bias(params.bias.up, params.bias.bf16, index);
 #pragma unroll
@@ -53,7 +53,7 @@ DUALGEMM_DEVICE void add_column_bias(const Params& params, uint32_t batch, uint3
 // Of neighbouring outputs of a row, the first one in column `first` of `n`; `index`: of that
 // column's numbers.
 template <int kCount, class Column>
-DUALGEMM_DEVICE void add_row_bias(const BiasParams& bias, uint64_t index, Column first, Column n,
+DUALGEMM_DEVICE void add_row_bias(const BiasParams& bias, int64_t index, Column first, Column n,
                                   float (&g)[kCount], float (&u)[kCount]) {
   if (bias.gate == nullptr) return;
 #pragma unroll

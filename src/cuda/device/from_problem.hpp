@@ -35,13 +35,15 @@ inline AType a_type_of(DataType type) {
 inline Nvfp4Output nvfp4_output_of(const core::ResolvedMatrix& d, const Buffers& buffers) {
   if (d.type != DataType::kE2M1) return {};
   return {buffers.d_scales, d.scale_layout == ScaleLayout::kSwizzled128x4 ? 0 : d.scale_ld,
-          d.scale_batch_stride, core::global_scale_given(buffers.d_global_scale).quantize};
+          d.scale_batch_stride, static_cast<uint32_t>(d.sf_cols),
+          core::global_scale_given(buffers.d_global_scale).quantize};
 }
 
 // As kernels count batches of A and D: contiguous groups have one that all experts share.
 inline core::ResolvedProblem with_shared_rows(core::ResolvedProblem problem) {
   if (problem.problem.grouping != Grouping::kContiguous) return problem;
-  problem.a.batch_stride = problem.a.scale_batch_stride = problem.d.batch_stride = 0;
+  problem.a.batch_stride = problem.a.scale_batch_stride = 0;
+  problem.d.batch_stride = problem.d.scale_batch_stride = 0;
   return problem;
 }
 
@@ -66,7 +68,10 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;
   params.alpha_gate = buffers.alpha_gate;
   params.alpha_up = buffers.alpha_up;
-  params.bias = {buffers.bias_gate, buffers.bias_up, p.bias == BiasType::kBF16};
+  params.bias = {buffers.bias_gate, buffers.bias_up, p.bias_stride == 0 ? p.n : p.bias_stride,
+                 p.bias == BiasType::kBF16};
+  params.combine = {p.combine == Combine::kSideBySide, static_cast<uint32_t>(p.up_column),
+                    static_cast<const uint8_t*>(buffers.residual)};
   params.act = act_params_of(problem.act);
   params.m = static_cast<uint32_t>(p.m);
   params.row_scale_stride = p.grouping == Grouping::kContiguous ? 0 : params.m;

@@ -11,7 +11,7 @@ namespace dualgemm::cuda {
 
 DUALGEMM_DEVICE GroupTile load_group_tile(const GroupTile* from) {
   const uint4 words = ptx::ld_global(reinterpret_cast<const uint4*>(from));
-  return {words.x, words.y, words.z, words.w};
+  return {words.x & 0x7FFFFFFFu, words.x >> 31, words.y, words.z, words.w};
 }
 
 DUALGEMM_DEVICE uint32_t number_of_tiles(const GroupTiles& groups) {

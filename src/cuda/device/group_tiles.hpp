@@ -13,9 +13,10 @@ namespace dualgemm::cuda {
 // Rows begin .. end-1 of A and D, all of one expert: of its batch (masked), or of the only one
 // (contiguous). As the table has them, 16 bytes each.
 struct alignas(16) GroupTile {
-  uint32_t expert;        // whose weights, alphas and biases
+  uint32_t expert : 31;   // whose weights, alphas and biases
+  uint32_t last : 1;      // of its expert; of rows that name their experts: of all
   uint32_t begin, end;    // at least one row
-  uint32_t padded_begin;  // where scales are swizzled: row `begin` there, in 128 rows an expert
+  uint32_t padded_begin;  // where scales are swizzled: row `begin` there
 };
 static_assert(sizeof(GroupTile) == 16, "one load");
 
@@ -25,6 +26,7 @@ struct GroupTiles {
   // expert one after the other.
   const GroupTile* table = nullptr;
   bool one_batch = false;  // contiguous: A and D are one batch for all experts
+  bool padded = false;     // and each expert's swizzled scales begin at a multiple of 128 rows
 };
 
 }  // namespace dualgemm::cuda

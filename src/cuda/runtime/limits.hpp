@@ -16,8 +16,9 @@ inline constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along
 inline constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
 
 inline Status check_extents(const Problem& problem) {
-  for (const auto& [name, extent] : {std::pair{"m", problem.m}, std::pair{"n", problem.n},
-                                     std::pair{"k", problem.k}, std::pair{"l", problem.l}}) {
+  for (const auto& [name, extent] :
+       {std::pair{"m", problem.m}, std::pair{"n", problem.n + problem.up_column},
+        std::pair{"k", problem.k}, std::pair{"l", problem.l}}) {
     if (extent >= kMaxExtent)
       return Status::unsupported(name, std::to_string(extent), "must be below 2^31 on a GPU");
   }

@@ -85,6 +85,7 @@ class FusedPassesStrategy final : public Strategy {
       return Status::unsupported("grouping", name_of(problem.grouping),
                                  "on a GPU only the strategy fused takes groups");
     }
+    DUALGEMM_TRY(check_combine(problem));
     DUALGEMM_TRY(sm80::supports(problem));
     return stores_r1() ? sm80::supports_r1(problem) : Status();
   }

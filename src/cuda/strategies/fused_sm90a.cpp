@@ -54,11 +54,8 @@ std::vector<KernelChoice> compiled_for(const Plan& plan) {
     }
   }
   for (const sm90a::Instance& instance : sm90a::instances_for(problem)) {
-    if (instance.config.bf16 == sm90a::multiplies_bf16(problem) &&
-        instance.config.prepared == plan.prepared &&
-        (instance.config.k_warpgroups == 1 || !problem.batch_invariant)) {
+    if (instance.config.prepared == plan.prepared && sm90a::is_for(instance.config, problem))
       compiled.push_back(choice_of(instance));
-    }
   }
   return compiled;
 }
@@ -66,9 +63,10 @@ std::vector<KernelChoice> compiled_for(const Plan& plan) {
 // null: no compiled kernel, or the plan is for the other one.
 const sm90a::Instance* instance_of(const Plan& plan) {
   if (plan.kernel != sm90a::kKernelName) return nullptr;
-  return sm90a::find_instance(sm90a::instances_for(plan.problem), plan.shape.tile_m,
-                              plan.shape.tile_n, plan.shape.k_warpgroups,
-                              sm90a::multiplies_bf16(plan.problem), plan.prepared);
+  const sm90a::Instance* const found = sm90a::find_instance(
+      sm90a::instances_for(plan.problem), plan.shape.tile_m, plan.shape.tile_n,
+      plan.shape.k_warpgroups, sm90a::multiplies_bf16(plan.problem), plan.prepared);
+  return found != nullptr && sm90a::is_for(found->config, plan.problem) ? found : nullptr;
 }
 
 // null: the plan is for the other kernel.

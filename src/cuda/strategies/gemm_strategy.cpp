@@ -104,6 +104,7 @@ Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
     return Status::unsupported("batch_invariant", "true",
                                "cuBLASLt's order of addition depends on m");
   }
+  DUALGEMM_TRY(check_combine(p));
   return check_extents(p);
 }
 

@@ -7,6 +7,13 @@
 
 namespace dualgemm::cuda {
 
+// ok if both products make one output: two that stand side by side only fused writes.
+inline Status check_combine(const Problem& problem) {
+  if (problem.combine == Combine::kGlu) return {};
+  return Status::unsupported("combine", "side_by_side",
+                             "on a GPU only the strategy fused writes it");
+}
+
 // In the order of the documentation's table. The objects live as long as the program.
 std::span<const Strategy* const> strategies();
 

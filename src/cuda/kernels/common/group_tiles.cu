@@ -1,6 +1,6 @@
 // One CTA, experts in chunks of its threads: where each one's rows and tiles begin is a prefix of
 // what those before it have. The tiles of a chunk are then dealt out to all threads, as one expert
-// may have nearly all of them.
+// may have nearly all of them. Where rows name their experts, rows in chunks of the threads.
 #include "cuda/kernels/common/group_tiles.hpp"
 
 #include <string>
@@ -105,14 +105,8 @@ __device__ uint32_t owner_of(const Chunk& chunk, uint32_t tile) {
   return at;
 }
 
-}  // namespace
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    dual_gemm_group_tiles(const __grid_constant__ GroupTilesParams p) {
-#if __CUDA_ARCH__ >= 900
-  ptx::griddepcontrol_wait();  // offsets may be the work of the grid in front, and the table in use
-  ptx::griddepcontrol_launch_dependents();
-#endif
+// The number of tiles.
+__device__ uint32_t table_of_experts(const GroupTilesParams& p) {
   __shared__ Chunk chunk;
   __shared__ uint64_t all_before;
   uint32_t rows_before = p.offsets == nullptr ? 0 : cut(p.offsets[0], p.m);
@@ -130,21 +124,73 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       const uint32_t owner = owner_of(chunk, tile);
       const uint32_t offset = (tile - chunk.first_tile[owner]) * p.tile_m.value;
       const uint32_t begin = chunk.begin[owner] + offset;
-      p.table[1 + tile] = {first + owner, begin, min(begin + p.tile_m.value, chunk.end[owner]),
+      const uint32_t end = min(begin + p.tile_m.value, chunk.end[owner]);
+      p.table[1 + tile] = {first + owner, end == chunk.end[owner], begin, end,
                            p.offsets == nullptr ? begin : chunk.padded_begin[owner] + offset};
     }
     before = all_before;
     rows_before = chunk.end[kThreads - 1];
     sync_cta();  // the chunk has been read
   }
-  if (threadIdx.x == 0) p.table[0] = {static_cast<uint32_t>(before), 0, 0, 0};
+  return static_cast<uint32_t>(before);
+}
+
+constexpr uint32_t kNobody = ~0u;
+
+// Whose row it is.
+__device__ uint32_t owner_of_row(const GroupTilesParams& p, uint32_t row) {
+  if (row >= p.m) return kNobody;
+  const auto expert = static_cast<uint32_t>(p.row_experts[row]);
+  return expert < p.l ? expert : kNobody;
+}
+
+// The same where rows name their experts. A run of rows of one expert is cut into tiles; the thread
+// of a tile's first row writes all but its end, that of its last row the end.
+__device__ uint32_t table_of_rows(const GroupTilesParams& p) {
+  __shared__ uint32_t run_before, tiles_before;
+  uint32_t run = 0, before = 0;  // where the run begins that the chunk before ends in; its tiles
+#pragma unroll 1
+  for (uint32_t first = 0; first < p.m; first += kThreads) {
+    const uint32_t row = first + threadIdx.x, expert = owner_of_row(p, row);
+    const bool begins = row == 0 || owner_of_row(p, row - 1) != expert;
+    const uint32_t own_run =
+        max(static_cast<uint32_t>(scan_cta<Max>(begins ? row : 0)), begins ? row : run);
+    const uint32_t in_run = row - own_run;
+    const uint32_t in_tile = in_run - quotient(in_run, p.tile_m) * p.tile_m.value;
+    const bool exists = expert != kNobody, opens = exists && in_tile == 0;
+    sync_cta();
+    const uint32_t through = before + static_cast<uint32_t>(scan_cta<Add>(opens ? 1 : 0));
+    if (opens) {
+      GroupTile& tile = p.table[through];
+      tile.expert = expert, tile.last = 0;
+      tile.begin = tile.padded_begin = row;
+    }
+    const bool closes =
+        exists && (in_tile + 1 == p.tile_m.value || owner_of_row(p, row + 1) != expert);
+    if (closes) p.table[through].end = row + 1;
+    if (threadIdx.x == kThreads - 1) run_before = own_run, tiles_before = through;
+    sync_cta();
+    run = run_before, before = tiles_before;
+    sync_cta();  // both have been read
+  }
+  if (threadIdx.x == 0 && before > 0) p.table[before].last = 1;
+  __syncwarp();
+  return before;
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    dual_gemm_group_tiles(const __grid_constant__ GroupTilesParams p) {
+#if __CUDA_ARCH__ >= 900
+  ptx::griddepcontrol_wait();  // offsets may be the work of the grid in front, and the table in use
+  ptx::griddepcontrol_launch_dependents();
+#endif
+  const uint32_t tiles = p.row_experts == nullptr ? table_of_experts(p) : table_of_rows(p);
+  if (threadIdx.x == 0) p.table[0] = {tiles, 0, 0, 0, 0};
 }
 
 Status check_groups(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone && problem.d.type == DataType::kE2M1) {
-    return Status::unsupported("d.type", "e2m1",
-                               "of groups kernels on a GPU write f16, bf16 or f32");
-  }
   if (problem.grouping != Grouping::kContiguous ||
       core::most_padded_rows(problem.m, problem.l) <= UINT32_MAX) {
     return {};
@@ -161,7 +207,10 @@ int64_t most_group_tiles(const Problem& problem, int64_t tile_m) {
 }
 
 int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m) {
-  return (1 + most_group_tiles(problem, tile_m)) * static_cast<int64_t>(sizeof(GroupTile));
+  const bool contiguous = problem.grouping == Grouping::kContiguous;
+  // Where rows name their experts each may have a tile of its own.
+  const int64_t tiles = contiguous ? problem.m : most_group_tiles(problem, tile_m);
+  return (1 + tiles) * static_cast<int64_t>(sizeof(GroupTile));
 }
 
 KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
@@ -169,6 +218,7 @@ KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, 
   GroupTilesParams params{};
   params.offsets = problem.grouping == Grouping::kContiguous ? buffers.expert_offsets : nullptr;
   params.rows = buffers.expert_rows;
+  params.row_experts = buffers.row_experts;
   params.table = static_cast<GroupTile*>(table);
   params.m = static_cast<uint32_t>(problem.m);
   params.l = static_cast<uint32_t>(problem.l);
@@ -181,9 +231,11 @@ KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, 
   return launch;
 }
 
-GroupTiles group_tiles_of(const Problem& problem, const void* table) {
+GroupTiles group_tiles_of(const Problem& problem, const Buffers& buffers, const void* table) {
   if (problem.grouping == Grouping::kNone) return {};
-  return {static_cast<const GroupTile*>(table), problem.grouping == Grouping::kContiguous};
+  const bool contiguous = problem.grouping == Grouping::kContiguous;
+  return {static_cast<const GroupTile*>(table), contiguous,
+          contiguous && buffers.row_experts == nullptr};
 }
 
 }  // namespace dualgemm::cuda

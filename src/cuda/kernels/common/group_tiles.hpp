@@ -15,17 +15,19 @@ namespace dualgemm::cuda {
 // Offsets and counts are cut so that no tile leaves 0 .. m-1, and no row has two owners: an offset
 // is at least as large as those before it, and none is larger than m.
 struct GroupTilesParams {
-  const int32_t* offsets;  // contiguous: [l+1]; null: masked
-  const int32_t* rows;     // masked: [l]
+  const int32_t* offsets;      // contiguous: [l+1]; null: masked, or rows name their experts
+  const int32_t* rows;         // masked: [l]
+  const int32_t* row_experts;  // [m], contiguous without offsets; else null
   GroupTile* table;
   uint32_t m, l;
   Divisor tile_m;
 };
 
-// ok, or what no kernel does of groups: NVFP4 out, rows that are too many to be counted in 32 bits.
+// ok, or what no kernel does of groups: rows that are too many to be counted in 32 bits.
 Status check_groups(const Problem& problem);
 
-// The most tiles of tile_m rows that the experts can have, whatever their rows.
+// The most tiles of tile_m rows that the experts can have, whatever their rows, if each one's
+// follow each other. Where rows name their experts it is m, but more than these are unusual.
 int64_t most_group_tiles(const Problem& problem, int64_t tile_m);
 
 // Bytes of the table.
@@ -37,6 +39,6 @@ KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, 
                                 void* table);
 
 // The filled table, as the kernel behind gets it; without groups: none.
-GroupTiles group_tiles_of(const Problem& problem, const void* table);
+GroupTiles group_tiles_of(const Problem& problem, const Buffers& buffers, const void* table);
 
 }  // namespace dualgemm::cuda

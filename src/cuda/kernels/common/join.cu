@@ -71,7 +71,7 @@ __device__ void join_all(const JoinParams& p) {
                 alpha(p.alpha_gate_per_batch, p.alpha_gate), row_scale, g);
     load_scaled(static_cast<const Number*>(p.up) + at, columns(p.requantized_up),
                 alpha(p.alpha_up_per_batch, p.alpha_up), row_scale, u);
-    add_row_bias(p.bias, static_cast<uint64_t>(batch * p.n + col), col, p.n, g, u);
+    add_row_bias(p.bias, batch * p.bias.stride + col, col, p.n, g, u);
     activate_all(p.act, g, u);
     uint8_t* const row =
         p.d + batch * p.d_batch_bytes + (flat_row - batch * p.rows) * p.d_row_bytes;

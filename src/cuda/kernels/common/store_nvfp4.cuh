@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/device/combine.cuh"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/scale_offset.cuh"
 #include "cuda/kernels/common/encode.cuh"
@@ -78,44 +79,80 @@ DUALGEMM_DEVICE void store_codes(const Params& params, uint32_t batch, uint32_t 
 
 // A block's scale, and after the last one of a row zeros up to the end of its tile.
 template <class Params>
-DUALGEMM_DEVICE void store_scale(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
-                                 uint32_t scale) {
+DUALGEMM_DEVICE void store_scale(const Params& params, uint32_t batch, uint32_t scale_row,
+                                 uint32_t block, uint32_t scale) {
   const Nvfp4Output& out = params.nvfp4;
-  const uint32_t blocks = params.n / kBlock, tile_cols = (blocks + kTileCols - 1) / kTileCols;
+  const uint32_t tile_cols = (out.blocks + kTileCols - 1) / kTileCols;
   uint8_t* const scales = out.scales + batch * out.scale_batch_bytes;
-  scales[scale_offset(out.scale_ld, tile_cols, row, block)] = static_cast<uint8_t>(scale);
-  if (out.scale_ld != 0 || block + 1 != blocks) return;
-  for (uint32_t col = blocks; col < tile_cols * kTileCols; ++col)
-    scales[scale_offset(0, tile_cols, row, col)] = 0;
+  scales[scale_offset(out.scale_ld, tile_cols, scale_row, block)] = static_cast<uint8_t>(scale);
+  if (out.scale_ld != 0 || block + 1 != out.blocks) return;
+  for (uint32_t col = out.blocks; col < tile_cols * kTileCols; ++col)
+    scales[scale_offset(0, tile_cols, scale_row, col)] = 0;
+}
+
+// The rows of D that a tile has.
+struct OutputRows {
+  uint32_t batch;
+  uint32_t end;          // behind the last row
+  uint32_t scale_shift;  // from a row to its row of scales
+  // Swizzled scales: rows of them that are nobody's begin here, and end with their 128 rows. They
+  // become zeros with the tile's last row. kNoPadding: another tile sees to them.
+  uint32_t padding;
+};
+constexpr uint32_t kNoPadding = ~0u;
+
+// Without groups.
+template <class Params>
+DUALGEMM_DEVICE OutputRows rows_of_batch(const Params& params, uint32_t batch) {
+  return {batch, params.m, 0, params.m};
+}
+
+// Of a tile of groups. A masked expert has scales for m rows, however many of them exist, and so
+// have experts together whose scales are those of one matrix.
+template <class Params, class Tile>
+DUALGEMM_DEVICE OutputRows rows_of_group(const Params& params, const Tile& tile) {
+  const uint32_t shift = params.nvfp4.scale_ld == 0 ? tile.padded_begin - tile.begin : 0;
+  return {params.groups.one_batch ? 0 : tile.expert, tile.end, shift,
+          !tile.last             ? kNoPadding
+          : params.groups.padded ? tile.end + shift
+                                 : params.m};
 }
 
 // Below the last row, up to the end of its tile: zeros in a block's column. By the warp that has
-// this row among `first` .. first + count - 1.
+// the last row among `first` .. first + count - 1.
 template <class Params>
-DUALGEMM_DEVICE void clear_scales_below(const Params& params, uint32_t batch, uint32_t first,
-                                        uint32_t count, uint32_t block) {
-  const uint32_t last = params.m - 1, end = (last / kTileRows + 1) * kTileRows;
+DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& rows,
+                                        uint32_t first, uint32_t count, uint32_t block) {
+  const uint32_t last = rows.end - 1;
   if (params.nvfp4.scale_ld != 0 || last < first || last - first >= count) return;
-  if (block * kBlock >= params.n) return;
+  if (block >= params.nvfp4.blocks || rows.padding == kNoPadding) return;
+  const uint32_t end = (rows.padding + kTileRows - 1) / kTileRows * kTileRows;
 #pragma unroll 1
-  for (uint32_t row = params.m + threadIdx.x % 32; row < end; row += 32)
-    store_scale(params, batch, row, block, 0);
+  for (uint32_t row = rows.padding + threadIdx.x % 32; row < end; row += 32)
+    store_scale(params, rows.batch, row, block, 0);
 }
 
 // Row `row` of block `block`, of which this lane has columns column_of_lane() and 8 more. The row
 // or the block need not exist. Before it the warp meets, so that the compiler does not mix several
 // rows' work: ptxas takes 30 registers more for that.
 template <class Params>
-DUALGEMM_DEVICE void store_nvfp4(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
-                                 float low, float high) {
+DUALGEMM_DEVICE void store_nvfp4(const Params& params, const OutputRows& rows, uint32_t row,
+                                 uint32_t block, float low, float high) {
   __syncwarp();
   const uint32_t amax = max_of_columns(max(magnitude_bits(low), magnitude_bits(high)));
   const BlockEncoder encoder = encoder_of(amax, params.nvfp4.quantize);
   const uint32_t words[2] = {encode_columns(encoder, low), encode_columns(encoder, high)};
-  if (row >= params.m || block * kBlock >= params.n) return;
+  if (row >= rows.end || block >= params.nvfp4.blocks) return;
   const uint32_t column = column_of_lane();
-  if (column < 2) store_codes(params, batch, row, block, column, column == 0 ? words[0] : words[1]);
-  if (column == 2) store_scale(params, batch, row, block, encoder.scale);
+  if (column < 2)
+    store_codes(params, rows.batch, row, block, column, column == 0 ? words[0] : words[1]);
+  if (column == 2) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
+}
+
+// Column `col` of a product as a block of D; one that does not exist if D does not have it.
+template <class Params>
+DUALGEMM_DEVICE uint32_t block_of(const Params& params, const Columns& columns, uint32_t col) {
+  return col < columns.end ? (col + columns.shift) / kBlock : params.nvfp4.blocks;
 }
 
 }  // namespace dualgemm::cuda

@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/combine.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
@@ -30,6 +31,7 @@ struct Params {
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
   BiasParams bias;
+  CombineParams combine;
   ActParams act;
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's

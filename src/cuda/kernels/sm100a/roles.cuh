@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
@@ -133,8 +134,36 @@ template <Config kCfg>
 DUALGEMM_DEVICE void clear_scales(const Params& params, const Tile& tile, uint32_t row) {
   static_assert(kTileM == kTileRows, "this CTA has all rows of a tile of scales");
   if (params.nvfp4.scale_ld != 0) return;
-  for (uint32_t col = 0; col < kCfg.tile_n && tile.n_begin + col < params.n; col += kBlock)
-    store_scale(params, tile.batch, row, (tile.n_begin + col) / kBlock, 0);
+  for (int product = 0; product < (params.combine.side_by_side ? 2 : 1); ++product) {
+    const Columns columns = columns_of(params, product);
+    for (uint32_t col = 0; col < kCfg.tile_n && tile.n_begin + col < columns.end; col += kBlock)
+      store_scale(params, tile.batch, row, (tile.n_begin + col + columns.shift) / kBlock, 0);
+  }
+}
+
+// The outputs of one product of a row that exists, from tile column n_begin on.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_product(const Params& params, uint32_t batch, uint32_t row,
+                                   uint32_t n_begin, int product, float (&outputs)[kEpilogueCols]) {
+  const Columns columns = columns_of(params, product);
+  if (n_begin >= columns.end) return;
+  const uint32_t col = n_begin + columns.shift;
+  if constexpr (kCfg.output == OutputType::kE2M1) {
+    static_assert(kEpilogueCols == kBlock);
+    store_block(params, batch, row, col / kBlock, outputs);
+  } else {
+    constexpr int kBytes = bytes_of(kCfg.output);
+    uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
+                        static_cast<uint64_t>(col) * kBytes;
+    const auto valid = static_cast<int>(columns.end - n_begin);
+    if (params.combine.residual != nullptr) {
+#pragma unroll
+      for (int i = 0; i < kEpilogueCols; ++i) {
+        if (i < valid) outputs[i] = with_residual(params, kCfg.output, to + i * kBytes, outputs[i]);
+      }
+    }
+    store_row<kCfg.output>(to, outputs, valid);
+  }
 }
 
 // Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full.   Arrives: nothing; teardown's CTA
@@ -146,7 +175,6 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
   const uint32_t row = tile.m_begin + threadIdx.x;
   const bool row_exists = row < params.m;
   const RowScales scales = row_scales(params, tile.batch, row);
-  uint8_t* const d_row = params.d + tile.batch * params.d_batch_bytes + row * params.d_row_bytes;
   const uint32_t quarter = tmem_base + (32 * warp << 16);  // the lane field: this warp's own
 
   if constexpr (kCfg.output == OutputType::kE2M1) {
@@ -168,17 +196,11 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
       u[i] = u[i] * scales.alpha_up * scales.row;
     }
     const uint32_t n_begin = tile.n_begin + col;
-    add_row_bias(params.bias, static_cast<uint64_t>(tile.batch) * params.n + n_begin, n_begin,
-                 params.n, g, u);
-    activate_all(params.act, g, u);
+    add_row_bias(params.bias, tile.batch * params.bias.stride + n_begin, n_begin, params.n, g, u);
+    if (!params.combine.side_by_side) activate_all(params.act, g, u);
     if (row_exists) {
-      if constexpr (kCfg.output == OutputType::kE2M1) {
-        static_assert(kEpilogueCols == kBlock);
-        store_block(params, tile.batch, row, n_begin / kBlock, g);
-      } else {
-        store_row<kCfg.output>(d_row + static_cast<uint64_t>(n_begin) * bytes_of(kCfg.output), g,
-                               static_cast<int>(params.n - n_begin));
-      }
+      store_product<kCfg>(params, tile.batch, row, n_begin, 0, g);
+      if (params.combine.side_by_side) store_product<kCfg>(params, tile.batch, row, n_begin, 1, u);
     }
     __syncwarp();
   }

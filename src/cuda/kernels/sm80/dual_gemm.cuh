@@ -1,6 +1,5 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Of experts' groups, CTAs beyond the tiles that there are have
-// nothing to do. Simple where the kernels for one architecture are fast: no shared memory
+// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
 // for operands, no asynchronous copies.
 //
 // kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
@@ -72,24 +71,24 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
         for (int i = 0; i < 2; ++i) g[i] = (*gate)[place.warp_n][t][2 * half + i][threadIdx.x % 32];
       }
       activate(params, place, t, col, g, sums);
-      if (params.output != OutputType::kE2M1) store_column(params, place, t, col, g);
+      if (params.output != OutputType::kE2M1) store_column(params, place, t, 0, col, g);
     }
   }
   if constexpr (kCfg.pass != Pass::kGate) {
     if (params.output == OutputType::kE2M1)
-      store_block(params, place, t, place.col, outputs[0], outputs[1]);
+      store_block<kCfg>(params, place, t, 0, place.col, outputs[0], outputs[1]);
   }
 }
 
-// Row group t of the columns of warp `place.warp_n`, whoever calls it: outputs.
+// Row group t of the columns of warp `place.warp_n`, whoever calls it: as activate() leaves them.
 template <Config kCfg>
 DUALGEMM_DEVICE void outputs_of_both(const Params& params, const Place& place,
                                      const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,
-                                     float (&g)[2]) {
+                                     float (&g)[2], float (&u)[2]) {
   float total[4];
   add_parts<kCfg>(place, parts, t, total);
   g[0] = total[0], g[1] = total[1];
-  float u[2] = {total[2], total[3]};
+  u[0] = total[2], u[1] = total[3];
   activate(params, place, t, place.col, g, u);
 }
 
@@ -100,13 +99,14 @@ DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
   if (params.output != OutputType::kE2M1) {
 #pragma unroll 1
     for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-      float g[2];
-      outputs_of_both<kCfg>(params, place, parts, t, g);
-      store_column(params, place, t, place.col, g);
+      float g[2], u[2];
+      outputs_of_both<kCfg>(params, place, parts, t, g, u);
+      store_column(params, place, t, 0, place.col, g);
+      if (params.combine.side_by_side) store_column(params, place, t, 1, place.col, u);
     }
     return;
   }
-  if constexpr (kCfg.pass == Pass::kFused && writes_nvfp4(kCfg)) {
+  if constexpr (is_fused(kCfg.pass) && writes_nvfp4(kCfg)) {
     static_assert(kCfg.warps_n == 2);
     Place low = place, high = place;
     low.col -= place.warp_n * kHalfCols, low.warp_n = 0;
@@ -114,10 +114,11 @@ DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
 #pragma unroll 1
     for (uint32_t t = place.warp_k * kCfg.warps_n + place.warp_n; t < row_groups_of(kCfg);
          t += kWarpsK * kCfg.warps_n) {
-      float outputs[2][2];
-      outputs_of_both<kCfg>(params, low, parts, t, outputs[0]);
-      outputs_of_both<kCfg>(params, high, parts, t, outputs[1]);
-      store_block(params, low, t, low.col, outputs[0], outputs[1]);
+      float g[2][2], u[2][2];
+      outputs_of_both<kCfg>(params, low, parts, t, g[0], u[0]);
+      outputs_of_both<kCfg>(params, high, parts, t, g[1], u[1]);
+      store_block<kCfg>(params, low, t, 0, low.col, g[0], g[1]);
+      if (params.combine.side_by_side) store_block<kCfg>(params, low, t, 1, low.col, u[0], u[1]);
     }
   }
 }
@@ -150,14 +151,11 @@ DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
   }
 }
 
-// Each of the warps that shared k finishes its share of the row groups.
+// Each of the warps that shared k finishes its share of the row groups. tile: of CTAs'.
 template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm(const Params& params) {
-  __shared__ TileSums<kCfg> parts[kWarpsK];
-  if constexpr (kCfg.pass == Pass::kGroups) {
-    if (blockIdx.x / params.tiles_n >= number_of_tiles(params.groups)) return;
-  }
-  const Place place = place_of_thread<kCfg>(params);
+DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile,
+                                  TileSums<kCfg> (&parts)[kWarpsK]) {
+  const Place place = place_of_thread<kCfg>(params, tile);
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_in_turn<kCfg>(params, place, parts);
   } else {
@@ -176,6 +174,23 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
         finish_one<kCfg>(params, place, t, total, nullptr);
       }
     }
+  }
+}
+
+// A CTA has one tile; of groups there may be fewer tiles than CTAs, or, where rows name their
+// experts, more.
+template <Config kCfg>
+DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+  __shared__ TileSums<kCfg> parts[kWarpsK];
+  if constexpr (kCfg.pass == Pass::kGroups) {
+#pragma unroll 1
+    for (uint32_t tile = blockIdx.x; tile / params.tiles_n < number_of_tiles(params.groups);
+         tile += gridDim.x) {
+      compute_tile<kCfg>(params, tile, parts);
+      __syncthreads();  // the parts have been read
+    }
+  } else {
+    compute_tile<kCfg>(params, blockIdx.x, parts);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
@@ -25,10 +26,11 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
                                   float value) {
   uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
                       static_cast<uint64_t>(col) * bytes_of(params.output);
-  store_element(params.output, to, value);
+  store_element(params.output, to, with_residual(params, params.output, to, value));
 }
 
-// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products.
+// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products. Of two that stand
+// side by side both are kept.
 DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t group,
                               uint32_t col, float (&g)[2], float (&u)[2]) {
   const Alphas alphas = alphas_of(params, place.batch);
@@ -40,29 +42,34 @@ DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t
     u[i] = u[i] * alphas.up * row_scale;
   }
   if (col < params.n) add_column_bias(params, place.batch, col, g, u);
-  activate_all(params.act, g, u);
+  if (!params.combine.side_by_side) activate_all(params.act, g, u);
 }
 
-// To D, which is not kE2M1.
+// To D, which is not kE2M1. product: as of columns_of().
 DUALGEMM_DEVICE void store_column(const Params& params, const Place& place, uint32_t group,
-                                  uint32_t col, const float (&outputs)[2]) {
-  if (col >= params.n) return;
+                                  int product, uint32_t col, const float (&outputs)[2]) {
+  const Columns columns = columns_of(params, product);
+  if (col >= columns.end) return;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const uint32_t row = output_row(place, group, i);
-    if (row < place.m_end) store_output(params, place.batch, row, col, outputs[i]);
+    if (row < place.m_end) store_output(params, place.batch, row, col + columns.shift, outputs[i]);
   }
 }
 
 // To D, which is kE2M1: of a block of 16 columns, `col` and the one 8 further. By a warp.
+template <Config kCfg>
 DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint32_t group,
-                                 uint32_t col, const float (&low)[2], const float (&high)[2]) {
+                                 int product, uint32_t col, const float (&low)[2],
+                                 const float (&high)[2]) {
+  const uint32_t block = block_of(params, columns_of(params, product), col);
+  OutputRows rows = rows_of_batch(params, place.batch);
+  if constexpr (kCfg.pass == Pass::kGroups)
+    rows = rows_of_group(params, tile_of(params.groups, place.group_tile));
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    store_nvfp4(params, place.batch, output_row(place, group, i), col / kBlock, low[i], high[i]);
-  }
-  clear_scales_below(params, place.batch, place.m_begin + group * kGroupRows, kGroupRows,
-                     col / kBlock);
+  for (int i = 0; i < 2; ++i)
+    store_nvfp4(params, rows, output_row(place, group, i), block, low[i], high[i]);
+  clear_scales_below(params, rows, place.m_begin + group * kGroupRows, kGroupRows, block);
 }
 
 // Where the product of a row with Gate's row `col` lies; null: nowhere.

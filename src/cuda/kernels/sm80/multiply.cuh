@@ -23,28 +23,31 @@ struct Place {
   uint32_t m_begin, m_end;  // first row of the tile; where the rows end, perhaps before the tile
   uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
   uint32_t batch;           // or expert
+  uint32_t group_tile;      // of groups: in their table
   uint32_t col;             // of this thread's first sums
   uint32_t warp_n, warp_k;
   uint32_t row_in_group, quarter;  // lane / 4: row of 8; lane % 4: part of the k-tile
 };
 
-// Of a CTA that has a tile.
+// Tile `tile` of CTAs', which exists.
 template <Config kCfg>
-DUALGEMM_DEVICE Place place_of_thread(const Params& params) {
+DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
   constexpr bool kGrouped = kCfg.pass == Pass::kGroups;
   const uint32_t tiles_m = kGrouped ? number_of_tiles(params.groups) : params.tiles_m;
-  const uint32_t column = blockIdx.x / tiles_m;
+  const uint32_t column = tile / tiles_m;
   const uint32_t batch = kGrouped ? 0 : column / params.tiles_n;
-  const uint32_t tile_m = blockIdx.x - column * tiles_m;
+  const uint32_t tile_m = tile - column * tiles_m;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   Place place;
   if constexpr (kGrouped) {
-    const GroupTile tile = tile_of(params.groups, tile_m);
-    place.batch = tile.expert;
-    place.m_begin = tile.begin;
-    place.m_end = tile.end;
-    place.swizzled_shift = tile.padded_begin - tile.begin;
+    const GroupTile rows = tile_of(params.groups, tile_m);
+    place.group_tile = tile_m;
+    place.batch = rows.expert;
+    place.m_begin = rows.begin;
+    place.m_end = rows.end;
+    place.swizzled_shift = rows.padded_begin - rows.begin;
   } else {
+    place.group_tile = 0;
     place.batch = batch;
     place.m_begin = tile_m * kCfg.tile_m;
     place.m_end = params.m;

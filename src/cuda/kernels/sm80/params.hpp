@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/combine.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 
@@ -36,6 +37,7 @@ struct Params {
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
   BiasParams bias;
+  CombineParams combine;
   ActParams act;
   OutputType output;
   bool aligned16;  // A, Gate and Up: every row begins at a multiple of 16 bytes

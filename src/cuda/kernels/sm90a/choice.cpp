@@ -56,6 +56,12 @@ Status supports(const Problem& problem) {
       "must be at most 2^31 - 1 tiles of 8 x 32 x 256, and a at most 2^40 bytes in 16 bits");
 }
 
+bool is_for(const Config& config, const Problem& problem) {
+  return config.bf16 == multiplies_bf16(problem) &&
+         (config.k_warpgroups == 1 || !problem.batch_invariant) &&
+         (problem.combine == Combine::kGlu || writes_side_by_side(config));
+}
+
 bool multiplies_bf16(const Problem& problem) { return problem.a.type == DataType::kBF16; }
 
 std::span<const Instance> instances_for(const Problem& problem) {
@@ -108,7 +114,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   // are.
   if (problem.batch_invariant && row.k_warpgroups > 1)
     return *find_instance(64, 128, 1, bf16, prepared);
-  return *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
+  const Instance& tuned = *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
+  return is_for(tuned.config, problem) ? tuned : *find_instance(64, 128, 1, bf16, prepared);
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {

@@ -49,6 +49,12 @@ constexpr int chunk_rows(const Config& config) {
   return config.tile_m < most ? config.tile_m : most;
 }
 
+// Whether D can have both products side by side, and a residual. Not where two warpgroups take turns
+// with the k of 64 rows: at 96 registers that spilled 12 bytes, and k_warpgroups = 1 is there.
+constexpr bool writes_side_by_side(const Config& config) {
+  return config.tile_m != 64 || config.k_warpgroups == 1;
+}
+
 // Whether two CTAs can share a tile's k and each finish half of its rows: Schedule, `paired`.
 constexpr bool can_pair(const Config& config) {
   return config.tile_m % (2 * chunk_rows(config)) == 0;
@@ -88,6 +94,7 @@ struct Budget {
 
   static constexpr int kChunk = chunk_rows(kCfg);
   static constexpr bool kCanPair = can_pair(kCfg);
+  static constexpr bool kSideBySide = writes_side_by_side(kCfg);
   static constexpr int kChunkFloats = kChunk * kWarpCols / 2;  // of one warp: 16-bit outputs
   static constexpr int kSums = kCfg.tile_m / 2;                // accumulators of a thread
   static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;

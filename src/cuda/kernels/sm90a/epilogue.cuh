@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
@@ -16,8 +17,10 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// The chunk's row that output `i` of this lane belongs to.
-DUALGEMM_DEVICE uint32_t row_of(int i) { return i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2; }
+// The chunk's row that output `i` of a thread belongs to.
+DUALGEMM_DEVICE uint32_t row_of(int i, uint32_t thread) {
+  return i / 2 * 8 + thread % 4 * 2 + i % 2;
+}
 
 // Gate and Up of a thread's outputs of a chunk of rows, in the order of row_of().
 template <Config kCfg>
@@ -31,6 +34,7 @@ struct WarpPlace {
   uint32_t batch, row, rows_end, col;
 };
 
+// col: of D, counted from the place's.
 DUALGEMM_DEVICE uint8_t* address_of(const Params& params, const WarpPlace& place, uint32_t row,
                                     uint32_t col) {
   return params.d + place.batch * params.d_batch_bytes + (place.row + row) * params.d_row_bytes +
@@ -82,11 +86,18 @@ DUALGEMM_DEVICE Outputs<kCfg> take_chunk(uint32_t chunk, const float (&acc)[kCfg
   return outputs;
 }
 
-// gate[i] becomes the output.
+template <Config kCfg>
+DUALGEMM_DEVICE bool is_side_by_side(const Params& params) {
+  return Budget<kCfg>::kSideBySide && params.combine.side_by_side;
+}
+
+// gate[i] becomes the output of `product`.
 template <Config kCfg>
 DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alphas,
-                                        const WarpPlace& place, Outputs<kCfg>& outputs) {
+                                        const WarpPlace& place, int product,
+                                        Outputs<kCfg>& outputs) {
   constexpr int kCount = Outputs<kCfg>::kCount;
+  const uint32_t thread = ptx::thread_index_anew();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     outputs.gate[i] = outputs.gate[i] * kWeightUnit<kCfg.bf16> * alphas.gate;
@@ -95,22 +106,44 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
   if (params.a_row_scale != nullptr) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const uint32_t row = place.row + row_of(i);
+      const uint32_t row = place.row + row_of(i, thread);
       const float scale = row < place.rows_end ? row_scale_of(params, place.batch, row) : 1.0f;
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
   }
-  const uint32_t col = place.col + threadIdx.x % 32 / 4;
+  const uint32_t col = place.col + thread % 32 / 4;
   if (col < params.n) add_column_bias(params, place.batch, col, outputs.gate, outputs.up);
-  activate_all_silu_first(params.act, outputs.gate, outputs.up);
+  if (!is_side_by_side<kCfg>(params)) {
+    activate_all_silu_first(params.act, outputs.gate, outputs.up);
+  } else if (product == 1) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) outputs.gate[i] = outputs.up[i];
+  }
+}
+
+// A column in each lane: 16 bytes of 16-bit numbers of a row at a time.
+template <Config kCfg>
+DUALGEMM_DEVICE void add_residual(const Params& params, const WarpPlace& place,
+                                  const Columns& columns, Outputs<kCfg>& outputs) {
+  const uint32_t thread = ptx::thread_index_anew(), col = thread % 32 / 4;
+  if (place.col + col >= columns.end) return;
+#pragma unroll
+  for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
+    const uint32_t row = row_of(i, thread);
+    if (place.row + row >= place.rows_end) continue;
+    outputs.gate[i] =
+        with_residual(params, params.output, address_of(params, place, row, col + columns.shift),
+                      outputs.gate[i]);
+  }
 }
 
 // 8 neighbours of a row in each lane, through the warp's scratch.
 template <Config kCfg, OutputType kType>
-DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place, uint4* scratch,
+DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place,
+                                  const Columns& columns, uint4* scratch,
                                   const Outputs<kCfg>& outputs) {
   constexpr int kChunk = Budget<kCfg>::kChunk, kMatrices = kChunk / 8;
-  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t lane = ptx::thread_index_anew() % 32;
   uint32_t words[kMatrices];
 #pragma unroll
   for (int i = 0; i < kMatrices; ++i)
@@ -118,24 +151,25 @@ DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place, 
   __syncwarp();  // what was in the scratch is read
   ptx::stmatrix_transposed(ptx::shared_address(scratch + lane % kChunk), words);
   __syncwarp();
-  if (lane >= kChunk || place.row + lane >= place.rows_end || place.col >= params.n) return;
+  if (lane >= kChunk || place.row + lane >= place.rows_end || place.col >= columns.end) return;
   const uint4 row = scratch[lane];
   const uint32_t eight[4] = {row.x, row.y, row.z, row.w};
-  store_words<kType, kWarpCols>(address_of(params, place, lane, 0), eight,
-                                static_cast<int>(params.n - place.col));
+  store_words<kType, kWarpCols>(address_of(params, place, lane, columns.shift), eight,
+                                static_cast<int>(columns.end - place.col));
 }
 
 // 32 bits are stored as they lie: eight lanes write 32 bytes of a row.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
-                                  const Outputs<kCfg>& outputs) {
-  const uint32_t col = threadIdx.x % 32 / 4;
-  if (place.col + col >= params.n) return;
+                                  const Columns& columns, const Outputs<kCfg>& outputs) {
+  const uint32_t thread = ptx::thread_index_anew(), col = thread % 32 / 4;
+  if (place.col + col >= columns.end) return;
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
-    const uint32_t row = row_of(i);
+    const uint32_t row = row_of(i, thread);
     if (place.row + row >= place.rows_end) continue;
-    *reinterpret_cast<float*>(address_of(params, place, row, col)) = outputs.gate[i];
+    *reinterpret_cast<float*>(address_of(params, place, row, col + columns.shift)) =
+        outputs.gate[i];
   }
 }
 
@@ -167,6 +201,7 @@ DUALGEMM_DEVICE void load_row(const float* from, float (&x)[kWarpCols]) {
 // makes t64 spill.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlace& place,
+                                            const OutputRows& rows, const Columns& columns,
                                             uint32_t group, float* scratches,
                                             const Outputs<kCfg>& outputs) {
   using B = Budget<kCfg>;
@@ -174,7 +209,7 @@ DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlac
   static_assert(kRows * kWarpCols <= B::kScratchFloats);
   const uint32_t thread = ptx::thread_index_anew();
   const uint32_t warp = thread / 32 % 4, half = warp % 2, lane = thread % 32;
-  const uint32_t block = (place.col - half * kWarpCols) / kBlock;
+  const uint32_t block = block_of(params, columns, place.col - half * kWarpCols);
   float* const own = scratches + warp * B::kScratchFloats;
   const float* const others = scratches + (warp ^ 1) * B::kScratchFloats;
 #pragma unroll
@@ -185,19 +220,52 @@ DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlac
       own[(i / 2 * 8 + lane % 4 * 2 + i % 2) * kWarpCols + lane / 4] = outputs.gate[first / 4 + i];
     sync_pair(group, warp / 2);
     const uint32_t row = place.row + first + lane;
-    if (lane < kRows && row < params.m && place.col < params.n) {
+    if (lane < kRows && row < rows.end && block < params.nvfp4.blocks) {
       float x[kWarpCols];
       load_row(others + lane * kWarpCols, x);
       const uint32_t others_amax = amax_of_row(x);
       load_row(own + lane * kWarpCols, x);
       const BlockEncoder encoder =
           encoder_of(max(others_amax, amax_of_row(x)), params.nvfp4.quantize);
-      store_codes(params, place.batch, row, block, half, encode_row(encoder, x));
-      if (half == 0) store_scale(params, place.batch, row, block, encoder.scale);
+      store_codes(params, rows.batch, row, block, half, encode_row(encoder, x));
+      if (half == 0) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
     }
     sync_pair(group, warp / 2);  // both scratches are read
   }
-  if (half == 0) clear_scales_below(params, place.batch, place.row, B::kChunk, block);
+  if (half == 0) clear_scales_below(params, rows, place.row, B::kChunk, block);
+}
+
+// Where D's rows are, of NVFP4; from the table of groups, each time: it is seldom asked for.
+template <Config kCfg>
+DUALGEMM_DEVICE OutputRows output_rows(const Params& params, uint32_t tile, uint32_t batch) {
+  if constexpr (kCfg.grouped)
+    return rows_of_group(params, tile_of(params.groups, quotient(tile, params.tiles_n)));
+  return rows_of_batch(params, batch);
+}
+
+// The outputs of one product: as columns_of() has them.
+template <Config kCfg>
+DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& smem,
+                                   const WarpPlace& place, uint32_t tile, uint32_t group,
+                                   int product, Outputs<kCfg>& outputs) {
+  const Columns columns =
+      Budget<kCfg>::kSideBySide ? columns_of(params, product) : Columns{0, params.n};
+  auto* const rows = reinterpret_cast<uint4*>(
+      smem.scratch[group] + ptx::thread_index_anew() / 32 % 4 * Budget<kCfg>::kScratchFloats);
+  if constexpr (Budget<kCfg>::kSideBySide) {
+    if (params.combine.residual != nullptr) add_residual<kCfg>(params, place, columns, outputs);
+  }
+  __syncwarp();
+  if (params.output == OutputType::kE2M1) {
+    store_codes_and_scales<kCfg>(params, place, output_rows<kCfg>(params, tile, place.batch),
+                                 columns, group, smem.scratch[group], outputs);
+  } else if (params.output == OutputType::kF16) {
+    store_halves<kCfg, OutputType::kF16>(params, place, columns, rows, outputs);
+  } else if (params.output == OutputType::kBF16) {
+    store_halves<kCfg, OutputType::kBF16>(params, place, columns, rows, outputs);
+  } else {
+    store_floats<kCfg>(params, place, columns, outputs);
+  }
 }
 
 // By all consumers, each with its accumulators.
@@ -228,23 +296,20 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     if (!ending.is_whole) add_partials<kCfg>(params, schedule, ending, group, acc);
   }
   const Alphas alphas = alphas_of(params, tile.batch);
+  // One loop over chunks and, where they stand side by side, both products of each: with one in the
+  // other ptxas keeps more over it, and t64 spills.
+  const uint32_t two = is_side_by_side<kCfg>(params) ? 1 : 0;
 #pragma unroll 1
-  for (; chunk < chunks_end; ++chunk) {
-    const WarpPlace place{tile.batch, tile.m_begin + chunk * B::kChunk, tile.m_end,
-                          tile.n_begin + group * kWarpgroupCols + warp * kWarpCols};
+  for (uint32_t step = chunk << two; step < chunks_end << two; ++step) {
+    const uint32_t row = (step >> two) * B::kChunk;
+    const auto product = static_cast<int>(step & two);
+    const WarpPlace place{
+        tile.batch, tile.m_begin + row, tile.m_end,
+        tile.n_begin + group * kWarpgroupCols + ptx::thread_index_anew() / 32 % 4 * kWarpCols};
     if (kCfg.grouped && place.row >= place.rows_end) break;
-    Outputs<kCfg> outputs = take_chunk<kCfg>(chunk, acc);
-    scale_and_activate<kCfg>(params, alphas, place, outputs);
-    auto* const rows = reinterpret_cast<uint4*>(scratch);
-    if (params.output == OutputType::kE2M1) {
-      store_codes_and_scales<kCfg>(params, place, group, smem.scratch[group], outputs);
-    } else if (params.output == OutputType::kF16) {
-      store_halves<kCfg, OutputType::kF16>(params, place, rows, outputs);
-    } else if (params.output == OutputType::kBF16) {
-      store_halves<kCfg, OutputType::kBF16>(params, place, rows, outputs);
-    } else {
-      store_floats<kCfg>(params, place, outputs);
-    }
+    Outputs<kCfg> outputs = take_chunk<kCfg>(row / B::kChunk, acc);
+    scale_and_activate<kCfg>(params, alphas, place, product, outputs);
+    store_product<kCfg>(params, smem, place, segment.tile, group, product, outputs);
   }
   __syncwarp();  // the scratch is read
 }

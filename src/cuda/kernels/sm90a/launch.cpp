@@ -1,5 +1,7 @@
 #include "cuda/kernels/sm90a/launch.hpp"
 
+#include <string>
+
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
@@ -56,7 +58,7 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
       config.grouped ? most_group_tiles(p, config.tile_m) * config.tile_m : p.l * p.m;
   params.row_pieces = static_cast<uint32_t>(rows * k_tiles_of(p));
   params.packed_order = config.prepared;
-  params.groups = group_tiles_of(p, workspace + pieces.groups);
+  params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.tile_m = Divisor(static_cast<uint32_t>(config.tile_m));
   return prepare_launch(params);
 }
@@ -75,7 +77,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
       Divisor(static_cast<uint32_t>(ceil_div(config.grouped ? usual_rows(p) : p.m, config.tile_m)));
   params.tiles_n = Divisor(static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config))));
   params.schedule = schedule;
-  params.groups = group_tiles_of(p, workspace + pieces.groups);
+  params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.whole_tiles_only = p.batch_invariant;
   return params;
 }
@@ -110,6 +112,20 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
   return {};
 }
 
+// Where rows name their experts each may have a tile of its own, whose rows the preparation of A
+// counts.
+Status check_row_experts(const Problem& p, const Buffers& buffers, const Config& config) {
+  int64_t pieces = 0;
+  if (buffers.row_experts == nullptr ||
+      (!__builtin_mul_overflow(p.m * config.tile_m, k_tiles_of(p), &pieces) &&
+       pieces <= INT32_MAX)) {
+    return {};
+  }
+  return Status::unsupported("m", std::to_string(p.m),
+                             "with row_experts m * " + std::to_string(config.tile_m) +
+                                 " * ceil(k / 256) must be at most 2^31 - 1");
+}
+
 }  // namespace
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
@@ -120,6 +136,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    const uint8_t* prepared) {
   const core::ResolvedProblem problem = with_shared_rows(given);
   const Config& config = instance.config;
+  DUALGEMM_TRY(check_row_experts(problem.problem, buffers, config));
   const int64_t tile_n = tile_n_of(config);
   auto* const base = static_cast<uint8_t*>(workspace);
   Params params = scalar_params(problem, buffers, config, schedule, pieces, base);

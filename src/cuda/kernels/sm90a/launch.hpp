@@ -36,6 +36,9 @@ const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgrou
 // Whether both operands are decoded to bf16 (A is bf16), not to fp16.
 bool multiplies_bf16(const Problem& problem);
 
+// The instance can compute the problem, prepared weights or not.
+bool is_for(const Config& config, const Problem& problem);
+
 // How the work is dealt out to at most `max_ctas` CTAs; the same if called again with its `ctas`.
 // Of groups only ctas and k_tiles: the rest depends on what the experts have.
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas);

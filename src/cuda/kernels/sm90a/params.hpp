@@ -6,6 +6,7 @@
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/combine.hpp"
 #include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
@@ -93,6 +94,7 @@ struct Params {
   uint32_t* flags;  // for each CTA: 1 when its partial sums are there; 0 at the start
   float alpha_gate, alpha_up;
   BiasParams bias;
+  CombineParams combine;
   ActParams act;
   OutputType output;
   bool linear_scales;

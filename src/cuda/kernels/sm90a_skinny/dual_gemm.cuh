@@ -62,6 +62,7 @@ struct Tile {
   uint32_t n_begin, batch;  // or expert
   uint32_t m_begin, rows;   // of A and D, in their batch
   uint32_t padded_begin;    // row m_begin in swizzled scales
+  uint32_t index;           // of groups: in their table
 };
 
 // How many tiles there are; of groups only their table says so.
@@ -85,11 +86,15 @@ DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
   if constexpr (kCfg.grouped) {
     const uint32_t index = tile / params.tiles_n;
     const GroupTile rows = tile_of(params.groups, index);
-    return {(tile - index * params.tiles_n) * tile_n_of(kCfg), rows.expert, rows.begin,
-            rows.end - rows.begin, rows.padded_begin};
+    return {(tile - index * params.tiles_n) * tile_n_of(kCfg),
+            rows.expert,
+            rows.begin,
+            rows.end - rows.begin,
+            rows.padded_begin,
+            index};
   }
   const uint32_t batch = tile < params.tiles_n ? 0 : tile / params.tiles_n;
-  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch, 0, params.m, 0};
+  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch, 0, params.m, 0, 0};
 }
 
 // Sums of one warp: [unit * groups + group of 8 rows of A][mma's d].

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "cuda/device/activation.cuh"
+#include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
+#include "cuda/ptx/warp.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -20,16 +22,17 @@ DUALGEMM_DEVICE uint32_t column_of(const Tile& tile, uint32_t unit, uint32_t lan
 }
 
 // The two outputs whose sums mma leaves in one lane: first_row(), which exists, and the next, in a
-// column that exists.
+// column that exists. Of two products that stand side by side u are the second one's.
 template <Config kCfg>
 DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t col,
-                                uint32_t group, uint32_t lane, const float4& sums, float (&g)[2]) {
+                                uint32_t group, uint32_t lane, const float4& sums, float (&g)[2],
+                                float (&u)[2]) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
   const uint32_t row = first_row(group, lane), batch_row = tile.m_begin + row;
   const bool both = row + 1 < tile.rows;
   const Alphas alphas = alphas_of(params, tile.batch);
-  float u[2] = {sums.z, sums.w};
   g[0] = sums.x, g[1] = sums.y;
+  u[0] = sums.z, u[1] = sums.w;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float row_scale = 1.0f;
@@ -40,44 +43,68 @@ DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
   add_column_bias(params, tile.batch, col, g, u);
-  activate_all_silu_first(params.act, g, u);
+  if (!params.combine.side_by_side) activate_all_silu_first(params.act, g, u);
 }
 
-// To D, which is not kE2M1.
+// Of one product, to D, which is not kE2M1. row: of the tile.
+DUALGEMM_DEVICE void store_column(const Params& params, const Tile& tile, uint32_t row,
+                                  uint32_t col, int product, const float (&outputs)[2]) {
+  const Columns columns = columns_of(params, product);
+  if (col >= columns.end) return;
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                      (tile.m_begin + row) * params.d_row_bytes +
+                      static_cast<uint64_t>(col + columns.shift) * bytes_of(params.output);
+  store_element(params.output, to, with_residual(params, params.output, to, outputs[0]));
+  if (row + 1 >= tile.rows) return;
+  uint8_t* const next = to + params.d_row_bytes;
+  store_element(params.output, next, with_residual(params, params.output, next, outputs[1]));
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint32_t unit,
                                    uint32_t group, uint32_t lane, const float4& sums) {
   const uint32_t col = column_of(tile, unit, lane), row = first_row(group, lane);
   if (col >= params.n) return;
-  float outputs[2];
-  outputs_of<kCfg>(params, tile, col, group, lane, sums, outputs);
-  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
-                      (tile.m_begin + row) * params.d_row_bytes +
-                      static_cast<uint64_t>(col) * bytes_of(params.output);
-  store_element(params.output, to, outputs[0]);
-  if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, outputs[1]);
+  float g[2], u[2];
+  outputs_of<kCfg>(params, tile, col, group, lane, sums, g, u);
+  store_column(params, tile, row, col, 0, g);
+  if (params.combine.side_by_side) store_column(params, tile, row, col, 1, u);
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE OutputRows rows_of_tile(const Params& params, const Tile& tile) {
+  if constexpr (kCfg.grouped) return rows_of_group(params, tile_of(params.groups, tile.index));
+  return rows_of_batch(params, tile.batch);
 }
 
 // To D, which is kE2M1: two units are a block of 16 columns. sums[0]: of unit `unit`, sums[1]: of
 // the next. By a warp; rows need not exist.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_t unit,
-                                 uint32_t group, const float4 (&sums)[2]) {
-  const uint32_t lane = threadIdx.x % 32, row = first_row(group, lane);
+                                 uint32_t group, uint32_t lane, const float4 (&sums)[2]) {
+  const uint32_t row = first_row(group, lane);
   const uint32_t col = column_of(tile, unit, lane);
-  float outputs[2][2] = {};
+  const OutputRows rows = rows_of_tile<kCfg>(params, tile);
+  float g[2][2] = {}, u[2][2] = {};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    if (row < params.m && col < params.n) {
-      outputs_of<kCfg>(params, tile, col + half * kUnitCols, group, lane, sums[half],
-                       outputs[half]);
+    if (row < tile.rows && col < params.n) {
+      outputs_of<kCfg>(params, tile, col + half * kUnitCols, group, lane, sums[half], g[half],
+                       u[half]);
     }
   }
   __syncwarp();
+#pragma unroll 1
+  for (int product = 0;; ++product) {
+    const uint32_t block = block_of(params, columns_of(params, product), col);
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
-    store_nvfp4(params, tile.batch, row + i, col / kBlock, outputs[0][i], outputs[1][i]);
-  clear_scales_below(params, tile.batch, group * kGroupRows, kGroupRows, col / kBlock);
+    for (uint32_t i = 0; i < 2; ++i)
+      store_nvfp4(params, rows, tile.m_begin + row + i, block, g[0][i], g[1][i]);
+    clear_scales_below(params, rows, tile.m_begin + group * kGroupRows, kGroupRows, block);
+    if (!params.combine.side_by_side || product == 1) break;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) g[half][0] = u[half][0], g[half][1] = u[half][1];
+  }
 }
 
 DUALGEMM_DEVICE void add(float4& sum, const float4& part) {
@@ -128,7 +155,7 @@ DUALGEMM_DEVICE float4 add_four(const SharedStorage<kCfg>& smem, uint32_t unit, 
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_blocks(const Params& params, const SharedStorage<kCfg>& smem,
                                    const Tile& tile, uint32_t warp) {
-  const uint32_t lane = threadIdx.x % 32, unit = 2 * warp;
+  const uint32_t lane = ptx::thread_index_anew() % 32, unit = 2 * warp;
   if (unit >= kCfg.units) return;
   float4 sums[2] = {};
   if (first_row(0, lane) < tile.rows) {
@@ -142,7 +169,7 @@ DUALGEMM_DEVICE void finish_blocks(const Params& params, const SharedStorage<kCf
     }
   }
   __syncwarp();
-  store_block<kCfg>(params, tile, unit, 0, sums);
+  store_block<kCfg>(params, tile, unit, 0, lane, sums);
 }
 
 // By all threads of the CTA, when the sums of all warps are there. Four warps finish one unit: a
@@ -154,7 +181,7 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>
   if constexpr (writes_nvfp4(kCfg)) {
     if (params.output == OutputType::kE2M1) return finish_blocks<kCfg>(params, smem, tile, warp);
   }
-  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t lane = ptx::thread_index_anew() % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
   const bool exists = first_row(0, slot) < tile.rows;
@@ -195,7 +222,7 @@ DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>
           sums[1] = add_all<kCfg>(smem, unit + 1, group);
         }
         __syncwarp();
-        store_block<kCfg>(params, tile, unit, group, sums);
+        store_block<kCfg>(params, tile, unit, group, lane, sums);
         continue;
       }
     }

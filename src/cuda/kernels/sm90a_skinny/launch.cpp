@@ -53,7 +53,7 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   params.chunks = static_cast<uint32_t>(p.k / kChunkK);
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
-  params.groups = group_tiles_of(p, table);
+  params.groups = group_tiles_of(p, buffers, table);
   return params;
 }
 

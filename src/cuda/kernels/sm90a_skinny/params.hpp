@@ -5,6 +5,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
+#include "cuda/device/combine.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
@@ -34,6 +35,7 @@ struct Params {
   const float* alpha_up_per_batch;
   float alpha_gate, alpha_up;
   BiasParams bias;
+  CombineParams combine;
   ActParams act;
   OutputType output;
   bool wide_scales;  // of the weights: linear, rows at multiples of 16
