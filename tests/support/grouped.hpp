@@ -52,13 +52,17 @@ inline std::vector<GroupedCase> grouped_cases(const std::vector<DataType>& a_typ
     const auto next = static_cast<int64_t>(cases.size());
     Problem p{.m = m, .n = tile_n + next % 5 - 2, .k = k, .l = l, .grouping = grouping};
     p.a.type = a_types[cases.size() % a_types.size()];
-    p.d.type = static_cast<DataType>(1 + next % 3);
+    p.d.type = static_cast<DataType>(next % 4);
     p.bias = any_bias(rng);
     if (rng.chance(0.5)) p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
     if (rng.chance(0.5)) p.up.scale_layout = ScaleLayout::kSwizzled128x4;
     if (p.a.type == DataType::kE2M1 && rng.chance(0.6))
       p.a.scale_layout = ScaleLayout::kSwizzled128x4;
-    if (rng.chance(0.3)) p.d.ld = p.n + 3;
+    if (p.d.type == DataType::kE2M1) {
+      p.n = tile_n / 16 * 16 + next % 3 * 16;
+      if (rng.chance(0.5)) p.d.scale_layout = ScaleLayout::kSwizzled128x4;
+    }
+    if (rng.chance(0.3)) p.d.ld = p.n + 4;
     cases.push_back({p, std::move(experts)});
   };
   const auto t = static_cast<int32_t>(tile_m);
@@ -114,10 +118,14 @@ using SimulateCase = std::function<::testing::AssertionResult(RandomCase&)>;
 
 inline void expect_right(const GroupedCase& one, const SimulateCase& simulate, Rng& rng) {
   SCOPED_TRACE(describe(one));
-  RandomCase data(one.problem, rng, Values::kRandom, one.experts);
+  const Problem& p = one.problem;
+  std::vector<int32_t> rows;
+  if (p.grouping == Grouping::kContiguous && one.experts.empty() && rng.chance(0.5))
+    rows = random_row_experts(rng, p.l, p.m);
+  RandomCase data(p, rng, Values::kRandom, one.experts, rows);
   if (rng.chance(0.5)) add_expert_factors(data, rng);
   ASSERT_TRUE(simulate(data));
-  EXPECT_TRUE(within_bound(one.problem, data.buffers(), reference::Accumulation::kAnyOrder));
+  EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
   EXPECT_TRUE(others_are_poison(data));
 }
 

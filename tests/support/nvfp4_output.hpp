@@ -29,30 +29,35 @@ struct TwoOutputs {
   }
 
   // What must be in narrow.d when a kernel has written both.
-  Operand expected() const {
+  Operand expected() {
     const core::ResolvedMatrix& d = narrow.resolved.d;
     const core::ResolvedMatrix& from = wide.resolved.d;
     const ScaleMap map = d.scale_map();
     const float quantize = core::global_scale_given(narrow.d_global_scale).quantize;
-    Operand out(d, narrow.problem.l);
+    Operand out;
+    out.data = Guarded<uint8_t>(narrow.d.data.size());
+    out.scales = Guarded<uint8_t>(narrow.d.scales.size());
     out.data.fill(kPoison), out.scales.fill(kPoison);
     const auto* const values = reinterpret_cast<const float*>(wide.d.data.data());
-    for (int64_t batch = 0; batch < narrow.problem.l; ++batch) {
-      uint8_t* const scales = out.scales.data() + batch * d.scale_batch_stride;
-      for (int64_t row = 0; row < d.rows; ++row) {
+    Buffers buffers = narrow.buffers();
+    buffers.d_scales = out.scales.data();
+    core::RowGroups groups(narrow.problem, buffers);
+    for (core::RowGroup group; groups.next(group);) {
+      uint8_t* const scales = out.scales.data() + group.a_batch * d.scale_batch_stride;
+      for (int64_t i = 0; i < group.rows; ++i) {
+        const int64_t row = group.row_begin + i;
         for (int64_t block = 0; block < d.sf_cols; ++block) {
-          scales[map(row, block)] = core::quantize_block(
-              values + batch * from.batch_stride + row * from.ld + block * 16, quantize,
-              out.data.data() + (batch * d.batch_stride + row * d.ld) / 2 + block * 8);
+          scales[map(group.d_sf_row_begin + i, block)] = core::quantize_block(
+              values + group.a_batch * from.batch_stride + row * from.ld + block * 16, quantize,
+              out.data.data() + (group.a_batch * d.batch_stride + row * d.ld) / 2 + block * 8);
         }
       }
-      if (d.scale_layout == ScaleLayout::kSwizzled128x4)
-        core::clear_tile_padding(map, scales, 0, d.rows);
     }
+    core::clear_scale_padding(narrow.resolved, buffers);
     return out;
   }
 
-  ::testing::AssertionResult agree() const {
+  ::testing::AssertionResult agree() {
     const Operand right = expected();
     if (auto codes = same("byte of codes", right.data, narrow.d.data); !codes) return codes;
     return same("scale", right.scales, narrow.d.scales);

@@ -1,11 +1,15 @@
-// Random problems of kSideBySide, and the ways to run into their edges.
+// Random problems of kSideBySide, the ways to run into their edges, and what must hold of D.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "support/inputs.hpp"
+#include "core/scale_padding.hpp"
+#include "reference/dual_gemm.hpp"
+#include "support/bound.hpp"
+#include "support/grouped.hpp"
 
 namespace dualgemm::test {
 
@@ -56,6 +60,49 @@ inline std::string describe_side_by_side(const RandomCase& c) {
   if (!c.row_experts.empty()) text += ", rows of";
   for (const int32_t expert : c.row_experts) text += " " + std::to_string(expert);
   return text;
+}
+
+// What a kernel makes of `p`: exact inputs bit for bit as the oracle has them, random ones within
+// the bound, every other byte as it was. The residual may be D.
+inline void expect_side_by_side(const Problem& p, const SimulateCase& simulate, Rng& rng) {
+  for (const Values values : {Values::kExact, Values::kRandom}) {
+    RandomCase c = side_by_side_case(p, rng, values);
+    SCOPED_TRACE(describe_side_by_side(c));
+    c.in_place = p.residual && rng.chance(0.5);
+    if (values == Values::kRandom && rng.chance(0.5)) add_expert_factors(c, rng);
+    c.poison_d();
+    ASSERT_TRUE(simulate(c));
+    EXPECT_TRUE(others_are_poison(c));
+    c.in_place = false;
+    if (values == Values::kRandom) {
+      ASSERT_TRUE(within_bound(p, c.buffers(), reference::Accumulation::kAnyOrder));
+      continue;
+    }
+    const std::vector<uint8_t> got(c.d.data.begin(), c.d.data.end());
+    const std::vector<uint8_t> scales(c.d.scales.begin(), c.d.scales.end());
+    ASSERT_TRUE(reference::dual_gemm(p, c.buffers()).ok());
+    ASSERT_TRUE(std::equal(got.begin(), got.end(), c.d.data.begin()));
+    core::clear_scale_padding(c.resolved, c.buffers());
+    ASSERT_TRUE(std::equal(scales.begin(), scales.end(), c.d.scales.begin()));
+  }
+}
+
+// Sizes around tiles of tile_m rows and tile_n columns of a half, every type of D, every grouping.
+inline std::vector<Problem> side_by_side_problems(const std::vector<DataType>& a_types,
+                                                  int64_t tile_m, int64_t tile_n, int64_t k,
+                                                  Rng& rng) {
+  std::vector<Problem> problems;
+  for (const int64_t n : {tile_n - 15, tile_n, tile_n + 17}) {
+    for (const DataType d : {DataType::kE2M1, DataType::kF16, DataType::kBF16, DataType::kF32}) {
+      Problem p = random_side_by_side(rng, std::max<int64_t>(n, 1), d);
+      p.m = rng.integer(1, 2 * tile_m + 2);
+      p.k = k;
+      p.a.type = a_types[problems.size() % a_types.size()];
+      if (p.a.type != DataType::kE2M1) p.a.scale_layout = ScaleLayout::kLinear;
+      problems.push_back(p);
+    }
+  }
+  return problems;
 }
 
 }  // namespace dualgemm::test

@@ -34,7 +34,7 @@ std::vector<GroupTile> tiles_of(const Problem& p, const std::vector<int32_t>& ex
   for (const Rows& rows : rows_of(p, experts)) {
     for (int64_t row = rows.begin; row < rows.end; row += tile_m) {
       const bool masked = p.grouping == Grouping::kMasked;
-      tiles.push_back({expert, static_cast<uint32_t>(row),
+      tiles.push_back({expert, row + tile_m >= rows.end, static_cast<uint32_t>(row),
                        static_cast<uint32_t>(std::min(row + tile_m, rows.end)),
                        static_cast<uint32_t>(masked ? row : padded + row - rows.begin)});
     }
@@ -44,20 +44,36 @@ std::vector<GroupTile> tiles_of(const Problem& p, const std::vector<int32_t>& ex
   return tiles;
 }
 
-void expect_table(const Problem& p, const std::vector<int32_t>& experts, int64_t tile_m,
-                  const ptxsim::Options& options = {}) {
-  SCOPED_TRACE(::testing::Message()
-               << name_of(p.grouping) << ", m " << p.m << ", l " << p.l << ", tile_m " << tile_m);
-  Rng rng;
-  RandomCase data(p, rng, Values::kRandom);
-  (p.grouping == Grouping::kMasked ? data.expert_rows : data.expert_offsets) = experts;
+// Where rows name their experts: runs of one expert, cut into tiles.
+std::vector<GroupTile> tiles_of_rows(const Problem& p, const std::vector<int32_t>& owners,
+                                     int64_t tile_m) {
+  std::vector<GroupTile> tiles;
+  const auto exists = [&](int32_t owner) { return owner >= 0 && owner < p.l; };
+  for (int64_t row = 0; row < p.m;) {
+    const int32_t owner = owners[static_cast<size_t>(row)];
+    int64_t end = row + 1;
+    while (end < p.m && end - row < tile_m && owners[static_cast<size_t>(end)] == owner) ++end;
+    if (exists(owner)) {
+      const auto begin = static_cast<uint32_t>(row);
+      tiles.push_back({static_cast<uint32_t>(owner), 0, begin, static_cast<uint32_t>(end), begin});
+    } else {
+      end = row + 1;
+    }
+    row = end;
+  }
+  if (!tiles.empty()) tiles.back().last = 1;
+  return tiles;
+}
+
+// The table that the kernel makes of `data`.
+void expect_tiles(RandomCase& data, const std::vector<GroupTile>& expected, int64_t tile_m,
+                  const ptxsim::Options& options) {
+  const Problem& p = data.problem;
   Simulation simulation(data, 0);
   const int64_t bytes = cuda::group_tiles_bytes(p, tile_m);
   void* const table = simulation.scratch("table", bytes);
   ASSERT_TRUE(
       simulation.run(cuda::group_tiles_launch(p, simulation.buffers(), tile_m, table), options));
-  const std::vector<GroupTile> expected = tiles_of(p, experts, tile_m);
-  ASSERT_LE(static_cast<int64_t>(expected.size()), cuda::most_group_tiles(p, tile_m));
   const std::vector<uint8_t> got = simulation.download_scratch("table", kPoison);
   const auto at = [&](size_t index) {
     GroupTile tile;
@@ -68,6 +84,7 @@ void expect_table(const Problem& p, const std::vector<int32_t>& experts, int64_t
   for (size_t i = 0; i < expected.size(); ++i) {
     const GroupTile tile = at(1 + i), &wanted = expected[i];
     ASSERT_EQ(tile.expert, wanted.expert) << "tile " << i;
+    ASSERT_EQ(tile.last, wanted.last) << "tile " << i;
     ASSERT_EQ(tile.begin, wanted.begin) << "tile " << i;
     ASSERT_EQ(tile.end, wanted.end) << "tile " << i;
     ASSERT_EQ(tile.padded_begin, wanted.padded_begin) << "tile " << i;
@@ -77,6 +94,26 @@ void expect_table(const Problem& p, const std::vector<int32_t>& experts, int64_t
   ASSERT_TRUE(std::all_of(got.begin() + end, got.end(), [](uint8_t b) { return b == kPoison; }));
 }
 
+void expect_table(const Problem& p, const std::vector<int32_t>& experts, int64_t tile_m,
+                  const ptxsim::Options& options = {}) {
+  SCOPED_TRACE(::testing::Message()
+               << name_of(p.grouping) << ", m " << p.m << ", l " << p.l << ", tile_m " << tile_m);
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  (p.grouping == Grouping::kMasked ? data.expert_rows : data.expert_offsets) = experts;
+  const std::vector<GroupTile> expected = tiles_of(p, experts, tile_m);
+  ASSERT_LE(static_cast<int64_t>(expected.size()), cuda::most_group_tiles(p, tile_m));
+  expect_tiles(data, expected, tile_m, options);
+}
+
+void expect_table_of_rows(const Problem& p, const std::vector<int32_t>& owners, int64_t tile_m,
+                          const ptxsim::Options& options = {}) {
+  SCOPED_TRACE(::testing::Message() << "m " << p.m << ", l " << p.l << ", tile_m " << tile_m);
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {}, owners);
+  expect_tiles(data, tiles_of_rows(p, owners, tile_m), tile_m, options);
+}
+
 Problem grouped(Grouping grouping, int64_t m, int64_t l) {
   return {.m = m, .n = 2, .k = 16, .l = l, .grouping = grouping};
 }
@@ -84,6 +121,35 @@ Problem grouped(Grouping grouping, int64_t m, int64_t l) {
 std::vector<int32_t> random_experts(const Problem& p, Rng& rng) {
   return p.grouping == Grouping::kMasked ? random_expert_rows(rng, p.l, p.m)
                                          : random_expert_offsets(rng, p.l, p.m);
+}
+
+// Rows that name their experts, in chunks of 512: runs that cross from one to the next, end with
+// it, are as long as tiles, or of one row each; nobody's rows among them; none at all.
+TEST(GroupTiles, RowsNameTheirExperts) {
+  Rng rng;
+  const ptxsim::Schedule schedules[] = {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy,
+                                        ptxsim::Schedule::kRandom};
+  int next = 0;
+  for (const int64_t m : {1, 5, 64, 511, 512, 513, 700, 1024, 1500}) {
+    for (const int64_t l : {1, 3, 200}) {
+      const Problem p = grouped(Grouping::kContiguous, m, l);
+      const int64_t tile_m = int64_t{8} << next % 6;
+      ptxsim::Options options;
+      options.schedule = schedules[next++ % 3];
+      const auto rows = static_cast<size_t>(m);
+      expect_table_of_rows(p, random_row_experts(rng, l, m), tile_m, options);
+      expect_table_of_rows(p, std::vector<int32_t>(rows, static_cast<int32_t>(l - 1)), tile_m,
+                           options);
+      expect_table_of_rows(p, std::vector<int32_t>(rows, -1), tile_m, options);
+      std::vector<int32_t> each(rows), halves(rows, 0);
+      for (size_t row = 0; row < rows; ++row) {
+        each[row] = static_cast<int32_t>(row % static_cast<size_t>(l + 1)) - 1;
+        if (row >= 512) halves[row] = static_cast<int32_t>(l) - 1;
+      }
+      expect_table_of_rows(p, each, tile_m, options);
+      expect_table_of_rows(p, halves, tile_m, options);
+    }
+  }
 }
 
 // 512 experts are one chunk of the kernel's, 513 and 700 are two, 1025 are three.

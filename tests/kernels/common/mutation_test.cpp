@@ -1,6 +1,8 @@
 // Mutants of the kernel that makes the table of tiles: each drops or weakens one statement that
 // moves data or synchronises. Every one that is executed must give another table or be reported.
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "kernels/simulation/simulation.hpp"
@@ -12,8 +14,10 @@ namespace {
 // More experts than a chunk, with rows in both chunks.
 class TableRunner {
  public:
-  explicit TableRunner(Grouping grouping)
-      : data_({.m = 700, .n = 2, .k = 16, .l = 600, .grouping = grouping}, rng_, Values::kRandom) {
+  // row_experts: empty, or instead of offsets.
+  explicit TableRunner(Grouping grouping, std::vector<int32_t> row_experts = {})
+      : data_({.m = 700, .n = 2, .k = 16, .l = 600, .grouping = grouping}, rng_, Values::kRandom,
+              {}, std::move(row_experts)) {
     table_ = table({}, {});
   }
 
@@ -48,11 +52,18 @@ TEST(GroupTilesMutants, EveryOneIsNoticed) {
       program_of({.module = "group_tiles", .entry = "dual_gemm_group_tiles", .handle = nullptr});
   ASSERT_NE(program, nullptr);
   TableRunner contiguous(Grouping::kContiguous), masked(Grouping::kMasked);
+  // Runs of 1, 3, 5, ... rows, nobody's between some of them.
+  std::vector<int32_t> owners;
+  for (int32_t run = 0; owners.size() < 700; ++run)
+    owners.insert(owners.end(), static_cast<size_t>(2 * run + 1), run % 5 == 3 ? -1 : run);
+  owners.resize(700);
+  TableRunner named(Grouping::kContiguous, owners);
   const auto look_at = [&](const ptxsim::MutantResult& mutant) {
     EXPECT_NE(mutant.fate, ptxsim::Fate::kSurvived) << ptxsim::to_string(*program, mutant.mutation);
   };
-  const auto campaign = ptxsim::run_campaign(program, {std::ref(contiguous), std::ref(masked)},
-                                             {.seeds = 3, .strict = true}, look_at);
+  const auto campaign =
+      ptxsim::run_campaign(program, {std::ref(contiguous), std::ref(masked), std::ref(named)},
+                           {.seeds = 3, .strict = true}, look_at);
   ASSERT_TRUE(campaign.ok()) << ptxsim::to_string(campaign.error());
   EXPECT_GE(campaign.value().executed, 8u);
 }

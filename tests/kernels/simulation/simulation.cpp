@@ -83,6 +83,7 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
   buffers_.expert_offsets =
       input("expert_offsets", data_or_null(data.expert_offsets), (p.l + 1) * 4);
   buffers_.expert_rows = input("expert_rows", data_or_null(data.expert_rows), p.l * 4);
+  buffers_.row_experts = input("row_experts", data_or_null(data.row_experts), p.m * 4);
   if (p.bias != BiasType::kNone) {
     const auto bias = [&](const char* name, const Guarded<uint8_t>& numbers) {
       return reinterpret_cast<const void*>(add(name, numbers.data(), numbers.size_bytes(),
@@ -95,6 +96,13 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
   const int64_t d_element = d_codes ? 1 : core::bytes_of(p.d.type, 1);
   buffers_.d = reinterpret_cast<void*>(
       add("d", data.d.data.data(), data.d.data.size_bytes(), misalign * d_element, true, false));
+  if (p.residual) {
+    buffers_.residual = data.in_place
+                            ? buffers_.d
+                            : reinterpret_cast<const void*>(add("residual", data.residual.data(),
+                                                                data.residual.size_bytes(),
+                                                                misalign * d_element, true, true));
+  }
   if (d_codes) {
     buffers_.d_scales = reinterpret_cast<uint8_t*>(
         add("d_scales", data.d.scales.data(), data.d.scales.size_bytes(), misalign, true, false));

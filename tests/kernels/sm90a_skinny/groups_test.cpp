@@ -16,6 +16,7 @@ TEST(Sm90aSkinnyGroups, EveryWayThatRowsFallToExperts) {
     for (const int64_t tile_m : {8, 16}) {
       if (tile_m > cuda::sm90a_skinny::most_rows(prepared)) continue;
       for (const int64_t cols : {16, 32}) {
+        if (tile_m == 16 && cols == 16) continue;  // not compiled
         for (const GroupedCase& one : grouped_cases(kTypes, tile_m, cols, 448, rng)) {
           const int64_t ctas = 1 + ++next % 5;
           expect_right(

@@ -116,22 +116,36 @@ class OnGpu {
     buffers_.alpha_up_per_batch = put_floats(data.alpha_up_per_batch);
     buffers_.expert_offsets = put_experts(data.expert_offsets);
     buffers_.expert_rows = put_experts(data.expert_rows);
+    buffers_.row_experts = put_experts(data.row_experts);
     buffers_.bias_gate = put_if(static_cast<const uint8_t*>(buffers_.bias_gate),
                                 data.bias_gate.size(), core::bytes_of(data.problem.bias));
     buffers_.bias_up = put_if(static_cast<const uint8_t*>(buffers_.bias_up), data.bias_up.size(),
                               core::bytes_of(data.problem.bias));
     d_ = GuardedDevice(data.d.data.size(), (shifts.a + 3) / 4 * 4);  // an element's alignment
     buffers_.d = d_.data();
+    if (data.problem.residual) {
+      in_place_.assign(data.residual.begin(), data.residual.end());
+      buffers_.residual = data.in_place
+                              ? d_.data()
+                              : put(in_place_.data(), data.residual.size(), (shifts.a + 3) / 4 * 4);
+      if (!data.in_place) in_place_.clear();
+      poison_d();
+    }
     if (buffers_.d_scales == nullptr) return;
     d_scales_ = GuardedDevice(data.d.scales.size(), shifts.a);
     buffers_.d_scales = d_scales_.data();
   }
 
   Buffers buffers() const { return buffers_; }
+  // Or, in place, the residual.
   void poison_d() {
     for (GuardedDevice* array : {&d_, &d_scales_}) {
       if (array->size() == 0) continue;
       EXPECT_EQ(cudaMemset(array->data(), kPoison, bytes(array->size())), cudaSuccess);
+    }
+    if (!in_place_.empty()) {
+      EXPECT_EQ(cudaMemcpy(d_.data(), in_place_.data(), in_place_.size(), cudaMemcpyHostToDevice),
+                cudaSuccess);
     }
   }
   std::vector<uint8_t> d() const { return d_.download(); }
@@ -177,6 +191,7 @@ class OnGpu {
 
   std::vector<GuardedDevice> arrays_;
   GuardedDevice d_, d_scales_;
+  std::vector<uint8_t> in_place_;  // the residual, if D begins as it
   Buffers buffers_;
 };
 

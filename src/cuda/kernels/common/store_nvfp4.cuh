@@ -112,7 +112,7 @@ DUALGEMM_DEVICE OutputRows rows_of_batch(const Params& params, uint32_t batch) {
 template <class Params, class Tile>
 DUALGEMM_DEVICE OutputRows rows_of_group(const Params& params, const Tile& tile) {
   const uint32_t shift = params.nvfp4.scale_ld == 0 ? tile.padded_begin - tile.begin : 0;
-  return {params.groups.one_batch ? 0 : tile.expert, tile.end, shift,
+  return {params.groups.one_batch ? 0u : static_cast<uint32_t>(tile.expert), tile.end, shift,
           !tile.last             ? kNoPadding
           : params.groups.padded ? tile.end + shift
                                  : params.m};

@@ -106,7 +106,10 @@ Pass fused_pass(const Problem& problem) {
 }
 
 const Instance& choose_instance(const Problem& problem, Pass pass) {
-  return *find_instance(problem, usual_rows(problem) <= kGroupRows ? kGroupRows : 64, 0, pass);
+  // The narrow tile for groups has 8 columns, half a block of NVFP4.
+  const Instance* const narrow =
+      usual_rows(problem) <= kGroupRows ? find_instance(problem, kGroupRows, 0, pass) : nullptr;
+  return narrow != nullptr ? *narrow : *find_instance(problem, 64, 0, pass);
 }
 
 int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
