@@ -7,7 +7,7 @@ namespace {
 
 // Bytes of the scales of A or D. Contiguous groups in the swizzled layout start every expert at a
 // new 128-row tile: the most tiles come from one row in as many experts as possible and the rest in
-// one.
+// one. That is also enough for row_experts, whose scales are those of one matrix.
 int64_t token_scale_bytes(const Problem& problem, const core::ResolvedMatrix& matrix) {
   const bool contiguous = problem.grouping == Grouping::kContiguous;
   if (!contiguous || matrix.scale_layout != ScaleLayout::kSwizzled128x4) {
@@ -34,7 +34,7 @@ Expected<OperandSizes> operand_sizes(const Problem& problem) {
   sizes.d = resolved.d.data_span_bytes(token_batches);
   sizes.d_scales = token_scale_bytes(problem, resolved.d);
   sizes.a_row_scale = token_batches * problem.m * static_cast<int64_t>(sizeof(float));
-  sizes.bias_gate = sizes.bias_up = problem.l * problem.n * core::bytes_of(problem.bias);
+  sizes.bias_gate = sizes.bias_up = core::bias_span_bytes(resolved);
   return sizes;
 }
 

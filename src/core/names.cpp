@@ -10,6 +10,7 @@ const char* status_code_name(StatusCode code) noexcept { return core::enum_name(
 const char* name_of(DataType value) noexcept { return core::enum_name(value); }
 const char* name_of(ScaleLayout value) noexcept { return core::enum_name(value); }
 const char* name_of(ActivationKind value) noexcept { return core::enum_name(value); }
+const char* name_of(Combine value) noexcept { return core::enum_name(value); }
 const char* name_of(Grouping value) noexcept { return core::enum_name(value); }
 const char* name_of(StrategyId value) noexcept { return core::enum_name(value); }
 const char* name_of(DeviceKind value) noexcept { return core::enum_name(value); }
@@ -28,6 +29,9 @@ Expected<ScaleLayout> parse_scale_layout(const std::string& name) {
 }
 Expected<ActivationKind> parse_activation(const std::string& name) {
   return core::parse_enum<ActivationKind>("activation", name);
+}
+Expected<Combine> parse_combine(const std::string& name) {
+  return core::parse_enum<Combine>("combine", name);
 }
 Expected<Grouping> parse_grouping(const std::string& name) {
   return core::parse_enum<Grouping>("grouping", name);

@@ -5,7 +5,9 @@ namespace {
 
 int64_t or_tight(int64_t value, int64_t tight) noexcept { return value == 0 ? tight : value; }
 
-ResolvedMatrix resolve_matrix(const Matrix& matrix, int64_t rows, int64_t cols) noexcept {
+}  // namespace
+
+ResolvedMatrix resolve(const Matrix& matrix, int64_t rows, int64_t cols) noexcept {
   ResolvedMatrix out{};
   out.type = matrix.type;
   out.rows = rows;
@@ -20,8 +22,6 @@ ResolvedMatrix resolve_matrix(const Matrix& matrix, int64_t rows, int64_t cols) 
       or_tight(matrix.scale_batch_stride, out.scale_map().required_span_size());
   return out;
 }
-
-}  // namespace
 
 int64_t bits_of(DataType type) noexcept {
   switch (type) {
@@ -55,14 +55,32 @@ int64_t ResolvedMatrix::scale_span_bytes(int64_t batches) const noexcept {
 
 ResolvedProblem resolve(const Problem& problem) noexcept {
   return {problem,
-          resolve_matrix(problem.a, problem.m, problem.k),
-          resolve_matrix(problem.gate, problem.n, problem.k),
-          resolve_matrix(problem.up, problem.n, problem.k),
-          resolve_matrix(problem.d, problem.m, problem.n),
-          problem.act};
+          resolve(problem.a, problem.m, problem.k),
+          resolve(problem.gate, problem.n, problem.k),
+          resolve(problem.up, problem.n, problem.k),
+          resolve(problem.d, problem.m, columns_of_d(problem)),
+          problem.act,
+          or_tight(problem.bias_stride, problem.n)};
+}
+
+int64_t bias_span_bytes(const ResolvedProblem& problem) noexcept {
+  const Problem& p = problem.problem;
+  return ((p.l - 1) * problem.bias_stride + p.n) * bytes_of(p.bias);
+}
+
+bool RowGroups::next_run(RowGroup& group) noexcept {
+  const int32_t* const experts = buffers_.row_experts;
+  const auto computed = [&](int64_t row) { return experts[row] >= 0 && experts[row] < problem_.l; };
+  while (next_row_ < problem_.m && !computed(next_row_)) ++next_row_;
+  if (next_row_ >= problem_.m) return false;
+  const int64_t begin = next_row_;
+  while (next_row_ < problem_.m && experts[next_row_] == experts[begin]) ++next_row_;
+  group = {experts[begin], begin, next_row_ - begin, 0, begin, begin};
+  return true;
 }
 
 bool RowGroups::next(RowGroup& group) noexcept {
+  if (buffers_.row_experts != nullptr) return next_run(group);
   if (next_batch_ >= problem_.l) return false;
   const int64_t batch = next_batch_++;
   if (problem_.grouping != Grouping::kContiguous) {

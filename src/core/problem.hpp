@@ -25,10 +25,16 @@ struct ResolvedMatrix {
   ScaleMap scale_map() const noexcept { return ScaleMap(scale_layout, rows, sf_cols, scale_ld); }
 };
 
+// Precondition: validated, as below.
+ResolvedMatrix resolve(const Matrix& matrix, int64_t rows, int64_t cols) noexcept;
+
 struct ResolvedProblem {
   Problem problem;
-  ResolvedMatrix a, gate, up, d;
+  ResolvedMatrix a, gate, up, d;  // d: up_column + n columns of kSideBySide
   ResolvedActivation act;
+  int64_t bias_stride;
+
+  bool side_by_side() const noexcept { return problem.combine == Combine::kSideBySide; }
 };
 
 // Precondition: validate(problem).ok().
@@ -42,21 +48,30 @@ constexpr int64_t bytes_of(BiasType type) noexcept {
   return type == BiasType::kF32 ? 4 : type == BiasType::kBF16 ? 2 : 0;
 }
 
+// Columns of D. Precondition: check_combine().
+constexpr int64_t columns_of_d(const Problem& problem) noexcept {
+  return problem.n + problem.up_column;  // kGlu: 0
+}
+
+// From the first bias of Gate, or of Up, to one past the last.
+int64_t bias_span_bytes(const ResolvedProblem& problem) noexcept;
+
 // Rows of swizzled scales that one expert of kContiguous takes: whole tiles of 128.
 constexpr int64_t round_up_rows(int64_t rows) noexcept { return (rows + 127) / 128 * 128; }
 
 // One run of rows that share weights: the unit that all backends loop over. For kNone and kMasked,
-// batch b and its rows; for kContiguous, expert b and its row range inside the single A and D.
+// batch b and its rows; for kContiguous, expert b and a row range inside the single A and D.
 struct RowGroup {
   int64_t batch;           // which weights, which alpha
   int64_t row_begin;       // first row inside A's batch (kContiguous: inside the whole)
   int64_t rows;            // may be 0
   int64_t a_batch;         // batch index for a and d pointers (kContiguous: 0)
   int64_t sf_row_begin;    // first row inside the scale map of A; differs from row_begin for
-                           // kContiguous + swizzled
+                           // kContiguous + swizzled, unless rows name their experts
   int64_t d_sf_row_begin;  // the same for D, whose scale layout may be the other one
 };
-// The problem.l groups, one after the other. Precondition: validated buffers.
+// The problem.l groups, one after the other; with Buffers::row_experts the runs of neighbouring rows
+// of the same expert, up to m of them, in ascending order of rows. Precondition: validated buffers.
 class RowGroups {
  public:
   RowGroups(const Problem& problem, const Buffers& buffers) noexcept
@@ -64,10 +79,13 @@ class RowGroups {
   bool next(RowGroup& group) noexcept;  // false after the last one
 
  private:
+  bool next_run(RowGroup& group) noexcept;
+
   const Problem& problem_;
   const Buffers& buffers_;
   int64_t next_batch_ = 0;
   int64_t padded_rows_ = 0;
+  int64_t next_row_ = 0;  // of row_experts
 };
 
 // Operations of the two products, a multiply and an add as two: 4*m*n*k*l (kContiguous: 4*m*n*k).

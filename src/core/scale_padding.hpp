@@ -9,14 +9,17 @@ namespace dualgemm::core {
 
 // Writes 0 to every padding byte of D's swizzled 128x4 tiles (rows beyond a group's tile-padded
 // rows, columns beyond n/16), because consumers on GPUs expect it. Rows of a masked expert that do
-// not exist are not padding and stay as they are. Nothing to do for other types and layouts.
+// not exist are not padding and stay as they are, and so do all scales of an expert without rows: a
+// GPU has no tile there that could write them. With row_experts the padding is that of one matrix of
+// m rows. Nothing to do for other types and layouts.
 void clear_scale_padding(const ResolvedProblem& problem, const Buffers& buffers) noexcept;
 
 // The same of `rows` rows of scales from row `begin`, a multiple of 128, on; swizzled.
 void clear_tile_padding(const ScaleMap& map, uint8_t* scales, int64_t begin, int64_t rows) noexcept;
 
 // Rows of swizzled scales that suffice however `rows` rows fall to `experts` contiguous ones: the
-// most tiles come from one row in as many experts as possible and the rest in one.
+// most tiles come from one row in as many experts as possible and the rest in one. At least those of
+// one matrix of `rows` rows, which row_experts make of A and D.
 constexpr int64_t most_padded_rows(int64_t rows, int64_t experts) noexcept {
   const int64_t busy = std::min(rows, experts);
   return (busy + (rows - busy) / 128) * 128;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <string_view>
 
 #include "core/memory_range.hpp"
 #include "core/validate.hpp"
@@ -48,7 +49,7 @@ Range prepared_range(const Buffers& buffers) {
 }
 
 // Everything that run() reads.
-std::array<Range, 14> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+std::array<Range, 16> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
                                    int64_t padded_rows) {
   const Problem& p = problem.problem;
   const bool contiguous = p.grouping == Grouping::kContiguous;
@@ -58,7 +59,7 @@ std::array<Range, 14> input_ranges(const ResolvedProblem& problem, const Buffers
   const bool biased = p.bias != BiasType::kNone;
   const int64_t bias_bytes = biased ? bytes_of(p.bias) : 1;
   const auto bias = [&](const char* name, const void* data) {
-    return Range{name, data, biased ? p.l * p.n * bytes_of(p.bias) : 0, bias_bytes, biased};
+    return Range{name, data, bias_span_bytes(problem), bias_bytes, biased};
   };
   return {{
       {"a", buffers.a, problem.a.data_span_bytes(batches), alignment_of(p.a.type), true},
@@ -68,7 +69,8 @@ std::array<Range, 14> input_ranges(const ResolvedProblem& problem, const Buffers
       {"a_row_scale", buffers.a_row_scale, batches * p.m * 4, 4, false},
       {"alpha_gate_per_batch", buffers.alpha_gate_per_batch, p.l * 4, 4, false},
       {"alpha_up_per_batch", buffers.alpha_up_per_batch, p.l * 4, 4, false},
-      {"expert_offsets", buffers.expert_offsets, contiguous ? (p.l + 1) * 4 : 0, 4, contiguous},
+      {"expert_offsets", buffers.expert_offsets, contiguous ? (p.l + 1) * 4 : 0, 4, false},
+      {"row_experts", buffers.row_experts, contiguous ? p.m * 4 : 0, 4, false},
       {"expert_rows", buffers.expert_rows, p.grouping == Grouping::kMasked ? p.l * 4 : 0, 4,
        p.grouping == Grouping::kMasked},
       weights[0],
@@ -78,6 +80,8 @@ std::array<Range, 14> input_ranges(const ResolvedProblem& problem, const Buffers
       prepared_range(buffers),
       bias("bias_gate", buffers.bias_gate),
       bias("bias_up", buffers.bias_up),
+      {"residual", buffers.residual, p.residual ? problem.d.data_span_bytes(batches) : 0,
+       alignment_of(p.d.type), p.residual},
   }};
 }
 
@@ -114,6 +118,24 @@ Status check_expert_offsets(const Problem& problem, const int32_t* offsets) {
   return {};
 }
 
+// Of row_experts no number is wrong: what names no expert is a row that nobody computes.
+Status check_contiguous(const Problem& problem, const Buffers& buffers, bool readable) {
+  if (buffers.row_experts != nullptr) {
+    DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets,
+                              "must be null where row_experts is given"));
+    return check_range({"row_experts", buffers.row_experts, problem.m * 4, 4, true});
+  }
+  DUALGEMM_TRY(
+      check_range({"expert_offsets", buffers.expert_offsets, (problem.l + 1) * 4, 4, true}));
+  return readable ? check_expert_offsets(problem, buffers.expert_offsets) : Status();
+}
+
+// The one input that may be the output itself: a thread that writes an element has read its
+// residual. A part of D that is another row's or column's residual would come too late.
+bool is_in_place(const Range& output, const Range& input) {
+  return output.data == input.data && std::string_view(input.name) == "residual";
+}
+
 Status check_expert_rows(const Problem& problem, const int32_t* rows) {
   for (int64_t expert = 0; expert < problem.l; ++expert) {
     if (rows[expert] < 0 || rows[expert] > problem.m) {
@@ -129,7 +151,7 @@ Status check_expert_rows(const Problem& problem, const int32_t* rows) {
 
 int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
                             GroupArrays groups) noexcept {
-  if (problem.grouping != Grouping::kContiguous || groups == GroupArrays::kDevice) return problem.m;
+  if (buffers.expert_offsets == nullptr || groups == GroupArrays::kDevice) return problem.m;
   int64_t rows = 0;
   for (int64_t expert = 0; expert < problem.l; ++expert) {
     rows += round_up_rows(buffers.expert_offsets[expert + 1] - buffers.expert_offsets[expert]);
@@ -140,12 +162,11 @@ int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
 Status check_groups(const Problem& problem, const Buffers& buffers, GroupArrays groups) {
   const bool readable = groups == GroupArrays::kHost;
   if (problem.grouping == Grouping::kContiguous) {
-    DUALGEMM_TRY(
-        check_range({"expert_offsets", buffers.expert_offsets, (problem.l + 1) * 4, 4, true}));
-    if (readable) DUALGEMM_TRY(check_expert_offsets(problem, buffers.expert_offsets));
+    DUALGEMM_TRY(check_contiguous(problem, buffers, readable));
   } else {
-    DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets,
-                              "must be null unless grouping is contiguous"));
+    const char* rule = "must be null unless grouping is contiguous";
+    DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets, rule));
+    DUALGEMM_TRY(check_absent("row_experts", buffers.row_experts, rule));
   }
   if (problem.grouping == Grouping::kMasked) {
     DUALGEMM_TRY(check_range({"expert_rows", buffers.expert_rows, problem.l * 4, 4, true}));
@@ -197,6 +218,10 @@ Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays
     DUALGEMM_TRY(check_absent("bias_gate", buffers.bias_gate, rule));
     DUALGEMM_TRY(check_absent("bias_up", buffers.bias_up, rule));
   }
+  if (!problem.residual) {
+    DUALGEMM_TRY(
+        check_absent("residual", buffers.residual, "must be null: the problem has no residual"));
+  }
   if (problem.d.type != DataType::kE2M1) {
     DUALGEMM_TRY(check_absent("d_scales", buffers.d_scales, "must be null: d has no scales"));
   } else if (!(std::isfinite(buffers.d_global_scale) && buffers.d_global_scale > 0.0f)) {
@@ -210,7 +235,9 @@ Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays
   for (const Range& range : inputs) DUALGEMM_TRY(check_range(range));
   for (const Range& range : outputs) DUALGEMM_TRY(check_range(range));
   for (const Range& output : outputs) {
-    for (const Range& input : inputs) DUALGEMM_TRY(check_apart(output, input));
+    for (const Range& input : inputs) {
+      if (!is_in_place(output, input)) DUALGEMM_TRY(check_apart(output, input));
+    }
   }
   return check_apart(outputs[0], outputs[1]);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/enum_table.hpp"
@@ -128,11 +129,6 @@ Status check_finite(const char* name, float value) {
   return Status::invalid(name, fmt::to_string(value), "must be finite");
 }
 
-Status check_weight_type(const char* name, DataType type) {
-  if (type == DataType::kE2M1) return {};
-  return Status::invalid(name, name_of(type), "weights must be e2m1");
-}
-
 // One A and one D for all experts, so no stride between batches.
 Status check_no_batch_stride(const char* name, const Matrix& matrix) {
   const char* rule = "must be 0 for contiguous groups";
@@ -179,6 +175,63 @@ Status check_activation(const Activation& act) {
   return {};
 }
 
+Status check_combine(const Problem& problem) {
+  DUALGEMM_TRY(check_enumerator("combine", problem.combine));
+  if (problem.combine == Combine::kGlu) {
+    const char* rule = "must be 0 for glu: only side_by_side has a second part";
+    DUALGEMM_TRY(check_zero({"up_column"}, problem.up_column, rule));
+    if (!problem.residual) return {};
+    return Status::invalid("residual", "true", "must be false for glu: only side_by_side adds one");
+  }
+  if (!(problem.act == Activation{})) {
+    return Status::invalid("act", name_of(problem.act.kind),
+                           "must be the default for side_by_side, which applies none");
+  }
+  if (problem.up_column < 0 || problem.up_column > problem.n) {
+    return Status::invalid("up_column", std::to_string(problem.up_column),
+                           "must be 0 .. n = " + std::to_string(problem.n));
+  }
+  if (problem.d.type != DataType::kE2M1) return {};
+  if (problem.up_column % kSfVec != 0) {
+    return Status::invalid("up_column", std::to_string(problem.up_column),
+                           "must be a multiple of 16 when d is e2m1");
+  }
+  if (!problem.residual) return {};
+  return Status::invalid("residual", "true", "must be false when d is e2m1");
+}
+
+Status check_bias(const Problem& problem) {
+  DUALGEMM_TRY(check_enumerator("bias", problem.bias));
+  if (problem.bias == BiasType::kNone) {
+    return check_zero({"bias_stride"}, problem.bias_stride, "must be 0: the bias is none");
+  }
+  DUALGEMM_TRY(
+      check_stride({"bias_stride"}, problem.bias_stride, problem.n, " (n), or 0 for tight"));
+  return check_batches({"bias"}, {"bias_stride"}, problem.l, problem.bias_stride, problem.n,
+                       problem.n);
+}
+
+Status check_weight(const char* name, const char* type_name, const Matrix& matrix, int64_t n,
+                    int64_t k, int64_t l) {
+  DUALGEMM_TRY(check_matrix(name, matrix, n, k, l, false));
+  if (matrix.type == DataType::kE2M1) return {};
+  return Status::invalid(type_name, name_of(matrix.type), "weights must be e2m1");
+}
+
+Status check_token_strides(const Problem& problem) {
+  if (problem.grouping != Grouping::kContiguous) return {};
+  DUALGEMM_TRY(check_no_batch_stride("a", problem.a));
+  return check_no_batch_stride("d", problem.d);
+}
+
+Status check_output(const Problem& problem, int64_t n) {
+  if (problem.d.type == DataType::kE2M1 && n % kSfVec != 0) {
+    return Status::invalid("n", std::to_string(n), "must be a multiple of 16 when d is e2m1");
+  }
+  return check_matrix("d", problem.d, problem.m, columns_of_d(problem), problem.l,
+                      problem.grouping == Grouping::kContiguous);
+}
+
 Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_t cols,
                     int64_t batches, bool contiguous) {
   DUALGEMM_TRY(check_enum({name, ".type"}, matrix.type));
@@ -208,7 +261,7 @@ Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_
 Status check_padded_sizes(const Problem& problem) {
   // In double: what matters lies far from the limit, and nothing can overflow on the way.
   const double rows = static_cast<double>(problem.m) + 128,
-               cols = static_cast<double>(problem.n) + 128,
+               cols = static_cast<double>(problem.n) + static_cast<double>(problem.up_column) + 128,
                depth = static_cast<double>(problem.k) + 8192,
                batches = static_cast<double>(problem.l);
   const double values = batches * std::max({rows * depth, cols * depth, rows * cols});
@@ -224,22 +277,15 @@ Status check_padded_sizes(const Problem& problem) {
 Status validate(const Problem& problem) {
   DUALGEMM_TRY(core::check_extents(problem));
   DUALGEMM_TRY(core::check_activation(problem.act));
-  DUALGEMM_TRY(core::check_enumerator("bias", problem.bias));
+  DUALGEMM_TRY(core::check_combine(problem));
+  DUALGEMM_TRY(core::check_bias(problem));
+  DUALGEMM_TRY(core::check_token_strides(problem));
+  const auto& [m, n, k, l] = std::tie(problem.m, problem.n, problem.k, problem.l);
   const bool contiguous = problem.grouping == Grouping::kContiguous;
-  if (contiguous) {
-    DUALGEMM_TRY(core::check_no_batch_stride("a", problem.a));
-    DUALGEMM_TRY(core::check_no_batch_stride("d", problem.d));
-  }
-  DUALGEMM_TRY(core::check_matrix("a", problem.a, problem.m, problem.k, problem.l, contiguous));
-  DUALGEMM_TRY(core::check_matrix("gate", problem.gate, problem.n, problem.k, problem.l, false));
-  DUALGEMM_TRY(core::check_weight_type("gate.type", problem.gate.type));
-  DUALGEMM_TRY(core::check_matrix("up", problem.up, problem.n, problem.k, problem.l, false));
-  DUALGEMM_TRY(core::check_weight_type("up.type", problem.up.type));
-  if (problem.d.type == DataType::kE2M1 && problem.n % kSfVec != 0) {
-    return Status::invalid("n", std::to_string(problem.n),
-                           "must be a multiple of 16 when d is e2m1");
-  }
-  DUALGEMM_TRY(core::check_matrix("d", problem.d, problem.m, problem.n, problem.l, contiguous));
+  DUALGEMM_TRY(core::check_matrix("a", problem.a, m, k, l, contiguous));
+  DUALGEMM_TRY(core::check_weight("gate", "gate.type", problem.gate, n, k, l));
+  DUALGEMM_TRY(core::check_weight("up", "up.type", problem.up, n, k, l));
+  DUALGEMM_TRY(core::check_output(problem, n));  // after the weights: n fits in 64 bits by far
   return core::check_padded_sizes(problem);
 }
 

@@ -186,7 +186,6 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
   work.engine = &engine_of(plan);
   work.buffers = &buffers;
   work.l2_tile = l2_tile_of(plan);
-  list_groups(work);
   if (const PreparedView* const prepared = plan::view_of(buffers)) {
     const auto* const gate = static_cast<const uint8_t*>(prepared->memory) + kPreparedHeaderBytes;
     frame.weights = {{gate, gate + packed_operand_bytes(plan.problem)},
@@ -195,14 +194,21 @@ Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspac
     return Status::invalid("prepared", "null",
                            std::string(name()) + " runs on weights from prepare()");
   }
-  core::Team team(useful_threads(plan, *work.engine, work.num_groups));
-  compute(team, frame);
+  core::RowGroups groups(plan.problem, buffers);
+  int threads = 0;
+  int64_t bytes = 0;
+  while (list_groups(work, groups)) {
+    core::Team team(useful_threads(plan, *work.engine, work.num_groups));
+    compute(team, frame);
+    threads = std::max(threads, team.threads());
+    bytes += intermediate_bytes(wants, work);
+  }
   core::clear_scale_padding(problem, buffers);
   if (info != nullptr) {
     info->isa = work.table->isa;
     info->regime = plan.regime;
-    info->threads = team.threads();
-    info->intermediate_bytes = intermediate_bytes(wants, work);
+    info->threads = threads;
+    info->intermediate_bytes = bytes;
   }
   return {};
 }

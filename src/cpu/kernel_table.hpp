@@ -55,14 +55,16 @@ struct PanelPair {
   PanelSource p, q;
 };
 
-// The same for one row tile of the activation. Scales: swizzled_128x4 has uniform strides inside a
-// tile because tiles start at multiples of their height, which divides 32.
+// The same for one row tile of the activation. It may begin at any row of a swizzled tile, because
+// the rows of one expert may (Buffers::row_experts).
 struct ActivationSource {
   DataType type = DataType::kE2M1;
   const uint8_t* data = nullptr;  // first row
   int64_t row_bytes = 0;
   const uint8_t* scales = nullptr;  // kE2M1: of the first row, block 0
-  int64_t scale_row_stride = 0;
+  int64_t scale_row_stride = 0;     // linear: bytes from one row to the next
+  int64_t scale_tile_stride = 0;    // swizzled: bytes from 128 rows to the next 128; linear: 0
+  int scale_tile_row = 0;           // swizzled: of the first row, 0 .. 127
   int64_t scale_group_stride = 0;
   int64_t blocks = 0;  // k / 16
 };
@@ -111,6 +113,10 @@ struct KernelTable {
   void (*activate)(const core::ResolvedActivation& act, const float* p, int64_t stride_p,
                    const float* q, int64_t stride_q, int rows, const PanelFactors& factors_p,
                    const PanelFactors& factors_q, const float* row_scale, float* out);
+
+  // out[r*16 + c] = alpha * s_r * sums[r][c] + bias[c]: one product without an activation.
+  void (*apply_factors)(const float* sums, int64_t stride, int rows, const PanelFactors& factors,
+                        const float* row_scale, float* out);
 
   void (*f32_to_f16)(const float* in, uint16_t* out, int count);
 };

@@ -1,5 +1,7 @@
 #include "cpu/operands.hpp"
 
+#include "core/int_math.hpp"
+
 namespace dualgemm::cpu {
 namespace {
 
@@ -66,9 +68,13 @@ ActivationSource activation_of(const core::ResolvedProblem& problem, const Buffe
   if (a.type == DataType::kE2M1) {
     const ScaleMap map = a.scale_map();
     const ScaleStrides strides = scale_strides(map);
-    source.scales =
-        buffers.a_scales + group.a_batch * a.scale_batch_stride + map(group.sf_row_begin + row, 0);
+    const int64_t first = group.sf_row_begin + row;
+    source.scales = buffers.a_scales + group.a_batch * a.scale_batch_stride + map(first, 0);
     source.scale_row_stride = strides.row;
+    if (map.layout() == ScaleLayout::kSwizzled128x4) {
+      source.scale_tile_stride = core::ceil_div(a.sf_cols, kGroupBlocks) * strides.group;
+      source.scale_tile_row = static_cast<int>(first % 128);
+    }
     source.scale_group_stride = strides.group;
   }
   return source;

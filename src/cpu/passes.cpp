@@ -53,11 +53,12 @@ float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
 struct PanelBias {
   float columns[kPanelN];
 };
-PanelBias load_bias(const Problem& problem, const void* bias, int64_t batch,
+PanelBias load_bias(const core::ResolvedProblem& resolved, const void* bias, int64_t batch,
                     int64_t panel) noexcept {
+  const Problem& problem = resolved.problem;
   PanelBias out;
   std::fill_n(out.columns, kPanelN, -0.0f);
-  const int64_t col = panel * kPanelN, first = batch * problem.n + col;
+  const int64_t col = panel * kPanelN, first = batch * resolved.bias_stride + col;
   const int64_t count = std::min<int64_t>(kPanelN, problem.n - col);
   if (problem.bias == BiasType::kF32)
     std::copy_n(static_cast<const float*>(bias) + first, count, out.columns);
@@ -164,6 +165,25 @@ void epilogue_unit(const Work& work, const WeightSource& source, const Product& 
   }
 }
 
+// Where up to kMaxHeight rows of a panel go: D's columns from `first` on have `count` columns of one
+// operand. cols 0: none of them is the panel's.
+DTile part_of(const RowChunk& rows, int64_t row, int64_t panel, int64_t first,
+              int64_t count) noexcept {
+  const int64_t col = panel * kPanelN;
+  return {&rows.group->rows, rows.row + row, first + col,
+          static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row)),
+          static_cast<int>(std::clamp<int64_t>(count - col, 0, kPanelN))};
+}
+
+// One product's tile of kSideBySide.
+void finish_part(const Work& work, const DTile& part, const float* sums, int64_t stride,
+                 const PanelFactors& factors, const float* row_scale, float* tile) noexcept {
+  if (part.cols == 0) return;
+  work.table->apply_factors(sums, stride, part.rows, factors, row_scale, tile);
+  if (work.problem->problem.residual) add_residual(*work.problem, *work.buffers, part, tile);
+  store_tile(*work.table, *work.problem, *work.buffers, part, tile);
+}
+
 // Hands the units of a pass over `pairs` panel pairs to the team: body(unit, scratch).
 template <class Body>
 void for_units(core::Team& team, const Work& work, int64_t pairs, const Scratch* scratch,
@@ -184,7 +204,7 @@ void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const f
                   const Scratch& scratch) noexcept {
   const Buffers& b = *work.buffers;
   const core::RowGroup& group = rows.group->rows;
-  const Problem& problem = work.problem->problem;
+  const core::ResolvedProblem& problem = *work.problem;
   const PanelBias bias_gate = load_bias(problem, b.bias_gate, group.batch, panel);
   const PanelBias bias_up = load_bias(problem, b.bias_up, group.batch, panel);
   const PanelFactors gate{alpha_of(b.alpha_gate_per_batch, b.alpha_gate, group.batch),
@@ -194,9 +214,19 @@ void finish_panel(const Work& work, const RowChunk& rows, int64_t panel, const f
     const int here = static_cast<int>(std::min<int64_t>(kMaxHeight, rows.rows - row));
     const float* row_scale =
         b.a_row_scale != nullptr ? b.a_row_scale + flat_row(work, rows, row) : nullptr;
-    work.table->activate(work.problem->act, p + row * stride_p, stride_p, q + row * stride_q,
-                         stride_q, here, gate, up, row_scale, scratch.tile);
-    store_tile(*work.table, *work.problem, b, group, rows.row + row, here, panel, scratch.tile);
+    const float *gate_sums = p + row * stride_p, *up_sums = q + row * stride_q;
+    if (problem.side_by_side()) {
+      // Columns of Gate from up_column on are Up's.
+      finish_part(work, part_of(rows, row, panel, 0, problem.problem.up_column), gate_sums,
+                  stride_p, gate, row_scale, scratch.tile);
+      finish_part(work, part_of(rows, row, panel, problem.problem.up_column, problem.problem.n),
+                  up_sums, stride_q, up, row_scale, scratch.tile);
+      continue;
+    }
+    work.table->activate(problem.act, gate_sums, stride_p, up_sums, stride_q, here, gate, up,
+                         row_scale, scratch.tile);
+    store_tile(*work.table, problem, b, part_of(rows, row, panel, 0, problem.problem.n),
+               scratch.tile);
   }
 }
 

@@ -1,4 +1,4 @@
-// Finished FP32 rows of one panel -> D in its type.
+// Finished FP32 rows of one panel -> D in its type; and what is added to them before.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,21 @@
 
 namespace dualgemm::cpu {
 
-// rows x kPanelN floats (stride kPanelN) -> rows row.. of the group, columns 16*panel.. of D. kE2M1
-// is quantised here, block by block, and exists nowhere wider than in `values`.
+// A piece of D: rows row.. of the group, up to kPanelN columns from `col` on.
+struct DTile {
+  const core::RowGroup* group = nullptr;
+  int64_t row = 0, col = 0;
+  int rows = 0, cols = 0;
+};
+
+// rows x kPanelN floats (stride kPanelN) -> the tile. kE2M1 is quantised here, block by block, and
+// exists nowhere wider than in `values`; its tiles are whole blocks.
 void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
-                const Buffers& buffers, const core::RowGroup& group, int64_t row, int rows,
-                int64_t panel, const float* values) noexcept;
+                const Buffers& buffers, const DTile& tile, const float* values) noexcept;
+
+// values += the tile of the residual, one FP32 addition each. The residual may be D: a thread reads
+// a tile here and writes it next, and nobody else touches it.
+void add_residual(const core::ResolvedProblem& problem, const Buffers& buffers, const DTile& tile,
+                  float* values) noexcept;
 
 }  // namespace dualgemm::cpu

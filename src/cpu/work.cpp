@@ -65,12 +65,11 @@ int64_t activation_bytes(const Problem& problem, const Engine& engine) noexcept 
          engine.activation_bytes;
 }
 
-void list_groups(Work& work) noexcept {
-  core::RowGroups groups(work.problem->problem, *work.buffers);
+bool list_groups(Work& work, core::RowGroups& groups) noexcept {
   core::RowGroup rows;
   int64_t offset = 0;
   work.num_groups = work.num_pack_units = work.num_row_chunks = 0;
-  while (groups.next(rows)) {
+  while (work.num_groups < work.problem->problem.l && groups.next(rows)) {
     if (rows.rows == 0) continue;  // an expert without tokens
     GroupWork& group = work.groups[work.num_groups++];
     group.rows = rows;
@@ -85,6 +84,7 @@ void list_groups(Work& work) noexcept {
               work.engine->activation_bytes;
   }
   work.activation_bytes = offset;
+  return work.num_groups > 0;
 }
 
 Scratch take_scratch(Arena& arena, const Engine& engine, const L2Tile& l2_tile,

@@ -62,11 +62,15 @@ struct Work {
 // Whether a group of so many rows is computed by Engine::gemv.
 bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept;
 
-// Upper bounds that hold for any expert offsets, from the problem alone.
+// Upper bound that holds for any expert offsets and any round of runs, from the problem alone.
 int64_t max_row_tiles(const Problem& problem, const Engine& engine) noexcept;
 
-// Fills work.groups (problem.l entries) and the counts from the buffers.
-void list_groups(Work& work) noexcept;
+// Fills work.groups (problem.l entries) and the counts with the next groups that have rows; false:
+// there are none left. One call takes them all, but for row_experts whose rows are not in the order
+// of the experts: there may be a run for each row, and the workspace has room for problem.l of them
+// at a time. So they are computed in rounds, which cost a caller with such rows some time and nobody
+// any memory.
+bool list_groups(Work& work, core::RowGroups& groups) noexcept;
 
 // Bytes of the packed activation of the whole problem, and of one thread's scratch.
 int64_t activation_bytes(const Problem& problem, const Engine& engine) noexcept;

@@ -37,11 +37,18 @@ Bounded scaled(const Accumulator& acc, double alpha, double row_scale, double ac
   return {value, carried + 3.0 * kRound * (std::abs(value) + carried) + underflow};
 }
 
-// x + bias: one more rounding, and none where nothing is added.
-Bounded biased(Bounded x, double bias) {
-  if (bias == 0.0) return x;
-  const double value = x.value + bias;
+// x + addend: one more rounding, and none where nothing is added.
+Bounded plus(Bounded x, double addend) {
+  if (addend == 0.0) return x;
+  const double value = x.value + addend;
   return {value, x.error + kRound * (std::abs(value) + x.error)};
+}
+
+// alpha_gate * row_scale * product + bias_gate.
+Bounded product_of_gate(const Element& element, int64_t k, Accumulation accumulation) {
+  return plus(scaled(element.gate, element.alpha_gate, element.row_scale,
+                     accumulator_error(element.gate, k, accumulation)),
+              element.bias_gate);
 }
 
 // x * sigmoid(alpha * x).
@@ -223,17 +230,24 @@ Interval output_interval(const Element& element, const core::ResolvedActivation&
   if (!std::isfinite(element.d)) {  // NaN and infinity have no neighbours
     return {static_cast<float>(element.d), static_cast<float>(element.d)};
   }
-  const Bounded g = biased(scaled(element.gate, element.alpha_gate, element.row_scale,
-                                  accumulator_error(element.gate, k, accumulation)),
-                           element.bias_gate);
-  const Bounded u = biased(scaled(element.up, element.alpha_up, element.row_scale,
-                                  accumulator_error(element.up, k, accumulation)),
-                           element.bias_up);
+  const Bounded g = product_of_gate(element, k, accumulation);
+  const Bounded u = plus(scaled(element.up, element.alpha_up, element.row_scale,
+                                accumulator_error(element.up, k, accumulation)),
+                         element.bias_up);
   const Bounded f = gate_factor(act, g), y = up_factor(act, u);
   const double f_most = std::abs(f.value) + f.error, y_most = std::abs(y.value) + y.error;
   const double error = std::abs(f.value) * y.error + y_most * f.error +
                        3.0 * kRound * f_most * y_most + kTiny * (1.0 + f_most) * (1.0 + y_most);
   // An FP32 value above the real number x is at least x rounded to FP32: no directed rounding.
+  return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
+}
+
+Interval side_by_side_interval(const Element& element, int64_t k,
+                               Accumulation accumulation) noexcept {
+  if (!std::isfinite(element.d)) {
+    return {static_cast<float>(element.d), static_cast<float>(element.d)};
+  }
+  const double error = plus(product_of_gate(element, k, accumulation), element.residual).error;
   return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
 }
 
@@ -250,7 +264,10 @@ TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffer
   std::vector<Interval> intervals;
   std::vector<double> expected;
   for (const Element& element : tile) {
-    intervals.push_back(output_interval(element, problem.act, problem.problem.k, accumulation));
+    intervals.push_back(
+        problem.side_by_side()
+            ? side_by_side_interval(element, problem.problem.k, accumulation)
+            : output_interval(element, problem.act, problem.problem.k, accumulation));
     expected.push_back(element.d);
   }
   for (int64_t index = 0; index < rows * cols; index += d.type == DataType::kE2M1 ? kSfVec : 1) {
@@ -279,10 +296,10 @@ std::vector<TileCheck> check_output(const Problem& problem, const Buffers& buffe
   core::RowGroups groups(problem, buffers);
   for (core::RowGroup group; groups.next(group);) {
     for (int64_t row = 0; row < group.rows; row += tile_rows) {
-      for (int64_t col = 0; col < problem.n; col += tile_cols) {
+      for (int64_t col = 0; col < resolved.d.cols; col += tile_cols) {
         checks.push_back(check_tile(resolved, buffers, group, row,
                                     std::min(tile_rows, group.rows - row), col,
-                                    std::min(tile_cols, problem.n - col), accumulation));
+                                    std::min(tile_cols, resolved.d.cols - col), accumulation));
       }
     }
   }

@@ -105,6 +105,56 @@ double bias_at(BiasType type, const void* bias, int64_t index) {
   return -0.0;
 }
 
+// One of the two products, for one batch.
+struct Product {
+  const core::ResolvedMatrix& matrix;
+  const void* data;
+  const uint8_t* scales;
+  int64_t batch;
+  BiasType bias_type;
+  const void* bias;
+  int64_t first_bias;
+  double alpha;
+};
+Product product_of_gate(const core::ResolvedProblem& problem, const Buffers& buffers,
+                        int64_t batch) {
+  return {problem.gate,
+          buffers.gate,
+          buffers.gate_scales,
+          batch,
+          problem.problem.bias,
+          buffers.bias_gate,
+          batch * problem.bias_stride,
+          buffers.alpha_gate_per_batch ? buffers.alpha_gate_per_batch[batch] : buffers.alpha_gate};
+}
+Product product_of_up(const core::ResolvedProblem& problem, const Buffers& buffers, int64_t batch) {
+  return {problem.up,
+          buffers.up,
+          buffers.up_scales,
+          batch,
+          problem.problem.bias,
+          buffers.bias_up,
+          batch * problem.bias_stride,
+          buffers.alpha_up_per_batch ? buffers.alpha_up_per_batch[batch] : buffers.alpha_up};
+}
+
+// Columns [begin, end) of a product: what stands in rows begin .. end-1 of its weights.
+struct Columns {
+  std::vector<double> weights, largest_scales, bias;
+  double alpha;
+};
+Columns decode_columns(const Product& product, int64_t begin, int64_t end) {
+  Columns columns;
+  columns.alpha = product.alpha;
+  columns.weights = decode_rows(product.matrix, product.data, product.scales, product.batch, begin,
+                                begin, end - begin);
+  columns.largest_scales =
+      largest_scales(product.matrix, product.scales, product.batch, begin, end - begin);
+  for (int64_t col = begin; col < end; ++col)
+    columns.bias.push_back(bias_at(product.bias_type, product.bias, product.first_bias + col));
+  return columns;
+}
+
 // Rounds rows x cols elements to D's type and stores them.
 void store_tile(const core::ResolvedMatrix& d, const Buffers& buffers, const core::RowGroup& group,
                 int64_t row_begin, int64_t rows, int64_t col_begin, int64_t cols,
@@ -140,38 +190,49 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
   const int64_t k = problem.problem.k, first_row = group.row_begin + row_begin;
   const std::vector<double> a = decode_rows(problem.a, buffers.a, buffers.a_scales, group.a_batch,
                                             first_row, group.sf_row_begin + row_begin, rows);
-  const std::vector<double> gate = decode_rows(problem.gate, buffers.gate, buffers.gate_scales,
-                                               group.batch, col_begin, col_begin, cols);
-  const std::vector<double> up = decode_rows(problem.up, buffers.up, buffers.up_scales, group.batch,
-                                             col_begin, col_begin, cols);
   const std::vector<double> sf_a = largest_scales(problem.a, buffers.a_scales, group.a_batch,
                                                   group.sf_row_begin + row_begin, rows);
-  const std::vector<double> sf_gate =
-      largest_scales(problem.gate, buffers.gate_scales, group.batch, col_begin, cols);
-  const std::vector<double> sf_up =
-      largest_scales(problem.up, buffers.up_scales, group.batch, col_begin, cols);
+  const int64_t batch = group.batch, col_end = col_begin + cols;
+  const Product of_gate = product_of_gate(problem, buffers, batch);
+  const Product of_up = product_of_up(problem, buffers, batch);
+  // The columns of the tile that Gate has, and those that Up has.
+  const bool both = !problem.side_by_side();
+  const int64_t cut = both ? 0 : std::clamp(problem.problem.up_column, col_begin, col_end);
+  const int64_t up_column = problem.problem.up_column;
+  const Columns gate = decode_columns(of_gate, col_begin, both ? col_end : cut);
+  const Columns up = both ? decode_columns(of_up, col_begin, col_end)
+                          : decode_columns(of_up, cut - up_column, col_end - up_column);
   std::vector<Element> tile(rows * cols);
   core::Team team(rows * cols * k <= kTeamProducts ? 1
                   : threads > 0                    ? threads
                                                    : core::usable_cores());
   team.run(rows * cols, [&](int64_t index, int) {
-    const int64_t row = index / cols, col = index % cols, batch = group.batch;
+    const int64_t row = index / cols, col = col_begin + index % cols;
     const int64_t row_index = group.a_batch * problem.problem.m + first_row + row;
     Element& e = tile[index];
-    e.alpha_gate =
-        buffers.alpha_gate_per_batch ? buffers.alpha_gate_per_batch[batch] : buffers.alpha_gate;
-    e.alpha_up = buffers.alpha_up_per_batch ? buffers.alpha_up_per_batch[batch] : buffers.alpha_up;
     e.row_scale = buffers.a_row_scale ? buffers.a_row_scale[row_index] : 1.0;
-    e.gate = dot(&a[row * k], &gate[col * k], k);
-    e.up = dot(&a[row * k], &up[col * k], k);
-    e.gate.scale_product = sf_a[row] * sf_gate[col];
-    e.up.scale_product = sf_a[row] * sf_up[col];
-    const int64_t weight_row = batch * problem.problem.n + col_begin + col;
-    e.bias_gate = bias_at(problem.problem.bias, buffers.bias_gate, weight_row);
-    e.bias_up = bias_at(problem.problem.bias, buffers.bias_up, weight_row);
-    e.g = e.row_scale * e.alpha_gate * e.gate.value + e.bias_gate;
-    e.u = e.row_scale * e.alpha_up * e.up.value + e.bias_up;
-    e.d = core::activate(problem.act, e.g, e.u);
+    const auto multiply = [&](const Columns& columns, int64_t at, Accumulator& acc, double& alpha,
+                              double& bias) {
+      alpha = columns.alpha;
+      bias = columns.bias[at];
+      acc = dot(&a[row * k], &columns.weights[at * k], k);
+      acc.scale_product = sf_a[row] * columns.largest_scales[at];
+      return e.row_scale * alpha * acc.value + bias;
+    };
+    if (both) {
+      e.g = multiply(gate, col - col_begin, e.gate, e.alpha_gate, e.bias_gate);
+      e.u = multiply(up, col - col_begin, e.up, e.alpha_up, e.bias_up);
+      e.d = core::activate(problem.act, e.g, e.u);
+      return;
+    }
+    e.g = col < cut ? multiply(gate, col - col_begin, e.gate, e.alpha_gate, e.bias_gate)
+                    : multiply(up, col - cut, e.gate, e.alpha_gate, e.bias_gate);
+    if (problem.problem.residual) {
+      e.residual = decode_element(
+          problem.d.type, buffers.residual,
+          group.a_batch * problem.d.batch_stride + (first_row + row) * problem.d.ld + col);
+    }
+    e.d = e.g + e.residual;
   });
   return tile;
 }
@@ -181,9 +242,9 @@ Status dual_gemm(const Problem& problem, const Buffers& buffers, int threads) {
   core::RowGroups groups(problem, buffers);
   for (core::RowGroup group; groups.next(group);) {
     for (int64_t row = 0; row < group.rows; row += kTileRows) {
-      for (int64_t col = 0; col < problem.n; col += kTileCols) {
+      for (int64_t col = 0; col < resolved.d.cols; col += kTileCols) {
         const int64_t rows = std::min(kTileRows, group.rows - row);
-        const int64_t cols = std::min(kTileCols, problem.n - col);
+        const int64_t cols = std::min(kTileCols, resolved.d.cols - col);
         const auto tile = exact_tile(resolved, buffers, group, row, rows, col, cols, threads);
         store_tile(resolved.d, buffers, group, row, rows, col, cols, tile);
       }

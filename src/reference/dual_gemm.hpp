@@ -21,15 +21,18 @@ struct Accumulator {
   double scale_product = 0.0;
 };
 
+// kSideBySide: one product stands in each column of D, and it, its alpha and bias are `gate`'s and
+// g here, whether Gate or Up is multiplied; the members of `up` are idle.
 struct Element {
   Accumulator gate, up;
   double alpha_gate = 1.0, alpha_up = 1.0, row_scale = 1.0;
   double bias_gate = -0.0, bias_up = -0.0;  // -0: adding it changes nothing, not even a -0
   double g = 0.0, u = 0.0;                  // alpha * row_scale * product + bias
-  double d = 0.0;                           // act(g) * u, not rounded to D's type
+  double residual = -0.0;
+  double d = 0.0;  // act(g) * u, or g + residual; not rounded to D's type
 };
 
-// rows x cols elements, row-major, of one group; row_begin counts from the group's first row.
+// rows x cols elements of D, row-major, of one group; row_begin counts from the group's first row.
 // Precondition: validated problem and buffers, both weights given.
 std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
                                 const core::RowGroup& group, int64_t row_begin, int64_t rows,

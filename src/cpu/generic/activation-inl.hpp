@@ -111,6 +111,19 @@ struct IdentityOp {
   float operator()(float g, float u) const { return g * u; }
 };
 
+// alpha * row scale * sum + bias of one row's panel, in this order of roundings.
+inline void factored_row(const float* __restrict sums, float alpha, float row_scale,
+                         const float* __restrict bias, float* __restrict out) {
+  for (int c = 0; c < kPanelN; ++c) out[c] = sums[c] * alpha * row_scale + bias[c];
+}
+
+void apply_factors(const float* sums, int64_t stride, int rows, const PanelFactors& factors,
+                   const float* row_scale, float* out) {
+  for (int r = 0; r < rows; ++r)
+    factored_row(sums + r * stride, factors.alpha, row_scale ? row_scale[r] : 1.0f, factors.bias,
+                 out + r * kPanelN);
+}
+
 template <class Op>
 inline void activate_rows(const Op op, const float* p, int64_t stride_p, const float* q,
                           int64_t stride_q, int rows, const PanelFactors& factors_p,

@@ -40,10 +40,19 @@ inline void gather_group_scales(const PanelSource& source, int64_t block, uint8_
   }
 }
 
+// From the scales of the tile's first row to those of row `row`, at the same block.
+inline int64_t scale_row_offset(const ActivationSource& source, int row) {
+  if (source.scale_tile_stride == 0) return row * source.scale_row_stride;
+  const auto place = [&](int r) {  // 4 strips of 32 rows, side by side
+    return r / 128 * source.scale_tile_stride + r % 32 * 16 + r % 128 / 32 * 4;
+  };
+  return place(source.scale_tile_row + row) - place(source.scale_tile_row);
+}
+
 // Scale/4 of row `row` of the tile (negative: a row of zeros), one per block at `stride` bytes.
 inline void pack_activation_scales(const ActivationSource& source, int row, int64_t block_begin,
                                    int blocks, uint8_t* out, int64_t stride) {
-  const uint8_t* at = source.scales + (row < 0 ? 0 : row) * source.scale_row_stride;
+  const uint8_t* at = source.scales + scale_row_offset(source, row < 0 ? 0 : row);
   for (int b = 0; b < blocks; ++b, out += stride) {
     const int64_t block = block_begin + b;
     const uint8_t byte =

@@ -84,7 +84,7 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
                      int blocks, uint8_t* packed) {
   for (int r = 0; r < height; ++r) {
     const uint8_t* codes = source.data + (r < rows ? r : 0) * source.row_bytes;
-    const uint8_t* scales = source.scales + (r < rows ? r : 0) * source.scale_row_stride;
+    const uint8_t* scales = source.scales + scale_row_offset(source, r < rows ? r : 0);
     for (int b = 0; b < blocks; ++b) {
       const int64_t block = block_begin + b;
       __m256i values = _mm256_setzero_si256();

@@ -295,6 +295,7 @@ const KernelTable& avx2_table() noexcept {
                                          .f32 = &avx2::kF32Engine,
                                          .pack_panel = avx2::pack_panel,
                                          .activate = avx2::activate,
+                                         .apply_factors = avx2::apply_factors,
                                          .f32_to_f16 = avx2::f32_to_f16};
   return kTable;
 }

@@ -213,6 +213,7 @@ const KernelTable& avx512_table() noexcept {
                                      .f32 = &avx512::kF32Engine,
                                      .pack_panel = avx512::pack_panel,
                                      .activate = avx512::activate,
+                                     .apply_factors = avx512::apply_factors,
                                      .f32_to_f16 = avx512::f32_to_f16};
   return kTable;
 }

@@ -190,6 +190,7 @@ const KernelTable& scalar_table() noexcept {
                                          .f32 = &scalar::kF32Engine,
                                          .pack_panel = scalar::pack_panel,
                                          .activate = scalar::activate,
+                                         .apply_factors = scalar::apply_factors,
                                          .f32_to_f16 = scalar::f32_to_f16};
   return kTable;
 }

@@ -183,13 +183,15 @@ void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
   });
 }
 
-// What a run writes to memory for itself and reads back: the requantised operands.
-int64_t intermediate_bytes(const Plan& plan, const Work& work) noexcept {
+// What a run over so many rows writes to memory for itself and reads back: the requantised operands.
+int64_t intermediate_bytes(const Plan& plan, int64_t rows) noexcept {
   const int64_t row_bytes = plan.problem.k + static_cast<int64_t>(sizeof(float));
+  return 2 * (rows * row_bytes + (plan.prepared ? 0 : plan.problem.l * batch_bytes(plan.problem)));
+}
+int64_t listed_rows(const Work& work) noexcept {
   int64_t rows = 0;
   for (int64_t i = 0; i < work.num_groups; ++i) rows += work.groups[i].rows.rows;
-  return 2 * (rows * row_bytes +
-              (plan.prepared ? 0 : work.problem->problem.l * batch_bytes(plan.problem)));
+  return rows;
 }
 
 class Fp8 final : public Strategy {
@@ -288,7 +290,6 @@ Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunIn
   work.engine = work.table->f32;  // the list of groups asks for a tile height; unused here
   work.problem = &problem;
   work.buffers = &buffers;
-  list_groups(work);
   if (plan.prepared) {
     // Only read from here on.
     auto* const memory = static_cast<uint8_t*>(const_cast<void*>(prepared->memory));
@@ -298,11 +299,16 @@ Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunIn
   if (!plan.prepared)
     requantise_weights(team, problem, buffers, frame.weights,
                        [&](int seat) { return frame.threads[seat].values; });
-  requantise_activation(team, frame);
-  multiply_pass(team, frame);
+  core::RowGroups groups(plan.problem, buffers);
+  int64_t rows = 0;
+  while (list_groups(work, groups)) {
+    requantise_activation(team, frame);
+    multiply_pass(team, frame);
+    rows += listed_rows(work);
+  }
   core::clear_scale_padding(problem, buffers);
   if (info != nullptr)
-    *info = {work.table->isa, plan.regime, team.threads(), intermediate_bytes(plan, work)};
+    *info = {work.table->isa, plan.regime, team.threads(), intermediate_bytes(plan, rows)};
   return {};
 }
 
