@@ -49,14 +49,8 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
   const bool contiguous = p.grouping == Grouping::kContiguous;
   const bool masked = p.grouping == Grouping::kMasked;
   const int64_t batches = contiguous ? 1 : p.l;
-  // Down and Y as the weights and the result of a product without an activation.
-  Problem as_dual = gate_up_problem_of(p);
-  as_dual.n = p.hidden;
-  as_dual.k = p.intermediate;
-  as_dual.a = {.type = DataType::kF16};
-  as_dual.gate = as_dual.up = p.down;
-  as_dual.d = p.y;
-  const core::ResolvedProblem down = core::resolve(as_dual);
+  const core::ResolvedMatrix down = core::resolve(p.down, p.hidden, p.intermediate);
+  const core::ResolvedMatrix y = core::resolve(p.y, p.m, p.hidden);
 
   const auto required = [](const char* name, const void* data, int64_t bytes, int64_t alignment) {
     return MemoryRange{name, data, bytes, alignment, true};
@@ -81,32 +75,32 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
   };
   const bool given = p.quantize_x && is_given(p.x_scaling);
   const int64_t scales = given ? core::sizes_of(x).global_scale : 0;
-  const int64_t y_bytes = down.d.data_span_bytes(batches);
+  const int64_t y_bytes = y.data_span_bytes(batches);
   const int64_t y_alignment = core::bytes_of(p.y.type, 1);
-  return {.read = {required("x", b.x, x.x.data_span_bytes(batches), core::bytes_of(p.x.type, 1)),
-                   {"x_global_scale", b.x_global_scale, scales, 4, given},
-                   optional("alpha_gate_per_batch", b.alpha_gate_per_batch, p.l),
-                   optional("alpha_up_per_batch", b.alpha_up_per_batch, p.l),
-                   optional("alpha_down_per_batch", b.alpha_down_per_batch, p.l),
-                   optional("expert_offsets", b.expert_offsets, contiguous ? p.l + 1 : 0),
-                   {"expert_rows", b.expert_rows, masked ? p.l * 4 : 0, 4, masked},
-                   optional("row_experts", b.row_experts, contiguous ? p.m : 0),
-                   weight("gate", b.gate, gate_up.gate.data_span_bytes(p.l), b.prepared_gate_up),
-                   weight("gate_scales", b.gate_scales, gate_up.gate.scale_span_bytes(p.l),
-                          b.prepared_gate_up),
-                   weight("up", b.up, gate_up.up.data_span_bytes(p.l), b.prepared_gate_up),
-                   weight("up_scales", b.up_scales, gate_up.up.scale_span_bytes(p.l),
-                          b.prepared_gate_up),
-                   weight("down", b.down, down.gate.data_span_bytes(p.l), b.prepared_down),
-                   weight("down_scales", b.down_scales, down.gate.scale_span_bytes(p.l),
-                          b.prepared_down),
-                   view_of("prepared_gate_up", b.prepared_gate_up),
-                   view_of("prepared_down", b.prepared_down),
-                   bias("bias_gate", b.bias_gate, p.intermediate),
-                   bias("bias_up", b.bias_up, p.intermediate),
-                   bias("bias_down", b.bias_down, p.hidden)},
-          .residual = {"residual", b.residual, p.residual ? y_bytes : 0, y_alignment, p.residual},
-          .y = required("y", b.y, y_bytes, y_alignment)};
+  return {
+      .read = {required("x", b.x, x.x.data_span_bytes(batches), core::bytes_of(p.x.type, 1)),
+               {"x_global_scale", b.x_global_scale, scales, 4, given},
+               optional("alpha_gate_per_batch", b.alpha_gate_per_batch, p.l),
+               optional("alpha_up_per_batch", b.alpha_up_per_batch, p.l),
+               optional("alpha_down_per_batch", b.alpha_down_per_batch, p.l),
+               optional("expert_offsets", b.expert_offsets, contiguous ? p.l + 1 : 0),
+               {"expert_rows", b.expert_rows, masked ? p.l * 4 : 0, 4, masked},
+               optional("row_experts", b.row_experts, contiguous ? p.m : 0),
+               weight("gate", b.gate, gate_up.gate.data_span_bytes(p.l), b.prepared_gate_up),
+               weight("gate_scales", b.gate_scales, gate_up.gate.scale_span_bytes(p.l),
+                      b.prepared_gate_up),
+               weight("up", b.up, gate_up.up.data_span_bytes(p.l), b.prepared_gate_up),
+               weight("up_scales", b.up_scales, gate_up.up.scale_span_bytes(p.l),
+                      b.prepared_gate_up),
+               weight("down", b.down, down.data_span_bytes(p.l), b.prepared_down),
+               weight("down_scales", b.down_scales, down.scale_span_bytes(p.l), b.prepared_down),
+               view_of("prepared_gate_up", b.prepared_gate_up),
+               view_of("prepared_down", b.prepared_down),
+               bias("bias_gate", b.bias_gate, p.intermediate),
+               bias("bias_up", b.bias_up, p.intermediate),
+               bias("bias_down", b.bias_down, p.hidden)},
+      .residual = {"residual", b.residual, p.residual ? y_bytes : 0, y_alignment, p.residual},
+      .y = required("y", b.y, y_bytes, y_alignment)};
 }
 
 Status check_absent_arrays(const MlpProblem& p, const MlpBuffers& b) {

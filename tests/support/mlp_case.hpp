@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "api/mlp_parts.hpp"
-#include "core/quantize_problem.hpp"
 #include "dualgemm/mlp.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
@@ -17,9 +16,9 @@ namespace dualgemm::test {
 
 struct MlpCase {
   MlpProblem problem;
-  core::ResolvedProblem gate_up, down;  // down: the weights as Gate and as Up, Y as D
-  core::ResolvedMatrix x_matrix;
-  Operand x, gate, up, down_weights, y;
+  core::ResolvedProblem gate_up;
+  core::ResolvedMatrix x_matrix, down_matrix, y_matrix;
+  Operand x, gate, up, down, y;
   Guarded<uint8_t> residual;  // of Y's size
   Guarded<uint8_t> bias_gate, bias_up, bias_down;
   std::vector<float> x_global_scale, alpha_down_per_batch;
@@ -30,13 +29,14 @@ struct MlpCase {
   MlpCase(const MlpProblem& p, Rng& rng, std::vector<int32_t> experts = {})
       : problem(p),
         gate_up(core::resolve(api::gate_up_problem_of(p))),
-        down(core::resolve(down_as_dual(p))),
-        x_matrix(core::resolve(api::quantize_problem_of(p)).x),
+        x_matrix(core::resolve(p.x, p.m, p.hidden)),
+        down_matrix(core::resolve(p.down, p.hidden, p.intermediate)),
+        y_matrix(core::resolve(p.y, p.m, p.hidden)),
         x(x_matrix, batches()),
         gate(gate_up.gate, p.l),
         up(gate_up.up, p.l),
-        down_weights(down.gate, p.l),
-        y(down.d, batches()),
+        down(down_matrix, p.l),
+        y(y_matrix, batches()),
         residual(p.residual ? y.data.size() : 0) {
     // Products of a deviation of about 2, whatever K is.
     const auto alpha = [&](int64_t k) {
@@ -49,7 +49,7 @@ struct MlpCase {
     x.randomize(x_matrix, batches(), rng, Values::kRandom);
     gate.randomize(gate_up.gate, p.l, rng, Values::kRandom);
     up.randomize(gate_up.up, p.l, rng, Values::kRandom);
-    down_weights.randomize(down.gate, p.l, rng, Values::kRandom);
+    down.randomize(down_matrix, p.l, rng, Values::kRandom);
     if (p.residual) randomize_residual(rng);
     if (p.quantize_x && p.x_scaling != GlobalScaling::kRow) {
       const int64_t count = p.x_scaling == GlobalScaling::kGiven ? 1 : p.l;
@@ -77,19 +77,6 @@ struct MlpCase {
 
   int64_t batches() const { return problem.grouping == Grouping::kContiguous ? 1 : problem.l; }
 
-  // Down's weights, and Y, in the words of a dual product.
-  static Problem down_as_dual(const MlpProblem& p) {
-    return {.m = p.m,
-            .n = p.hidden,
-            .k = p.intermediate,
-            .l = p.l,
-            .a = {.type = p.x.type},
-            .gate = p.down,
-            .up = p.down,
-            .d = p.y,
-            .grouping = p.grouping};
-  }
-
   // Rows that name their experts instead of offsets: `share` of them nobody's, in runs.
   void name_experts(Rng& rng, double unwanted = 0.2) {
     expert_offsets.clear();
@@ -109,8 +96,8 @@ struct MlpCase {
                  .gate_scales = gate.scales.data(),
                  .up = up.data.data(),
                  .up_scales = up.scales.data(),
-                 .down = down_weights.data.data(),
-                 .down_scales = down_weights.scales.data(),
+                 .down = down.data.data(),
+                 .down_scales = down.scales.data(),
                  .alpha_gate = alpha_gate,
                  .alpha_up = alpha_up,
                  .alpha_down = alpha_down,
@@ -146,7 +133,7 @@ struct MlpCase {
       for (int64_t row = 0; row < problem.m; ++row) {
         for (int64_t col = 0; col < problem.hidden; ++col) {
           store_element(residual.data(), problem.y.type,
-                        batch * down.d.batch_stride + row * down.d.ld + col, rng.normal());
+                        batch * y_matrix.batch_stride + row * y_matrix.ld + col, rng.normal());
         }
       }
     }

@@ -141,9 +141,10 @@ class Checker {
       : problem_(problem),
         buffers_(buffers),
         gate_up_(core::resolve(api::gate_up_problem_of(problem))),
-        down_(core::resolve(weights_as_dual(problem))),
+        down_(core::resolve(problem.down, problem.hidden, problem.intermediate)),
+        y_(core::resolve(problem.y, problem.m, problem.hidden)),
         first_(reference::accumulation_of(gate_up_.problem, gate_up)),
-        second_(reference::accumulation_of(down_.problem, down)) {}
+        second_(reference::accumulation_of(second_problem(problem), down)) {}
 
   Expected<CheckReport> run() {
     Plan same;  // only its problem counts: the products themselves need no workspace here
@@ -165,18 +166,11 @@ class Checker {
   }
 
  private:
-  // Down and Y in the words of a dual product: spans, layouts and strides are the same.
-  static Problem weights_as_dual(const MlpProblem& problem) {
-    const LinearProblem down = api::down_problem_of(problem);
-    return {.m = down.m,
-            .n = down.n,
-            .k = down.k,
-            .l = down.l,
-            .a = down.a,
-            .gate = down.w,
-            .up = down.w,
-            .d = down.d,
-            .grouping = down.grouping};
+  // As far as the order of additions depends on it.
+  static Problem second_problem(const MlpProblem& problem) {
+    Problem second;
+    second.a = api::down_problem_of(problem).a;
+    return second;
   }
 
   int64_t batches() const { return problem_.grouping == Grouping::kContiguous ? 1 : problem_.l; }
@@ -215,7 +209,7 @@ class Checker {
       WeightRow weights;
 #pragma omp for schedule(dynamic, 8)
       for (int64_t col = 0; col < hidden; ++col) {
-        decode_row(down_.gate, buffers_.down, buffers_.down_scales, group.batch, col, weights);
+        decode_row(down_, buffers_.down, buffers_.down_scales, group.batch, col, weights);
         const double bias = bias_at(group.batch, col);
         for (int64_t row = 0; row < group.rows; ++row) {
           const int64_t at = offset(group, row, col);
@@ -231,7 +225,7 @@ class Checker {
   }
 
   int64_t offset(const core::RowGroup& group, int64_t row, int64_t col) const {
-    return group.a_batch * down_.d.batch_stride + (group.row_begin + row) * down_.d.ld + col;
+    return group.a_batch * y_.batch_stride + (group.row_begin + row) * y_.ld + col;
   }
 
   void count(const Judged& one, const core::RowGroup& group, int64_t group_row, int64_t col,
@@ -254,7 +248,8 @@ class Checker {
 
   const MlpProblem& problem_;
   const MlpBuffers& buffers_;
-  const core::ResolvedProblem gate_up_, down_;
+  const core::ResolvedProblem gate_up_;
+  const core::ResolvedMatrix down_, y_;
   const reference::Accumulation first_, second_;
   const void* const residual_ = buffers_.residual;
 };

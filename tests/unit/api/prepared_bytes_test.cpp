@@ -37,7 +37,7 @@ using test::without_weights;
 std::vector<StrategyId> strategies() {
   std::vector<StrategyId> ids;
   for (const StrategyId id : all_strategies(DeviceKind::kCpu)) {
-    const auto plan = make_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id});
+    const auto plan = make_plan(Problem{.m = 1, .n = 1, .k = 16}, {.strategy = id});
     if (plan && plan->preparation != Preparation::kNone) ids.push_back(id);
   }
   return ids;

@@ -241,7 +241,7 @@ TEST(Strategies, BatchInvariantRows) {
 // Each says for itself what it does, how exact it is and what prepare() is to it.
 TEST(Strategies, EveryOneIsExplained) {
   for (const StrategyId id : all_strategies(DeviceKind::kCpu)) {
-    const auto plan = make_plan({.m = 3, .n = 32, .k = 64}, {.strategy = id});
+    const auto plan = make_plan(Problem{.m = 3, .n = 32, .k = 64}, {.strategy = id});
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_GT(plan->how_it_works.size(), 20u) << name_of(id);
     EXPECT_GT(plan->numerics.size(), 20u) << name_of(id);
