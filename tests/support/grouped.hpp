@@ -89,7 +89,7 @@ inline void add_expert_factors(RandomCase& data, Rng& rng) {
     data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
 }
 
-// Every byte of D that belongs to no expert's row is poison.
+// Every byte of D that belongs to no expert's row is as it was: poison, or in place the residual.
 inline ::testing::AssertionResult others_are_poison(RandomCase& data) {
   const Problem& p = data.problem;
   const core::ResolvedMatrix& d = data.resolved.d;
@@ -99,11 +99,12 @@ inline ::testing::AssertionResult others_are_poison(RandomCase& data) {
   for (core::RowGroup group; all.next(group);) {
     for (int64_t row = group.row_begin; row < group.row_begin + group.rows; ++row) {
       const int64_t first = core::bytes_of(d.type, group.a_batch * d.batch_stride + row * d.ld);
-      std::fill_n(written.begin() + first, core::bytes_of(d.type, p.n), true);
+      std::fill_n(written.begin() + first, core::bytes_of(d.type, d.cols), true);
     }
   }
   for (int64_t i = 0; i < data.d.data.size(); ++i) {
-    if (written[static_cast<size_t>(i)] || data.d.data[i] == kPoison) continue;
+    const uint8_t before = data.in_place ? data.residual[i] : kPoison;
+    if (written[static_cast<size_t>(i)] || data.d.data[i] == before) continue;
     return ::testing::AssertionFailure() << "byte " << i << " of D belongs to no row, was written";
   }
   return ::testing::AssertionSuccess();

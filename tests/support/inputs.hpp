@@ -149,6 +149,23 @@ inline std::vector<int32_t> random_expert_rows(Rng& rng, int64_t l, int64_t m) {
   return rows;
 }
 
+// The expert of each row: runs that ascend, or in no order at all; among them rows of nobody.
+inline std::vector<int32_t> random_row_experts(Rng& rng, int64_t l, int64_t m) {
+  std::vector<int32_t> experts;
+  const bool ascending = rng.chance(0.6);
+  int64_t expert = 0;
+  while (static_cast<int64_t>(experts.size()) < m) {
+    expert = ascending ? std::min(l - 1, expert + rng.integer(0, 1)) : rng.integer(0, l - 1);
+    const int32_t named = !rng.chance(0.2)  ? static_cast<int32_t>(expert)
+                          : rng.chance(0.7) ? -1
+                          : rng.chance(0.5) ? static_cast<int32_t>(l)
+                                            : INT32_MIN;
+    const int64_t rows = std::min(m - static_cast<int64_t>(experts.size()), rng.integer(1, 9));
+    experts.insert(experts.end(), static_cast<size_t>(rows), named);
+  }
+  return experts;
+}
+
 // `p` with swizzled scales of all three operands.
 inline Problem swizzled(Problem p) {
   p.a.scale_layout = p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
@@ -161,18 +178,26 @@ struct RandomCase {
   Problem problem;
   core::ResolvedProblem resolved;
   Operand a, gate, up, d;
-  Guarded<uint8_t> bias_gate, bias_up;  // [l][n] of the problem's type
+  Guarded<uint8_t> bias_gate, bias_up;  // [l][n] of the problem's type, bias_stride apart
+  Guarded<uint8_t> residual;            // as D; poison where D has no element
+  bool in_place = false;                // run() gets D as its residual; see poison_d()
   float alpha_gate, alpha_up, d_global_scale = 1.0f;
   std::vector<float> a_row_scale, alpha_gate_per_batch, alpha_up_per_batch;
-  std::vector<int32_t> expert_offsets, expert_rows;
+  std::vector<int32_t> expert_offsets, expert_rows, row_experts;
 
-  // `experts`: kContiguous the l+1 offsets, kMasked the l row counts; random when empty.
-  RandomCase(const Problem& p, Rng& rng, Values values, std::vector<int32_t> experts = {})
-      : problem(p), resolved(core::resolve(p)), gate(resolved.gate, p.l), up(resolved.up, p.l) {
+  // `experts`: kContiguous the l+1 offsets, kMasked the l row counts; random when empty. `rows`:
+  // kContiguous, instead of offsets, the expert of each row.
+  RandomCase(const Problem& p, Rng& rng, Values values, std::vector<int32_t> experts = {},
+             std::vector<int32_t> rows = {})
+      : problem(p),
+        resolved(core::resolve(p)),
+        gate(resolved.gate, p.l),
+        up(resolved.up, p.l),
+        row_experts(std::move(rows)) {
     const bool contiguous = p.grouping == Grouping::kContiguous;
     alpha_gate = values == Values::kExact ? 1.0f : rng.uniform(0.25f, 2.0f);
     alpha_up = values == Values::kExact ? 1.0f : rng.uniform(0.25f, 2.0f);
-    if (contiguous)
+    if (contiguous && row_experts.empty())
       expert_offsets = experts.empty() ? random_expert_offsets(rng, p.l, p.m) : std::move(experts);
     if (p.grouping == Grouping::kMasked) {
       expert_rows = experts.empty() ? random_expert_rows(rng, p.l, p.m) : std::move(experts);
@@ -188,15 +213,19 @@ struct RandomCase {
       a.randomize(resolved.a, p.l, rng, values);
     }
     for (Guarded<uint8_t>* bias : {&bias_gate, &bias_up}) {
-      *bias = Guarded<uint8_t>(p.l * p.n * core::bytes_of(p.bias));
+      *bias = Guarded<uint8_t>(core::bias_span_bytes(resolved));
       store_random_bias(*bias, p.bias, rng, values);
+      poison_between_biases(*bias);
     }
+    if (p.residual) randomize_residual(rng, values);
   }
 
-  // A fresh, poisoned D; call before every run whose output is compared.
+  // A fresh D, poisoned or, in place, the residual; call before every run whose output is compared.
+  // Set in_place back before D is judged: the oracle reads what was there before.
   void poison_d() {
     d.data.fill(kPoison);
     d.scales.fill(kPoison);
+    if (in_place) std::copy(residual.begin(), residual.end(), d.data.begin());
   }
   Buffers buffers() {
     Buffers out;
@@ -220,6 +249,8 @@ struct RandomCase {
     if (!alpha_up_per_batch.empty()) out.alpha_up_per_batch = alpha_up_per_batch.data();
     if (!expert_offsets.empty()) out.expert_offsets = expert_offsets.data();
     if (!expert_rows.empty()) out.expert_rows = expert_rows.data();
+    if (!row_experts.empty()) out.row_experts = row_experts.data();
+    if (problem.residual) out.residual = in_place ? d.data.data() : residual.data();
     return out;
   }
 
@@ -229,7 +260,8 @@ struct RandomCase {
   Operand rows_operand(const core::ResolvedMatrix& matrix) const {
     if (problem.grouping != Grouping::kContiguous) return Operand(matrix, problem.l);
     Operand operand(matrix, 1);
-    if (matrix.type == DataType::kE2M1 && matrix.scale_layout == ScaleLayout::kSwizzled128x4) {
+    if (matrix.type == DataType::kE2M1 && matrix.scale_layout == ScaleLayout::kSwizzled128x4 &&
+        row_experts.empty()) {
       int64_t rows = 0;
       for (int64_t e = 0; e < problem.l; ++e) rows += core::round_up_rows(expert_row_count(e));
       const ScaleMap padded(matrix.scale_layout, rows, matrix.sf_cols);
@@ -240,7 +272,37 @@ struct RandomCase {
   int64_t expert_row_count(int64_t e) const {
     return expert_offsets[static_cast<size_t>(e) + 1] - expert_offsets[static_cast<size_t>(e)];
   }
+  void poison_between_biases(Guarded<uint8_t>& bias) const {
+    const int64_t bytes = core::bytes_of(problem.bias);
+    for (int64_t i = 0; i < bias.size(); ++i) {
+      if (i / bytes % resolved.bias_stride >= problem.n) bias[i] = kPoison;
+    }
+  }
+  void randomize_residual(Rng& rng, Values values) {
+    const core::ResolvedMatrix& matrix = resolved.d;
+    const int64_t batches = problem.grouping == Grouping::kContiguous ? 1 : problem.l;
+    residual = Guarded<uint8_t>(matrix.data_span_bytes(batches));
+    for (int64_t row = 0; row < batches * matrix.rows; ++row) {
+      const int64_t begin = row / matrix.rows * matrix.batch_stride + row % matrix.rows * matrix.ld;
+      for (int64_t col = 0; col < matrix.cols; ++col)
+        store_element(residual.data(), matrix.type, begin + col,
+                      4.0f * random_activation(rng, values));
+    }
+  }
+  // Rows that nobody computes are poison: nothing of them is read.
+  void randomize_named_rows(Rng& rng, Values values) {
+    for (int64_t row = 0; row < problem.m; ++row) {
+      const int32_t expert = row_experts[static_cast<size_t>(row)];
+      if (expert >= 0 && expert < problem.l) {
+        a.randomize_scales(resolved.a, 0, row, 1, rng, values);
+        continue;
+      }
+      uint8_t* const begin = a.data.data() + row * resolved.a.row_bytes();
+      std::fill_n(begin, core::bytes_of(resolved.a.type, resolved.a.cols), kPoison);
+    }
+  }
   void randomize_contiguous_scales(Rng& rng, Values values) {
+    if (!row_experts.empty()) return randomize_named_rows(rng, values);
     const bool swizzled = resolved.a.scale_layout == ScaleLayout::kSwizzled128x4;
     int64_t sf_row = 0;
     for (int64_t e = 0; e < problem.l; ++e) {

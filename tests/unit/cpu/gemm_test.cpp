@@ -182,6 +182,11 @@ TEST_P(Gemm, PaddingOfQuantisedSwizzledScalesIsZero) {
     int64_t unwritten = 0, zeros_in_padding = 0;
     for (int64_t i = 0; i < c.d.scales.size(); ++i) {
       const auto at = ScaleMap(ScaleLayout::kSwizzled128x4, 128, 5).inverse(i % tile_bytes);
+      const int64_t batch = grouping == Grouping::kContiguous ? 0 : i / tile_bytes;
+      if (grouping == Grouping::kMasked && batch == 1) {  // no row: a GPU has no tile there
+        ASSERT_EQ(c.d.scales[i], kPoison) << i;
+        continue;
+      }
       if (c.d.scales[i] == kPoison) ++unwritten;
       if (at.col >= 5) {
         ASSERT_EQ(c.d.scales[i], 0) << i;
@@ -189,8 +194,8 @@ TEST_P(Gemm, PaddingOfQuantisedSwizzledScalesIsZero) {
       }
     }
     EXPECT_GT(zeros_in_padding, 0);
-    // Masked: rows that no expert has are no padding. (21 - 0) + (21 - 7) rows of 5 scales.
-    EXPECT_EQ(unwritten, grouping == Grouping::kMasked ? (21 + 14) * 5 : 0);
+    // Masked: rows that no expert has are no padding. 21 - 7 rows of 5 scales.
+    EXPECT_EQ(unwritten, grouping == Grouping::kMasked ? 14 * 5 : 0);
   }
 }
 
