@@ -87,7 +87,7 @@ struct MlpBuffers {
 // How an MLP will run; a value.
 class GatedMlp {
  public:
-  // options: device, isa, threads, prepared, trusted_pointers; strategy and config must be empty.
+  // options are those of both products; strategy and config must be left as they are.
   static Expected<GatedMlp> plan(const MlpProblem& problem, const PlanOptions& options = {});
 
   const MlpProblem& problem() const noexcept { return problem_; }
@@ -95,8 +95,7 @@ class GatedMlp {
   const Plan& gate_up() const noexcept { return gate_up_; }  // for prepare()
   const Plan& down() const noexcept { return down_; }        // likewise
   int64_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  int launches() const noexcept;  // steps: 2 or 3
-  std::string explain() const;
+  std::string explain() const;  // as Plan::explain(), for each step
 
   // What prepare(gate_up(), ...) and prepare(down(), ...) read of `buffers`.
   Buffers gate_up_weights(const MlpBuffers& buffers) const;
@@ -106,10 +105,10 @@ class GatedMlp {
   Status run(const MlpBuffers& buffers, void* workspace, int64_t workspace_bytes) const;
 
  private:
+  GatedMlp() = default;
+
   MlpProblem problem_;
-  QuantizeProblem quantize_;
   Plan gate_up_, down_;
-  LinearProblem linear_;
   int64_t workspace_bytes_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/backend.hpp"
+#include "api/checked_run.hpp"
 #include "api/guarded.hpp"
 #include "core/usable_cores.hpp"
 #include "core/validate.hpp"
@@ -73,6 +74,20 @@ Status check_prepared(const Plan& plan, const Strategy& strategy, const Buffers&
   return plan::check_headers(*view);
 }
 
+core::GroupArrays group_arrays_of(const Plan& plan) {
+  return plan.device == DeviceKind::kCuda ? core::GroupArrays::kDevice : core::GroupArrays::kHost;
+}
+
+// Do the arrays that the call reads and writes belong to the device that will run it?
+Status check_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
+  if (plan.trusted_pointers) return {};
+  return api::backend_of(plan.device).check_memory(buffers, workspace);
+}
+
+}  // namespace
+
+namespace api {
+
 Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
   if (bytes < needed) {
     return Status::error(StatusCode::kWorkspaceTooSmall, "workspace_bytes", std::to_string(bytes),
@@ -87,17 +102,31 @@ Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
                          "must be aligned to 64 bytes");
 }
 
-core::GroupArrays group_arrays_of(const Plan& plan) {
-  return plan.device == DeviceKind::kCuda ? core::GroupArrays::kDevice : core::GroupArrays::kHost;
+Expected<CheckedRun> check_run(const Plan& plan, const Buffers& given, void* workspace,
+                               int64_t workspace_bytes) {
+  const Expected<const Strategy*> strategy = strategy_of(plan);
+  if (!strategy) return strategy.status();
+  DUALGEMM_TRY(check_prepared(plan, **strategy, given));
+  DUALGEMM_TRY(backend_of(plan.device).check_problem(plan, **strategy));
+  const Buffers buffers = with_view(given);
+  const core::GroupArrays groups = group_arrays_of(plan);
+  DUALGEMM_TRY(core::check_buffers(plan.problem, buffers, groups));
+  const int64_t needed = (*strategy)->workspace_bytes(plan);
+  DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
+  DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, groups, workspace, needed));
+  return CheckedRun{&plan, *strategy, buffers, workspace, needed};
 }
 
-// Do the arrays that the call reads and writes belong to the device that will run it?
-Status check_memory(const Plan& plan, const Buffers& buffers, const void* workspace) {
-  if (plan.trusted_pointers) return {};
-  return api::backend_of(plan.device).check_memory(buffers, workspace);
+Status run_checked(const CheckedRun& checked, RunInfo* info) {
+  const Plan& plan = *checked.plan;
+  if (plan.problem.m == 0) {  // experts without any token: nothing to write
+    if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
+    return {};
+  }
+  return checked.strategy->run(plan, checked.buffers, checked.workspace, info);
 }
 
-}  // namespace
+}  // namespace api
 
 #define DUALGEMM_TEXT_OF(x) #x
 #define DUALGEMM_DOTTED(major, minor, patch) \
@@ -239,25 +268,16 @@ Expected<PreparedView> prepared_experts(const PreparedView& view, int64_t first,
   return guarded([&] { return plan::some_experts(view, first, count); });
 }
 
-Status run(const Plan& plan, const Buffers& given, void* workspace, int64_t workspace_bytes,
+Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t workspace_bytes,
            RunInfo* info) {
   return guarded([&]() -> Status {
-    const Expected<const Strategy*> strategy = strategy_of(plan);
-    if (!strategy) return strategy.status();
-    DUALGEMM_TRY(check_prepared(plan, **strategy, given));
-    DUALGEMM_TRY(api::backend_of(plan.device).check_problem(plan, **strategy));
-    const Buffers buffers = with_view(given);
-    const core::GroupArrays groups = group_arrays_of(plan);
-    DUALGEMM_TRY(core::check_buffers(plan.problem, buffers, groups));
-    const int64_t needed = (*strategy)->workspace_bytes(plan);
-    DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
-    DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, groups, workspace, needed));
-    if (plan.problem.m == 0) {  // experts without any token: nothing to write
-      if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
-      return {};
+    const auto checked = api::check_run(plan, buffers, workspace, workspace_bytes);
+    if (!checked) return checked.status();
+    if (plan.problem.m > 0) {
+      DUALGEMM_TRY(
+          check_memory(plan, checked->buffers, checked->workspace_bytes > 0 ? workspace : nullptr));
     }
-    DUALGEMM_TRY(check_memory(plan, buffers, needed > 0 ? workspace : nullptr));
-    return (*strategy)->run(plan, buffers, workspace, info);
+    return api::run_checked(*checked, info);
   });
 }
 

@@ -170,6 +170,25 @@ struct MlpLayer {
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options = {});
 
+struct DownProjection {
+  Convention convention = Convention::kPlain;
+  DataType type = DataType::kF32;
+  int64_t n = 0, k = 0;  // rows: what X has columns; columns: the rows of Gate and of Up
+  ScaleLayout scale_layout = ScaleLayout::kLinear;
+  NibbleOrder nibble_order = NibbleOrder::kLowEven;
+  LayerOperand down;
+  std::optional<float> dequant_input_scale;  // of H
+  std::vector<float> bias;                   // [n], or empty: none
+  TensorFile memory;                         // as MlpLayer::memory
+};
+
+// Reads Down of the same layer: down_proj, w2 or ffn_down, beside what load_mlp_layer() finds.
+Expected<DownProjection> load_down_projection(const TensorFile& file, const std::string& prefix,
+                                              const LayerOptions& options = {});
+
+// The same as for a layer: unsupported unless it is NVFP4; low nibble = even k.
+Status make_runnable(DownProjection& down);
+
 // ok, or why run() cannot compute this layer, and what would help: weights that are not NVFP4, or
 // rows of Gate and Up that alternate.
 Status check_runnable(const TensorFile& file, const MlpLayer& layer);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "dualgemm/formats.hpp"
 #include "tools/checkpoint/checkpoint.hpp"
 #include "tools/checkpoint/checkpoint_tensors.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/layer_names.hpp"
+#include "tools/checkpoint/layer_operand.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -30,29 +30,6 @@ Expected<std::optional<float>> one_input_scale(const std::string& prefix,
                        "(LayerOptions::max_input_scale) takes the larger");
 }
 
-void take_memory(MlpLayer& layer, std::vector<std::byte> bytes, std::span<const std::byte>& view) {
-  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-  view = *owner;
-  layer.memory.keep_alive(std::move(owner));
-}
-
-Status unpack_ggml(MlpLayer& layer, Weight& weight) {
-  std::vector<std::byte> codes(static_cast<size_t>(weight.n * (weight.k / 2)));
-  std::vector<std::byte> scales(static_cast<size_t>(weight.n * (weight.k / kSfVec)));
-  DUALGEMM_TRY(from_ggml_nvfp4(reinterpret_cast<const uint8_t*>(weight.data.data()), weight.n,
-                               weight.k, reinterpret_cast<uint8_t*>(codes.data()),
-                               reinterpret_cast<uint8_t*>(scales.data())));
-  take_memory(layer, std::move(codes), weight.data);
-  std::span<const std::byte> scale_bytes;
-  take_memory(layer, std::move(scales), scale_bytes);
-  weight.scales = {reinterpret_cast<const uint8_t*>(scale_bytes.data()), scale_bytes.size()};
-  return {};
-}
-
-LayerOperand operand_of(const Weight& weight, float dequant_global_scale) {
-  return {weight.data, weight.scales, dequant_global_scale, weight.name};
-}
-
 void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
   layer.convention = weight.convention;
   layer.type = weight.type;
@@ -62,33 +39,11 @@ void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
   layer.nibble_order = weight.nibble_order;
 }
 
-// One matrix: the weight, or the wanted expert of it.
-Expected<Weight> load_matrix(const TensorFile& file, const std::string& module,
-                             const LayerOptions& options, MlpLayer& layer) {
-  Expected<Weight> weight = load_weight(file, module, options.weight);
-  if (!weight || weight->experts == 0) return weight;
-  if (weight->convention == Convention::kPlain) {
-    return Status::unsupported(
-        weight->name,
-        fmt::format("{} experts in {}", weight->experts, dualgemm::name_of(weight->type)),
-        "only NVFP4 is read from tensors of three extents: quantise with "
-        "ModelOpt, or split them into experts.E.gate_proj and up_proj");
-  }
-  if (!options.expert) {
-    return Status::invalid(fmt::format("layer '{}'", module),
-                           fmt::format("{} experts in one tensor", weight->experts),
-                           "take one of them (--expert 0) or all (--experts)");
-  }
-  Expected<Weight> one = slice_expert(*weight, *options.expert);
-  if (one && one->owner) layer.memory.keep_alive(one->owner);
-  return one;
-}
-
 Status load_separate(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                      const LayerOptions& options, MlpLayer& layer) {
-  Expected<Weight> gate = load_matrix(file, modules.gate, options, layer);
+  Expected<Weight> gate = load_matrix(file, modules.gate, options, layer.memory);
   if (!gate) return gate.status();
-  Expected<Weight> up = load_matrix(file, modules.up, options, layer);
+  Expected<Weight> up = load_matrix(file, modules.up, options, layer.memory);
   if (!up) return up.status();
   const auto key = [](const Weight& w) {
     return std::tuple(w.convention, w.type, w.n, w.k, w.scale_layout);
@@ -112,8 +67,8 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
   if (!input_scale) return input_scale.status();
   layer.dequant_input_scale = *input_scale;
   if (gate->convention == Convention::kGgml) {
-    DUALGEMM_TRY(unpack_ggml(layer, *gate));
-    DUALGEMM_TRY(unpack_ggml(layer, *up));
+    DUALGEMM_TRY(unpack_ggml(*gate, layer.memory));
+    DUALGEMM_TRY(unpack_ggml(*up, layer.memory));
   }
   describe_layer(layer, *gate, gate->n);
   layer.gate = operand_of(*gate, gate->dequant_global_scales[0]);
@@ -123,7 +78,7 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
 
 Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                     const LayerOptions& options, MlpLayer& layer) {
-  Expected<Weight> weight = load_matrix(file, modules.stacked, options, layer);
+  Expected<Weight> weight = load_matrix(file, modules.stacked, options, layer.memory);
   if (!weight) return weight.status();
   const int64_t half = weight->n / 2;
   if (weight->n % 2 != 0) {
@@ -139,7 +94,7 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
       one_input_scale(prefix, input, input, options.max_input_scale);
   if (!input_scale) return input_scale.status();
   layer.dequant_input_scale = *input_scale;
-  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(layer, *weight));
+  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
   describe_layer(layer, *weight, half);
   layer.stacked = true;
   LayerOperand first = operand_of(*weight, weight->dequant_global_scales.front());
@@ -154,24 +109,8 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   return {};
 }
 
-// The numbers of MODULE.bias, `rows` of them; of a layer that is a slice, those of its expert. None
-// if there is no such tensor.
-Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& module,
-                                       int64_t rows, const LayerModules& modules,
-                                       const LayerOptions& options) {
-  const TensorView* tensor = module.empty() ? nullptr : file.find(module + ".bias");
-  if (tensor == nullptr) return std::vector<float>();
-  std::vector<int64_t> shape{rows};
-  if (modules.experts > 0) shape.insert(shape.begin(), modules.experts);
-  if (tensor->shape != shape) {
-    return Status::error(StatusCode::kCorruptFile,
-                         fmt::format("{}, tensor '{}'", file.origin(), tensor->name),
-                         format_shape(tensor->shape), "must be " + format_shape(shape));
-  }
-  Expected<std::vector<float>> values = decode_to_f32(*tensor);
-  if (!values || modules.experts == 0) return values;
-  const auto first = values->begin() + static_cast<std::ptrdiff_t>(*options.expert * rows);
-  return std::vector<float>(first, first + static_cast<std::ptrdiff_t>(rows));
+std::string bias_of(const std::string& module) {
+  return module.empty() ? std::string() : module + ".bias";
 }
 
 // Gate's and Up's biases; one that is missing beside the other is zeros, and two of zeros are none.
@@ -183,12 +122,14 @@ Status load_biases(const TensorFile& file, const LayerModules& modules, const La
     const TensorView* marked = module.empty() ? nullptr : file.find(module + "_bias");
     if (marked != nullptr) layer.alternating_bias = marked->name;
   }
-  Expected<std::vector<float>> gate = load_bias(file, modules.gate, layer.n, modules, options);
+  Expected<std::vector<float>> gate =
+      load_bias(file, bias_of(modules.gate), layer.n, modules.experts, options.expert);
   if (!gate) return gate.status();
-  Expected<std::vector<float>> up = load_bias(file, modules.up, layer.n, modules, options);
+  Expected<std::vector<float>> up =
+      load_bias(file, bias_of(modules.up), layer.n, modules.experts, options.expert);
   if (!up) return up.status();
   Expected<std::vector<float>> both =
-      load_bias(file, modules.stacked, 2 * layer.n, modules, options);
+      load_bias(file, bias_of(modules.stacked), 2 * layer.n, modules.experts, options.expert);
   if (!both) return both.status();
   if (!both->empty()) {
     const auto middle = both->begin() + static_cast<std::ptrdiff_t>(layer.n);
@@ -203,10 +144,6 @@ Status load_biases(const TensorFile& file, const LayerModules& modules, const La
   layer.gate_bias = *std::move(gate);
   layer.up_bias = *std::move(up);
   return {};
-}
-
-size_t alignment_of(DataType type) {
-  return type == DataType::kF32 ? 4 : type == DataType::kE2M1 ? 1 : 2;
 }
 
 }  // namespace
@@ -254,17 +191,8 @@ Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
 
 Status make_runnable(MlpLayer& layer) {
   return guarded("layer", [&]() -> Status {
-    for (LayerOperand* operand : {&layer.gate, &layer.up}) {
-      const auto address = reinterpret_cast<uintptr_t>(operand->data.data());
-      if (layer.type == DataType::kE2M1 && layer.nibble_order == NibbleOrder::kHighEven) {
-        std::vector<std::byte> swapped(operand->data.size());
-        DUALGEMM_TRY(swap_nibbles(operand->codes(), reinterpret_cast<uint8_t*>(swapped.data()),
-                                  static_cast<int64_t>(swapped.size())));
-        take_memory(layer, std::move(swapped), operand->data);
-      } else if (address % alignment_of(layer.type) != 0) {
-        take_memory(layer, {operand->data.begin(), operand->data.end()}, operand->data);
-      }
-    }
+    for (LayerOperand* operand : {&layer.gate, &layer.up})
+      DUALGEMM_TRY(make_runnable(*operand, layer.type, layer.nibble_order, layer.memory));
     layer.nibble_order = NibbleOrder::kLowEven;
     return {};
   });

@@ -13,6 +13,7 @@
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
 #include "tools/checkpoint/npy.hpp"
+#include "tools/checkpoint/stacked_weights.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -57,26 +58,6 @@ Expected<std::vector<int64_t>> numbers_of_text(const std::string& path) {
     numbers.push_back(number);
     text = stop;
   }
-}
-
-Status take_bytes(const char* what, int64_t size, verify::AlignedBytes& out) {
-  Expected<verify::AlignedBytes> memory = core::AlignedBytes::allocate(size, what);
-  if (!memory) return memory.status();
-  out = *std::move(memory);
-  return {};
-}
-
-// One weight after the other, tight, linear scales, low nibble = even k.
-struct StackedOperand {
-  verify::AlignedBytes *codes, *scales;
-};
-Status append(const MlpLayer& layer, const LayerOperand& operand, int64_t expert,
-              StackedOperand to) {
-  std::memcpy(to.codes->data() + expert * layer.n * (layer.k / 2), operand.codes(),
-              operand.data.size());
-  return convert_scale_layout(operand.scales.data(), layer.scale_layout, 0,
-                              to.scales->data() + expert * layer.n * (layer.k / kSfVec),
-                              ScaleLayout::kLinear, 0, layer.n, layer.k / kSfVec);
 }
 
 struct Weights {
@@ -125,23 +106,15 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
                            std::to_string(layer->n) + " x " + std::to_string(layer->k),
                            "all experts of a layer must have the same shape");
     }
-    DUALGEMM_TRY(append(*layer, layer->gate, expert, {&out.gate, &out.gate_scales}));
-    DUALGEMM_TRY(append(*layer, layer->up, expert, {&out.up, &out.up_scales}));
+    const MatrixShape shape{layer->n, layer->k, layer->scale_layout};
+    DUALGEMM_TRY(append(layer->gate, shape, expert, {&out.gate, &out.gate_scales}));
+    DUALGEMM_TRY(append(layer->up, shape, expert, {&out.up, &out.up_scales}));
     append_biases(*layer, expert, out);
     weights.gate_scale.push_back(layer->gate.dequant_global_scale);
     weights.up_scale.push_back(layer->up.dequant_global_scale);
     weights.input_scale.push_back(layer->dequant_input_scale);
   }
   return {};
-}
-
-Expected<std::string> choose_layer(const TensorFile& file, const std::string& wanted) {
-  if (!wanted.empty()) return wanted;
-  const std::vector<std::string> layers = list_expert_layers(file);
-  if (layers.size() == 1) return layers.front();
-  return Status::error(StatusCode::kNotFound, "prefix",
-                       std::to_string(layers.size()) + " layers with experts in " + file.origin(),
-                       layers.empty() ? "needs experts" : "name one, as " + layers.front());
 }
 
 // M and K from the activations; rows must add up.
@@ -253,6 +226,15 @@ Status load_activations(const LayerSource& source, const Weights& weights, bool 
 
 }  // namespace
 
+Expected<std::string> choose_expert_layer(const TensorFile& file, const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  const std::vector<std::string> layers = list_expert_layers(file);
+  if (layers.size() == 1) return layers.front();
+  return Status::error(StatusCode::kNotFound, "prefix",
+                       std::to_string(layers.size()) + " layers with experts in " + file.origin(),
+                       layers.empty() ? "needs experts" : "name one, as " + layers.front());
+}
+
 Expected<std::vector<int64_t>> read_expert_rows(const std::string& path, int64_t experts) {
   return guarded(path, [&]() -> Expected<std::vector<int64_t>> {
     Expected<std::vector<int64_t>> numbers =
@@ -319,7 +301,7 @@ Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std
     DUALGEMM_TRY(check_no_bias_wanted(request));
     Expected<TensorFile> file = TensorFile::open(source.weights);
     if (!file) return file.status();
-    Expected<std::string> prefix = choose_layer(*file, source.prefix);
+    Expected<std::string> prefix = choose_expert_layer(*file, source.prefix);
     if (!prefix) return prefix.status();
     ExpertProblem out;
     out.prefix = *std::move(prefix);

@@ -15,6 +15,9 @@ namespace dualgemm::checkpoint {
 // non-decreasing; the length tells which.
 Expected<std::vector<int64_t>> read_expert_rows(const std::string& path, int64_t experts);
 
+// `wanted`, or the only layer of the file that has experts.
+Expected<std::string> choose_expert_layer(const TensorFile& file, const std::string& wanted);
+
 struct ExpertProblem {
   Problem problem;            // kContiguous or kMasked, linear scales
   Buffers buffers;            // without D; points into what follows

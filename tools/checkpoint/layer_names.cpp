@@ -12,17 +12,19 @@ namespace dualgemm::checkpoint {
 namespace {
 
 struct Family {
-  const char *gate, *up, *stacked;
+  const char *gate, *up, *stacked, *down;
 };
 constexpr std::array kFamilies = {
-    Family{"gate_proj", "up_proj", "gate_up_proj"}, Family{"w1", "w3", "w13"},  // Mixtral, vLLM
-    Family{"ffn_gate", "ffn_up", "ffn_gate_up"},                                // GGUF
-    Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps"}                  // GGUF, all experts
+    Family{"gate_proj", "up_proj", "gate_up_proj", "down_proj"},
+    Family{"w1", "w3", "w13", "w2"},                                             // Mixtral, vLLM
+    Family{"ffn_gate", "ffn_up", "ffn_gate_up", "ffn_down"},                     // GGUF
+    Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps", "ffn_down_exps"}  // its experts
 };
 
 // GGUF's shared experts lie beside the experts: PREFIX.shexp stands for PREFIX.ffn_gate_shexp and so
 // on.
-constexpr Family kShared = {"ffn_gate_shexp", "ffn_up_shexp", "ffn_gate_up_shexp"};
+constexpr Family kShared = {"ffn_gate_shexp", "ffn_up_shexp", "ffn_gate_up_shexp",
+                            "ffn_down_shexp"};
 constexpr std::string_view kSharedPrefix = "shexp";
 
 // Where a layer may keep its experts.
@@ -93,6 +95,7 @@ std::optional<LayerModules> family_below(const TensorFile& file, const std::stri
     return std::nullopt;
   modules.experts = experts_of(file, modules.gate.empty() ? modules.stacked : modules.gate);
   if (modules.stacked.empty()) modules.up = join_names(prefix, family.up);  // must exist
+  modules.down = join_names(prefix, family.down);
   return modules;
 }
 

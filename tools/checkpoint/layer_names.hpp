@@ -1,4 +1,4 @@
-// Where the Gate and Up projections of a layer lie in a checkpoint.
+// Where the projections of a layer lie in a checkpoint.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@ namespace dualgemm::checkpoint {
 // wrong may have both.
 struct LayerModules {
   std::string gate, up, stacked;
+  std::string down;     // where it must be; nobody has looked
   int64_t experts = 0;  // > 0: their tensors have three extents
 };
 

@@ -11,25 +11,6 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-Expected<std::string> choose_prefix(const checkpoint::TensorFile& file, const LayerSource& source) {
-  if (!source.prefix.empty()) return source.prefix;
-  std::vector<std::string> prefixes;
-  if (source.expert) {
-    prefixes = list_expert_layers(file);
-  } else {
-    for (const LayerEntry& entry : list_mlp_layers(file)) prefixes.push_back(entry.prefix);
-  }
-  if (prefixes.size() == 1) return prefixes.front();
-  std::string names;
-  for (size_t i = 0; i < prefixes.size() && i < 5; ++i) names += (i ? ", " : "") + prefixes[i];
-  if (prefixes.size() > 5) names += ", ...";
-  const char* kind = source.expert ? " layers with experts in " : " layers in ";
-  return Status::error(StatusCode::kNotFound, "prefix",
-                       std::to_string(prefixes.size()) + kind + file.origin(),
-                       prefixes.empty() ? "needs gate_proj and up_proj, w1 and w3, or gate_up_proj"
-                                        : "name one of: " + names);
-}
-
 Status load_weights(const LayerSource& source, LayerProblem& out) {
   Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(source.weights);
   if (!file) return file.status();
@@ -211,6 +192,25 @@ Expected<float> load_activations(const LayerSource& source, int threads, LayerPr
 }
 
 }  // namespace
+
+Expected<std::string> choose_prefix(const TensorFile& file, const LayerSource& source) {
+  if (!source.prefix.empty()) return source.prefix;
+  std::vector<std::string> prefixes;
+  if (source.expert) {
+    prefixes = list_expert_layers(file);
+  } else {
+    for (const LayerEntry& entry : list_mlp_layers(file)) prefixes.push_back(entry.prefix);
+  }
+  if (prefixes.size() == 1) return prefixes.front();
+  std::string names;
+  for (size_t i = 0; i < prefixes.size() && i < 5; ++i) names += (i ? ", " : "") + prefixes[i];
+  if (prefixes.size() > 5) names += ", ...";
+  const char* kind = source.expert ? " layers with experts in " : " layers in ";
+  return Status::error(StatusCode::kNotFound, "prefix",
+                       std::to_string(prefixes.size()) + kind + file.origin(),
+                       prefixes.empty() ? "needs gate_proj and up_proj, w1 and w3, or gate_up_proj"
+                                        : "name one of: " + names);
+}
 
 Status check_no_bias_wanted(const Problem& request) {
   if (request.bias == BiasType::kNone) return {};

@@ -33,6 +33,9 @@ struct LayerProblem {
   std::vector<std::string> notes;  // what was decided on the way, one sentence each
 };
 
+// source.prefix, or the only layer of the file (with source.expert: the only one with experts).
+Expected<std::string> choose_prefix(const TensorFile& file, const LayerSource& source);
+
 // An error when the request has a bias: biases come from the files.
 Status check_no_bias_wanted(const Problem& request);
 

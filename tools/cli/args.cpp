@@ -144,7 +144,15 @@ void add_run(CLI::App& app, RunCommand& command) {
   sub->add_flag(
       "--masked", command.masked,
       "--experts: activations are E x ROWS x K, of which each expert uses its first rows");
-  sub->add_option("--out", command.out, "D, npy or safetensors (e2m1 needs safetensors)")
+  sub->add_flag("--mlp", command.mlp,
+                "the whole layer: Down's weights too, Y = H * Down^T with H = act(gate) * up; X "
+                "stays in f16 or bf16 (--a-type; else the file's, bf16 for fp32)");
+  sub->add_flag("--quantize-x", command.quantize_x, "--mlp: X to NVFP4");
+  sub->add_flag("--quantize-h", command.quantize_h,
+                "--mlp: H to NVFP4, with the checkpoint's input scale of Down");
+  add_value(sub, "--h-global-scale", command.h_global_scale, parse_positive_number, "X",
+            "--quantize-h: dequantising multiplier of H instead of the checkpoint's");
+  sub->add_option("--out", command.out, "D (--mlp: Y), npy or safetensors (e2m1 needs safetensors)")
       ->type_name("FILE");
   bind_problem(sub, command.problem);
   add_value(sub, "--d-global-scale", command.d_global_scale, parse_positive_number, "X",
@@ -287,7 +295,34 @@ Status check(const MakeLayerCommand& command) {
   return {};
 }
 
+// What belongs to a whole layer, and what does not.
+Status check_mlp_options(const RunCommand& command) {
+  if (!command.mlp) {
+    if (!command.quantize_x && !command.quantize_h && command.h_global_scale == 0.0) return {};
+    return Status::invalid("--quantize-x, --quantize-h, --h-global-scale", "given",
+                           "only with --mlp");
+  }
+  if (command.h_global_scale != 0.0 && !command.quantize_h)
+    return Status::invalid("--h-global-scale", "given", "only with --quantize-h");
+  if (command.problem.a_type == DataType::kF32)
+    return Status::unsupported("--mlp", "--a-type f32", "X is f16 or bf16");
+  if (command.problem.d_type == DataType::kE2M1)
+    return Status::unsupported("--mlp", "--d-type e2m1", "Y is f16, bf16 or f32");
+  if (command.problem.scale_layout != ScaleLayout::kLinear)
+    return Status::unsupported("--mlp", "--layout swizzled_128x4",
+                               "it lays out the scales of X and H itself");
+  if (command.problem.bias != BiasType::kNone)
+    return Status::invalid("--bias", name_of(command.problem.bias),
+                           "must not be given for a checkpoint's layer, which brings its own");
+  if (command.strategy != StrategyId::kAuto)
+    return Status::unsupported("--mlp", "--strategy", "its two products choose theirs");
+  if (!command.execution.config.empty())
+    return Status::unsupported("--mlp", "--config", "its two products choose theirs");
+  return {};
+}
+
 Status check(const RunCommand& command) {
+  DUALGEMM_TRY(check_mlp_options(command));
   if (command.experts && command.files.expert)
     return Status::invalid("--expert, --experts", "both given", "one or all");
   if (command.experts != !command.expert_tokens.empty()) {

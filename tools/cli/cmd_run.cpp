@@ -12,6 +12,7 @@
 #include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/run_experts.hpp"
+#include "tools/cli/run_mlp.hpp"
 #include "tools/verify/check.hpp"
 
 namespace dualgemm::cli {
@@ -105,6 +106,7 @@ int execute(const RunCommand& command) {
   }
   if (const Status status = check_not_file(command.out, command.files.weights); !status.ok())
     return fail_usage(status);
+  if (command.mlp) return run_mlp(command);
   if (command.experts) return run_experts(command);
   const Problem request = command.problem.problem(0, 0, 0, 1);
   Expected<checkpoint::LayerProblem> layer = checkpoint::open_layer_problem(

@@ -120,10 +120,16 @@ in any convention; --expert takes one expert, --experts all of them. Activations
 input scale if it has one, else with their own amax; --a-type bf16 (or f16, f32) leaves them as
 they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are.
 
---check compares every element of D with the double-precision oracle within a derived bound.
+--mlp computes the whole layer, Down (down_proj, w2) too: Y = H * Down^T, with H = D. X and H stay in
+16 bits unless --quantize-x, --quantize-h: NVFP4 then, with the checkpoint's input scales (X without
+one: each row's amax). Routers are not read: with --experts the rows of X lie expert by expert, as
+--expert-tokens counts them, and so do those of Y.
+
+--check compares every element of D, or Y, with the double-precision oracle within a derived bound.
 
 Examples:
   dualgemm run nvfp4.safetensors --prefix model.layers.0.mlp --activations x.npy --out d.npy --check
+  dualgemm run nvfp4.safetensors --activations x.npy --mlp --quantize-x --quantize-h --out y.npy
   dualgemm run nvfp4.safetensors --activations x.npy --a-type bf16 --d-type f32 --out d.safetensors
   dualgemm run nvfp4.safetensors --activations x.npy --act swiglu_oai --out d.npy)";
 

@@ -120,10 +120,13 @@ struct RunCommand {
   ProblemOptions problem;
   ExecutionOptions execution;
   StrategyId strategy = StrategyId::kAuto;
-  double d_global_scale = 0.0;  // 0 = 1
-  bool experts = false;         // all experts of the layer, grouped
-  std::string expert_tokens;    // file of counts or offsets
-  bool masked = false;          // activations [experts, rows, K] with counts
+  double d_global_scale = 0.0;                  // 0 = 1
+  bool experts = false;                         // all experts of the layer, grouped
+  std::string expert_tokens;                    // file of counts or offsets
+  bool masked = false;                          // activations [experts, rows, K] with counts
+  bool mlp = false;                             // Down too: the whole layer
+  bool quantize_x = false, quantize_h = false;  // mlp
+  double h_global_scale = 0.0;                  // mlp; 0 = the checkpoint's
   std::string out;
   bool check = false;
   bool json = false;

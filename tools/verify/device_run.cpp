@@ -11,6 +11,7 @@
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_timer.hpp"
+#include "tools/verify/device_copies.hpp"
 #endif
 
 namespace dualgemm::verify {
@@ -19,53 +20,38 @@ namespace dualgemm::verify {
 
 struct DeviceRun::State {
   Plan plan;
-  std::vector<cuda::DeviceMemory> inputs;
+  DeviceCopies inputs;
   cuda::DeviceMemory d, d_scales, workspace;
   PreparedWeights prepared;
   Buffers device;
 
-  // *to = a copy of `bytes` bytes on the device; null stays null.
-  template <class T>
-  Status copy(const T* from, int64_t bytes, const char* name, const T** to) {
-    *to = nullptr;
-    if (from == nullptr || bytes == 0) return {};
-    Expected<cuda::DeviceMemory> memory = cuda::DeviceMemory::allocate(bytes, name);
-    if (!memory) return memory.status();
-    DUALGEMM_TRY(memory->upload(from));
-    *to = reinterpret_cast<const T*>(memory->data());
-    inputs.push_back(*std::move(memory));
-    return {};
-  }
-
   Status copy_inputs(const Buffers& host, const OperandSizes& sizes) {
     const int64_t batch_floats = plan.problem.l * static_cast<int64_t>(sizeof(float));
     device = host;
-    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.a), sizes.a, "a",
-                      reinterpret_cast<const uint8_t**>(&device.a)));
-    DUALGEMM_TRY(copy(host.a_scales, sizes.a_scales, "a_scales", &device.a_scales));
-    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.gate), sizes.gate, "gate",
-                      reinterpret_cast<const uint8_t**>(&device.gate)));
-    DUALGEMM_TRY(copy(host.gate_scales, sizes.gate_scales, "gate_scales", &device.gate_scales));
-    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.up), sizes.up, "up",
-                      reinterpret_cast<const uint8_t**>(&device.up)));
-    DUALGEMM_TRY(copy(host.up_scales, sizes.up_scales, "up_scales", &device.up_scales));
-    DUALGEMM_TRY(copy(host.a_row_scale, sizes.a_row_scale, "a_row_scale", &device.a_row_scale));
-    DUALGEMM_TRY(copy(host.alpha_gate_per_batch, batch_floats, "alpha_gate_per_batch",
-                      &device.alpha_gate_per_batch));
-    DUALGEMM_TRY(copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
-                      &device.alpha_up_per_batch));
+    DUALGEMM_TRY(inputs.copy(host.a, sizes.a, "a", &device.a));
+    DUALGEMM_TRY(inputs.copy(host.a_scales, sizes.a_scales, "a_scales", &device.a_scales));
+    DUALGEMM_TRY(inputs.copy(host.gate, sizes.gate, "gate", &device.gate));
+    DUALGEMM_TRY(
+        inputs.copy(host.gate_scales, sizes.gate_scales, "gate_scales", &device.gate_scales));
+    DUALGEMM_TRY(inputs.copy(host.up, sizes.up, "up", &device.up));
+    DUALGEMM_TRY(inputs.copy(host.up_scales, sizes.up_scales, "up_scales", &device.up_scales));
+    DUALGEMM_TRY(
+        inputs.copy(host.a_row_scale, sizes.a_row_scale, "a_row_scale", &device.a_row_scale));
+    DUALGEMM_TRY(inputs.copy(host.alpha_gate_per_batch, batch_floats, "alpha_gate_per_batch",
+                             &device.alpha_gate_per_batch));
+    DUALGEMM_TRY(inputs.copy(host.alpha_up_per_batch, batch_floats, "alpha_up_per_batch",
+                             &device.alpha_up_per_batch));
     const int64_t expert_bytes = plan.problem.l * static_cast<int64_t>(sizeof(int32_t));
-    DUALGEMM_TRY(copy(host.expert_offsets, expert_bytes + static_cast<int64_t>(sizeof(int32_t)),
-                      "expert_offsets", &device.expert_offsets));
-    DUALGEMM_TRY(copy(host.expert_rows, expert_bytes, "expert_rows", &device.expert_rows));
-    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_gate), sizes.bias_gate, "bias_gate",
-                      reinterpret_cast<const uint8_t**>(&device.bias_gate)));
-    DUALGEMM_TRY(copy(static_cast<const uint8_t*>(host.bias_up), sizes.bias_up, "bias_up",
-                      reinterpret_cast<const uint8_t**>(&device.bias_up)));
-    DUALGEMM_TRY(copy(host.row_experts, plan.problem.m * static_cast<int64_t>(sizeof(int32_t)),
-                      "row_experts", &device.row_experts));
-    return copy(static_cast<const uint8_t*>(host.residual), sizes.d, "residual",
-                reinterpret_cast<const uint8_t**>(&device.residual));
+    DUALGEMM_TRY(inputs.copy(host.expert_offsets,
+                             expert_bytes + static_cast<int64_t>(sizeof(int32_t)), "expert_offsets",
+                             &device.expert_offsets));
+    DUALGEMM_TRY(inputs.copy(host.expert_rows, expert_bytes, "expert_rows", &device.expert_rows));
+    DUALGEMM_TRY(inputs.copy(host.row_experts,
+                             plan.problem.m * static_cast<int64_t>(sizeof(int32_t)), "row_experts",
+                             &device.row_experts));
+    DUALGEMM_TRY(inputs.copy(host.bias_gate, sizes.bias_gate, "bias_gate", &device.bias_gate));
+    DUALGEMM_TRY(inputs.copy(host.bias_up, sizes.bias_up, "bias_up", &device.bias_up));
+    return inputs.copy(host.residual, sizes.d, "residual", &device.residual);
   }
 
   Status allocate_output(const Buffers& host, const OperandSizes& sizes) {

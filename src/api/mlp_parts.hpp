@@ -1,0 +1,35 @@
+// The steps of a gated MLP: what each computes, and where in the one workspace its results lie.
+#pragma once
+
+#include <cstdint>
+
+#include "dualgemm/mlp.hpp"
+
+namespace dualgemm::api {
+
+// X as NVFP4, of `problem.quantize_x`.
+QuantizeProblem quantize_problem_of(const MlpProblem& problem);
+// H = act(X * Gate^T) (*) (X * Up^T).
+Problem gate_up_problem_of(const MlpProblem& problem);
+// Y = H * Down^T.
+LinearProblem down_problem_of(const MlpProblem& problem);
+
+// Offsets into the workspace, each at a multiple of 64.
+struct MlpWorkspace {
+  int64_t x_codes = 0, x_scales = 0, x_row_scale = 0;
+  int64_t h = 0, h_scales = 0;
+  int64_t gate_up = 0, down = 0;  // of the two plans
+  int64_t bytes = 0;              // in all
+};
+// Precondition: valid problems, and plans of them.
+MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const Plan& down);
+
+// The buffers of each step; `workspace` begins at a multiple of 64.
+QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                    const MlpWorkspace& places, void* workspace);
+Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                           const MlpWorkspace& places, void* workspace);
+LinearBuffers down_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                              const MlpWorkspace& places, void* workspace);
+
+}  // namespace dualgemm::api

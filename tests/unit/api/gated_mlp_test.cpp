@@ -1,0 +1,451 @@
+// GatedMlp on the CPU: the same bits as its steps called one by one, whatever is quantised and
+// however rows fall to experts, and nothing written where a rule is broken.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "support/mlp_case.hpp"
+#include "unit/api/prepared_run.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+GatedMlp mlp_of(const MlpProblem& problem, const PlanOptions& options = {}) {
+  auto mlp = GatedMlp::plan(problem, options);
+  EXPECT_TRUE(mlp.ok()) << mlp.status().message();
+  return *std::move(mlp);
+}
+
+// Y after a run in a workspace that held `fill` and has not a byte too many.
+Bytes run_mlp(const GatedMlp& mlp, const MlpBuffers& buffers, MlpCase& data,
+              uint8_t fill = kPoison) {
+  data.y.data.fill(kPoison);
+  Guarded<uint8_t> workspace(mlp.workspace_bytes(), 0, fill);
+  const Status status = mlp.run(buffers, workspace.data(), workspace.size());
+  EXPECT_TRUE(status.ok()) << status.message();
+  return bytes_of(data.y.data);
+}
+
+void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
+
+// The three calls of the public headers, with arrays of their own.
+Bytes run_by_hand(MlpCase& data) {
+  const MlpProblem& p = data.problem;
+  const MlpBuffers b = data.buffers();
+  data.y.data.fill(kPoison);
+  Problem first{.m = p.m,
+                .n = p.intermediate,
+                .k = p.hidden,
+                .l = p.l,
+                .a = p.x,
+                .d = {.type = p.x.type},
+                .act = p.act,
+                .grouping = p.grouping,
+                .bias = p.bias};
+  first.gate = p.gate, first.up = p.up;
+  if (p.quantize_x) first.a = {};
+  if (p.quantize_h) first.d = {};
+  const auto sizes = operand_sizes(first);
+  EXPECT_TRUE(sizes.ok()) << sizes.status().message();
+  Guarded<uint8_t> codes(p.quantize_x ? sizes->a : 0), scales(sizes->a_scales);
+  Guarded<float> row_scale(sizes->a_row_scale / 4);
+  Buffers dual{.a = b.x, .gate = b.gate, .gate_scales = b.gate_scales, .up = b.up};
+  dual.up_scales = b.up_scales;
+  dual.alpha_gate = b.alpha_gate, dual.alpha_up = b.alpha_up;
+  dual.bias_gate = b.bias_gate, dual.bias_up = b.bias_up;
+  dual.expert_offsets = b.expert_offsets, dual.expert_rows = b.expert_rows;
+  dual.row_experts = b.row_experts;
+  if (p.quantize_x) {
+    const bool found = p.x_scaling == GlobalScaling::kRow;
+    QuantizeProblem quantize_x{.rows = p.m, .cols = p.hidden, .l = p.l, .x = p.x};
+    quantize_x.grouping = p.grouping;
+    quantize_x.scaling = p.x_scaling;
+    QuantizeBuffers arrays{.x = b.x, .codes = codes.data(), .scales = scales.data()};
+    arrays.global_scale = b.x_global_scale;
+    arrays.found_scale = found ? row_scale.data() : nullptr;
+    arrays.groups = {b.expert_rows, b.expert_offsets, b.row_experts};
+    expect_ok(quantize(quantize_x, arrays));
+    dual.a = codes.data();
+    dual.a_scales = scales.data();
+    dual.a_row_scale = arrays.found_scale;
+  }
+  Guarded<uint8_t> h(sizes->d), h_scales(sizes->d_scales);
+  dual.d = h.data();
+  dual.d_scales = p.quantize_h ? h_scales.data() : nullptr;
+  dual.d_global_scale = b.h_global_scale;
+  expect_ok(run(first, dual));
+
+  LinearProblem second{.m = p.m,
+                       .n = p.hidden,
+                       .k = p.intermediate,
+                       .l = p.l,
+                       .a = first.d,
+                       .w = p.down,
+                       .d = p.y,
+                       .grouping = p.grouping,
+                       .bias = p.bias,
+                       .residual = p.residual};
+  LinearBuffers linear{.a = h.data(), .a_scales = dual.d_scales, .w = b.down};
+  linear.w_scales = b.down_scales;
+  linear.alpha = b.alpha_down, linear.alpha_per_batch = b.alpha_down_per_batch;
+  linear.bias = b.bias_down, linear.residual = b.residual;
+  linear.expert_offsets = b.expert_offsets, linear.expert_rows = b.expert_rows;
+  linear.row_experts = b.row_experts;
+  linear.d = b.y;
+  expect_ok(run(second, linear));
+  return bytes_of(data.y.data);
+}
+
+TEST(GatedMlp, HasTheBitsOfItsStepsCalledOneByOne) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 120; ++turn) {
+    MlpCase data(random_mlp_problem(rng, turn), rng);
+    if (data.problem.grouping == Grouping::kContiguous && rng.chance(0.4)) data.name_experts(rng);
+    SCOPED_TRACE(data.describe());
+    const GatedMlp mlp = mlp_of(data.problem);
+    const Bytes y = run_mlp(mlp, data.buffers(), data);
+    EXPECT_EQ(y, run_mlp(mlp, data.buffers(), data, 0)) << "depends on what the workspace held";
+    EXPECT_EQ(y, run_by_hand(data));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(GatedMlp, EveryActivationAndEveryNumberOfRows) {
+  Rng rng;
+  const std::vector<Activation> activations = every_activation();
+  for (int64_t m = 1; m <= 33; ++m) {
+    MlpProblem p = random_mlp_problem(rng, m);
+    p.m = m;
+    p.act = activations[static_cast<size_t>(m) % activations.size()];
+    MlpCase data(p, rng);
+    SCOPED_TRACE(data.describe());
+    EXPECT_EQ(run_mlp(mlp_of(p), data.buffers(), data), run_by_hand(data));
+  }
+}
+
+TEST(GatedMlp, ExpertsWithoutRowsAndOneWithAll) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 4; ++turn) {
+    for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+      MlpProblem p = random_mlp_problem(rng, turn);
+      p.m = 7;
+      p.l = 4;
+      p.grouping = grouping;
+      const bool masked = grouping == Grouping::kMasked;
+      const std::vector<std::vector<int32_t>> ways =
+          masked ? std::vector<std::vector<int32_t>>{{0, 7, 0, 0}, {0, 0, 0, 0}, {7, 7, 7, 7}}
+                 : std::vector<std::vector<int32_t>>{{0, 0, 7, 7, 7}, {0, 1, 1, 6, 7}};
+      for (const std::vector<int32_t>& experts : ways) {
+        MlpCase data(p, rng, experts);
+        SCOPED_TRACE(data.describe());
+        EXPECT_EQ(run_mlp(mlp_of(p), data.buffers(), data), run_by_hand(data));
+      }
+    }
+  }
+}
+
+TEST(GatedMlp, NoTokensAtAll) {
+  Rng rng;
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    MlpProblem p{.m = 0, .hidden = 32, .intermediate = 48, .l = 3};
+    p.quantize_x = p.quantize_h = true;
+    p.grouping = grouping;
+    MlpCase data(p, rng, {0, 0, 0, 0});
+    if (grouping == Grouping::kMasked) data.expert_rows.pop_back();
+    run_mlp(mlp_of(p), data.buffers(), data);
+  }
+}
+
+TEST(GatedMlp, RowsOfNobodyStayAsTheyAre) {
+  Rng rng;
+  MlpProblem p{.m = 5, .hidden = 32, .intermediate = 48, .l = 2};
+  p.grouping = Grouping::kContiguous;
+  p.quantize_x = true;
+  MlpCase data(p, rng);
+  data.expert_offsets.clear();
+  data.row_experts = {1, -1, 0, 0, 2};
+  const Bytes y = run_mlp(mlp_of(p), data.buffers(), data);
+  const auto is_poison = [&](int64_t row) {
+    const auto first = y.begin() + row * 64;
+    return std::all_of(first, first + 64, [](uint8_t byte) { return byte == kPoison; });
+  };
+  for (const int64_t row : {1, 4}) EXPECT_TRUE(is_poison(row)) << row;
+  for (const int64_t row : {0, 2, 3}) EXPECT_FALSE(is_poison(row)) << row;
+}
+
+TEST(GatedMlp, ResidualInPlace) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 8; ++turn) {
+    MlpProblem p = random_mlp_problem(rng, turn);
+    p.residual = true;
+    MlpCase data(p, rng);
+    SCOPED_TRACE(data.describe());
+    const GatedMlp mlp = mlp_of(p);
+    const Bytes apart = run_mlp(mlp, data.buffers(), data);
+    // Where nothing is computed the residual stays, and poison otherwise.
+    MlpBuffers in_place = data.buffers();
+    std::memcpy(data.y.data.data(), data.residual.data(), static_cast<size_t>(data.y.data.size()));
+    in_place.residual = in_place.y;
+    Guarded<uint8_t> workspace(mlp.workspace_bytes());
+    expect_ok(mlp.run(in_place, workspace.data(), workspace.size()));
+    const Bytes same = bytes_of(data.y.data);
+    for (size_t i = 0; i < apart.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      if (apart[i] != kPoison) {
+        ASSERT_EQ(same[i], apart[i]) << i;
+      } else if (same[i] != kPoison) {
+        ASSERT_EQ(same[i], data.residual[at]) << i;
+      }
+    }
+  }
+}
+
+TEST(GatedMlp, PreparedWeightsGiveTheSameBits) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 24; ++turn) {
+    MlpCase data(random_mlp_problem(rng, turn), rng);
+    SCOPED_TRACE(data.describe());
+    const Bytes y = run_mlp(mlp_of(data.problem), data.buffers(), data);
+    const GatedMlp mlp = mlp_of(data.problem, {.prepared = true});
+    MlpBuffers buffers = data.buffers();
+    const auto gate_up = prepare(mlp.gate_up(), mlp.gate_up_weights(buffers));
+    ASSERT_TRUE(gate_up.ok()) << gate_up.status().message();
+    const auto down = prepare(mlp.down(), mlp.down_weights(buffers));
+    ASSERT_TRUE(down.ok()) << down.status().message();
+    const PreparedView views[] = {gate_up->view(), down->view()};
+    buffers.gate = buffers.up = buffers.down = nullptr;
+    buffers.gate_scales = buffers.up_scales = buffers.down_scales = nullptr;
+    buffers.prepared_gate_up = &views[0];
+    buffers.prepared_down = &views[1];
+    EXPECT_EQ(run_mlp(mlp, buffers, data), y);
+  }
+}
+
+TEST(GatedMlp, EveryInstructionSetAndAnyNumberOfThreads) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 8; ++turn) {
+    MlpCase data(random_mlp_problem(rng, turn), rng);
+    SCOPED_TRACE(data.describe());
+    const Bytes y = run_mlp(mlp_of(data.problem, {.isa = Isa::kScalar}), data.buffers(), data);
+    for (const Isa isa : device_caps().isas) {
+      if (isa == Isa::kAmxBf16) continue;  // adds in an order of its own
+      for (const int threads : {1, 3}) {
+        const GatedMlp mlp = mlp_of(data.problem, {.isa = isa, .threads = threads});
+        EXPECT_EQ(run_mlp(mlp, data.buffers(), data), y) << name_of(isa) << " " << threads;
+      }
+    }
+  }
+}
+
+TEST(GatedMlp, ExplainsItsSteps) {
+  MlpProblem p{.m = 4, .hidden = 64, .intermediate = 96};
+  const GatedMlp two = mlp_of(p);
+  EXPECT_NE(two.explain().find("2. down: " + two.down().config()), std::string::npos);
+  EXPECT_EQ(two.explain().find("3. "), std::string::npos);
+  p.quantize_x = p.quantize_h = true;
+  const GatedMlp three = mlp_of(p);
+  for (const std::string& part :
+       {std::string("x nvfp4 -> h nvfp4 -> y bf16"), std::string("1. x to nvfp4"),
+        "2. gate and up: " + three.gate_up().config(), "3. down: " + three.down().config(),
+        "workspace: " + std::to_string(three.workspace_bytes())}) {
+    EXPECT_NE(three.explain().find(part), std::string::npos) << part << "\n" << three.explain();
+  }
+  EXPECT_EQ(three.problem(), p);
+  EXPECT_EQ(three.device(), DeviceKind::kCpu);
+}
+
+// ---- what is refused ----
+
+TEST(GatedMlpRefuses, ProblemsByTheNamesOfTheirFields) {
+  const MlpProblem good{.m = 4, .hidden = 64, .intermediate = 96, .l = 2};
+  ASSERT_TRUE(GatedMlp::plan(good).ok());
+  struct Bad {
+    const char* argument;
+    std::function<void(MlpProblem&)> spoil;
+  };
+  const Bad cases[] = {
+      {"m", [](auto& p) { p.m = 0; }},
+      {"l", [](auto& p) { p.l = 0; }},
+      {"hidden", [](auto& p) { p.hidden = 72; }},
+      {"hidden", [](auto& p) { p.hidden = 0; }},
+      {"intermediate", [](auto& p) { p.intermediate = -16; }},
+      {"intermediate", [](auto& p) { p.intermediate = 8; }},
+      {"x.type", [](auto& p) { p.x.type = DataType::kF32; }},
+      {"x.type", [](auto& p) { p.x.type = static_cast<DataType>(9); }},
+      {"x.ld", [](auto& p) { p.x.ld = 63; }},
+      {"x.batch_stride", [](auto& p) { p.x.batch_stride = 1; }},
+      {"gate.type", [](auto& p) { p.gate.type = DataType::kF16; }},
+      {"gate.ld", [](auto& p) { p.gate.ld = 65; }},
+      {"up.scale_ld", [](auto& p) { p.up.scale_ld = 3; }},
+      {"down.type", [](auto& p) { p.down.type = DataType::kF16; }},
+      {"down.ld", [](auto& p) { p.down.ld = 94; }},
+      {"y.type", [](auto& p) { p.y.type = DataType::kE2M1; }},
+      {"y.ld", [](auto& p) { p.y.ld = 63; }},
+      {"y.batch_stride", [](auto& p) { p.y.batch_stride = 5; }},
+      {"x_scaling", [](auto& p) { p.x_scaling = GlobalScaling::kTensor; }},
+      {"x_scaling", [](auto& p) { p.x_scaling = static_cast<GlobalScaling>(7); }},
+      {"act.limit", [](auto& p) { p.act.kind = ActivationKind::kClampedSwiglu; }},
+      {"grouping", [](auto& p) { p.grouping = static_cast<Grouping>(3); }},
+      {"bias", [](auto& p) { p.bias = static_cast<BiasType>(3); }},
+      {"m, intermediate, hidden, l", [](auto& p) { p.m = int64_t{1} << 50; }},
+      {"x", [](auto& p) { p.m = int64_t{1} << 52; }},
+  };
+  for (const Bad& bad : cases) {
+    MlpProblem p = good;
+    bad.spoil(p);
+    const auto mlp = GatedMlp::plan(p);
+    ASSERT_FALSE(mlp.ok()) << bad.argument;
+    EXPECT_EQ(mlp.status().argument(), bad.argument) << mlp.status().message();
+  }
+  EXPECT_EQ(GatedMlp::plan(good, {.strategy = StrategyId::kTwoPass}).status().argument(),
+            "strategy");
+  EXPECT_EQ(GatedMlp::plan(good, {.config = "tile_m=8"}).status().argument(), "config");
+}
+
+class GatedMlpBuffers : public testing::Test {
+ protected:
+  static MlpProblem problem(Grouping grouping) {
+    MlpProblem p{.m = 4, .hidden = 32, .intermediate = 48, .l = 2};
+    p.quantize_x = p.quantize_h = p.residual = true;
+    p.x_scaling = GlobalScaling::kGiven;
+    p.bias = BiasType::kF32;
+    p.grouping = grouping;
+    return p;
+  }
+  // Every way to spoil the buffers is refused under that name, and Y stays as it was.
+  using Spoil = std::function<void(MlpBuffers&)>;
+  static void refuses(MlpCase& data, const GatedMlp& mlp, const char* argument,
+                      const Spoil& spoil) {
+    MlpBuffers buffers = data.buffers();
+    spoil(buffers);
+    data.y.data.fill(kPoison);
+    Guarded<uint8_t> workspace(mlp.workspace_bytes());
+    const Status status = mlp.run(buffers, workspace.data(), workspace.size());
+    ASSERT_FALSE(status.ok()) << argument;
+    EXPECT_EQ(status.argument(), argument) << status.message();
+    EXPECT_TRUE(data.y.data.all_bytes(kPoison)) << argument;
+  }
+};
+
+TEST_F(GatedMlpBuffers, NullsAndNumbers) {
+  Rng rng;
+  MlpCase data(problem(Grouping::kContiguous), rng, {0, 2, 4});
+  const GatedMlp mlp = mlp_of(data.problem);
+  run_mlp(mlp, data.buffers(), data);
+  const std::pair<const char*, Spoil> cases[] = {
+      {"x", [](auto& b) { b.x = nullptr; }},
+      {"x", [](auto& b) { b.x = static_cast<const uint8_t*>(b.x) + 1; }},
+      {"x_global_scale", [](auto& b) { b.x_global_scale = nullptr; }},
+      {"gate", [](auto& b) { b.gate = nullptr; }},
+      {"gate_scales", [](auto& b) { b.gate_scales = nullptr; }},
+      {"up", [](auto& b) { b.up = nullptr; }},
+      {"up_scales", [](auto& b) { b.up_scales = nullptr; }},
+      {"down", [](auto& b) { b.down = nullptr; }},
+      {"down_scales", [](auto& b) { b.down_scales = nullptr; }},
+      {"bias_gate", [](auto& b) { b.bias_gate = nullptr; }},
+      {"bias_up", [](auto& b) { b.bias_up = nullptr; }},
+      {"bias_down", [](auto& b) { b.bias_down = nullptr; }},
+      {"residual", [](auto& b) { b.residual = nullptr; }},
+      {"y", [](auto& b) { b.y = nullptr; }},
+      {"h_global_scale", [](auto& b) { b.h_global_scale = 0.0f; }},
+      {"h_global_scale", [](auto& b) { b.h_global_scale = -1.0f; }},
+      {"h_global_scale",
+       [](auto& b) { b.h_global_scale = std::numeric_limits<float>::quiet_NaN(); }},
+      {"h_global_scale",
+       [](auto& b) { b.h_global_scale = std::numeric_limits<float>::infinity(); }},
+      {"expert_offsets", [](auto& b) { b.expert_offsets = nullptr; }},
+      {"expert_rows", [](auto& b) { b.expert_rows = b.expert_offsets; }},
+      {"expert_offsets", [](auto& b) { b.row_experts = b.expert_offsets; }},
+  };
+  for (const auto& [argument, spoil] : cases) refuses(data, mlp, argument, spoil);
+  for (const float bad : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
+    refuses(data, mlp, "x_global_scale", [&](auto& b) { b.x_global_scale = &bad; });
+  }
+  const int32_t falling[] = {0, 3, 2}, too_many[] = {0, 2, 5}, late[] = {1, 2, 4};
+  for (const auto& [argument, offsets] : {std::pair{"expert_offsets[2]", falling},
+                                          {"expert_offsets[2]", too_many},
+                                          {"expert_offsets[0]", late}}) {
+    refuses(data, mlp, argument, [&](auto& b) { b.expert_offsets = offsets; });
+  }
+}
+
+TEST_F(GatedMlpBuffers, WhatMustBeNull) {
+  Rng rng;
+  const float one = 1.0f;
+  const MlpProblem p{.m = 4, .hidden = 32, .intermediate = 48};
+  MlpCase data(p, rng);
+  const GatedMlp mlp = mlp_of(p);
+  for (const auto& [argument, spoil] :
+       {std::pair<const char*, Spoil>{"x_global_scale", [&](auto& b) { b.x_global_scale = &one; }},
+        {"bias_gate", [&](auto& b) { b.bias_gate = &one; }},
+        {"bias_up", [&](auto& b) { b.bias_up = &one; }},
+        {"bias_down", [&](auto& b) { b.bias_down = &one; }},
+        {"residual", [&](auto& b) { b.residual = &one; }}}) {
+    refuses(data, mlp, argument, spoil);
+  }
+}
+
+TEST_F(GatedMlpBuffers, Overlaps) {
+  Rng rng;
+  MlpCase data(problem(Grouping::kMasked), rng, {1, 4});
+  const GatedMlp mlp = mlp_of(data.problem);
+  const std::pair<const char*, Spoil> cases[] = {
+      {"y", [](auto& b) { b.x = b.y; }},
+      {"y", [](auto& b) { b.down_scales = static_cast<uint8_t*>(b.y); }},
+      {"y", [](auto& b) { b.expert_rows = static_cast<int32_t*>(b.y); }},
+      {"y", [](auto& b) { b.residual = static_cast<uint8_t*>(b.y) + 2; }},
+      {"y", [](auto& b) { b.alpha_down_per_batch = static_cast<float*>(b.y); }},
+  };
+  for (const auto& [argument, spoil] : cases) refuses(data, mlp, argument, spoil);
+  MlpBuffers buffers = data.buffers();
+  Guarded<uint8_t> workspace(mlp.workspace_bytes());
+  buffers.y = workspace.data();
+  buffers.residual = workspace.data();
+  EXPECT_EQ(mlp.run(buffers, workspace.data(), workspace.size()).argument(), "workspace");
+  buffers = data.buffers();
+  buffers.x = workspace.data() + workspace.size() - 64;
+  EXPECT_EQ(mlp.run(buffers, workspace.data(), workspace.size()).argument(), "workspace");
+}
+
+TEST_F(GatedMlpBuffers, Workspaces) {
+  Rng rng;
+  MlpCase data(problem(Grouping::kNone), rng);
+  const GatedMlp mlp = mlp_of(data.problem);
+  const int64_t bytes = mlp.workspace_bytes();
+  Guarded<uint8_t> workspace(bytes + 64);
+  const MlpBuffers buffers = data.buffers();
+  EXPECT_EQ(mlp.run(buffers, workspace.data(), bytes - 1).code(), StatusCode::kWorkspaceTooSmall);
+  EXPECT_EQ(mlp.run(buffers, nullptr, bytes).argument(), "workspace");
+  EXPECT_EQ(mlp.run(buffers, workspace.data() + 8, bytes).argument(), "workspace");
+  EXPECT_TRUE(workspace.all_bytes(kPoison));
+  EXPECT_TRUE(data.y.data.all_bytes(kPoison));
+}
+
+TEST_F(GatedMlpBuffers, PreparedWeightsThatDoNotFit) {
+  Rng rng;
+  MlpCase data(problem(Grouping::kNone), rng);
+  const GatedMlp mlp = mlp_of(data.problem, {.prepared = true});
+  const auto gate_up = prepare(mlp.gate_up(), mlp.gate_up_weights(data.buffers()));
+  const auto down = prepare(mlp.down(), mlp.down_weights(data.buffers()));
+  ASSERT_TRUE(gate_up.ok() && down.ok());
+  const PreparedView first = gate_up->view(), second = down->view();
+  const auto with = [&](const PreparedView* a, const PreparedView* b) {
+    return [a, b](MlpBuffers& buffers) {
+      buffers.prepared_gate_up = a;
+      buffers.prepared_down = b;
+    };
+  };
+  refuses(data, mlp, "prepared_gate_up", with(nullptr, &second));
+  refuses(data, mlp, "prepared_down", with(&first, nullptr));
+  refuses(data, mlp, "prepared_gate_up", with(&second, &second));
+  refuses(data, mlp, "prepared_down", with(&first, &first));
+  refuses(data, mlp_of(data.problem), "prepared_gate_up", with(&first, &second));
+  PreparedView in_y = second;
+  in_y.memory = data.y.data.data();
+  refuses(data, mlp, "y", with(&first, &in_y));
+}
+
+}  // namespace
+}  // namespace dualgemm::test
