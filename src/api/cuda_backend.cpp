@@ -63,7 +63,7 @@ class CudaBackend final : public Backend {
     // Where a handle's own memory lies is known.
     const bool owned = buffers.prepared != nullptr && !buffers.prepared->empty() &&
                        buffers.prepared->impl()->memory != nullptr;
-    const std::array<cuda::NamedPointer, 17> pointers{{
+    const std::array<cuda::NamedPointer, 19> pointers{{
         {"a", buffers.a},
         {"a_scales", buffers.a_scales},
         {"a_row_scale", buffers.a_row_scale},
@@ -71,12 +71,14 @@ class CudaBackend final : public Backend {
         {"alpha_up_per_batch", buffers.alpha_up_per_batch},
         {"expert_offsets", buffers.expert_offsets},
         {"expert_rows", buffers.expert_rows},
+        {"row_experts", buffers.row_experts},
         {"gate", weight(buffers.gate)},
         {"gate_scales", weight(buffers.gate_scales)},
         {"up", weight(buffers.up)},
         {"up_scales", weight(buffers.up_scales)},
         {"bias_gate", buffers.bias_gate},
         {"bias_up", buffers.bias_up},
+        {"residual", buffers.residual},
         {"d", buffers.d},
         {"d_scales", buffers.d_scales},
         {"prepared", view == nullptr || owned ? nullptr : view->memory},

@@ -9,6 +9,7 @@
 #include "cuda/runtime/pointers.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "support/grouped.hpp"
+#include "support/nvfp4_output.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::test {
@@ -146,6 +147,53 @@ TEST_P(GroupsOnGpu, ARecordedGraphFollowsTheCounts) {
     EXPECT_EQ(cudaGraphExecDestroy(recorded), cudaSuccess);
     EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  }
+}
+
+// D as NVFP4: the FP32 result of the same kernel quantised, padding included.
+TEST_P(GroupsOnGpu, WritesNvfp4AsItsWideOutputQuantized) {
+  const GroupKernel& kernel = GetParam();
+  if (kernel.isa == Isa::kSm80 && kernel.tile_m == 8) return;  // 8 columns are half a block
+  int next = 0;
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    for (const bool swizzled_scales : {false, true}) {
+      Problem p = usual(grouping, 7);
+      p.n = 208;
+      p.a.type = kTypesOfA[static_cast<size_t>(next) % 3];
+      p = with_nvfp4_output(p, swizzled_scales, false);
+      if (!swizzled_scales) p.d.scale_ld = p.n / 16 + 3;
+      SCOPED_TRACE(::testing::Message() << "case " << next);
+      TwoOutputs both(p, Values::kRandom, static_cast<uint64_t>(next) + 1);
+      both.change([next](RandomCase& data) { make_extreme(data, next); });
+      ASSERT_TRUE(run(both.wide));
+      ASSERT_TRUE(run(both.narrow));
+      ASSERT_TRUE(both.agree());
+      ++next;
+    }
+  }
+}
+
+// Rows that name their experts, in runs and one by one, and nobody's among them.
+TEST_P(GroupsOnGpu, RowsNameTheirExperts) {
+  Rng rng;
+  for (const int64_t m : {1, 64, 700, 1300}) {
+    for (const int64_t experts : {1, 5, 60}) {
+      Problem p = usual(Grouping::kContiguous, experts);
+      p.n = 96, p.k = 512;
+      p.a.type = rng.pick(kTypesOfA);
+      // The number of rows decides about the tile: as many as usual for it, and all of one expert
+      // or none as it comes.
+      p.m = std::max<int64_t>(std::min(p.m, m), 1);
+      if (p.a.type == DataType::kE2M1) p = swizzled(p);
+      std::vector<int32_t> rows = random_row_experts(rng, experts, p.m);
+      if (experts == 5)
+        for (size_t row = 0; row < rows.size(); ++row)
+          rows[row] = static_cast<int32_t>(row % 6) - 1;
+      RandomCase data(p, rng, Values::kRandom, {}, rows);
+      ASSERT_TRUE(run(data));
+      EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+      EXPECT_TRUE(others_are_poison(data));
+    }
   }
 }
 

@@ -36,6 +36,7 @@ TestedKernel tested(const sm90a::Instance& instance) {
   kernel.tile_m = instance.config.tile_m;
   kernel.tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols;
   kernel.runs_on = [](int capability) { return capability == 90; };
+  kernel.suits = [&instance](const Problem& p) { return sm90a::is_for(instance.config, p); };
   kernel.workspace_bytes = [pieces](const KernelCall& call) { return pieces(call).bytes; };
   if (instance.config.prepared) take_packed_weights(kernel);
   kernel.launches = [&instance, schedule, pieces](
@@ -60,6 +61,9 @@ TestedKernel tested(const skinny::Instance& instance) {
   kernel.step_k = skinny::kStepK;
   kernel.any_alignment = false;
   kernel.runs_on = [](int capability) { return capability == 90; };
+  kernel.suits = [&instance](const Problem& p) {
+    return p.d.type != DataType::kE2M1 || skinny::writes_nvfp4(instance.config);
+  };
   kernel.workspace_bytes = [](const KernelCall&) { return 0; };
   if (instance.config.prepared) take_packed_weights(kernel);
   kernel.launches = [&instance](const KernelCall& call, const Buffers& buffers,
@@ -82,6 +86,10 @@ TestedKernel tested(const sm80::Instance& instance) {
   kernel.tile_m = instance.config.tile_m;
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
+  kernel.suits = [&instance](const Problem& p) {
+    const bool both = p.combine == Combine::kGlu || instance.config.pass == sm80::Pass::kFused;
+    return both && sm80::is_for(instance.config, p, instance.config.pass);
+  };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
   kernel.workspace_bytes = [from_r1](const KernelCall& call) {
     return from_r1 ? sm80::r1_bytes(call.problem.problem) : 0;

@@ -32,6 +32,7 @@ struct TestedKernel {
   int64_t most_m = 300, step_k = 16;
   bool any_alignment = true;  // of A; of the weights also where they are packed before
   std::function<bool(int compute_capability)> runs_on;
+  std::function<bool(const Problem&)> suits;  // the type of D, both products side by side
   std::function<int64_t(const KernelCall&)> workspace_bytes;
   // Kernels for prepared weights: their size, and the launch that makes them. Else empty.
   std::function<int64_t(const KernelCall&)> packed_bytes;
