@@ -73,6 +73,7 @@ DUALGEMM_API const char* dualgemm_last_error_rule(void) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_data_type_name(int32_t data_type) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_scale_layout_name(int32_t scale_layout) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_activation_name(int32_t activation_kind) DUALGEMM_NOEXCEPT;
+DUALGEMM_API const char* dualgemm_combine_name(int32_t combine) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_grouping_name(int32_t grouping) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_bias_name(int32_t bias) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_strategy_name(int32_t strategy) DUALGEMM_NOEXCEPT;
@@ -88,6 +89,8 @@ DUALGEMM_API dualgemm_status dualgemm_parse_scale_layout(const char* name,
                                                          int32_t* scale_layout) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_activation(const char* name,
                                                        int32_t* activation_kind) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_parse_combine(const char* name,
+                                                    int32_t* combine) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_grouping(const char* name,
                                                      int32_t* grouping) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_bias(const char* name, int32_t* bias) DUALGEMM_NOEXCEPT;
@@ -147,6 +150,16 @@ typedef struct dualgemm_problem {
   int32_t batch_invariant; /**< 0 or 1; 1: bits of row i depend on neither m nor the ISA */
   int32_t bias;     /**< DUALGEMM_BIAS_*: the type of bias_gate and bias_up, both; default none */
   int32_t reserved; /**< must be 0 */
+  int64_t bias_stride; /**< elements from one batch's bias to the next; tight = n */
+  /**
+   * DUALGEMM_COMBINE_SIDE_BY_SIDE: two products that share A, without an activation; act must be
+   * the default. D has up_column + n columns: the first up_column of alpha_gate * A * Gate^T +
+   * bias_gate, then those of alpha_up * A * Up^T + bias_up. 0 <= up_column <= n, and a multiple of
+   * 16 where D is E2M1. linear.h makes such problems of one product. Glu: up_column must be 0.
+   */
+  int64_t up_column;
+  int32_t combine;  /**< default DUALGEMM_COMBINE_GLU */
+  int32_t residual; /**< 0 or 1; 1: side by side; buffers.residual is added last; D is not E2M1 */
 } dualgemm_problem;
 
 /** Weights that dualgemm_prepare() brought into a strategy's own order. */
@@ -219,6 +232,18 @@ typedef struct dualgemm_buffers {
    */
   const void* bias_gate;
   const void* bias_up;
+  /**
+   * Required when the problem has a residual, else null: laid out as D is, of its type. It may be
+   * D itself; else it must not overlap it.
+   */
+  const void* residual;
+  /**
+   * Contiguous groups, instead of expert_offsets: [m], the expert of each row; -1, or any other
+   * number that is none of 0 .. l-1, is a row that nobody computes: nothing of it is read but this
+   * number, and nothing written. Swizzled scales of A and D are then those of one matrix of m rows.
+   * Rows of one expert should follow each other.
+   */
+  const int32_t* row_experts;
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */

@@ -82,7 +82,8 @@ struct Matrix {
 
 // kContiguous with swizzled scales of A or D: expert e's scale rows start at the sum over the
 // experts before it of round_up(rows, 128), as vLLM and FlashInfer lay them out. Batch strides of A
-// and D must then be 0.
+// and D must then be 0. Padding of D's swizzled scales becomes 0, but for masked experts without
+// rows, whose scales stay as they are.
 
 struct Problem {
   int64_t m = 0;  // rows of A and D (kContiguous: in total)

@@ -18,6 +18,7 @@ DUALGEMM_SAME_NUMBERS(StatusCode, DUALGEMM_STATUS_TABLE)
 DUALGEMM_SAME_NUMBERS(DataType, DUALGEMM_DATA_TYPE_TABLE)
 DUALGEMM_SAME_NUMBERS(ScaleLayout, DUALGEMM_SCALE_LAYOUT_TABLE)
 DUALGEMM_SAME_NUMBERS(ActivationKind, DUALGEMM_ACTIVATION_TABLE)
+DUALGEMM_SAME_NUMBERS(Combine, DUALGEMM_COMBINE_TABLE)
 DUALGEMM_SAME_NUMBERS(Grouping, DUALGEMM_GROUPING_TABLE)
 DUALGEMM_SAME_NUMBERS(StrategyId, DUALGEMM_STRATEGY_TABLE)
 DUALGEMM_SAME_NUMBERS(DeviceKind, DUALGEMM_DEVICE_TABLE)
@@ -61,6 +62,9 @@ const char* dualgemm_scale_layout_name(int32_t scale_layout) noexcept {
 const char* dualgemm_activation_name(int32_t activation_kind) noexcept {
   return name_of(static_cast<ActivationKind>(activation_kind));
 }
+const char* dualgemm_combine_name(int32_t combine) noexcept {
+  return name_of(static_cast<Combine>(combine));
+}
 const char* dualgemm_grouping_name(int32_t grouping) noexcept {
   return name_of(static_cast<Grouping>(grouping));
 }
@@ -90,6 +94,9 @@ dualgemm_status dualgemm_parse_scale_layout(const char* name, int32_t* scale_lay
 }
 dualgemm_status dualgemm_parse_activation(const char* name, int32_t* activation_kind) noexcept {
   return capi::parse_with(parse_activation, name, activation_kind, "activation_kind");
+}
+dualgemm_status dualgemm_parse_combine(const char* name, int32_t* combine) noexcept {
+  return capi::parse_with(parse_combine, name, combine, "combine");
 }
 dualgemm_status dualgemm_parse_grouping(const char* name, int32_t* grouping) noexcept {
   return capi::parse_with(parse_grouping, name, grouping, "grouping");

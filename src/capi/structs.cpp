@@ -13,8 +13,8 @@ namespace {
 // it.
 static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
-static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16);
-static_assert(sizeof(dualgemm_buffers) == 21 * 8);
+static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16 + 24);
+static_assert(sizeof(dualgemm_buffers) == 23 * 8);
 static_assert(sizeof(dualgemm_prepared_descriptor) == 7 * 8);
 static_assert(sizeof(dualgemm_prepared_view) == 9 * 8);
 static_assert(DUALGEMM_PREPARED_HEADER_BYTES == kPreparedHeaderBytes);
@@ -118,6 +118,7 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
   DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
+  DUALGEMM_CAPI_TRY_VALUE(residual, to_flag("residual", from.residual));
   Problem to;
   to.m = from.m;
   to.n = from.n;
@@ -131,6 +132,10 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   to.grouping = static_cast<Grouping>(from.grouping);
   to.batch_invariant = batch_invariant;
   to.bias = static_cast<BiasType>(from.bias);
+  to.bias_stride = from.bias_stride;
+  to.combine = static_cast<Combine>(from.combine);
+  to.up_column = from.up_column;
+  to.residual = residual;
   return to;
 }
 
@@ -192,6 +197,8 @@ Expected<Buffers> to_buffers(const dualgemm_buffers* caller, PreparedView* view)
   to.stream = from.stream;
   to.bias_gate = from.bias_gate;
   to.bias_up = from.bias_up;
+  to.residual = from.residual;
+  to.row_experts = from.row_experts;
   return to;
 }
 

@@ -34,7 +34,7 @@ Status check_arguments(const Problem& problem, const Buffers& buffers) {
 CheckReport empty_report(const Problem& problem) {
   CheckReport report;
   report.map_rows = (problem.m + kMapTile - 1) / kMapTile * problem.l;
-  report.map_cols = (problem.n + kMapTile - 1) / kMapTile;
+  report.map_cols = (core::columns_of_d(problem) + kMapTile - 1) / kMapTile;
   report.map.assign(static_cast<size_t>(report.map_rows * report.map_cols),
                     TileState::kNotCompared);
   return report;
@@ -69,7 +69,7 @@ uint64_t mix(uint64_t x) noexcept {
 std::vector<Unit> spread_units(const Problem& problem, const CheckOptions& options) {
   const int64_t width = unit_cols(problem);
   const int64_t tile_rows = (problem.m + kMapTile - 1) / kMapTile,
-                tile_cols = (problem.n + kMapTile - 1) / kMapTile;
+                tile_cols = (core::columns_of_d(problem) + kMapTile - 1) / kMapTile;
   const int64_t wanted = (options.samples + width - 1) / width;
   const int64_t tiles = tile_rows * tile_cols * problem.l;
   const int64_t step = std::clamp<int64_t>(tiles / wanted, 1, std::min(tile_rows, tile_cols));
@@ -79,7 +79,7 @@ std::vector<Unit> spread_units(const Problem& problem, const CheckOptions& optio
     for (int64_t i = 0; i < tile_rows; ++i) {
       for (int64_t j = (step - i % step) % step; j < tile_cols; j += step) {
         const int64_t rows = std::min(kMapTile, problem.m - i * kMapTile);
-        const int64_t cols = std::min(kMapTile, problem.n - j * kMapTile) / width;
+        const int64_t cols = std::min(kMapTile, core::columns_of_d(problem) - j * kMapTile) / width;
         const int64_t count = std::min(per_tile, rows * cols);
         // A start and a stride coprime to the tile's size visit `count` different places.
         const uint64_t start =
@@ -242,7 +242,7 @@ Expected<OutputDifference> output_difference(const Problem& problem, const Buffe
   DUALGEMM_TRY(check_arguments(problem, expected));
   DUALGEMM_TRY(check_arguments(problem, actual));
   OutputDifference difference;
-  difference.elements = problem.l * problem.m * problem.n;
+  difference.elements = problem.l * problem.m * core::columns_of_d(problem);
   double error_squared = 0.0, expected_squared = 0.0;
   for (const RowDifference& row : compare_rows(problem, expected, actual)) {
     difference.differing += row.differing;
@@ -277,7 +277,7 @@ Expected<CheckReport> check_against(const Problem& problem, const Buffers& trust
   CheckReport report = check_units(problem, actual, isa, units);
   // What is not in `units` is identical, or nearer to the trusted result than the units that the
   // oracle judged.
-  report.compared = problem.l * problem.m * problem.n;
+  report.compared = problem.l * problem.m * core::columns_of_d(problem);
   for (TileState& state : report.map) state = std::max(state, TileState::kRight);
   return report;
 }

@@ -47,7 +47,11 @@ struct DeviceRun::State {
                              &device.expert_offsets));
     DUALGEMM_TRY(inputs.copy(host.expert_rows, expert_bytes, "expert_rows", &device.expert_rows));
     DUALGEMM_TRY(inputs.copy(host.bias_gate, sizes.bias_gate, "bias_gate", &device.bias_gate));
-    return inputs.copy(host.bias_up, sizes.bias_up, "bias_up", &device.bias_up);
+    DUALGEMM_TRY(inputs.copy(host.bias_up, sizes.bias_up, "bias_up", &device.bias_up));
+    DUALGEMM_TRY(inputs.copy(host.row_experts,
+                             plan.problem.m * static_cast<int64_t>(sizeof(int32_t)), "row_experts",
+                             &device.row_experts));
+    return inputs.copy(host.residual, sizes.d, "residual", &device.residual);
   }
 
   Status allocate_output(const Buffers& host, const OperandSizes& sizes) {

@@ -44,7 +44,8 @@ enum Stream : uint64_t {
   kRowScale,
   kShape,
   kBiasGate,
-  kBiasUp
+  kBiasUp,
+  kResidual
 };
 uint64_t stream_seed(uint64_t seed, Stream stream) noexcept { return random_bits(seed, stream); }
 
@@ -110,14 +111,23 @@ Expected<OperandMemory> random_operand(const core::ResolvedMatrix& matrix, int64
   return memory;
 }
 
-Status fill_bias(const Problem& problem, uint64_t seed, AlignedBytes& bias) {
-  if (problem.bias == BiasType::kNone) return {};
-  const int64_t count = problem.l * problem.n;
-  Expected<AlignedBytes> memory = allocate_filled(count * core::bytes_of(problem.bias), 0);
+Status fill_normal(DataType type, int64_t bytes, uint64_t seed, AlignedBytes& out) {
+  Expected<AlignedBytes> memory = allocate_filled(bytes, 0);
   if (!memory) return memory.status();
-  bias = *std::move(memory);
-  const DataType type = problem.bias == BiasType::kF32 ? DataType::kF32 : DataType::kBF16;
-  return random_normal(type, count, 1.0, 0, 1.0, seed, bias.data());
+  out = *std::move(memory);
+  return random_normal(type, bytes / core::bytes_of(type, 1), 1.0, 0, 1.0, seed, out.data());
+}
+
+Status fill_bias(const core::ResolvedProblem& problem, uint64_t seed, AlignedBytes& bias) {
+  const BiasType bias_type = problem.problem.bias;
+  if (bias_type == BiasType::kNone) return {};
+  const DataType type = bias_type == BiasType::kF32 ? DataType::kF32 : DataType::kBF16;
+  return fill_normal(type, core::bias_span_bytes(problem), seed, bias);
+}
+
+Status fill_residual(const core::ResolvedProblem& problem, uint64_t seed, AlignedBytes& residual) {
+  if (!problem.problem.residual) return {};
+  return fill_normal(problem.d.type, problem.d.data_span_bytes(problem.problem.l), seed, residual);
 }
 
 double mean_square(DataType type, RandomKind kind) noexcept {
@@ -147,6 +157,7 @@ Buffers Operands::buffers() const noexcept {
   buffers.alpha_up = alpha_up;
   buffers.bias_gate = bias_gate.data();
   buffers.bias_up = bias_up.data();
+  buffers.residual = residual.data();
   return buffers;
 }
 
@@ -188,9 +199,11 @@ Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint
                     1.0f,
                     1.0f,
                     {},
+                    {},
                     {}};
-  DUALGEMM_TRY(fill_bias(problem, stream_seed(seed, kBiasGate), operands.bias_gate));
-  DUALGEMM_TRY(fill_bias(problem, stream_seed(seed, kBiasUp), operands.bias_up));
+  DUALGEMM_TRY(fill_bias(resolved, stream_seed(seed, kBiasGate), operands.bias_gate));
+  DUALGEMM_TRY(fill_bias(resolved, stream_seed(seed, kBiasUp), operands.bias_up));
+  DUALGEMM_TRY(fill_residual(resolved, stream_seed(seed, kResidual), operands.residual));
   const double deviation =
       std::sqrt(mean_square(problem.a.type, kind) * mean_square(DataType::kE2M1, kind) *
                 static_cast<double>(problem.k));

@@ -31,6 +31,7 @@ struct Operands {
   std::vector<float> a_row_scale;
   float alpha_gate = 1.0f, alpha_up = 1.0f;
   AlignedBytes bias_gate, bias_up;  // deviation 1
+  AlignedBytes residual;            // likewise, as D lies
 
   Buffers buffers() const noexcept;  // without D
 };

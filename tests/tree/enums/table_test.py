@@ -46,7 +46,7 @@ def main():
     text = (root / "include/dualgemm/enums.h").read_text()
     failures = []
     found = tables(text)
-    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME",
+    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "COMBINE", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME",
               "PREPARATION", "PREPARED_FORMAT", "BIAS",
               "GLOBAL_SCALING"}
     if set(found) != wanted:

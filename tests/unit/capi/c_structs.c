@@ -45,8 +45,11 @@ static void init_sets_the_defaults(c_fail fail) {
   C_CHECK(isnan(problem.act.beta) && isnan(problem.act.limit));
   C_CHECK(problem.grouping == DUALGEMM_GROUPING_NONE && problem.batch_invariant == 0);
   C_CHECK(problem.bias == DUALGEMM_BIAS_NONE && problem.reserved == 0);
+  C_CHECK(problem.combine == DUALGEMM_COMBINE_GLU && problem.up_column == 0);
+  C_CHECK(problem.bias_stride == 0 && problem.residual == 0);
   C_CHECK(buffers.struct_size == sizeof buffers && buffers.a == NULL && buffers.prepared == NULL);
   C_CHECK(buffers.bias_gate == NULL && buffers.bias_up == NULL);
+  C_CHECK(buffers.residual == NULL && buffers.row_experts == NULL);
   C_CHECK(buffers.alpha_gate == 1.0f && buffers.alpha_up == 1.0f);
   C_CHECK(buffers.d_global_scale == 1.0f && buffers.reserved == 0);
   C_CHECK(options.struct_size == sizeof options && options.strategy == DUALGEMM_STRATEGY_AUTO);
@@ -96,7 +99,7 @@ static void a_larger_struct_must_end_in_zeros(c_fail fail) {
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
   later.wish[1] = 1;
   C_CHECK_ERROR(dualgemm_validate(&later.known, NULL), DUALGEMM_INVALID_ARGUMENT,
-                "problem: byte 240 is 1; this library is older");
+                "problem: byte 264 is 1; this library is older");
   later.known.struct_size = sizeof later - 8; /* the wish is beyond the struct again */
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
 }

@@ -35,6 +35,16 @@ Matrix random_matrix(Rng& rng, DataType type, int64_t cols) {
   return matrix;
 }
 
+void make_side_by_side(Problem& problem, Rng& rng) {
+  const bool quantized = problem.d.type == DataType::kE2M1;
+  problem.combine = Combine::kSideBySide;
+  problem.act = {};
+  problem.up_column = quantized ? 16 * rng.integer(0, problem.n / 16) : rng.integer(0, problem.n);
+  problem.residual = !quantized && rng.chance(0.5);
+  if (problem.d.ld != 0) problem.d.ld += problem.up_column + problem.up_column % 2;
+  if (problem.d.scale_ld != 0) problem.d.scale_ld += problem.up_column / kSfVec;
+}
+
 Problem random_problem(Rng& rng) {
   Problem problem{.m = rng.integer(1, 40),
                   .n = rng.integer(1, 40),
@@ -50,6 +60,9 @@ Problem random_problem(Rng& rng) {
   problem.grouping = any<Grouping>(rng);
   problem.batch_invariant = rng.chance(0.3);
   problem.bias = any<BiasType>(rng);
+  if (problem.bias != BiasType::kNone && rng.chance(0.3))
+    problem.bias_stride = problem.n + rng.integer(0, 5);
+  if (rng.chance(0.4)) make_side_by_side(problem, rng);
   return problem;
 }
 
@@ -81,6 +94,10 @@ dualgemm_problem to_c(const Problem& from) {
   to.grouping = static_cast<int32_t>(from.grouping);
   to.batch_invariant = from.batch_invariant;
   to.bias = static_cast<int32_t>(from.bias);
+  to.bias_stride = from.bias_stride;
+  to.up_column = from.up_column;
+  to.combine = static_cast<int32_t>(from.combine);
+  to.residual = from.residual;
   return to;
 }
 
@@ -105,11 +122,17 @@ dualgemm_buffers to_c(const Buffers& from) {
   to.d_global_scale = from.d_global_scale;
   to.bias_gate = from.bias_gate;
   to.bias_up = from.bias_up;
+  to.residual = from.residual;
+  to.row_experts = from.row_experts;
   return to;
 }
 
 RandomCase random_case(Rng& rng) {
-  RandomCase c(random_problem(rng), rng, Values::kRandom);
+  const Problem p = random_problem(rng);
+  std::vector<int32_t> rows;
+  if (p.grouping == Grouping::kContiguous && rng.chance(0.4))
+    rows = test::random_row_experts(rng, p.l, p.m);
+  RandomCase c(p, rng, Values::kRandom, {}, rows);
   const auto fill = [&](std::vector<float>& values, int64_t count) {
     if (rng.chance(0.5)) return;
     values.resize(static_cast<size_t>(count));
@@ -230,6 +253,8 @@ TEST(CapiEqualsCpp, RefusalsHaveTheSameCodesAndTexts) {
                                &problem.gate.scale_ld,
                                &problem.d.batch_stride,
                                &problem.d.ld,
+                               &problem.up_column,
+                               &problem.bias_stride,
                                &problem.up.ld,
                                &problem.up.scale_batch_stride};
     *rng.pick(fields) = rng.pick(kNumbers);

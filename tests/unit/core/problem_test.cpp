@@ -114,6 +114,35 @@ TEST(RowGroups, ContiguousExpertsStartWholeTilesInSwizzledScalesOnly) {
   expect_group(groups_of(p, {.expert_offsets = offsets})[3], {3, 131, 69, 0, 131, 384});
 }
 
+// Runs of neighbours, wherever they begin, in one matrix of scales; -1 and what is no expert between.
+TEST(RowGroups, RowsThatNameTheirExperts) {
+  const int32_t experts[] = {-1, 2, 2, 0, -1, 0, 3, 1, INT32_MIN, 1};
+  Problem p{.m = 10, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kContiguous};
+  p.a.scale_layout = p.d.scale_layout = ScaleLayout::kSwizzled128x4;
+  const auto groups = groups_of(p, {.row_experts = experts});
+  ASSERT_EQ(groups.size(), 5u);
+  expect_group(groups[0], {2, 1, 2, 0, 1, 1});
+  expect_group(groups[1], {0, 3, 1, 0, 3, 3});
+  expect_group(groups[2], {0, 5, 1, 0, 5, 5});
+  expect_group(groups[3], {1, 7, 1, 0, 7, 7});
+  expect_group(groups[4], {1, 9, 1, 0, 9, 9});
+  const int32_t nobody[] = {-1, 3, 4, -2, -1, -1, -1, -1, -1, -1};
+  EXPECT_TRUE(groups_of(p, {.row_experts = nobody}).empty());
+}
+
+TEST(Problem, SideBySideHasColumnsOfBothAndABiasStride) {
+  Problem p{.m = 4, .n = 48, .k = 32, .l = 3, .bias = BiasType::kBF16};
+  p.combine = Combine::kSideBySide;
+  p.up_column = 32;
+  p.d.type = DataType::kE2M1;
+  EXPECT_EQ(resolve(p).d.cols, 80);
+  EXPECT_EQ(resolve(p).d.ld, 80);
+  EXPECT_EQ(resolve(p).d.sf_cols, 5);
+  EXPECT_EQ(bias_span_bytes(resolve(p)), 3 * 48 * 2);
+  p.bias_stride = 80;
+  EXPECT_EQ(bias_span_bytes(resolve(p)), (2 * 80 + 48) * 2);
+}
+
 TEST(Problem, FlopsCountMultiplyAndAdd) {
   EXPECT_EQ(flops({.m = 2, .n = 3, .k = 16, .l = 5}), 4.0 * 2 * 3 * 16 * 5);
   EXPECT_EQ(flops({.m = 2, .n = 3, .k = 16, .l = 5, .grouping = Grouping::kContiguous}),

@@ -245,6 +245,63 @@ TEST(ValidateBuffers, ContiguousOffsets) {
                  {0, 4, 4, 9});
 }
 
+TEST(ValidateBuffers, RowsThatNameTheirExperts) {
+  Problem p{.m = 3, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kContiguous};
+  p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+  static const int32_t experts[] = {INT32_MIN, 3, 1};
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {}, {experts, experts + 3});
+  Buffers b = data.buffers();
+  EXPECT_EQ(validate(p, b).message(), "ok") << "no number is wrong";
+  b.expert_offsets = experts;
+  EXPECT_EQ(validate(p, b).message(),
+            "expert_offsets: not null; must be null where row_experts is given");
+  b.expert_offsets = nullptr;
+  b.row_experts = moved(b.row_experts, 2);
+  EXPECT_EQ(validate(p, b).observed(), "address % 4 = 2");
+  b.row_experts = static_cast<const int32_t*>(b.d) + 2;
+  EXPECT_EQ(validate(p, b).message(),
+            "d: overlaps row_experts; must not share bytes with any other operand");
+  // One matrix of 3 rows takes 128 rows of scales, not 128 for each expert.
+  static uint8_t arena[1024];
+  b.row_experts = experts;
+  b.a_scales = arena;
+  b.d = arena + 512;
+  EXPECT_EQ(validate(p, b).message(), "ok");
+  b.d = arena + 510;
+  EXPECT_EQ(validate(p, b).observed(), "overlaps a_scales");
+  for (const Grouping grouping : {Grouping::kNone, Grouping::kMasked}) {
+    p.grouping = grouping;
+    b.row_experts = experts;
+    EXPECT_EQ(validate(p, b).message(),
+              "row_experts: not null; must be null unless grouping is contiguous");
+  }
+}
+
+TEST(ValidateBuffers, AResidualIsDOrApart) {
+  Problem p{.m = 3, .n = 16, .k = 16, .combine = Combine::kSideBySide, .up_column = 16};
+  p.residual = true;
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  Buffers b = data.buffers();
+  EXPECT_EQ(validate(p, b).message(), "ok");
+  b.residual = b.d;
+  EXPECT_EQ(validate(p, b).message(), "ok");
+  b.residual = static_cast<uint8_t*>(b.d) + 2;
+  EXPECT_EQ(validate(p, b).message(),
+            "d: overlaps residual; must not share bytes with any other operand");
+  b.residual = static_cast<uint8_t*>(b.d) + 1;
+  EXPECT_EQ(validate(p, b).observed(), "address % 2 = 1");
+  b.residual = nullptr;
+  EXPECT_EQ(validate(p, b).message(), "residual: null; is required");
+  b.residual = b.a = b.d;  // that the residual may be D excuses nothing else
+  EXPECT_EQ(validate(p, b).message(), "d: overlaps a; must not share bytes with any other operand");
+  b = data.buffers();
+  p.residual = false;
+  EXPECT_EQ(validate(p, b).message(),
+            "residual: not null; must be null: the problem has no residual");
+}
+
 TEST(ValidateBuffers, MaskedRows) {
   Problem p{.m = 9, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kMasked};
   const std::vector<int32_t> negative{1, -1, 4}, beyond{1, 10, 4};

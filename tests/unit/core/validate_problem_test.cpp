@@ -90,6 +90,64 @@ TEST(ValidateProblem, Enumerators) {
   });
 }
 
+TEST(ValidateProblem, Combinations) {
+  const auto side_by_side = [](std::function<void(Problem&)> also) {
+    return [=](Problem& p) {
+      p.combine = Combine::kSideBySide;
+      p.up_column = 16;
+      Problem whole = p;
+      EXPECT_TRUE(validate(whole).ok());
+      also(p);
+    };
+  };
+  expect_refused({
+      {"combine", "2", [](Problem& p) { p.combine = number<Combine>(2); }},
+      {"combine", "-1", [](Problem& p) { p.combine = number<Combine>(-1); }},
+      {"up_column", "1", [](Problem& p) { p.up_column = 1; }},
+      {"residual", "true", [](Problem& p) { p.residual = true; }},
+      {"act", "identity", side_by_side([](Problem& p) { p.act.kind = ActivationKind::kIdentity; })},
+      {"act", "silu", side_by_side([](Problem& p) { p.act.alpha = 1.0f; })},
+      {"up_column", "-1", side_by_side([](Problem& p) { p.up_column = -1; })},
+      {"up_column", "49", side_by_side([](Problem& p) { p.up_column = 49; })},
+      {"up_column", "8", side_by_side([](Problem& p) {
+         p.up_column = 8;
+         p.d.type = DataType::kE2M1;
+       })},
+      {"n", "47", side_by_side([](Problem& p) {
+         p.n = 47;
+         p.d.type = DataType::kE2M1;
+       })},
+      {"residual", "true", side_by_side([](Problem& p) {
+         p.residual = true;
+         p.d.type = DataType::kE2M1;
+       })},
+      {"d.ld", "63", side_by_side([](Problem& p) { p.d.ld = 63; })},
+      {"up_column", "4611686018427387904", side_by_side([](Problem& p) { p.up_column = kHuge; })},
+  });
+}
+
+TEST(ValidateProblem, BiasStrides) {
+  expect_refused({
+      {"bias_stride", "48", [](Problem& p) { p.bias_stride = 48; }},
+      {"bias_stride", "47",
+       [](Problem& p) {
+         p.bias = BiasType::kF32;
+         p.bias_stride = 47;
+       }},
+      {"bias_stride", "-1",
+       [](Problem& p) {
+         p.bias = BiasType::kF32;
+         p.bias_stride = -1;
+       }},
+      {"bias", "2 batches, stride 4611686018427387904",
+       [](Problem& p) {
+         p.bias = BiasType::kBF16;
+         p.bias_stride = kHuge;
+       },
+       StatusCode::kOverflow},
+  });
+}
+
 TEST(ValidateProblem, Activations) {
   const auto clamped = [](float alpha, float beta, float limit) {
     return [=](Problem& p) { p.act = {ActivationKind::kClampedSwiglu, alpha, beta, limit}; };

@@ -63,6 +63,43 @@ TEST(CheckResult, RightResultsPass) {
   }
 }
 
+// Both parts of a side by side D are looked at, to its last column.
+TEST(CheckResult, SideBySideIsJudgedAsAWhole) {
+  for (const DataType type : {DataType::kF16, DataType::kF32, DataType::kE2M1}) {
+    Problem p{.m = 17, .n = 48, .k = 64, .bias = BiasType::kF32, .combine = Combine::kSideBySide};
+    p.up_column = 32;
+    p.bias_stride = 80;
+    p.d.type = type;
+    p.residual = type != DataType::kE2M1;
+    const Expected<Operands> operands = random_operands(p, RandomKind::kEdges, 7);
+    ASSERT_TRUE(operands.ok()) << operands.status().message();
+    Expected<Output> output = allocate_output(p);
+    ASSERT_TRUE(output.ok());
+    Buffers buffers = operands->buffers();
+    output->attach_to(buffers);
+    ASSERT_EQ(run(p, buffers).message(), "ok");
+    const Isa isa = make_plan(p)->isa;
+    for (const int64_t samples : {0, 10}) {
+      const Expected<CheckReport> right = check_result(p, buffers, isa, {samples, 3});
+      ASSERT_TRUE(right.ok());
+      EXPECT_TRUE(right->passed()) << name_of(type);
+      if (samples == 0) {
+        EXPECT_EQ(right->picture(), ".....\n.....\n");
+      }
+    }
+    EXPECT_EQ(check_against(p, buffers, buffers, isa)->compared, 17 * 80);
+    // The last block of the last row: its sign, or its scale.
+    if (type == DataType::kE2M1) {
+      output->d_scales.data()[output->d_scales.size() - 1] ^= 0x20;
+    } else {
+      output->d.data()[output->d.size() - 1] ^= 0x80;
+    }
+    const Expected<CheckReport> wrong = check_result(p, buffers, isa, {});
+    EXPECT_FALSE(wrong->passed());
+    EXPECT_EQ(wrong->worst_col / kMapTile, 4) << name_of(type);
+  }
+}
+
 TEST(CheckResult, UnwrittenOutputFails) {
   Fixture fixture = make(16, 32, 64, DataType::kF16);
   fixture.output.poison();
