@@ -1,0 +1,272 @@
+// run --mlp: whole layers of checkpoints, against a computation that shares no code with the
+// library, and against its own definition in double precision.
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+#include "run_program.hpp"
+#include "support/rng.hpp"
+#include "tools/checkpoint/npy.hpp"
+#include "tools/checkpoint/safetensors.hpp"
+#include "unit/checkpoint/checkpoint_test_support.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using checkpoint::RawWeight;
+using checkpoint::TensorFile;
+using nlohmann::json;
+
+constexpr int64_t kHidden = 64, kIntermediate = 96;
+
+struct Expert {
+  RawWeight gate, up, down;
+  float gate_scale = 2e-4f, up_scale = 3e-4f, down_scale = 1.5e-4f;
+  std::vector<float> down_bias;
+
+  explicit Expert(Rng& rng)
+      : gate(kIntermediate, kHidden, rng),
+        up(kIntermediate, kHidden, rng),
+        down(kHidden, kIntermediate, rng) {}
+
+  // Y in double, and what rounding H to bf16 and X's products may move.
+  void expect_row(const double* x, const double* y) const {
+    const std::vector<double> g = decode(gate, gate_scale), u = decode(up, up_scale),
+                              d = decode(down, down_scale);
+    std::vector<double> h;
+    for (int64_t j = 0; j < kIntermediate; ++j) {
+      double gate_sum = 0.0, up_sum = 0.0;
+      for (int64_t k = 0; k < kHidden; ++k) {
+        gate_sum += x[k] * g[static_cast<size_t>(j * kHidden + k)];
+        up_sum += x[k] * u[static_cast<size_t>(j * kHidden + k)];
+      }
+      h.push_back(gate_sum / (1.0 + std::exp(-gate_sum)) * up_sum);
+    }
+    for (int64_t i = 0; i < kHidden; ++i) {
+      double sum = down_bias.empty() ? 0.0 : down_bias[static_cast<size_t>(i)], size = 0.0;
+      for (int64_t j = 0; j < kIntermediate; ++j) {
+        const double term =
+            h[static_cast<size_t>(j)] * d[static_cast<size_t>(i * kIntermediate + j)];
+        sum += term;
+        size += std::abs(term);
+      }
+      ASSERT_NEAR(y[i], sum, 0x1p-8 * size + 1e-6) << "column " << i;
+    }
+  }
+};
+
+class RunMlp : public CliTest {
+ protected:
+  static constexpr int64_t kRows = 7;
+
+  Rng rng_;
+  std::vector<Expert> experts_;
+  std::vector<double> x_;
+
+  void write_x(std::vector<int64_t> shape = {kRows, kHidden}) {
+    checkpoint::TensorView sizes;
+    sizes.shape = shape;
+    std::vector<float> values;
+    x_.clear();
+    for (int64_t i = 0; i < sizes.elements(); ++i) {
+      values.push_back(static_cast<float>(rng_.integer(-32, 32)) / 16.0f);  // exact in bf16
+      x_.push_back(values.back());
+    }
+    TensorFile file;
+    ASSERT_TRUE(add_bytes(file, "x", checkpoint::ElementType::kF32, std::move(shape), values).ok());
+    ASSERT_TRUE(checkpoint::write_npy(path("x.npy"), file.tensors().begin()->second).ok());
+  }
+
+  // Llama's names.
+  void write_layer(float x_scale = 0.0f, float h_scale = 0.0f) {
+    experts_.emplace_back(rng_);
+    const Expert& one = experts_.front();
+    TensorFile file;
+    add_modelopt(file, "model.layers.3.mlp.gate_proj", one.gate, {one.gate_scale}, x_scale);
+    add_modelopt(file, "model.layers.3.mlp.up_proj", one.up, {one.up_scale}, x_scale);
+    add_modelopt(file, "model.layers.3.mlp.down_proj", one.down, {one.down_scale}, h_scale);
+    write(file);
+    write_x();
+  }
+  // Mixtral's, in compressed-tensors' names: divisors.
+  void write_experts(float x_scale = 0.0f, float h_scale = 0.0f) {
+    TensorFile file;
+    for (int64_t e = 0; e < 3; ++e) {
+      experts_.emplace_back(rng_);
+      Expert& one = experts_.back();
+      const float powers[] = {0x1p-12f, 0x1p-11f, 0x1p-13f};  // their reciprocals are exact
+      one.gate_scale = one.up_scale = powers[e];
+      one.down_scale = 0x1p-12f;
+      const std::string at = "model.layers.0.block_sparse_moe.experts." + std::to_string(e) + ".";
+      const auto divisor = [&](float scale) { return scale > 0 ? 1.0f / scale : 0.0f; };
+      add_compressed(file, at + "w1", one.gate, {1.0f / one.gate_scale}, divisor(x_scale));
+      add_compressed(file, at + "w3", one.up, {1.0f / one.up_scale}, divisor(x_scale));
+      add_compressed(file, at + "w2", one.down, {1.0f / one.down_scale},
+                     divisor(h_scale * static_cast<float>(1 + e)));
+    }
+    write(file);
+    write_x();
+  }
+  void write(const TensorFile& file) {
+    ASSERT_TRUE(checkpoint::write_safetensors(path("w.safetensors"), file).ok());
+  }
+
+  ProgramResult run_mlp(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments = {"run",         path("w.safetensors"),
+                                          "--mlp",       "--activations",
+                                          path("x.npy"), "--check",
+                                          "--out",       path("y.npy"),
+                                          "--d-type",    "f32"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  std::vector<double> y() const {
+    const Expected<TensorFile> file = checkpoint::open_npy(path("y.npy"));
+    if (!file) return {};
+    const auto values = checkpoint::decode_to_f32(file->tensors().begin()->second);
+    return values ? std::vector<double>(values->begin(), values->end()) : std::vector<double>();
+  }
+};
+
+TEST_F(RunMlp, ALayerOfLlama) {
+  write_layer();
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--prepared"}, {"--isa", "scalar"}, {"--threads", "2"}}) {
+    const ProgramResult result = run_mlp(more);
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.out, "model.layers.3.mlp"));
+    EXPECT_TRUE(contains(result.out, "hidden 64, intermediate 96, X bf16 -> H bf16 -> Y f32"));
+    EXPECT_TRUE(contains(result.out, "ok, 448 elements within the bound"));
+    EXPECT_TRUE(contains(result.err, "activations rounded from F32 to bf16"));
+    const std::vector<double> found = y();
+    ASSERT_EQ(found.size(), static_cast<size_t>(kRows * kHidden));
+    for (int64_t row = 0; row < kRows; ++row)
+      experts_[0].expect_row(&x_[static_cast<size_t>(row * kHidden)],
+                             &found[static_cast<size_t>(row * kHidden)]);
+  }
+}
+
+TEST_F(RunMlp, FourBitActivationsWithTheCheckpointsScales) {
+  write_layer(2.0f / 2688.0f, 0.01f);
+  for (const char* d_type : {"f16", "bf16", "f32"}) {
+    const ProgramResult result =
+        run({"run", path("w.safetensors"), "--mlp", "--activations", path("x.npy"), "--quantize-x",
+             "--quantize-h", "--check", "--d-type", d_type, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.err, "X quantised with the checkpoint's input scale"));
+    EXPECT_TRUE(contains(result.err, "H quantised with the checkpoint's input scale"));
+    const json report = json::parse(result.out);
+    EXPECT_EQ(report["check"]["passed"], true);
+    EXPECT_EQ(report["check"]["compared"], kRows * kHidden);
+    EXPECT_EQ(report["quantize_x"], true);
+    EXPECT_EQ(report["gate_up"]["device"], "cpu");
+    EXPECT_GT(report["workspace_bytes"], 0);
+  }
+}
+
+TEST_F(RunMlp, ScalesThatTheCheckpointLacks) {
+  write_layer();
+  const ProgramResult without = run_mlp({"--quantize-h"});
+  EXPECT_EQ(without.exit_code, 1) << without;
+  EXPECT_TRUE(contains(without.err, "--h-global-scale: not given"));
+  for (const char* quantized : {"--quantize-x", "--quantize-h"}) {
+    const ProgramResult result =
+        run_mlp({"--quantize-h", "--h-global-scale", "0.02",
+                 std::string(quantized) == "--quantize-h" ? "--batch-invariant" : quantized});
+    EXPECT_EQ(result.exit_code, 0) << result;
+  }
+  EXPECT_TRUE(contains(run_mlp({"--quantize-x"}).err, "X quantised with each row's amax"));
+}
+
+TEST_F(RunMlp, ExpertsOfMixtral) {
+  write_experts();
+  write_text("counts.txt", "2 0 5");
+  const ProgramResult result = run_mlp({"--experts", "--expert-tokens", path("counts.txt")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.out, "3 experts, contiguous"));
+  EXPECT_TRUE(contains(result.out, "ok, 448 elements"));
+  const std::vector<double> grouped = y();
+  for (int64_t row = 0; row < kRows; ++row)
+    experts_[row < 2 ? 0 : 2].expect_row(&x_[static_cast<size_t>(row * kHidden)],
+                                         &grouped[static_cast<size_t>(row * kHidden)]);
+  // One expert is a layer of its own.
+  ASSERT_EQ(run_mlp({"--prefix", "model.layers.0", "--expert", "2"}).exit_code, 0);
+  const std::vector<double> alone = y();
+  for (size_t i = 2 * kHidden; i < kRows * kHidden; ++i) ASSERT_EQ(alone[i], grouped[i]) << i;
+}
+
+TEST_F(RunMlp, ExpertsInFourBits) {
+  write_experts(0x1p-10f, 0x1p-9f);
+  write_text("offsets.txt", "0 0 7 7");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--quantize-x"},
+                                               {"--quantize-h"},
+                                               {"--quantize-x", "--quantize-h", "--prepared"}}) {
+    std::vector<std::string> all = {"--experts", "--expert-tokens", path("offsets.txt")};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProgramResult result = run_mlp(all);
+    EXPECT_EQ(result.exit_code, 0) << result;
+  }
+}
+
+TEST_F(RunMlp, MaskedExperts) {
+  write_experts();
+  write_x({3, 4, kHidden});
+  write_text("counts.txt", "4 0 1");
+  const ProgramResult result =
+      run_mlp({"--experts", "--masked", "--expert-tokens", path("counts.txt")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  const std::vector<double> found = y();
+  ASSERT_EQ(found.size(), static_cast<size_t>(3 * 4 * kHidden));
+  for (const int64_t row : {0, 1, 2, 3, 8}) {
+    experts_[static_cast<size_t>(row / 4)].expect_row(&x_[static_cast<size_t>(row * kHidden)],
+                                                      &found[static_cast<size_t>(row * kHidden)]);
+  }
+  for (size_t i = 4 * kHidden; i < 8 * kHidden; ++i) ASSERT_EQ(found[i], 0.0) << i;
+}
+
+TEST_F(RunMlp, BiasOfDown) {
+  Expert one(rng_);
+  for (int64_t i = 0; i < kHidden; ++i) one.down_bias.push_back(rng_.normal());
+  TensorFile file;
+  add_modelopt(file, "mlp.gate_proj", one.gate, {one.gate_scale}, 0.0f);
+  add_modelopt(file, "mlp.up_proj", one.up, {one.up_scale}, 0.0f);
+  add_modelopt(file, "mlp.down_proj", one.down, {one.down_scale}, 0.0f);
+  ASSERT_TRUE(
+      add_bytes(file, "mlp.down_proj.bias", checkpoint::ElementType::kF32, {kHidden}, one.down_bias)
+          .ok());
+  write(file);
+  write_x();
+  const ProgramResult result = run_mlp({});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "the layer has biases"));
+  one.expect_row(x_.data(), y().data());
+}
+
+TEST_F(RunMlp, WhatIsMissingOrDoesNotFitIsNamed) {
+  Expert one(rng_);
+  TensorFile file;
+  add_modelopt(file, "mlp.gate_proj", one.gate, {one.gate_scale}, 0.0f);
+  add_modelopt(file, "mlp.up_proj", one.up, {one.up_scale}, 0.0f);
+  write(file);
+  write_x();
+  ProgramResult result = run_mlp({});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "mlp.down_proj"));
+  add_modelopt(file, "mlp.down_proj", one.gate, {one.down_scale}, 0.0f);  // the wrong way round
+  write(file);
+  result = run_mlp({});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "mlp.down_proj.weight: 96 x 64; must be 64 x 96"));
+  EXPECT_EQ(files(), (std::vector<std::string>{"w.safetensors", "x.npy"}));
+}
+
+TEST_F(RunMlp, ActivationsThatDoNotFit) {
+  write_layer();
+  write_x({kRows, kHidden + 16});
+  const ProgramResult result = run_mlp({});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "must be [..., K], K = 64"));
+}
+
+}  // namespace
+}  // namespace dualgemm::test
