@@ -295,7 +295,6 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     if (!ending.begins) return leave_partials<kCfg>(params, ending, group, acc);
     if (!ending.is_whole) add_partials<kCfg>(params, schedule, ending, group, acc);
   }
-  const Alphas alphas = alphas_of(params, tile.batch);
   // One loop over chunks and, where they stand side by side, both products of each: with one in the
   // other ptxas keeps more over it, and t64 spills.
   const uint32_t two = is_side_by_side<kCfg>(params) ? 1 : 0;
@@ -308,7 +307,7 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
         tile.n_begin + group * kWarpgroupCols + ptx::thread_index_anew() / 32 % 4 * kWarpCols};
     if (kCfg.grouped && place.row >= place.rows_end) break;
     Outputs<kCfg> outputs = take_chunk<kCfg>(row / B::kChunk, acc);
-    scale_and_activate<kCfg>(params, alphas, place, product, outputs);
+    scale_and_activate<kCfg>(params, alphas_of(params, tile.batch), place, product, outputs);
     store_product<kCfg>(params, smem, place, segment.tile, group, product, outputs);
   }
   __syncwarp();  // the scratch is read
