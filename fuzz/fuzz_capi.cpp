@@ -107,6 +107,19 @@ dualgemm_problem problem(FuzzedDataProvider& data) {
   out.grouping = enumerator<Grouping>(data);
   out.batch_invariant = data.ConsumeIntegralInRange(0, 1);
   if (data.ConsumeBool()) out.bias = data.ConsumeIntegralInRange(-1, 3);
+  if (data.ConsumeIntegralInRange(0, 3) == 0) {
+    const dualgemm_activation act = out.act;
+    dualgemm_problem_init(&out, sizeof out);
+    out.m = 7;
+    out.n = 16;
+    out.k = 32;
+    out.combine = enumerator<Combine>(data);
+    out.up_column = data.ConsumeIntegralInRange(-1, 17);
+    out.residual = data.ConsumeIntegralInRange(-1, 2);
+    out.bias = enumerator<BiasType>(data);
+    out.bias_stride = data.ConsumeIntegralInRange(-1, 40);
+    if (data.ConsumeBool()) out.act = act;
+  }
   return out;
 }
 
@@ -144,6 +157,12 @@ dualgemm_buffers buffers(FuzzedDataProvider& data, Arena& arena,
   out.prepared = some(prepared);
   out.bias_gate = some(arena.inputs);
   out.bias_up = some(arena.inputs);
+  if (data.ConsumeIntegralInRange(0, 3) == 0)
+    out.residual = data.ConsumeBool() ? arena.inputs : arena.d;
+  if (data.ConsumeIntegralInRange(0, 7) == 0) {
+    out.expert_offsets = nullptr;
+    out.row_experts = arena.rows;
+  }
   return out;
 }
 

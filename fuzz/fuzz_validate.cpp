@@ -84,6 +84,15 @@ Activation activation(FuzzedDataProvider& data) {
   return act;
 }
 
+// D's strides are those of n columns: refused, or more than enough, unless they are tight.
+void side_by_side(FuzzedDataProvider& data, Problem& out) {
+  out.combine = enumerator<Combine>(data);
+  if (data.ConsumeBool()) out.act = {};
+  out.up_column = data.ConsumeBool() ? extent(data, 40) : 0;
+  out.residual = data.ConsumeBool();
+  out.bias_stride = stride(data, out.n);
+}
+
 Problem problem(FuzzedDataProvider& data) {
   Problem out;
   out.m = extent(data, 40);
@@ -98,6 +107,7 @@ Problem problem(FuzzedDataProvider& data) {
   out.act = activation(data);
   out.batch_invariant = data.ConsumeBool();
   out.bias = enumerator<BiasType>(data);
+  if (data.ConsumeBool()) side_by_side(data, out);
   return out;
 }
 
@@ -147,11 +157,22 @@ std::vector<int32_t> expert_rows(FuzzedDataProvider& data, const Problem& p) {
   return rows;
 }
 
+// Any number is legal; most are experts, and nobody.
+std::vector<int32_t> row_experts(FuzzedDataProvider& data, const Problem& p) {
+  std::vector<int32_t> experts(static_cast<size_t>(p.m));
+  for (int32_t& expert : experts)
+    expert = data.ConsumeIntegralInRange<int32_t>(-1, static_cast<int>(p.l));
+  return experts;
+}
+
 // Operands of exactly the bytes that the problem and its groups demand.
 struct Operands {
   Operands(const Problem& p, const OperandSizes& sizes, FuzzedDataProvider& data, uint32_t& noise)
-      : offsets(p.grouping == Grouping::kContiguous ? expert_offsets(data, p)
-                                                    : std::vector<int32_t>()),
+      : experts(p.grouping == Grouping::kContiguous && p.m > 0 && data.ConsumeBool()
+                    ? row_experts(data, p)
+                    : std::vector<int32_t>()),
+        offsets(p.grouping == Grouping::kContiguous && experts.empty() ? expert_offsets(data, p)
+                                                                       : std::vector<int32_t>()),
         rows(p.grouping == Grouping::kMasked ? expert_rows(data, p) : std::vector<int32_t>()),
         misalign(data.ConsumeIntegralInRange(0, 31) == 0 ? 1 : 0),
         a(sizes.a, noise, misalign),
@@ -161,7 +182,8 @@ struct Operands {
         up(sizes.up, noise, misalign),
         up_scales(sizes.up_scales, noise, misalign),
         d(sizes.d, noise, misalign),
-        d_scales(scale_bytes(p, p.d, p.n, sizes.d_scales), noise, misalign),
+        d_scales(scale_bytes(p, p.d, core::columns_of_d(p), sizes.d_scales), noise, misalign),
+        residual(p.residual ? sizes.d : 0, noise, misalign),
         row_scale(sizes.a_row_scale, noise),
         bias_gate(sizes.bias_gate, noise, misalign),
         bias_up(sizes.bias_up, noise, misalign),
@@ -195,6 +217,8 @@ struct Operands {
     }
     if (!offsets.empty()) out.expert_offsets = offsets.data();
     if (!rows.empty()) out.expert_rows = rows.data();
+    if (!experts.empty()) out.row_experts = experts.data();
+    if (p.residual) out.residual = data.ConsumeBool() ? d.data() : residual.data();
     const auto floats = [](const Allocation& allocation) {
       return reinterpret_cast<const float*>(allocation.data());
     };
@@ -226,10 +250,10 @@ struct Operands {
     return out;
   }
 
-  std::vector<int32_t> offsets, rows;
+  std::vector<int32_t> experts, offsets, rows;
   int64_t misalign;
-  Allocation a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, row_scale, bias_gate,
-      bias_up, alphas;
+  Allocation a, a_scales, gate, gate_scales, up, up_scales, d, d_scales, residual, row_scale,
+      bias_gate, bias_up, alphas;
 };
 
 void run_plan(const Plan& plan, Buffers buffers) {

@@ -462,6 +462,35 @@ TEST(Bound, IsFinite) {
   }
 }
 
+// Side by side: alpha, row scale, bias and residual in FP32 lie inside, and the residual's rounding
+// has a term of its own.
+TEST(Bound, SideBySideHoldsTheAdditionOfAResidual) {
+  Rng rng;
+  int beyond_without = 0;
+  for (int round = 0; round < 20000; ++round) {
+    reference::Element e;
+    const float sum = rng.normal(), alpha = rng.normal(), row_scale = rng.uniform(0.5f, 2.0f);
+    const float bias = rng.normal(), residual = 64.0f * rng.normal();
+    e.gate.value = e.gate.abs_sum = sum;  // an accumulator that is exact: running_sum 0
+    e.alpha_gate = alpha;
+    e.row_scale = row_scale;
+    e.bias_gate = bias;
+    e.residual = residual;
+    e.g = double{row_scale} * alpha * sum + bias;
+    e.d = e.g + residual;
+    const float computed = (sum * alpha * row_scale + bias) + residual;
+    const auto interval = reference::side_by_side_interval(e, 16, Accumulation::kBlockOrder);
+    ASSERT_LE(interval.lo, computed);
+    ASSERT_GE(interval.hi, computed);
+    ASSERT_LE(double{interval.hi} - interval.lo, 0x1p-20 * (std::abs(e.d) + std::abs(e.g) + 4.0));
+    e.residual = -0.0;
+    const auto before = reference::side_by_side_interval(e, 16, Accumulation::kBlockOrder);
+    const double room = double{before.hi} - before.lo;
+    beyond_without += std::abs(double{computed} - e.d) > room ? 1 : 0;
+  }
+  EXPECT_GT(beyond_without, 100);
+}
+
 // Results beyond the range of D's type become infinities, in the library as in the oracle.
 TEST(Bound, OverflowOfTheOutputTypeIsInfinity) {
   Rng rng;

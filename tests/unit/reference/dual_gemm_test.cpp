@@ -126,6 +126,37 @@ TEST(Oracle, ElementsCarryWhatBoundsNeed) {
   EXPECT_EQ(tile[0].d, -17.0 * 7.625);
 }
 
+// Gate's product is -17, Up's 7.625: on paper, without each other.
+TEST(Oracle, SideBySideIsBothProductsWithBiasAndResidual) {
+  OnPaper p;
+  p.problem.combine = Combine::kSideBySide;
+  p.problem.act = {};
+  p.problem.bias = BiasType::kF32;
+  p.problem.residual = true;
+  const float bias_gate = 0.5f, bias_up = -1.0f, residual[2] = {100.0f, 1000.0f};
+  float d[2];
+  Buffers b = p.buffers();
+  b.alpha_gate = 2.0f;
+  b.bias_gate = &bias_gate;
+  b.bias_up = &bias_up;
+  b.residual = residual;
+  b.d = d;
+  p.problem.up_column = 1;
+  ASSERT_TRUE(validate(p.problem, b).ok()) << validate(p.problem, b).message();
+  ASSERT_TRUE(reference::dual_gemm(p.problem, b).ok());
+  EXPECT_EQ(d[0], 2.0f * -17.0f + 0.5f + 100.0f);
+  EXPECT_EQ(d[1], 7.625f - 1.0f + 1000.0f);
+  p.problem.up_column = 0;  // nothing of Gate
+  d[1] = -3.0f;
+  ASSERT_TRUE(reference::dual_gemm(p.problem, b).ok());
+  EXPECT_EQ(d[0], 7.625f - 1.0f + 100.0f);
+  EXPECT_EQ(d[1], -3.0f);
+  p.problem.residual = false;
+  b.residual = nullptr;
+  ASSERT_TRUE(reference::dual_gemm(p.problem, b).ok());
+  EXPECT_EQ(d[0], 7.625f - 1.0f);
+}
+
 TEST(Oracle, NaNScaleReachesTheOutput) {
   for (const uint8_t nan : {0x7F, 0xFF}) {
     OnPaper p;
