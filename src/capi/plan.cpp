@@ -1,29 +1,12 @@
 // validate, plan, prepare, run and device of the C interface.
-#include <cstring>
 #include <memory>
 
 #include "capi/error.hpp"
 #include "capi/structs.hpp"
+#include "capi/text.hpp"
 
 namespace dualgemm::capi {
 namespace {
-
-Status copy_text(const std::string& text, char* buffer, size_t capacity, size_t* required) {
-  const size_t needed = text.size() + 1;
-  if (buffer == nullptr && capacity != 0) {
-    return Status::invalid("capacity", std::to_string(capacity),
-                           "must be 0 when the buffer is null");
-  }
-  if (buffer == nullptr) DUALGEMM_TRY(require(required, "required"));
-  if (required != nullptr) *required = needed;
-  if (buffer == nullptr) return {};
-  if (capacity < needed) {
-    return Status::invalid("capacity", std::to_string(capacity),
-                           "must be at least " + std::to_string(needed));
-  }
-  std::memcpy(buffer, text.c_str(), needed);
-  return {};
-}
 
 template <class Text>
 dualgemm_status copy_plan_text(const dualgemm_plan* plan, Text text, char* buffer, size_t capacity,

@@ -30,6 +30,8 @@ static_assert(offsetof(dualgemm_operand_bytes, a_row_scale) == 72);
 
 constexpr float kNotGiven = std::numeric_limits<float>::quiet_NaN();
 
+}  // namespace
+
 // NaN is not given, and so is 0 where an initialiser that names some fields left it. The header
 // says which those are.
 Expected<Activation> to_activation(const dualgemm_activation& from) {
@@ -46,8 +48,6 @@ Expected<Activation> to_activation(const dualgemm_activation& from) {
   return Activation{static_cast<ActivationKind>(from.kind), given(from.alpha, false),
                     given(from.beta, !zeroed), given(from.limit, false)};
 }
-
-}  // namespace
 
 Expected<bool> to_flag(const char* argument, int32_t value) {
   if (value == 0 || value == 1) return value == 1;

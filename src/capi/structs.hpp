@@ -106,6 +106,7 @@ Status init_struct(const char* name, T* to, uint64_t size) {
 Expected<bool> to_flag(const char* argument, int32_t value);
 Status check_reserved(const char* argument, int32_t value);
 Matrix to_matrix(const dualgemm_matrix& from);
+Expected<Activation> to_activation(const dualgemm_activation& from);
 
 // From the caller's struct to the C++ type. Enumerations pass as they are: validate() judges them.
 Expected<Problem> to_problem(const dualgemm_problem* from);
