@@ -97,9 +97,8 @@ void print_text(const RunCommand& command, const checkpoint::MlpFromFiles& layer
   line("workspace", format_bytes(mlp.workspace_bytes()));
   line("time", fmt::format("{:.3f} ms, once", outcome.seconds * 1e3));
   if (outcome.check) {
-    line("check", is_wrong(outcome)
-                      ? verdict(*outcome.check, p.y.type)
-                      : fmt::format("ok, {} elements within the bound", outcome.check->compared));
+    line("check", outcome.check->compared == 0 ? "ok, no rows to compare"
+                                               : verdict(*outcome.check, p.y.type));
   }
   if (!command.out.empty()) line("written", command.out);
 }

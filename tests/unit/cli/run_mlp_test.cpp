@@ -224,6 +224,17 @@ TEST_F(RunMlp, MaskedExperts) {
   for (size_t i = 4 * kHidden; i < 8 * kHidden; ++i) ASSERT_EQ(found[i], 0.0) << i;
 }
 
+TEST_F(RunMlp, ExpertsWithoutAnyRows) {
+  write_experts();
+  write_x({3, 4, kHidden});
+  write_text("counts.txt", "0 0 0");
+  const ProgramResult result =
+      run_mlp({"--experts", "--masked", "--expert-tokens", path("counts.txt")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.out, "ok, no rows to compare"));
+  for (const double value : y()) ASSERT_EQ(value, 0.0);
+}
+
 TEST_F(RunMlp, BiasOfDown) {
   Expert one(rng_);
   for (int64_t i = 0; i < kHidden; ++i) one.down_bias.push_back(rng_.normal());
