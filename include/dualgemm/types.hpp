@@ -184,9 +184,9 @@ struct Buffers {
   // itself; else it must not overlap it.
   const void* residual = nullptr;
   // kContiguous, instead of expert_offsets: [m], the expert of each row; -1, or any other number
-  // that is none of 0 .. l-1, is a row that nobody computes: nothing of it is read but this number,
-  // and nothing written. Swizzled scales of A and D are then those of one matrix of m rows. Rows of
-  // one expert should follow each other: a tile does not cross from one expert to another.
+  // that is none of 0 .. l-1, is a row that nobody computes: what it holds counts for nothing, and
+  // nothing of it is written. Swizzled scales of A and D are then those of one matrix of m rows.
+  // Rows of one expert should follow each other: a tile does not cross from one expert to another.
   const int32_t* row_experts = nullptr;
 };
 

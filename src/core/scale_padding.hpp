@@ -7,11 +7,11 @@
 
 namespace dualgemm::core {
 
-// Writes 0 to every padding byte of D's swizzled 128x4 tiles (rows beyond a group's tile-padded
-// rows, columns beyond n/16), because consumers on GPUs expect it. Rows of a masked expert that do
-// not exist are not padding and stay as they are, and so do all scales of an expert without rows: a
-// GPU has no tile there that could write them. With row_experts the padding is that of one matrix of
-// m rows. Nothing to do for other types and layouts.
+// Writes 0 to the padding of D's swizzled 128x4 tiles, because consumers on GPUs expect it: beside
+// every row that is computed, columns beyond n/16, and below the last one rows up to a multiple of
+// 128 (of contiguous experts each, else below row m). Rows that nobody computes stay as they are,
+// and so do all scales of an expert without rows: a GPU has no tile there that could write them.
+// Nothing to do for other types and layouts.
 void clear_scale_padding(const ResolvedProblem& problem, const Buffers& buffers) noexcept;
 
 // The same of `rows` rows of scales from row `begin`, a multiple of 128, on; swizzled.

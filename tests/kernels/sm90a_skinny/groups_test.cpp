@@ -13,22 +13,15 @@ TEST(Sm90aSkinnyGroups, EveryWayThatRowsFallToExperts) {
   Rng rng;
   int64_t next = 0;
   for (const bool prepared : {false, true}) {
-    for (const int64_t tile_m : {8, 16}) {
-      if (tile_m > cuda::sm90a_skinny::most_rows(prepared)) continue;
-      for (const int64_t cols : {16, 32}) {
-        if (tile_m == 16 && cols == 16) continue;  // not compiled
-        for (const GroupedCase& one : grouped_cases(kTypes, tile_m, cols, 448, rng)) {
-          const int64_t ctas = 1 + ++next % 5;
-          expect_right(
-              one,
-              [&](RandomCase& data) {
-                return simulate(data, {.cols = cols,
-                                       .max_ctas = ctas,
-                                       .prepared = prepared,
-                                       .tile_m = static_cast<int>(tile_m)});
-              },
-              rng);
-        }
+    for (const int64_t cols : {16, 32}) {
+      for (const GroupedCase& one : grouped_cases(kTypes, 8, cols, 448, rng)) {
+        const int64_t ctas = 1 + ++next % 5;
+        expect_right(
+            one,
+            [&](RandomCase& data) {
+              return simulate(data, {.cols = cols, .max_ctas = ctas, .prepared = prepared});
+            },
+            rng);
       }
     }
   }
@@ -87,15 +80,17 @@ TEST(Sm90aSkinnyGroups, ChoiceAndRefusals) {
   namespace skinny = cuda::sm90a_skinny;
   Problem p{.m = 512, .n = 768, .k = 2048, .l = 128, .grouping = Grouping::kContiguous};
   EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 8);
-  EXPECT_TRUE(skinny::is_faster(p, 132, false));
-  p.m = 128 * 8 + 1;  // nine rows an expert
-  EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 16);
   EXPECT_TRUE(skinny::is_faster(p, 132, true));
-  EXPECT_FALSE(skinny::is_faster(p, 132, false));
-  p.m = 128 * 16 + 1;
+  EXPECT_FALSE(skinny::is_faster(p, 132, false));  // little of k
+  p.k = 4096;
+  EXPECT_FALSE(skinny::is_faster(p, 132, false));  // four rows an expert
+  p.k = 4096 + 64;                                 // the other one would copy all scales
+  EXPECT_TRUE(skinny::is_faster(p, 132, false));
+  p.m = 128 * 5 + 1;
+  EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 8);
   EXPECT_FALSE(skinny::is_faster(p, 132, true));
   p.grouping = Grouping::kMasked;
-  p.m = 16;
+  p.m = 5;
   EXPECT_TRUE(skinny::is_faster(p, 132, true));
   p.m = p.n = p.l = 1 << 20;
   EXPECT_EQ(skinny::supports(p, true).argument(), "m, n, k, l");

@@ -27,7 +27,6 @@ constexpr GroupKernel kKernels[] = {
     {cuda::sm80::kKernelName, Isa::kSm80, 64, false},
     {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, false},
     {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, true},
-    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 16, true},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 16, false},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 32, true},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 64, false},
@@ -284,13 +283,17 @@ TEST(GroupsPlans, FewRowsOfAnExpertAndMany) {
     return plan.ok() ? plan->kernel + " t" + std::to_string(plan->shape.tile_m)
                      : plan.status().message();
   };
-  EXPECT_EQ(config(0, false), "skinny t8");
-  EXPECT_EQ(config(64, false), "skinny t8");
-  EXPECT_EQ(config(8 * 128, true), "skinny t8");
-  EXPECT_EQ(config(9 * 128, true), "skinny t16");
-  EXPECT_EQ(config(9 * 128, false), "wgmma t16");
-  EXPECT_EQ(config(256 * 128, true), "wgmma t256");
-  EXPECT_EQ(config(8, false, Grouping::kMasked), "skinny t8");
+  EXPECT_EQ(config(0, true), "skinny t8");
+  EXPECT_EQ(config(5 * 128, true), "skinny t8");
+  EXPECT_EQ(config(64, false), "wgmma t16");
+  EXPECT_EQ(config(8 * 128, true), "wgmma t16");
+  EXPECT_EQ(config(16 * 128, true), "wgmma t32");
+  EXPECT_EQ(config(24 * 128, true), "wgmma t32");
+  EXPECT_EQ(config(48 * 128, false), "wgmma t64");
+  EXPECT_EQ(config(96 * 128, true), "wgmma t128");
+  EXPECT_EQ(config(256 * 128, true), "wgmma t128");
+  EXPECT_EQ(config(192 * 128, true), "wgmma t256");
+  EXPECT_EQ(config(5, true, Grouping::kMasked), "skinny t8");
   EXPECT_EQ(config(256, false, Grouping::kMasked), "wgmma t256");
 }
 

@@ -158,7 +158,6 @@ __device__ uint32_t table_of_rows(const GroupTilesParams& p) {
     const uint32_t in_run = row - own_run;
     const uint32_t in_tile = in_run - quotient(in_run, p.tile_m) * p.tile_m.value;
     const bool exists = expert != kNobody, opens = exists && in_tile == 0;
-    sync_cta();
     const uint32_t through = before + static_cast<uint32_t>(scan_cta<Add>(opens ? 1 : 0));
     if (opens) {
       GroupTile& tile = p.table[through];
@@ -170,11 +169,9 @@ __device__ uint32_t table_of_rows(const GroupTilesParams& p) {
     if (closes) p.table[through].end = row + 1;
     if (threadIdx.x == kThreads - 1) run_before = own_run, tiles_before = through;
     sync_cta();
-    run = run_before, before = tiles_before;
-    sync_cta();  // both have been read
+    run = run_before, before = tiles_before;  // written again behind the next scans' barriers
   }
   if (threadIdx.x == 0 && before > 0) p.table[before].last = 1;
-  __syncwarp();
   return before;
 }
 
@@ -206,11 +203,12 @@ int64_t most_group_tiles(const Problem& problem, int64_t tile_m) {
   return busy + (problem.m - busy) / tile_m;
 }
 
+int64_t most_listed_tiles(const Problem& problem, int64_t tile_m) {
+  return problem.grouping == Grouping::kContiguous ? problem.m : most_group_tiles(problem, tile_m);
+}
+
 int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m) {
-  const bool contiguous = problem.grouping == Grouping::kContiguous;
-  // Where rows name their experts each may have a tile of its own.
-  const int64_t tiles = contiguous ? problem.m : most_group_tiles(problem, tile_m);
-  return (1 + tiles) * static_cast<int64_t>(sizeof(GroupTile));
+  return (1 + most_listed_tiles(problem, tile_m)) * static_cast<int64_t>(sizeof(GroupTile));
 }
 
 KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,

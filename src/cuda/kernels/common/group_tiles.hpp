@@ -27,8 +27,11 @@ struct GroupTilesParams {
 Status check_groups(const Problem& problem);
 
 // The most tiles of tile_m rows that the experts can have, whatever their rows, if each one's
-// follow each other. Where rows name their experts it is m, but more than these are unusual.
+// follow each other.
 int64_t most_group_tiles(const Problem& problem, int64_t tile_m);
+
+// The most there can be where rows name their experts, too: each row may then have one of its own.
+int64_t most_listed_tiles(const Problem& problem, int64_t tile_m);
 
 // Bytes of the table.
 int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m);

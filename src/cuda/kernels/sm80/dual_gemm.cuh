@@ -187,6 +187,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     for (uint32_t tile = blockIdx.x; tile / params.tiles_n < number_of_tiles(params.groups);
          tile += gridDim.x) {
       compute_tile<kCfg>(params, tile, parts);
+      __syncwarp();
       __syncthreads();  // the parts have been read
     }
   } else {

@@ -47,7 +47,7 @@ bool is_aligned16(const OperandView& view) {
 // With the narrow tiles.
 Status check_group_tiles(const Problem& problem) {
   DUALGEMM_TRY(check_groups(problem));
-  int64_t tiles = most_group_tiles(problem, kGroupRows);  // below 2^59
+  int64_t tiles = most_listed_tiles(problem, kGroupRows);  // below 2^59
   if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kMmaRows / 2), &tiles) &&
       tiles <= kMaxCtas) {
     return {};

@@ -33,6 +33,16 @@ TensorView activations_view(const Problem& p, const uint8_t* data, const Instanc
                   static_cast<uint32_t>(instance.act_subs), 1}};
 }
 
+// Whether decoding A needs to know whose rows they are: where counts say which exist, or scales
+// begin anew with each expert. Else all rows of A are decoded as those of one matrix.
+bool is_prepared_by_groups(const core::ResolvedProblem& problem, const Buffers& buffers) {
+  const bool swizzled =
+      problem.a.type == DataType::kE2M1 && problem.a.scale_layout == ScaleLayout::kSwizzled128x4;
+  return problem.problem.grouping == Grouping::kMasked ||
+         (problem.problem.grouping == Grouping::kContiguous && swizzled &&
+          buffers.row_experts == nullptr);
+}
+
 KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
                          const Config& config, const Schedule& schedule, const Workspace& pieces,
                          uint8_t* workspace) {
@@ -54,11 +64,12 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.k = static_cast<uint32_t>(p.k);
   params.num_flags = may_share(p, schedule) ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
+  const bool by_groups = is_prepared_by_groups(problem, buffers);
   const int64_t rows =
-      config.grouped ? most_group_tiles(p, config.tile_m) * config.tile_m : p.l * p.m;
+      by_groups ? most_group_tiles(p, config.tile_m) * config.tile_m : p.m * batches_of_a(p);
   params.row_pieces = static_cast<uint32_t>(rows * k_tiles_of(p));
   params.packed_order = config.prepared;
-  params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
+  if (by_groups) params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.tile_m = Divisor(static_cast<uint32_t>(config.tile_m));
   return prepare_launch(params);
 }
@@ -112,18 +123,17 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
   return {};
 }
 
-// Where rows name their experts each may have a tile of its own, whose rows the preparation of A
-// counts.
-Status check_row_experts(const Problem& p, const Buffers& buffers, const Config& config) {
-  int64_t pieces = 0;
+// Where rows name their experts each may have a tile of its own.
+Status check_row_experts(const Problem& p, const Buffers& buffers, int64_t tile_n) {
+  int64_t k_tiles = 0;
   if (buffers.row_experts == nullptr ||
-      (!__builtin_mul_overflow(p.m * config.tile_m, k_tiles_of(p), &pieces) &&
-       pieces <= INT32_MAX)) {
+      (!__builtin_mul_overflow(p.m * ceil_div(p.n, tile_n), k_tiles_of(p), &k_tiles) &&
+       k_tiles <= INT32_MAX)) {
     return {};
   }
   return Status::unsupported("m", std::to_string(p.m),
-                             "with row_experts m * " + std::to_string(config.tile_m) +
-                                 " * ceil(k / 256) must be at most 2^31 - 1");
+                             "with row_experts m * ceil(n / " + std::to_string(tile_n) +
+                                 ") * ceil(k / 256) must be at most 2^31 - 1");
 }
 
 }  // namespace
@@ -136,8 +146,8 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    const uint8_t* prepared) {
   const core::ResolvedProblem problem = with_shared_rows(given);
   const Config& config = instance.config;
-  DUALGEMM_TRY(check_row_experts(problem.problem, buffers, config));
   const int64_t tile_n = tile_n_of(config);
+  DUALGEMM_TRY(check_row_experts(problem.problem, buffers, tile_n));
   auto* const base = static_cast<uint8_t*>(workspace);
   Params params = scalar_params(problem, buffers, config, schedule, pieces, base);
   std::vector<KernelLaunch> launches;

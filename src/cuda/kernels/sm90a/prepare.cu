@@ -77,15 +77,13 @@ struct RowPlace {
 
 // Rows behind the tile's last one that are nobody's are zeros, as the main kernel's tensor copies
 // take whole tiles and read no byte that nobody has written: of masked groups those behind each
-// expert's last tile, of contiguous ones those up to the next tile.
+// expert's last tile, of contiguous ones those behind the last tile of all.
 [[maybe_unused]] __device__ decltype(RowPlace::state) state_of(const PrepareParams& p,
                                                                const GroupTile& tile,
                                                                uint32_t number, uint32_t row) {
   if (row < tile.end) return RowPlace::kExists;
-  if (row >= p.m.value) return RowPlace::kNone;
-  const bool nobodys = !p.groups.one_batch || number + 1 == number_of_tiles(p.groups) ||
-                       row < tile_of(p.groups, number + 1).begin;
-  return nobodys ? RowPlace::kBlank : RowPlace::kNone;
+  const bool nobodys = !p.groups.one_batch || number + 1 == number_of_tiles(p.groups);
+  return row < p.m.value && nobodys ? RowPlace::kBlank : RowPlace::kNone;
 }
 
 // Of row piece `index` of the call. They are numbered rows first: warps that are neighbours write

@@ -50,7 +50,7 @@ Status check_weight(const char* name, const char* scales_name, const core::Resol
 }
 
 Status check_group_tiles(const Problem& problem) {
-  int64_t tiles = most_group_tiles(problem, kGroupRows);
+  int64_t tiles = most_listed_tiles(problem, kGroupRows);
   if (!__builtin_mul_overflow(tiles, core::ceil_div(problem.n, kUnitCols), &tiles) &&
       tiles <= kMaxTiles) {
     return {};
@@ -100,10 +100,10 @@ bool is_for(const Config& config, const Problem& problem, bool prepared) {
   return config.a_type == a_type_of(problem.a.type) && config.prepared == prepared;
 }
 
-// Rows of the tile for the rows of A, or for those that groups usually have.
-int64_t tile_m_for(const Problem& problem, bool prepared) {
-  if (usual_rows(problem) <= kGroupRows) return kGroupRows;
-  return problem.grouping == Grouping::kNone ? 2 * kGroupRows : most_rows(prepared);
+// Rows of the tile for the rows of A; groups have one kind.
+int64_t tile_m_for(const Problem& problem) {
+  return problem.grouping != Grouping::kNone || problem.m <= kGroupRows ? kGroupRows
+                                                                        : 2 * kGroupRows;
 }
 
 // Of groups: that there are if every expert has its usual rows.
@@ -126,11 +126,11 @@ int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
 }  // namespace
 
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared) {
-  return find_instance(problem, tile_m_for(problem, prepared), cols, prepared);
+  return find_instance(problem, tile_m_for(problem), cols, prepared);
 }
 
 const Instance* find_instance(const Problem& problem, int64_t rows, int64_t cols, bool prepared) {
-  if (problem.grouping == Grouping::kNone && rows != tile_m_for(problem, prepared)) return nullptr;
+  if (problem.grouping == Grouping::kNone && rows != tile_m_for(problem)) return nullptr;
   for (const Instance& instance : instances_for(problem)) {
     const Config& config = instance.config;
     if (is_for(config, problem, prepared) && config.tile_m == rows && tile_n_of(config) == cols)
@@ -145,7 +145,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   const Instance* best = nullptr;
   int64_t least = 0;
   for (const Instance& instance : instances_for(problem)) {
-    const bool suits = instance.config.tile_m == tile_m_for(problem, prepared);
+    const bool suits = instance.config.tile_m == tile_m_for(problem);
     if (!suits || !is_for(instance.config, problem, prepared)) continue;
     const int64_t cost = cost_of(problem, instance.config, num_sms);
     if (best == nullptr || cost <= least) best = &instance, least = cost;
@@ -153,10 +153,25 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   return *best;
 }
 
+namespace {
+
+// Up to how many rows of an expert, on average, this kernel is the faster one of the two: measured
+// on an H200 for the experts of DeepSeek-V3, Qwen3-30B-A3B, gpt-oss-120b and Mixtral
+// (docs/performance.md, "Experts"). Prepared, 6 rows: 99 and 92 us, 468 and 429, or equal.
+// Unpacked, with little of k the other one is faster at any number (K = 2048, 1 to 6 rows: 128 and
+// 87 us), but it copies linear scales that the TMA unit cannot read, those of all experts.
+int64_t most_group_rows(const Problem& problem, bool prepared) {
+  const bool copies_scales =
+      problem.gate.scale_layout == ScaleLayout::kLinear && problem.k % 256 != 0;
+  if (prepared) return 5;
+  return copies_scales ? 6 : problem.k > 2048 ? 3 : 0;
+}
+
+}  // namespace
+
 bool is_faster(const Problem& problem, int num_sms, bool prepared) {
-  // Not measured. Bound by the weights of the experts that have rows; and an expert of more rows
-  // than a tile has is paid for by those of fewer: at most twice as many tiles as experts.
-  if (problem.grouping != Grouping::kNone) return usual_rows(problem) <= most_rows(prepared);
+  if (problem.grouping != Grouping::kNone)
+    return usual_rows(problem) <= most_group_rows(problem, prepared);
   const Config& config = choose_instance(problem, num_sms, prepared).config;
   const int64_t tiles = tiles_of(problem, config);
   if (tiles <= num_sms) return true;
