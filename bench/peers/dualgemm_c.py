@@ -1,0 +1,131 @@
+"""What a benchmark needs of the C interface (include/dualgemm/dualgemm.h), through ctypes. Needs no torch.
+
+Pointers are numbers, as torch.Tensor.data_ptr() gives them; 0 is null. The caller keeps what they point to alive.
+"""
+import ctypes
+
+E2M1, F16, BF16, F32 = range(4)
+CONTIGUOUS = 1
+FUSED = 8
+CPU, CUDA = 1, 2
+
+
+class Failed(Exception):
+    """What the library reported: 'argument: observed; rule'."""
+
+
+class Matrix(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("scale_layout", ctypes.c_int32), ("ld", ctypes.c_int64), ("batch_stride", ctypes.c_int64),
+                ("scale_ld", ctypes.c_int64), ("scale_batch_stride", ctypes.c_int64)]
+
+
+class Activation(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int32), ("alpha", ctypes.c_float), ("beta", ctypes.c_float), ("limit", ctypes.c_float)]
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
+                ("l", ctypes.c_int64), ("a", Matrix), ("gate", Matrix), ("up", Matrix), ("d", Matrix), ("act", Activation),
+                ("grouping", ctypes.c_int32), ("batch_invariant", ctypes.c_int32), ("bias", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+
+
+class PreparedDescriptor(ctypes.Structure):
+    _fields_ = [("format", ctypes.c_int32), ("version", ctypes.c_int32), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
+                ("l", ctypes.c_int64), ("expert_bytes", ctypes.c_int64), ("bytes", ctypes.c_int64), ("alignment", ctypes.c_int64)]
+
+
+class PreparedView(ctypes.Structure):
+    _fields_ = [("descriptor", PreparedDescriptor), ("memory", ctypes.c_void_p), ("bytes", ctypes.c_int64)]
+
+
+class Buffers(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("a", ctypes.c_void_p), ("a_scales", ctypes.c_void_p), ("a_row_scale", ctypes.c_void_p),
+                ("gate", ctypes.c_void_p), ("gate_scales", ctypes.c_void_p), ("up", ctypes.c_void_p), ("up_scales", ctypes.c_void_p),
+                ("alpha_gate", ctypes.c_float), ("alpha_up", ctypes.c_float), ("alpha_gate_per_batch", ctypes.c_void_p),
+                ("alpha_up_per_batch", ctypes.c_void_p), ("expert_offsets", ctypes.c_void_p), ("expert_rows", ctypes.c_void_p),
+                ("d", ctypes.c_void_p), ("d_scales", ctypes.c_void_p), ("d_global_scale", ctypes.c_float), ("reserved", ctypes.c_int32),
+                ("prepared", ctypes.c_void_p), ("stream", ctypes.c_void_p), ("prepared_view", ctypes.POINTER(PreparedView)),
+                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p)]
+
+
+class PlanOptions(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("strategy", ctypes.c_int32), ("device", ctypes.c_int32), ("isa", ctypes.c_int32),
+                ("threads", ctypes.c_int32), ("prepared", ctypes.c_int32), ("reserved", ctypes.c_int32), ("config", ctypes.c_char_p),
+                ("unaligned", ctypes.c_int32), ("trusted_pointers", ctypes.c_int32)]
+
+
+class Library:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.dualgemm_last_error_message.restype = ctypes.c_char_p
+        self.c.dualgemm_version.restype = ctypes.c_char_p
+        self.c.dualgemm_plan_destroy.restype = None
+
+    def version(self):
+        return self.c.dualgemm_version().decode()
+
+    def call(self, function, *arguments):
+        if getattr(self.c, function)(*arguments) != 0:
+            raise Failed(self.c.dualgemm_last_error_message().decode())
+
+    def new(self, struct, name):
+        """With the library's defaults."""
+        value = struct()
+        self.call(f"dualgemm_{name}_init", ctypes.byref(value), ctypes.c_uint64(ctypes.sizeof(struct)))
+        return value
+
+    def problem(self, m, n, k, experts, a_type, d_type):
+        """Of rows in contiguous groups if there are experts, else dense."""
+        problem = self.new(Problem, "problem")
+        problem.m, problem.n, problem.k = m, n, k
+        problem.a.type, problem.d.type = a_type, d_type
+        if experts is not None:
+            problem.l, problem.grouping = experts, CONTIGUOUS
+        return problem
+
+    def one_expert(self, view, expert):
+        some = PreparedView()
+        self.call("dualgemm_prepared_experts", ctypes.byref(view), ctypes.c_int64(expert), ctypes.c_int64(1), ctypes.byref(some))
+        return some
+
+    def buffers(self, **pointers):
+        buffers = self.new(Buffers, "buffers")
+        for name, pointer in pointers.items():
+            setattr(buffers, name, pointer)
+        return buffers
+
+
+class Plan:
+    """Made on the current device; destroyed with this object."""
+
+    def __init__(self, library, problem, device=CUDA, prepared=False, config=""):
+        self.library, self.handle = library, ctypes.c_void_p()
+        options = library.new(PlanOptions, "plan_options")
+        options.device, options.prepared, options.trusted_pointers = device, int(prepared), int(device == CUDA)
+        options.strategy = FUSED
+        options.config = config.encode()
+        library.call("dualgemm_plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self.handle))
+        size = ctypes.c_int64()
+        library.call("dualgemm_plan_workspace_size", self.handle, ctypes.byref(size))
+        self.workspace_bytes = size.value
+
+    def __del__(self):
+        if self.handle:
+            self.library.c.dualgemm_plan_destroy(self.handle)
+
+    def config(self):
+        text = ctypes.create_string_buffer(256)
+        self.library.call("dualgemm_plan_config", self.handle, text, ctypes.c_size_t(len(text)), None)
+        return text.value.decode()
+
+    def prepared_descriptor(self):
+        descriptor = PreparedDescriptor()
+        self.library.call("dualgemm_plan_prepared_descriptor", self.handle, ctypes.byref(descriptor))
+        return descriptor
+
+    def prepare_into(self, buffers, memory, size):
+        self.library.call("dualgemm_prepare_into", self.handle, ctypes.byref(buffers), ctypes.c_void_p(memory), ctypes.c_int64(size))
+
+    def run(self, buffers, workspace):
+        self.library.call("dualgemm_run", self.handle, ctypes.byref(buffers), ctypes.c_void_p(workspace),
+                          ctypes.c_int64(self.workspace_bytes), None)
