@@ -143,7 +143,10 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     Tile tile = locate<kCfg>(params, t);
     const bool first = t == blockIdx.x;
     Accumulators<kCfg> acc{};
-    warp.multiply_tile(params, tile, first, acc);
+    Tile next = tile;
+    if constexpr (kCfg.grouped && kCfg.prepared)
+      next = locate<kCfg>(params, min(t + gridDim.x, tiles.get(params) - 1));
+    warp.multiply_tile(params, tile, next, first, acc);
     // Kept over the loop along k, what the table says spills in the kernel for fp16 and 32 columns.
     if constexpr (kCfg.grouped && !kCfg.prepared) tile = locate<kCfg>(params, t);
     if (!first) __syncthreads();  // the last tile's sums have been read

@@ -262,8 +262,8 @@ class CopyingWarp {
   }
 
   // acc += this warp's part of a tile's sums. Tiles come in the order of the CTA.
-  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
-                                     Accumulators<kCfg>& acc) {
+  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, const Tile&,
+                                     bool first, Accumulators<kCfg>& acc) {
     if (!first) {
       a_.find(params, tile, warp_);
       a_.load_both(params);

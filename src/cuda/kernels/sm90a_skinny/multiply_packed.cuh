@@ -58,7 +58,7 @@ class ChunkRing {
         tiles_(tiles),
         tile_(range.count > 0 ? blockIdx.x : tiles.get(params)),
         left_(range.count) {
-    if (tile_ < tiles_.get(params)) find_units(params);
+    if (tile_ < tiles_.get(params)) find_tile(params);
   }
 
   // The first copies, slots `first` to `end` - 1; init_barriers() has been called.
@@ -83,6 +83,8 @@ class ChunkRing {
   // Nothing after the last tile.
   DUALGEMM_DEVICE void copy_chunk(const Params& params, uint32_t slot) {
     if (tile_ >= tiles_.get(params)) return;
+    if (kCfg.grouped && left_ == range_.count)
+      units_ = params.packed.unit(expert_, range_.begin, first_unit_);
     if (threadIdx.x % 32 == 0) {
       ptx::mbarrier_arrive_expect_tx(&full_[slot], sizeof(chunks_[slot].units));
       ptx::cp_async_bulk(chunks_[slot].units, units_, sizeof(chunks_[slot].units), &full_[slot],
@@ -92,12 +94,14 @@ class ChunkRing {
     if (--left_ > 0) return;
     left_ = range_.count;
     tile_ += gridDim.x;
-    if (tile_ < tiles_.get(params)) find_units(params);
+    if (tile_ < tiles_.get(params)) find_tile(params);
   }
 
-  DUALGEMM_DEVICE void find_units(const Params& params) {
+  // What the table of groups says is used with the next copy: it has come by then.
+  DUALGEMM_DEVICE void find_tile(const Params& params) {
     const Tile tile = locate<kCfg>(params, tile_);
-    units_ = params.packed.unit(tile.batch, range_.begin, tile.n_begin / kUnitCols);
+    expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
+    if constexpr (!kCfg.grouped) units_ = params.packed.unit(expert_, range_.begin, first_unit_);
   }
 
   ChunkStorage<kCfg> (&chunks_)[kSlots];
@@ -106,8 +110,9 @@ class ChunkRing {
   ChunkRange range_;
   uint32_t slot_ = 0, parity_ = 0;  // that is used next
   TileCount<kCfg> tiles_;
-  uint32_t tile_, left_;  // that is asked for next; chunks of it that have not been
-  const uint8_t* units_;
+  uint32_t tile_, left_;          // that is asked for next; chunks of it that have not been
+  uint32_t expert_, first_unit_;  // of that tile
+  const uint8_t* units_;          // that are asked for next
 };
 
 // A thread's part of a chunk of its row of A, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
@@ -251,10 +256,13 @@ class PackedWarp {
     ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
   }
 
-  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, bool first,
+  // Of groups, `next` is the tile that comes then: its first chunk of A is asked for with the last
+  // one of this tile's, as CTAs have many small tiles.
+  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
+                                     [[maybe_unused]] const Tile& next, bool first,
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
-    if (!first) {
+    if (!kCfg.grouped && !first) {
       cursor_.find(params, tile, range_);
       load_a(params);
     }
@@ -264,6 +272,9 @@ class PackedWarp {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group)
         decode_chunk<kCfg.a_type>(params, raw_[group], steps[group]);
+      if constexpr (kCfg.grouped) {
+        if (i + 1 == range_.count) cursor_.find(params, next, range_);
+      }
       load_a(params);
       multiply_chunk<kCfg>(params, ring_.await(), steps, acc);
       __syncwarp();  // all have used their words
