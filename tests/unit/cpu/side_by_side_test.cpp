@@ -162,7 +162,9 @@ TEST(RowExperts, AnyOrderOfRowsAndSwizzledScales) {
         const int32_t expert = rows[static_cast<size_t>(at.row)];
         const bool nobodys = expert < 0 || expert >= p.l;
         ASSERT_EQ(c.d.scales[i] == kPoison, nobodys) << at.row;
-        if (at.is_padding && !nobodys) ASSERT_EQ(c.d.scales[i], 0) << i;
+        if (at.is_padding && !nobodys) {
+          ASSERT_EQ(c.d.scales[i], 0) << i;
+        }
       }
     }
   }
