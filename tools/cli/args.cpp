@@ -56,6 +56,9 @@ void add_make_layer(CLI::App& app, MakeLayerCommand& command) {
       ->default_str(std::to_string(defaults.k));
   add_value(sub, "--type", command.type, parse_data_type, "TYPE", "f32, f16 or bf16 (default)");
   sub->add_flag("--stacked", command.stacked, "one tensor gate_up_proj instead of two");
+  sub->add_flag("--mlp", command.mlp, "down_proj, too: K x N");
+  add_value(sub, "--experts", command.experts, parse_positive_int, "E",
+            "so many layers, PREFIX.experts.0 and on");
   bind_seed(sub, command.seed);
   sub->add_flag("--json", command.json, "what was written as JSON on stdout");
 }

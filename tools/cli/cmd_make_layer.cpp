@@ -40,22 +40,38 @@ Status add_random(const RandomMatrix& matrix, DataType type, uint64_t seed,
                   owner);
 }
 
-Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& file) {
-  const double deviation = 1.0 / std::sqrt(static_cast<double>(command.k));
+// Seeds of one layer's tensors; the activations' stands among those of the first.
+enum : uint64_t { kGateSeed, kUpSeed, kActivationsSeed, kDownSeed, kSeedsOfLayer };
+
+Status make_layer(const MakeLayerCommand& command, const std::string& prefix, uint64_t seed,
+                  checkpoint::TensorFile& file) {
+  const auto add = [&](const char* name, int64_t rows, int64_t cols, uint64_t offset) {
+    const double deviation = 1.0 / std::sqrt(static_cast<double>(cols));
+    return add_random({prefix + name, rows, cols, deviation, 1.0}, command.type, seed + offset,
+                      file);
+  };
   if (command.stacked) {
     int64_t rows = 0;
     if (__builtin_mul_overflow(command.n, int64_t{2}, &rows)) {
       return Status::error(StatusCode::kOverflow, "--n", std::to_string(command.n),
                            "2 * n must fit in 64 bits");
     }
-    return add_random({command.prefix + ".gate_up_proj.weight", rows, command.k, deviation, 1.0},
-                      command.type, command.seed, file);
+    DUALGEMM_TRY(add(".gate_up_proj.weight", rows, command.k, kGateSeed));
+  } else {
+    DUALGEMM_TRY(add(".gate_proj.weight", command.n, command.k, kGateSeed));
+    DUALGEMM_TRY(add(".up_proj.weight", command.n, command.k, kUpSeed));
   }
-  DUALGEMM_TRY(
-      add_random({command.prefix + ".gate_proj.weight", command.n, command.k, deviation, 1.0},
-                 command.type, command.seed, file));
-  return add_random({command.prefix + ".up_proj.weight", command.n, command.k, deviation, 1.0},
-                    command.type, command.seed + 1, file);
+  if (!command.mlp) return {};
+  return add(".down_proj.weight", command.k, command.n, kDownSeed);
+}
+
+Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& file) {
+  if (command.experts == 0) return make_layer(command, command.prefix, command.seed, file);
+  for (int64_t expert = 0; expert < command.experts; ++expert) {
+    DUALGEMM_TRY(make_layer(command, fmt::format("{}.experts.{}", command.prefix, expert),
+                            command.seed + static_cast<uint64_t>(expert) * kSeedsOfLayer, file));
+  }
+  return {};
 }
 
 }  // namespace
@@ -63,6 +79,10 @@ Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& fil
 int execute(const MakeLayerCommand& command) {
   if (command.k % kSfVec != 0) {
     return fail_usage(Status::invalid("k", std::to_string(command.k), "must be a multiple of 16"));
+  }
+  if (command.mlp && command.n % kSfVec != 0) {
+    return fail_usage(Status::invalid("n", std::to_string(command.n),
+                                      "must be a multiple of 16 with --mlp: Down's columns"));
   }
   for (const std::string& path : {command.out, command.activations}) {
     if (path.empty()) continue;
@@ -82,7 +102,7 @@ int execute(const MakeLayerCommand& command) {
     const bool npy = is_npy(command.activations) && command.type == DataType::kBF16;
     const DataType type = npy ? DataType::kF32 : command.type;
     const Status status = add_random({"activations", command.m, command.k, 1.0, kOutlier}, type,
-                                     command.seed + 2, activations);
+                                     command.seed + kActivationsSeed, activations);
     if (!status.ok()) return refuse(status);
   }
   if (const Status status = write_tensors(command.out, weights); !status.ok()) return fail(status);

@@ -66,12 +66,14 @@ Examples:
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
 
 const char* const kMakeLayer = R"(
-Writes a random gated-MLP layer (gate_proj and up_proj, N x K each, normal with deviation
-1/sqrt(K)) and random activations (M x K, normal, some columns 20 times larger, as in real models)
-to try the other commands on. The same seed gives the same bytes.
+Writes a random gated-MLP layer (gate_proj and up_proj, N x K each, with --mlp down_proj, K x N,
+normal with deviation 1/sqrt(columns)) and random activations (M x K, normal, some columns 20 times
+larger, as in real models) to try the other commands on. With --experts E such layers, one for each
+expert. The same seed gives the same bytes.
 
-Example:
-  dualgemm make-layer --out layer.safetensors --activations x.npy --m 64 --n 1024 --k 512)";
+Examples:
+  dualgemm make-layer --out layer.safetensors --activations x.npy --m 64 --n 1024 --k 512
+  dualgemm make-layer --out experts.safetensors --activations x.npy --mlp --experts 8)";
 
 const char* const kQuantize = R"(
 Quantises fp32, fp16 or bf16 matrices to NVFP4: global scale = amax/(6*448), block scale = amax of

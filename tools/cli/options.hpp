@@ -71,6 +71,8 @@ struct MakeLayerCommand {
   int64_t m = 64, n = 1024, k = 512;
   DataType type = DataType::kBF16;
   bool stacked = false;
+  bool mlp = false;     // down_proj, too
+  int64_t experts = 0;  // so many layers, <prefix>.experts.0 and on; 0: one, at <prefix>
   uint64_t seed = 1;
 };
 

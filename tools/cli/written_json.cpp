@@ -19,6 +19,8 @@ Json written_json(const MakeLayerCommand& command) {
           {"k", command.k},
           {"type", name_of(command.type)},
           {"stacked", command.stacked},
+          {"mlp", command.mlp},
+          {"experts", command.experts},
           {"seed", command.seed},
           {"build", provenance()}};
 }

@@ -35,6 +35,27 @@ TEST_F(Files, MakeLayerIsReproducible) {
   EXPECT_EQ(files(), (Names{"layer.safetensors", "x.npy"}));
 }
 
+TEST_F(Files, MakeLayerMakesWholeLayersAndExperts) {
+  const std::string one = path("one.safetensors"), many = path("many.safetensors");
+  ASSERT_EQ(run({"make-layer", "--out", one, "--n", "48", "--k", "64", "--mlp"}).exit_code, 0);
+  const checkpoint::TensorFile layer = open(one);
+  const checkpoint::TensorView* down = layer.find("model.layers.0.mlp.down_proj.weight");
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->shape, (std::vector<int64_t>{64, 48}));
+  ASSERT_EQ(run({"make-layer", "--out", many, "--n", "48", "--k", "64", "--mlp", "--experts", "3",
+                 "--stacked"})
+                .exit_code,
+            0);
+  const checkpoint::TensorFile experts = open(many);
+  EXPECT_EQ(experts.tensors().size(), 6u);
+  for (const char* name : {"0.gate_up_proj", "2.gate_up_proj", "0.down_proj", "2.down_proj"}) {
+    EXPECT_TRUE(experts.contains(std::string("model.layers.0.mlp.experts.") + name + ".weight"));
+  }
+  const ProgramResult odd = run({"make-layer", "--out", one, "--n", "40", "--k", "64", "--mlp"});
+  EXPECT_EQ(odd.exit_code, 2) << odd;
+  EXPECT_TRUE(contains(odd.err, "n: 40; must be a multiple of 16 with --mlp"));
+}
+
 TEST_F(Files, QuantizeWritesModelOptAndReportsErrors) {
   make_layer();
   const ProgramResult result =
