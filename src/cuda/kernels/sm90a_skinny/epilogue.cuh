@@ -46,7 +46,7 @@ DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t
   if (!params.combine.side_by_side) activate_all_silu_first(params.act, g, u);
 }
 
-// Of one product, to D, which is not kE2M1. row: of the tile.
+// One of two products, to D, which is not kE2M1. row: of the tile.
 DUALGEMM_DEVICE void store_column(const Params& params, const Tile& tile, uint32_t row,
                                   uint32_t col, int product, const float (&outputs)[2]) {
   const Columns columns = columns_of(params, product);
@@ -67,8 +67,17 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   if (col >= params.n) return;
   float g[2], u[2];
   outputs_of<kCfg>(params, tile, col, group, lane, sums, g, u);
-  store_column(params, tile, row, col, 0, g);
-  if (params.combine.side_by_side) store_column(params, tile, row, col, 1, u);
+  if (params.combine.side_by_side) {
+    store_column(params, tile, row, col, 0, g);
+    store_column(params, tile, row, col, 1, u);
+    return;
+  }
+  // One output has no residual: nothing is asked for between the sums and the stores.
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                      (tile.m_begin + row) * params.d_row_bytes +
+                      static_cast<uint64_t>(col) * bytes_of(params.output);
+  store_element(params.output, to, g[0]);
+  if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, g[1]);
 }
 
 template <Config kCfg>
