@@ -367,7 +367,7 @@ TEST_F(GatedMlpBuffers, NullsAndNumbers) {
   for (const auto& [argument, offsets] : {std::pair{"expert_offsets[2]", falling},
                                           {"expert_offsets[2]", too_many},
                                           {"expert_offsets[0]", late}}) {
-    refuses(data, mlp, argument, [&](auto& b) { b.expert_offsets = offsets; });
+    refuses(data, mlp, argument, [given = offsets](auto& b) { b.expert_offsets = given; });
   }
 }
 
