@@ -1,4 +1,4 @@
-"""What a benchmark needs of the C interface (include/dualgemm/dualgemm.h), through ctypes. Needs no torch.
+"""What a benchmark needs of the C interface (include/dualgemm/dualgemm.h, mlp.h), through ctypes. Needs no torch.
 
 Pointers are numbers, as torch.Tensor.data_ptr() gives them; 0 is null. The caller keeps what they point to alive.
 """
@@ -26,7 +26,8 @@ class Activation(ctypes.Structure):
 class Problem(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
                 ("l", ctypes.c_int64), ("a", Matrix), ("gate", Matrix), ("up", Matrix), ("d", Matrix), ("act", Activation),
-                ("grouping", ctypes.c_int32), ("batch_invariant", ctypes.c_int32), ("bias", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+                ("grouping", ctypes.c_int32), ("batch_invariant", ctypes.c_int32), ("bias", ctypes.c_int32), ("reserved", ctypes.c_int32),
+                ("bias_stride", ctypes.c_int64), ("up_column", ctypes.c_int64), ("combine", ctypes.c_int32), ("residual", ctypes.c_int32)]
 
 
 class PreparedDescriptor(ctypes.Structure):
@@ -45,7 +46,27 @@ class Buffers(ctypes.Structure):
                 ("alpha_up_per_batch", ctypes.c_void_p), ("expert_offsets", ctypes.c_void_p), ("expert_rows", ctypes.c_void_p),
                 ("d", ctypes.c_void_p), ("d_scales", ctypes.c_void_p), ("d_global_scale", ctypes.c_float), ("reserved", ctypes.c_int32),
                 ("prepared", ctypes.c_void_p), ("stream", ctypes.c_void_p), ("prepared_view", ctypes.POINTER(PreparedView)),
-                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p)]
+                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p), ("residual", ctypes.c_void_p), ("row_experts", ctypes.c_void_p)]
+
+
+class MlpProblem(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("m", ctypes.c_int64), ("hidden", ctypes.c_int64), ("intermediate", ctypes.c_int64),
+                ("l", ctypes.c_int64), ("x", Matrix), ("gate", Matrix), ("up", Matrix), ("down", Matrix), ("y", Matrix),
+                ("act", Activation), ("grouping", ctypes.c_int32), ("bias", ctypes.c_int32), ("residual", ctypes.c_int32),
+                ("batch_invariant", ctypes.c_int32), ("quantize_x", ctypes.c_int32), ("quantize_h", ctypes.c_int32),
+                ("x_scaling", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+
+
+class MlpBuffers(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("x", ctypes.c_void_p), ("x_global_scale", ctypes.c_void_p), ("gate", ctypes.c_void_p),
+                ("gate_scales", ctypes.c_void_p), ("up", ctypes.c_void_p), ("up_scales", ctypes.c_void_p), ("down", ctypes.c_void_p),
+                ("down_scales", ctypes.c_void_p), ("y", ctypes.c_void_p), ("alpha_gate_per_batch", ctypes.c_void_p),
+                ("alpha_up_per_batch", ctypes.c_void_p), ("alpha_down_per_batch", ctypes.c_void_p), ("alpha_gate", ctypes.c_float),
+                ("alpha_up", ctypes.c_float), ("alpha_down", ctypes.c_float), ("h_global_scale", ctypes.c_float),
+                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p), ("bias_down", ctypes.c_void_p), ("residual", ctypes.c_void_p),
+                ("expert_offsets", ctypes.c_void_p), ("expert_rows", ctypes.c_void_p), ("row_experts", ctypes.c_void_p),
+                ("prepared_gate_up", ctypes.POINTER(PreparedView)), ("prepared_down", ctypes.POINTER(PreparedView)),
+                ("stream", ctypes.c_void_p)]
 
 
 class PlanOptions(ctypes.Structure):
@@ -60,6 +81,9 @@ class Library:
         self.c.dualgemm_last_error_message.restype = ctypes.c_char_p
         self.c.dualgemm_version.restype = ctypes.c_char_p
         self.c.dualgemm_plan_destroy.restype = None
+        self.c.dualgemm_mlp_destroy.restype = None
+        for product in (self.c.dualgemm_mlp_gate_up, self.c.dualgemm_mlp_down):
+            product.restype = ctypes.c_void_p
 
     def version(self):
         return self.c.dualgemm_version().decode()
@@ -88,30 +112,40 @@ class Library:
         self.call("dualgemm_prepared_experts", ctypes.byref(view), ctypes.c_int64(expert), ctypes.c_int64(1), ctypes.byref(some))
         return some
 
-    def buffers(self, **pointers):
-        buffers = self.new(Buffers, "buffers")
-        for name, pointer in pointers.items():
-            setattr(buffers, name, pointer)
-        return buffers
+    def mlp_problem(self, m, intermediate, hidden, type_, quantize):
+        """Dense; X, Y and, unless quantize, H of that type."""
+        problem = self.new(MlpProblem, "mlp_problem")
+        problem.m, problem.hidden, problem.intermediate = m, hidden, intermediate
+        problem.x.type = problem.y.type = type_
+        problem.quantize_x = problem.quantize_h = int(quantize)
+        return problem
 
-
-class Plan:
-    """Made on the current device; destroyed with this object."""
-
-    def __init__(self, library, problem, device=CUDA, prepared=False, config=""):
-        self.library, self.handle = library, ctypes.c_void_p()
-        options = library.new(PlanOptions, "plan_options")
+    def options(self, device, prepared):
+        options = self.new(PlanOptions, "plan_options")
         options.device, options.prepared, options.trusted_pointers = device, int(prepared), int(device == CUDA)
-        options.strategy = FUSED
-        options.config = config.encode()
-        library.call("dualgemm_plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self.handle))
-        size = ctypes.c_int64()
-        library.call("dualgemm_plan_workspace_size", self.handle, ctypes.byref(size))
-        self.workspace_bytes = size.value
+        return options
 
-    def __del__(self):
-        if self.handle:
-            self.library.c.dualgemm_plan_destroy(self.handle)
+    def buffers(self, **values):
+        return self.filled(Buffers, "buffers", values)
+
+    def mlp_buffers(self, **values):
+        return self.filled(MlpBuffers, "mlp_buffers", values)
+
+    def filled(self, struct, name, values):
+        new = self.new(struct, name)
+        for field, value in values.items():
+            setattr(new, field, value)
+        return new
+
+
+class PlanHandle:
+    """Of somebody who keeps the plan."""
+
+    def __init__(self, library, handle):
+        self.library, self.handle = library, handle
+        size = ctypes.c_int64()
+        library.call("dualgemm_plan_workspace_size", handle, ctypes.byref(size))
+        self.workspace_bytes = size.value
 
     def config(self):
         text = ctypes.create_string_buffer(256)
@@ -129,3 +163,48 @@ class Plan:
     def run(self, buffers, workspace):
         self.library.call("dualgemm_run", self.handle, ctypes.byref(buffers), ctypes.c_void_p(workspace),
                           ctypes.c_int64(self.workspace_bytes), None)
+
+
+class Plan(PlanHandle):
+    """Made on the current device; destroyed with this object."""
+
+    def __init__(self, library, problem, device=CUDA, prepared=False, config=""):
+        self.handle = ctypes.c_void_p()
+        self.destroy = library.c.dualgemm_plan_destroy
+        options = library.options(device, prepared)
+        options.strategy = FUSED
+        options.config = config.encode()
+        library.call("dualgemm_plan_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self.handle))
+        super().__init__(library, self.handle)
+
+    def __del__(self):
+        if self.handle:
+            self.destroy(self.handle)
+
+
+class Mlp:
+    """As Plan. gate_up and down: the plans of the two products."""
+
+    def __init__(self, library, problem, device=CUDA, prepared=False):
+        self.library, self.handle = library, ctypes.c_void_p()
+        options = library.options(device, prepared)
+        library.call("dualgemm_mlp_create", ctypes.byref(problem), ctypes.byref(options), ctypes.byref(self.handle))
+        self.gate_up = PlanHandle(library, ctypes.c_void_p(library.c.dualgemm_mlp_gate_up(self.handle)))
+        self.down = PlanHandle(library, ctypes.c_void_p(library.c.dualgemm_mlp_down(self.handle)))
+        size = ctypes.c_int64()
+        library.call("dualgemm_mlp_workspace_size", self.handle, ctypes.byref(size))
+        self.workspace_bytes = size.value
+
+    def __del__(self):
+        if self.handle:
+            self.library.c.dualgemm_mlp_destroy(self.handle)
+
+    def weights(self, product, buffers):
+        """What the plan of "gate_up" or "down" reads of them."""
+        weights = self.library.buffers()
+        self.library.call(f"dualgemm_mlp_{product}_weights", self.handle, ctypes.byref(buffers), ctypes.byref(weights))
+        return weights
+
+    def run(self, buffers, workspace):
+        self.library.call("dualgemm_mlp_run", self.handle, ctypes.byref(buffers), ctypes.c_void_p(workspace),
+                          ctypes.c_int64(self.workspace_bytes))

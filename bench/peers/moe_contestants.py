@@ -1,8 +1,4 @@
-"""Who takes part in moe_bench.py, and the operands that they share.
-
-A contestant has run(call), which enqueues the whole operation on the current stream, and d, where the result goes (the plain
-read has none). Everything that it needs is allocated when it is made.
-"""
+"""Who takes part in moe_bench.py, and the operands that they share. What a contestant is, rounds.py says."""
 import ctypes
 import math
 
@@ -12,8 +8,8 @@ import triton
 import dualgemm_c as c
 import moe_kernels as kernels
 import moe_routing as routing
+import rounds
 
-COLD_BYTES = 430_000_000
 VALUE_SQUARE = 22.4  # mean of a value's square: codes uniform, scales as random_scales() has them
 TORCH_TYPES = {c.F16: torch.float16, c.BF16: torch.bfloat16}
 MAGNITUDES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
@@ -77,7 +73,7 @@ class Weights:
         self.alpha_up = 0.75 * self.alpha_gate
         self.alphas_gate = torch.tensor([self.alpha_gate * 2.0 ** p for p in self.gate_powers], dtype=torch.float32, device=device)
         self.alphas_up = torch.tensor([self.alpha_up * 2.0 ** p for p in self.up_powers], dtype=torch.float32, device=device)
-        self.sets = [WeightSet(self, codes, scales) for _ in range(max(1, -(-COLD_BYTES // (self.expert_bytes * experts))))]
+        self.sets = [WeightSet(self, codes, scales) for _ in range(max(1, -(-rounds.COLD_BYTES // (self.expert_bytes * experts))))]
         self.a_codes, self.a_scales = codes(max_rows, k), scales(max_rows, k)
         self.a_half = torch.empty((max_rows, k), dtype=torch.bfloat16, device=device)
         for begin in range(0, max_rows, 4096):
@@ -110,9 +106,9 @@ class Point:
         self.weights, self.rows, self.d_type, self.m = weights, rows, d_type, sum(rows)
         self.busy = sum(1 for count in rows if count)
         self.touched_bytes = self.busy * weights.expert_bytes
-        calls = max(min_calls, -(-COLD_BYTES // self.touched_bytes))
         sets = len(weights.sets)
-        self.calls = [Call(weights, *of) for of in routing.rotate(rows, sets, -(-calls // sets) * sets, seed)]
+        calls = rounds.calls_of(min_calls, self.touched_bytes, sets)
+        self.calls = [Call(weights, *of) for of in routing.rotate(rows, sets, calls, seed)]
 
     def new_d(self):
         return torch.full((self.m, self.weights.n), float("nan"), dtype=TORCH_TYPES[self.d_type], device="cuda")
@@ -177,9 +173,8 @@ class OursDense:
 
 
 def activate_stacked(point, products, d):
-    count = point.m * point.weights.n
-    kernels.activate_stacked[(triton.cdiv(count, kernels.ACTIVATE_BLOCK),)](
-        products, d, count, point.weights.alpha_gate, point.weights.alpha_up, N=point.weights.n, BLOCK=kernels.ACTIVATE_BLOCK, num_warps=4)
+    n = point.weights.n
+    kernels.activate_all(products[:, :n], products[:, n:], d, point.weights.alpha_gate, point.weights.alpha_up)
 
 
 class GroupedBf16:
@@ -247,28 +242,31 @@ class TritonGrouped:
         return "_".join(map(str, self.tile))
 
 
+def read_parts(point):
+    """For each call as many packed bytes as the weights of the busy experts have, one after the other."""
+    words, begin, parts = point.touched_bytes // 4, {}, []
+    for call in point.calls:
+        memory = call.weights.prepared[c.E2M1][0].view(torch.int32)
+        at = begin.get(memory.data_ptr(), 0)
+        if at + words > memory.numel():
+            at = 0
+        begin[memory.data_ptr()] = at + words
+        parts.append(memory[at:at + words])
+    return parts
+
+
 class PlainRead:
-    """As many bytes as the weights of the busy experts have, one after the other."""
+    """Of parts[call], int32, all of the same size."""
 
     d = None
 
-    def __init__(self, point, config):
-        self.point, self.launch = point, config
-        self.words = point.touched_bytes // 4
+    def __init__(self, parts, config):
+        self.parts, self.launch, self.words = parts, config, parts[0].numel()
         block, loads, _, per_sm = config
-        rounds = -(-self.words // (block * loads))
+        steps = -(-self.words // (block * loads))
         sms = torch.cuda.get_device_properties(0).multi_processor_count
-        self.programs = min(rounds, per_sm * sms) if per_sm else rounds
+        self.programs = min(steps, per_sm * sms) if per_sm else steps
         self.out = torch.empty(self.programs, dtype=torch.int32, device="cuda")
-        begin = {}
-        self.parts = []
-        for call in point.calls:
-            memory = call.weights.prepared[c.E2M1][0].view(torch.int32)
-            at = begin.get(memory.data_ptr(), 0)
-            if at + self.words > memory.numel():
-                at = 0
-            begin[memory.data_ptr()] = at + self.words
-            self.parts.append(memory[at:at + self.words])
 
     def run(self, call):
         block, loads, warps, _ = self.launch

@@ -1,4 +1,4 @@
-"""The kernels in Triton that the library's groups of experts are measured beside."""
+"""The kernels in Triton that the library is measured beside."""
 import triton
 import triton.language as tl
 
@@ -116,14 +116,20 @@ def add_parts(parts_ptr, d_ptr, count, SPLIT: tl.constexpr, CHUNK: tl.constexpr)
 
 
 @triton.jit
-def activate_stacked(products_ptr, d_ptr, count, alpha_gate, alpha_up, N: tl.constexpr, BLOCK: tl.constexpr):
-    """d [rows, N] of products [rows, gate then up: 2 N]; count is rows * N, N a multiple of 16."""
+def activate_products(gate_ptr, up_ptr, d_ptr, count, alpha_gate, alpha_up, N: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """d [rows, N] of two products whose rows are STRIDE apart; count is rows * N, N and STRIDE multiples of 16."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
-    from_ = products_ptr + at // N * (2 * N) + at % N
-    gate = tl.load(from_, mask=inside, other=0.0).to(tl.float32) * alpha_gate
-    up = tl.load(from_ + N, mask=inside, other=0.0).to(tl.float32) * alpha_up
+    from_ = at // N * STRIDE + at % N
+    gate = tl.load(gate_ptr + from_, mask=inside, other=0.0).to(tl.float32) * alpha_gate
+    up = tl.load(up_ptr + from_, mask=inside, other=0.0).to(tl.float32) * alpha_up
     tl.store(d_ptr + at, activate(gate, up).to(d_ptr.dtype.element_ty), mask=inside)
+
+
+def activate_all(gate, up, d, alpha_gate, alpha_up):
+    """d = silu(alpha_gate gate) * (alpha_up up); d is tight, gate and up have rows as far apart."""
+    activate_products[(triton.cdiv(d.numel(), ACTIVATE_BLOCK),)](gate, up, d, d.numel(), alpha_gate, alpha_up, N=d.shape[1],
+                                                                 STRIDE=gate.stride(0), BLOCK=ACTIVATE_BLOCK, num_warps=4)
 
 
 @triton.jit
