@@ -17,13 +17,6 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// threadIdx.x. With 64 rows what follows from it is found anew each time: kept over the loop along k
-// it makes them spill. With others that costs time: 0.6 us of 17 with 32 rows, (4096, 7168), H200.
-template <Config kCfg>
-DUALGEMM_DEVICE uint32_t thread_of_epilogue() {
-  return kCfg.tile_m == 64 ? ptx::thread_index_anew() : threadIdx.x;
-}
-
 // The chunk's row that output `i` of a thread belongs to.
 DUALGEMM_DEVICE uint32_t row_of(int i, uint32_t thread) {
   return i / 2 * 8 + thread % 4 * 2 + i % 2;
@@ -104,7 +97,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
                                         const WarpPlace& place, int product,
                                         Outputs<kCfg>& outputs) {
   constexpr int kCount = Outputs<kCfg>::kCount;
-  const uint32_t thread = thread_of_epilogue<kCfg>();
+  const uint32_t thread = ptx::thread_index_anew();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     outputs.gate[i] = outputs.gate[i] * kWeightUnit<kCfg.bf16> * alphas.gate;
@@ -132,7 +125,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
 template <Config kCfg>
 DUALGEMM_DEVICE void add_residual(const Params& params, const WarpPlace& place,
                                   const Columns& columns, Outputs<kCfg>& outputs) {
-  const uint32_t thread = thread_of_epilogue<kCfg>(), col = thread % 32 / 4;
+  const uint32_t thread = ptx::thread_index_anew(), col = thread % 32 / 4;
   if (place.col + col >= columns.end) return;
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
@@ -150,7 +143,7 @@ DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place,
                                   const Columns& columns, uint4* scratch,
                                   const Outputs<kCfg>& outputs) {
   constexpr int kChunk = Budget<kCfg>::kChunk, kMatrices = kChunk / 8;
-  const uint32_t lane = thread_of_epilogue<kCfg>() % 32;
+  const uint32_t lane = ptx::thread_index_anew() % 32;
   uint32_t words[kMatrices];
 #pragma unroll
   for (int i = 0; i < kMatrices; ++i)
@@ -169,7 +162,7 @@ DUALGEMM_DEVICE void store_halves(const Params& params, const WarpPlace& place,
 template <Config kCfg>
 DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
                                   const Columns& columns, const Outputs<kCfg>& outputs) {
-  const uint32_t thread = thread_of_epilogue<kCfg>(), col = thread % 32 / 4;
+  const uint32_t thread = ptx::thread_index_anew(), col = thread % 32 / 4;
   if (place.col + col >= columns.end) return;
 #pragma unroll
   for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
@@ -214,7 +207,7 @@ DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlac
   using B = Budget<kCfg>;
   constexpr int kRows = B::kChunk < 16 ? B::kChunk : 16, kCount = kRows / 4;
   static_assert(kRows * kWarpCols <= B::kScratchFloats);
-  const uint32_t thread = thread_of_epilogue<kCfg>();
+  const uint32_t thread = ptx::thread_index_anew();
   const uint32_t warp = thread / 32 % 4, half = warp % 2, lane = thread % 32;
   const uint32_t block = block_of(params, columns, place.col - half * kWarpCols);
   float* const own = scratches + warp * B::kScratchFloats;
@@ -258,7 +251,7 @@ DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& sm
   const Columns columns =
       Budget<kCfg>::kSideBySide ? columns_of(params, product) : Columns{0, params.n};
   auto* const rows = reinterpret_cast<uint4*>(
-      smem.scratch[group] + thread_of_epilogue<kCfg>() / 32 % 4 * Budget<kCfg>::kScratchFloats);
+      smem.scratch[group] + ptx::thread_index_anew() / 32 % 4 * Budget<kCfg>::kScratchFloats);
   if constexpr (Budget<kCfg>::kSideBySide) {
     if (params.combine.residual != nullptr) add_residual<kCfg>(params, place, columns, outputs);
   }
@@ -311,7 +304,7 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     const auto product = static_cast<int>(step & two);
     const WarpPlace place{
         tile.batch, tile.m_begin + row, tile.m_end,
-        tile.n_begin + group * kWarpgroupCols + thread_of_epilogue<kCfg>() / 32 % 4 * kWarpCols};
+        tile.n_begin + group * kWarpgroupCols + ptx::thread_index_anew() / 32 % 4 * kWarpCols};
     if (kCfg.grouped && place.row >= place.rows_end) break;
     Outputs<kCfg> outputs = take_chunk<kCfg>(row / B::kChunk, acc);
     scale_and_activate<kCfg>(params, alphas_of(params, tile.batch), place, product, outputs);
