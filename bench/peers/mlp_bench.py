@@ -85,16 +85,10 @@ def main(words):
                 print(f"{intermediate}x{hidden}, m {m}: {packed_bytes(intermediate, hidden) / 1e6:.1f} MB of packed weights, "
                       f"{sets_of(intermediate, hidden)} sets, {calls_of(intermediate, hidden, m)} calls")
         return 0
-    try:
-        import torch
-        import mlp_contestants as of
-    except ImportError as error:
-        print(f"mlp_bench: {error}; must have torch and Triton", file=sys.stderr)
+    begun = rounds.beginning_of("mlp_bench", "mlp_contestants", arguments.library)
+    if begun is None:
         return 2
-    fault = rounds.fault_of(torch, arguments.library)
-    if fault:
-        print(f"mlp_bench: {fault}", file=sys.stderr)
-        return 2
+    torch, of = begun
     bench = rounds.Bench(torch, "mlp_bench", arguments, arguments.rounds, act="silu", x="bf16", y="bf16")
     library = of.c.Library(arguments.library)
     bench.report["shapes"] = []

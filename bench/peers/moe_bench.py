@@ -170,16 +170,10 @@ def main(words):
     if arguments.list:
         list_points(arguments)
         return 0
-    try:
-        import torch
-        import moe_contestants
-    except ImportError as error:
-        print(f"moe_bench: {error}; must have torch and Triton", file=sys.stderr)
+    begun = rounds.beginning_of("moe_bench", "moe_contestants", arguments.library)
+    if begun is None:
         return 2
-    fault = rounds.fault_of(torch, arguments.library)
-    if fault:
-        print(f"moe_bench: {fault}", file=sys.stderr)
-        return 2
+    torch, moe_contestants = begun
     bench = Bench(torch, moe_contestants, arguments)
     bench.models()
     if not arguments.no_groups:

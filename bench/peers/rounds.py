@@ -6,6 +6,7 @@ has none; and config(), how it was computed. Everything that it needs is allocat
 import argparse
 import datetime
 import gc
+import importlib
 import json
 import pathlib
 import statistics
@@ -47,6 +48,20 @@ def add_arguments(parser):
     parser.add_argument("--list", action="store_true", help="print the points and measure nothing; needs no GPU")
     parser.add_argument("--revision", help="of the library, for the JSON; else git is asked")
     parser.add_argument("--json", help="also write all numbers to this file")
+
+
+def beginning_of(program, contestants, library):
+    """(torch, the module of contestants); None, with the reason said, where nothing can be measured."""
+    try:
+        torch, module = importlib.import_module("torch"), importlib.import_module(contestants)
+    except ImportError as error:
+        print(f"{program}: {error}; must have torch and Triton", file=sys.stderr)
+        return None
+    fault = fault_of(torch, library)
+    if fault:
+        print(f"{program}: {fault}", file=sys.stderr)
+        return None
+    return torch, module
 
 
 def fault_of(torch, library):

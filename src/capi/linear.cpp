@@ -93,11 +93,7 @@ Expected<LinearBuffers> to_linear_buffers(const dualgemm_linear_buffers* caller,
   dualgemm_linear_buffers from;
   DUALGEMM_TRY(read_struct("buffers", caller, from));
   LinearBuffers to = to_linear_buffers(from);
-  to.prepared = from.prepared != nullptr ? &from.prepared->weights : nullptr;
-  if (from.prepared_view != nullptr) {
-    *view = to_view(*from.prepared_view);
-    to.prepared_view = view;
-  }
+  take_prepared(from, view, to);
   return to;
 }
 
@@ -132,29 +128,9 @@ dualgemm_problem from_dual_problem(const Problem& from) {
 
 dualgemm_buffers from_dual_buffers(const Buffers& from, const dualgemm_linear_buffers& caller) {
   auto to = defaults<dualgemm_buffers>();
-  to.a = from.a;
-  to.a_scales = from.a_scales;
-  to.a_row_scale = from.a_row_scale;
-  to.gate = from.gate;
-  to.gate_scales = from.gate_scales;
-  to.up = from.up;
-  to.up_scales = from.up_scales;
-  to.alpha_gate = from.alpha_gate;
-  to.alpha_up = from.alpha_up;
-  to.alpha_gate_per_batch = from.alpha_gate_per_batch;
-  to.alpha_up_per_batch = from.alpha_up_per_batch;
-  to.expert_offsets = from.expert_offsets;
-  to.expert_rows = from.expert_rows;
-  to.d = from.d;
-  to.d_scales = from.d_scales;
-  to.d_global_scale = from.d_global_scale;
+  copy_arrays(from, to);
   to.prepared = caller.prepared;
-  to.stream = from.stream;
   to.prepared_view = caller.prepared_view;
-  to.bias_gate = from.bias_gate;
-  to.bias_up = from.bias_up;
-  to.residual = from.residual;
-  to.row_experts = from.row_experts;
   return to;
 }
 

@@ -106,7 +106,44 @@ Status init_struct(const char* name, T* to, uint64_t size) {
 Expected<bool> to_flag(const char* argument, int32_t value);
 Status check_reserved(const char* argument, int32_t value);
 Matrix to_matrix(const dualgemm_matrix& from);
+PreparedView to_view(const dualgemm_prepared_view& from);
 Expected<Activation> to_activation(const dualgemm_activation& from);
+
+// Between dualgemm_buffers and Buffers, either way: all but prepared weights, which each of them
+// holds in its own way.
+template <class From, class To>
+void copy_arrays(const From& from, To& to) {
+  to.a = from.a;
+  to.a_scales = from.a_scales;
+  to.a_row_scale = from.a_row_scale;
+  to.gate = from.gate;
+  to.gate_scales = from.gate_scales;
+  to.up = from.up;
+  to.up_scales = from.up_scales;
+  to.alpha_gate = from.alpha_gate;
+  to.alpha_up = from.alpha_up;
+  to.alpha_gate_per_batch = from.alpha_gate_per_batch;
+  to.alpha_up_per_batch = from.alpha_up_per_batch;
+  to.expert_offsets = from.expert_offsets;
+  to.expert_rows = from.expert_rows;
+  to.d = from.d;
+  to.d_scales = from.d_scales;
+  to.d_global_scale = from.d_global_scale;
+  to.stream = from.stream;
+  to.bias_gate = from.bias_gate;
+  to.bias_up = from.bias_up;
+  to.residual = from.residual;
+  to.row_experts = from.row_experts;
+}
+
+// The prepared weights of a C struct's caller. `view`: where a view of them is put, if it has one.
+template <class From, class To>
+void take_prepared(const From& from, PreparedView* view, To& to) {
+  to.prepared = from.prepared != nullptr ? &from.prepared->weights : nullptr;
+  if (from.prepared_view == nullptr) return;
+  *view = to_view(*from.prepared_view);
+  to.prepared_view = view;
+}
 
 // From the caller's struct to the C++ type. Enumerations pass as they are: validate() judges them.
 Expected<Problem> to_problem(const dualgemm_problem* from);
@@ -115,7 +152,6 @@ Expected<Buffers> to_buffers(const dualgemm_buffers* from, PreparedView* view);
 Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* from);  // null: defaults
 Expected<QuantizeOptions> to_quantize_options(const dualgemm_quantize_options* from);  // null too
 
-PreparedView to_view(const dualgemm_prepared_view& from);
 dualgemm_prepared_view from_view(const PreparedView& view);
 dualgemm_prepared_descriptor from_descriptor(const PreparedDescriptor& descriptor);
 

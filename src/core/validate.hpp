@@ -36,12 +36,12 @@ Status check_output(const Problem& problem, int64_t n);
 // padding is refused, so that no strategy's size or tile count can overflow.
 Status check_padded_sizes(const Problem& problem);
 
-// Where expert_offsets, expert_rows and row_experts lie. What a device holds is not looked at: it may change
-// until the kernels read it, and they cut what cannot be.
+// Where expert_offsets, expert_rows and row_experts lie. What a device holds is not looked at: it
+// may change until the kernels read it, and they cut what cannot be.
 enum class GroupArrays { kHost, kDevice };
 
-// Scale rows of A and D: m, but for expert_offsets + swizzled every expert starts a new 128-row tile;
-// kDevice: as many as there are at least. Precondition: kHost: validated expert_offsets.
+// Scale rows of A and D: m, but for expert_offsets + swizzled every expert starts a new 128-row
+// tile; kDevice: as many as there are at least. Precondition: kHost: validated expert_offsets.
 int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
                             GroupArrays groups) noexcept;
 

@@ -68,7 +68,7 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.alpha_up_per_batch = buffers.alpha_up_per_batch;
   params.alpha_gate = buffers.alpha_gate;
   params.alpha_up = buffers.alpha_up;
-  params.bias = {buffers.bias_gate, buffers.bias_up, p.bias_stride == 0 ? p.n : p.bias_stride,
+  params.bias = {buffers.bias_gate, buffers.bias_up, problem.bias_stride,
                  p.bias == BiasType::kBF16};
   params.combine = {p.combine == Combine::kSideBySide, static_cast<uint32_t>(p.up_column),
                     static_cast<const uint8_t*>(buffers.residual)};

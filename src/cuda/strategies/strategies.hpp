@@ -10,7 +10,7 @@ namespace dualgemm::cuda {
 // ok if both products make one output: two that stand side by side only fused writes.
 inline Status check_combine(const Problem& problem) {
   if (problem.combine == Combine::kGlu) return {};
-  return Status::unsupported("combine", "side_by_side",
+  return Status::unsupported("combine", name_of(problem.combine),
                              "on a GPU only the strategy fused writes it");
 }
 

@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 search=$PATH
 failures=0
+steps=$(sed -n "/^limits='/,/'\$/p" "$checker" | wc -l) # of the script; below, how many of them pass
 
 # program <name> <body>: in the folder of prebuilt programs, which is also first in PATH
 program() {
@@ -44,7 +45,7 @@ expect() {
 }
 
 plant_good
-expect 0 '13 passed, 0 failed' 'core passed' 'cpu passed' 'cuda passed' 'racecheck saw' \
+expect 0 "$steps passed, 0 failed" 'core passed' 'cpu passed' 'cuda passed' 'racecheck saw' \
   'bench_cuda --shapes' 'dualgemm bench --device cuda --m 1,8,16,256 ' 'cpu_tests: passed'
 limit=$(sed -n 's/^at most \([0-9]*\) s in all$/\1/p' <<<"$seen")
 if [[ -z $limit || $limit -ge 540 ]]; then
@@ -53,45 +54,45 @@ if [[ -z $limit || $limit -ge 540 ]]; then
 fi
 
 program compute-sanitizer 'echo "ERROR SUMMARY: 2 errors"; exit 9'
-expect 1 'failed: compute_sanitizer_memcheck compute_sanitizer_racecheck' '9 passed, 4 failed' '2 errors'
+expect 1 'failed: compute_sanitizer_memcheck compute_sanitizer_racecheck' "$((steps - 4)) passed, 4 failed" '2 errors'
 
 plant_good
 rm "$work/bench_cuda"
-expect 1 'failed: bench_cuda' 'bench_cuda is missing' '12 passed, 1 failed'
-DUALGEMM_GPU_CHECK_WITHOUT=cuda expect 1 'bench_cuda is missing' '12 passed, 1 failed'
-DUALGEMM_GPU_CHECK_WITHOUT=bench_cuda expect 0 'left out without bench_cuda' '12 passed, 0 failed'
+expect 1 'failed: bench_cuda' 'bench_cuda is missing' "$((steps - 1)) passed, 1 failed"
+DUALGEMM_GPU_CHECK_WITHOUT=cuda expect 1 'bench_cuda is missing' "$((steps - 1)) passed, 1 failed"
+DUALGEMM_GPU_CHECK_WITHOUT=bench_cuda expect 0 'left out without bench_cuda' "$((steps - 1)) passed, 0 failed"
 
 plant_good
 rm "$work/test_cuda"
-expect 1 'failed: cuda_tests compute_sanitizer_memcheck' 'test_cuda is missing' '8 passed, 5 failed'
-DUALGEMM_GPU_CHECK_WITHOUT='bench_cuda test_cuda' expect 0 'left out without test_cuda' '8 passed, 0 failed'
+expect 1 'failed: cuda_tests compute_sanitizer_memcheck' 'test_cuda is missing' "$((steps - 5)) passed, 5 failed"
+DUALGEMM_GPU_CHECK_WITHOUT='bench_cuda test_cuda' expect 0 'left out without test_cuda' "$((steps - 5)) passed, 0 failed"
 
 if [[ ! -x /usr/bin/compute-sanitizer && ! -x /bin/compute-sanitizer ]]; then # else it is never missing
   plant_good
   rm "$work/compute-sanitizer"
   search=/usr/bin:/bin
-  expect 1 'failed: compute_sanitizer_memcheck' 'compute-sanitizer is missing' '9 passed, 4 failed'
-  DUALGEMM_GPU_CHECK_WITHOUT=compute-sanitizer expect 0 'left out without compute-sanitizer' '9 passed, 0 failed'
+  expect 1 'failed: compute_sanitizer_memcheck' 'compute-sanitizer is missing' "$((steps - 4)) passed, 4 failed"
+  DUALGEMM_GPU_CHECK_WITHOUT=compute-sanitizer expect 0 'left out without compute-sanitizer' "$((steps - 4)) passed, 0 failed"
   search=$PATH
 fi
 
 plant_good
 program test_cuda 'echo "[  SKIPPED ] Kernels/A.B"; exit 0'
 program test_cpu 'echo "a CPU test failed"; exit 1'
-expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' 'core passed' '11 passed, 2 failed'
+expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' 'core passed' "$((steps - 2)) passed, 2 failed"
 
 plant_good
 program nvidia-smi 'sleep 60'
-expect 1 'nvidia_smi: FAILED: out of time after 5 s' '12 passed, 1 failed'
+expect 1 'nvidia_smi: FAILED: out of time after 5 s' "$((steps - 1)) passed, 1 failed"
 
 plant_good
 program example_cuda_on_gpu 'echo "the example says no"; exit 1'
-expect 1 'failed: cuda' 'the example says no' '12 passed, 1 failed'
+expect 1 'failed: cuda' 'the example says no' "$((steps - 1)) passed, 1 failed"
 
 plant_good # a GPU that is too old is refused, and that is right
 program dualgemm '[[ $1 != plan && $* != *"--device cuda"* ]] && exit 0
 echo "device: old GPU of compute capability 7.5; no" >&2; exit 2'
-expect 0 'cuda: passed' '13 passed, 0 failed'
+expect 0 'cuda: passed' "$steps passed, 0 failed"
 
 echo "gpu_check_test: $failures failed"
 [[ $failures -eq 0 ]]

@@ -106,7 +106,7 @@ DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
     }
     return;
   }
-  if constexpr (is_fused(kCfg.pass) && writes_nvfp4(kCfg)) {
+  if constexpr (writes_nvfp4(kCfg)) {
     static_assert(kCfg.warps_n == 2);
     Place low = place, high = place;
     low.col -= place.warp_n * kHalfCols, low.warp_n = 0;

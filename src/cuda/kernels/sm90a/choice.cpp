@@ -57,6 +57,8 @@ Status supports(const Problem& problem) {
       "must be at most 2^31 - 1 tiles of 8 x 32 x 256, and a at most 2^40 bytes in 16 bits");
 }
 
+// k_warpgroups add in an order of their own: where the bits of a row may not depend on m, there is
+// one.
 bool is_for(const Config& config, const Problem& problem) {
   return config.bf16 == multiplies_bf16(problem) &&
          (config.k_warpgroups == 1 || !problem.batch_invariant) &&
@@ -121,10 +123,6 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, prepared);
   const bool bf16 = multiplies_bf16(problem);
   const TuningRow& row = choose_row(tuning_table(), problem, num_sms);
-  // k_warpgroups add in an order of their own: the bits of a row must not depend on how many there
-  // are.
-  if (problem.batch_invariant && row.k_warpgroups > 1)
-    return *find_instance(64, 128, 1, bf16, prepared);
   const Instance& tuned = *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
   return is_for(tuned.config, problem) ? tuned : *find_instance(64, 128, 1, bf16, prepared);
 }

@@ -65,9 +65,9 @@ struct Workspace {
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
                          const Schedule& schedule, bool unaligned);
 
-// The launches in stream order: the copies, of groups their table, A's preparation, then the kernel, which begins while a
-// is still being prepared. All pointers of `buffers` and `workspace` are device memory and are not
-// read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
+// The launches in stream order: the copies, of groups their table, A's preparation, then the
+// kernel, which begins while a is still being prepared. All pointers of `buffers` and `workspace`
+// are device memory and are not read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
 // pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do
 // not count.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,

@@ -6,6 +6,7 @@
 #include "core/scale_padding.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
@@ -161,9 +162,9 @@ namespace {
 // Unpacked, with little of k the other one is faster at any number (K = 2048, 1 to 6 rows: 128 and
 // 87 us), but it copies linear scales that the TMA unit cannot read, those of all experts.
 int64_t most_group_rows(const Problem& problem, bool prepared) {
-  const bool copies_scales =
-      problem.gate.scale_layout == ScaleLayout::kLinear && problem.k % 256 != 0;
   if (prepared) return 5;
+  const bool copies_scales = problem.gate.scale_layout == ScaleLayout::kLinear &&
+                             !linear_scales_suit(core::resolve(problem).gate, problem.l);
   return copies_scales ? 6 : problem.k > 2048 ? 3 : 0;
 }
 
