@@ -17,32 +17,29 @@ try:
 except ImportError:
     from .by_device import two_products
 
-MOST_GRAPHS = 256  # the oldest goes first; the four benchmark shapes of 50 inputs fit
+MOST_GRAPHS = 256  # the oldest goes first; 50 inputs of four shapes fit
 graphs: OrderedDict[tuple[object, ...], torch.cuda.CUDAGraph] = OrderedDict()
+# One pool of memory for all: a graph leaves nothing in it that another one would miss, and none runs beside another.
+pool = lru_cache(torch.cuda.graph_pool_handle)
 
 
 def custom_kernel(data: input_t) -> output_t:
     """The 10-tuple of task.py; returns its c, written."""
-    a, c = data[0], data[-1]
+    c = data[-1]
     if c.device.type != "cuda":
         return run_plan(data)
-    key = (*(tensor.data_ptr() for tensor in data), a.shape, c.shape)
+    key = (*(tensor.data_ptr() for tensor in data), data[0].shape, c.shape)
     if key in graphs:
         graphs[key].replay()
         return c
-    two_products(data)  # gives the result, and loads what may not be loaded while a graph is recorded
-    graphs[key] = torch.cuda.CUDAGraph()
-    # One pool for all: a graph leaves nothing in it that another would have to keep, and none runs beside another.
-    with torch.cuda.graph(graphs[key], pool=pool()):
+    two_products(data)  # the result; and it loads what may not be loaded while a graph is recorded
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool()):
         two_products(data)
+    graphs[key] = graph
     if len(graphs) > MOST_GRAPHS:
         graphs.popitem(last=False)
     return c
-
-
-@lru_cache(maxsize=None)
-def pool() -> tuple[int, int]:
-    return torch.cuda.graph_pool_handle()
 
 
 @lru_cache(maxsize=64)
@@ -51,16 +48,15 @@ def plan_of(m: int, n: int, k: int, l: int) -> object:
         import dualgemm
     except ImportError:
         return None
-    return dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4")
+    return dualgemm, dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4")
 
 
 def run_plan(data: input_t) -> output_t:
-    a, c = data[0], data[-1]
-    plan = plan_of(c.shape[0], c.shape[1], 2 * a.shape[1], c.shape[2])
-    if plan is None:
+    found = plan_of(data[-1].shape[0], data[-1].shape[1], 2 * data[0].shape[1], data[-1].shape[2])
+    if found is None:
         return two_products(data)
-    from dualgemm import run
-    a, gate, up = (codes.permute(2, 0, 1).view(torch.uint8) for codes in data[:3])
-    a_scales, gate_scales, up_scales = (x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9])
-    run(plan, a=a, gate=gate, up=up, a_scales=a_scales, gate_scales=gate_scales, up_scales=up_scales, d=c.permute(2, 0, 1))
-    return c
+    tight = [x.permute(2, 0, 1).view(torch.uint8) for x in data[:3]]  # tight: L first, so that these are views
+    tight += [x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9]]
+    names = ("a", "gate", "up", "a_scales", "gate_scales", "up_scales")
+    found[0].run(found[1], **dict(zip(names, tight)), d=data[-1].permute(2, 0, 1))
+    return data[-1]
