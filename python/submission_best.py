@@ -44,19 +44,17 @@ def custom_kernel(data: input_t) -> output_t:
 
 @lru_cache(maxsize=64)
 def plan_of(m: int, n: int, k: int, l: int) -> object:
-    try:
-        import dualgemm
-    except ImportError:
-        return None
+    import dualgemm
     return dualgemm, dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4")
 
 
 def run_plan(data: input_t) -> output_t:
-    found = plan_of(data[-1].shape[0], data[-1].shape[1], 2 * data[0].shape[1], data[-1].shape[2])
-    if found is None:
+    try:
+        library, plan = plan_of(data[-1].shape[0], data[-1].shape[1], 2 * data[0].shape[1], data[-1].shape[2])
+    except ImportError:
         return two_products(data)
-    tight = [x.permute(2, 0, 1).view(torch.uint8) for x in data[:3]]  # tight: L first, so that these are views
-    tight += [x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9]]
-    names = ("a", "gate", "up", "a_scales", "gate_scales", "up_scales")
-    found[0].run(found[1], **dict(zip(names, tight)), d=data[-1].permute(2, 0, 1))
+    a, gate, up = (x.permute(2, 0, 1).view(torch.uint8) for x in data[:3])  # L first, as in memory: views
+    a_scales, gate_scales, up_scales = (x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9])
+    library.run(plan, a=a, a_scales=a_scales, gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales,
+                d=data[-1].permute(2, 0, 1))
     return data[-1]

@@ -91,7 +91,7 @@ class Jobs:
         activities = [torch.profiler.ProfilerActivity.CPU]
         if self.device.is_cuda:
             activities.append(torch.profiler.ProfilerActivity.CUDA)
-        with torch.profiler.profile(activities=activities) as profiler:
+        with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
             for _ in range(PROFILED_CALLS):
                 self.kernel(data)
             self.device.synchronize()

@@ -5,8 +5,7 @@ imports them, and not the other way round.
 """
 from pathlib import Path
 
-_in_checkout = Path(__file__).resolve().parents[5] / "python"
-if not (Path(__file__).parent / "task.py").exists():
-    __path__.append(str(_in_checkout))
-
-FOLDER = Path(__path__[-1])
+FOLDER = Path(__file__).parent
+if not (FOLDER / "task.py").exists():
+    FOLDER = Path(__file__).resolve().parents[5] / "python"
+    __path__.append(str(FOLDER))
