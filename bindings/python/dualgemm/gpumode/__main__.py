@@ -6,15 +6,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from .cases import BadCases, Case, read_cases
 from .eval import LIMIT_SECONDS, UNUSABLE, WRONG, refused
 from .modes import MODES, run_mode
 from .pages import Page
 from .process import Submission
 from .rank import rank
-from .submissions import task
 from .timing import BENCHMARK, LEADERBOARD, MIB, Rules
 
 CPU_LIMIT_SECONDS = 10 * LIMIT_SECONDS
@@ -55,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
 def cases_of(mode: str, path: Path | None) -> list[Case]:
     if path is not None:
         return read_cases(path)
+    from .submissions import task
+
     return [Case(**values) for values in (task.TEST_CASES if mode == "test" else task.BENCHMARK_CASES)]
 
 
@@ -86,6 +85,8 @@ def judge(arguments: argparse.Namespace, device: str, limit: float) -> int:
 
 def main() -> int:
     arguments = parser().parse_args()
+    import torch  # not for what is only a wrong argument
+
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if device == "cuda" and not torch.cuda.is_available():
         return refused("--device: cuda; there is no GPU that torch can use", 2)

@@ -11,11 +11,11 @@ MOST_CPU_CLEAR_BYTES = 1 << 30
 
 
 class Device:
-    """`name`: "cpu" or "cuda". clear_bytes: wanted; cut to half of a GPU's free memory, or to 1 GiB on a CPU."""
+    """"cpu", "cuda", or None for the GPU if there is one."""
 
-    def __init__(self, name: str) -> None:
-        self.torch_device = torch.device(name)
-        self.is_cuda = name == "cuda"
+    def __init__(self, name: str | None) -> None:
+        self.torch_device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.is_cuda = self.torch_device.type == "cuda"
         self._dummy: torch.Tensor | None = None
 
     def describe(self) -> str:
@@ -26,7 +26,7 @@ class Device:
             torch.cuda.synchronize()
 
     def hold_dummy(self, clear_bytes: int) -> int:
-        """Allocates what clear_cache() writes, and says how many bytes."""
+        """Allocates what clear_cache() writes, at most half of a GPU's free memory, or 1 GiB; says how many bytes."""
         self._dummy = None
         most = torch.cuda.mem_get_info()[0] // 2 if self.is_cuda else MOST_CPU_CLEAR_BYTES
         count = max(1, min(clear_bytes, most) // 4)

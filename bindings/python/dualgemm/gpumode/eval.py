@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from .cases import BadCases, read_cases, read_secret
 from .modes import MODES, run_mode
 from .process import Submission
@@ -46,8 +44,7 @@ def main(arguments: Sequence[str]) -> int:
             return refused(error, UNUSABLE)
         os.environ.pop("POPCORN_SEED", None)  # the submission's process must not know it
         rules = LEADERBOARD if mode == "leaderboard" else BENCHMARK
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        with Submission(Path("submission.py"), device, LIMIT_SECONDS) as submission:
+        with Submission(Path("submission.py"), None, LIMIT_SECONDS) as submission:
             is_right = run_mode(mode, cases, rules, submission, Verdicts(out, sys.stdout)) is not None
     return 0 if is_right else WRONG
 

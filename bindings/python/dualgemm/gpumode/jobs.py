@@ -23,7 +23,7 @@ Data = tuple[Tensor, ...]
 class Jobs:
     """One submission on one device."""
 
-    def __init__(self, kernel: Kernel, device_name: str) -> None:
+    def __init__(self, kernel: Kernel, device_name: str | None) -> None:
         self.kernel, self.device = kernel, Device(device_name)
 
     def _input(self, case: Case) -> Data:

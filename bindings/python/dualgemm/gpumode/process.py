@@ -12,9 +12,12 @@ from .worker import serve
 
 
 class Submission:
-    """A file in its process. ask() never raises for what the submission does: it answers {"error": what}."""
+    """A file in its process. ask() never raises for what the submission does: it answers {"error": what}.
 
-    def __init__(self, file: Path, device: str, limit_seconds: float) -> None:
+    device: "cpu", "cuda", or None for the GPU if there is one.
+    """
+
+    def __init__(self, file: Path, device: str | None, limit_seconds: float) -> None:
         self._limit = limit_seconds
         self._end = time.monotonic() + limit_seconds
         context = multiprocessing.get_context("spawn")

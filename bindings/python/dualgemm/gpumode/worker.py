@@ -66,7 +66,7 @@ def answer(action: Callable[[], dict[str, Any]], file: Path) -> dict[str, Any]:
         return {"error": described(error, file)}
 
 
-def serve(connection: Connection, path: str, device_name: str) -> None:
+def serve(connection: Connection, path: str, device_name: str | None) -> None:
     """Loads, answers {"ready": description}, then each request of the harness with a dictionary; errors are answers, too."""
     os.environ.pop("POPCORN_FD", None)  # verdicts are the harness's to write
     os.dup2(2, 1)  # what a submission prints is talk
