@@ -170,8 +170,6 @@ def _load() -> None:
 
 def check_no_grad(**tensors: Optional[Tensor]) -> None:
     """Forward only: a tensor that wants a gradient is refused where one would be recorded."""
-    if not torch.is_grad_enabled():
-        return
     for name, tensor in tensors.items():
         if tensor is not None and tensor.requires_grad:
             raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; use torch.no_grad() or .detach()")

@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from operands import dg, operands, same_bits
+from operands import dg, only_on_cpu, only_on_cuda, operands, same_bits
 from torch.library import opcheck
 
 OPS = torch.ops.dualgemm
@@ -152,7 +152,7 @@ def test_threads() -> None:
 
 
 class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
-    one = operands(16, 64, 128)
+    one = operands(16, 64, 128)  # made anew in a spawned worker
 
     def __len__(self) -> int:
         return 16
@@ -161,6 +161,7 @@ class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
         return dg.glu(**{**self.one.named(), "a": self.one.a[row:row + 1], "a_scales": self.one.a_scales[row:row + 1]})
 
 
+@only_on_cpu
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_data_loader_workers(start: str) -> None:
     before = torch.cat([Rows()[row] for row in range(16)])  # the parent has used its threads before it forks
@@ -191,3 +192,61 @@ def test_nothing_leaks() -> None:
     counts = [sys.getrefcount(value) for value in named.values()]
     assert work(3000) - before < 8192  # KiB
     assert counts == [sys.getrefcount(value) for value in named.values()]
+
+
+@only_on_cuda
+def test_graph_replays_with_other_contents() -> None:
+    one = operands(16, 256, 512, torch.bfloat16)
+    out = torch.empty(16, 256, dtype=torch.bfloat16)
+    x = one.a.clone()
+    dg.glu(**{**one.named(), "a": x}, out=out)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        dg.glu(**{**one.named(), "a": x}, out=out)
+        codes = dg.quantize(out).codes
+    x.copy_(one.a.flip(0))
+    graph.replay()
+    assert same_bits(out, dg.glu(**{**one.named(), "a": x})) and same_bits(codes, dg.quantize(out).codes)
+
+
+@only_on_cuda
+def test_reduce_overhead() -> None:
+    one = operands(8, 256, 512, torch.bfloat16)
+    layer = (lambda x: dg.glu(**{**one.named(), "a": x}) * 2)
+    compiled = torch.compile(layer, mode="reduce-overhead", fullgraph=True)
+    for _ in range(4):
+        x = torch.randn(8, 512, dtype=torch.bfloat16)
+        assert same_bits(compiled(x).clone(), layer(x))
+
+
+@only_on_cuda
+def test_another_queue_is_the_current_one() -> None:
+    one = operands(64, 1024, 1024, torch.bfloat16)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        x = one.a.clone()
+        for _ in range(20):
+            x = x.flip(0)  # what the product must wait for
+        d = dg.glu(**{**one.named(), "a": x})
+    side.synchronize()
+    assert same_bits(d, dg.glu(**one.named()))
+
+
+@only_on_cuda
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_another_gpu_than_the_current_one() -> None:
+    one = operands(5, 64, 128)
+    there = {name: None if value is None else value.to("cuda:1") for name, value in one.named().items()}
+    d = dg.glu(**there)
+    assert d.device == torch.device("cuda:1") and same_bits(d.to("cuda:0"), dg.glu(**one.named()))
+    with pytest.raises(dg.InvalidArgument, match="cuda:1"):
+        dg.glu(**{**one.named(), "gate": there["gate"]})
+
+
+@only_on_cuda
+def test_devices_do_not_mix() -> None:
+    one = operands(5, 64, 128)
+    for name in ("a_scales", "gate", "up_scales", "alpha_gate"):
+        with pytest.raises((dg.DualGemmError, RuntimeError)):
+            dg.glu(**{**one.named(), name: getattr(one, name).cpu()})

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from operands import dg, operands
+from operands import dg, only_on_cpu, operands
 
 ONE = operands(4, 32, 64)
 FLOAT = operands(4, 32, 64, torch.bfloat16)
@@ -71,6 +71,7 @@ def test_huge_sizes_are_refused_before_memory_is_asked_for() -> None:
         torch.ops.dualgemm.glu_packed(one.a, one.a_scales, torch.zeros(64, dtype=torch.uint8), 2**61, 1)
 
 
+@only_on_cpu  # a GPU's headers are not read: that would wait for it
 def test_packed_weights_that_do_not_fit() -> None:
     packed = torch.ops.dualgemm.pack_weights(ONE.gate, ONE.gate_scales, ONE.up, ONE.up_scales, a_dtype=torch.uint8)
     operator = torch.ops.dualgemm.glu_packed
