@@ -10,6 +10,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from . import _vmap
 from . import _library  # noqa: F401  loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
@@ -166,6 +167,7 @@ def _load() -> None:
     torch.ops.load_library(str(_PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
     _register_fakes()
+    _vmap.register()
 
 
 def check_no_grad(**tensors: Optional[Tensor]) -> None:
