@@ -2,7 +2,7 @@
 
 The notes kept converted scales in a dictionary keyed by addresses. That was slow: the permuted scales need no
 conversion, a view of them is what an FP4 GEMM reads. And it was wrong: a freed tensor's address comes back with other
-contents, and the dictionary answers with the scales of before (tests/python/gpumode/stale_address_test.py). Who owns
+contents, and the dictionary answers with the scales of before (tests/python/gpumode/test_gpumode_stale_address.py). Who owns
 the object knows when its weights change; an address does not.
 """
 from torch import Tensor

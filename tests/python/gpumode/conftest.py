@@ -1,4 +1,4 @@
-"""Of all tests of dualgemm.gpumode: where the package is, small cases, and the harness as a user calls it."""
+"""Fixtures of all tests of dualgemm.gpumode: small cases, and the harness as a user calls it."""
 from __future__ import annotations
 
 import os
@@ -6,33 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-PACKAGE = ROOT / "bindings" / "python"
-for folder in (ROOT, PACKAGE):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-SMALL = "m: 130; n: 256; k: 256; l: 1; seed: 1111\nm: 5; n: 48; k: 80; l: 2; seed: 7\n"
-
-
-class Done(NamedTuple):
-    status: int
-    verdict: dict[str, str]  # of the protocol; empty for the command
-    lines: list[str]
-    out: str
-    talk: str
-
-
-def called(arguments: list[str], folder: Path, **more: str) -> Done:
-    """A module of the package as a command."""
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **more}
-    done = subprocess.run([sys.executable, "-m", *arguments], cwd=folder, env=environment, text=True, capture_output=True,
-                          timeout=300)
-    return Done(done.returncode, {}, [], done.stdout, done.stderr)
+sys.path.insert(0, str(Path(__file__).parent))
+pytest.importorskip("torch", reason="torch is not installed: no test of dualgemm.gpumode was run")
+from harness import PACKAGE, SMALL, Done, called  # noqa: E402
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGE, SMALL, Done, called
+from harness import PACKAGE, SMALL, Done, called
 
 from dualgemm.gpumode.cases import paired
 

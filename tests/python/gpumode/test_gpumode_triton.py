@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from harness import ROOT
 
 pytest.importorskip("triton", reason="Triton is not installed")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Done
+from harness import Done
 
 from dualgemm.gpumode.cases import parsed
 from dualgemm.gpumode.modes import run_mode

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from conftest import ROOT, Done
+from harness import ROOT, Done
 
 from python import task
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-from conftest import called
+from harness import called
 
 from dualgemm.gpumode import STRATEGIES, rank
 from dualgemm.gpumode.bars import svg_of, text_bars
