@@ -1,4 +1,4 @@
-"""What differs by device: GPUs with FP4 GEMMs (Blackwell) multiply codes, all others multiply exactly decoded values."""
+"""What differs by device: GPUs with FP4 GEMMs (Blackwell) multiply codes, all others exactly decoded values."""
 from functools import lru_cache
 
 import torch
@@ -33,7 +33,7 @@ def decoded(codes: Tensor, scales: Tensor) -> Tensor:
 
 
 def with_converted_scales(codes: Tensor, scales: Tensor) -> Operand:
-    """From linear scales [rows, K/16], which FP4 GEMMs cannot read: padded to 128 x 4 and swizzled, a copy each time."""
+    """From linear scales [rows, K/16], which FP4 GEMMs cannot read: padded and swizzled, a copy each time."""
     if not has_fp4_gemms(codes.device):
         return decoded(codes, scales), None
     rows, columns = scales.shape
@@ -45,7 +45,7 @@ def with_converted_scales(codes: Tensor, scales: Tensor) -> Operand:
 
 
 def with_scales_as_they_lie(codes: Tensor, scales: Tensor, permuted: Tensor) -> Operand:
-    """The 5-D permuted scales are the swizzled layout as it lies: this permute is contiguous, its flattening a view."""
+    """The 5-D permuted scales are the swizzled layout as it lies: this permute is contiguous, flat it is a view."""
     if not has_fp4_gemms(codes.device):
         return decoded(codes, scales), None
     return codes, permuted.permute(2, 4, 0, 1, 3).flatten()
@@ -53,7 +53,7 @@ def with_scales_as_they_lie(codes: Tensor, scales: Tensor, permuted: Tensor) -> 
 
 def product(x: Operand, w: Operand) -> Tensor:
     """x w^T, FP32 [M, N]. FP16 would not pass the check."""
-    if x[1] is not None:
+    if x[1] is not None and w[1] is not None:
         return torch._scaled_mm(x[0], w[0].t(), x[1], w[1], out_dtype=torch.float32)
     if x[0].dtype == torch.float16:
         return torch.mm(x[0], w[0].t(), out_dtype=torch.float32)

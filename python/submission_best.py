@@ -1,10 +1,10 @@
 """CUDA graph: the two products recorded once for a set of addresses, then replayed as one launch.
 
-A graph holds addresses and reads what lies there at every replay: unlike converted scales it cannot grow stale. On a
-CPU the library's plan is made once for a shape and run; where there is no library, the two products as they come.
+A graph holds addresses and reads what lies there at every replay: unlike converted scales it cannot grow stale.
+On a CPU the library's plan is made once for a shape and run; without the library, the two products as they come.
 """
 from collections import OrderedDict
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 
@@ -19,7 +19,7 @@ except ImportError:
 
 MOST_GRAPHS = 256  # the oldest goes first; 50 inputs of four shapes fit
 graphs: OrderedDict[tuple[object, ...], torch.cuda.CUDAGraph] = OrderedDict()
-# One pool of memory for all: a graph leaves nothing in it that another one would miss, and none runs beside another.
+# One pool of memory for all: a graph leaves nothing in it for later, and none runs beside another.
 pool = lru_cache(torch.cuda.graph_pool_handle)
 
 
@@ -42,18 +42,18 @@ def custom_kernel(data: input_t) -> output_t:
 
 
 @lru_cache(maxsize=64)
-def plan_of(m: int, n: int, k: int, l: int) -> object:
+def plan_of(m: int, n: int, k: int, l: int) -> partial[None]:
     import dualgemm
-    return dualgemm, dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4")
+    return partial(dualgemm.run, dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4"))
 
 
 def run_plan(data: input_t) -> output_t:
     try:
-        library, plan = plan_of(data[-1].shape[0], data[-1].shape[1], 2 * data[0].shape[1], data[-1].shape[2])
+        run = plan_of(data[-1].shape[0], data[-1].shape[1], 2 * data[0].shape[1], data[-1].shape[2])
     except ImportError:
         return two_products(data)
     a, gate, up = (x.permute(2, 0, 1).view(torch.uint8) for x in data[:3])  # L first, as it lies: views
     a_scales, gate_scales, up_scales = (x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9])
-    library.run(plan, a=a, a_scales=a_scales, gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales,
-                d=data[-1].permute(2, 0, 1))
+    run(a=a, a_scales=a_scales, gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales,
+        d=data[-1].permute(2, 0, 1))
     return data[-1]

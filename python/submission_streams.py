@@ -1,7 +1,7 @@
-"""Parallel streams: each product on a stream of its own, joined by events. One GEMM fills a GPU, so nothing is gained.
+"""Parallel streams: each product on its own, joined by events. One GEMM fills a GPU, so nothing is gained.
 
-A GPU MODE server refuses this file for its text: the word "stream" may stand nowhere. On a CPU a second thread takes
-the gate product.
+A GPU MODE server refuses this file for its text: the word "stream" may stand nowhere. On a CPU a second thread
+takes the gate product.
 """
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -44,7 +44,7 @@ def custom_kernel(data: input_t) -> output_t:
                 gate = gate_product()
             up = up_product()
             main.wait_event(side.record_event())
-            gate.record_stream(main)  # its memory is the side's, which must not have it back before main has read it
+            gate.record_stream(main)  # memory of the side's, not to be given out before main has read it
         else:
             running = side_thread.submit(gate_product)
             up = up_product()

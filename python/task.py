@@ -22,13 +22,14 @@ def _cases(*shapes: tuple[int, int, int]) -> list[dict[str, int]]:
     return [{"m": m, "n": n, "k": k, "l": 1, "seed": SEED} for m, n, k in shapes]
 
 
-TEST_CASES = _cases((1536, 512, 7168), (256, 512, 256), (1536, 512, 7168), (3072, 1024, 1536), (7168, 1024, 256),
-                    (7168, 2304, 2048), (4608, 384, 7168), (7168, 384, 2304), (512, 768, 7168), (4096, 768, 512))
+TEST_CASES = _cases((1536, 512, 7168), (256, 512, 256), (1536, 512, 7168), (3072, 1024, 1536),
+                    (7168, 1024, 256), (7168, 2304, 2048), (4608, 384, 7168), (7168, 384, 2304), (512, 768, 7168),
+                    (4096, 768, 512))
 BENCHMARK_CASES = _cases((256, 4096, 7168), (512, 4096, 7168), (256, 3072, 4096), (512, 3072, 7168))
 
 
 def swizzled_view(linear: Tensor) -> Tensor:
-    """Scales [rows, K/16, L] as the 6-D view: (i, j, l) at [i % 32, i % 128 // 32, i // 128, j % 4, j // 4, l]; padding is 0."""
+    """Scales [rows, K/16, L] as 6-D: (i, j, l) at [i % 32, i % 128 // 32, i // 128, j % 4, j // 4, l]; padding 0."""
     rows, columns, batches = linear.shape
     tiles, groups = -(-rows // 128), -(-columns // 4)
     padded = torch.zeros((batches, tiles * 128, groups * 4), dtype=torch.uint8, device=linear.device)
@@ -37,7 +38,8 @@ def swizzled_view(linear: Tensor) -> Tensor:
     return memory.view(linear.dtype).permute(3, 4, 1, 5, 2, 0)
 
 
-def generate_input(m: int, n: int, k: int, l: int, seed: int, device: torch.device | str | None = None) -> input_t:
+def generate_input(m: int, n: int, k: int, l: int, seed: int,
+                   device: torch.device | str | None = None) -> input_t:
     """Random codes and scales in [0, 1), made on `device` (None: the GPU if there is one). k % 16 == 0.
 
     c is full of NaN, so that an element that nobody writes cannot pass.
@@ -84,7 +86,7 @@ def ref_kernel(data: input_t) -> output_t:
 
 
 def compare(output: object, expected: Tensor) -> str:
-    """What is wrong with an output, or nothing: |out - expected| <= 1e-3 + 1e-3 |expected|, NaN and infinities in place."""
+    """What is wrong with an output, or nothing: |out - expected| <= 1e-3 + 1e-3 |expected|, NaN and inf in place."""
     if not isinstance(output, Tensor):
         return f"output: {type(output).__name__}; must be a tensor"
     for what in ("shape", "dtype", "device"):
@@ -97,11 +99,11 @@ def compare(output: object, expected: Tensor) -> str:
     if wrong == 0:
         return ""
     first = tuple((~close).nonzero()[0].tolist())
-    return (f"output: {wrong} of {out.numel()} elements differ, first {list(first)}: {out[first].item():g} and not "
-            f"{ref[first].item():g}; |difference| must be <= {TOLERANCE:g} + {TOLERANCE:g} |expected|")
+    return (f"output: {wrong} of {out.numel()} elements differ, first {list(first)}: {out[first].item():g} "
+            f"and not {ref[first].item():g}; |difference| must be <= {TOLERANCE:g} + {TOLERANCE:g} |expected|")
 
 
 def check_implementation(data: input_t, output: object) -> tuple[bool, str]:
-    """(right, what is wrong) of what custom_kernel(data) returned; the inputs must still be what they were."""
+    """(right, what is wrong) of what custom_kernel(data) returned; its inputs must still be what they were."""
     message = compare(output, ref_kernel(data))
     return not message, message

@@ -1,4 +1,5 @@
 """The fused kernels in Triton: of submission_triton.py, and of the peer in bench/peers/triton_dual_gemm.py."""
+# mypy: allow-untyped-defs, allow-incomplete-defs
 import triton
 import triton.language as tl
 

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 pytest.importorskip("torch", reason="torch is not installed: no test of dualgemm.gpumode was run")
-from harness import PACKAGE, SMALL, Done, called  # noqa: E402
+from harness import SMALL, Done, called  # noqa: E402
+
+from dualgemm.gpumode import eval  # noqa: E402
 
 
 @pytest.fixture
@@ -35,20 +37,23 @@ def command(tmp_path: Path, cases: Path) -> Callable[..., Done]:
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path, cases: Path) -> Callable[..., Done]:
-    """evaluated(text of submission.py, mode, environment): the servers' entry, with a pipe for the verdict."""
+def evaluated(tmp_path: Path, cases: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """evaluated(text of submission.py, mode, environment): the servers' entry, a file for the verdict; fewer rounds than theirs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for name in ("BENCHMARK", "LEADERBOARD"):
+        monkeypatch.setattr(eval, name, replace(getattr(eval, name), inputs=5, most_rounds=6, clear_bytes=1 << 20))
 
     def run(text: str, mode: str = "test", case_file: Path | None = None, **environment: str) -> Done:
         (tmp_path / "submission.py").write_text(text)
         verdict = tmp_path / "verdict"
-        with open(verdict, "w") as file:
-            done = subprocess.run(
-                [sys.executable, "-m", "dualgemm.gpumode.eval", mode, str(case_file or cases)], cwd=tmp_path, text=True,
-                env={**os.environ, "PYTHONPATH": str(PACKAGE), "CUDA_VISIBLE_DEVICES": "", "POPCORN_FD": str(file.fileno()),
-                     **environment}, capture_output=True, timeout=300, pass_fds=(file.fileno(),))
+        descriptor = os.open(verdict, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for name, value in {"POPCORN_FD": str(descriptor), **environment}.items():
+            monkeypatch.setenv(name, value)
+        status = eval.main([mode, str(case_file or cases)])
         lines = verdict.read_text().splitlines()
         parsed = dict(line.split(": ", 1) for line in lines)
         assert len(parsed) == len(lines), "every line is `key: value`, and no key comes twice"
-        return Done(done.returncode, parsed, lines, done.stdout, done.stderr)
+        return Done(status, parsed, lines, *capfd.readouterr())
 
     return run

@@ -16,7 +16,7 @@ CASE = parsed("m: 130; n: 256; k: 256; l: 1; seed: 1111", "x")
 
 
 def test_all_strategies(tmp_path: Path, cases: Path) -> None:
-    done = called(["dualgemm.gpumode", "rank", "--device", "cpu", "--cases", str(cases), "--inputs", "2", "--rounds", "3", "--clear",
+    done = called(["dualgemm.gpumode", "rank", "--device", "cpu", "--cases", str(cases), "--inputs", "2", "--rounds", "2", "--clear",
                    "1", "--svg", "rank.svg"], tmp_path)
     assert done.status == 0, done
     rows = [line for line in done.out.splitlines() if line.startswith("| ")]

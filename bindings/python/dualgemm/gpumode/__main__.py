@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--inputs", type=positive, default=BENCHMARK.inputs, help="of a benchmark (%(default)s)")
     common.add_argument("--rounds", type=positive, help="at most (200; leaderboard 1000)")
     common.add_argument("--clear", type=positive, default=BENCHMARK.clear_bytes // MIB, metavar="MIB",
-                        help="written before each round (%(default)s; cut to half of a GPU's free memory, or 1024 on a CPU)")
+                        help="written before each round (%(default)s; cut to half of a GPU's free memory, or 256 on a CPU)")
     for mode, what in zip(MODES, ("the ten test shapes", "the four benchmark shapes", "test, benchmark, and the ranked run: "
                                   "more rounds, every output checked", "the benchmark shapes under torch.profiler")):
         command = commands.add_parser(mode, parents=[common], help=what, description=what)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-# A CPU's last level cache is smaller; writing 62.5 GiB would take longer than everything that is measured.
-MOST_CPU_CLEAR_BYTES = 1 << 30
+# More than most last level caches; writing 62.5 GiB would take longer than everything that is measured.
+MOST_CPU_CLEAR_BYTES = 256 << 20
 
 
 class Device:
@@ -26,7 +26,7 @@ class Device:
             torch.cuda.synchronize()
 
     def hold_dummy(self, clear_bytes: int) -> int:
-        """Allocates what clear_cache() writes, at most half of a GPU's free memory, or 1 GiB; says how many bytes."""
+        """Allocates what clear_cache() writes, at most half of a GPU's free memory, or 256 MiB; says how many bytes."""
         self._dummy = None
         most = torch.cuda.mem_get_info()[0] // 2 if self.is_cuda else MOST_CPU_CLEAR_BYTES
         count = max(1, min(clear_bytes, most) // 4)

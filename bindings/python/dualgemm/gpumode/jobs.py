@@ -17,7 +17,7 @@ from .worker import Kernel
 
 INPUT_NAMES = ("a", "b1", "b2", "sfa", "sfb1", "sfb2", "sfa_permuted", "sfb1_permuted", "sfb2_permuted")
 PROFILED_CALLS = 5
-Data = tuple[Tensor, ...]
+Data = task.input_t
 
 
 class Jobs:
