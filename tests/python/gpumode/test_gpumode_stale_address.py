@@ -10,21 +10,22 @@ from harness import ROOT, Done
 
 from python import task
 
-# Otherwise as submission.py: decoded weights are kept, and found again by address.
+# As submission.py, but scales that were seen are taken from a dictionary.
 BY_ADDRESS = """
 from by_device import product, with_converted_scales, write_gated
 cache = {}
 
+def kept(scales):
+    if scales.data_ptr() not in cache:
+        cache[scales.data_ptr()] = scales.clone()
+    return cache[scales.data_ptr()]
+
 def custom_kernel(data):
-    a, b1, b2, sfa, sfb1, sfb2, _, _, _, c = data
-    def kept(codes, scales):
-        key = (codes.data_ptr(), scales.data_ptr())
-        if key not in cache:
-            cache[key] = with_converted_scales(codes[:, :, 0], scales[:, :, 0])
-        return cache[key]
-    x = with_converted_scales(a[:, :, 0], sfa[:, :, 0])
-    write_gated(product(x, kept(b1, sfb1)), product(x, kept(b2, sfb2)), c[:, :, 0])
-    return c
+    a, b1, b2, sfa, sfb1, sfb2, _, _, _, c = (x[..., 0] for x in data)
+    x = with_converted_scales(a, kept(sfa))
+    gate, up = product(x, with_converted_scales(b1, kept(sfb1))), product(x, with_converted_scales(b2, kept(sfb2)))
+    write_gated(gate, up, c)
+    return data[-1]
 """
 
 
