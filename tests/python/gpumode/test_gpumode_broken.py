@@ -46,6 +46,9 @@ BROKEN = {
     "nothing written": (KERNEL + "    return data[-1]\n", "33280 of 33280 elements differ"),
     "changes a": (KERNEL + "    data[0].view(torch.uint8)[0, 0, 0] ^= 1\n    return c\n", "a: written to; must be left"),
     "changes scales": (KERNEL + "    data[7].zero_()\n    return c\n", "sfb1_permuted: written to; must be left"),
+    "says escapes": ("def custom_kernel(data):\n    raise ValueError('\\x1b[2J\\ud800\\ncheck: pass')\n",
+                     "ValueError: \\x1b[2J\\xd800 check: pass (entry.py, line 2)"),
+    "a type that is a line": (KERNEL + "    return type('x\\ncheck: pass', (), {})()\n", "output: x check: pass; must be"),
     "resizes": (KERNEL + "    data[4].resize_(0)\n    return c\n", "sfb1: written to; must be left"),
 }
 

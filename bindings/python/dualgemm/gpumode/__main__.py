@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -93,6 +94,8 @@ def main() -> int:
     limit = float(arguments.limit or (LIMIT_SECONDS if device == "cuda" else CPU_LIMIT_SECONDS))
     try:
         if arguments.mode == "rank":
+            if arguments.svg is not None and not os.access(arguments.svg.absolute().parent, os.W_OK):
+                return refused(f"--svg: {arguments.svg}; must lie in a folder that can be written", 2)
             cases = {mode: cases_of(mode, arguments.cases) for mode in ("test", "benchmark")}
             return WRONG if rank(cases, rules_of("benchmark", arguments), device, limit, arguments.svg) else 0
         if not arguments.file.is_file():
@@ -102,6 +105,9 @@ def main() -> int:
         return refused(error, UNUSABLE)
     except KeyboardInterrupt:
         return refused("interrupted", 130)
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
 
 
 if __name__ == "__main__":

@@ -18,10 +18,16 @@ from .faults import Fault
 Kernel = Callable[[Any], Any]
 
 
+def plain(text: str) -> str:
+    """One line that any terminal shows: what a submission says may hold line ends, escapes and half characters."""
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text.split()))
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
 def described(error: BaseException, file: Path) -> str:
-    """One line of an exception, with the last place in the submission's folder. Never raises."""
+    """An exception, with the last place in the submission's folder. Never raises."""
     try:
-        text = " ".join(str(error).split())[:400]
+        text = str(error)[:400]
     except Exception:  # a __str__ of the submission's
         text = "(its text cannot be had)"
     place = ""
@@ -61,9 +67,9 @@ def answer(action: Callable[[], dict[str, Any]], file: Path) -> dict[str, Any]:
     try:
         return action()
     except Fault as fault:
-        return {"error": str(fault)}
+        return {"error": plain(str(fault))}
     except BaseException as error:  # SystemExit too: a submission must not end the process unseen
-        return {"error": described(error, file)}
+        return {"error": plain(described(error, file))}
 
 
 def serve(connection: Connection, path: str, device_name: str | None) -> None:
