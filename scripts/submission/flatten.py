@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from submission.errors import Refused
 
 PROVIDED = "task"  # the module that the harness puts beside a submission
-PACKAGE = "dualgemm"  # what a submission must do without
+PACKAGE = "dualgemm"  # what a submission may use only where it is
 
 
 def _statements(path: pathlib.Path) -> tuple[list[str], list[ast.stmt]]:
@@ -49,13 +49,19 @@ def _targets(node: ast.AST) -> Iterator[str]:
             yield from _targets(child)
 
 
+def _meaning(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    if isinstance(node, ast.ImportFrom):
+        return f"{node.module}.{alias.name}"
+    return alias.name if alias.asname else alias.name.split(".")[0]
+
+
 class Flattening:
     """Of the file `main`. The result has no line of the modules that is a sibling's import."""
 
     def __init__(self, main: pathlib.Path):
         self.folder, self.main = main.parent, main
         self.done: list[str] = []
-        self.owner: dict[str, str] = {}  # of a module's name
+        self.meaning: dict[str, str] = {}  # of a name: the file or the import that it comes from
         self.future: set[str] = set()
         self.provided: set[str] = set()  # what is imported from the harness's module, as source says it
         self.docstring = ""
@@ -110,10 +116,20 @@ class Flattening:
             return ""
         if path != self.main and (_is_main(statement) or "__all__" in _targets(statement)):
             return ""
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            known = [self._binds(path, alias.asname or alias.name.split(".")[0], _meaning(statement, alias))
+                     for alias in statement.names]
+            return "" if all(known) else source
         for name in _targets(statement):
-            if self.owner.setdefault(name, path.name) != path.name:
-                raise Refused(f"{path.name}: {name}, which {self.owner[name]} has too; a name must have one meaning")
+            self._binds(path, name, path.name)
         return source
+
+    def _binds(self, path: pathlib.Path, name: str, meaning: str) -> bool:
+        """Whether the name was bound before; never to something else."""
+        known = name in self.meaning
+        if self.meaning.setdefault(name, meaning) != meaning:
+            raise Refused(f"{path.name}: {name} is of {meaning} and of {self.meaning[name]}; a name must have one meaning")
+        return known
 
     def _imports_of(self, statement: ast.stmt) -> list[ast.ImportFrom] | None:
         """What to inline in the place of a statement: an import of a sibling, or a try that falls back to another
@@ -138,8 +154,10 @@ class Flattening:
         if name not in self.done:
             text = self._module(self.folder / f"{name}.py", within).strip("\n") + "\n\n\n"
             self.done.append(name)
-        renamed = [alias for alias in node.names if alias.asname and alias.asname != alias.name]
-        return text + "".join(f"{alias.asname} = {alias.name}\n" for alias in renamed)
+        for alias in node.names:
+            if alias.asname and alias.asname != alias.name and not self._binds(path, alias.asname, _meaning(node, alias)):
+                text += f"{alias.asname} = {alias.name}\n"
+        return text
 
     def _check(self, path: pathlib.Path, statements: list[ast.stmt]) -> None:
         """Refuses imports that cannot be replaced."""
@@ -156,8 +174,8 @@ class Flattening:
                                   "`from name import x`")
             else:
                 continue
-            if PACKAGE in names:
-                raise Refused(f"{place}: {ast.unparse(node)}; a submission must do without the package")
+            if PACKAGE in names and node in statements:
+                raise Refused(f"{place}: {ast.unparse(node)}; a submission must do where the package is not")
             if isinstance(node, ast.Import) and any((self.folder / f"{name}.py").is_file() for name in names):
                 raise Refused(f"{place}: {ast.unparse(node)}; a file beside it must be imported by `from name import x`")
 
