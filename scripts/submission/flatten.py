@@ -1,7 +1,7 @@
 """One Python text of a file and of the files beside it that it imports from.
 
-`from .name import x` and `from name import x`, where name.py lies beside the file, are replaced by what name.py says,
-once, in front of the first use; `from task import x` stays, as the harness provides it.
+`from .name import x` and `from name import x`, where name.py lies beside the file, are replaced by what
+name.py says, once, in front of the first use; `from task import x` stays, as the harness provides it.
 """
 import ast
 import io
@@ -13,6 +13,7 @@ from submission.errors import Refused
 
 PROVIDED = "task"  # the module that the harness puts beside a submission
 PACKAGE = "dualgemm"  # what a submission may use only where it is
+RULE = "a file beside it must be imported at the top, by `from name import x`"
 
 
 def _statements(path: pathlib.Path) -> tuple[list[str], list[ast.stmt]]:
@@ -43,8 +44,8 @@ def _targets(node: ast.AST) -> Iterator[str]:
         yield node.name
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
-    elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp,
-                               ast.GeneratorExp)):
+    elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Lambda, ast.ListComp, ast.DictComp,
+                               ast.SetComp, ast.GeneratorExp)):
         for child in ast.iter_child_nodes(node):
             yield from _targets(child)
 
@@ -128,12 +129,13 @@ class Flattening:
         """Whether the name was bound before; never to something else."""
         known = name in self.meaning
         if self.meaning.setdefault(name, meaning) != meaning:
-            raise Refused(f"{path.name}: {name} is of {meaning} and of {self.meaning[name]}; a name must have one meaning")
+            raise Refused(f"{path.name}: {name} is of {meaning} and of {self.meaning[name]}; "
+                          "a name must have one meaning")
         return known
 
     def _imports_of(self, statement: ast.stmt) -> list[ast.ImportFrom] | None:
-        """What to inline in the place of a statement: an import of a sibling, or a try that falls back to another
-        spelling of the same. None: something else."""
+        """What to inline in the place of a statement: an import of a sibling, or a try that falls back to
+        another spelling of the same. None: something else."""
         if isinstance(statement, ast.ImportFrom) and self._sibling(statement):
             return [statement]
         if not isinstance(statement, ast.Try) or statement.orelse or statement.finalbody:
@@ -155,7 +157,9 @@ class Flattening:
             text = self._module(self.folder / f"{name}.py", within).strip("\n") + "\n\n\n"
             self.done.append(name)
         for alias in node.names:
-            if alias.asname and alias.asname != alias.name and not self._binds(path, alias.asname, _meaning(node, alias)):
+            if alias.asname in (None, alias.name):
+                continue
+            if not self._binds(path, alias.asname, _meaning(node, alias)):
                 text += f"{alias.asname} = {alias.name}\n"
         return text
 
@@ -170,14 +174,13 @@ class Flattening:
             elif isinstance(node, ast.ImportFrom):
                 names = [(node.module or "").split(".")[0]]
                 if id(node) not in replaced and (node.level > 0 or self._sibling(node)):
-                    raise Refused(f"{place}: {ast.unparse(node)}; a file beside it must be imported at the top, by "
-                                  "`from name import x`")
+                    raise Refused(f"{place}: {ast.unparse(node)}; {RULE}")
             else:
                 continue
             if PACKAGE in names and node in statements:
                 raise Refused(f"{place}: {ast.unparse(node)}; a submission must do where the package is not")
             if isinstance(node, ast.Import) and any((self.folder / f"{name}.py").is_file() for name in names):
-                raise Refused(f"{place}: {ast.unparse(node)}; a file beside it must be imported by `from name import x`")
+                raise Refused(f"{place}: {ast.unparse(node)}; {RULE}")
 
 
 def without_comments_that_say(word: str, text: str) -> str:

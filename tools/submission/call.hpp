@@ -41,11 +41,11 @@ const char* run(const Operands& operands, uint8_t* workspace) {
 extern "C" __attribute__((visibility("default"))) const char* dual_gemm_workspace_bytes(
     int64_t m, int64_t n, int64_t k, int64_t l, int64_t* bytes) {
   using namespace dualgemm::submission;
-  const char* error = nullptr;
-  const Device* const device = current_device(&error);
   const Operands operands{.m = m, .n = n, .k = k, .l = l};
-  if (error == nullptr) error = check_extents(operands);
-  if (error == nullptr) *bytes = workspace_bytes(operands, device->num_sms());
+  const char* error = check_extents(operands);
+  if (error != nullptr) return error;
+  const Device* const device = current_device(&error);
+  if (device != nullptr) *bytes = workspace_bytes(operands, device->num_sms());
   return error;
 }
 

@@ -13,11 +13,11 @@ CUDA_SOURCE = "@CUDA_SOURCE@"
 
 def _load() -> ctypes.CDLL:
     arch = "@ARCH@"
+    flags = ["-std=c++20", "-O3", "--diag-suppress=2810,177", "-Xcompiler=-fvisibility=hidden",
+             f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}"]
     library = ctypes.CDLL(load_inline(
-        name=f"nvfp4_dual_gemm_{arch}", cpp_sources="", cuda_sources=CUDA_SOURCE, is_python_module=False,
-        no_implicit_headers=True, extra_cuda_cflags=[
-            "-std=c++20", "-O3", "--diag-suppress=2810", "-Xcompiler=-fvisibility=hidden",
-            f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}"]))
+        name=f"nvfp4_dual_gemm_{arch}", cpp_sources="", cuda_sources=CUDA_SOURCE, extra_cuda_cflags=flags,
+        is_python_module=False, no_implicit_headers=True))
     extents = [ctypes.c_int64] * 4
     library.dual_gemm.argtypes = [ctypes.c_void_p] * 8 + extents
     library.dual_gemm_workspace_bytes.argtypes = [*extents, ctypes.POINTER(ctypes.c_int64)]
@@ -26,7 +26,7 @@ def _load() -> ctypes.CDLL:
 
 
 _LIBRARY = _load()
-_CALLS: dict[tuple, tuple] = {}  # shapes -> m, n, k, l, bytes of workspace
+_CALLS: dict[tuple[torch.Size, torch.Size], tuple[int, int, int, int, int]] = {}  # of the shapes of a and c
 
 
 def _rows_of(name: str, tensor: torch.Tensor) -> tuple[int, int, int]:
@@ -37,9 +37,12 @@ def _rows_of(name: str, tensor: torch.Tensor) -> tuple[int, int, int]:
     return rows, cols, batches
 
 
-def _checked(data: input_t) -> tuple:
-    """Of shapes that are met for the first time."""
+def _checked(data: input_t) -> tuple[int, int, int, int, int]:
+    """m, n, k, l and the bytes of workspace, of shapes that are met for the first time."""
     a, b1, b2, _, _, _, sfa, sfb1, sfb2, c = data
+    for name, tensor in (("a", a), ("b1", b1), ("b2", b2), ("sfa", sfa), ("sfb1", sfb1), ("sfb2", sfb2)):
+        if tensor.element_size() != 1:
+            raise ValueError(f"{name}: {tensor.dtype}; it must have elements of one byte")
     m, half_k, batches = _rows_of("a", a)
     n = b1.shape[0]
     for name, weight in (("b1", b1), ("b2", b2)):
@@ -51,12 +54,15 @@ def _checked(data: input_t) -> tuple:
     for name, scales, rows in (("sfa", sfa, m), ("sfb1", sfb1, n), ("sfb2", sfb2, n)):
         shape = (32, 4, -(-rows // 128), 4, -(-k // 64), batches)
         if tuple(scales.shape) != shape or not scales.permute(5, 2, 4, 0, 1, 3).is_contiguous():
-            raise ValueError(f"{name}_permuted: {tuple(scales.shape)}, strides {scales.stride()}; it must be {shape}, "
-                             "in memory the last extent first, then the third and the fifth")
+            raise ValueError(f"{name}_permuted: {tuple(scales.shape)}, strides {scales.stride()}; it must be "
+                             f"{shape}, in memory the last extent first, then the third and the fifth")
     workspace_bytes = ctypes.c_int64()
     error = _LIBRARY.dual_gemm_workspace_bytes(m, n, k, batches, ctypes.byref(workspace_bytes))
     if error:
         raise RuntimeError(f"nvfp4_dual_gemm ({m}, {n}, {k}, {batches}): {error.decode()}")
+    for name, tensor in zip(("a", "b1", "b2", "sfa", "sfb1", "sfb2", "c"), (a, b1, b2, sfa, sfb1, sfb2, c)):
+        if tensor.device != torch.device("cuda", torch.cuda.current_device()):
+            raise ValueError(f"{name}: on {tensor.device}; it must be on the current GPU")
     return m, n, k, batches, workspace_bytes.value
 
 
