@@ -25,7 +25,7 @@ def _statements(path: pathlib.Path) -> tuple[list[str], list[ast.stmt]]:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
