@@ -15,7 +15,7 @@ ARCHITECTURES = ("sm_100a", "sm_90a")
 NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 
 # In a process of its own: what is compiled stays loaded.
-PROGRAM = '''
+BEGIN = '''
 import sys
 import types
 
@@ -46,8 +46,9 @@ def error(call):
     except (RuntimeError, ValueError) as caught:
         return f"{type(caught).__name__}: {caught}"
     return ""
+'''
 
-
+CHECKS = BEGIN + '''
 def changed(at, change):
     call = list(data(256, 512, 256, 2))
     call[at] = change(call[at])
@@ -65,6 +66,21 @@ print("sfb1", changed(7, lambda s: s[:, :, :1]))
 print("c", changed(9, lambda c: c.float()))
 '''
 
+# The checks pass on a GPU alone, so the call is entered as checked.
+LAUNCHES = BEGIN + '''
+import ctypes
+
+torch.cuda.current_device = lambda: 0
+call = data(256, 512, 256, 1)
+print("error", error(call))
+workspace_bytes = ctypes.c_int64()
+assert not submission._LIBRARY.dual_gemm_workspace_bytes(256, 512, 256, 1, ctypes.byref(workspace_bytes))
+print("workspace", workspace_bytes.value)
+submission._CALLS[call[0].shape, call[9].shape] = 256, 512, 256, 1, workspace_bytes.value
+assert submission.custom_kernel(call) is call[9]
+print("addresses", *(tensor.data_ptr() for tensor in call), flush=True)
+'''
+
 
 def make(arch: str, out: pathlib.Path) -> pathlib.Path:
     subprocess.run([sys.executable, TREE / "scripts/make_submission", "--arch", arch, "--out", out],
@@ -72,19 +88,32 @@ def make(arch: str, out: pathlib.Path) -> pathlib.Path:
     return out
 
 
-@pytest.mark.skipif(NVCC is None, reason="nvcc is not here")
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_compiles_when_imported_and_checks_its_operands(arch: str, tmp_path: pathlib.Path) -> None:
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def compiled(request: pytest.FixtureRequest,
+             tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pathlib.Path]:
+    """An architecture, and a folder with its file, which what a test compiles stays in."""
+    if NVCC is None:
+        pytest.skip("nvcc is not here")
     torch = pytest.importorskip("torch", reason="torch is not here")
     if not hasattr(torch, "float4_e2m1fn_x2"):
         pytest.skip(f"torch {torch.__version__} has no float4_e2m1fn_x2")
-    make(arch, tmp_path / "submission.py")
-    environment = dict(os.environ, TORCH_EXTENSIONS_DIR=str(tmp_path / "extensions"), CUDA_VISIBLE_DEVICES="",
-                       PATH=f"{pathlib.Path(NVCC or '').parent}:{os.environ['PATH']}")
-    done = subprocess.run([sys.executable, "-B", "-c", PROGRAM], cwd=tmp_path, env=environment, text=True,
+    folder = tmp_path_factory.mktemp(request.param)
+    make(request.param, folder / "submission.py")
+    return request.param, folder
+
+
+def run(program: str, folder: pathlib.Path, **more: str) -> list[str]:
+    """The lines that it prints."""
+    environment = dict(os.environ, TORCH_EXTENSIONS_DIR=str(folder / "extensions"), CUDA_VISIBLE_DEVICES="",
+                       PATH=f"{pathlib.Path(NVCC or '').parent}:{os.environ['PATH']}", **more)
+    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=folder, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
-    said = dict(line.split(" ", 1) for line in done.stdout.replace("a type", "a_type").splitlines())
+    return done.stdout.splitlines()
+
+
+def test_compiles_when_imported_and_checks_its_operands(compiled: tuple[str, pathlib.Path]) -> None:
+    said = dict(line.replace("a type", "a_type").split(" ", 1) for line in run(CHECKS, compiled[1]))
     # What the library says where there is no GPU, or no driver either.
     no_gpu = ("no CUDA-capable device is detected",
               "CUDA driver version is insufficient for CUDA runtime version")
@@ -97,6 +126,32 @@ def test_compiles_when_imported_and_checks_its_operands(arch: str, tmp_path: pat
     assert said["sfa"].startswith("ValueError: sfa_permuted: (32, 4, 2, 4, 4, 2), strides ")
     assert said["sfb1"].startswith("ValueError: sfb1_permuted: (32, 4, 1, 4, 4, 2), ")
     assert said["c"] == "ValueError: c: (256, 512, 2) of torch.float32; it must be (256, 512, 2) of float16"
+
+
+def test_launches_on_a_gpu_that_is_not_there(compiled: tuple[str, pathlib.Path]) -> None:
+    """Which tensor goes where, the shared memory that is asked for, the default queue."""
+    arch, folder = compiled
+    fake = folder / "fake_cuda.so"
+    include = pathlib.Path(NVCC or "").resolve().parents[1] / "include"
+    source = pathlib.Path(__file__).with_name("fake_cuda.cpp")
+    subprocess.run(["c++", "-shared", "-fPIC", f"-I{include}", "-o", fake, source], check=True)
+    major, sms, maps = ("10", "148", "6") if arch == "sm_100a" else ("9", "132", "5")
+    printed = run(LAUNCHES, folder, LD_PRELOAD=str(fake), FAKE_MAJOR=major, FAKE_SMS=sms, FAKE_MAPS=maps)
+    lines = [line.split() for line in printed if line]
+    said = {words[0]: words[1:] for words in lines}
+    assert " ".join(said["error"]) == "ValueError: a: on cpu; it must be on the current GPU"
+    assert said["entry"] == ["cuTensorMapEncodeTiled", "12000"]
+    launches = [list(map(int, words[1:])) for words in lines if words[0] == "launch"]
+    allowed = [int(words[2]) for words in lines if words[0] == "attribute"]
+    assert len(allowed) == 2 and launches[-1][2] in allowed
+    assert all(default_queue == 1 for _, _, _, default_queue, *_ in launches)
+    a, b1, b2, _, _, _, sfa, sfb1, sfb2, _ = map(int, said["addresses"])
+    if arch == "sm_100a":
+        assert said["workspace"] == ["0"] and len(launches) == 1
+        assert launches[0][4:] == [a, b1, b2, sfa, sfb1, sfb2]
+    else:
+        assert said["workspace"] == [str(256 * 256 * 2)] and len(launches) == 2
+        assert launches[1][5:] == [b1, b2, sfb1, sfb2]  # behind decoded A
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
