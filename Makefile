@@ -11,9 +11,10 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
-STRATEGY ?= fused
-ARCH ?= sm_100a
-OUT ?= build/submission/submission.py
+# Of submission; not from the environment, where ARCH is often another thing.
+STRATEGY := fused
+ARCH := sm_100a
+OUT := build/submission/submission.py
 packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
