@@ -7,6 +7,7 @@ option(DUALGEMM_BUILD_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(DUALGEMM_BUILD_CHECKPOINT "Build the library that reads checkpoints" ${PROJECT_IS_TOP_LEVEL})
 option(DUALGEMM_INSTALL "Create the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(DUALGEMM_WERROR "Treat compiler warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+option(DUALGEMM_LINEINFO "Source lines of the kernels for profilers and sanitizers; the same code, twice the size" OFF)
 option(DUALGEMM_STATIC_RUNTIME "Link libstdc++ and libgcc statically into executables" OFF)
 option(DUALGEMM_TEST_BY_EXECUTABLE "One ctest entry per test executable instead of one per test" OFF)
 # Headers, and the code made from their templates, are most of the compile time of most files, once a unit.

@@ -92,8 +92,9 @@ def make(arch: str, out: pathlib.Path) -> pathlib.Path:
 def compiled(request: pytest.FixtureRequest,
              tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pathlib.Path]:
     """An architecture, and a folder with its file, which what a test compiles stays in."""
-    if NVCC is None:
-        pytest.skip("nvcc is not here")
+    for command, found in (("nvcc", NVCC), ("ninja", shutil.which("ninja"))):
+        if found is None:
+            pytest.skip(f"{command} is not here")
     torch = pytest.importorskip("torch", reason="torch is not here")
     if not hasattr(torch, "float4_e2m1fn_x2"):
         pytest.skip(f"torch {torch.__version__} has no float4_e2m1fn_x2")

@@ -1,0 +1,73 @@
+"""The library's errors as exceptions."""
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+
+class DualGemmError(Exception):
+    """What was wrong: ``argument``, what was ``observed`` there, and the ``rule`` that it breaks.
+
+    The message is "argument: observed; rule". Nothing has been written when one is raised.
+    """
+
+    def __init__(self, argument: str, observed: str = "", rule: str = "") -> None:
+        self.argument, self.observed, self.rule = argument, observed, rule
+        super().__init__(f"{argument}: {observed}; {rule}" if rule else argument)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        return type(self), (self.argument, self.observed, self.rule)
+
+
+class InvalidArgument(DualGemmError, ValueError):
+    """An argument breaks a documented rule."""
+
+
+class Unsupported(DualGemmError, NotImplementedError):
+    """Legal, but this strategy, device or build cannot do it."""
+
+
+class WorkspaceTooSmall(DualGemmError, ValueError):
+    """Fewer bytes than the plan demands."""
+
+
+class OutOfMemory(DualGemmError, MemoryError):
+    """An allocation failed."""
+
+
+class FileError(DualGemmError, OSError):
+    """A file, or a tensor in it, is missing, cannot be read or contradicts its format."""
+
+
+# By the names of enums.h, DUALGEMM_STATUS_TABLE.
+_BY_STATUS: dict[str, type[DualGemmError]] = {
+    "invalid_argument": InvalidArgument,
+    "unsupported": Unsupported,
+    "overflow": InvalidArgument,
+    "out_of_memory": OutOfMemory,
+    "workspace_too_small": WorkspaceTooSmall,
+    "not_found": FileError,
+    "io_error": FileError,
+    "corrupt_file": FileError,
+}
+
+
+def error_of(status: str, message: str) -> DualGemmError:
+    """The exception for a status and its "argument: observed; rule"."""
+    kind = _BY_STATUS.get(status, DualGemmError)
+    parts = re.fullmatch(r"([^:]*): (.*); ([^;]*)", message, re.DOTALL)
+    return kind(*parts.groups()) if parts else kind(message)
+
+
+_IN_TORCH = re.compile(r"dualgemm: (\w+): (.*)", re.DOTALL)
+
+
+def translate(error: RuntimeError) -> NoReturn:
+    """Raises what an operator of torch.ops.dualgemm reported, or ``error`` itself if it is not ours."""
+    found = _IN_TORCH.search(str(error))
+    if found is None and isinstance(error, NotImplementedError) and "dualgemm::" in str(error):
+        raise Unsupported("tensors", str(error).split(". ")[0], "must be strided, on the CPU or on CUDA") from None
+    if found is None:
+        raise error
+    message = found[2].split("\nException raised from", 1)[0]
+    raise error_of(found[1], message) from None

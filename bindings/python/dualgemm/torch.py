@@ -1,0 +1,250 @@
+"""The functions on torch tensors. Importing this registers torch.ops.dualgemm.* (torch >= 2.10).
+
+Every function is forward only, works on the CPU and on CUDA (the current stream, any device index), under
+torch.compile(fullgraph=True, dynamic=True), export and CUDA graphs, and raises DualGemmError with argument, observation and
+rule, with nothing written. A direct call of torch.ops.dualgemm.* raises RuntimeError with the same text.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Union
+
+import torch
+from torch import Tensor
+
+from . import _library as library
+from ._errors import InvalidArgument, translate
+from ._operators import check_no_grad
+
+_ops = torch.ops.dualgemm
+# The overloads themselves: torch.ops.dualgemm.glu would look for one on every call, 1 us.
+_glu, _glu_out = _ops.glu.default, _ops.glu.out
+_linear, _linear_out = _ops.linear.default, _ops.linear.out
+_glu_nvfp4, _glu_nvfp4_out = _ops.glu_nvfp4.default, _ops.glu_nvfp4.out
+_quantize, _quantize_out = _ops.quantize_nvfp4.default, _ops.quantize_nvfp4.out
+_is_compiling = torch.compiler.is_compiling
+Scalar = Union[Tensor, float, None]
+
+
+class QuantizedTensor(NamedTuple):
+    """x = e2m1 * e4m3 * global_scale. A NamedTuple, not a tensor subclass: it goes through compile, export and DTensor."""
+    codes: Tensor
+    """uint8 [..., rows, K/2]"""
+    scales: Tensor
+    """float8_e4m3fn: linear [..., rows, K/16], or swizzled, flat"""
+    global_scale: Tensor
+    """float32 [1]; of quantize(per_row=True): one for each row, for glu's ``a_row_scale``"""
+
+
+def scalar_tensor(value: Scalar, like: Tensor, count: int = 1) -> Optional[Tensor]:
+    """An alpha as the operators want it: None, or float32 [count] on the device of ``like``."""
+    if value is None:
+        return None
+    if not isinstance(value, Tensor):
+        return torch.full((count,), float(value), dtype=torch.float32, device=like.device)
+    if count > 1 and value.numel() == 1:
+        return value.reshape(1).expand(count).contiguous()
+    return value
+
+
+def call(operator: Any, *arguments: Any, **named: Any) -> Any:
+    """The operator's result; what it reports as a DualGemmError."""
+    if _is_compiling():
+        return operator(*arguments, **named)
+    try:
+        return operator(*arguments, **named)
+    except RuntimeError as error:
+        translate(error)
+
+
+def _layers(weights: Tensor) -> int:
+    return weights.shape[0] if weights.dim() == 3 else 1
+
+
+def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "linear", four_over_six: bool = False,
+             per_row: bool = False, out: Optional[QuantizedTensor] = None) -> QuantizedTensor:
+    """float16, bfloat16 or float32 [..., rows, K] to NVFP4; K % 16 == 0. The bits are those of `dualgemm quantize`.
+
+    global_scale: dequantising multiplier, float32 [1] or a number; None: amax / 2688, found on the device, of x or, per_row, of
+    each row. four_over_six: per block also try amax/4, keep the lower error. out: written in place. NaN or infinity in x:
+    InvalidArgument on the CPU, NaN scales on CUDA (an error would have to synchronise).
+    """
+    if torch.is_grad_enabled():
+        check_no_grad(x=x)
+    if x.device.type == "cpu" and not torch.compiler.is_compiling() and x.is_floating_point() and not bool(torch.isfinite(x).all()):
+        raise InvalidArgument("x", "NaN or infinity", "must be finite")
+    scale = scalar_tensor(global_scale, x)
+    if out is not None:
+        call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
+             out_codes=out.codes, out_scales=out.scales, out_global_scale=out.global_scale)
+        return out
+    return QuantizedTensor(*call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six,
+                                 per_row=per_row))
+
+
+def dequantize(x: QuantizedTensor, *, dtype: torch.dtype = torch.float32, scale_layout: str = "auto") -> Tensor:
+    """[..., rows, K] of float32, float16 or bfloat16: e2m1 * e4m3 * global_scale, rounded once to float32, then to dtype."""
+    return call(_ops.dequantize_nvfp4, x.codes, x.scales, x.global_scale, dtype=dtype, scale_layout=scale_layout)
+
+
+def _as_bytes(scales: Tensor) -> Tensor:
+    return scales if scales.dtype == torch.uint8 else scales.view(torch.uint8)
+
+
+def swizzle_scales(scales: Tensor) -> Tensor:
+    """Linear [rows, K/16] to flat 128x4 of the same dtype; padding is 0. [L, rows, K/16] gives [L, span]."""
+    if scales.dim() not in (2, 3):
+        raise InvalidArgument("scales", f"shape {list(scales.shape)}", "must be [rows, K/16] or [L, rows, K/16]")
+    linear = _as_bytes(scales).reshape(-1, *scales.shape[-2:])
+    batches, rows, blocks = linear.shape
+    padded = torch.nn.functional.pad(linear, (0, -blocks % 4, 0, -rows % 128))
+    # row = (row tile, 4, 32), block = (block tile, 4) -> (row tile, block tile, 32, 4, 4)
+    tiles = padded.reshape(batches, -1, 4, 32, padded.shape[-1] // 4, 4).permute(0, 1, 4, 3, 2, 5)
+    flat = tiles.reshape(batches, -1).contiguous().view(scales.dtype)
+    return flat if scales.dim() == 3 else flat[0]
+
+
+def unswizzle_scales(scales: Tensor, rows: int, sf_cols: int) -> Tensor:
+    """The inverse: flat 128x4 to linear [rows, sf_cols] (of [L, span]: [L, rows, sf_cols])."""
+    batches = scales.shape[0] if scales.dim() == 2 else 1
+    row_tiles, block_tiles = -(-rows // 128), -(-sf_cols // 4)
+    if rows < 1 or sf_cols < 1 or scales.numel() != batches * row_tiles * block_tiles * 512:
+        raise InvalidArgument("scales", f"{scales.numel()} scales", f"must be those of {rows} x {sf_cols} blocks, swizzled")
+    tiles = _as_bytes(scales).reshape(batches, row_tiles, block_tiles, 32, 4, 4).permute(0, 1, 4, 3, 2, 5)
+    linear = tiles.reshape(batches, row_tiles * 128, block_tiles * 4)[:, :rows, :sf_cols].contiguous().view(scales.dtype)
+    return linear if scales.dim() == 2 else linear[0]
+
+
+def swap_nibbles(codes: Tensor) -> Tensor:
+    """For files with high nibble = even k: uint8 of the same shape."""
+    packed = codes.view(torch.uint8) if codes.dtype != torch.uint8 else codes
+    return ((packed >> 4) | (packed << 4)).view(codes.dtype)
+
+
+_FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
+
+
+def _factors(a: Tensor, layers: int, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
+             bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
+    return (scalar_tensor(alpha_gate, a, layers), scalar_tensor(alpha_up, a, layers), a_row_scale, bias_gate, bias_up)
+
+
+def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: Tensor, a_scales: Optional[Tensor] = None,
+        alpha_gate: Scalar = None, alpha_up: Scalar = None, a_row_scale: Optional[Tensor] = None,
+        bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None, activation: str = "silu",
+        act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
+        out_dtype: Optional[torch.dtype] = None, scale_layout: str = "auto", batch_invariant: bool = False,
+        strategy: str = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+    """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
+
+    a: NVFP4 codes [..., M, K/2] with a_scales, or float16/bfloat16/float32 [..., M, K] without. gate, up: codes [N, K/2], and
+    then all leading dimensions of ``a`` are rows; or [L, N, K/2] with a [L, M, ...]. alphas: numbers or float32 [1] or [L].
+    a_row_scale: float32, one factor for each row. biases: float32 or bfloat16 [N] or [L, N]. out_dtype: that of a 16- or
+    32-bit a; float16 for NVFP4. out: written in place. batch_invariant: bits of a row depend on neither M nor other rows.
+    Forward only: requires_grad raises InvalidArgument.
+    """
+    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
+    named = dict(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit, scale_layout=scale_layout,
+                 batch_invariant=batch_invariant, strategy=strategy, config=config)
+    if out is None:
+        return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=out_dtype, **named)
+    _check_out_dtype(out, out_dtype)
+    call(_glu_out, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named, out=out)
+    return out
+
+
+def _check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
+    if out_dtype is not None and out.dtype != out_dtype:
+        raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
+
+
+def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tensor, float], gate_scales: Tensor,
+              up_scales: Tensor, a_scales: Optional[Tensor] = None, alpha_gate: Scalar = None, alpha_up: Scalar = None,
+              a_row_scale: Optional[Tensor] = None, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
+              d_scale_layout: str = "linear", out: Optional[QuantizedTensor] = None, **like_glu: Any) -> QuantizedTensor:
+    """glu() with D quantised on the way out, as the down projection wants it; N % 16 == 0.
+
+    d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
+    that must not happen (CUDA graphs). d_scale_layout: "linear" [..., M, N/16], or "swizzled_128x4", flat.
+    """
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
+    scale = float(d_global_scale)
+    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
+    if out is not None:
+        call(_glu_nvfp4_out, *arguments, d_scale_layout=d_scale_layout, **like_glu, out_codes=out.codes, out_scales=out.scales)
+        return out
+    codes, scales = call(_glu_nvfp4, *arguments, d_scale_layout=d_scale_layout, **like_glu)
+    return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=a.device))
+
+
+def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor] = None, alpha: Scalar = None,
+           bias: Optional[Tensor] = None, residual: Optional[Tensor] = None, a_row_scale: Optional[Tensor] = None,
+           out_dtype: Optional[torch.dtype] = None, scale_layout: str = "auto", batch_invariant: bool = False,
+           strategy: str = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+    """One product, D [..., M, N] = alpha * a @ w.T + bias + residual; what is not said here as in glu().
+
+    residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
+    """
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, bias=bias, residual=residual, out=out)
+    arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor(alpha, a, _layers(w)), bias, residual,
+                 a_row_scale)
+    named = dict(scale_layout=scale_layout, batch_invariant=batch_invariant, strategy=strategy, config=config)
+    if out is None:
+        return call(_linear, *arguments, out_dtype=out_dtype, **named)
+    _check_out_dtype(out, out_dtype)
+    call(_linear_out, *arguments, **named, out=out)
+    return out
+
+
+def offsets_of(offsets: Tensor, layers: int) -> Tensor:
+    """int32 [E+1] from [E+1], or from torch's ``offs`` [E] of ends."""
+    if offsets.dtype != torch.int32 or offsets.dim() != 1:
+        raise InvalidArgument("offsets", f"{offsets.dtype} {list(offsets.shape)}", "must be int32 [E+1], or [E] of ends")
+    return torch.nn.functional.pad(offsets, (1, 0)) if offsets.shape[0] == layers else offsets
+
+
+def explain(a: Tensor, gate: Tensor, up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
+            activation: str = "silu", batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None, config: str = "",
+            **others: Any) -> str:
+    """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights."""
+    from ._plan import plan
+
+    names = {torch.uint8: "e2m1", torch.float4_e2m1fn_x2: "e2m1", torch.float16: "f16", torch.bfloat16: "bf16",
+             torch.float32: "f32"}
+    if a.dtype not in names or (out_dtype is not None and out_dtype not in names):
+        raise InvalidArgument("a", str(a.dtype), "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
+    a_type = names[a.dtype]
+    k = a.shape[-1] * (2 if a_type == "e2m1" else 1)
+    is_weights = not isinstance(gate, Tensor)
+    n = gate.n if is_weights else gate.shape[-2]
+    layers = gate.num_experts if is_weights else _layers(gate)
+    rows = a.numel() // max(a.shape[-1], 1) // (layers if layers > 1 and a.dim() == 3 else 1)
+    d_type = names[out_dtype] if out_dtype is not None else ("f16" if a_type == "e2m1" else a_type)
+    prepared = bool(is_weights and gate.is_packed)
+    with torch.cuda.device(a.device) if a.is_cuda else torch.no_grad():
+        return plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type, device="cuda" if a.is_cuda else "cpu", strategy=strategy,
+                    activation=activation, batch_invariant=batch_invariant, prepared=prepared, config=config,
+                    scale_layout="swizzled_128x4" if scale_layout == "swizzled_128x4" else "linear").explain()
+
+
+def plans_kept() -> int:
+    """How many plans the operators hold; at most 512."""
+    import ctypes
+
+    from ._operators import _PATH
+
+    counter = ctypes.CDLL(str(_PATH)).dualgemm_python_plans_kept
+    counter.restype = ctypes.c_longlong
+    return int(counter())
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Weights", "LinearWeights", "m_grouped_glu_contiguous", "m_grouped_glu_masked"):
+        from . import weights
+
+        return getattr(weights, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

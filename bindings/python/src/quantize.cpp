@@ -1,0 +1,169 @@
+#include "quantize.hpp"
+
+#include <vector>
+
+#include "dualgemm/quantize.h"
+#include "launch.hpp"
+#include "status.hpp"
+
+namespace dualgemm::python {
+namespace {
+
+dualgemm_execution_options options_for(const Place& place) {
+  dualgemm_execution_options options;
+  check(dualgemm_execution_options_init(&options, sizeof options));
+  options.device = place.is_cuda ? DUALGEMM_DEVICE_CUDA : DUALGEMM_DEVICE_CPU;
+  options.trusted_pointers = place.is_cuda ? 1 : 0;
+  return options;
+}
+
+dualgemm_quantize_problem problem_for(const Matrix& x, const dualgemm_matrix& q) {
+  dualgemm_quantize_problem problem;
+  check(dualgemm_quantize_problem_init(&problem, sizeof problem));
+  problem.rows = x.rows;
+  problem.cols = x.columns;
+  problem.x = x.layout;
+  problem.q = q;
+  return problem;
+}
+
+// In place of a tensor that the caller gave, or new.
+Tensor output_tensor(const char* name, const OptionalTensor& given, const Place& place,
+                     int32_t dtype, const std::vector<int64_t>& shape) {
+  if (!given) return new_tensor(place, dtype, shape.data(), static_cast<int64_t>(shape.size()));
+  check_tensor(name, *given, place);
+  bool fits = given->dim() == static_cast<int64_t>(shape.size()) && given->is_contiguous();
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim) {
+    fits = given->size(static_cast<int64_t>(dim)) == shape[dim];
+  }
+  if (!fits) {
+    refuse(name, "shape " + shape_text(*given),
+           "must be contiguous and of the shape that quantize_nvfp4 makes");
+  }
+  return *given;
+}
+
+}  // namespace
+
+Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
+                   const std::string& scale_layout, bool four_over_six, bool per_row,
+                   const QuantizeOutput& output) {
+  const Place place = Place::of(x);
+  check_tensor("x", x, place);
+  const Matrix source = matrix_of("x", x, false);
+  if (source.layout.type == DUALGEMM_E2M1) {
+    refuse("x", "a dtype of 8 bits or fewer", "must be float16, bfloat16 or float32");
+  }
+  if (source.columns == 0 || source.columns % DUALGEMM_SF_VEC != 0) {
+    refuse("x", std::to_string(source.columns) + " columns", "must be a positive multiple of 16");
+  }
+  const bool swizzled = scale_layout == "swizzled_128x4";
+  if (!swizzled && scale_layout != "linear") {
+    refuse("scale_layout", '"' + scale_layout + '"', "must be linear or swizzled_128x4");
+  }
+  if (global_scale && per_row) {
+    refuse("global_scale", "given", "must be None where each row finds its own");
+  }
+
+  std::vector<int64_t> shape;
+  for (int64_t dim = 0; dim < x.dim(); ++dim) shape.push_back(x.size(dim));
+  std::vector<int64_t> rows_shape(shape.begin(), shape.end() - 1);
+  shape.back() = source.columns / 2;
+  std::vector<int64_t> scale_shape = shape;
+  scale_shape.back() = source.columns / DUALGEMM_SF_VEC;
+  if (swizzled) {
+    int64_t span = 0;
+    check(dualgemm_scale_span(DUALGEMM_SCALES_SWIZZLED_128X4, source.rows > 0 ? source.rows : 1,
+                              source.columns / DUALGEMM_SF_VEC, 0, &span));
+    scale_shape = {source.rows > 0 ? span : 0};
+  }
+  Quantized made = {
+      output_tensor("out_codes", output.codes, place, dtypes().uint8, shape),
+      output_tensor("out_scales", output.scales, place, dtypes().float8_e4m3fn, scale_shape),
+      output_tensor("out_global_scale", output.global_scale, place, dtypes().float32,
+                    per_row ? rows_shape : std::vector<int64_t>{1})};
+
+  dualgemm_matrix q{};
+  q.scale_layout = swizzled ? DUALGEMM_SCALES_SWIZZLED_128X4 : DUALGEMM_SCALES_LINEAR;
+  dualgemm_quantize_problem problem = problem_for(source, q);
+  problem.four_over_six = four_over_six ? 1 : 0;
+  problem.scaling = per_row ? DUALGEMM_SCALING_ROW
+                            : (global_scale ? DUALGEMM_SCALING_GIVEN : DUALGEMM_SCALING_TENSOR);
+  dualgemm_quantize_buffers buffers;
+  check(dualgemm_quantize_buffers_init(&buffers, sizeof buffers));
+  buffers.x = source.data;
+  buffers.codes = static_cast<uint8_t*>(made.codes.data_ptr());
+  buffers.scales = static_cast<uint8_t*>(made.scales.data_ptr());
+  if (global_scale) {
+    check_tensor("global_scale", *global_scale, place);
+    buffers.global_scale = static_cast<const float*>(
+        vector_of("global_scale", *global_scale, 1, dtypes().float32));
+    TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(made.global_scale.get(), global_scale->get(), 1));
+  } else {
+    buffers.found_scale = static_cast<float*>(made.global_scale.data_ptr());
+  }
+  if (source.rows == 0) return made;
+
+  const OnDevice on_device(place);
+  const dualgemm_execution_options options = options_for(place);
+  dualgemm_quantize_bytes bytes{};
+  bytes.struct_size = sizeof bytes;
+  check(dualgemm_quantize_sizes(&problem, options.device, &bytes));
+  OptionalTensor workspace;
+  if (bytes.workspace > 0) {
+    workspace = new_tensor(place, dtypes().uint8, &bytes.workspace, 1);
+    buffers.workspace = workspace->data_ptr();
+    buffers.workspace_bytes = bytes.workspace;
+  }
+  if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);
+  check(dualgemm_quantize_tensor(&problem, &buffers, &options));
+  return made;
+}
+
+Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& global_scale,
+                  ScalarType dtype, const std::string& scale_layout) {
+  const Place place = Place::of(codes);
+  check_tensor("codes", codes, place);
+  check_tensor("scales", scales, place);
+  check_tensor("global_scale", global_scale, place);
+  Matrix q = matrix_of("codes", codes, false);
+  if (q.layout.type != DUALGEMM_E2M1) {
+    refuse("codes", "dtype number " + std::to_string(dtype_of(codes)),
+           "must be uint8 or float4_e2m1fn_x2");
+  }
+  const void* const scale_data = add_scales("scales", scales, scale_layout, false, 0, q);
+  const int32_t type = dtype == ScalarType::Half       ? DUALGEMM_F16
+                       : dtype == ScalarType::BFloat16 ? DUALGEMM_BF16
+                                                       : DUALGEMM_F32;
+  if (type == DUALGEMM_F32 && dtype != ScalarType::Float) {
+    refuse("dtype", "number " + std::to_string(static_cast<int>(dtype)),
+           "must be float16, bfloat16 or float32");
+  }
+  std::vector<int64_t> shape;
+  for (int64_t dim = 0; dim < codes.dim(); ++dim) shape.push_back(codes.size(dim));
+  shape.back() = q.columns;
+  Tensor x = new_tensor(place, dtype_for(type), shape.data(), static_cast<int64_t>(shape.size()));
+  if (x.numel() == 0) return x;
+
+  Matrix target;
+  target.rows = q.rows;
+  target.columns = q.columns;
+  target.layout.type = type;
+  dualgemm_quantize_problem problem = problem_for(target, q.layout);
+  const bool per_row = global_scale.numel() != 1;
+  problem.scaling = per_row ? DUALGEMM_SCALING_ROW : DUALGEMM_SCALING_GIVEN;
+  dualgemm_dequantize_buffers buffers;
+  check(dualgemm_dequantize_buffers_init(&buffers, sizeof buffers));
+  buffers.codes = static_cast<const uint8_t*>(q.data);
+  buffers.scales = static_cast<const uint8_t*>(scale_data);
+  buffers.global_scale = static_cast<const float*>(
+      vector_of("global_scale", global_scale, per_row ? q.rows : 1, dtypes().float32));
+  buffers.x = x.data_ptr();
+  const OnDevice on_device(place);
+  if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);
+  const dualgemm_execution_options options = options_for(place);
+  check(dualgemm_dequantize_tensor(&problem, &buffers, &options));
+  return x;
+}
+
+}  // namespace dualgemm::python
