@@ -6,7 +6,7 @@ rule, with nothing written. A direct call of torch.ops.dualgemm.* raises Runtime
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
@@ -14,6 +14,9 @@ from torch import Tensor
 from . import _library as library
 from ._errors import InvalidArgument, translate
 from ._operators import check_no_grad
+
+if TYPE_CHECKING:
+    from .weights import Weights
 
 _ops = torch.ops.dualgemm
 # The overloads themselves: torch.ops.dualgemm.glu would look for one on every call, 1 us.
@@ -207,7 +210,7 @@ def offsets_of(offsets: Tensor, layers: int) -> Tensor:
     return torch.nn.functional.pad(offsets, (1, 0)) if offsets.shape[0] == layers else offsets
 
 
-def explain(a: Tensor, gate: Tensor, up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
+def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
             activation: str = "silu", batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None, config: str = "",
             **others: Any) -> str:
     """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights."""
@@ -219,12 +222,12 @@ def explain(a: Tensor, gate: Tensor, up: Optional[Tensor] = None, *, scale_layou
         raise InvalidArgument("a", str(a.dtype), "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
     a_type = names[a.dtype]
     k = a.shape[-1] * (2 if a_type == "e2m1" else 1)
-    is_weights = not isinstance(gate, Tensor)
-    n = gate.n if is_weights else gate.shape[-2]
-    layers = gate.num_experts if is_weights else _layers(gate)
+    if isinstance(gate, Tensor):
+        n, layers, prepared = gate.shape[-2], _layers(gate), False
+    else:
+        n, layers, prepared = gate.n, gate.num_experts, gate.is_packed
     rows = a.numel() // max(a.shape[-1], 1) // (layers if layers > 1 and a.dim() == 3 else 1)
     d_type = names[out_dtype] if out_dtype is not None else ("f16" if a_type == "e2m1" else a_type)
-    prepared = bool(is_weights and gate.is_packed)
     with torch.cuda.device(a.device) if a.is_cuda else torch.no_grad():
         return plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type, device="cuda" if a.is_cuda else "cpu", strategy=strategy,
                     activation=activation, batch_invariant=batch_invariant, prepared=prepared, config=config,
@@ -235,9 +238,9 @@ def plans_kept() -> int:
     """How many plans the operators hold; at most 512."""
     import ctypes
 
-    from ._operators import _PATH
+    from ._operators import PATH
 
-    counter = ctypes.CDLL(str(_PATH)).dualgemm_python_plans_kept
+    counter = ctypes.CDLL(str(PATH)).dualgemm_python_plans_kept
     counter.restype = ctypes.c_longlong
     return int(counter())
 

@@ -95,6 +95,7 @@ def test_export() -> None:
     assert same_bits(program.module()(x), Layer()(x))
 
 
+@pytest.mark.filterwarnings("error:There is a performance drop")
 def test_vmap_over_rows() -> None:
     one = operands(6, 32, 64)
     stacked = torch.stack([one.a, one.a.flip(0)])
@@ -102,6 +103,10 @@ def test_vmap_over_rows() -> None:
     single = (lambda a, s: dg.glu(**{**one.named(), "a": a, "a_scales": s}))
     both = torch.func.vmap(single)(stacked, scales)
     assert same_bits(both[1], single(stacked[1], scales[1])) and same_bits(both[0], dg.glu(**one.named()))
+    others = operands(6, 32, 64, seed=1)
+    gates = torch.stack([one.gate, others.gate], dim=1)
+    per_gate = torch.func.vmap(lambda gate: dg.glu(**{**one.named(), "gate": gate}), in_dims=1)(gates)
+    assert same_bits(per_gate[1], dg.glu(**{**one.named(), "gate": others.gate}))
 
 
 def test_no_gradient() -> None:
