@@ -6,16 +6,21 @@
 # make check   format, architecture, documents and clang-tidy
 # make format  formats the sources
 # make fuzz [FUZZ_SECONDS=120] | install [PREFIX=/usr/local] [DESTDIR=...] | clean
+# make submission [STRATEGY=fused] [ARCH=sm_100a] [OUT=...]   one file for the GPU MODE leaderboard: docs/submission.md
 # make deps    the packages that these need: as root on Debian 12 they are installed, else the line to run is printed
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
+# Of submission; not from the environment, where ARCH is often another thing.
+STRATEGY := fused
+ARCH := sm_100a
+OUT := build/submission/submission.py
 packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test asan tsan wheel test-python bench check format fuzz build install deps clean
+.PHONY: run test asan tsan wheel test-python bench check format fuzz build install submission deps clean
 
 # Only what it runs: the command and the library in it.
 run: packages := build
@@ -67,6 +72,9 @@ install: deps
 	@$(configure)
 	@cmake --build --preset default --target dualgemm_installed
 	@cmake --install build/default --prefix $(PREFIX)
+
+submission:
+	@scripts/make_submission --strategy "$(STRATEGY)" --arch "$(ARCH)" --out "$(OUT)"
 
 deps:
 	@scripts/install_deps $(packages)

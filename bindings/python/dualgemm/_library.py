@@ -4,16 +4,23 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import sys
 from typing import Any, TypeVar
 
 from ._errors import InvalidArgument, Unsupported, error_of
 
-_FOLDER = pathlib.Path(__file__).parent / "lib"
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
 
 
+def file_of_package(name: str) -> pathlib.Path:
+    """A native file of the package: of an editable installation it does not lie beside the Python files."""
+    package = sys.modules[__name__.rpartition(".")[0]]
+    paths = [pathlib.Path(folder) / name for folder in package.__path__]
+    return next((path for path in paths if path.exists()), paths[0])
+
+
 def _load(name: str, variable: str) -> ctypes.CDLL:
-    path = os.environ.get(variable) or str(_FOLDER / name)
+    path = os.environ.get(variable) or str(file_of_package(f"lib/{name}"))
     try:
         return ctypes.CDLL(path)
     except OSError as error:

@@ -4,18 +4,17 @@ Importing this module loads that library, once. Fakes derive shapes from shapes 
 """
 from __future__ import annotations
 
-import pathlib
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
 from . import _vmap
-from . import _library  # noqa: F401  loads libdualgemm first: _torch.so then finds it by its soname
+from . import _library  # loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
 _TORCH = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-_PATH = pathlib.Path(__file__).parent / "_torch.so"
+PATH = _library.file_of_package("_torch.so")
 
 _FACTORS = ("Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
             "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
@@ -158,13 +157,13 @@ def _register_fakes() -> None:
 def _load() -> None:
     if _TORCH < (2, 10):
         raise ImportError(f"dualgemm.torch: torch {torch.__version__}; must be 2.10 or newer")
-    if not _PATH.exists():
-        raise ImportError(f"dualgemm.torch: {_PATH} is missing; the package was built without torch's headers: install torch "
+    if not PATH.exists():
+        raise ImportError(f"dualgemm.torch: {PATH} is missing; the package was built without torch's headers: install torch "
                           "and build it again")
     library = torch.library.Library("dualgemm", "DEF")
     for schema in _schemas():
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
-    torch.ops.load_library(str(_PATH))
+    torch.ops.load_library(str(PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
     _register_fakes()
     _vmap.register()

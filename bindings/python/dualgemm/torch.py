@@ -238,9 +238,9 @@ def plans_kept() -> int:
     """How many plans the operators hold; at most 512."""
     import ctypes
 
-    from ._operators import _PATH
+    from ._operators import PATH
 
-    counter = ctypes.CDLL(str(_PATH)).dualgemm_python_plans_kept
+    counter = ctypes.CDLL(str(PATH)).dualgemm_python_plans_kept
     counter.restype = ctypes.c_longlong
     return int(counter())
 

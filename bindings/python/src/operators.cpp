@@ -16,18 +16,22 @@ using OptionalType = std::optional<ScalarType>;
 using std::string;
 
 // The arguments that end every product's list, as they are passed and as they are packed.
-#define DUALGEMM_FACTORS                                                                       \
-  OptionalTensor alpha_gate, OptionalTensor alpha_up, OptionalTensor a_row_scale,              \
-      OptionalTensor bias_gate, OptionalTensor bias_up, string activation,                     \
+#define DUALGEMM_FACTORS                                                          \
+  OptionalTensor alpha_gate, OptionalTensor alpha_up, OptionalTensor a_row_scale, \
+      OptionalTensor bias_gate, OptionalTensor bias_up, string activation,        \
       OptionalDouble act_alpha, OptionalDouble act_beta, OptionalDouble act_limit
 #define DUALGEMM_CHOICE string scale_layout, bool batch_invariant, string strategy, string config
-#define DUALGEMM_FACTORS_OF {alpha_gate, alpha_up, bias_gate, bias_up}
-#define DUALGEMM_ACTIVATION_OF {activation, act_alpha, act_beta, act_limit}
-#define DUALGEMM_CHOICE_OF {scale_layout, batch_invariant, strategy, config}
-#define DUALGEMM_WEIGHTS                                                            \
-  OptionalTensor gate, OptionalTensor gate_scales, OptionalTensor up,               \
-      OptionalTensor up_scales, OptionalTensor packed, int64_t n, int64_t l
-#define DUALGEMM_WEIGHTS_OF {gate, gate_scales, up, up_scales, packed, n, l}
+#define DUALGEMM_FACTORS_OF \
+  { alpha_gate, alpha_up, bias_gate, bias_up }
+#define DUALGEMM_ACTIVATION_OF \
+  { activation, act_alpha, act_beta, act_limit }
+#define DUALGEMM_CHOICE_OF \
+  { scale_layout, batch_invariant, strategy, config }
+#define DUALGEMM_WEIGHTS                                                                        \
+  OptionalTensor gate, OptionalTensor gate_scales, OptionalTensor up, OptionalTensor up_scales, \
+      OptionalTensor packed, int64_t n, int64_t l
+#define DUALGEMM_WEIGHTS_OF \
+  { gate, gate_scales, up, up_scales, packed, n, l }
 
 Tensor op_glu(Tensor a, OptionalTensor a_scales, Tensor gate, Tensor gate_scales, Tensor up,
               Tensor up_scales, DUALGEMM_FACTORS, OptionalType out_dtype, DUALGEMM_CHOICE) {
@@ -36,8 +40,8 @@ Tensor op_glu(Tensor a, OptionalTensor a_scales, Tensor gate, Tensor gate_scales
 }
 void op_glu_out(Tensor a, OptionalTensor a_scales, Tensor gate, Tensor gate_scales, Tensor up,
                 Tensor up_scales, DUALGEMM_FACTORS, DUALGEMM_CHOICE, Tensor out) {
-  glu({a, a_scales, a_row_scale}, {gate, gate_scales, up, up_scales, {}, 0, 0},
-      DUALGEMM_FACTORS_OF, DUALGEMM_ACTIVATION_OF, DUALGEMM_CHOICE_OF, {}, {{}, out});
+  glu({a, a_scales, a_row_scale}, {gate, gate_scales, up, up_scales, {}, 0, 0}, DUALGEMM_FACTORS_OF,
+      DUALGEMM_ACTIVATION_OF, DUALGEMM_CHOICE_OF, {}, {{}, out});
 }
 
 Tensor op_glu_packed(Tensor a, OptionalTensor a_scales, Tensor packed, int64_t n, int64_t l,
@@ -54,9 +58,9 @@ void op_glu_packed_out(Tensor a, OptionalTensor a_scales, Tensor packed, int64_t
 std::tuple<Tensor, Tensor> op_glu_nvfp4(Tensor a, OptionalTensor a_scales, DUALGEMM_WEIGHTS,
                                         double d_global_scale, DUALGEMM_FACTORS,
                                         string d_scale_layout, DUALGEMM_CHOICE) {
-  auto [codes, scales] = glu_nvfp4(
-      {a, a_scales, a_row_scale}, DUALGEMM_WEIGHTS_OF, DUALGEMM_FACTORS_OF, DUALGEMM_ACTIVATION_OF,
-      DUALGEMM_CHOICE_OF, {}, {d_global_scale, d_scale_layout, {}, {}});
+  auto [codes, scales] = glu_nvfp4({a, a_scales, a_row_scale}, DUALGEMM_WEIGHTS_OF,
+                                   DUALGEMM_FACTORS_OF, DUALGEMM_ACTIVATION_OF, DUALGEMM_CHOICE_OF,
+                                   {}, {d_global_scale, d_scale_layout, {}, {}});
   return {codes, scales};
 }
 void op_glu_nvfp4_out(Tensor a, OptionalTensor a_scales, DUALGEMM_WEIGHTS, double d_global_scale,
@@ -92,7 +96,8 @@ void op_masked_out(Tensor a, OptionalTensor a_scales, DUALGEMM_WEIGHTS, Tensor m
 
 #define DUALGEMM_ONE_WEIGHT \
   OptionalTensor w, OptionalTensor w_scales, OptionalTensor packed, int64_t n, int64_t l
-#define DUALGEMM_ONE_WEIGHT_OF {w, w_scales, {}, {}, packed, n, l}
+#define DUALGEMM_ONE_WEIGHT_OF \
+  { w, w_scales, {}, {}, packed, n, l }
 #define DUALGEMM_GROUPS OptionalTensor offsets, OptionalTensor m_indices, OptionalTensor masked_m
 #define DUALGEMM_LINEAR_FACTORS \
   OptionalTensor alpha, OptionalTensor bias, OptionalTensor residual, OptionalTensor a_row_scale

@@ -283,8 +283,8 @@ std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows,
 }
 
 // The dual problem, all but D.
-void fill_dual(const Weights& weights, const Factors& factors, const ActivationArguments& activation,
-               const Choice& choice, Call& call) {
+void fill_dual(const Weights& weights, const Factors& factors,
+               const ActivationArguments& activation, const Choice& choice, Call& call) {
   dualgemm_problem& problem = call.key.problem;
   dualgemm_buffers& buffers = call.buffers;
   check(dualgemm_problem_init(&problem, sizeof problem));
@@ -297,9 +297,9 @@ void fill_dual(const Weights& weights, const Factors& factors, const ActivationA
   problem.batch_invariant = choice.batch_invariant ? 1 : 0;
   problem.act = activation_of(activation);
   if (!weights.packed) {
-    const Matrix gate = weight("gate", "gate_scales", weights.gate, weights.gate_scales,
-                               choice.scale_layout, call.place, call.weights_are_batched,
-                               problem.k, buffers.gate, buffers.gate_scales);
+    const Matrix gate =
+        weight("gate", "gate_scales", weights.gate, weights.gate_scales, choice.scale_layout,
+               call.place, call.weights_are_batched, problem.k, buffers.gate, buffers.gate_scales);
     const Matrix up =
         weight("up", "up_scales", weights.up, weights.up_scales, choice.scale_layout, call.place,
                call.weights_are_batched, problem.k, buffers.up, buffers.up_scales);
@@ -317,10 +317,9 @@ void fill_dual(const Weights& weights, const Factors& factors, const ActivationA
 }
 
 void run(const Weights& weights, const Tensor& d, Call& call) {
-  call.key.unaligned =
-      any_unaligned(call, {call.buffers.a, call.buffers.a_scales, call.buffers.gate,
-                           call.buffers.gate_scales, call.buffers.up, call.buffers.up_scales,
-                           call.buffers.d, call.buffers.d_scales});
+  call.key.unaligned = any_unaligned(
+      call, {call.buffers.a, call.buffers.a_scales, call.buffers.gate, call.buffers.gate_scales,
+             call.buffers.up, call.buffers.up_scales, call.buffers.d, call.buffers.d_scales});
   if (d.numel() == 0) return;
   launch(call.place, call.key, weights.packed ? &*weights.packed : nullptr, call.buffers);
 }
@@ -373,8 +372,7 @@ void fill_linear(const Weights& weights, const Factors& factors, const Choice& c
   problem.batch_invariant = choice.batch_invariant ? 1 : 0;
   if (!weights.packed) {
     problem.w = weight("w", "w_scales", weights.gate, weights.gate_scales, choice.scale_layout,
-                       call.place, call.weights_are_batched, problem.k, buffers.w,
-                       buffers.w_scales)
+                       call.place, call.weights_are_batched, problem.k, buffers.w, buffers.w_scales)
                     .layout;
   }
   buffers.a = call.buffers.a;
@@ -435,10 +433,9 @@ Tensor pack_weights(const Weights& weights, ScalarType rows_dtype,
   Choice choice;
   choice.scale_layout = scale_layout;
   fill_dual(weights, {}, {"silu", {}, {}, {}}, choice, call);
-  call.key.problem.d.type =
-      call.a.layout.type == DUALGEMM_E2M1 ? DUALGEMM_F16 : call.a.layout.type;
-  call.key.unaligned = any_unaligned(call, {call.buffers.gate, call.buffers.gate_scales,
-                                            call.buffers.up, call.buffers.up_scales});
+  call.key.problem.d.type = call.a.layout.type == DUALGEMM_E2M1 ? DUALGEMM_F16 : call.a.layout.type;
+  call.key.unaligned = any_unaligned(
+      call, {call.buffers.gate, call.buffers.gate_scales, call.buffers.up, call.buffers.up_scales});
   return pack(call);
 }
 
@@ -470,8 +467,8 @@ Tensor pack_linear(const Weights& weights, ScalarType rows_dtype, const std::str
   dualgemm_matrix d{};
   d.type = call.a.layout.type == DUALGEMM_E2M1 ? DUALGEMM_F16 : call.a.layout.type;
   fill_linear(weights, {}, choice, d, std::nullopt, call);
-  call.key.unaligned = any_unaligned(call, {call.buffers.gate, call.buffers.gate_scales,
-                                            call.buffers.up, call.buffers.up_scales});
+  call.key.unaligned = any_unaligned(
+      call, {call.buffers.gate, call.buffers.gate_scales, call.buffers.up, call.buffers.up_scales});
   return pack(call);
 }
 

@@ -96,8 +96,8 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
   buffers.scales = static_cast<uint8_t*>(made.scales.data_ptr());
   if (global_scale) {
     check_tensor("global_scale", *global_scale, place);
-    buffers.global_scale = static_cast<const float*>(
-        vector_of("global_scale", *global_scale, 1, dtypes().float32));
+    buffers.global_scale =
+        static_cast<const float*>(vector_of("global_scale", *global_scale, 1, dtypes().float32));
     TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(made.global_scale.get(), global_scale->get(), 1));
   } else {
     buffers.found_scale = static_cast<float*>(made.global_scale.data_ptr());

@@ -94,9 +94,12 @@ void check_tensor(const char* name, const Tensor& tensor, const Place& place) {
 }
 
 const Dtypes& dtypes() {
-  static const Dtypes numbers = {aoti_torch_dtype_uint8(),    aoti_torch_dtype_float16(),
-                                 aoti_torch_dtype_bfloat16(), aoti_torch_dtype_float32(),
-                                 aoti_torch_dtype_int32(),    aoti_torch_dtype_float8_e4m3fn(),
+  static const Dtypes numbers = {aoti_torch_dtype_uint8(),
+                                 aoti_torch_dtype_float16(),
+                                 aoti_torch_dtype_bfloat16(),
+                                 aoti_torch_dtype_float32(),
+                                 aoti_torch_dtype_int32(),
+                                 aoti_torch_dtype_float8_e4m3fn(),
                                  45};  // Float4_e2m1fn_x2: no function gives it before torch 2.11
   return numbers;
 }
@@ -140,7 +143,8 @@ Matrix matrix_of(const char* name, const Tensor& tensor, bool is_batched) {
   check_columns_are_dense(name, tensor);
   Matrix matrix;
   matrix.layout.type = data_type_of(name, tensor);
-  const int64_t codes = matrix.layout.type == DUALGEMM_E2M1 ? 2 : 1;  // in one element of the tensor
+  const int64_t codes =
+      matrix.layout.type == DUALGEMM_E2M1 ? 2 : 1;  // in one element of the tensor
   const int64_t first = is_batched ? 1 : 0;
   matrix.batches = is_batched ? tensor.size(0) : 1;
   matrix.rows = product(tensor, first, dims - 2);
@@ -172,8 +176,8 @@ void* add_scales(const char* name, const Tensor& scales, const std::string& scal
       check(dualgemm_scale_span(DUALGEMM_SCALES_SWIZZLED_128X4, matrix.rows, blocks, 0, &span));
       span *= matrix.batches;
     }
-    const bool dense = scales.dim() == 6 ? is_dense_in_order(scales, {5, 2, 4, 0, 1, 3})
-                                         : scales.is_contiguous();
+    const bool dense =
+        scales.dim() == 6 ? is_dense_in_order(scales, {5, 2, 4, 0, 1, 3}) : scales.is_contiguous();
     if (!dense) refuse(name, "not contiguous", "swizzled scales must lie one after the other");
     if (scales.numel() < span) {
       refuse(name, "shape " + shape_text(scales),
@@ -220,8 +224,9 @@ Tensor new_tensor(const Place& place, int32_t dtype, const int64_t* sizes, int64
   AtenTensorHandle handle = nullptr;
   if (aoti_torch_empty_strided(dims, sizes, strides.data(), dtype, place.type, place.index,
                                &handle) != AOTI_TORCH_SUCCESS) {
-    refuse("out_of_memory", "memory: " + std::to_string(stride) +
-                                " elements for a result or the workspace; torch did not allocate them");
+    refuse("out_of_memory",
+           "memory: " + std::to_string(stride) +
+               " elements for a result or the workspace; torch did not allocate them");
   }
   return Tensor(handle);
 }

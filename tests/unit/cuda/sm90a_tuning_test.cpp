@@ -12,10 +12,11 @@ namespace dualgemm::test {
 namespace {
 
 using cuda::sm90a::choose_row;
+using cuda::sm90a::Extents;
 using cuda::sm90a::tuning_table;
 using cuda::sm90a::TuningRow;
 
-Problem at(int64_t m, int64_t n, int64_t k) { return {.m = m, .n = n, .k = k}; }
+Extents at(int64_t m, int64_t n, int64_t k) { return {.m = m, .n = n, .k = k, .l = 1}; }
 
 TEST(Sm90aTuning, RowsAreOrderedAndCompiled) {
   ASSERT_FALSE(tuning_table().empty());
@@ -47,8 +48,7 @@ TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
   for (const TuningRow& row : tuning_table()) {
     EXPECT_EQ(&choose_row(tuning_table(), at(row.m, row.n, row.k), row.sms), &row) << "m " << row.m;
     for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
-      Problem problem = at(row.m, row.n, row.k);
-      problem.a.type = type;
+      const Problem problem{.m = row.m, .n = row.n, .k = row.k, .a = {.type = type}};
       for (const bool prepared : {false, true}) {
         EXPECT_EQ(&cuda::sm90a::choose_instance(problem, row.sms, prepared),
                   cuda::sm90a::find_instance(row.tile_m, row.tile_n, row.k_warpgroups,
@@ -85,9 +85,7 @@ TEST(Sm90aTuning, TheNearestShapeIsTaken) {
                                   {100, 4096, 1024, 8, 32, 32, 3, 10.0},
                                   {200, 1024, 1024, 8, 64, 64, 2, 10.0}};
   const auto tile_m = [&](int64_t n, int64_t k, int sms, int64_t l = 1) {
-    Problem problem = at(8, n, k);
-    problem.l = l;
-    return choose_row(kTable, problem, sms).tile_m;
+    return choose_row(kTable, {.m = 8, .n = n, .k = k, .l = l}, sms).tile_m;
   };
   EXPECT_EQ(tile_m(1000, 1000, 100), 8);
   EXPECT_EQ(tile_m(1024, 2100, 100), 16);
@@ -130,8 +128,7 @@ TEST(Sm90aTuning, LargeTilesMustFillTheGpu) {
 
 TEST(Sm90aTuning, BatchInvarianceTakesNoPhases) {
   for (int64_t m = 1; m < 2000; m += 7) {
-    Problem problem = at(m, 4096, 7168);
-    problem.batch_invariant = true;
+    const Problem problem{.m = m, .n = 4096, .k = 7168, .batch_invariant = true};
     for (const bool prepared : {false, true})
       EXPECT_EQ(cuda::sm90a::choose_instance(problem, 132, prepared).config.k_warpgroups, 1)
           << "m " << m;

@@ -45,14 +45,7 @@ const Instance* find_instance(int64_t tile_n, DataType output) {
 }
 
 const Instance& choose_instance(const Problem& problem, int num_sms) {
-  // A wave of narrow tiles takes a little more than half as long as one of wide tiles: the tensor
-  // core then reads shared memory as fast as it can, at 64 instead of 128 columns an A.
-  constexpr double kNarrowCost = 0.55;
-  const auto waves = [&](int64_t tile_n) {
-    return static_cast<double>(ceil_div(num_ctas(problem, tile_n), num_sms > 0 ? num_sms : 1));
-  };
-  const bool narrow = problem.n <= 64 || waves(64) * kNarrowCost < waves(128);
-  return *find_instance(narrow ? 64 : 128, problem.d.type);
+  return *find_instance(choose_tile_n(problem.m, problem.n, problem.l, num_sms), problem.d.type);
 }
 
 Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {

@@ -1,10 +1,9 @@
-// Sizes that follow from a problem, shared by the choice of an instance and the launch.
+// Sizes that follow from a problem's extents, and the choice of a tile by them.
 #pragma once
 
 #include <cstdint>
 
 #include "core/int_math.hpp"
-#include "core/problem.hpp"
 #include "cuda/kernels/sm100a/config.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -12,8 +11,19 @@ namespace dualgemm::cuda::sm100a {
 using core::ceil_div;
 using core::round_up;
 
-inline int64_t num_ctas(const Problem& p, int64_t tile_n) {
-  return ceil_div(p.m, kTileM) * ceil_div(p.n, tile_n) * p.l;
+constexpr int64_t num_ctas(int64_t m, int64_t n, int64_t l, int64_t tile_n) {
+  return ceil_div(m, kTileM) * ceil_div(n, tile_n) * l;
+}
+
+// Columns of D per CTA on a GPU of `num_sms` SMs.
+constexpr int choose_tile_n(int64_t m, int64_t n, int64_t l, int num_sms) {
+  // A wave of narrow tiles takes a little more than half as long as one of wide tiles: the tensor
+  // core then reads shared memory as fast as it can, at 64 instead of 128 columns an A.
+  constexpr double kNarrowCost = 0.55;
+  const auto waves = [&](int64_t tile_n) {
+    return static_cast<double>(ceil_div(num_ctas(m, n, l, tile_n), num_sms > 0 ? num_sms : 1));
+  };
+  return n <= 64 || waves(64) * kNarrowCost < waves(128) ? 64 : 128;
 }
 
 }  // namespace dualgemm::cuda::sm100a

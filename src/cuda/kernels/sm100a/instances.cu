@@ -1,43 +1,12 @@
 // One kernel per Config, with an entry name that can be told from outside.
-#include "cuda/kernels/sm100a/instances.hpp"
-
-#include "cuda/kernels/sm100a/dual_gemm.cuh"
+#include "cuda/kernels/sm100a/entries.cuh"
 
 namespace dualgemm::cuda::sm100a {
-namespace {
 
-// Runs in images that have tcgen05; any other traps, and the host refuses before it comes to that.
-template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
-#if DUALGEMM_TARGET_SM100
-  dual_gemm<kCfg>(params);
-#else
-  __trap();
-#endif
-}
-
-}  // namespace
-
-#define DUALGEMM_SM100A_ENTRY(tile_n, stages, output, output_name)             \
-  static_assert(Budget<Config{tile_n, OutputType::output}>::kStages == stages, \
-                "the name says how many stages there are");                    \
-  extern "C" __global__ void __launch_bounds__(kThreads, 1)                    \
-      dual_gemm_sm100a_t128x##tile_n##x256_s##stages##_##output_name(          \
-          const __grid_constant__ Params params) {                             \
-    dual_gemm_or_trap<Config{tile_n, OutputType::output}>(params);             \
-  }
 DUALGEMM_SM100A_INSTANCES(DUALGEMM_SM100A_ENTRY)
-#undef DUALGEMM_SM100A_ENTRY
 
 std::span<const Instance> instances() {
-#define DUALGEMM_SM100A_ROW(tile_n, stages, output, output_name)               \
-  Instance{Config{tile_n, OutputType::output}, stages,                         \
-           kDynamicSmemBytes<Config{tile_n, OutputType::output}>,              \
-           "dual_gemm_sm100a_t128x" #tile_n "x256_s" #stages "_" #output_name, \
-           reinterpret_cast<const void*>(                                      \
-               &dual_gemm_sm100a_t128x##tile_n##x256_s##stages##_##output_name)},
   static const Instance all[] = {DUALGEMM_SM100A_INSTANCES(DUALGEMM_SM100A_ROW)};
-#undef DUALGEMM_SM100A_ROW
   return all;
 }
 

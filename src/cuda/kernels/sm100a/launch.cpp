@@ -33,7 +33,8 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    const Buffers& buffers, const Copies& copies,
                                                    void* workspace, const Instance& instance,
                                                    EncodeTiled encode_tiled) {
-  const int64_t batches = problem.problem.l;
+  const Problem& p = problem.problem;
+  const int64_t batches = p.l;
   auto* const base = static_cast<uint8_t*>(workspace);
   Params params = scalar_params(problem, buffers, instance.config);
   const int tile_n = instance.config.tile_n;
@@ -65,7 +66,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
     add_copies(operand, batches, base, launches);
   }
   KernelLaunch launch{.kernel = {"dual_gemm_sm100a", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(num_ctas(problem.problem, tile_n)),
+                      .ctas = static_cast<uint32_t>(num_ctas(p.m, p.n, p.l, tile_n)),
                       .threads = kThreads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes};
   launch.set_params(params);

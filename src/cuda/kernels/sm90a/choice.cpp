@@ -122,31 +122,25 @@ const Instance& choose_group_instance(const Problem& problem, bool prepared) {
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, prepared);
   const bool bf16 = multiplies_bf16(problem);
-  const TuningRow& row = choose_row(tuning_table(), problem, num_sms);
+  const TuningRow& row =
+      choose_row(tuning_table(), {problem.m, problem.n, problem.k, problem.l}, num_sms);
   const Instance& tuned = *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
   return is_for(tuned.config, problem) ? tuned : *find_instance(64, 128, 1, bf16, prepared);
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
   const int64_t k_tiles = k_tiles_of(problem), most = std::max<int64_t>(max_ctas, 1);
-  Schedule schedule{};
-  schedule.k_tiles = Divisor(static_cast<uint32_t>(k_tiles));
+  const Divisor divisor(static_cast<uint32_t>(k_tiles));
   if (config.grouped) {
+    Schedule schedule{};
+    schedule.k_tiles = divisor;
     const int64_t tiles =
         most_group_tiles(problem, config.tile_m) * ceil_div(problem.n, tile_n_of(config));
     schedule.ctas = static_cast<uint32_t>(std::clamp<int64_t>(tiles * k_tiles, 1, most));
     return schedule;
   }
-  const int64_t tiles = tiles_of(problem, config);
-  // Two CTAs for each tile, where seven in ten of them then have work.
-  schedule.paired = can_pair(config) && !problem.batch_invariant && k_tiles >= 4 &&
-                    2 * tiles <= most && 20 * tiles >= 7 * most;
-  if (schedule.paired) {
-    schedule.ctas = static_cast<uint32_t>(2 * tiles);
-    return schedule;
-  }
-  return deal_out(static_cast<uint32_t>(tiles), schedule.k_tiles, static_cast<uint32_t>(most),
-                  problem.batch_invariant);
+  return pair_or_deal_out(config, tiles_of(problem, config), divisor, most,
+                          problem.batch_invariant);
 }
 
 bool may_share(const Problem& problem, const Schedule& schedule) {

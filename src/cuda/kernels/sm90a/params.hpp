@@ -71,6 +71,20 @@ DUALGEMM_HOST_DEVICE constexpr Schedule deal_out(uint32_t tiles, const Divisor& 
   return schedule;
 }
 
+// Of tiles that are no groups': two CTAs for each tile where seven in ten of them then have work, else
+// as deal_out() says.
+constexpr Schedule pair_or_deal_out(const Config& config, int64_t tiles, const Divisor& k_tiles,
+                                    int64_t most, bool batch_invariant) {
+  Schedule pairs{};
+  pairs.k_tiles = k_tiles;
+  pairs.paired = can_pair(config) && !batch_invariant && k_tiles.value >= 4 && 2 * tiles <= most &&
+                 20 * tiles >= 7 * most;
+  pairs.ctas = static_cast<uint32_t>(2 * tiles);
+  return pairs.paired ? pairs
+                      : deal_out(static_cast<uint32_t>(tiles), k_tiles, static_cast<uint32_t>(most),
+                                 batch_invariant);
+}
+
 // Views; boxes are one stage of one CTA, what is outside a view is zero.
 //   map_a                   (64, m, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1), swizzled
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), 128-byte swizzle

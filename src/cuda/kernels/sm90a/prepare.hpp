@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/kernels/sm90a/params.hpp"
-#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/launch_value.hpp"
 
 namespace dualgemm::cuda::sm90a {
 

@@ -3,11 +3,13 @@
 #include <cmath>
 #include <utility>
 
-#include "cuda/kernels/sm90a/extents.hpp"
+#include "core/int_math.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
+
+using core::ceil_div;
 
 constexpr int64_t kTileStep = 8;  // tiles have a multiple of it: estimates change at no other m
 
@@ -24,10 +26,10 @@ bool same_shape(const TuningRow& a, const TuningRow& b) {
 }
 
 // The rows of the nearest GPU and shape; the first of equally near ones.
-Rows nearest_shape(Rows table, const Problem& problem, int num_sms) {
+Rows nearest_shape(Rows table, const Extents& extents, int num_sms) {
   const auto farness = [&](const TuningRow& row) {
     return std::pair(distance(row.sms, num_sms),
-                     distance(row.n, problem.n * problem.l) + distance(row.k, problem.k));
+                     distance(row.n, extents.n * extents.l) + distance(row.k, extents.k));
   };
   const auto first = std::min_element(
       table.begin(), table.end(),
@@ -57,9 +59,9 @@ bool fills(const TuningRow& row, int64_t m, int64_t columns, int num_sms) {
 
 }  // namespace
 
-const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& problem, int num_sms) {
-  const Rows rows = nearest_shape(table, problem, num_sms);
-  const int64_t m = problem.m;
+const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& extents, int num_sms) {
+  const Rows rows = nearest_shape(table, extents, num_sms);
+  const int64_t m = extents.m;
   auto row = std::lower_bound(rows.begin(), rows.end(), m,
                               [](const TuningRow& at, int64_t value) { return at.m < value; });
   if (row == rows.end()) {
@@ -69,7 +71,7 @@ const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& pro
   }
   constexpr int kLargestTile = 256;
   while (row != rows.begin() && row->tile_m == kLargestTile &&
-         fills(*row, row->m, row->n, row->sms) && !fills(*row, m, problem.n * problem.l, num_sms)) {
+         fills(*row, row->m, row->n, row->sms) && !fills(*row, m, extents.n * extents.l, num_sms)) {
     --row;
   }
   return *row;

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <span>
 
-#include "dualgemm/types.hpp"
-
 namespace dualgemm::cuda::sm90a {
+
+// Of a problem whose rows are no groups.
+struct Extents {
+  int64_t m, n, k, l;
+};
 
 // The best of the compiled instances at one measured point: m rows of A by n columns of D, k.
 struct TuningRow {
@@ -19,7 +22,7 @@ struct TuningRow {
 // By sms, n, k, then m; with m, tile_m does not decrease. Made by scripts/tune_sm90a.
 std::span<const TuningRow> tuning_table();
 
-// The row that decides for `problem` on a GPU of num_sms SMs; `table` is ordered like
+// The row that decides for such a problem on a GPU of num_sms SMs; `table` is ordered like
 // tuning_table() and not empty. At a row's own point: that row. Else, of the measured GPU and shape
 // that are nearest (ratios of SMs, then of n*l and of k):
 //   - below the first and above the last m: the first, the last row;
@@ -28,6 +31,6 @@ std::span<const TuningRow> tuning_table();
 //   - a tile of 256 rows that kept the SMs busy where it was measured, and would not do so here,
 //     makes way for the row below.
 // With growing m tile_m never decrease.
-const TuningRow& choose_row(std::span<const TuningRow> table, const Problem& problem, int num_sms);
+const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& extents, int num_sms);
 
 }  // namespace dualgemm::cuda::sm90a
