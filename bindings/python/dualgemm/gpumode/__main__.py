@@ -108,6 +108,8 @@ def main() -> int:
     except BrokenPipeError:  # nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
+    except OSError as error:  # of a file that cannot be read or written
+        return refused(error, 2)
 
 
 if __name__ == "__main__":
