@@ -14,108 +14,21 @@ float64 on exactly decoded operands before it is timed, and after the timing wit
 import argparse
 import datetime
 import json
+import pathlib
 import statistics
 import sys
 import time
 
 import torch
 import triton
-import triton.language as tl
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from python.triton_kernels import add_parts, decode_rows, dual_gemm
 
 COLD_BYTES = 430_000_000
 SPACER_BYTES = 512 << 20
 ALPHA = 0.02
 MIN_CALLS = 12
-
-
-@triton.jit
-def decode(codes, scales, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """E2M1 codes [ROWS, COLS/2] and E4M3 scales [ROWS, COLS/16], uint8, to fp16 [ROWS, COLS]: 2^-7 of the values.
-
-    A code's magnitude as the last two exponent bits and the first mantissa bit of fp16 is 2^-14 of its value, a scale's bits
-    one place up 2^-8 of its; times 2^15 all products are exact in fp16 (multiples of 2^-17, below 2^5 * 2^3).
-    """
-    c = codes.to(tl.uint16)
-    low = ((c & 0x07) << 9) | ((c & 0x08) << 12)
-    high = ((c & 0x70) << 5) | ((c & 0x80) << 8)
-    values = tl.reshape(tl.join(low, high), (ROWS, COLS // 16, 16)).to(tl.float16, bitcast=True)
-    factors = ((scales.to(tl.uint16) & 0x7F) << 7).to(tl.float16, bitcast=True) * 32768.0
-    return tl.reshape(values * factors.to(tl.float16)[:, :, None], (ROWS, COLS))
-
-
-@triton.jit
-def decode_rows(codes_ptr, scales_ptr, out_ptr, K, COLS: tl.constexpr):
-    """One row and COLS columns of a: NVFP4 to fp16."""
-    row = tl.program_id(0).to(tl.int64)
-    col = tl.program_id(1) * COLS
-    codes = tl.load(codes_ptr + row * (K // 2) + col // 2 + tl.arange(0, COLS // 2)[None, :])
-    scales = tl.load(scales_ptr + row * (K // 16) + col // 16 + tl.arange(0, COLS // 16)[None, :])
-    values = decode(codes, scales, 1, COLS).to(tl.float32) * 128.0
-    tl.store(out_ptr + row * K + col + tl.arange(0, COLS)[None, :], values.to(tl.float16))
-
-
-@triton.jit
-def activate(gate, up, alpha):
-    g = gate * (alpha * 128.0)
-    return g / (1.0 + tl.exp(-g)) * (up * (alpha * 128.0))
-
-
-@triton.jit(do_not_specialize=["M"])
-def dual_gemm(a_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, out_ptr, M, N, K, alpha,
-              BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr, GROUP: tl.constexpr):
-    """A tile of BN columns and BM rows of d; the weights are the first operand, so that a small BM costs little.
-
-    SPLIT > 1: part program_id(1) of k, and out is [SPLIT][gate, up][M][N] in FP32. N % BN == K % (BK * SPLIT) == 0.
-    """
-    tiles_m = tl.cdiv(M, BM)
-    tiles_n = N // BN
-    tile = tl.program_id(0)
-    # GROUP columns of tiles share the rows of a that lie in L2.
-    group = tile // (GROUP * tiles_m)
-    width = tl.minimum(tiles_n - group * GROUP, GROUP)
-    in_group = tile % (GROUP * tiles_m)
-    rows_m = (in_group // width) * BM + tl.arange(0, BM)
-    rows_n = (group * GROUP + in_group % width) * BN + tl.arange(0, BN)
-    part = tl.program_id(1)
-    # Everything as a multiple of BK, so that the compiler sees how far addresses are aligned: else it loads bytes.
-    steps = K // BK
-    first = part * (steps // SPLIT)
-
-    a_at = a_ptr + (rows_m.to(tl.int64)[None, :] * steps + first) * BK + tl.arange(0, BK)[:, None]
-    code_at = (rows_n.to(tl.int64)[:, None] * steps + first) * (BK // 2) + tl.arange(0, BK // 2)[None, :]
-    scale_at = (rows_n.to(tl.int64)[:, None] * steps + first) * (BK // 16) + tl.arange(0, BK // 16)[None, :]
-    in_m = rows_m[None, :] < M
-    acc_gate = tl.zeros((BN, BM), tl.float32)
-    acc_up = tl.zeros((BN, BM), tl.float32)
-    for _ in range(0, steps // SPLIT):
-        a = tl.load(a_at, mask=in_m, other=0.0)
-        gate = decode(tl.load(gate_ptr + code_at), tl.load(gate_scales_ptr + scale_at), BN, BK)
-        acc_gate = tl.dot(gate, a, acc_gate)
-        up = decode(tl.load(up_ptr + code_at), tl.load(up_scales_ptr + scale_at), BN, BK)
-        acc_up = tl.dot(up, a, acc_up)
-        a_at += BK
-        code_at += BK // 2
-        scale_at += BK // 16
-
-    at = rows_m.to(tl.int64)[None, :] * N + rows_n[:, None]
-    if SPLIT == 1:
-        tl.store(out_ptr + at, activate(acc_gate, acc_up, alpha).to(tl.float16), mask=in_m)
-    else:
-        plane = M.to(tl.int64) * N
-        tl.store(out_ptr + 2 * part * plane + at, acc_gate, mask=in_m)
-        tl.store(out_ptr + (2 * part + 1) * plane + at, acc_up, mask=in_m)
-
-
-@triton.jit(do_not_specialize=["count"])
-def add_parts(parts_ptr, d_ptr, count, alpha, SPLIT: tl.constexpr, CHUNK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * CHUNK + tl.arange(0, CHUNK)
-    inside = at < count
-    gate = tl.zeros((CHUNK,), tl.float32)
-    up = tl.zeros((CHUNK,), tl.float32)
-    for part in tl.static_range(SPLIT):
-        gate += tl.load(parts_ptr + (2 * part) * count + at, mask=inside, other=0.0)
-        up += tl.load(parts_ptr + (2 * part + 1) * count + at, mask=inside, other=0.0)
-    tl.store(d_ptr + at, activate(gate, up, alpha).to(tl.float16), mask=inside)
 
 
 # (BM, BN, BK, SPLIT, GROUP, warps, stages) and the m that each is tried for.
