@@ -1,0 +1,158 @@
+"""Tensor parallelism for GatedMLP, and for whatever has its buffers."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+import torch.distributed._functional_collectives as collectives
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.distributed.tensor.parallel import ParallelStyle
+
+from .._errors import InvalidArgument
+from ..torch import glu, quantize, unswizzle_scales
+from ._wire import from_bytes, to_bytes
+
+_CHUNKS = 4
+"""Of a rank's rows, where overlap is wanted; not tuned."""
+_BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
+_LIKE_GLU = ("activation", "act_alpha", "act_beta", "act_limit", "batch_invariant")
+
+
+class RowParallelLinear(nn.Module):
+    """A rank's columns of an nn.Linear: weight [out, in / processes], bias [out] added once, after the sum."""
+
+    def __init__(self, linear: nn.Linear, mesh: DeviceMesh) -> None:
+        super().__init__()
+        weight = _shard(linear.weight.detach(), 1, mesh)
+        self.weight = nn.Parameter(weight, requires_grad=linear.weight.requires_grad)
+        self.bias = linear.bias
+        self.mesh = mesh
+
+    def partial(self, x: Tensor) -> Tensor:
+        """This rank's summand, without the bias."""
+        return nn.functional.linear(x, self.weight)
+
+    def with_bias(self, total: Tensor) -> Tensor:
+        return total if self.bias is None else total + self.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.with_bias(collectives.wait_tensor(collectives.all_reduce(self.partial(x), "sum", self.mesh)))
+
+
+def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:
+    """A copy, so that the whole can be freed."""
+    size = x.shape[dim] // mesh.size()
+    return x.narrow(dim, mesh.get_local_rank() * size, size).contiguous().clone()
+
+
+def _linear_scales(scales: Tensor, codes: Tensor) -> Tensor:
+    """Swizzled scales have no rows that could be taken out."""
+    return unswizzle_scales(scales, codes.shape[0], codes.shape[1] // 8) if scales.dim() == 1 else scales
+
+
+class GatedMLPParallel(ParallelStyle):
+    """Column parallel gate and up, row parallel down, for torch.distributed.tensor.parallel.parallelize_module().
+
+        parallelize_module(model, mesh, {"layers.*.mlp": GatedMLPParallel()})
+
+    For a module with buffers gate_codes and up_codes [N, K/2], gate_scales and up_scales (linear or flat swizzled) and ``down``,
+    an nn.Linear: GatedMLP before finalize(). N must be a multiple of the mesh's size; no padding is needed beyond that. The mesh
+    has one dimension. Buffers and down's weight are replaced by copies of this rank's part.
+
+    sequence_parallel=False: x is the same on every rank, and so is the result: one all-reduce, as RowwiseParallel's.
+    sequence_parallel=True: x is this rank's rows, [..., K], as many as every other rank has (a DTensor of Shard(dim), dim not the
+    last, may be uneven); the result is this rank's rows. x is quantised row by row and gathered in NVFP4, 0.5625 bytes a value
+    and 4 a row, whatever dtype x has: activations are NVFP4 then, with a scale of their own for each row. The results are
+    reduce-scattered. overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains
+    has not been measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
+
+    A DTensor x gives a DTensor. The sum over ranks is rounded as collectives round it: bits are those of one process only where
+    down's partial sums are exact.
+    """
+
+    def __init__(self, *, sequence_parallel: bool = False, overlap: bool = True) -> None:
+        self.sequence_parallel = sequence_parallel
+        self.overlap = overlap
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sequence_parallel={self.sequence_parallel}, overlap={self.overlap})"
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        _check(module, device_mesh)
+        for codes, scales in (("gate_codes", "gate_scales"), ("up_codes", "up_scales")):
+            linear = _linear_scales(getattr(module, scales), getattr(module, codes))
+            setattr(module, codes, _shard(getattr(module, codes), 0, device_mesh))
+            setattr(module, scales, _shard(linear, 0, device_mesh))
+        if isinstance(getattr(module, "intermediate_size", None), int):
+            module.intermediate_size = module.gate_codes.shape[0]  # type: ignore[assignment,union-attr]
+        module.down = RowParallelLinear(module.down, device_mesh)  # type: ignore[arg-type]
+        if self.sequence_parallel:
+            forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
+        else:
+            forward = functools.partial(_forward_replicated, module.forward, device_mesh)
+        module.forward = forward
+        return module
+
+
+def _check(module: nn.Module, mesh: DeviceMesh) -> None:
+    if mesh.ndim != 1:
+        raise InvalidArgument("device_mesh", f"{mesh.ndim} dimensions", "must have one; take a part of it by its name")
+    name = type(module).__name__
+    missing = [buffer for buffer in _BUFFERS if not isinstance(getattr(module, buffer, None), Tensor)]
+    if missing:
+        raise InvalidArgument("module", f"{name} without {', '.join(missing)}", "must be a GatedMLP, before finalize()")
+    down = getattr(module, "down", None)
+    if not isinstance(down, nn.Linear):
+        raise InvalidArgument("module.down", type(down).__name__, "must be an nn.Linear")
+    codes: Any = module.gate_codes
+    if codes.dim() != 2 or codes.shape[0] % mesh.size():
+        raise InvalidArgument("module.gate_codes", f"shape {list(codes.shape)}",
+                              f"must be [N, K/2], N a multiple of the mesh's {mesh.size()} processes")
+    if down.in_features != codes.shape[0]:
+        raise InvalidArgument("module.down", f"{down.in_features} columns", f"must have {codes.shape[0]}")
+
+
+def _forward_replicated(forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
+    if not isinstance(x, DTensor):
+        return forward(x)
+    result = forward(x.redistribute(mesh, [Replicate()]).to_local())
+    return DTensor.from_local(result, mesh, [Replicate()], run_check=False)
+
+
+def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
+    if not isinstance(x, DTensor):
+        return _product_of_rows(module, mesh, chunks, x)
+    (placement,) = x.placements
+    if not isinstance(placement, Shard) or placement.dim % x.dim() == x.dim() - 1:
+        raise InvalidArgument("x", f"placement {placement}", "must be Shard(dim), dim not the last")
+    # Every rank must bring as many rows as the others: the first has the most.
+    local = x.to_local()
+    own = local.shape[placement.dim]
+    most = -(-x.shape[placement.dim] // mesh.size())
+    padding = [0, 0] * (x.dim() - 1 - placement.dim) + [0, most - own]
+    result = _product_of_rows(module, mesh, chunks, nn.functional.pad(local, padding)).narrow(placement.dim, 0, own)
+    shape = (*x.shape[:-1], result.shape[-1])
+    strides = torch.empty(shape, device="meta").stride()
+    return DTensor.from_local(result.contiguous(), mesh, [placement], run_check=False, shape=torch.Size(shape), stride=strides)
+
+
+def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
+    rows = x.reshape(-1, x.shape[-1])
+    down: RowParallelLinear = module.down
+    like_glu: dict[str, Any] = {name: getattr(module, name) for name in _LIKE_GLU if hasattr(module, name)}
+    alphas: dict[str, Optional[Tensor]] = {name: getattr(module, name, None) for name in ("alpha_gate", "alpha_up")}
+    message = to_bytes(quantize(rows, per_row=True))
+    # The collectives are under way when they return. Chunk by chunk, each rank's rows stay together.
+    gathers = [collectives.all_gather_tensor(part.contiguous(), 0, mesh) for part in message.chunk(chunks)]
+    sums = []
+    for gather in gathers:
+        a = from_bytes(collectives.wait_tensor(gather), torch.uint8, torch.float8_e4m3fn)
+        hidden = glu(a.codes, module.gate_codes, module.up_codes, a_scales=a.scales, gate_scales=module.gate_scales,
+                     up_scales=module.up_scales, a_row_scale=a.global_scale, out_dtype=x.dtype, **alphas, **like_glu)
+        sums.append(collectives.reduce_scatter_tensor(down.partial(hidden), "sum", 0, mesh))
+    total = torch.cat([collectives.wait_tensor(part) for part in sums])
+    return down.with_bias(total).reshape(*x.shape[:-1], total.shape[-1])
