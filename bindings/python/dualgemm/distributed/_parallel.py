@@ -13,13 +13,13 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from .._errors import InvalidArgument
-from ..torch import glu, quantize, unswizzle_scales
+from ..torch import QuantizedTensor, call, quantize, unswizzle_scales
 from ._wire import from_bytes, to_bytes
 
 _CHUNKS = 4
 """Of a rank's rows, where overlap is wanted; not tuned."""
 _BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
-_LIKE_GLU = ("activation", "act_alpha", "act_beta", "act_limit", "batch_invariant")
+_ALL_OF_N = ("bias_gate", "bias_up")
 
 
 class RowParallelLinear(nn.Module):
@@ -87,8 +87,14 @@ class GatedMLPParallel(ParallelStyle):
             linear = _linear_scales(getattr(module, scales), getattr(module, codes))
             setattr(module, codes, _shard(getattr(module, codes), 0, device_mesh))
             setattr(module, scales, _shard(linear, 0, device_mesh))
+        for bias in _ALL_OF_N:
+            if isinstance(getattr(module, bias, None), Tensor):
+                setattr(module, bias, _shard(getattr(module, bias), 0, device_mesh))
+        rows: int = module.gate_codes.shape[0]  # type: ignore[assignment,union-attr,index]
         if isinstance(getattr(module, "intermediate_size", None), int):
-            module.intermediate_size = module.gate_codes.shape[0]  # type: ignore[assignment,union-attr]
+            module.intermediate_size = rows  # type: ignore[assignment]
+        if isinstance(getattr(module, "shape", None), tuple):  # what finalize() packs
+            module.shape = module.shape._replace(n=rows)  # type: ignore[assignment,operator,union-attr]
         module.down = RowParallelLinear(module.down, device_mesh)  # type: ignore[arg-type]
         if self.sequence_parallel:
             forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
@@ -143,16 +149,28 @@ def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tens
 def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
     rows = x.reshape(-1, x.shape[-1])
     down: RowParallelLinear = module.down
-    like_glu: dict[str, Any] = {name: getattr(module, name) for name in _LIKE_GLU if hasattr(module, name)}
-    alphas: dict[str, Optional[Tensor]] = {name: getattr(module, name, None) for name in ("alpha_gate", "alpha_up")}
-    message = to_bytes(quantize(rows, per_row=True))
+    # A static scale is a factor of the alphas already.
+    static = getattr(module, "input_scale", None)
+    message = to_bytes(quantize(rows, global_scale=static, per_row=static is None))
     # The collectives are under way when they return. Chunk by chunk, each rank's rows stay together.
     gathers = [collectives.all_gather_tensor(part.contiguous(), 0, mesh) for part in message.chunk(chunks)]
     sums = []
     for gather in gathers:
         a = from_bytes(collectives.wait_tensor(gather), torch.uint8, torch.float8_e4m3fn)
-        hidden = glu(a.codes, module.gate_codes, module.up_codes, a_scales=a.scales, gate_scales=module.gate_scales,
-                     up_scales=module.up_scales, a_row_scale=a.global_scale, out_dtype=x.dtype, **alphas, **like_glu)
+        hidden = _hidden(module, a, a.global_scale if static is None else None, x.dtype)
         sums.append(collectives.reduce_scatter_tensor(down.partial(hidden), "sum", 0, mesh))
     total = torch.cat([collectives.wait_tensor(part) for part in sums])
     return down.with_bias(total).reshape(*x.shape[:-1], total.shape[-1])
+
+
+def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype: torch.dtype) -> Tensor:
+    """The module's own product, of rows that are NVFP4 already."""
+    activation: dict[str, Any] = getattr(module, "_act", None) or {"activation": getattr(module, "activation", "silu")}
+    factors = (module.alpha_gate, module.alpha_up, row_scale, *(getattr(module, bias, None) for bias in _ALL_OF_N))
+    choice = dict(activation, out_dtype=dtype, batch_invariant=getattr(module, "batch_invariant", False))
+    packed = getattr(module, "packed", None)
+    if packed is not None:  # finalize() has been called since
+        n = module.down.weight.shape[1]
+        return call(torch.ops.dualgemm.glu_packed, a.codes, a.scales, packed, n, 1, *factors, **choice)
+    return call(torch.ops.dualgemm.glu, a.codes, a.scales, module.gate_codes, module.gate_scales, module.up_codes,
+                module.up_scales, *factors, **choice)
