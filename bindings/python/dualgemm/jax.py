@@ -1,7 +1,7 @@
 """JAX: the gated product under jit and vmap, through XLA's foreign function interface.
 
-Needs jax >= 0.6 and a package that was built where jaxlib's headers are. Platforms: "cpu", and "CUDA", whose handler enqueues on
-XLA's stream. The CUDA handler has been compiled, not run.
+Needs jax >= 0.6 and a package that was built where jaxlib's headers are. Platforms: "cpu", and "CUDA", whose handler enqueues
+on XLA's stream. The CUDA handler has been compiled, not run.
 """
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _TARGET = "dualgemm_glu"
 _WIDE = ("float16", "bfloat16", "float32")
 _SCALES = ("uint8", "float8_e4m3fn")
 # The handler's operands, in its order.
-_OPERANDS = ("a", "a_scales", "gate", "gate_scales", "up", "up_scales", "alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
+_OPERANDS = ("a", "a_scales", "gate", "gate_scales", "up", "up_scales", "alpha_gate", "alpha_up", "a_row_scale", "bias_gate",
+             "bias_up")
 _OF_ROWS = ("a", "a_scales", "a_row_scale")
 
 
@@ -35,7 +36,8 @@ def _load() -> None:
                           "build it again")
     handlers = ctypes.CDLL(str(_PATH))
     for platform, symbol in (("cpu", handlers.dualgemm_jax_glu_cpu), ("CUDA", handlers.dualgemm_jax_glu_cuda)):
-        jax.ffi.register_ffi_target(_TARGET, jax.ffi.pycapsule(symbol), platform=platform)
+        capsule = jax.ffi.pycapsule(symbol)  # type: ignore[no-untyped-call]
+        jax.ffi.register_ffi_target(_TARGET, capsule, platform=platform)
     globals()["_KEPT"] = handlers
 
 
@@ -80,9 +82,9 @@ def _product(choice: _Choice) -> Callable[..., Array]:
 
     @jax.custom_batching.custom_vmap
     def product(*operands: Optional[Array]) -> Array:
-        given = dict(zip(_OPERANDS, operands))
-        a, gate = given["a"], given["gate"]
-        d = jax.ShapeDtypeStruct((*a.shape[:-1], gate.shape[-2]), jnp.dtype(choice.out_dtype))
+        given: dict[str, Any] = dict(zip(_OPERANDS, operands))
+        shape = (*given["a"].shape[:-1], given["gate"].shape[-2])
+        d = jax.ShapeDtypeStruct(shape, jnp.dtype(choice.out_dtype))  # type: ignore[no-untyped-call]
         # Not given: no elements.
         call = jax.ffi.ffi_call(_TARGET, d)
         return call(*(jnp.zeros((0,), jnp.float32) if operand is None else operand for operand in operands),
@@ -104,12 +106,13 @@ def _product(choice: _Choice) -> Callable[..., Array]:
 
     @differentiable.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
-        raise Unsupported("glu", "differentiated", "has no derivative; jax.lax.stop_gradient() on what goes in says that none is wanted")
+        raise Unsupported("glu", "differentiated",
+                          "has no derivative; jax.lax.stop_gradient() on what goes in says that none is wanted")
 
     return differentiable
 
 
-def _linear_rows(given: dict[str, Any]) -> Optional[Array]:
+def _linear_rows(given: dict[str, Any]) -> Any:
     """a_scales with a leading dimension of vmap, linear."""
     a, scales = given["a"], given["a_scales"]
     if scales is None or scales.ndim == a.ndim:
@@ -154,7 +157,8 @@ def _as_layers(product: Callable[..., Array], size: int, given: dict[str, Any]) 
 def _array(name: str, value: Any, dtypes: tuple[str, ...]) -> Array:
     dtype = getattr(value, "dtype", None)
     if dtype is None or not hasattr(value, "shape") or str(dtype) not in dtypes:
-        raise InvalidArgument(name, type(value).__name__ if dtype is None else str(dtype), f"must be an array of {' or '.join(dtypes)}")
+        raise InvalidArgument(name, type(value).__name__ if dtype is None else str(dtype),
+                              f"must be an array of {' or '.join(dtypes)}")
     return jnp.asarray(value)
 
 
@@ -187,7 +191,8 @@ def _scales(name: str, value: Any, codes: Array, is_layered: bool, scale_layout:
         scale_layout == "auto" and value.ndim == (2 if is_layered else 1))
     if not is_swizzled:
         if tuple(value.shape) != (*codes.shape[:-1], blocks):
-            raise InvalidArgument(name, f"shape {list(value.shape)}", f"linear scales must be {[*codes.shape[:-1], blocks]}; say "
+            raise InvalidArgument(name, f"shape {list(value.shape)}",
+                                  f"linear scales must be {[*codes.shape[:-1], blocks]}; say "
                                   'scale_layout="swizzled_128x4" or flatten if they are swizzled')
         return value
     if value.ndim == 6 and scale_layout != "linear":  # [32, 4, row tiles, 4, block tiles, L], as bytes lie
@@ -230,15 +235,15 @@ def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Arra
         batch_invariant: bool = False, strategy: str = "auto", config: str = "") -> Array:
     """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
 
-    a: NVFP4 codes, uint8 [..., M, K/2], with a_scales; or float16, bfloat16 or float32 [..., M, K] without. gate, up: codes, uint8
-    [N, K/2], and then all leading dimensions of ``a`` are rows; or [L, N, K/2] with a [L, M, ...]. Scales: uint8 or float8_e4m3fn,
-    linear or swizzled (see the package's docstring). alphas: numbers, or float32 of 1 or L elements, which may be traced.
-    a_row_scale: float32, one a row. biases: both float32 or both bfloat16, [N] or [L, N]. out_dtype: float16, bfloat16 or float32;
-    default: that of a wide a, float16 for NVFP4. Everything else as dualgemm.glu().
+    a: NVFP4 codes, uint8 [..., M, K/2], with a_scales; or float16, bfloat16 or float32 [..., M, K] without. gate, up: codes,
+    uint8 [N, K/2], and then all leading dimensions of ``a`` are rows; or [L, N, K/2] with a [L, M, ...]. Scales: uint8 or
+    float8_e4m3fn, linear or swizzled (see the package's docstring). alphas: numbers, or float32 of 1 or L elements, which may
+    be traced. a_row_scale: float32, one a row. biases: both float32 or both bfloat16, [N] or [L, N]. out_dtype: float16,
+    bfloat16 or float32; default: that of a wide a, float16 for NVFP4. Everything else as dualgemm.glu().
 
-    Under jit everything by name that is no array is static. vmap over rows alone makes them more rows of one product; over weights,
-    alphas or biases it makes layers. Not differentiable: Unsupported. Broken rules of shapes, dtypes and names: InvalidArgument,
-    when traced; what only the run finds out: XLA's error with the library's text.
+    Under jit everything by name that is no array is static. vmap over rows alone makes them more rows of one product; over
+    weights, alphas or biases it makes layers. Not differentiable: Unsupported. Broken rules of shapes, dtypes and names:
+    InvalidArgument, when traced; what only the run finds out: XLA's error with the library's text.
     """
     a = _array("a", a, ("uint8", *_WIDE))
     gate, up = _array("gate", gate, ("uint8",)), _array("up", up, ("uint8",))
@@ -251,7 +256,8 @@ def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Arra
     if up.shape != gate.shape:
         raise InvalidArgument("up", f"shape {list(up.shape)}", f"must be that of gate: {list(gate.shape)}")
     if (a.ndim != 3 or a.shape[0] != gate.shape[0]) if is_layered else a.ndim < 2:
-        raise InvalidArgument("a", f"shape {list(a.shape)}", f"must be [{gate.shape[0]}, M, K]" if is_layered else "must have rows")
+        raise InvalidArgument("a", f"shape {list(a.shape)}",
+                              f"must be [{gate.shape[0]}, M, K]" if is_layered else "must have rows")
     k = gate.shape[-1] * 2
     if a.shape[-1] * (2 if is_nvfp4 else 1) != k:
         raise InvalidArgument("a", f"{a.shape[-1] * (2 if is_nvfp4 else 1)} columns", f"must be the {k} of gate")

@@ -51,7 +51,8 @@ def _expected(x: Any, ids: Tensor, weights: Tensor | None, num_experts: int) -> 
             continue
         (gate, gate_scales), (up, up_scales) = operand(N, K, 10 + e), operand(N, K, 50 + e)
         d = dualgemm.glu(x.codes[row:row + 1], gate, up, a_scales=x.scales[row:row + 1], gate_scales=gate_scales,
-                         up_scales=up_scales, a_row_scale=x.global_scale.expand(len(ids))[row:row + 1].contiguous(), alpha_gate=0.1,
+                         up_scales=up_scales, a_row_scale=x.global_scale.expand(len(ids))[row:row + 1].contiguous(),
+                         alpha_gate=0.1,
                          alpha_up=0.1, batch_invariant=True, out_dtype=torch.bfloat16)[0].to(torch.float32)
         total[row] += d if weights is None else d * weights[row, place]
     return total.to(torch.bfloat16)

@@ -92,7 +92,8 @@ def _exact(rank: int, world: int) -> None:
     """Where the sums of down are exact, everything has the bits of one process."""
     mesh = init_device_mesh("cpu", (world,))
     results = []
-    for style in (GatedMLPParallel(), GatedMLPParallel(sequence_parallel=True), GatedMLPParallel(sequence_parallel=True, overlap=False)):
+    for style in (GatedMLPParallel(), GatedMLPParallel(sequence_parallel=True),
+                  GatedMLPParallel(sequence_parallel=True, overlap=False)):
         one, many = _parallel(mesh, style)
         for module in (one, many[0]):
             module.activation = "identity"

@@ -37,7 +37,8 @@ class ModelOptFp4LinearMethod:
 
     def apply(self, layer: Any, x: Tensor, bias: Any = None) -> Tensor:
         weight = layer.weight.flip(0)
-        return torch.cat([dualgemm.linear(x, weight[part], w_scales=layer.weight_scale[part], alpha=layer.weight_scale_2[i:i + 1])
+        return torch.cat([dualgemm.linear(x, weight[part], w_scales=layer.weight_scale[part],
+                                          alpha=layer.weight_scale_2[i:i + 1])
                           for i, part in enumerate((slice(0, N), slice(N, None)))], -1)
 
 
@@ -134,11 +135,13 @@ def _hook_registry(real: bool) -> Any:
 @pytest.fixture(params=[False, True], ids=["stand_in", "registry_of_sglang"])
 def engine(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     hooks = _hook_registry(request.param)
-    classes = {cls.__name__: type(cls.__name__, (cls,), {name: vars(cls)[name] for name in vars(cls) if name in (
-        "__init__", "forward", "process_weights_after_loading", "apply")}) for cls in (ModelOptFp4LinearMethod, LlamaMLP, Qwen2MLP)}
+    hooked = ("__init__", "forward", "process_weights_after_loading", "apply")
+    classes = {cls.__name__: type(cls.__name__, (cls,), {name: vars(cls)[name] for name in hooked if name in vars(cls)})
+               for cls in (ModelOptFp4LinearMethod, LlamaMLP, Qwen2MLP)}
     places = {"sglang.srt.layers.quantization.modelopt_quant": "ModelOptFp4LinearMethod", "sglang.srt.models.llama": "LlamaMLP",
               "sglang.srt.models.qwen2": "Qwen2MLP"}
-    names = {".".join(path.split(".")[:end]) for path in (*places, "sglang.srt.plugins.hook_registry") for end in range(1, path.count(".") + 2)}
+    parts = [path.split(".") for path in (*places, "sglang.srt.plugins.hook_registry")]
+    names = {".".join(part[:end]) for part in parts for end in range(1, len(part) + 1)}
     for name in sorted(names):
         module = types.ModuleType(name)
         module.__path__ = []  # type: ignore[attr-defined]
@@ -210,7 +213,8 @@ def test_without_sglang_or_switched_off(engine: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_forwards() -> None:
-    body = "def forward(self, x):\n    y, _ = self.gate_up_proj(x)\n    x = self.act_fn(y)\n    x, _ = self.down_proj(x)\n    return x"
+    body = ("def forward(self, x):\n    y, _ = self.gate_up_proj(x)\n    x = self.act_fn(y)\n"
+            "    x, _ = self.down_proj(x)\n    return x")
     assert plugin.is_known_forward(body)
     assert not plugin.is_known_forward(body + " * 2")
     assert not plugin.is_known_forward(body.replace("return x", "return self.scale(x)"))

@@ -102,10 +102,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
             if isinstance(layer, Merged):
                 layer.scheme.kernel.process_weights_after_loading(layer)
 
-    contents = {"vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
-                "vllm.envs": {"VLLM_BATCH_INVARIANT": False},
-                "vllm.model_executor.model_loader.utils": {"process_weights_after_loading": process_weights_after_loading},
-                "vllm.model_executor.model_loader.base_loader": {"process_weights_after_loading": process_weights_after_loading}}
+    loader = {"process_weights_after_loading": process_weights_after_loading}
+    contents: dict[str, dict[str, Any]] = {
+        "vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
+        "vllm.envs": {"VLLM_BATCH_INVARIANT": False}, "vllm.model_executor.model_loader.utils": loader,
+        "vllm.model_executor.model_loader.base_loader": loader}
     for path, content in contents.items():
         for end in range(1, path.count(".") + 2):
             name = ".".join(path.split(".")[:end])
@@ -169,7 +170,8 @@ def test_leaves_what_does_not_fit(engine: Any, caplog: pytest.LogCaptureFixture,
 
 
 @pytest.mark.parametrize("break_it", ["vllm.envs", "vllm.model_executor.kernels.linear.nvfp4.base"])
-def test_a_changed_engine_starts(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, break_it: str) -> None:
+def test_a_changed_engine_starts(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+                                 break_it: str) -> None:
     plugin.register()
     monkeypatch.setitem(sys.modules, break_it, types.ModuleType(break_it))
     model = Model(MLP())
@@ -232,7 +234,8 @@ def test_models() -> None:
     def is_plain(file: str, name: str) -> bool:
         return is_plain_forward(ast.unparse(definition(models / file, f"{name}.forward")))
 
-    for file, name in (("llama.py", "LlamaMLP"), ("qwen2.py", "Qwen2MLP"), ("mistral.py", "MistralMLP"), ("glm4_moe.py", "Glm4MoeMLP")):
+    for file, name in (("llama.py", "LlamaMLP"), ("qwen2.py", "Qwen2MLP"), ("mistral.py", "MistralMLP"),
+                       ("glm4_moe.py", "Glm4MoeMLP")):
         assert is_plain(file, name), name
     for file, name in (("falcon_h1.py", "FalconH1MLP"), ("qwen3_moe.py", "Qwen3MoeMLP"), ("zamba2.py", "Zamba2MLP")):
         assert not is_plain(file, name), name

@@ -76,7 +76,8 @@ def test_wide_rows_and_results(dtype: Any) -> None:
     given["a"] = given["a"].reshape(2, 3, 64)
     check(given)
     expected = dualgemm.glu(**operands(5, 48, 64), out_dtype=dtype)
-    d = dualgemm_jax.glu(**{name: as_jax(value) for name, value in operands(5, 48, 64).items()}, out_dtype=as_jax(expected).dtype)
+    d = dualgemm_jax.glu(**{name: as_jax(value) for name, value in operands(5, 48, 64).items()},
+                         out_dtype=as_jax(expected).dtype)
     assert np.array_equal(bits(d), bits(expected))
 
 
@@ -135,7 +136,8 @@ def check_vmap(given: dict[str, Any], axes: dict[str, int | None], size: int, **
         assert np.array_equal(bits(function(*given.values())), bits(expected))
 
 
-def stacked(count: int, layers: int | None, names: tuple[str, ...], swizzle: tuple[str, ...] = (), **extra: Any) -> dict[str, Any]:
+def stacked(count: int, layers: int | None, names: tuple[str, ...], swizzle: tuple[str, ...] = (),
+            **extra: Any) -> dict[str, Any]:
     """The named operands with a first dimension more, different for each index."""
     made = []
     for index in range(count):
@@ -198,20 +200,24 @@ def test_alphas_are_traced() -> None:
 def test_scan() -> None:
     given = stacked(3, None, ("a", "a_scales"))
     rest = {name: value for name, value in given.items() if name not in ("a", "a_scales")}
-    _, d = jax.lax.scan(lambda carry, x: (carry, dualgemm_jax.glu(x[0], a_scales=x[1], **rest)), None, (given["a"], given["a_scales"]))
+    _, d = jax.lax.scan(lambda carry, x: (carry, dualgemm_jax.glu(x[0], a_scales=x[1], **rest)), None,
+                        (given["a"], given["a_scales"]))
     assert np.array_equal(bits(d), bits(each(given, {"a": 0, "a_scales": 0}, 3)))
 
 
 @pytest.mark.parametrize("change,argument", [
     (dict(gate=np.zeros((48, 32), np.int8)), "gate"), (dict(a=np.zeros((5, 32), np.float64)), "a"), (dict(a=[[1]]), "a"),
-    (dict(up=np.zeros((47, 32), np.uint8)), "up"), (dict(a=np.zeros((5, 16), np.uint8)), "a"), (dict(a_scales=None), "a_scales"),
+    (dict(up=np.zeros((47, 32), np.uint8)), "up"), (dict(a=np.zeros((5, 16), np.uint8)), "a"),
+    (dict(a_scales=None), "a_scales"),
     (dict(a=np.zeros((5, 64), np.float32)), "a_scales"), (dict(gate_scales=np.zeros((48, 5), np.uint8)), "gate_scales"),
-    (dict(gate_scales=np.zeros(100, np.uint8)), "gate_scales"), (dict(gate_scales=np.zeros((48, 4), np.float32)), "gate_scales"),
+    (dict(gate_scales=np.zeros(100, np.uint8)), "gate_scales"),
+    (dict(gate_scales=np.zeros((48, 4), np.float32)), "gate_scales"),
     (dict(alpha_gate=np.zeros(2, np.float32)), "alpha_gate"), (dict(alpha_gate=np.zeros(1, np.float16)), "alpha_gate"),
     (dict(a_row_scale=np.zeros(4, np.float32)), "a_row_scale"), (dict(bias_gate=np.zeros(48, np.float32)), "bias_up"),
     (dict(bias_gate=np.zeros(47, np.float32), bias_up=np.zeros(48, np.float32)), "bias_gate"),
     (dict(bias_gate=np.zeros(48, np.float32), bias_up=jnp.zeros(48, jnp.bfloat16)), "bias_up"),
-    (dict(activation="swish"), "activation"), (dict(activation="clamped_swiglu"), "act.limit"), (dict(out_dtype="int8"), "out_dtype"),
+    (dict(activation="swish"), "activation"), (dict(activation="clamped_swiglu"), "act.limit"),
+    (dict(out_dtype="int8"), "out_dtype"),
     (dict(scale_layout="wide"), "scale_layout"), (dict(strategy="fast"), "strategy"), (dict(act_limit="x"), "act_limit"),
     (dict(gate=np.zeros((48, 4), np.uint8), up=np.zeros((48, 4), np.uint8), a=np.zeros((5, 4), np.uint8)), "k")])
 def test_refuses_when_traced(change: dict[str, Any], argument: str) -> None:

@@ -45,7 +45,8 @@ def _exchange(x: Tensor, send_counts: list[int], receive_counts: list[int], grou
 
 def _check(x: QuantizedTensor, expert_ids: Tensor, num_experts: int, world: int) -> None:
     if x.codes.dtype not in _PACKED or x.codes.dim() != 2:
-        raise InvalidArgument("x.codes", f"{x.codes.dtype} {list(x.codes.shape)}", "must be uint8 or float4_e2m1fn_x2 [rows, K/2]")
+        raise InvalidArgument("x.codes", f"{x.codes.dtype} {list(x.codes.shape)}",
+                              "must be uint8 or float4_e2m1fn_x2 [rows, K/2]")
     rows, blocks = x.codes.shape[0], x.codes.shape[1] // 8
     if x.scales.dtype not in _SCALES or tuple(x.scales.shape) != (rows, blocks):
         raise InvalidArgument("x.scales", f"{x.scales.dtype} {list(x.scales.shape)}",
@@ -54,7 +55,8 @@ def _check(x: QuantizedTensor, expert_ids: Tensor, num_experts: int, world: int)
         raise InvalidArgument("x.global_scale", f"{x.global_scale.dtype} {list(x.global_scale.shape)}",
                               f"must be float32 [1] or [{rows}]")
     if expert_ids.dtype not in (torch.int32, torch.int64) or expert_ids.dim() != 2 or expert_ids.shape[0] != rows:
-        raise InvalidArgument("expert_ids", f"{expert_ids.dtype} {list(expert_ids.shape)}", f"must be int32 or int64 [{rows}, top k]")
+        raise InvalidArgument("expert_ids", f"{expert_ids.dtype} {list(expert_ids.shape)}",
+                              f"must be int32 or int64 [{rows}, top k]")
     if num_experts < 1 or num_experts % world:
         raise InvalidArgument("num_experts", str(num_experts), f"must be a positive multiple of the group's {world} processes")
     if not expert_ids.is_cuda and expert_ids.numel() and not -1 <= int(expert_ids.min()) <= int(expert_ids.max()) < num_experts:
@@ -108,12 +110,13 @@ def dispatch(x: QuantizedTensor, expert_ids: Tensor, num_experts: int,
 def combine(d: Tensor, handle: Handle, weights: Optional[Tensor] = None) -> Tensor:
     """[rows, N] of d's dtype: what the experts made of each row dispatched, times its weight, added up.
 
-    d: float16, bfloat16 or float32 [rows received, N], in dispatch()'s order. weights: [rows, top k], any floating dtype; None: 1.
-    Added in float32 in the order of expert_ids' columns, so that bits depend on no number of processes; places of -1 add nothing.
-    No synchronisation.
+    d: float16, bfloat16 or float32 [rows received, N], in dispatch()'s order. weights: [rows, top k], any floating dtype;
+    None: 1. Added in float32 in the order of expert_ids' columns, so that bits depend on no number of processes; places of -1
+    add nothing. No synchronisation.
     """
     if d.dim() != 2 or d.shape[0] != len(handle.by_expert):
-        raise InvalidArgument("d", f"shape {list(d.shape)}", f"must be [{len(handle.by_expert)}, N], the rows that dispatch() returned")
+        raise InvalidArgument("d", f"shape {list(d.shape)}",
+                              f"must be [{len(handle.by_expert)}, N], the rows that dispatch() returned")
     if not d.is_floating_point():
         raise InvalidArgument("d", str(d.dtype), "must be float16, bfloat16 or float32")
     if weights is not None and (tuple(weights.shape) != (handle.rows, handle.top_k) or not weights.is_floating_point()):

@@ -40,7 +40,12 @@ class RowParallelLinear(nn.Module):
         return total if self.bias is None else total + self.bias
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.with_bias(collectives.wait_tensor(collectives.all_reduce(self.partial(x), "sum", self.mesh)))
+        return self.with_bias(_wait(collectives.all_reduce(self.partial(x), "sum", self.mesh)))
+
+
+def _wait(under_way: Tensor) -> Tensor:
+    result: Tensor = collectives.wait_tensor(under_way)  # type: ignore[no-untyped-call]
+    return result
 
 
 def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:
@@ -59,16 +64,17 @@ class GatedMLPParallel(ParallelStyle):
 
         parallelize_module(model, mesh, {"layers.*.mlp": GatedMLPParallel()})
 
-    For a module with buffers gate_codes and up_codes [N, K/2], gate_scales and up_scales (linear or flat swizzled) and ``down``,
-    an nn.Linear: GatedMLP before finalize(). N must be a multiple of the mesh's size; no padding is needed beyond that. The mesh
-    has one dimension. Buffers and down's weight are replaced by copies of this rank's part.
+    For a module with buffers gate_codes and up_codes [N, K/2], gate_scales and up_scales (linear or flat swizzled) and
+    ``down``, an nn.Linear: GatedMLP before finalize(). N must be a multiple of the mesh's size; no padding is needed beyond
+    that. The mesh has one dimension. Buffers and down's weight are replaced by copies of this rank's part.
 
     sequence_parallel=False: x is the same on every rank, and so is the result: one all-reduce, as RowwiseParallel's.
-    sequence_parallel=True: x is this rank's rows, [..., K], as many as every other rank has (a DTensor of Shard(dim), dim not the
-    last, may be uneven); the result is this rank's rows. x is quantised row by row and gathered in NVFP4, 0.5625 bytes a value
-    and 4 a row, whatever dtype x has: activations are NVFP4 then, with a scale of their own for each row. The results are
-    reduce-scattered. overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains
-    has not been measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
+    sequence_parallel=True: x is this rank's rows, [..., K], as many as every other rank has (a DTensor of Shard(dim), dim not
+    the last, may be uneven); the result is this rank's rows. x is quantised row by row and gathered in NVFP4, 0.5625 bytes a
+    value and 4 a row, whatever the module's input_dtype: activations are NVFP4 then, each row with a global scale of its own,
+    or all with the module's input_scale. A finalize() afterwards wants a_dtype=torch.uint8. The results are reduce-scattered.
+    overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains has not been
+    measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
 
     A DTensor x gives a DTensor. The sum over ranks is rounded as collectives round it: bits are those of one process only where
     down's partial sums are exact.
@@ -90,11 +96,11 @@ class GatedMLPParallel(ParallelStyle):
         for bias in _ALL_OF_N:
             if isinstance(getattr(module, bias, None), Tensor):
                 setattr(module, bias, _shard(getattr(module, bias), 0, device_mesh))
-        rows: int = module.gate_codes.shape[0]  # type: ignore[assignment,union-attr,index]
+        rows: int = module.gate_codes.shape[0]  # type: ignore[assignment,index]
         if isinstance(getattr(module, "intermediate_size", None), int):
             module.intermediate_size = rows  # type: ignore[assignment]
         if isinstance(getattr(module, "shape", None), tuple):  # what finalize() packs
-            module.shape = module.shape._replace(n=rows)  # type: ignore[assignment,operator,union-attr]
+            module.shape = module.shape._replace(n=rows)  # type: ignore[operator,union-attr]
         module.down = RowParallelLinear(module.down, device_mesh)  # type: ignore[arg-type]
         if self.sequence_parallel:
             forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
@@ -156,14 +162,14 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     gathers = [collectives.all_gather_tensor(part.contiguous(), 0, mesh) for part in message.chunk(chunks)]
     sums = []
     for gather in gathers:
-        a = from_bytes(collectives.wait_tensor(gather), torch.uint8, torch.float8_e4m3fn)
+        a = from_bytes(_wait(gather), torch.uint8, torch.float8_e4m3fn)
         hidden = _hidden(module, a, a.global_scale if static is None else None, x.dtype)
         sums.append(collectives.reduce_scatter_tensor(down.partial(hidden), "sum", 0, mesh))
-    total = torch.cat([collectives.wait_tensor(part) for part in sums])
+    total = torch.cat([_wait(part) for part in sums])
     return down.with_bias(total).reshape(*x.shape[:-1], total.shape[-1])
 
 
-def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype: torch.dtype) -> Tensor:
+def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype: torch.dtype) -> Any:
     """The module's own product, of rows that are NVFP4 already."""
     activation: dict[str, Any] = getattr(module, "_act", None) or {"activation": getattr(module, "activation", "silu")}
     factors = (module.alpha_gate, module.alpha_up, row_scale, *(getattr(module, bias, None) for bias in _ALL_OF_N))

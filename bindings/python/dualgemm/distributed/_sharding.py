@@ -89,7 +89,9 @@ def _columns(call: _Call, weights: dict[str, str], biases: tuple[str, ...], colu
 
 def _layers(call: _Call) -> list[Rule]:
     # The 6-D view has layers last. A flat tensor has them one after the other: its shards are theirs only where they are even.
-    if call.ndim("weight") != 3 or call["weight"].shape[0] % call.processes or any(call.ndim(name) == 6 for name in call.tensors):
+    if call.ndim("weight") != 3 or call["weight"].shape[0] % call.processes:
+        return []
+    if any(call.ndim(name) == 6 for name in call.tensors):
         return []
     return [(Shard(0), {name: Shard(0) for name in call.tensors})]
 
@@ -136,15 +138,7 @@ def _register_functional(name: str) -> None:
         return [([placement], [sharded.get(argument, Replicate()) if hasattr(value, "placements") else None
                                for argument, value in tensors.items()]) for placement, sharded in rules]
 
-    register_sharding(operator)(sharding)  # type: ignore[no-untyped-call]
-
-
-def _fitting(rules: list[Rule], name: str, wanted: Placement) -> Optional[Placement]:
-    """Where the argument lies by the rule that gives d that placement; None: there is no such rule."""
-    for placement, sharded in rules:
-        if placement == wanted:
-            return sharded.get(name, Replicate())
-    return None
+    register_sharding(operator)(sharding)
 
 
 def _register_out(name: str) -> None:
@@ -153,7 +147,8 @@ def _register_out(name: str) -> None:
     functional = getattr(_ops, name).default
     positional, _ = _names(operator)
 
-    def write(mode: Any, call: Any, types: Any, arguments: tuple[Any, ...] = (), choice: Optional[dict[str, Any]] = None) -> None:
+    def write(mode: Any, call: Any, types: Any, arguments: tuple[Any, ...] = (),
+              choice: Optional[dict[str, Any]] = None) -> None:
         choice = dict(choice or {})
         out = choice.pop("out")
         tensors = dict(zip(positional, arguments))
@@ -164,11 +159,13 @@ def _register_out(name: str) -> None:
         if not isinstance(out, DTensor):
             raise InvalidArgument("out", "a tensor", "must be a DTensor, as other arguments are")
         rules = _RULES[name](tensors | {"out": out}, mesh.size(), choice.get("scale_layout", "auto"))
-        placements = {argument: [_fitting(rules, argument, wanted) for wanted in out.placements] for argument in tensors}
-        if any(None in wanted for wanted in placements.values()):
+        fitting = [next((sharded for placement, sharded in rules if placement == wanted), None) for wanted in out.placements]
+        if any(sharded is None for sharded in fitting):
             d = functional(*tensors.values(), out_dtype=out.dtype, **choice)
             out.to_local().copy_(d.redistribute(mesh, out.placements).to_local())
             return
+        placements = {argument: [sharded.get(argument, Replicate()) for sharded in fitting if sharded is not None]
+                      for argument in tensors}
         local = [value.redistribute(mesh, placements[argument]).to_local() if isinstance(value, DTensor) else value
                  for argument, value in tensors.items()]
         operator(*local, **choice, out=out.to_local())

@@ -17,5 +17,5 @@ def to_bytes(x: QuantizedTensor) -> Tensor:
 def from_bytes(message: Tensor, codes_dtype: torch.dtype, scales_dtype: torch.dtype) -> QuantizedTensor:
     """The inverse, each part contiguous; global_scale: float32 [rows]."""
     blocks = (message.shape[1] - 4) // 9
-    codes, scales, global_scale = (part.contiguous() for part in message.split((blocks * 8, blocks, 4), 1))
+    codes, scales, global_scale = (part.contiguous() for part in torch.split(message, [blocks * 8, blocks, 4], 1))
     return QuantizedTensor(codes.view(codes_dtype), scales.view(scales_dtype), global_scale.view(torch.float32).reshape(-1))

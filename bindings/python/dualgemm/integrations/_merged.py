@@ -77,11 +77,12 @@ def reason_against(weight: Tensor, scales: Tensor, widths: Any) -> Optional[str]
 def gated(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor, batch_invariant: bool) -> Tensor:
     """silu(gate x) * (up x), [..., N] of x's dtype. Gate comes first in the merged weight."""
     n = weight.shape[0] // 2
-    return glu(x, weight[:n], weight[n:], gate_scales=scales[:n], up_scales=scales[n:], alpha_gate=alpha_gate, alpha_up=alpha_up,
-               batch_invariant=batch_invariant)
+    return glu(x, weight[:n], weight[n:], gate_scales=scales[:n], up_scales=scales[n:], alpha_gate=alpha_gate,
+               alpha_up=alpha_up, batch_invariant=batch_invariant)
 
 
-def side_by_side(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor, batch_invariant: bool) -> Tensor:
+def side_by_side(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor,
+                 batch_invariant: bool) -> Tensor:
     """Both products without the activation, [..., 2N]: for whoever calls the merged layer by itself."""
     n = weight.shape[0] // 2
     return torch.cat([linear(x, weight[part], w_scales=scales[part], alpha=alpha, batch_invariant=batch_invariant)

@@ -1,15 +1,15 @@
 """SGLang: dense NVFP4 MLPs in one pass. Entry point `sglang.srt.plugins`, so that installing the package switches it on.
 
-By SGLang's own hooks, for the MLPs of Llama and of Qwen2 and Qwen3 (_MLPS) with ModelOpt's NVFP4 weights: gate_up_proj's weights
-stay as the checkpoint has them (no second copy), forward calls dualgemm.glu() on bfloat16 activations and then the engine's
-down_proj. gate and up keep global scales of their own, where SGLang takes the larger of the two. Whoever calls gate_up_proj itself
-gets the two products from dualgemm.linear().
+By SGLang's own hooks, for the MLPs of Llama and of Qwen2 and Qwen3 (_MLPS) with ModelOpt's NVFP4 weights: gate_up_proj's
+weights stay as the checkpoint has them (no second copy), forward calls dualgemm.glu() on bfloat16 activations and then the
+engine's down_proj. gate and up keep global scales of their own, where SGLang takes the larger of the two. Whoever calls
+gate_up_proj itself gets the two products from dualgemm.linear().
 
 Left as it is: everything else, mixtures of experts among it; activations of another dtype than bfloat16; checkpoints with AWQ's
 scales; all of SGLang with DUALGEMM_SGLANG=0.
 
-Tested against SGLang 0.5.23's hook registry and the sources of what is hooked. SGLang itself has not been run with it, nor has any
-GPU; nothing has been measured.
+Tested against SGLang 0.5.23's hook registry and the sources of what is hooked. SGLang itself has not been run with it, nor
+has any GPU; nothing has been measured.
 """
 from __future__ import annotations
 

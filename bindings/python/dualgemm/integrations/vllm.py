@@ -1,16 +1,18 @@
 """vLLM: dense NVFP4 MLPs in one pass. Entry point `vllm.general_plugins`, so that installing the package switches it on.
 
-An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else, whose act_fn is SiluAndMul and whose
-gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's weights stay as the checkpoint has them: the
-engine's kernel never shuffles them, and there is no second copy. The MLP's forward calls dualgemm.glu() on activations of 16 bits
-and then the engine's down_proj. Whoever calls gate_up_proj itself (LoRA does) gets the two products from dualgemm.linear().
+An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else, whose act_fn is SiluAndMul and
+whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's weights stay as the checkpoint
+has them: the engine's kernel never shuffles them, and there is no second copy. The MLP's forward calls dualgemm.glu() on
+activations of 16 bits and then the engine's down_proj. Whoever calls gate_up_proj itself (LoRA does) gets the two products
+from dualgemm.linear().
 
 Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
-VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed enumeration
-(fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed already: left, too.
+VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
+enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
+already: left, too.
 
-Tested against vLLM 0.33.0's interface files and a stand-in that has their names. vLLM itself has not been run with it, nor has any
-GPU; nothing has been measured.
+Tested against vLLM 0.33.0's interface files and a stand-in that has their names. vLLM itself has not been run with it, nor
+has any GPU; nothing has been measured.
 """
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _FUNCTION = "process_weights_after_loading"
 
 
 class _Kernel:
-    """In the place of a gate_up_proj's NVFP4 kernel; for every other layer, and where weights turn out not to fit, that kernel."""
+    """In the place of a gate_up_proj's NVFP4 kernel; for every other layer, and where weights turn out not to fit, that
+    kernel.
+    """
 
     def __init__(self, kernel: Any, layer: nn.Module, batch_invariant: bool) -> None:
         self._kernel, self._layer, self._batch_invariant = kernel, layer, batch_invariant
@@ -128,7 +132,7 @@ def _finish(fitting: dict[str, tuple[nn.Module, _Kernel]], left: dict[str, str])
     for name, (mlp, kernel) in fitting.items():
         if kernel.reason is not None:
             left[name] = kernel.reason
-            mlp.gate_up_proj.requires_unquantized_input = kernel.wanted_unquantized  # type: ignore[union-attr,assignment]
+            mlp.gate_up_proj.requires_unquantized_input = kernel.wanted_unquantized  # type: ignore[union-attr]
         else:
             mlp.forward = _replaced_forward(mlp, mlp.gate_up_proj, kernel)  # type: ignore[arg-type]
             replaced += 1
