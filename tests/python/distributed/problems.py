@@ -1,7 +1,7 @@
 """Operands for tests, the same in every process."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,10 +24,31 @@ def glu_arguments(m: int, n: int, k: int, layers: int | None = None) -> dict[str
     return arguments
 
 
+class _Shape(NamedTuple):
+    n: int
+    k: int
+
+
+class Nvfp4Down(nn.Module):
+    """What GatedMLPParallel asks of an NVFP4Linear."""
+
+    def __init__(self, columns: int, rows: int, bias: bool) -> None:
+        super().__init__()
+        codes, scales = operand(rows, columns, 4)
+        self.register_buffer("w_codes", codes)
+        self.register_buffer("w_scales", scales.view(torch.float8_e4m3fn))
+        self.register_buffer("bias", torch.arange(float(rows)) if bias else None)
+        self.shape, self.in_features = _Shape(rows, columns), columns
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dualgemm.linear(x, self.w_codes, w_scales=self.w_scales, bias=self.bias)
+
+
 class Gated(nn.Module):
     """What GatedMLPParallel asks of a module, and no more."""
 
-    def __init__(self, hidden: int, intermediate: int, *, bias: bool = False, swizzled: bool = False) -> None:
+    def __init__(self, hidden: int, intermediate: int, *, bias: bool = False, swizzled: bool = False,
+                 nvfp4_down: bool = False) -> None:
         super().__init__()
         for seed, name in ((1, "gate"), (2, "up")):
             codes, scales = operand(intermediate, hidden, seed)
@@ -38,6 +59,9 @@ class Gated(nn.Module):
         self.intermediate_size = intermediate
         self.activation = "silu"
         self.batch_invariant = True
+        if nvfp4_down:
+            self.down: nn.Module = Nvfp4Down(intermediate, hidden, bias)
+            return
         self.down = nn.Linear(intermediate, hidden, bias=bias)
         generator = torch.Generator().manual_seed(3)
         with torch.no_grad():

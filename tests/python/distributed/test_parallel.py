@@ -51,6 +51,25 @@ def test_replicated_rows(processes: Any, world: int, bias: bool, swizzled: bool)
     processes(world).run(_replicated, bias, swizzled)
 
 
+def _nvfp4_down(rank: int, world: int, bias: bool) -> None:
+    mesh = init_device_mesh("cpu", (world,))
+    x = _input(4 * world, torch.float32)
+    with torch.no_grad():
+        one, many = _parallel(mesh, GatedMLPParallel(), bias=bias, nvfp4_down=True)
+        assert many[0].down.in_features == many[0].down.shape.k == INTERMEDIATE // world
+        torch.testing.assert_close(many(x), one(x), rtol=1e-4, atol=1e-3)
+        one, many = _parallel(mesh, GatedMLPParallel(sequence_parallel=True), bias=bias, nvfp4_down=True)
+        own = slice(rank * 4, rank * 4 + 4)
+        torch.testing.assert_close(many(x[own]), _gathered(one, x)[own], rtol=1e-4, atol=1e-3)
+    with pytest.raises(dualgemm.InvalidArgument, match="module.down: 16 columns; .*16"):
+        GatedMLPParallel()._apply(Gated(HIDDEN, 16, nvfp4_down=True), mesh)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_down_in_nvfp4(processes: Any, bias: bool) -> None:
+    processes(2).run(_nvfp4_down, bias)
+
+
 def _gathered(one: Any, x: Tensor) -> Tensor:
     """What every row must be: quantised by itself, multiplied in one process."""
     a = dualgemm.quantize(x, per_row=True)

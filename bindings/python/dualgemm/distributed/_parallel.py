@@ -23,24 +23,34 @@ _ALL_OF_N = ("bias_gate", "bias_up")
 
 
 class RowParallelLinear(nn.Module):
-    """A rank's columns of an nn.Linear: weight [out, in / processes], bias [out] added once, after the sum."""
+    """A rank's columns of an nn.Linear: weight [out, in / processes]. forward() gives this rank's summand, without the bias:
+    whoever takes the sum adds that once.
+    """
 
     def __init__(self, linear: nn.Linear, mesh: DeviceMesh) -> None:
         super().__init__()
         weight = _shard(linear.weight.detach(), 1, mesh)
         self.weight = nn.Parameter(weight, requires_grad=linear.weight.requires_grad)
         self.bias = linear.bias
-        self.mesh = mesh
-
-    def partial(self, x: Tensor) -> Tensor:
-        """This rank's summand, without the bias."""
-        return nn.functional.linear(x, self.weight)
-
-    def with_bias(self, total: Tensor) -> Tensor:
-        return total if self.bias is None else total + self.bias
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.with_bias(_wait(collectives.all_reduce(self.partial(x), "sum", self.mesh)))
+        return nn.functional.linear(x, self.weight)
+
+
+def _row_parallel(down: Any, mesh: DeviceMesh) -> nn.Module:
+    if isinstance(down, nn.Linear):
+        return RowParallelLinear(down, mesh)
+    down.w_codes, down.w_scales = _shard(down.w_codes, 1, mesh), _shard(down.w_scales, 1, mesh)
+    columns = down.w_codes.shape[1] * 2
+    down.shape, down.in_features = down.shape._replace(k=columns), columns
+    bias, down.bias = down.bias, None
+    down.register_buffer("bias_of_sum", bias)
+    return down  # type: ignore[no-any-return]
+
+
+def _with_bias(down: Any, total: Tensor) -> Tensor:
+    bias = down.bias if isinstance(down, RowParallelLinear) else down.bias_of_sum
+    return total if bias is None else total + bias.to(total.dtype)
 
 
 def _wait(under_way: Tensor) -> Tensor:
@@ -65,8 +75,9 @@ class GatedMLPParallel(ParallelStyle):
         parallelize_module(model, mesh, {"layers.*.mlp": GatedMLPParallel()})
 
     For a module with buffers gate_codes and up_codes [N, K/2], gate_scales and up_scales (linear or flat swizzled) and
-    ``down``, an nn.Linear: GatedMLP before finalize(). N must be a multiple of the mesh's size; no padding is needed beyond
-    that. The mesh has one dimension. Buffers and down's weight are replaced by copies of this rank's part.
+    ``down``, an nn.Linear or NVFP4Linear: GatedMLP before finalize(). N must be a multiple of the mesh's size, with an
+    NVFP4Linear of 16 times that; no padding is needed. The mesh has one dimension. Buffers and down's weight are replaced by
+    copies of this rank's part.
 
     sequence_parallel=False: x is the same on every rank, and so is the result: one all-reduce, as RowwiseParallel's.
     sequence_parallel=True: x is this rank's rows, [..., K], as many as every other rank has (a DTensor of Shard(dim), dim not
@@ -75,6 +86,8 @@ class GatedMLPParallel(ParallelStyle):
     or all with the module's input_scale. A finalize() afterwards wants a_dtype=torch.uint8. The results are reduce-scattered.
     overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains has not been
     measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
+
+    An NVFP4Linear that quantises its rows without a static scale finds their global scales in this rank's columns.
 
     A DTensor x gives a DTensor. The sum over ranks is rounded as collectives round it: bits are those of one process only where
     down's partial sums are exact.
@@ -101,11 +114,11 @@ class GatedMLPParallel(ParallelStyle):
             module.intermediate_size = rows  # type: ignore[assignment]
         if isinstance(getattr(module, "shape", None), tuple):  # what finalize() packs
             module.shape = module.shape._replace(n=rows)  # type: ignore[operator,union-attr]
-        module.down = RowParallelLinear(module.down, device_mesh)  # type: ignore[arg-type]
+        module.down = _row_parallel(module.down, device_mesh)
         if self.sequence_parallel:
             forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
         else:
-            forward = functools.partial(_forward_replicated, module.forward, device_mesh)
+            forward = functools.partial(_forward_replicated, module, module.forward, device_mesh)
         module.forward = forward
         return module
 
@@ -117,22 +130,25 @@ def _check(module: nn.Module, mesh: DeviceMesh) -> None:
     missing = [buffer for buffer in _BUFFERS if not isinstance(getattr(module, buffer, None), Tensor)]
     if missing:
         raise InvalidArgument("module", f"{name} without {', '.join(missing)}", "must be a GatedMLP, before finalize()")
-    down = getattr(module, "down", None)
-    if not isinstance(down, nn.Linear):
-        raise InvalidArgument("module.down", type(down).__name__, "must be an nn.Linear")
+    down: Any = getattr(module, "down", None)
+    is_nvfp4 = all(isinstance(getattr(down, buffer, None), Tensor) for buffer in ("w_codes", "w_scales"))
+    if not isinstance(down, nn.Linear) and not is_nvfp4:
+        raise InvalidArgument("module.down", type(down).__name__, "must be an nn.Linear, or an NVFP4Linear before finalize()")
     codes: Any = module.gate_codes
     if codes.dim() != 2 or codes.shape[0] % mesh.size():
         raise InvalidArgument("module.gate_codes", f"shape {list(codes.shape)}",
                               f"must be [N, K/2], N a multiple of the mesh's {mesh.size()} processes")
     if down.in_features != codes.shape[0]:
         raise InvalidArgument("module.down", f"{down.in_features} columns", f"must have {codes.shape[0]}")
+    if is_nvfp4 and codes.shape[0] % (16 * mesh.size()):
+        raise InvalidArgument("module.down", f"{down.in_features} columns",
+                              f"must be a multiple of 16 for each of {mesh.size()} processes")
 
 
-def _forward_replicated(forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
-    if not isinstance(x, DTensor):
-        return forward(x)
-    result = forward(x.redistribute(mesh, [Replicate()]).to_local())
-    return DTensor.from_local(result, mesh, [Replicate()], run_check=False)
+def _forward_replicated(module: Any, forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
+    local = x.redistribute(mesh, [Replicate()]).to_local() if isinstance(x, DTensor) else x
+    result = _with_bias(module.down, _wait(collectives.all_reduce(forward(local), "sum", mesh)))
+    return DTensor.from_local(result, mesh, [Replicate()], run_check=False) if isinstance(x, DTensor) else result
 
 
 def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
@@ -154,7 +170,6 @@ def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tens
 
 def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
     rows = x.reshape(-1, x.shape[-1])
-    down: RowParallelLinear = module.down
     # A static scale is a factor of the alphas already.
     static = getattr(module, "input_scale", None)
     message = to_bytes(quantize(rows, global_scale=static, per_row=static is None))
@@ -164,9 +179,9 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     for gather in gathers:
         a = from_bytes(_wait(gather), torch.uint8, torch.float8_e4m3fn)
         hidden = _hidden(module, a, a.global_scale if static is None else None, x.dtype)
-        sums.append(collectives.reduce_scatter_tensor(down.partial(hidden), "sum", 0, mesh))
+        sums.append(collectives.reduce_scatter_tensor(module.down(hidden), "sum", 0, mesh))
     total = torch.cat([_wait(part) for part in sums])
-    return down.with_bias(total).reshape(*x.shape[:-1], total.shape[-1])
+    return _with_bias(module.down, total).reshape(*x.shape[:-1], total.shape[-1])
 
 
 def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype: torch.dtype) -> Any:
@@ -176,7 +191,6 @@ def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype:
     choice = dict(activation, out_dtype=dtype, batch_invariant=getattr(module, "batch_invariant", False))
     packed = getattr(module, "packed", None)
     if packed is not None:  # finalize() has been called since
-        n = module.down.weight.shape[1]
-        return call(torch.ops.dualgemm.glu_packed, a.codes, a.scales, packed, n, 1, *factors, **choice)
+        return call(torch.ops.dualgemm.glu_packed, a.codes, a.scales, packed, module.intermediate_size, 1, *factors, **choice)
     return call(torch.ops.dualgemm.glu, a.codes, a.scales, module.gate_codes, module.gate_scales, module.up_codes,
                 module.up_scales, *factors, **choice)
