@@ -90,6 +90,7 @@ def _rows(rank: int, world: int, rows: int, overlap: bool, bias: bool, dtype: to
         assert result.shape == own.shape and result.dtype == dtype
         torch.testing.assert_close(result, expected[rank * rows:(rank + 1) * rows], **tolerance)
         assert same_bits(many(own.reshape(1, rows, HIDDEN))[0], result)
+        assert many(own[:0]).shape == (0, HIDDEN)
         # Uneven: a DTensor knows its shape.
         uneven = x[:rows * world - 1] if rows > 1 else x
         d = many(distribute_tensor(uneven, mesh, [Shard(0)]))

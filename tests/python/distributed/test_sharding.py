@@ -168,6 +168,22 @@ def test_compiled(processes: Any) -> None:
     processes(2).run(_compiled)
 
 
+def _packed(rank: int, world: int) -> None:
+    mesh = _mesh(world)
+    arguments = glu_arguments(5, 48, 64)
+    packed = torch.ops.dualgemm.pack_weights(*(arguments[name] for name in WEIGHTS), a_dtype=torch.uint8)
+    one = torch.ops.dualgemm.glu_packed(arguments["a"], arguments["a_scales"], packed, 48, 1)
+    for placement in (Replicate(), Shard(0)):
+        d = _distribute({"a": arguments["a"], "a_scales": arguments["a_scales"], "packed": packed}, mesh,
+                        {"a": [placement], "a_scales": [placement]})
+        result = torch.ops.dualgemm.glu_packed(d["a"], d["a_scales"], d["packed"], 48, 1)
+        assert result.placements == (placement,) and same_bits(result.full_tensor(), one)
+
+
+def test_packed_weights(processes: Any) -> None:
+    processes(2).run(_packed)
+
+
 def _linear(rank: int, world: int) -> None:
     mesh = _mesh(world)
     a, a_scales = operand(5, 64, 0)

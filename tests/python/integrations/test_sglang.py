@@ -154,7 +154,6 @@ def engine(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     registry.HookRegistry, registry.HookType = hooks.HookRegistry, hooks.HookType  # type: ignore[attr-defined]
     monkeypatch.setattr(plugin, "_registered", False)
     monkeypatch.setattr(sys.modules[__name__], "ModelOptFp4LinearMethod", classes["ModelOptFp4LinearMethod"])
-    monkeypatch.setenv("DUALGEMM_SGLANG", "cpu")
     return types.SimpleNamespace(registry=hooks.HookRegistry, **classes)
 
 
@@ -205,7 +204,7 @@ def test_without_sglang_or_switched_off(engine: Any, monkeypatch: pytest.MonkeyP
     plugin.register()
     engine.registry.apply_hooks()
     assert engine.LlamaMLP.forward is original
-    monkeypatch.setenv("DUALGEMM_SGLANG", "cpu")
+    monkeypatch.delenv("DUALGEMM_SGLANG")
     monkeypatch.setitem(sys.modules, "sglang.srt.plugins.hook_registry", None)
     with caplog.at_level(logging.INFO):
         plugin.register()

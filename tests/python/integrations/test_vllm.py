@@ -114,7 +114,6 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
                 monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
         for key, value in content.items():
             monkeypatch.setattr(sys.modules[path], key, value, raising=False)
-    monkeypatch.setenv("DUALGEMM_VLLM", "cpu")
     return sys.modules["vllm.model_executor.model_loader.base_loader"]
 
 
@@ -185,7 +184,7 @@ def test_without_vllm_or_switched_off(engine: Any, caplog: pytest.LogCaptureFixt
     monkeypatch.setenv("DUALGEMM_VLLM", "0")
     plugin.register()
     assert engine.process_weights_after_loading is original
-    monkeypatch.setenv("DUALGEMM_VLLM", "cpu")
+    monkeypatch.delenv("DUALGEMM_VLLM")
     monkeypatch.setitem(sys.modules, "vllm.model_executor.model_loader.utils", None)
     with caplog.at_level(logging.INFO):
         plugin.register()

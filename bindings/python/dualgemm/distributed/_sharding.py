@@ -7,7 +7,8 @@ One mesh dimension at a time, and every combination over several:
                tile, N % (128 * processes) == 0
     layers     [L, ...] of everything -> [L, ...] of d
     k          linear only, linear scales, without bias and residual: columns of a and w -> Partial(sum)
-Alphas of one layer are replicated. Grouped and packed calls of linear are replicated. What no rule allows is redistributed.
+Alphas of one layer are replicated. Packed weights are bytes: glu_packed knows rows, and linear's packed and grouped calls are
+replicated. What no rule allows is redistributed.
 """
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ Rule = tuple[Placement, dict[str, Placement]]
 class _Call:
     """Shapes of a call, by argument. Arguments: DTensorSpecs or DTensors, both of which have ndim and shape."""
 
-    def __init__(self, tensors: dict[str, Any], processes: int, scale_layout: str) -> None:
+    def __init__(self, tensors: dict[str, Any], processes: int, scale_layout: str, is_layered: bool) -> None:
+        self.is_layered = is_layered
         self.tensors = {name: tensor for name, tensor in tensors.items() if hasattr(tensor, "placements")}
         self.processes = processes
         self.scale_layout = scale_layout
@@ -47,7 +49,7 @@ class _Call:
 def _rows(call: _Call, row_tensors: tuple[str, ...]) -> list[Rule]:
     """row_tensors: of d's shape."""
     rules: list[Rule] = []
-    first = 1 if call["weight"] is not None and call.ndim("weight") == 3 else 0
+    first = 1 if call.is_layered else 0
     if call["a_scales"] is not None and not call.is_linear("a_scales", "a"):
         return rules
     last = call.ndim("a") - 1
@@ -89,7 +91,7 @@ def _columns(call: _Call, weights: dict[str, str], biases: tuple[str, ...], colu
 
 def _layers(call: _Call) -> list[Rule]:
     # The 6-D view has layers last. A flat tensor has them one after the other: its shards are theirs only where they are even.
-    if call.ndim("weight") != 3 or call["weight"].shape[0] % call.processes:
+    if not call.is_layered or call["weight"].shape[0] % call.processes:
         return []
     if any(call.ndim(name) == 6 for name in call.tensors):
         return []
@@ -97,16 +99,16 @@ def _layers(call: _Call) -> list[Rule]:
 
 
 def glu_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
-    call = _Call(tensors | {"weight": tensors["gate"]}, processes, scale_layout)
+    call = _Call(tensors | {"weight": tensors["gate"]}, processes, scale_layout, len(tensors["gate"].shape) == 3)
     return [(Replicate(), {}), *_rows(call, ("out",)),
             *_columns(call, {"gate": "gate_scales", "up": "up_scales"}, ("bias_gate", "bias_up"), ("out",)), *_layers(call)]
 
 
 def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
-    call = _Call(tensors | {"weight": tensors["w"]}, processes, scale_layout)
     replicate: list[Rule] = [(Replicate(), {})]
-    if call["w"] is None or any(call[name] is not None for name in ("packed", "offsets", "m_indices", "masked_m")):
+    if tensors["w"] is None or any(tensors[name] is not None for name in ("packed", "offsets", "m_indices", "masked_m")):
         return replicate
+    call = _Call(tensors | {"weight": tensors["w"]}, processes, scale_layout, len(tensors["w"].shape) == 3)
     rules = replicate + _rows(call, ("residual", "out")) + _columns(call, {"w": "w_scales"}, ("bias",), ("residual", "out"))
     values_and_scales = [("a", "a_scales"), ("w", "w_scales")]
     k = call["w"].shape[-1] * 2
@@ -117,19 +119,21 @@ def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> 
     return rules + _layers(call)
 
 
-_RULES = {"glu": glu_rules, "linear": linear_rules}
+def glu_packed_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
+    call = _Call(tensors, processes, scale_layout, tensors["l"] > 1)
+    return [(Replicate(), {}), *_rows(call, ("out",))]
 
 
-def _names(operator: Any) -> tuple[list[str], list[str]]:
-    """Of the arguments: all positional ones; the tensors among the others."""
-    arguments = operator._schema.arguments
-    return ([argument.name for argument in arguments if not argument.kwarg_only],
-            [argument.name for argument in arguments if argument.kwarg_only and "Tensor" in str(argument.type)])
+_RULES = {"glu": glu_rules, "glu_packed": glu_packed_rules, "linear": linear_rules}
+
+
+def _positional(operator: Any) -> list[str]:
+    return [argument.name for argument in operator._schema.arguments if not argument.kwarg_only]
 
 
 def _register_functional(name: str) -> None:
     operator = getattr(_ops, name).default
-    positional, _ = _names(operator)
+    positional = _positional(operator)
 
     def sharding(*arguments: Any, **choice: Any) -> list[tuple[list[Optional[Placement]], list[Optional[Placement]]]]:
         tensors = dict(zip(positional, arguments))
@@ -145,7 +149,7 @@ def _register_out(name: str) -> None:
     """d lies where ``out`` does: register_sharding has no rules for what is written, so this goes by DTensor's own methods."""
     operator = getattr(_ops, name).out
     functional = getattr(_ops, name).default
-    positional, _ = _names(operator)
+    positional = _positional(operator)
 
     def write(mode: Any, call: Any, types: Any, arguments: tuple[Any, ...] = (),
               choice: Optional[dict[str, Any]] = None) -> None:

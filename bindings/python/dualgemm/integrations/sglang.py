@@ -116,10 +116,7 @@ def register() -> None:
     global _registered
     if _registered or os.environ.get("DUALGEMM_SGLANG", "1") == "0":
         return
-    try:
-        if not torch.cuda.is_available() and os.environ.get("DUALGEMM_SGLANG") != "cpu":
-            _log.info("dualgemm: not used: no CUDA GPU; DUALGEMM_SGLANG=cpu uses it all the same")
-            return
+    try:  # asks CUDA nothing: processes may be forked after this
         hooks = importlib.import_module("sglang.srt.plugins.hook_registry")
         registry, kinds = hooks.HookRegistry, hooks.HookType
         after, around = kinds.AFTER, kinds.AROUND

@@ -22,7 +22,6 @@ import os
 import types
 from typing import Any, Optional
 
-import torch
 from torch import Tensor, nn
 
 from ._merged import gated, has_plain_forward, reason_against, side_by_side
@@ -163,10 +162,7 @@ def register() -> None:
     """Called by vLLM in each of its processes, perhaps more than once. Changes nothing where vLLM is not as expected."""
     if os.environ.get("DUALGEMM_VLLM", "1") == "0":
         return
-    try:
-        if not torch.cuda.is_available() and os.environ.get("DUALGEMM_VLLM") != "cpu":
-            _log.info("dualgemm: not used: no CUDA GPU; DUALGEMM_VLLM=cpu uses it all the same")
-            return
+    try:  # asks CUDA nothing: processes may be forked after this
         importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
         modules = [importlib.import_module(name) for name in _LOADERS]
         originals = [getattr(module, _FUNCTION) for module in modules]
