@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import pathlib
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
 
@@ -30,11 +31,23 @@ _OPERANDS = ("a", "a_scales", "gate", "gate_scales", "up", "up_scales", "alpha_g
 _OF_ROWS = ("a", "a_scales", "a_row_scale")
 
 
+def _interface_version() -> Optional[tuple[int, int]]:
+    """Of jaxlib, by its headers; None: it has none."""
+    header = pathlib.Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
+    found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header.read_text())) if header.is_file() else {}
+    return (int(found["MAJOR"]), int(found["MINOR"])) if len(found) == 2 else None
+
+
 def _load() -> None:
     if not _PATH.exists():
         raise ImportError(f"dualgemm.jax: {_PATH} is missing; the package was built without jaxlib's headers: install jax and "
                           "build it again")
     handlers = ctypes.CDLL(str(_PATH))
+    # A registration that XLA refuses would leave the process without any JAX.
+    built_with = (handlers.dualgemm_jax_interface_major(), handlers.dualgemm_jax_interface_minor())
+    if (offered := _interface_version()) is not None and (built_with[0] != offered[0] or built_with[1] > offered[1]):
+        raise ImportError(f"dualgemm.jax: built for version {built_with} of XLA's foreign function interface, jaxlib offers "
+                          f"{offered}: install a newer jax, or build the package with this one")
     for platform, symbol in (("cpu", handlers.dualgemm_jax_glu_cpu), ("CUDA", handlers.dualgemm_jax_glu_cuda)):
         capsule = jax.ffi.pycapsule(symbol)  # type: ignore[no-untyped-call]
         jax.ffi.register_ffi_target(_TARGET, capsule, platform=platform)

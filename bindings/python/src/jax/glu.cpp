@@ -255,6 +255,9 @@ auto with_operands(Binding binding) {
 }  // namespace dualgemm::python
 
 #define DUALGEMM_VISIBLE extern "C" __attribute__((visibility("default")))
+// XLA of an older version of the interface refuses the handlers, and then does not start at all.
+DUALGEMM_VISIBLE int32_t dualgemm_jax_interface_major() { return XLA_FFI_API_MAJOR; }
+DUALGEMM_VISIBLE int32_t dualgemm_jax_interface_minor() { return XLA_FFI_API_MINOR; }
 DUALGEMM_VISIBLE XLA_FFI_Error* dualgemm_jax_glu_cpu(XLA_FFI_CallFrame* frame);
 DUALGEMM_VISIBLE XLA_FFI_Error* dualgemm_jax_glu_cuda(XLA_FFI_CallFrame* frame);
 
