@@ -1,0 +1,22 @@
+"""Several processes, on torch.distributed alone (gloo, NCCL).
+
+Importing this module teaches DTensor the operators glu, linear and their out forms (rules: _sharding.py), so that DTensors go
+into dualgemm.glu() and dualgemm.linear() as other tensors do. GatedMLPParallel: a style for parallelize_module(). dispatch()
+and combine(): expert parallelism, with rows in NVFP4 on the wire.
+
+Tested with gloo on CPUs. Not run yet: NCCL, any GPU; what overlap gains has not been measured.
+"""
+from __future__ import annotations
+
+import torch.distributed
+
+if not torch.distributed.is_available():
+    raise ImportError("dualgemm.distributed: this torch was built without torch.distributed")
+
+from ._experts import Handle, combine, dispatch
+from ._parallel import GatedMLPParallel
+from ._sharding import register
+
+register()
+
+__all__ = ["GatedMLPParallel", "Handle", "combine", "dispatch"]

@@ -1,0 +1,174 @@
+"""vLLM: dense NVFP4 MLPs in one pass. Entry point `vllm.general_plugins`, so that installing the package switches it on.
+
+An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else, whose act_fn is SiluAndMul and
+whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's weights stay as the checkpoint
+has them: the engine's kernel never shuffles them, and there is no second copy. The MLP's forward calls dualgemm.glu() on
+activations of 16 bits and then the engine's down_proj. Whoever calls gate_up_proj itself (LoRA does) gets the two products
+from dualgemm.linear().
+
+Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
+VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
+enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
+already: left, too.
+
+Tested against vLLM 0.33.0's interface files and a stand-in that has their names. vLLM itself has not been run with it, nor
+has any GPU; nothing has been measured.
+"""
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import types
+from typing import Any, Optional
+
+from torch import Tensor, nn
+
+from ._merged import gated, has_plain_forward, reason_against, side_by_side
+
+_log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
+_MARK = "_dualgemm_original"
+# Where load_model() finds the function by name.
+_LOADERS = ("vllm.model_executor.model_loader.utils", "vllm.model_executor.model_loader.base_loader")
+_FUNCTION = "process_weights_after_loading"
+
+
+class _Kernel:
+    """In the place of a gate_up_proj's NVFP4 kernel; for every other layer, and where weights turn out not to fit, that
+    kernel.
+    """
+
+    def __init__(self, kernel: Any, layer: nn.Module, batch_invariant: bool) -> None:
+        self._kernel, self._layer, self._batch_invariant = kernel, layer, batch_invariant
+        self.wanted_unquantized = getattr(layer, "requires_unquantized_input", False)
+        self.reason: Optional[str] = "its weights were not processed"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def process_weights_after_loading(self, layer: nn.Module) -> None:
+        if layer is self._layer:
+            weights: Any = layer
+            self.reason = reason_against(weights.weight, weights.weight_scale, weights.logical_widths)
+            if self.reason is None and weights.weight_global_scale.numel() != 1:
+                self.reason = f"{weights.weight_global_scale.numel()} global scales"
+        if layer is not self._layer or self.reason is not None:
+            self._kernel.process_weights_after_loading(layer)
+            return
+        # vLLM's parameters are subclasses for loading; kernels leave plain ones behind.
+        for name in ("weight", "weight_scale", "weight_global_scale"):
+            setattr(layer, name, nn.Parameter(getattr(layer, name).detach(), requires_grad=False))
+
+    def apply_weights(self, layer: nn.Module, x: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+        if layer is not self._layer or self.reason is not None:
+            result: Tensor = self._kernel.apply_weights(layer, x, bias)
+            return result
+        d = side_by_side(x, *self.operands(), self._batch_invariant)
+        return d if bias is None else d + bias
+
+    def operands(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        layer: Any = self._layer
+        alpha = layer.weight_global_scale.reshape(1)
+        return layer.weight, layer.weight_scale, alpha, alpha
+
+    def gated(self, x: Tensor) -> Tensor:
+        return gated(x, *self.operands(), self._batch_invariant)
+
+
+def _kernel_holder(layer: nn.Module) -> Optional[Any]:
+    """The object whose ``kernel`` multiplies the layer: compressed-tensors' scheme, ModelOpt's method."""
+    base = importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
+    for holder in (getattr(layer, "scheme", None), getattr(layer, "quant_method", None)):
+        if isinstance(getattr(holder, "kernel", None), base):
+            return holder
+    return None
+
+
+def _reason_against(mlp: nn.Module) -> Optional[str]:
+    """Why an MLP whose gate_up_proj is in NVFP4 must stay; None: it may be replaced."""
+    if type(getattr(mlp, "act_fn", None)).__name__ != "SiluAndMul":
+        return f"activation {type(getattr(mlp, 'act_fn', None)).__name__}"
+    if not has_plain_forward(mlp):
+        return "its forward does more than down_proj(act_fn(gate_up_proj(x)))"
+    if getattr(mlp.gate_up_proj, "bias", None) is not None:
+        return "a bias"
+    if getattr(mlp.gate_up_proj, "gather_output", False):
+        return "its output is gathered"
+    return None
+
+
+def _replaced_forward(mlp: Any, layer: nn.Module, kernel: _Kernel) -> Any:
+    original = mlp.forward
+
+    def forward(self: Any, x: Any) -> Any:
+        if self.gate_up_proj is not layer or not isinstance(x, Tensor):  # LoRA has put itself around it
+            return original(x)
+        return self.down_proj(kernel.gated(x))[0]
+
+    return types.MethodType(forward, mlp)
+
+
+def _prepare(model: nn.Module, fitting: dict[str, tuple[nn.Module, _Kernel]], left: dict[str, str]) -> None:
+    """Puts _Kernel in front of the kernels of MLPs that fit; in ``left``, why others do not."""
+    batch_invariant = bool(importlib.import_module("vllm.envs").VLLM_BATCH_INVARIANT)
+    for name, mlp in model.named_modules():
+        layer = getattr(mlp, "gate_up_proj", None)
+        holder = _kernel_holder(layer) if isinstance(layer, nn.Module) else None
+        if layer is None or holder is None or isinstance(holder.kernel, _Kernel):
+            continue
+        reason = _reason_against(mlp)
+        if reason is not None:
+            left[name] = reason
+            continue
+        holder.kernel = _Kernel(holder.kernel, layer, batch_invariant)
+        # Norms must not hand over what they quantised for the other kernel.
+        layer.requires_unquantized_input = True
+        fitting[name] = (mlp, holder.kernel)
+
+
+def _finish(fitting: dict[str, tuple[nn.Module, _Kernel]], left: dict[str, str]) -> None:
+    replaced = 0
+    for name, (mlp, kernel) in fitting.items():
+        if kernel.reason is not None:
+            left[name] = kernel.reason
+            mlp.gate_up_proj.requires_unquantized_input = kernel.wanted_unquantized  # type: ignore[union-attr]
+        else:
+            mlp.forward = _replaced_forward(mlp, mlp.gate_up_proj, kernel)  # type: ignore[arg-type]
+            replaced += 1
+    if replaced:
+        _log.info("dualgemm: %d MLPs replaced", replaced)
+    if left:
+        name, reason = next(iter(left.items()))
+        _log.info("dualgemm: %d NVFP4 MLPs left to vLLM, the first %s: %s", len(left), name, reason)
+
+
+def _around(original: Any) -> Any:
+    def process(model: nn.Module, *arguments: Any, **named: Any) -> Any:
+        fitting: dict[str, tuple[nn.Module, _Kernel]] = {}
+        left: dict[str, str] = {}
+        try:
+            _prepare(model, fitting, left)
+        except Exception as error:  # whatever another version of vLLM has changed, the engine must start
+            _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
+        result = original(model, *arguments, **named)
+        _finish(fitting, left)
+        return result
+
+    setattr(process, _MARK, original)
+    return process
+
+
+def register() -> None:
+    """Called by vLLM in each of its processes, perhaps more than once. Changes nothing where vLLM is not as expected."""
+    if os.environ.get("DUALGEMM_VLLM", "1") == "0":
+        return
+    try:  # asks CUDA nothing: processes may be forked after this
+        importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
+        modules = [importlib.import_module(name) for name in _LOADERS]
+        originals = [getattr(module, _FUNCTION) for module in modules]
+    except Exception as error:  # an import of a changed vLLM may raise anything
+        _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
+        return
+    for module, original in zip(modules, originals):
+        if not hasattr(original, _MARK):
+            setattr(module, _FUNCTION, _around(original))

@@ -1,0 +1,240 @@
+"""The plug-in for vLLM: against a stand-in with its names, and against its interface files where they are."""
+from __future__ import annotations
+
+import ast
+import logging
+import sys
+import types
+from typing import Any
+
+import pytest
+import torch
+from engines import definition, parameters, sources
+from torch import Tensor, nn
+
+import dualgemm
+from dualgemm.integrations import vllm as plugin
+from dualgemm.integrations._merged import is_plain_forward
+
+HIDDEN, N = 64, 48
+
+
+class SiluAndMul(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = x.chunk(2, -1)
+        return nn.functional.silu(gate) * up
+
+
+class GeluAndMul(SiluAndMul):
+    pass
+
+
+class NvFp4LinearKernel:
+    """Shuffles what it is given, as real ones do, and knows how to use that."""
+
+    def process_weights_after_loading(self, layer: Any) -> None:
+        layer.weight = nn.Parameter(layer.weight.flip(0), requires_grad=False)
+        layer.shuffled = True
+
+    def apply_weights(self, layer: Any, x: Tensor, bias: Any = None) -> Tensor:
+        assert layer.shuffled
+        return dualgemm.linear(x, layer.weight.flip(0), w_scales=layer.weight_scale, alpha=layer.weight_global_scale.reshape(1))
+
+
+class Scheme:
+    def __init__(self) -> None:
+        self.kernel = NvFp4LinearKernel()
+
+
+class Merged(nn.Module):
+    def __init__(self, widths: tuple[int, int] = (N, N)) -> None:
+        super().__init__()
+        quantized = dualgemm.quantize(torch.randn(sum(widths), HIDDEN), global_scale=0.01)
+        self.weight = nn.Parameter(quantized.codes, requires_grad=False)
+        self.weight_scale = nn.Parameter(quantized.scales, requires_grad=False)
+        self.weight_global_scale = nn.Parameter(torch.tensor(0.01), requires_grad=False)
+        self.logical_widths = list(widths)
+        self.scheme = Scheme()
+        self.bias = None
+
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        return self.scheme.kernel.apply_weights(self, x, self.bias), None
+
+
+class Down(nn.Linear):
+    def forward(self, x: Tensor) -> Any:
+        return super().forward(x), None
+
+
+class MLP(nn.Module):
+    def __init__(self, act_fn: nn.Module | None = None, widths: tuple[int, int] = (N, N)) -> None:
+        super().__init__()
+        self.gate_up_proj = Merged(widths)
+        self.act_fn = act_fn or SiluAndMul()
+        self.down_proj = Down(N, HIDDEN, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate_up, _ = self.gate_up_proj(x)
+        x = self.act_fn(gate_up)
+        x, _ = self.down_proj(x)
+        return x
+
+
+class ScaledMLP(MLP):
+    def forward(self, x: Tensor) -> Tensor:
+        gate_up, _ = self.gate_up_proj(x)
+        x = self.act_fn(gate_up)
+        x, _ = self.down_proj(x)
+        return x * 2
+
+
+class Model(nn.Module):
+    def __init__(self, mlp: nn.Module) -> None:
+        super().__init__()
+        self.mlp = mlp
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Modules with vLLM's names."""
+    def process_weights_after_loading(model: nn.Module, model_config: Any, target_device: Any) -> None:
+        for layer in model.modules():
+            if isinstance(layer, Merged):
+                layer.scheme.kernel.process_weights_after_loading(layer)
+
+    loader = {"process_weights_after_loading": process_weights_after_loading}
+    contents: dict[str, dict[str, Any]] = {
+        "vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
+        "vllm.envs": {"VLLM_BATCH_INVARIANT": False}, "vllm.model_executor.model_loader.utils": loader,
+        "vllm.model_executor.model_loader.base_loader": loader}
+    for path, content in contents.items():
+        for end in range(1, path.count(".") + 2):
+            name = ".".join(path.split(".")[:end])
+            if name not in sys.modules or not name.startswith("vllm"):
+                monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        for key, value in content.items():
+            monkeypatch.setattr(sys.modules[path], key, value, raising=False)
+    return sys.modules["vllm.model_executor.model_loader.base_loader"]
+
+
+def _load(engine: Any, model: nn.Module) -> None:
+    engine.process_weights_after_loading(model, None, torch.device("cpu"))
+
+
+def test_replaces_what_fits(engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    torch.manual_seed(0)
+    plain, replaced = Model(MLP()), Model(MLP())
+    replaced.load_state_dict(plain.state_dict())
+    _load(engine, plain)
+    plugin.register()
+    with caplog.at_level(logging.INFO):
+        _load(engine, replaced)
+    assert "1 MLPs replaced" in caplog.text
+    x = torch.randn(5, HIDDEN)
+    with torch.no_grad():
+        torch.testing.assert_close(replaced.mlp(x), plain.mlp(x), rtol=1e-4, atol=1e-5)
+        assert "forward" in vars(replaced.mlp) and not hasattr(replaced.mlp.gate_up_proj, "shuffled")
+        # The layer by itself: both products.
+        torch.testing.assert_close(replaced.mlp.gate_up_proj(x)[0], plain.mlp.gate_up_proj(x)[0], rtol=1e-4, atol=1e-5)
+        compiled = torch.compile(replaced.mlp, fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(x), plain.mlp(x), rtol=1e-4, atol=1e-5)
+        # LoRA puts a layer of its own around it.
+        layer = replaced.mlp.gate_up_proj
+        replaced.mlp.gate_up_proj = nn.Sequential(layer)
+        torch.testing.assert_close(replaced.mlp(x), plain.mlp(x), rtol=1e-4, atol=1e-5)
+
+
+def test_twice_is_once(engine: Any) -> None:
+    plugin.register()
+    function = engine.process_weights_after_loading
+    plugin.register()
+    assert engine.process_weights_after_loading is function
+    model = Model(MLP())
+    _load(engine, model)
+    forward = vars(model.mlp)["forward"]
+    _load(engine, model)
+    assert vars(model.mlp)["forward"] is forward
+
+
+@pytest.mark.parametrize("mlp,reason", [(lambda: MLP(GeluAndMul()), "activation GeluAndMul"), (ScaledMLP, "forward does more"),
+                                        (lambda: MLP(widths=(40, 56)), "parts of")])
+def test_leaves_what_does_not_fit(engine: Any, caplog: pytest.LogCaptureFixture, mlp: Any, reason: str) -> None:
+    plugin.register()
+    model = Model(mlp())
+    with caplog.at_level(logging.INFO):
+        _load(engine, model)
+    assert reason in caplog.text and len(caplog.records) == 1
+    assert "forward" not in vars(model.mlp) and model.mlp.gate_up_proj.shuffled
+    assert model.mlp.gate_up_proj(torch.randn(2, HIDDEN))[0].shape == (2, 2 * N)
+
+
+@pytest.mark.parametrize("break_it", ["vllm.envs", "vllm.model_executor.kernels.linear.nvfp4.base"])
+def test_a_changed_engine_starts(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+                                 break_it: str) -> None:
+    plugin.register()
+    monkeypatch.setitem(sys.modules, break_it, types.ModuleType(break_it))
+    model = Model(MLP())
+    with caplog.at_level(logging.INFO):
+        _load(engine, model)
+    assert "not used" in caplog.text and "forward" not in vars(model.mlp) and model.mlp.gate_up_proj.shuffled
+
+
+def test_without_vllm_or_switched_off(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = engine.process_weights_after_loading
+    monkeypatch.setenv("DUALGEMM_VLLM", "0")
+    plugin.register()
+    assert engine.process_weights_after_loading is original
+    monkeypatch.delenv("DUALGEMM_VLLM")
+    monkeypatch.setitem(sys.modules, "vllm.model_executor.model_loader.utils", None)
+    with caplog.at_level(logging.INFO):
+        plugin.register()
+    assert "not used" in caplog.text and engine.process_weights_after_loading is original
+
+
+def test_forwards() -> None:
+    plain = "def forward(self, x):\n    {a}\n    {b}\n    {c}\n    return x"
+    up, act, down = "y, _ = self.gate_up_proj(x)", "x = self.act_fn(y)", "x, _ = self.down_proj(x)"
+    assert is_plain_forward(plain.format(a=up, b=act, c=down))
+    assert is_plain_forward(plain.format(a=up, b="x = maybe_fused_act_quant(self.act_fn, y, self.down_proj)", c=down))
+    for a, b, c in ((up, "x = self.act_fn(x)", down), (up, act, "x, _ = self.down_proj(y)"), (up, act, "x, _ = self.w2(x)"),
+                    ("y, _ = self.gate_up_proj(2 * x)", act, down), ("y, z = self.gate_up_proj(x)", act, down),
+                    (up, act + "\n    x *= 2", down), (up, "x = self.act_fn(y, 7)", down)):
+        assert not is_plain_forward(plain.format(a=a, b=b, c=c))
+    assert not is_plain_forward("def forward(self, x, y):\n    return x")
+    assert not is_plain_forward("this is not Python")
+
+
+def test_interface_files() -> None:
+    """What the plug-in relies on is in the sources of vLLM."""
+    root = sources("vllm") / "model_executor"
+    base = root / "kernels/linear/nvfp4/base.py"
+    assert parameters(base, "NvFp4LinearKernel.process_weights_after_loading") == ["self", "layer"]
+    assert parameters(base, "NvFp4LinearKernel.apply_weights") == ["self", "layer", "x", "bias"]
+    loader = root / "model_loader"
+    assert parameters(loader / "utils.py", "process_weights_after_loading")[0] == "model"
+    assert "process_weights_after_loading(model, model_config, target_device)" in (loader / "base_loader.py").read_text()
+    assert "requires_unquantized_input" in (root / "layers/fusion/quant_activation.py").read_text()
+    assert definition(root / "layers/activation.py", "SiluAndMul")
+    # Both formats: the kernel is the last to see the weights, which have their standard names then.
+    tensors = root / "layers/quantization/compressed_tensors/schemes/compressed_tensors_w4a4_nvfp4.py"
+    modelopt = root / "layers/quantization/modelopt.py"
+    for file, name in ((tensors, "CompressedTensorsW4A4Fp4"), (modelopt, "ModelOptLinearMethod")):
+        method = definition(file, f"{name}.process_weights_after_loading")
+        assert isinstance(method, ast.FunctionDef)
+        assert ast.unparse(method.body[-1]) == "self.kernel.process_weights_after_loading(layer)"
+        assert "layer.logical_widths = output_partition_sizes" in ast.unparse(definition(file, f"{name}.create_weights"))
+    assert "layer.weight_global_scale" in tensors.read_text() and "layer.weight_global_scale" in modelopt.read_text()
+
+
+def test_models() -> None:
+    """MLPs of real models: plain ones are taken, those with factors of their own are not."""
+    models = sources("vllm") / "model_executor/models"
+
+    def is_plain(file: str, name: str) -> bool:
+        return is_plain_forward(ast.unparse(definition(models / file, f"{name}.forward")))
+
+    for file, name in (("llama.py", "LlamaMLP"), ("qwen2.py", "Qwen2MLP"), ("mistral.py", "MistralMLP"),
+                       ("glm4_moe.py", "Glm4MoeMLP")):
+        assert is_plain(file, name), name
+    for file, name in (("falcon_h1.py", "FalconH1MLP"), ("qwen3_moe.py", "Qwen3MoeMLP"), ("zamba2.py", "Zamba2MLP")):
+        assert not is_plain(file, name), name
