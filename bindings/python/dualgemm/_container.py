@@ -21,6 +21,11 @@ def activation_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.uint8 if dtype == torch.float4_e2m1fn_x2 else dtype
 
 
+def same_kind(one: torch.device, other: torch.device) -> bool:
+    """Do both take the same packed bytes?"""
+    return one.type == other.type and (one.type != "cuda" or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
+
+
 def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -> Optional[Tensor]:
     """Prepared bytes, or None where this device has nothing to prepare."""
     try:
@@ -42,6 +47,20 @@ def check_packed(operator: Any, matrices: int, packed: Tensor, shape: Shape, a_d
     if here is None or read_header(here)[:2] != found[:2]:
         raise Unsupported("packed", f"format {found.format}, version {found.version}",
                           f"must be what {packed.device} prepares; make the weights anew from the checkpoint there")
+
+
+def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], x: Tensor, a_dtype: torch.dtype,
+                    strategy: str = "auto") -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
+    """(codes and scales, None) or (None for each, packed): what a call with these activations runs on."""
+    if packed is None:
+        return original, None
+    fits = x.device.type == "cpu" or activation_kind(x.dtype) == activation_kind(a_dtype)
+    if original[0] is not None and (not fits or strategy != "auto"):
+        return original, None
+    if not fits:  # the bytes would be read as others: on a GPU the operator does not look at them
+        raise Unsupported("x", str(x.dtype), f"the weights are packed for {activation_kind(a_dtype)}: pack with a_dtype={x.dtype}, or "
+                          "with keep_original=True")
+    return [None] * len(original), packed
 
 
 class Container:
@@ -144,18 +163,8 @@ class Container:
         return f"<dualgemm.{type(self).__name__} {experts}{self.n} x {self.k}, {state}, {self.device}>"
 
     def _operands_for(self, x: Tensor, strategy: str) -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
-        """(codes and scales, None) or (None for each, packed): what this call runs on."""
-        original: list[Optional[Tensor]] = [self._tensors.get(name) for name in self._original_names()]
-        packed = self._tensors.get("packed")
-        if packed is None:
-            return original, None
-        fits = x.device.type == "cpu" or activation_kind(x.dtype) == activation_kind(self._a_dtype)
-        if self._has_original and (not fits or strategy != "auto"):
-            return original, None
-        if not fits:  # the bytes would be read as others, and the operator does not look at them on a GPU
-            raise Unsupported("x", str(x.dtype), f"the weights are packed for {activation_kind(self._a_dtype)}: make them with "
-                              f"a_dtype={x.dtype}, or keep_original=True")
-        return [None] * len(original), packed
+        return choose_operands([self._tensors.get(name) for name in self._original_names()], self._tensors.get("packed"), x,
+                               self._a_dtype, strategy)
 
     def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any], named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
         """Activations with their scales; a QuantizedTensor's global scale goes into the factors, or is one of each row."""
@@ -192,9 +201,7 @@ class Container:
             return type(self)(moved, self._shape, self._a_dtype)
         if self._has_original:
             return type(self)(moved, self._shape, self._a_dtype).prepare(keep_original=True)
-        same_kind = target.type == self.device.type and (target.type != "cuda" or torch.cuda.get_device_capability(target)
-                                                         == torch.cuda.get_device_capability(self.device))
-        if not same_kind:
+        if not same_kind(target, self.device):
             raise Unsupported("device", str(target), f"the weights are packed for {self.device}: make them there, with prepare=False and "
                               ".prepare() after .to(), or with keep_original=True")
         return type(self)({**moved, "packed": self._tensors["packed"].to(target)}, self._shape, self._a_dtype)
