@@ -31,6 +31,8 @@ class PackedModule(nn.Module):
     scales. load_state_dict() takes either state whatever the module's own is, and packs again where it was packed.
     """
     _weights: ClassVar[type[Container]]
+    packed: Optional[Tensor]
+    input_scale: Optional[Tensor]
 
     def __init__(self, shape: Shape, *, bias: bool, input_dtype: InputType, input_scale: Optional[float], device: Any) -> None:
         super().__init__()
@@ -142,7 +144,7 @@ class PackedModule(nn.Module):
                                   "finalize(keep_original=True)")
         if recurse:
             for child in self.children():
-                child._apply(fn)
+                child._apply(fn)  # type: ignore[no-untyped-call]
         if packs_anew:
             self.packed = None
         for name, buffer in self._buffers.items():
@@ -213,8 +215,6 @@ class NVFP4Linear(PackedModule):
     w_scales: Optional[Tensor]
     alpha: Tensor
     bias: Optional[Tensor]
-    packed: Optional[Tensor]
-    input_scale: Optional[Tensor]
 
     def __init__(self, in_features: int, out_features: int, *, bias: bool = False, input_dtype: InputType = "bf16",
                  input_scale: Optional[float] = None, num_experts: int = 0, device: Any = None) -> None:

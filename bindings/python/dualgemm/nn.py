@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import torch
@@ -31,8 +31,6 @@ class _Gated(PackedModule):
     alpha_up: Tensor
     bias_gate: Optional[Tensor]
     bias_up: Optional[Tensor]
-    packed: Optional[Tensor]
-    input_scale: Optional[Tensor]
 
     def __init__(self, shape: Shape, *, activation: str, act_alpha: Optional[float], act_beta: Optional[float],
                  act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float], device: Any) -> None:
@@ -214,13 +212,13 @@ def warn_left(left: dict[str, str]) -> None:
 
 
 def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.Module]:
-    """Modules by all of their names, outermost only; ``skip``: regular expressions or names."""
-    found: dict[str, nn.Module] = {}
-    for name, module in model.named_modules(remove_duplicate=False):
-        is_inner = any(name.startswith(f"{outer}.") for outer in found)
-        if name and not is_inner and re.fullmatch(match, name) and not any(name == one or re.fullmatch(one, name) for one in skip):
-            found[name] = module
-    return found
+    """Modules by all of their names, outer before inner; ``skip``: regular expressions or names."""
+    return {name: module for name, module in model.named_modules(remove_duplicate=False)
+            if name and re.fullmatch(match, name) and not any(name == one or re.fullmatch(one, name) for one in skip)}
+
+
+def is_inside(name: str, outer: Iterable[str]) -> bool:
+    return any(name.startswith(f"{one}.") for one in outer)
 
 
 def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[str] = (), **kw: Any) -> list[str]:
@@ -233,7 +231,7 @@ def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[s
     left: dict[str, str] = {}
     made: dict[int, nn.Module] = {}  # a module that has two names stays one
     for name, module in matching(model, match, skip).items():
-        if isinstance(module, PackedModule):
+        if isinstance(module, PackedModule) or is_inside(name, replaced):
             continue
         try:
             if id(module) not in made:
@@ -245,7 +243,7 @@ def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[s
             continue
         set_module(model, name, made[id(module)])
         replaced.append(name)
-    warn_left(left)
+    warn_left({name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)})
     return replaced
 
 
