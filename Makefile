@@ -1,6 +1,7 @@
 # make run     a layer quantised, run and verified, then the benchmark of the four challenge shapes
 # make test    every test
 # make asan | tsan   the tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under ThreadSanitizer
+# make wheel   the Python package, in dist/; make test-python builds and tests it
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture, documents and clang-tidy
 # make format  formats the sources
@@ -14,7 +15,7 @@ packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test asan tsan bench check format fuzz build install deps clean
+.PHONY: run test asan tsan wheel test-python bench check format fuzz build install deps clean
 
 # Only what it runs: the command and the library in it.
 run: packages := build
@@ -30,6 +31,13 @@ test: build
 asan tsan fuzz: packages := build test sanitize
 asan tsan: deps
 	@scripts/run_sanitized $@
+
+# The libraries alone: the tests and benchmarks of `build` are not in the wheel.
+wheel test-python: packages := build python
+wheel test-python: deps
+	@$(configure)
+	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli
+	@scripts/$(if $(filter wheel,$@),build_wheel,test_python)
 
 build: deps
 	@$(configure)

@@ -1,4 +1,5 @@
 """Prints the folder of torch's headers (>= 2.10), or nothing: for CMakeLists.txt, which runs it in the build folder.
+With "installed" as its argument it fetches nothing.
 
 torch is not imported. pip builds in an environment of its own without it; sysconfig still names the site-packages of the
 environment that pip installs into. Where no torch is installed its wheel is fetched from the package index and the 2 MB
@@ -48,6 +49,8 @@ def main() -> None:
         if is_new_enough(include):
             print(include)
             return
+    if sys.argv[1:] == ["installed"]:
+        return
     try:
         print(fetched(pathlib.Path.cwd() / "torch_headers"))
     except (subprocess.CalledProcessError, OSError, StopIteration, zipfile.BadZipFile) as error:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import _interpreter  # noqa: F401  before anything that needs ctypes
 from ._errors import DualGemmError, FileError, InvalidArgument, OutOfMemory, Unsupported, WorkspaceTooSmall
 from ._library import version as _version
 from ._plan import Plan, device_info, plan, run

@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Any, TypeVar
 
-from ._errors import Unsupported, error_of
+from ._errors import InvalidArgument, Unsupported, error_of
 
 _FOLDER = pathlib.Path(__file__).parent / "lib"
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
@@ -25,22 +25,6 @@ def _text(function: Any) -> Any:
     return function
 
 
-# A subinterpreter would share the library's threads and torch's operators with the main one.
-def refuse_subinterpreter() -> None:
-    try:
-        import _interpreters as interpreters  # Python 3.13
-    except ImportError:
-        try:
-            import _xxsubinterpreters as interpreters  # type: ignore[no-redef, import-not-found]
-        except ImportError:
-            return
-    current, main = interpreters.get_current(), interpreters.get_main()
-    as_number = (lambda one: one[0] if isinstance(one, tuple) else int(one))
-    if as_number(current) != as_number(main):
-        raise ImportError("dualgemm: imported in a subinterpreter; must be imported in the main interpreter")
-
-
-refuse_subinterpreter()
 c = _load("libdualgemm.so.0", "DUALGEMM_LIBRARY")
 for _name in ("version", "status_name", "last_error_message", "strategy_name", "device_name", "isa_name", "regime_name",
               "data_type_name", "prepared_format_name"):
@@ -62,12 +46,16 @@ def new(struct: type[_Struct], name: str) -> _Struct:
     return value
 
 
-def parse(what: str, name: str) -> int:
-    """The number of an enumerator: parse("strategy", "fused")."""
+def parse(what: str, name: str, argument: str = "") -> int:
+    """The number of an enumerator: parse("strategy", "fused"). An error is about ``argument``, by default ``what``."""
+    argument = argument or what
     if not isinstance(name, str):
-        raise error_of("invalid_argument", f"{what}: {name!r}; must be a name")
+        raise InvalidArgument(argument, repr(name), "must be a name")
     number = ctypes.c_int32()
-    check(getattr(c, f"dualgemm_parse_{what}")(name.encode(), ctypes.byref(number)))
+    try:
+        check(getattr(c, f"dualgemm_parse_{what}")(name.encode(), ctypes.byref(number)))
+    except InvalidArgument as error:
+        raise InvalidArgument(argument, error.observed, error.rule) from None
     return number.value
 
 

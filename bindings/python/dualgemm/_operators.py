@@ -5,11 +5,12 @@ Importing this module loads that library, once. Fakes derive shapes from shapes 
 from __future__ import annotations
 
 import pathlib
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
+from . import _vmap
 from . import _library  # noqa: F401  loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
@@ -80,14 +81,30 @@ def _rows(x: Tensor) -> int:
     return rows
 
 
-def _register_fakes() -> None:
-    fake = torch.library.register_fake
+def _fake(name: str, function: Any = None) -> Any:
+    """register_fake, for tensors on one device."""
 
-    @fake("dualgemm::glu")
+    def register(shapes: Any) -> Any:
+        def checked(*arguments: Any, **named: Any) -> Any:
+            devices = {value.device for value in (*arguments, *named.values()) if isinstance(value, Tensor)}
+            if len(devices) > 1:
+                raise InvalidArgument("tensors", f"on {sorted(map(str, devices))}", "must be on one device")
+            return shapes(*arguments, **named)
+
+        torch.library.register_fake(f"dualgemm::{name}", checked)
+        return shapes
+
+    return register if function is None else register(function)
+
+
+def _register_fakes() -> None:
+    fake = _fake
+
+    @fake("glu")
     def _(a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
         return a.new_empty((*a.shape[:-1], gate.shape[-2]), dtype=_wide_dtype(a, out_dtype))
 
-    @fake("dualgemm::glu_packed")
+    @fake("glu_packed")
     def _(a, a_scales, packed, n, l, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
         return a.new_empty((*a.shape[:-1], n), dtype=_wide_dtype(a, out_dtype))
 
@@ -96,15 +113,15 @@ def _register_fakes() -> None:
         columns = n if gate is None else gate.shape[-2]
         return a.new_empty((*a.shape[:-1], columns), dtype=_wide_dtype(a, out_dtype))
 
-    fake("dualgemm::m_grouped_glu_contiguous", grouped)
-    fake("dualgemm::m_grouped_glu_masked", grouped)
+    fake("m_grouped_glu_contiguous", grouped)
+    fake("m_grouped_glu_masked", grouped)
 
-    @fake("dualgemm::linear")
+    @fake("linear")
     def _(a, a_scales, w, w_scales, packed, n, l, *rest, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
         columns = n if w is None else w.shape[-2]
         return a.new_empty((*a.shape[:-1], columns), dtype=_wide_dtype(a, out_dtype))
 
-    @fake("dualgemm::glu_nvfp4")
+    @fake("glu_nvfp4")
     def _(a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, d_global_scale, *factors,  # type: ignore[no-untyped-def]
           d_scale_layout="linear", **choice):
         columns = n if gate is None else gate.shape[-2]
@@ -115,27 +132,27 @@ def _register_fakes() -> None:
         return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
 
     # Bytes depend on the device's plan: known when it runs.
-    @fake("dualgemm::pack_weights")
+    @fake("pack_weights")
     def _(gate, gate_scales, up, up_scales, *, a_dtype, scale_layout="auto"):  # type: ignore[no-untyped-def]
         return gate.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
 
-    @fake("dualgemm::pack_linear")
+    @fake("pack_linear")
     def _(w, w_scales, *, a_dtype, scale_layout="auto"):  # type: ignore[no-untyped-def]
         return w.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
 
-    @fake("dualgemm::quantize_nvfp4")
+    @fake("quantize_nvfp4")
     def _(x, global_scale=None, *, scale_layout="linear", four_over_six=False, per_row=False):  # type: ignore[no-untyped-def]
         shape, blocks = x.shape[:-1], x.shape[-1] // 16
         scales = (*shape, blocks) if scale_layout == "linear" else (_swizzled_span(_rows(x), blocks),)
         return (x.new_empty((*shape, x.shape[-1] // 2), dtype=torch.uint8), x.new_empty(scales, dtype=torch.float8_e4m3fn),
                 x.new_empty(shape if per_row else (1,), dtype=torch.float32))
 
-    @fake("dualgemm::dequantize_nvfp4")
+    @fake("dequantize_nvfp4")
     def _(codes, scales, global_scale, *, dtype=torch.float32, scale_layout="auto"):  # type: ignore[no-untyped-def]
         return codes.new_empty((*codes.shape[:-1], codes.shape[-1] * 2), dtype=dtype)
 
     for name in (*_WIDE, "glu_nvfp4", "quantize_nvfp4"):
-        fake(f"dualgemm::{name}.out", lambda *arguments, **choice: None)
+        fake(f"{name}.out", lambda *arguments, **choice: None)
 
 
 def _load() -> None:
@@ -150,12 +167,11 @@ def _load() -> None:
     torch.ops.load_library(str(_PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
     _register_fakes()
+    _vmap.register()
 
 
 def check_no_grad(**tensors: Optional[Tensor]) -> None:
     """Forward only: a tensor that wants a gradient is refused where one would be recorded."""
-    if not torch.is_grad_enabled():
-        return
     for name, tensor in tensors.items():
         if tensor is not None and tensor.requires_grad:
             raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; use torch.no_grad() or .detach()")

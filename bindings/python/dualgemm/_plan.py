@@ -75,7 +75,7 @@ def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: st
     problem = library.new(Problem, "problem")
     for name, value in (("m", m), ("n", n), ("k", k), ("l", l)):
         setattr(problem, name, _int64(name, value))
-    problem.a.type, problem.d.type = library.parse("data_type", a_type), library.parse("data_type", d_type)
+    problem.a.type, problem.d.type = library.parse("data_type", a_type, "a_type"), library.parse("data_type", d_type, "d_type")
     for matrix in (problem.a, problem.gate, problem.up, problem.d):
         if matrix.type == 0:
             matrix.scale_layout = _LAYOUTS[scale_layout]

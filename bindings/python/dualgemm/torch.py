@@ -6,7 +6,7 @@ rule, with nothing written. A direct call of torch.ops.dualgemm.* raises Runtime
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
@@ -15,7 +15,16 @@ from . import _library as library
 from ._errors import InvalidArgument, translate
 from ._operators import check_no_grad
 
+if TYPE_CHECKING:
+    from .weights import Weights
+
 _ops = torch.ops.dualgemm
+# The overloads themselves: torch.ops.dualgemm.glu would look for one on every call, 1 us.
+_glu, _glu_out = _ops.glu.default, _ops.glu.out
+_linear, _linear_out = _ops.linear.default, _ops.linear.out
+_glu_nvfp4, _glu_nvfp4_out = _ops.glu_nvfp4.default, _ops.glu_nvfp4.out
+_quantize, _quantize_out = _ops.quantize_nvfp4.default, _ops.quantize_nvfp4.out
+_is_compiling = torch.compiler.is_compiling
 Scalar = Union[Tensor, float, None]
 
 
@@ -35,16 +44,14 @@ def scalar_tensor(value: Scalar, like: Tensor, count: int = 1) -> Optional[Tenso
         return None
     if not isinstance(value, Tensor):
         return torch.full((count,), float(value), dtype=torch.float32, device=like.device)
-    if value.dim() == 0:
-        value = value.reshape(1)
     if count > 1 and value.numel() == 1:
-        value = value.reshape(1).expand(count).contiguous()
+        return value.reshape(1).expand(count).contiguous()
     return value
 
 
 def call(operator: Any, *arguments: Any, **named: Any) -> Any:
     """The operator's result; what it reports as a DualGemmError."""
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return operator(*arguments, **named)
     try:
         return operator(*arguments, **named)
@@ -64,15 +71,16 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "lin
     each row. four_over_six: per block also try amax/4, keep the lower error. out: written in place. NaN or infinity in x:
     InvalidArgument on the CPU, NaN scales on CUDA (an error would have to synchronise).
     """
-    check_no_grad(x=x)
+    if torch.is_grad_enabled():
+        check_no_grad(x=x)
     if x.device.type == "cpu" and not torch.compiler.is_compiling() and x.is_floating_point() and not bool(torch.isfinite(x).all()):
         raise InvalidArgument("x", "NaN or infinity", "must be finite")
     scale = scalar_tensor(global_scale, x)
     if out is not None:
-        call(_ops.quantize_nvfp4.out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
+        call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
              out_codes=out.codes, out_scales=out.scales, out_global_scale=out.global_scale)
         return out
-    return QuantizedTensor(*call(_ops.quantize_nvfp4, x, scale, scale_layout=scale_layout, four_over_six=four_over_six,
+    return QuantizedTensor(*call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six,
                                  per_row=per_row))
 
 
@@ -115,10 +123,11 @@ def swap_nibbles(codes: Tensor) -> Tensor:
     return ((packed >> 4) | (packed << 4)).view(codes.dtype)
 
 
+_FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
+
+
 def _factors(a: Tensor, layers: int, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
              bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
-    if a_row_scale is not None:
-        a_row_scale = a_row_scale.reshape(-1)
     return (scalar_tensor(alpha_gate, a, layers), scalar_tensor(alpha_up, a, layers), a_row_scale, bias_gate, bias_up)
 
 
@@ -136,16 +145,15 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     32-bit a; float16 for NVFP4. out: written in place. batch_invariant: bits of a row depend on neither M nor other rows.
     Forward only: requires_grad raises InvalidArgument.
     """
-    check_no_grad(a=a, alpha_gate=alpha_gate if isinstance(alpha_gate, Tensor) else None,
-                  alpha_up=alpha_up if isinstance(alpha_up, Tensor) else None, bias_gate=bias_gate, bias_up=bias_up,
-                  a_row_scale=a_row_scale, out=out)
     factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
     named = dict(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit, scale_layout=scale_layout,
                  batch_invariant=batch_invariant, strategy=strategy, config=config)
     if out is None:
-        return call(_ops.glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=out_dtype, **named)
+        return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=out_dtype, **named)
     _check_out_dtype(out, out_dtype)
-    call(_ops.glu.out, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named, out=out)
+    call(_glu_out, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named, out=out)
     return out
 
 
@@ -163,14 +171,15 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
     that must not happen (CUDA graphs). d_scale_layout: "linear" [..., M, N/16], or "swizzled_128x4", flat.
     """
-    check_no_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
     scale = float(d_global_scale)
     factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
     if out is not None:
-        call(_ops.glu_nvfp4.out, *arguments, d_scale_layout=d_scale_layout, **like_glu, out_codes=out.codes, out_scales=out.scales)
+        call(_glu_nvfp4_out, *arguments, d_scale_layout=d_scale_layout, **like_glu, out_codes=out.codes, out_scales=out.scales)
         return out
-    codes, scales = call(_ops.glu_nvfp4, *arguments, d_scale_layout=d_scale_layout, **like_glu)
+    codes, scales = call(_glu_nvfp4, *arguments, d_scale_layout=d_scale_layout, **like_glu)
     return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=a.device))
 
 
@@ -182,14 +191,15 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
 
     residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
     """
-    check_no_grad(a=a, bias=bias, residual=residual, out=out)
+    if torch.is_grad_enabled():
+        check_no_grad(a=a, bias=bias, residual=residual, out=out)
     arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor(alpha, a, _layers(w)), bias, residual,
-                 None if a_row_scale is None else a_row_scale.reshape(-1))
+                 a_row_scale)
     named = dict(scale_layout=scale_layout, batch_invariant=batch_invariant, strategy=strategy, config=config)
     if out is None:
-        return call(_ops.linear, *arguments, out_dtype=out_dtype, **named)
+        return call(_linear, *arguments, out_dtype=out_dtype, **named)
     _check_out_dtype(out, out_dtype)
-    call(_ops.linear.out, *arguments, **named, out=out)
+    call(_linear_out, *arguments, **named, out=out)
     return out
 
 
@@ -200,7 +210,7 @@ def offsets_of(offsets: Tensor, layers: int) -> Tensor:
     return torch.nn.functional.pad(offsets, (1, 0)) if offsets.shape[0] == layers else offsets
 
 
-def explain(a: Tensor, gate: Tensor, up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
+def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
             activation: str = "silu", batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None, config: str = "",
             **others: Any) -> str:
     """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights."""
@@ -212,12 +222,12 @@ def explain(a: Tensor, gate: Tensor, up: Optional[Tensor] = None, *, scale_layou
         raise InvalidArgument("a", str(a.dtype), "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
     a_type = names[a.dtype]
     k = a.shape[-1] * (2 if a_type == "e2m1" else 1)
-    is_weights = not isinstance(gate, Tensor)
-    n = gate.n if is_weights else gate.shape[-2]
-    layers = gate.num_experts if is_weights else _layers(gate)
+    if isinstance(gate, Tensor):
+        n, layers, prepared = gate.shape[-2], _layers(gate), False
+    else:
+        n, layers, prepared = gate.n, gate.num_experts, gate.is_packed
     rows = a.numel() // max(a.shape[-1], 1) // (layers if layers > 1 and a.dim() == 3 else 1)
     d_type = names[out_dtype] if out_dtype is not None else ("f16" if a_type == "e2m1" else a_type)
-    prepared = bool(is_weights and gate.is_packed)
     with torch.cuda.device(a.device) if a.is_cuda else torch.no_grad():
         return plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type, device="cuda" if a.is_cuda else "cpu", strategy=strategy,
                     activation=activation, batch_invariant=batch_invariant, prepared=prepared, config=config,

@@ -60,6 +60,14 @@ Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const
     refuse("a", "shape " + shape_text(rows.values),
            "must have as many batches as the weights: " + std::to_string(call.l));
   }
+  if (weights.packed) {  // before D is allocated: a code has half a byte at least, in every format
+    const int64_t most = 2 * weights.packed->numel() / (call.a.columns > 0 ? call.a.columns : 1);
+    if (call.n < 1 || call.l < 1 || call.n > most / call.l) {
+      refuse("packed", std::to_string(weights.packed->numel()) + " bytes",
+             "cannot be " + std::to_string(call.l) + " layers of n = " + std::to_string(call.n) +
+                 " rows");
+    }
+  }
   check(dualgemm_buffers_init(&call.buffers, sizeof call.buffers));
   call.buffers.a = call.a.data;
 

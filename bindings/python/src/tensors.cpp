@@ -49,16 +49,13 @@ bool is_dense_in_order(const Tensor& tensor, const std::vector<int64_t>& slowest
   return true;
 }
 
-bool is_swizzled(const char* name, const Tensor& scales, const std::string& scale_layout,
-                 bool is_batched) {
+bool is_swizzled(const Tensor& scales, const std::string& scale_layout, bool is_batched) {
   if (scale_layout == "linear") return false;
   if (scale_layout == "swizzled_128x4" || scales.dim() == 6) return true;
   if (scale_layout != "auto") {
     refuse("scale_layout", '"' + scale_layout + '"', "must be auto, linear or swizzled_128x4");
   }
-  if (scales.dim() == 1 || (is_batched && scales.dim() == 2)) return true;
-  (void)name;
-  return false;
+  return scales.dim() == 1 || (is_batched && scales.dim() == 2);
 }
 
 }  // namespace
@@ -169,7 +166,7 @@ void* add_scales(const char* name, const Tensor& scales, const std::string& scal
     refuse(name, "dtype number " + std::to_string(dtype), "must be float8_e4m3fn or uint8");
   }
   const int64_t blocks = matrix.columns / DUALGEMM_SF_VEC;
-  if (is_swizzled(name, scales, scale_layout, is_batched)) {
+  if (is_swizzled(scales, scale_layout, is_batched)) {
     matrix.layout.scale_layout = DUALGEMM_SCALES_SWIZZLED_128X4;
     if (span == 0) {
       check(dualgemm_scale_span(DUALGEMM_SCALES_SWIZZLED_128X4, matrix.rows, blocks, 0, &span));
@@ -221,8 +218,11 @@ Tensor new_tensor(const Place& place, int32_t dtype, const int64_t* sizes, int64
     stride *= sizes[dim] > 1 ? sizes[dim] : 1;
   }
   AtenTensorHandle handle = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides.data(), dtype, place.type,
-                                                  place.index, &handle));
+  if (aoti_torch_empty_strided(dims, sizes, strides.data(), dtype, place.type, place.index,
+                               &handle) != AOTI_TORCH_SUCCESS) {
+    refuse("out_of_memory", "memory: " + std::to_string(stride) +
+                                " elements for a result or the workspace; torch did not allocate them");
+  }
   return Tensor(handle);
 }
 

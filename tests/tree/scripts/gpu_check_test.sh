@@ -28,6 +28,8 @@ plant_good() {
   program test_sm90a 'echo "needs the build tree"; exit 1'
   program test_cuda 'echo "cuda passed"'
   program bench_cuda 'echo "bench_cuda $*"'
+  program dualgemm-0-py3-none-any.whl ''
+  program python3 'echo "python3 $DUALGEMM_TEST_DEVICE $*"'
 }
 # expect <0 or 1> <text...>: how it exits, and what the output contains
 expect() {
@@ -46,7 +48,7 @@ expect() {
 
 plant_good
 expect 0 "$steps passed, 0 failed" 'core passed' 'cpu passed' 'cuda passed' 'racecheck saw' \
-  'bench_cuda --shapes' 'dualgemm bench --device cuda --m 1,8,16,256 ' 'cpu_tests: passed'
+  'bench_cuda --shapes' 'python3 cuda -P -m pytest -q tests/python/torch' 'dualgemm bench --device cuda --m 1,8,16,256 ' 'cpu_tests: passed'
 limit=$(sed -n 's/^at most \([0-9]*\) s in all$/\1/p' <<<"$seen")
 if [[ -z $limit || $limit -ge 540 ]]; then
   echo "the limits add up to '$limit' s"
@@ -61,6 +63,15 @@ rm "$work/bench_cuda"
 expect 1 'failed: bench_cuda' 'bench_cuda is missing' "$((steps - 1)) passed, 1 failed"
 DUALGEMM_GPU_CHECK_WITHOUT=cuda expect 1 'bench_cuda is missing' "$((steps - 1)) passed, 1 failed"
 DUALGEMM_GPU_CHECK_WITHOUT=bench_cuda expect 0 'left out without bench_cuda' "$((steps - 1)) passed, 0 failed"
+
+plant_good
+rm "$work"/dualgemm-*.whl
+expect 1 'failed: python' 'python is missing' "$((steps - 1)) passed, 1 failed"
+DUALGEMM_GPU_CHECK_WITHOUT=python expect 0 'left out without python' "$((steps - 1)) passed, 0 failed"
+
+plant_good
+program python3 'echo "python3 $*"; [[ $* != *torch* ]]'
+expect 1 'failed: python' "$((steps - 1)) passed, 1 failed"
 
 plant_good
 rm "$work/test_cuda"

@@ -1,0 +1,87 @@
+"""Bad input: an exception with argument, observation and rule; nothing written."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from operands import dg, only_on_cpu, operands
+
+ONE = operands(4, 32, 64)
+FLOAT = operands(4, 32, 64, torch.bfloat16)
+
+
+def freed() -> torch.Tensor:
+    gone = ONE.gate.clone()
+    gone.untyped_storage().resize_(0)
+    return gone
+
+
+# what changes, the argument that the message names
+BAD: list[tuple[dict[str, object], str]] = [
+    (dict(a=ONE.a[:, :16]), "a_scales"), (dict(a=ONE.a.double()), "a"), (dict(a=ONE.a.T), "a"), (dict(a=ONE.a[0]), "a"),
+    (dict(a=ONE.a.expand(2, 4, 32)[:, ::2]), "a"), (dict(a_scales=None), "a_scales"), (dict(a_scales=ONE.a_scales[:2]), "a_scales"),
+    (dict(a_scales=ONE.a_scales.float()), "a_scales"), (dict(gate=ONE.gate[:, :16], gate_scales=ONE.gate_scales[:, :2]), "gate"),
+    (dict(gate=ONE.gate[:16]), "gate_scales"), (dict(up=ONE.up[:16], up_scales=ONE.up_scales[:16]), "up"),
+    (dict(gate=freed()), "gate"), (dict(gate=ONE.gate.float()), "gate"), (dict(gate=ONE.gate.to_sparse()), "tensors"),
+    (dict(up=ONE.up.expand(2, 32, 32)), "up"), (dict(alpha_gate=torch.ones(2)), "alpha_gate"),
+    (dict(alpha_up=torch.ones(1, dtype=torch.float64)), "alpha_up"), (dict(a_row_scale=torch.ones(3)), "a_row_scale"),
+    (dict(bias_gate=torch.ones(32)), "bias_up"), (dict(bias_gate=torch.ones(31), bias_up=torch.ones(32)), "bias_gate"),
+    (dict(bias_gate=torch.ones(32).half(), bias_up=torch.ones(32).half()), "bias_gate"), (dict(activation="swish"), "activation"),
+    (dict(activation="clamped_swiglu"), "act"), (dict(strategy="quick"), "strategy"), (dict(config="nothing"), "config"),
+    (dict(scale_layout="rows"), "scale_layout"), (dict(scale_layout="swizzled_128x4"), "a_scales"),
+    (dict(out_dtype=torch.int8), "out_dtype"), (dict(out=torch.zeros(4, 31)), "out"), (dict(out=torch.zeros(32, 4).T), "out"),
+    (dict(out=torch.zeros(4, 32, dtype=torch.uint8)), "out"), (dict(out=torch.zeros(4, 32), out_dtype=torch.float16), "out"),
+    (dict(out=torch.zeros(1, 32).expand(4, 32)), "out"), (dict(a=FLOAT.a), "a_scales"),
+    (dict(a=FLOAT.a.clone().requires_grad_(), a_scales=None), "a"),
+]
+
+
+@pytest.mark.parametrize("change,argument", BAD, ids=[f"{i}-{name}" for i, (_, name) in enumerate(BAD)])
+def test_glu(change: dict[str, object], argument: str) -> None:
+    out = change.get("out", torch.full((4, 32), 7, dtype=torch.float16))
+    before = out.clone()
+    named = {**ONE.named(), "out": out, **change}
+    if "out_dtype" in change and "out" not in change:
+        del named["out"]
+    with pytest.raises(dg.DualGemmError) as caught:
+        dg.glu(**named)
+    assert argument in caught.value.argument and caught.value.observed and caught.value.rule
+    assert torch.equal(out, before)
+
+
+def test_out_that_overlaps_an_operand() -> None:
+    both = FLOAT.a.clone()
+    with pytest.raises(dg.InvalidArgument):
+        dg.glu(**{**FLOAT.named(), "a": both}, out=both[:, :32])
+    assert torch.equal(both, FLOAT.a)
+
+
+def test_other_devices() -> None:
+    with pytest.raises(dg.InvalidArgument, match="must be on one device"):
+        dg.glu(**{**ONE.named(), "gate": ONE.gate.to("meta")})
+    assert dg.glu(**{name: None if value is None else value.to("meta") for name, value in ONE.named().items()}).shape == (4, 32)
+
+
+def test_huge_sizes_are_refused_before_memory_is_asked_for() -> None:
+    one = operands(1, 16, 16)
+    with pytest.raises(dg.InvalidArgument, match="must not be expanded"):
+        dg.glu(**{**one.named(), "a": one.a.expand(2**50, 8), "a_scales": one.a_scales.view(torch.uint8).expand(2**50, 1)})
+    with pytest.raises(RuntimeError, match="dualgemm: invalid_argument: packed: "):
+        torch.ops.dualgemm.glu_packed(one.a, one.a_scales, torch.zeros(64, dtype=torch.uint8), 2**61, 1)
+
+
+@only_on_cpu  # a GPU's headers are not read: that would wait for it
+def test_packed_weights_that_do_not_fit() -> None:
+    packed = torch.ops.dualgemm.pack_weights(ONE.gate, ONE.gate_scales, ONE.up, ONE.up_scales, a_dtype=torch.uint8)
+    operator = torch.ops.dualgemm.glu_packed
+    cases: list[Callable[[], object]] = [
+        lambda: operator(ONE.a, ONE.a_scales, packed[:-64], 32, 1), lambda: operator(ONE.a, ONE.a_scales, packed, 48, 1),
+        lambda: operator(ONE.a, ONE.a_scales, packed, 32, 2), lambda: operator(ONE.a, ONE.a_scales, torch.zeros_like(packed), 32, 1),
+        lambda: operator(ONE.a, ONE.a_scales, packed.view(torch.int8), 32, 1),
+        lambda: operator(ONE.a, ONE.a_scales, torch.cat([packed, packed])[1:packed.numel() + 1], 32, 1),
+        lambda: operator(ONE.a, ONE.a_scales, packed, -1, 1), lambda: operator(ONE.a, ONE.a_scales, packed, 32, 0),
+    ]
+    for case in cases:
+        with pytest.raises(RuntimeError, match="dualgemm: "):
+            case()
