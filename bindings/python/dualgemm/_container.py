@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, Unsupported
-from ._operands import (Scalar, Shape, activation_kind, bias_of, check_header, codes_of, compact, factor_of, read_header, scales_of,
-                        slice_rows)
+from ._operands import (Scalar, Shape, activation_kind, bias_of, check_header, codes_of, compact, factor_of, read_header,
+                        scales_of, slice_rows)
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -23,7 +23,8 @@ def activation_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def same_kind(one: torch.device, other: torch.device) -> bool:
     """Do both take the same packed bytes?"""
-    return one.type == other.type and (one.type != "cuda" or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
+    return one.type == other.type and (one.type != "cuda"
+                                       or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
 
 
 def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -> Optional[Tensor]:
@@ -58,8 +59,9 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
     if original[0] is not None and (not fits or strategy != "auto"):
         return original, None
     if not fits:  # the bytes would be read as others: on a GPU the operator does not look at them
-        raise Unsupported("x", str(x.dtype), f"the weights are packed for {activation_kind(a_dtype)}: pack with a_dtype={x.dtype}, or "
-                          "with keep_original=True")
+        raise Unsupported(
+            "x", str(x.dtype), f"the weights are packed for {activation_kind(a_dtype)}: pack with a_dtype={x.dtype}, or "
+            "with keep_original=True")
     return [None] * len(original), packed
 
 
@@ -84,7 +86,8 @@ class Container:
         for name, (codes, scales) in zip(cls._matrices, matrices):
             codes, shape = codes_of(name, codes)
             if first is not None and shape != first:
-                raise InvalidArgument(name, f"shape {list(codes.shape)}", f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}")
+                raise InvalidArgument(name, f"shape {list(codes.shape)}",
+                                      f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}")
             first = shape
             if scales.device != codes.device or codes.device != matrices[0][0].device:
                 raise InvalidArgument(f"{name}_scales", f"{codes.device} and {scales.device}",
@@ -150,7 +153,8 @@ class Container:
 
     @property
     def a_dtype(self) -> torch.dtype:
-        """For which activations a GPU packs: bfloat16, float16 (NVFP4 too), float32, or uint8 (NVFP4). A CPU's bytes fit all."""
+        """For which activations a GPU packs: bfloat16, float16 (NVFP4 too), float32, or uint8 (NVFP4). A CPU's bytes fit
+        all."""
         return self._a_dtype
 
     @property
@@ -166,7 +170,8 @@ class Container:
         return choose_operands([self._tensors.get(name) for name in self._original_names()], self._tensors.get("packed"), x,
                                self._a_dtype, strategy)
 
-    def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any], named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
+    def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any],
+                 named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
         """Activations with their scales; a QuantizedTensor's global scale goes into the factors, or is one of each row."""
         own = [self._tensors[name] if value is None else factor_of(name, value, self.device, self._shape.layers)
                for name, value in zip(self._factors, factors)]
@@ -192,7 +197,8 @@ class Container:
     # ---- moving and saving ---------------------------------------------------------------------------------------------------
 
     def to(self: _Self, device: Any) -> _Self:
-        """On another device. Weights packed for a device of another kind are packed anew from the originals, if kept, or refused."""
+        """On another device. Weights packed for a device of another kind are packed anew from the originals, if kept, or
+        refused."""
         target = torch.empty(0, device=device).device
         if target == self.device:
             return self
@@ -202,8 +208,9 @@ class Container:
         if self._has_original:
             return type(self)(moved, self._shape, self._a_dtype).prepare(keep_original=True)
         if not same_kind(target, self.device):
-            raise Unsupported("device", str(target), f"the weights are packed for {self.device}: make them there, with prepare=False and "
-                              ".prepare() after .to(), or with keep_original=True")
+            raise Unsupported(
+                "device", str(target), f"the weights are packed for {self.device}: make them there, with prepare=False and "
+                ".prepare() after .to(), or with keep_original=True")
         return type(self)({**moved, "packed": self._tensors["packed"].to(target)}, self._shape, self._a_dtype)
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -212,7 +219,8 @@ class Container:
         ``shape`` is int64 [n, k, experts, a_dtype]; ``packed`` stands for what it was made of, unless that was kept.
         """
         described = [*self._shape, _DTYPES.index(self._a_dtype)]
-        return {"shape": torch.tensor(described, dtype=torch.int64), **{name: compact(t) for name, t in self._tensors.items()}}
+        shape = torch.tensor(described, dtype=torch.int64, device="cpu")
+        return {"shape": shape, **{name: compact(tensor) for name, tensor in self._tensors.items()}}
 
     @classmethod
     def from_state_dict(cls: type[_Self], state: Mapping[str, Tensor]) -> _Self:
@@ -220,7 +228,8 @@ class Container:
         names = {*cls._original_names(), *cls._factors, *cls._biases, "packed", "shape"}
         unknown = sorted(set(state) - names)
         if unknown or not {"shape", *cls._factors} <= set(state) or ("packed" not in state and cls._matrices[0] not in state):
-            raise InvalidArgument("state", ", ".join(unknown or sorted(state)) or "empty", f"must be of {cls.__name__}.state_dict()")
+            raise InvalidArgument("state", ", ".join(unknown or sorted(state)) or "empty",
+                                  f"must be of {cls.__name__}.state_dict()")
         n, k, experts, number = (int(value) for value in state["shape"])
         if not 0 <= number < len(_DTYPES):
             raise InvalidArgument("state", f"shape {[n, k, experts, number]}", "must be [n, k, experts, number of a_dtype]")
@@ -230,7 +239,8 @@ class Container:
             if name in tensors:
                 tensors[name], found = codes_of(name, tensors[name])
                 if found != shape:
-                    raise InvalidArgument(name, f"shape {list(tensors[name].shape)}", f"must be {n} x {k // 2}, as ``shape`` says")
+                    raise InvalidArgument(name, f"shape {list(tensors[name].shape)}",
+                                          f"must be {n} x {k // 2}, as ``shape`` says")
                 tensors[f"{name}_scales"] = scales_of(f"{name}_scales", tensors[f"{name}_scales"], shape, "auto")
         if "packed" in tensors:
             check_packed(cls._pack_operator(), len(cls._matrices), tensors["packed"], shape, a_dtype)
@@ -245,7 +255,8 @@ class Container:
     def _with_rows(self: _Self, rows: slice) -> _Self:
         """These rows of every matrix: views, and biases cut; unpacked."""
         if not self._has_original:
-            raise Unsupported("shard", "packed weights", "needs the originals: prepare=False or keep_original=True, then .prepare()")
+            raise Unsupported("shard", "packed weights",
+                              "needs the originals: prepare=False or keep_original=True, then .prepare()")
         tensors = {name: self._tensors[name] for name in self._factors}
         for name in self._matrices:
             tensors[name] = self._tensors[name][..., rows, :]

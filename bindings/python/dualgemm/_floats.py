@@ -45,7 +45,8 @@ def activation_name(function: Any) -> str:
                 return name
     except (RuntimeError, TypeError, ValueError, AttributeError):
         pass
-    raise InvalidArgument("activation", getattr(function, "__name__", type(function).__name__), f"must compute one of {', '.join(ACTIVATIONS)}")
+    name = getattr(function, "__name__", type(function).__name__)
+    raise InvalidArgument("activation", name, f"must compute one of {', '.join(ACTIVATIONS)}")
 
 
 def _activation_of(mlp: nn.Module) -> str:
@@ -71,7 +72,8 @@ def _find(mlp: nn.Module, activation: Optional[str]) -> FloatMLP:
     for gate_name, up_name, down_name in _SEPARATE:
         if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (gate_name, up_name, down_name)):
             gate, up = _linear(mlp, gate_name), _linear(mlp, up_name)
-            return FloatMLP(gate.weight, up.weight, getattr(mlp, down_name), activation or _activation_of(mlp), gate.bias, up.bias)
+            return FloatMLP(gate.weight, up.weight, getattr(mlp, down_name), activation or _activation_of(mlp), gate.bias,
+                            up.bias)
     for stacked_name, down_name in _STACKED:
         if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (stacked_name, down_name)):
             both = _linear(mlp, stacked_name)
@@ -79,7 +81,8 @@ def _find(mlp: nn.Module, activation: Optional[str]) -> FloatMLP:
             assert first is not None and second is not None
             bias_gate, bias_up = _halves(both.bias)
             return FloatMLP(first, second, getattr(mlp, down_name), activation or _activation_of(mlp), bias_gate, bias_up)
-    raise InvalidArgument("mlp", type(mlp).__name__, "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)")
+    raise InvalidArgument("mlp", type(mlp).__name__,
+                          "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)")
 
 
 def _check_values(what: str, found: Any, wanted: Tensor) -> None:
@@ -99,7 +102,8 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None) -> FloatMLP:
     """The parts of a gated MLP of nn.Linear. InvalidArgument unless two rows go through it as through the formula."""
     parts = _find(mlp, activation)
     if parts.gate.shape != parts.up.shape or parts.gate.shape[1] % 16:
-        raise InvalidArgument("mlp", f"gate {list(parts.gate.shape)}, up {list(parts.up.shape)}", "must be one shape, [N, K], K a multiple of 16")
+        raise InvalidArgument("mlp", f"gate {list(parts.gate.shape)}, up {list(parts.up.shape)}",
+                              "must be one shape, [N, K], K a multiple of 16")
     if parts.gate.device.type == "meta":
         raise InvalidArgument("mlp", "on the meta device", "must have its weights")
     function = ACTIVATIONS.get(parts.activation)
@@ -130,5 +134,6 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
         x = _probe_rows(1, k, both)
         ids = torch.zeros((1, 1), dtype=torch.int64, device=both.device)
         h = ACTIVATIONS[parts.activation](x @ parts.gate[0].T) * (x @ parts.up[0].T)
-        _check_values(type(experts).__name__, experts(x, ids, torch.ones((1, 1), dtype=both.dtype, device=both.device)), h @ down[0].T)
+        ones = torch.ones((1, 1), dtype=both.dtype, device=both.device)
+        _check_values(type(experts).__name__, experts(x, ids, ones), h @ down[0].T)
     return parts

@@ -27,8 +27,8 @@ def check_input_type(input_dtype: str) -> None:
 class PackedModule(nn.Module):
     """Base of the modules here. Its tensors are buffers, so that no optimiser and no .to(dtype) changes them.
 
-    MATRIX_codes is uint8, MATRIX_scales float8_e4m3fn, alphas float32 [1] or [E]; after finalize() ``packed`` stands for codes and
-    scales. load_state_dict() takes either state whatever the module's own is, and packs again where it was packed.
+    MATRIX_codes is uint8, MATRIX_scales float8_e4m3fn, alphas float32 [1] or [E]; after finalize() ``packed`` stands for
+    codes and scales. load_state_dict() takes either state whatever the module's own is, and packs again where it was packed.
     """
     _weights: ClassVar[type[Container]]
     packed: Optional[Tensor]
@@ -49,7 +49,8 @@ class PackedModule(nn.Module):
             self.register_buffer(name, self._empty_bias(device) if bias else None)
         self.register_buffer("packed", None)
         given = None if input_scale is None or input_dtype != "nvfp4" else input_scale
-        self.register_buffer("input_scale", None if given is None else torch.full((1,), given, dtype=torch.float32, device=device))
+        self.register_buffer("input_scale", None if given is None else torch.full(
+            (1, ), given, dtype=torch.float32, device=device))
         self._input_scale = given  # the same as a number: an output's global scale must not be read from a GPU
 
     def _sizes(self, columns: int) -> tuple[int, ...]:
@@ -106,9 +107,9 @@ class PackedModule(nn.Module):
     def finalize(self: _Self, *, a_dtype: Optional[torch.dtype] = None, keep_original: bool = False) -> _Self:
         """Packs for the device that the module is on now; where it has nothing to prepare, nothing happens.
 
-        a_dtype: of the activations to come, which decides what a GPU packs; bfloat16, or NVFP4 by input_dtype. keep_original: the
-        codes stay too, so that the module may move to another kind of device, at the price of their memory. Submodules that pack
-        are packed as well.
+        a_dtype: of the activations to come, which decides what a GPU packs; bfloat16, or NVFP4 by input_dtype. keep_original:
+        the codes stay too, so that the module may move to another kind of device, at the price of their memory. Submodules
+        that pack are packed as well.
         """
         self.a_dtype = a_dtype or (torch.uint8 if self.input_dtype == "nvfp4" else torch.bfloat16)
         activation_kind(self.a_dtype)
@@ -140,8 +141,9 @@ class PackedModule(nn.Module):
         if self.is_packed and "meta" not in (here.type, target.type) and not same_kind(here, target):
             packs_anew = self._buffers[f"{self._weights._matrices[0]}_codes"] is not None
             if not packs_anew:
-                raise Unsupported("device", str(target), f"{type(self).__name__} is packed for {here}: call finalize() after .to(), or "
-                                  "finalize(keep_original=True)")
+                raise Unsupported(
+                    "device", str(target), f"{type(self).__name__} is packed for {here}: call finalize() after .to(), or "
+                    "finalize(keep_original=True)")
         if recurse:
             for child in self.children():
                 child._apply(fn)  # type: ignore[no-untyped-call]
@@ -189,7 +191,8 @@ class PackedModule(nn.Module):
                 setattr(self, name, torch.empty_like(own[name], device=device))
         for name in scales:  # swizzled ones are flat
             buffer = self._buffers.get(name)
-            if name in own and buffer is not None and own[name].shape != buffer.shape and own[name].numel() == self.shape.layers * self.shape.span:
+            if name in own and buffer is not None and own[name].shape != buffer.shape and own[name].numel(
+            ) == self.shape.layers * self.shape.span:
                 setattr(self, name, torch.empty_like(own[name], device=device))
         merged = {**state_dict, **{prefix + name: tensor for name, tensor in own.items()}}
         super()._load_from_state_dict(merged, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -207,8 +210,8 @@ class PackedModule(nn.Module):
 class NVFP4Linear(PackedModule):
     """y = x @ W.T + bias with W in NVFP4: what an MLP's ``down`` may be. Buffers w_codes, w_scales, alpha, bias.
 
-    input_dtype "bf16": x as it comes, 16 or 32 bits. "nvfp4": x quantised on the fly, each row with its own global scale, or all with
-    input_scale, which is a factor of alpha then. num_experts > 0: matrices of experts, for GatedExperts.
+    input_dtype "bf16": x as it comes, 16 or 32 bits. "nvfp4": x quantised on the fly, each row with its own global scale, or
+    all with input_scale, which is a factor of alpha then. num_experts > 0: matrices of experts, for GatedExperts.
     """
     _weights = LinearWeights
     w_codes: Optional[Tensor]
@@ -218,8 +221,8 @@ class NVFP4Linear(PackedModule):
 
     def __init__(self, in_features: int, out_features: int, *, bias: bool = False, input_dtype: InputType = "bf16",
                  input_scale: Optional[float] = None, num_experts: int = 0, device: Any = None) -> None:
-        super().__init__(Shape(out_features, in_features, num_experts), bias=bias, input_dtype=input_dtype, input_scale=input_scale,
-                         device=device)
+        super().__init__(Shape(out_features, in_features, num_experts), bias=bias, input_dtype=input_dtype,
+                         input_scale=input_scale, device=device)
         self.in_features, self.out_features = in_features, out_features
 
     @classmethod
@@ -236,7 +239,8 @@ class NVFP4Linear(PackedModule):
     def from_float(cls, linear: nn.Linear, *, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
                    four_over_six: bool = False) -> NVFP4Linear:
         """Quantises an nn.Linear of bfloat16, float16 or float32."""
-        return cls.from_weights(LinearWeights.from_linear(linear, four_over_six=four_over_six, prepare=False), input_dtype=input_dtype,
+        return cls.from_weights(LinearWeights.from_linear(linear, four_over_six=four_over_six, prepare=False),
+                                input_dtype=input_dtype,
                                 input_scale=input_scale)
 
     @property
@@ -258,8 +262,8 @@ class NVFP4Linear(PackedModule):
                 offsets: Optional[Tensor] = None, masked_m: Optional[Tensor] = None) -> Tensor:
         """The product of activations that are ready; offsets int32 [E+1] or masked_m int32 [E]: of groups."""
         (codes, scales), packed = self._operands_for(x)
-        result: Tensor = call(_ops.linear, x, x_scales, codes, scales, packed, self.shape.n, self.shape.layers, offsets, None, masked_m,
-                              self.alpha, self.bias, None, row_scale, out_dtype=out_dtype)
+        result: Tensor = call(_ops.linear, x, x_scales, codes, scales, packed, self.shape.n, self.shape.layers, offsets, None,
+                              masked_m, self.alpha, self.bias, None, row_scale, out_dtype=out_dtype)
         return result
 
 

@@ -58,12 +58,14 @@ def scales_of(name: str, scales: Tensor, shape: Shape, scale_layout: str) -> Ten
         wanted = [shape.n, shape.k // 16]
         wanted = [shape.experts, *wanted] if shape.experts else wanted
         if list(scales.shape) != wanted:
-            raise InvalidArgument(name, f"shape {list(scales.shape)}", f"linear scales must be {wanted}; name or flatten swizzled ones")
+            raise InvalidArgument(name, f"shape {list(scales.shape)}",
+                                  f"linear scales must be {wanted}; name or flatten swizzled ones")
         return scales if scales.stride(-1) == 1 else scales.contiguous()
     if scales.dim() == 6:
         scales = scales.permute(5, 2, 4, 0, 1, 3)
     if scales.numel() != shape.layers * shape.span:
-        raise InvalidArgument(name, f"shape {list(scales.shape)}", f"swizzled_128x4 must be {shape.layers * shape.span} scales here")
+        raise InvalidArgument(name, f"shape {list(scales.shape)}",
+                              f"swizzled_128x4 must be {shape.layers * shape.span} scales here")
     return scales.reshape((shape.experts, shape.span) if shape.experts else (shape.span,))
 
 
@@ -77,7 +79,8 @@ def linear_scales(scales: Tensor, shape: Shape) -> Tensor:
 
 def slice_rows(scales: Tensor, shape: Shape, rows: slice) -> Tensor:
     """The scales of these rows: a view; swizzled ones that do not start and end between tiles become linear, a copy."""
-    if not is_linear(scales, shape) and rows.step in (None, 1) and rows.start % 128 == 0 and (rows.stop - rows.start) % 128 == 0:
+    if not is_linear(scales, shape) and rows.step in (None,
+                                                      1) and rows.start % 128 == 0 and (rows.stop - rows.start) % 128 == 0:
         tile = -(-shape.k // 64) * 512
         return scales[..., rows.start // 128 * tile:rows.stop // 128 * tile]
     return linear_scales(scales, shape)[..., rows, :]
@@ -108,8 +111,8 @@ def shard_range(size: int, rank: int, world_size: int, what: str, multiple: int 
     if world_size < 1 or not 0 <= rank < world_size:
         raise InvalidArgument("rank", f"{rank} of {world_size}", "must be from 0 to world_size - 1")
     if size % (world_size * multiple):
-        rule = f"must be a multiple of world_size, {world_size}" if multiple == 1 else f"must be a multiple of {multiple} * world_size"
-        raise InvalidArgument("world_size", f"{size} {what}", rule)
+        factor = f"{multiple} * {world_size}" if multiple > 1 else str(world_size)
+        raise InvalidArgument("world_size", f"{world_size} for {size} {what}", f"{what} must be a multiple of {factor}")
     part = size // world_size
     return slice(rank * part, (rank + 1) * part)
 

@@ -130,7 +130,8 @@ class Checkpoint:
 
     def _load(self, prefix: str, expert: int, flags: int) -> _Owned:
         layer = c_void_p()
-        self._check(self._c.dualgemm_checkpoint_load(self._handle, prefix.encode(), c_int64(expert), c_int32(flags), byref(layer)))
+        self._check(
+            self._c.dualgemm_checkpoint_load(self._handle, prefix.encode(), c_int64(expert), c_int32(flags), byref(layer)))
         return _Owned(layer, self._c.dualgemm_checkpoint_layer_free)
 
     def _layer_weights(self, prefix: str, expert: int, flags: int) -> tuple[Weights, _Owned]:
@@ -139,21 +140,22 @@ class Checkpoint:
         problem, buffers = library.new(Problem, "problem"), library.new(Buffers, "buffers")
         self._check(self._c.dualgemm_checkpoint_layer_apply(owned.handle, c_float(1.0), byref(problem), byref(buffers)))
         n, k = problem.n, problem.k
-        parts = [(_mapped(codes, torch.uint8, n, k // 2), _scales(scales, n, k, matrix.scale_layout)) for codes, scales, matrix in
-                 ((buffers.gate, buffers.gate_scales, problem.gate), (buffers.up, buffers.up_scales, problem.up))]
+        parts = [(_mapped(codes, torch.uint8, n, k // 2), _scales(scales, n, k, matrix.scale_layout))
+                 for codes, scales, matrix in ((buffers.gate, buffers.gate_scales, problem.gate),
+                                               (buffers.up, buffers.up_scales, problem.up))]
         biases = [_mapped(bias, torch.float32, n) if bias else None for bias in (buffers.bias_gate, buffers.bias_up)]
         (gate, gate_scales), (up, up_scales) = parts
         return Weights.from_tensors(gate, gate_scales, up, up_scales, alpha_gate=buffers.alpha_gate, alpha_up=buffers.alpha_up,
                                     bias_gate=biases[0], bias_up=biases[1], prepare=False), owned
 
-    def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu", shard: Optional[tuple[int, int]] = None,
-                prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up",
-                max_input_scale: bool = False) -> Weights:
-        """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the weights:
-        activations in NVFP4 bring theirs, input_scale(prefix) or their own.
+    def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu",
+                shard: Optional[tuple[int, int]] = None, prepare: bool = True, keep_original: bool = False,
+                a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False) -> Weights:
+        """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
+        weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
 
-        shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate and up
-        that were calibrated differently share the larger input scale. Raises FileError, Unsupported, InvalidArgument.
+        shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate
+        and up that were calibrated differently share the larger input scale. Raises FileError, Unsupported, InvalidArgument.
         """
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
@@ -167,7 +169,8 @@ class Checkpoint:
         return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
 
     def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False) -> Optional[float]:
-        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. Of experts: the largest."""
+        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. Of experts: the
+        largest."""
         scales = []
         for number in self._numbers(prefix, expert):
             info = LayerInfo(struct_size=ctypes.sizeof(LayerInfo))
@@ -196,9 +199,11 @@ class Checkpoint:
             found, owner = self._matrix(load, name, number)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
-            return LinearWeights.from_tensors(
-                _mapped(found.data, torch.uint8, found.n, found.k // 2), _scales(found.scales, found.n, found.k, found.scale_layout),
-                alpha=found.global_scale, bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None, prepare=False), owner
+            return LinearWeights.from_tensors(_mapped(found.data, torch.uint8, found.n, found.k // 2),
+                                              _scales(found.scales, found.n, found.k, found.scale_layout),
+                                              alpha=found.global_scale,
+                                              bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
+                                              prepare=False), owner
 
         del owned
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
@@ -251,10 +256,11 @@ def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[in
                 tensors[name] = tensor.to(device, copy=True)
                 continue
             if index == 0:
-                sizes = list(tensor.shape[1:] if name in kind._factors else tensor.shape)
+                sizes: list[int] = list(tensor.shape[1:] if name in kind._factors else tensor.shape)
                 tensors[name] = torch.empty([len(numbers), *sizes], dtype=tensor.dtype, device=device)
             if name not in tensors or tensors[name][0].numel() != tensor.numel():
-                raise FileError(f"expert {number}", f"{name} of {tensor.numel()} values", "all experts of a layer must have the same tensors")
+                raise FileError(f"expert {number}", f"{name} of {tensor.numel()} values",
+                                "all experts of a layer must have the same tensors")
             tensors[name][index].view(-1).view(torch.uint8).copy_(tensor.reshape(-1).view(torch.uint8))
         shape = weights._shape
         del owned
@@ -263,8 +269,8 @@ def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[in
 
 
 def open_checkpoint(path: Union[str, os.PathLike[str]]) -> Checkpoint:
-    """A .safetensors or .gguf file, a *.safetensors.index.json, or a folder (a snapshot of the Hub) that holds one. Memory mapped: it
-    must not be cut short while it is open. FileError: missing, or not of that format."""
+    """A .safetensors or .gguf file, a *.safetensors.index.json, or a folder (a snapshot of the Hub) that holds one. Memory
+    mapped: it must not be cut short while it is open. FileError: missing, or not of that format."""
     return Checkpoint(path)
 
 
@@ -313,7 +319,8 @@ def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device
     if weights._shape.experts:
         if not isinstance(down, LinearWeights):
             raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
-        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype, bias=weights.bias_gate is not None)
+        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype,
+                                         bias=weights.bias_gate is not None)
     scale, down_scale = None, None
     if input_dtype == "nvfp4":
         scale = checkpoint.input_scale(prefix, max_input_scale=max_input_scale)
@@ -328,9 +335,10 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
                     max_input_scale: bool = False) -> nn.Module:
     """Puts the MLPs and experts of an NVFP4 checkpoint in the place of those of a Hugging Face ``model``; returns it.
 
-    Modules are found by their names; the rest of the model is left as it is. device: None, that of the module replaced. input_dtype:
-    "bf16", activations in 16 bits; "nvfp4", quantised with the checkpoint's input scales, or each row with its own where there are
-    none. finalize: pack for that device. Modules that do not fit are left and named in a warning; InvalidArgument if none fits.
+    Modules are found by their names; the rest of the model is left as it is. device: None, that of the module replaced.
+    input_dtype: "bf16", activations in 16 bits; "nvfp4", quantised with the checkpoint's input scales, or each row with its
+    own where there are none. finalize: pack for that device. Modules that do not fit are left and named in a warning;
+    InvalidArgument if none fits.
     """
     check_input_type(input_dtype)
     replaced: list[str] = []

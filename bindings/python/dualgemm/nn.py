@@ -1,4 +1,4 @@
-"""Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; under torch.compile(fullgraph=True) too."""
+"""Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
 from __future__ import annotations
 
 import re
@@ -33,7 +33,8 @@ class _Gated(PackedModule):
     bias_up: Optional[Tensor]
 
     def __init__(self, shape: Shape, *, activation: str, act_alpha: Optional[float], act_beta: Optional[float],
-                 act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float], device: Any) -> None:
+                 act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float],
+                 device: Any) -> None:
         super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
         from ._library import parse
 
@@ -49,43 +50,50 @@ class _Gated(PackedModule):
 
 
 class GatedMLP(_Gated):
-    """down(act(gate x) * (up x)), gate and up in NVFP4. ``down`` is any module: nn.Linear, NVFP4Linear, RowwiseParallel's, an engine's.
+    """down(act(gate x) * (up x)), gate and up in NVFP4. ``down`` is any module: nn.Linear, NVFP4Linear, RowwiseParallel's, an
+    engine's.
 
-    Buffers, not parameters: gate_codes [N, K/2], gate_scales [N, K/16], up_codes, up_scales, alpha_gate, alpha_up [1]; bias_gate,
-    bias_up [N] or None; K = hidden_size, N = intermediate_size. input_dtype "bf16": x as it comes, 16 or 32 bits (W4A16). "nvfp4":
-    x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is then a factor of both
-    alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
+    Buffers, not parameters: gate_codes [N, K/2], gate_scales [N, K/16], up_codes, up_scales, alpha_gate, alpha_up [1];
+    bias_gate, bias_up [N] or None; K = hidden_size, N = intermediate_size. input_dtype "bf16": x as it comes, 16 or 32 bits
+    (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
+    then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
-
     def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: str = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None, device: Any = None) -> None:
-        super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha, act_beta=act_beta,
-                         act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
+                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
+                 device: Any = None) -> None:
+        super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
+                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
+                         device=device)
         self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
         self.down = down
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: nn.Module, *, input_scale: Optional[float] = None, input_dtype: InputType = "bf16",
-                     **kw: Any) -> GatedMLP:
-        """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw: as __init__."""
+    def from_weights(cls, weights: Weights, down: nn.Module, *, input_scale: Optional[float] = None,
+                     input_dtype: InputType = "bf16", **kw: Any) -> GatedMLP:
+        """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
+        as __init__."""
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
         if made._input_scale is not None:
             made.input_scale = torch.full((1,), made._input_scale, dtype=torch.float32, device=weights.device)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False, activation: Optional[str] = None,
-                   input_dtype: InputType = "bf16", input_scale: Optional[float] = None) -> GatedMLP:
+    def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False,
+                   activation: Optional[str] = None, input_dtype: InputType = "bf16",
+                   input_scale: Optional[float] = None) -> GatedMLP:
         """From a float MLP: gate_proj, up_proj, down_proj (Llama, Qwen, Mistral, Gemma), w1, w3, w2, or gate_up_proj (Phi).
 
-        The activation is recognised by its values. Two rows are sent through ``mlp`` and through the formula: InvalidArgument where it
-        computes something else. quantize_down: down becomes an NVFP4Linear; else it is used as it is. finalize() is left to you.
+        The activation is recognised by its values. Two rows are sent through ``mlp`` and through the formula: InvalidArgument
+        where it computes something else. quantize_down: down becomes an NVFP4Linear; else it is used as it is. finalize() is
+        left to you.
         """
         parts = float_mlp(mlp, activation)
-        gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six) for name, weight in (("gate", parts.gate), ("up", parts.up)))
+        gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six)
+                    for name, weight in (("gate", parts.gate), ("up", parts.up)))
         weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
-                                       alpha_up=up.global_scale, bias_gate=parts.bias_gate, bias_up=parts.bias_up, prepare=False)
+                                       alpha_up=up.global_scale, bias_gate=parts.bias_gate, bias_up=parts.bias_up,
+                                       prepare=False)
         down = parts.down
         if quantize_down:
             if not isinstance(down, nn.Linear):
@@ -95,7 +103,8 @@ class GatedMLP(_Gated):
         return made.train(mlp.training)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad: InvalidArgument."""
+        """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
+        InvalidArgument."""
         if x.dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
@@ -106,8 +115,8 @@ class GatedMLP(_Gated):
         n, factors = self.shape.n, self._factors(row_scale)
         down = self.down
         if isinstance(down, NVFP4Linear) and down.output_scale is not None:
-            codes, d_scales = call(_ops.glu_nvfp4, rows, scales, gate, gate_scales, up, up_scales, packed, n, 1, down.output_scale, *factors,
-                                   **self._act)
+            codes, d_scales = call(_ops.glu_nvfp4, rows, scales, gate, gate_scales, up, up_scales, packed, n, 1,
+                                   down.output_scale, *factors, **self._act)
             return down.product(codes, d_scales, None, x.dtype)
         if packed is not None:
             h = call(_ops.glu_packed, rows, scales, packed, n, 1, *factors, out_dtype=x.dtype, **self._act)
@@ -127,9 +136,11 @@ class GatedExperts(_Gated):
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
                  bias: bool = False, input_dtype: InputType = "bf16", device: Any = None) -> None:
         super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=None, device=device)
+                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=None,
+                         device=device)
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
-        self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts, device=device)
+        self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts,
+                                device=device)
 
     @classmethod
     def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16", **kw: Any) -> GatedExperts:
@@ -147,13 +158,15 @@ class GatedExperts(_Gated):
                           for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down)))
         weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
                                        alpha_up=up.global_scale, prepare=False)
-        made = cls.from_weights(weights, LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
+        made = cls.from_weights(weights,
+                                LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
                                 input_dtype=input_dtype, activation=parts.activation)
         return made.train(experts.training)
 
     def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
-        """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each row, of the shape
-        and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order of topk_ids.
+        """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
+        row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
+        of topk_ids.
         """
         check_no_grad(x=x)
         tokens = x.reshape(-1, self.hidden_size)
@@ -184,8 +197,8 @@ class GatedExperts(_Gated):
         return (of_token * factors.unsqueeze(-1)).sum(1).to(x.dtype).view(x.shape)
 
     def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
-        """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0. For CUDA
-        graphs and DeepEP's low latency; routing and weighting are the caller's."""
+        """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.
+        For CUDA graphs and DeepEP's low latency; routing and weighting are the caller's."""
         check_no_grad(x=x)
         if x.dim() != 3 or x.shape[0] != self.num_experts or x.shape[2] != self.hidden_size:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [{self.num_experts}, Mmax, {self.hidden_size}]")
@@ -236,7 +249,8 @@ def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[s
         try:
             if id(module) not in made:
                 is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
-                options = {key: value for key, value in kw.items() if not is_experts or key not in ("quantize_down", "input_scale")}
+                only_dense = ("quantize_down", "input_scale") if is_experts else ()
+                options = {key: value for key, value in kw.items() if key not in only_dense}
                 made[id(module)] = (GatedExperts if is_experts else GatedMLP).from_float(module, **options)
         except DualGemmError as error:
             left[name] = str(error)

@@ -32,9 +32,10 @@ def quantized_weight(name: str, weight: Tensor, four_over_six: bool) -> Quantize
 class Weights(Container):
     """Gate and up of one layer, or of its experts, in NVFP4. Immutable; pickles, moves, saves.
 
-    Its state is ``packed`` where the device has something to prepare, else the four checkpoint tensors. What a GPU packs depends
-    on the activations: for bfloat16 by default (``a_dtype``; uint8 or float4_e2m1fn_x2 for NVFP4, float16 serves NVFP4 too). A
-    call with others raises Unsupported unless the originals were kept; a CPU's packed bytes fit all activations.
+    Its state is ``packed`` where the device has something to prepare, else the four checkpoint tensors. What a GPU packs
+    depends on the activations: for bfloat16 by default (``a_dtype``; uint8 or float4_e2m1fn_x2 for NVFP4, float16 serves
+    NVFP4 too). A call with others raises Unsupported unless the originals were kept; a CPU's packed bytes fit all
+    activations.
     """
     _matrices, _factors, _biases = ("gate", "up"), ("alpha_gate", "alpha_up"), ("bias_gate", "bias_up")
 
@@ -65,8 +66,8 @@ class Weights(Container):
                      alpha_up: Scalar = 1.0, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
                      prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
                      scale_layout: str = "auto") -> Weights:
-        """gate, up: codes [N, K/2] or [E, N, K/2], uint8 or float4_e2m1fn_x2; scales float8_e4m3fn or uint8 (``dualgemm``'s help
-        has the layouts). alphas: a number or float32 [1] or [E]. biases: [N] or [E, N]; of two, a missing one is zeros.
+        """gate, up: codes [N, K/2] or [E, N, K/2], uint8 or float4_e2m1fn_x2; scales float8_e4m3fn or uint8 (``dualgemm``'s
+        help has the layouts). alphas: a number or float32 [1] or [E]. biases: [N] or [E, N]; of two, a missing one is zeros.
 
         prepare: pack for this device. The originals may be freed afterwards unless keep_original; without prepare they are
         held, not copied. Raises InvalidArgument.
@@ -81,8 +82,9 @@ class Weights(Container):
                      a_dtype: torch.dtype = torch.bfloat16, scale_layout: str = "auto") -> Weights:
         """Codes [2N, K/2] or [E, 2N, K/2] that hold both; scales and bias in the same order of rows.
 
-        order: "gate_up" (w13 of vLLM, SGLang, Megatron), "up_gate" (w3w1 of TensorRT-LLM, FlashInfer), "alternating" (rows 0, 2,
-        4 ... are gate's: gpt-oss). Views, no copy; but swizzled scales that do not part at a multiple of 128 rows become linear.
+        order: "gate_up" (w13 of vLLM, SGLang, Megatron), "up_gate" (w3w1 of TensorRT-LLM, FlashInfer), "alternating" (rows 0,
+        2, 4 ... are gate's: gpt-oss). Views, no copy; but swizzled scales that do not part at a multiple of 128 rows become
+        linear.
         """
         codes, shape = codes_of("gate_up", gate_up)
         flat = scales_of("scales", scales, shape, scale_layout)
@@ -103,21 +105,24 @@ class Weights(Container):
                     keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> Weights:
         """Quantises two nn.Linear of bfloat16, float16 or float32; each its own global scale (alpha). Biases come along.
         a_dtype: that of the weights."""
-        parts = [quantized_weight(f"{name}.weight", linear.weight, four_over_six) for name, linear in (("gate", gate), ("up", up))]
-        return cls.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales, alpha_gate=parts[0].global_scale,
-                                alpha_up=parts[1].global_scale, bias_gate=gate.bias, bias_up=up.bias, prepare=prepare,
-                                keep_original=keep_original, a_dtype=a_dtype or gate.weight.dtype)
+        parts = [quantized_weight(f"{name}.weight", linear.weight, four_over_six)
+                 for name, linear in (("gate", gate), ("up", up))]
+        return cls.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales,
+                                alpha_gate=parts[0].global_scale, alpha_up=parts[1].global_scale, bias_gate=gate.bias,
+                                bias_up=up.bias, prepare=prepare, keep_original=keep_original,
+                                a_dtype=a_dtype or gate.weight.dtype)
 
     def __call__(self, x: Tensor | QuantizedTensor, x_scales: Optional[Tensor] = None, *, alpha_gate: Optional[Scalar] = None,
                  alpha_up: Optional[Scalar] = None, out: Optional[Tensor] = None, out_dtype: Optional[torch.dtype] = None,
                  **like_glu: Any) -> Tensor:
-        """D [..., M, N] as glu() has it. x: bfloat16, float16 or float32 [..., M, K]; NVFP4 codes [..., M, K/2] with x_scales; or a
-        QuantizedTensor, whose global scale then is a factor. scale_layout is that of x_scales. alphas: instead of the weights' own.
+        """D [..., M, N] as glu() has it. x: bfloat16, float16 or float32 [..., M, K]; NVFP4 codes [..., M, K/2] with
+        x_scales; or a QuantizedTensor, whose global scale then is a factor. scale_layout is that of x_scales. alphas: instead
+        of the weights' own.
         """
         return self._glu(x, x_scales, [alpha_gate, alpha_up], None, [], out, out_dtype, like_glu)
 
-    def _glu(self, x: Any, x_scales: Optional[Tensor], alphas: list[Any], operator: Any, groups: list[Any], out: Optional[Tensor],
-             out_dtype: Optional[torch.dtype], named: dict[str, Any]) -> Tensor:
+    def _glu(self, x: Any, x_scales: Optional[Tensor], alphas: list[Any], operator: Any, groups: list[Any],
+             out: Optional[Tensor], out_dtype: Optional[torch.dtype], named: dict[str, Any]) -> Tensor:
         x, x_scales, own = self._rows_of(x, x_scales, alphas, named)
         check_no_grad(x=x, out=out)
         if out is not None and out_dtype is not None and out.dtype != out_dtype:
@@ -146,7 +151,8 @@ class Weights(Container):
         matrices, packed = self._operands_for(x, like_glu.get("strategy", "auto"))
         scale = float(d_global_scale)
         codes, scales = call(_ops.glu_nvfp4, x, x_scales, *matrices, packed, self.n, self.num_experts, scale, *own,
-                             like_glu.pop("a_row_scale", None), self.bias_gate, self.bias_up, d_scale_layout=d_scale_layout, **like_glu)
+                             like_glu.pop("a_row_scale", None), self.bias_gate, self.bias_up, d_scale_layout=d_scale_layout,
+                             **like_glu)
         return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=x.device))
 
     def shard(self, rank: int, world_size: int) -> Weights:
@@ -176,15 +182,16 @@ class LinearWeights(Container):
         return self._tensors.get("bias")
 
     @classmethod
-    def from_tensors(cls, w: Tensor, w_scales: Tensor, *, alpha: Scalar = 1.0, bias: Optional[Tensor] = None, prepare: bool = True,
-                     keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16, scale_layout: str = "auto") -> LinearWeights:
+    def from_tensors(cls, w: Tensor, w_scales: Tensor, *, alpha: Scalar = 1.0, bias: Optional[Tensor] = None,
+                     prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
+                     scale_layout: str = "auto") -> LinearWeights:
         """w: codes [N, K/2] or [E, N, K/2]; the rest as Weights.from_tensors()."""
         return cls._make([(w, w_scales)], [alpha], [bias], prepare=prepare, keep_original=keep_original, a_dtype=a_dtype,
                          scale_layout=scale_layout)
 
     @classmethod
-    def from_linear(cls, linear: torch.nn.Linear, *, four_over_six: bool = False, prepare: bool = True, keep_original: bool = False,
-                    a_dtype: Optional[torch.dtype] = None) -> LinearWeights:
+    def from_linear(cls, linear: torch.nn.Linear, *, four_over_six: bool = False, prepare: bool = True,
+                    keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> LinearWeights:
         """Quantises an nn.Linear of bfloat16, float16 or float32; a_dtype: that of the weight."""
         w = quantized_weight("weight", linear.weight, four_over_six)
         return cls.from_tensors(w.codes, w.scales, alpha=w.global_scale, bias=linear.bias, prepare=prepare,
@@ -202,8 +209,10 @@ class LinearWeights(Container):
         matrices, packed = self._operands_for(x, like_linear.get("strategy", "auto"))
         if offsets is not None:
             offsets = offsets_of(offsets, self.num_experts)
-        arguments = [x, x_scales, *matrices, packed, self.n, self.num_experts, offsets, m_indices, masked_m, *own, self.bias, residual,
-                     like_linear.pop("a_row_scale", None)]
+        arguments = [
+            x, x_scales, *matrices, packed, self.n, self.num_experts, offsets, m_indices, masked_m, *own, self.bias, residual,
+            like_linear.pop("a_row_scale", None)
+        ]
         if out is None:
             result: Tensor = call(_ops.linear, *arguments, out_dtype=out_dtype, **like_linear)
             return result
@@ -235,20 +244,23 @@ def m_grouped_glu_contiguous(a: Tensor | QuantizedTensor, w: Weights, *, a_scale
                              out_dtype: Optional[torch.dtype] = None, **like_glu: Any) -> Tensor:
     """D [M, N] of a [M, K]: the rows of each expert together, no padding demanded. Nothing synchronises.
 
-    offsets: int32 [E+1], or torch's ``offs`` [E] of ends. m_indices: int32 [M], the expert of each row, -1 = row not wanted (left
-    as it is in ``out``, 0 without). Exactly one of the two, on the device of ``a``.
+    offsets: int32 [E+1], or torch's ``offs`` [E] of ends. m_indices: int32 [M], the expert of each row, -1 = row not wanted
+    (left as it is in ``out``, 0 without). Exactly one of the two, on the device of ``a``.
     """
     if (offsets is None) == (m_indices is None):
-        raise InvalidArgument("offsets", "neither" if offsets is None else "with m_indices", "exactly one of offsets and m_indices must be given")
+        raise InvalidArgument("offsets", "neither" if offsets is None else "with m_indices",
+                              "exactly one of offsets and m_indices must be given")
     ends = None if offsets is None else offsets_of(offsets, w.num_experts)
-    return w._glu(a, a_scales, [like_glu.pop("alpha_gate", None), like_glu.pop("alpha_up", None)], _ops.m_grouped_glu_contiguous,
+    return w._glu(a, a_scales,
+                  [like_glu.pop("alpha_gate", None), like_glu.pop("alpha_up", None)], _ops.m_grouped_glu_contiguous,
                   [ends, m_indices], out, out_dtype, like_glu)
 
 
 def m_grouped_glu_masked(a: Tensor | QuantizedTensor, w: Weights, masked_m: Tensor, *, a_scales: Optional[Tensor] = None,
-                         expected_m: Optional[int] = None, out: Optional[Tensor] = None, out_dtype: Optional[torch.dtype] = None,
-                         **like_glu: Any) -> Tensor:
-    """D [E, Mmax, N] of a [E, Mmax, K]; masked_m: int32 [E], rows of each expert; rows beyond are neither read nor written (0 without
-    ``out``). expected_m: a hint as DeepGEMM has it; nothing depends on it. For CUDA graphs and DeepEP's low latency."""
+                         expected_m: Optional[int] = None, out: Optional[Tensor] = None,
+                         out_dtype: Optional[torch.dtype] = None, **like_glu: Any) -> Tensor:
+    """D [E, Mmax, N] of a [E, Mmax, K]; masked_m: int32 [E], rows of each expert; rows beyond are neither read nor written (0
+    without ``out``). expected_m: a hint as DeepGEMM has it; nothing depends on it. For CUDA graphs and DeepEP's low
+    latency."""
     return w._glu(a, a_scales, [like_glu.pop("alpha_gate", None), like_glu.pop("alpha_up", None)], _ops.m_grouped_glu_masked,
                   [masked_m], out, out_dtype, like_glu)

@@ -37,7 +37,7 @@ from ..weights import LinearWeights
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 
 
-# ---- fused modules of KernelConfig --------------------------------------------------------------------------------------------
+# ---- fused modules of KernelConfig -------------------------------------------------------------------------------------------
 
 class DualGemmGatedMLP(nn.Module):
     """What runs: a forward alone, which KernelConfig puts into DualGemmGatedMLPLayout."""
@@ -58,15 +58,16 @@ class DualGemmGatedMLP(nn.Module):
 class DualGemmGatedMLPLayout(nn.Module):
     """What holds the parameters: those of the float MLP under their own names, so that its checkpoint loads as it is.
 
-    Built from the MLP that it replaces, pattern "model.layers.*.mlp", or in the place of its class, from the config. quantize() makes
-    NVFP4 of gate and up, and drops their float weights unless keep_float; training needs them.
+    Built from the MLP that it replaces, pattern "model.layers.*.mlp", or in the place of its class, from the config.
+    quantize() makes NVFP4 of gate and up, and drops their float weights unless keep_float; training needs them.
     """
     keep_float = False
 
     def __init__(self, *children: Any) -> None:
         super().__init__()
         if len(children) != 1:
-            raise InvalidArgument("children", f"{len(children)} modules", 'must be the whole MLP: one pattern, "model.layers.*.mlp"')
+            raise InvalidArgument("children", f"{len(children)} modules",
+                                  'must be the whole MLP: one pattern, "model.layers.*.mlp"')
         source = children[0]
         if isinstance(source, nn.Module):
             for name, child in source.named_children():
@@ -79,7 +80,8 @@ class DualGemmGatedMLPLayout(nn.Module):
             name = getattr(source, "hidden_act", None) or source.hidden_activation
             activation = self.act_fn = transformers.activations.ACT2FN[name]
         if not all(isinstance(getattr(self, name, None), nn.Linear) for name in ("gate_proj", "up_proj", "down_proj")):
-            raise InvalidArgument("children", type(source).__name__, "must have gate_proj, up_proj and down_proj, each an nn.Linear")
+            raise InvalidArgument("children",
+                                  type(source).__name__, "must have gate_proj, up_proj and down_proj, each an nn.Linear")
         if not hasattr(self, "act_fn"):
             self.act_fn = activation.act_fn
         self.activation = _activation_of(activation if isinstance(source, nn.Module) else self)
@@ -92,7 +94,8 @@ class DualGemmGatedMLPLayout(nn.Module):
 
     def quantize(self, **kw: Any) -> DualGemmGatedMLPLayout:
         """kw: as GatedMLP.from_float(). Packed for the device that the module is on."""
-        self.quantized = GatedMLP.from_float(self, activation=self.activation, **kw).finalize(a_dtype=self.gate_proj.weight.dtype)
+        self.quantized = GatedMLP.from_float(self, activation=self.activation,
+                                             **kw).finalize(a_dtype=self.gate_proj.weight.dtype)
         if not self.keep_float:
             self.gate_proj, self.up_proj = nn.Identity(), nn.Identity()  # type: ignore[assignment]
         return self
@@ -100,11 +103,12 @@ class DualGemmGatedMLPLayout(nn.Module):
     forward = DualGemmGatedMLP.forward
 
 
-# ---- NVFP4 checkpoints --------------------------------------------------------------------------------------------------------
+# ---- NVFP4 checkpoints -------------------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def _parameters_on_meta() -> Iterator[None]:
-    """Modules are built without memory for parameters, but with their buffers, which no checkpoint has. Not for several threads."""
+    """Modules are built without memory for parameters, but with their buffers, which no checkpoint has. Not for several
+    threads."""
     original = nn.Module.register_parameter
 
     def register(self: nn.Module, name: str, parameter: Optional[nn.Parameter]) -> None:
@@ -161,7 +165,8 @@ def _load_linears(model: nn.Module, checkpoint: Checkpoint, input_dtype: InputTy
         if not isinstance(linear, LinearWeights):
             continue
         if (linear.n, linear.k) != (module.out_features, module.in_features):
-            raise FileError(name, f"{linear.n} x {linear.k}", f"must be {module.out_features} x {module.in_features}, as config.json says")
+            raise FileError(name, f"{linear.n} x {linear.k}",
+                            f"must be {module.out_features} x {module.in_features}, as config.json says")
         scale = checkpoint.linear_input_scale(name) if input_dtype == "nvfp4" else None
         set_module(model, name, NVFP4Linear.from_weights(linear, input_dtype=input_dtype, input_scale=scale))
 
@@ -170,13 +175,14 @@ def _is_mlp(module: nn.Module) -> bool:
     return any(hasattr(module, name) for name in ("gate_proj", "gate_up_proj", "w1"))
 
 
-def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None, input_dtype: InputType = "bf16",
-         finalize: bool = True, max_input_scale: bool = False, model_class: Any = None) -> Any:
+def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
+         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None) -> Any:
     """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
 
-    Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as it is,
-    in ``dtype`` (None: config.json's). input_dtype: "bf16" or "nvfp4", as from_pretrained(). finalize: pack for ``device``, where the
-    model then stays. model_class: AutoModelForCausalLM unless given. FileError: what is missing or contradicts config.json.
+    Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
+    it is, in ``dtype`` (None: config.json's). input_dtype: "bf16" or "nvfp4", as from_pretrained(). finalize: pack for
+    ``device``, where the model then stays. model_class: AutoModelForCausalLM unless given. FileError: what is missing or
+    contradicts config.json.
     """
     check_input_type(input_dtype)
     folder = pathlib.Path(path)
@@ -211,7 +217,8 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     model.tie_weights()
     missing = sorted(name for name, parameter in model.named_parameters() if parameter.device.type == "meta")
     if missing:
-        raise FileError(str(folder), f"{len(missing)} tensors missing: {', '.join(missing[:5])}", "must hold what config.json describes")
+        raise FileError(str(folder), f"{len(missing)} tensors missing: {', '.join(missing[:5])}",
+                        "must hold what config.json describes")
     with contextlib.suppress(OSError):
         model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
     model.to(place).eval()
