@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, Unsupported
-from ._operands import (Scalar, Shape, activation_kind, bias_of, check_header, codes_of, compact, factor_of, read_header,
-                        scales_of, slice_rows)
+from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, check_header, codes_of, compact, factor_of,
+                        read_header, scales_of, slice_rows)
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -244,10 +244,13 @@ class Container:
                 tensors[f"{name}_scales"] = scales_of(f"{name}_scales", tensors[f"{name}_scales"], shape, "auto")
         if "packed" in tensors:
             check_packed(cls._pack_operator(), len(cls._matrices), tensors["packed"], shape, a_dtype)
+            tensors["packed"] = aligned(tensors["packed"])
         return cls(tensors, shape, a_dtype)
 
     def __getstate__(self) -> dict[str, Tensor]:
-        return self.state_dict()
+        # Bytes: plain pickle cannot read float8 back.
+        return {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
+                for name, tensor in self.state_dict().items()}
 
     def __setstate__(self, state: dict[str, Tensor]) -> None:
         self.__dict__.update(self.from_state_dict(state).__dict__)

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from ._container import Container, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
-from ._operands import Scalar, Shape, activation_kind, codes_of, compact
+from ._operands import Shape, activation_kind, aligned, compact
 from ._operators import check_no_grad
 from .torch import call
-from .weights import LinearWeights, Weights
+from .weights import LinearWeights
 
 _ops = torch.ops.dualgemm
 InputType = Literal["bf16", "nvfp4"]
@@ -196,6 +196,8 @@ class PackedModule(nn.Module):
                 setattr(self, name, torch.empty_like(own[name], device=device))
         merged = {**state_dict, **{prefix + name: tensor for name, tensor in own.items()}}
         super()._load_from_state_dict(merged, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        if self.packed is not None and self.packed.device.type != "meta":
+            self.packed = aligned(self.packed)
         if self.input_scale is not None and self.input_scale.device.type != "meta":
             self._input_scale = float(self.input_scale)
         if was_packed and not self.is_packed and self._device().type != "meta":
@@ -266,5 +268,3 @@ class NVFP4Linear(PackedModule):
                               masked_m, self.alpha, self.bias, None, row_scale, out_dtype=out_dtype)
         return result
 
-
-__all__ = ["InputType", "NVFP4Linear", "PackedModule", "Scalar", "Weights", "check_input_type", "codes_of"]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
-from .torch import swizzle_scales, unswizzle_scales
+from .torch import unswizzle_scales
 
 Scalar = Union[Tensor, float]
 _CODES = (torch.uint8, torch.float4_e2m1fn_x2)
@@ -79,10 +79,10 @@ def linear_scales(scales: Tensor, shape: Shape) -> Tensor:
 
 def slice_rows(scales: Tensor, shape: Shape, rows: slice) -> Tensor:
     """The scales of these rows: a view; swizzled ones that do not start and end between tiles become linear, a copy."""
-    if not is_linear(scales, shape) and rows.step in (None,
-                                                      1) and rows.start % 128 == 0 and (rows.stop - rows.start) % 128 == 0:
+    parts_tiles = rows.step in (None, 1) and rows.start % 128 == 0 and (rows.stop - rows.start) % 128 == 0
+    if parts_tiles and not is_linear(scales, shape):
         tile = -(-shape.k // 64) * 512
-        return scales[..., rows.start // 128 * tile:rows.stop // 128 * tile]
+        return scales[..., rows.start // 128 * tile:rows.stop // 128 * tile].contiguous()  # of experts: a copy
     return linear_scales(scales, shape)[..., rows, :]
 
 
@@ -155,11 +155,13 @@ def check_header(packed: Tensor, shape: Shape) -> PackedHeader:
     return header
 
 
+def aligned(packed: Tensor) -> Tensor:
+    """At an address that prepared bytes may have; what was mapped from a file may lie anywhere."""
+    return packed if packed.data_ptr() % (256 if packed.is_cuda else 64) == 0 else packed.clone()
+
+
 def compact(tensor: Tensor) -> Tensor:
     """Without the rest of a storage that it is a view of: what is saved is what is used."""
     used = tensor.numel() * tensor.element_size()
     return tensor if tensor.is_contiguous() and tensor.untyped_storage().nbytes() == used else tensor.contiguous().clone()
 
-
-__all__ = ["Scalar", "Shape", "activation_kind", "bias_of", "check_header", "codes_of", "compact", "factor_of", "is_linear",
-           "linear_scales", "read_header", "scales_of", "shard_range", "slice_rows", "swizzle_scales"]

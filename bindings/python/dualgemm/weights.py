@@ -84,7 +84,7 @@ class Weights(Container):
 
         order: "gate_up" (w13 of vLLM, SGLang, Megatron), "up_gate" (w3w1 of TensorRT-LLM, FlashInfer), "alternating" (rows 0,
         2, 4 ... are gate's: gpt-oss). Views, no copy; but swizzled scales that do not part at a multiple of 128 rows become
-        linear.
+        linear, and those of experts are copied.
         """
         codes, shape = codes_of("gate_up", gate_up)
         flat = scales_of("scales", scales, shape, scale_layout)
