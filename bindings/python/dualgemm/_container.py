@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, Unsupported
-from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, check_header, codes_of, compact, factor_of,
-                        read_header, scales_of, slice_rows)
+from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
+                        scales_of, slice_rows)
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -38,16 +38,20 @@ def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -
 
 def check_packed(operator: Any, matrices: int, packed: Tensor, shape: Shape, a_dtype: torch.dtype) -> None:
     """Refuses bytes of another shape, or of a format that the device they lie on does not take for these activations."""
-    found = check_header(packed, shape)
-    # The format follows from the device, the shape and a_dtype: prepare zeros (for experts two, a single one may differ).
+    found = read_header(packed)
+    # All of a header follows from the device, the shape and a_dtype: prepare zeros (of experts two, a single one may differ).
     experts = min(shape.experts, 2)
     sizes = (experts, shape.n, shape.k // 2) if experts else (shape.n, shape.k // 2)
     codes = torch.zeros(sizes, dtype=torch.uint8, device=packed.device)
     scales = torch.zeros((*sizes[:-1], shape.k // 16), dtype=torch.uint8, device=packed.device)
     here = packed_or_none(operator, [codes, scales] * matrices, a_dtype)
-    if here is None or read_header(here)[:2] != found[:2]:
+    wanted = None if here is None else read_header(here)
+    if wanted is None or wanted[:2] != found[:2]:
         raise Unsupported("packed", f"format {found.format}, version {found.version}",
                           f"must be what {packed.device} prepares; make the weights anew from the checkpoint there")
+    if wanted != found or packed.numel() != found.expert_bytes * shape.layers:
+        raise InvalidArgument("packed", f"{packed.numel()} bytes, in parts of {found.expert_bytes}",
+                              f"must be {shape.layers} parts of {wanted.expert_bytes}, of a matrix {shape.n} x {shape.k}")
 
 
 def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], x: Tensor, a_dtype: torch.dtype,

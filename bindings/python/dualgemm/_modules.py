@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ._container import Container, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
-from ._operands import Shape, activation_kind, aligned, compact
-from ._operators import check_no_grad
+from ._operands import Shape, activation_kind, aligned, compact, refuse_grad
 from .torch import call
 from .weights import LinearWeights
 
@@ -255,7 +254,7 @@ class NVFP4Linear(PackedModule):
         if x.dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
-        check_no_grad(x=x)
+        refuse_grad(x=x)
         x = x.contiguous()
         rows, scales, row_scale = self._quantized(x)
         return self.product(rows, scales, row_scale, x.dtype)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
+from ._operators import check_no_grad
 from .torch import unswizzle_scales
 
 Scalar = Union[Tensor, float]
@@ -147,12 +148,10 @@ def read_header(packed: Tensor) -> PackedHeader:
     return PackedHeader(*struct.unpack_from("<iiqqq", header, 8))
 
 
-def check_header(packed: Tensor, shape: Shape) -> PackedHeader:
-    header = read_header(packed)
-    if (header.n, header.k) != (shape.n, shape.k) or header.expert_bytes * shape.layers != packed.numel():
-        raise InvalidArgument("packed", f"{header.n} x {header.k}, {packed.numel()} bytes",
-                              f"must be {shape.layers} parts of {shape.n} x {shape.k}")
-    return header
+def refuse_grad(**tensors: Optional[Tensor]) -> None:
+    """Forward only: InvalidArgument for a tensor that wants a gradient where one would be recorded."""
+    if torch.is_grad_enabled():
+        check_no_grad(**tensors)
 
 
 def aligned(packed: Tensor) -> Tensor:

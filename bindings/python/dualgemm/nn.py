@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from ._errors import DualGemmError, InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
-from ._operands import Shape
-from ._operators import check_no_grad
+from ._operands import Shape, refuse_grad
 from .torch import call
 from .weights import LinearWeights, Weights, quantized_weight
 
@@ -108,7 +107,7 @@ class GatedMLP(_Gated):
         if x.dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
-        check_no_grad(x=x)
+        refuse_grad(x=x)
         x = x.contiguous()
         rows, scales, row_scale = self._quantized(x)
         (gate, gate_scales, up, up_scales), packed = self._operands_for(rows)
@@ -168,7 +167,7 @@ class GatedExperts(_Gated):
         row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
         of topk_ids.
         """
-        check_no_grad(x=x)
+        refuse_grad(x=x)
         tokens = x.reshape(-1, self.hidden_size)
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
             raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
@@ -199,7 +198,7 @@ class GatedExperts(_Gated):
     def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
         """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.
         For CUDA graphs and DeepEP's low latency; routing and weighting are the caller's."""
-        check_no_grad(x=x)
+        refuse_grad(x=x)
         if x.dim() != 3 or x.shape[0] != self.num_experts or x.shape[2] != self.hidden_size:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [{self.num_experts}, Mmax, {self.hidden_size}]")
         if self.input_dtype == "nvfp4":  # the quantiser reads every row

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from ._container import Container
 from ._errors import InvalidArgument
-from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
-from ._operators import check_no_grad
+from ._operands import Scalar, Shape, codes_of, linear_scales, refuse_grad, scales_of, shard_range, slice_rows
 from .torch import QuantizedTensor, call, offsets_of, quantize
 
 _ops = torch.ops.dualgemm
@@ -124,7 +123,7 @@ class Weights(Container):
     def _glu(self, x: Any, x_scales: Optional[Tensor], alphas: list[Any], operator: Any, groups: list[Any],
              out: Optional[Tensor], out_dtype: Optional[torch.dtype], named: dict[str, Any]) -> Tensor:
         x, x_scales, own = self._rows_of(x, x_scales, alphas, named)
-        check_no_grad(x=x, out=out)
+        refuse_grad(x=x, out=out)
         if out is not None and out_dtype is not None and out.dtype != out_dtype:
             raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
         matrices, packed = self._operands_for(x, named.get("strategy", "auto"))
@@ -147,7 +146,7 @@ class Weights(Container):
         """D in NVFP4, as the down projection wants it; N % 16 == 0. d_global_scale: dequantising multiplier, finite and > 0 (a
         tensor on a GPU is read by the host). Otherwise as a call."""
         x, x_scales, own = self._rows_of(x, x_scales, [alpha_gate, alpha_up], like_glu)
-        check_no_grad(x=x)
+        refuse_grad(x=x)
         matrices, packed = self._operands_for(x, like_glu.get("strategy", "auto"))
         scale = float(d_global_scale)
         codes, scales = call(_ops.glu_nvfp4, x, x_scales, *matrices, packed, self.n, self.num_experts, scale, *own,
@@ -203,7 +202,7 @@ class LinearWeights(Container):
                  **like_linear: Any) -> Tensor:
         """D [..., M, N] as linear() has it; with offsets, m_indices or masked_m groups, as m_grouped_glu_* have them."""
         x, x_scales, own = self._rows_of(x, x_scales, [alpha], like_linear)
-        check_no_grad(x=x, residual=residual, out=out)
+        refuse_grad(x=x, residual=residual, out=out)
         if out is not None and out_dtype is not None and out.dtype != out_dtype:
             raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
         matrices, packed = self._operands_for(x, like_linear.get("strategy", "auto"))

@@ -46,9 +46,10 @@ class DualGemmGatedMLP(nn.Module):
 
     def forward(self: Any, hidden_states: Tensor) -> Tensor:
         """The float modules where a gradient is wanted, else NVFP4, made of them at the first call that is not compiled."""
-        if self.quantized is None and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        wants_float = torch.is_grad_enabled() or self.is_quantizing
+        if self.quantized is None and not wants_float and not torch.compiler.is_compiling():
             self.quantize()
-        if self.quantized is None or torch.is_grad_enabled():
+        if self.quantized is None or wants_float:
             result: Tensor = self.float_forward(hidden_states)
         else:
             result = self.quantized(hidden_states)
@@ -86,6 +87,7 @@ class DualGemmGatedMLPLayout(nn.Module):
             self.act_fn = activation.act_fn
         self.activation = _activation_of(activation if isinstance(source, nn.Module) else self)
         self.quantized: Optional[GatedMLP] = None
+        self.is_quantizing = False
 
     def float_forward(self, hidden_states: Tensor) -> Tensor:
         """down(act(gate(x)) * up(x)) by the float modules."""
@@ -94,8 +96,12 @@ class DualGemmGatedMLPLayout(nn.Module):
 
     def quantize(self, **kw: Any) -> DualGemmGatedMLPLayout:
         """kw: as GatedMLP.from_float(). Packed for the device that the module is on."""
-        self.quantized = GatedMLP.from_float(self, activation=self.activation,
-                                             **kw).finalize(a_dtype=self.gate_proj.weight.dtype)
+        self.is_quantizing = True  # from_float() sends rows through this module
+        try:
+            made = GatedMLP.from_float(self, activation=self.activation, **kw)
+        finally:
+            self.is_quantizing = False
+        self.quantized = made.finalize(a_dtype=self.gate_proj.weight.dtype)
         if not self.keep_float:
             self.gate_proj, self.up_proj = nn.Identity(), nn.Identity()  # type: ignore[assignment]
         return self
