@@ -86,9 +86,8 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_apply(
  * How many experts load() finds below `prefix`: slices of one tensor, or modules of their own at
  * PREFIX or PREFIX.experts.
  */
-DUALGEMM_API dualgemm_status
-dualgemm_checkpoint_count_experts(const dualgemm_checkpoint* checkpoint, const char* prefix,
-                                  int64_t* experts) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_count_experts(
+    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t* experts) DUALGEMM_NOEXCEPT;
 
 /** Down of the layer `prefix`, NVFP4 or plain; expert: -1 for a layer that is one. */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down(

@@ -41,8 +41,9 @@ Status check_expert(int64_t expert) {
 // load_down() and load_matrix() differ in one call.
 dualgemm_status load_matrix(const dualgemm_checkpoint* checkpoint, const char* what,
                             const char* name, int64_t expert,
-                            Expected<CheckpointMatrix> (Checkpoint::*load)(
-                                const std::string&, const CheckpointOptions&) const,
+                            Expected<CheckpointMatrix> (Checkpoint::*load)(const std::string&,
+                                                                           const CheckpointOptions&)
+                                const,
                             dualgemm_checkpoint_matrix** matrix) noexcept {
   return capi::guarded([&]() -> Status {
     DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));

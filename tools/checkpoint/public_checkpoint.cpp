@@ -84,8 +84,8 @@ Expected<CheckpointMatrix> Checkpoint::load_matrix(const std::string& module,
 }
 
 Expected<int64_t> Checkpoint::count_experts(const std::string& prefix) const {
-  return checkpoint::guarded(
-      prefix, [&] { return checkpoint::count_experts(impl_->file, prefix); });
+  return checkpoint::guarded(prefix,
+                             [&] { return checkpoint::count_experts(impl_->file, prefix); });
 }
 
 CheckpointLayer::CheckpointLayer(std::shared_ptr<const Impl> impl) noexcept

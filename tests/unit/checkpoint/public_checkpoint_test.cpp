@@ -256,7 +256,8 @@ TEST_F(PublicMatrix, ExpertsAreCounted) {
   options.expert = 0;
   EXPECT_TRUE(fails_with(opened->load_matrix("a.mlp.down_proj", options).status(),
                          StatusCode::kInvalidArgument, "is one matrix"));
-  EXPECT_TRUE(fails_with(opened->load_matrix("a.mlp.none").status(), StatusCode::kNotFound, "none"));
+  EXPECT_TRUE(
+      fails_with(opened->load_matrix("a.mlp.none").status(), StatusCode::kNotFound, "none"));
 }
 
 TEST_F(PublicMatrix, FromC) {
