@@ -15,7 +15,7 @@ import transformers
 import dualgemm
 from dualgemm.nn import finalize
 
-# ---- 1. A float model ---------------------------------------------------------------------------------------------------------
+# ---- 1. A float model ------------------------------------------------------------------------------------
 
 
 def small_llama(hidden: int, layers: int, device: str) -> torch.nn.Module:
@@ -27,7 +27,7 @@ def small_llama(hidden: int, layers: int, device: str) -> torch.nn.Module:
     return model.to(device).eval()
 
 
-# ---- 2. What is compared ------------------------------------------------------------------------------------------------------
+# ---- 2. What is compared ---------------------------------------------------------------------------------
 
 
 def milliseconds(model: torch.nn.Module, x: torch.Tensor, rounds: int) -> float:
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--input-dtype", choices=("bf16", "nvfp4"), default="bf16")
     arguments = parser.parse_args()
 
-    # ---- 3. With us: three lines ----------------------------------------------------------------------------------------------
+    # ---- 3. With us: three lines -----------------------------------------------------------------------------
     plain = small_llama(arguments.hidden, arguments.layers, arguments.device)
     ours = copy.deepcopy(plain)
     names = dualgemm.replace_mlps(ours, quantize_down=arguments.down, input_dtype=arguments.input_dtype)
@@ -80,7 +80,8 @@ def main() -> None:
             x = torch.randn(1, tokens, arguments.hidden, dtype=torch.bfloat16, device=arguments.device)
             of_mlp = relative_error(ours.get_submodule(names[0])(x), plain.get_submodule(names[0])(x))
             of_logits = relative_error(ours(ids).logits, plain(ids).logits)
-            print(f"{tokens:>7} {milliseconds(plain, ids, arguments.rounds):>9.2f} {milliseconds(ours, ids, arguments.rounds):>9.2f} "
+            times = [milliseconds(model, ids, arguments.rounds) for model in (plain, ours)]
+            print(f"{tokens:>7} {times[0]:>9.2f} {times[1]:>9.2f} "
                   f"{of_mlp:>16.4f} {of_logits:>14.4f}")
         print(dualgemm.explain(x[0], ours.get_submodule(names[0]).weights()).splitlines()[0])
 

@@ -189,6 +189,9 @@ class Container:
             else:
                 raise InvalidArgument("a_row_scale", "given", "x has one scale for each row already")
             x, x_scales = x.codes, x.scales
+        columns = x.shape[-1] * (1 if x.is_floating_point() and x.dtype != torch.float4_e2m1fn_x2 else 2)
+        if columns != self.k:
+            raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
         if named.get("a_row_scale") is not None:
             named["a_row_scale"] = named["a_row_scale"].reshape(-1)
         layout = named.pop("scale_layout", "auto")  # that of x: the weights know theirs

@@ -124,6 +124,10 @@ class PackedModule(nn.Module):
         original = [buffers[f"{name}_{end}"] for name in self._weights._matrices for end in ("codes", "scales")]
         return choose_operands(original, buffers["packed"], x, self.a_dtype)
 
+    def _check_columns(self, x: Tensor) -> None:
+        if x.shape[-1] != self.shape.k:
+            raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [..., {self.shape.k}]")
+
     def _quantized(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Activations, their scales and one factor for each row, by input_dtype."""
         if self.input_dtype == "bf16":
@@ -255,15 +259,16 @@ class NVFP4Linear(PackedModule):
             result: Tensor = self.forward(x[None])[0]
             return result
         refuse_grad(x=x)
+        self._check_columns(x)
         x = x.contiguous()
         rows, scales, row_scale = self._quantized(x)
         return self.product(rows, scales, row_scale, x.dtype)
 
     def product(self, x: Tensor, x_scales: Optional[Tensor], row_scale: Optional[Tensor], out_dtype: torch.dtype,
-                offsets: Optional[Tensor] = None, masked_m: Optional[Tensor] = None) -> Tensor:
-        """The product of activations that are ready; offsets int32 [E+1] or masked_m int32 [E]: of groups."""
+                m_indices: Optional[Tensor] = None, masked_m: Optional[Tensor] = None) -> Tensor:
+        """The product of activations that are ready; m_indices int32 [M] or masked_m int32 [E]: of groups."""
         (codes, scales), packed = self._operands_for(x)
-        result: Tensor = call(_ops.linear, x, x_scales, codes, scales, packed, self.shape.n, self.shape.layers, offsets, None,
+        result: Tensor = call(_ops.linear, x, x_scales, codes, scales, packed, self.shape.n, self.shape.layers, None, m_indices,
                               masked_m, self.alpha, self.bias, None, row_scale, out_dtype=out_dtype)
         return result
 

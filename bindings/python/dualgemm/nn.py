@@ -108,6 +108,7 @@ class GatedMLP(_Gated):
             result: Tensor = self.forward(x[None])[0]
             return result
         refuse_grad(x=x)
+        self._check_columns(x)
         x = x.contiguous()
         rows, scales, row_scale = self._quantized(x)
         (gate, gate_scales, up, up_scales), packed = self._operands_for(rows)
@@ -168,6 +169,7 @@ class GatedExperts(_Gated):
         of topk_ids.
         """
         refuse_grad(x=x)
+        self._check_columns(x)
         tokens = x.reshape(-1, self.hidden_size)
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
             raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
@@ -176,8 +178,7 @@ class GatedExperts(_Gated):
         wanted = (topk_ids >= 0) & (topk_ids < experts)
         ids = torch.where(wanted, topk_ids, experts).reshape(-1)
         sorted_ids, order = torch.sort(ids, stable=True)
-        bounds = torch.arange(experts + 1, device=x.device, dtype=sorted_ids.dtype)
-        offsets = torch.searchsorted(sorted_ids, bounds, out_int32=True)
+        of_row = torch.where(sorted_ids < experts, sorted_ids, -1).to(torch.int32)
         source = order // top_k
         rows, scales, row_scale = self._quantized(tokens.contiguous())
         if scales is None:
@@ -186,10 +187,10 @@ class GatedExperts(_Gated):
             rows, row_scale = rows.index_select(0, source), None if row_scale is None else row_scale.index_select(0, source)
             scales = scales.view(torch.uint8).index_select(0, source)
         matrices, packed = self._operands_for(rows)
-        h = call(_ops.m_grouped_glu_contiguous, rows, scales, *matrices, packed, self.shape.n, experts, offsets, None,
+        h = call(_ops.m_grouped_glu_contiguous, rows, scales, *matrices, packed, self.shape.n, experts, None, of_row,
                  *self._factors(row_scale), out_dtype=x.dtype, **self._act)
         h, h_scales, h_row_scale = self.down._quantized(h)
-        y = self.down.product(h, h_scales, h_row_scale, x.dtype, offsets=offsets)
+        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=of_row)
         back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device, dtype=order.dtype))
         of_token = y.index_select(0, back).view(tokens.shape[0], top_k, self.hidden_size).float()
         factors = torch.where(wanted, topk_weights, 0).float()

@@ -333,6 +333,8 @@ def test_bad_arguments() -> None:
         with pytest.raises(dg.InvalidArgument) as caught:
             dg.GatedMLP.from_float(mlp, **kw)
         assert argument in caught.value.argument
+    with pytest.raises(dg.InvalidArgument, match="x: shape"):
+        dg.GatedMLP.from_float(mlp).finalize()(torch.randn(2, 48, dtype=torch.bfloat16))
     with pytest.raises(dg.InvalidArgument, match="multiple of 16"):
         dg.GatedMLP(24, 48, nn.Identity())
     with pytest.raises(dg.InvalidArgument, match="meta"):
