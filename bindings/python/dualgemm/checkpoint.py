@@ -276,8 +276,8 @@ def open_checkpoint(path: Union[str, os.PathLike[str]]) -> Checkpoint:
 
 # ---- models -----------------------------------------------------------------------------------------------------------------
 
-def _module_names(prefix: str) -> list[str]:
-    """By which names a model may know a layer of a checkpoint."""
+def module_names(prefix: str) -> list[str]:
+    """By which names a model may know a layer or a tensor of a checkpoint."""
     names = [prefix, prefix.replace(".block_sparse_moe", ".mlp")]
     if gguf := re.fullmatch(r"blk\.(\d+)(\.shexp)?", prefix):
         mlp = f"model.layers.{gguf[1]}.mlp"
@@ -285,9 +285,9 @@ def _module_names(prefix: str) -> list[str]:
     return names
 
 
-def _prefixes(checkpoint: Checkpoint, model_names: Sequence[str]) -> dict[str, str]:
+def prefixes_of(checkpoint: Checkpoint, model_names: Sequence[str]) -> dict[str, str]:
     """Module name -> prefix of the checkpoint: equal, or one is the other without its first parts ("model.")."""
-    known = {name: prefix for prefix in (*checkpoint.layers(), *checkpoint.expert_layers()) for name in _module_names(prefix)}
+    known = {name: prefix for prefix in (*checkpoint.layers(), *checkpoint.expert_layers()) for name in module_names(prefix)}
     found: dict[str, str] = {}
     for name in model_names:
         near = [name] if name in known else [one for one in known if one.endswith(f".{name}") or name.endswith(f".{one}")]
@@ -345,7 +345,7 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
     left: dict[str, str] = {}
     with open_checkpoint(path) as checkpoint:
         modules = matching(model, match, skip)
-        for name, prefix in _prefixes(checkpoint, list(modules)).items():
+        for name, prefix in prefixes_of(checkpoint, list(modules)).items():
             module = modules[name]
             if is_inside(name, replaced):
                 continue
@@ -372,4 +372,4 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
     return model
 
 
-__all__ = ["Checkpoint", "from_pretrained", "gated_module", "open_checkpoint"]
+__all__ = ["Checkpoint", "from_pretrained", "gated_module", "module_names", "open_checkpoint", "prefixes_of"]

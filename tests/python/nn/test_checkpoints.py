@@ -144,6 +144,36 @@ def test_llama_without_a_quantizer(names: object, tmp_path: pathlib.Path) -> Non
         assert torch.allclose(replaced(ids).logits, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("names", [modelopt, compressed])
+def test_a_mixture_of_experts_without_a_quantizer(names: object, tmp_path: pathlib.Path) -> None:
+    from dualgemm.integrations.transformers import load
+
+    torch.manual_seed(0)
+    config = transformers.Qwen3MoeConfig(hidden_size=K, intermediate_size=N, moe_intermediate_size=N, num_hidden_layers=1, head_dim=16,
+                                         num_attention_heads=4, num_key_value_heads=2, vocab_size=96, num_experts=4, num_experts_per_tok=2)
+    exact = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    tensors = {name: value for name, value in exact.state_dict().items() if ".experts." not in name}
+    prefix = "model.layers.0.mlp.experts"
+    experts = exact.get_submodule(prefix)
+    for expert in range(4):
+        for index, (name, rows) in enumerate((("gate_proj", slice(0, N)), ("up_proj", slice(N, 2 * N)), ("down_proj", None))):
+            w = quantized(10 * expert + index, K if rows is None else N, N if rows is None else K)
+            tensors |= names(f"{prefix}.{expert}.{name}", w)
+            if rows is None:
+                experts.down_proj.data[expert] = values(w).float()
+            else:
+                experts.gate_up_proj.data[expert, rows] = values(w).float()
+    (tmp_path / "m").mkdir()
+    save(tmp_path / "m/model.safetensors", tensors)
+    config.architectures = ["Qwen3MoeForCausalLM"]
+    (tmp_path / "m/config.json").write_text(config.to_json_string())
+    model = load(tmp_path / "m", device=DEVICE, dtype=torch.float32)
+    assert isinstance(model.get_submodule(prefix), dg.GatedExperts)
+    ids = torch.randint(0, 96, (2, 7))
+    with torch.no_grad():
+        assert torch.allclose(model(ids).logits, exact(ids).logits, rtol=1e-4, atol=1e-5)
+
+
 def test_from_pretrained_wants_the_same_model(tmp_path: pathlib.Path) -> None:
     write_llama(tmp_path / "m", modelopt)
     other = transformers.LlamaConfig(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=16)

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from .._errors import FileError, InvalidArgument, Unsupported
 from .._floats import _activation_of
 from .._modules import InputType, NVFP4Linear, check_input_type
-from ..checkpoint import Checkpoint, _prefixes, gated_module, open_checkpoint
+from ..checkpoint import Checkpoint, gated_module, module_names, open_checkpoint, prefixes_of
 from ..nn import GatedMLP, PackedModule, is_inside, set_module
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
@@ -141,10 +141,11 @@ def _load_plain(model: nn.Module, folder: pathlib.Path, dtype: torch.dtype, devi
     wanted = {name: tensor.shape for name, tensor in model.state_dict(keep_vars=True).items()}
     for path in _files(folder):
         with safe_open(str(path), framework="pt", device="cpu") as file:
-            for name in file.keys():
-                if name not in wanted:
+            for key in file.keys():
+                name = next((one for one in module_names(key) if one in wanted), None)
+                if name is None:
                     continue
-                tensor = file.get_tensor(name)
+                tensor = file.get_tensor(key)
                 if tensor.dtype not in _FLOATS or tensor.shape != wanted[name]:
                     continue  # NVFP4: the reader's
                 parent, _, last = name.rpartition(".")
@@ -205,7 +206,7 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
         model = (model_class or transformers.AutoModelForCausalLM).from_config(config, dtype=dtype)
     replaced: list[str] = []
     with open_checkpoint(folder) as checkpoint, torch.no_grad():
-        for name, prefix in _prefixes(checkpoint, [name for name, _ in model.named_modules() if name]).items():
+        for name, prefix in prefixes_of(checkpoint, [name for name, _ in model.named_modules() if name]).items():
             module = model.get_submodule(name) if not is_inside(name, replaced) else None
             if module is None or not _is_mlp(module):
                 continue
