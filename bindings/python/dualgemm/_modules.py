@@ -110,7 +110,7 @@ class PackedModule(nn.Module):
         the codes stay too, so that the module may move to another kind of device, at the price of their memory. Submodules
         that pack are packed as well.
         """
-        self.a_dtype = a_dtype or (torch.uint8 if self.input_dtype == "nvfp4" else torch.bfloat16)
+        self.a_dtype = torch.uint8 if self.input_dtype == "nvfp4" else (a_dtype or torch.bfloat16)
         activation_kind(self.a_dtype)
         if not self.is_packed:
             self._take(self.weights().prepare(keep_original=keep_original))

@@ -229,7 +229,7 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     with contextlib.suppress(OSError):
         model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
     model.to(place).eval()
-    return finalize_model(model, **({"a_dtype": dtype} if input_dtype == "bf16" else {})) if finalize else model
+    return finalize_model(model, a_dtype=dtype) if finalize else model
 
 
 __all__ = ["DualGemmGatedMLP", "DualGemmGatedMLPLayout", "PackedModule", "load"]
