@@ -110,9 +110,15 @@ class PackedModule(nn.Module):
         the codes stay too, so that the module may move to another kind of device, at the price of their memory. Submodules
         that pack are packed as well.
         """
-        self.a_dtype = torch.uint8 if self.input_dtype == "nvfp4" else (a_dtype or torch.bfloat16)
-        activation_kind(self.a_dtype)
+        wanted = torch.uint8 if self.input_dtype == "nvfp4" else (a_dtype or torch.bfloat16)
+        fits = activation_kind(wanted) == activation_kind(self.a_dtype) or self._device().type != "cuda"
+        if self.is_packed and not fits:
+            if self._buffers[f"{self._weights._matrices[0]}_codes"] is None:
+                raise Unsupported("a_dtype", str(wanted), f"the module is packed for {activation_kind(self.a_dtype)} already, and "
+                                  "without keep_original")
+            self.packed = None
         if not self.is_packed:
+            self.a_dtype = wanted
             self._take(self.weights().prepare(keep_original=keep_original))
         for child in self.children():
             if isinstance(child, PackedModule):
