@@ -114,8 +114,8 @@ class PackedModule(nn.Module):
         fits = activation_kind(wanted) == activation_kind(self.a_dtype) or self._device().type != "cuda"
         if self.is_packed and not fits:
             if self._buffers[f"{self._weights._matrices[0]}_codes"] is None:
-                raise Unsupported("a_dtype", str(wanted), f"the module is packed for {activation_kind(self.a_dtype)} already, and "
-                                  "without keep_original")
+                raise Unsupported("a_dtype", str(wanted), f"the module is packed for {activation_kind(self.a_dtype)} "
+                                  "already, without keep_original")
             self.packed = None
         if not self.is_packed:
             self.a_dtype = wanted
