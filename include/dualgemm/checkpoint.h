@@ -13,7 +13,7 @@
  *   dualgemm_checkpoint_layer_free(layer);
  *   dualgemm_checkpoint_close(checkpoint);
  *
- * Errors as in dualgemm.h: a dualgemm_status, its text in dualgemm_last_error_message(). Both kinds
+ * Errors as in dualgemm.h: a dualgemm_status, its text in dualgemm_last_error_message(). All kinds
  * of objects are immutable and may be used by several threads at a time.
  */
 #ifndef DUALGEMM_CHECKPOINT_H
@@ -27,6 +27,7 @@ extern "C" {
 
 typedef struct dualgemm_checkpoint dualgemm_checkpoint;
 typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
+typedef struct dualgemm_checkpoint_matrix dualgemm_checkpoint_matrix;
 
 /** Flags of dualgemm_checkpoint_load(). */
 enum {
@@ -80,6 +81,42 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_apply(
     const dualgemm_checkpoint_layer* layer, float a_global_scale, dualgemm_problem* problem,
     dualgemm_buffers* buffers) DUALGEMM_NOEXCEPT;
+
+/**
+ * How many experts load() finds below `prefix`: slices of one tensor, or modules of their own at
+ * PREFIX or PREFIX.experts.
+ */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_count_experts(
+    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t* experts) DUALGEMM_NOEXCEPT;
+
+/** Down of the layer `prefix`, NVFP4 or plain; expert: -1 for a layer that is one. */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down(
+    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert,
+    dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
+/** A linear layer by the name of its module: "model.layers.0.self_attn.q_proj". */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_matrix(
+    const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert,
+    dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
+/** Null is legal. Pointers that get_info() gave end here. */
+DUALGEMM_API void dualgemm_checkpoint_matrix_free(dualgemm_checkpoint_matrix* matrix)
+    DUALGEMM_NOEXCEPT;
+
+/** What a matrix is and where it lies, tight. Minimum struct_size: 64. */
+typedef struct dualgemm_checkpoint_matrix_info {
+  uint64_t struct_size;
+  int64_t n;             /**< rows: outputs */
+  int64_t k;             /**< columns: inputs */
+  const void* data;      /**< codes [n][k/2], or values [n][k] */
+  const uint8_t* scales; /**< null for plain values */
+  const float* bias;     /**< [n]; null: none */
+  float global_scale;    /**< multiplier; 1 for plain values */
+  float input_scale;     /**< of the layer's input, a multiplier; 0: the checkpoint has none */
+  int32_t type;          /**< DUALGEMM_E2M1, or left unquantised: DUALGEMM_F32, _F16, _BF16 */
+  int32_t scale_layout;
+} dualgemm_checkpoint_matrix_info;
+DUALGEMM_API dualgemm_status
+dualgemm_checkpoint_matrix_get_info(const dualgemm_checkpoint_matrix* matrix,
+                                    dualgemm_checkpoint_matrix_info* info) DUALGEMM_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -63,6 +63,33 @@ class CheckpointLayer {
   std::shared_ptr<const Impl> impl_;
 };
 
+// One linear layer: Down, or any other by its name. Owns, or keeps mapped, what its pointers point
+// to. Copies share it.
+class CheckpointMatrix {
+ public:
+  int64_t n() const noexcept;  // rows: outputs
+  int64_t k() const noexcept;  // columns: inputs
+  // kE2M1, or what the checkpoint left unquantised: kF32, kF16, kBF16.
+  DataType type() const noexcept;
+  ScaleLayout scale_layout() const noexcept;
+  // Dequantising multiplier; 1 for plain values.
+  float global_scale() const noexcept;
+  // That of the layer's input for which the checkpoint was calibrated, if it was.
+  std::optional<float> input_scale() const noexcept;
+  // As CheckpointLayer's, or "plain".
+  const char* convention() const noexcept;
+
+  const void* data() const noexcept;       // codes [n, k/2], or values [n, k]
+  const uint8_t* scales() const noexcept;  // null for plain values
+  const float* bias() const noexcept;      // [n], or null: none
+
+  struct Impl;  // of the library
+  explicit CheckpointMatrix(std::shared_ptr<const Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
 struct CheckpointEntry {
   std::string prefix;   // what load() takes
   int64_t experts = 0;  // > 0: so many in one tensor; load() needs CheckpointOptions::expert
@@ -81,6 +108,17 @@ class Checkpoint {
   // that are not NVFP4, alternating rows); kCorruptFile: tensors that contradict each other.
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
+
+  // Down of the same layer, NVFP4 or plain; of the options only `expert` is looked at.
+  Expected<CheckpointMatrix> load_down(const std::string& prefix,
+                                       const CheckpointOptions& options = {}) const;
+  // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".
+  Expected<CheckpointMatrix> load_matrix(const std::string& module,
+                                         const CheckpointOptions& options = {}) const;
+
+  // How many experts load() finds below `prefix`: slices of one tensor, or modules of their own at
+  // PREFIX or PREFIX.experts. kNotFound says where experts are.
+  Expected<int64_t> count_experts(const std::string& prefix) const;
 
   struct Impl;  // of the library
   explicit Checkpoint(std::shared_ptr<const Impl> impl) noexcept;

@@ -13,6 +13,10 @@ struct dualgemm_checkpoint_layer {
   CheckpointLayer layer;
 };
 
+struct dualgemm_checkpoint_matrix {
+  CheckpointMatrix matrix;
+};
+
 namespace {
 
 const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t index) noexcept {
@@ -24,9 +28,36 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
 
 constexpr int32_t kKnownFlags = DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
 constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
+constexpr uint64_t kMinMatrixInfoSize = sizeof(dualgemm_checkpoint_matrix_info);
 // The least struct_size of a caller who knows of biases.
 constexpr uint64_t kProblemWithBias = offsetof(dualgemm_problem, bias) + 2 * sizeof(int32_t);
 constexpr uint64_t kBuffersWithBias = offsetof(dualgemm_buffers, bias_up) + sizeof(void*);
+
+Status check_expert(int64_t expert) {
+  if (expert >= -1) return {};
+  return Status::invalid("expert", std::to_string(expert), "must be -1 or a number from 0");
+}
+
+// load_down() and load_matrix() differ in one call.
+dualgemm_status load_matrix(const dualgemm_checkpoint* checkpoint, const char* what,
+                            const char* name, int64_t expert,
+                            Expected<CheckpointMatrix> (Checkpoint::*load)(const std::string&,
+                                                                           const CheckpointOptions&)
+                                const,
+                            dualgemm_checkpoint_matrix** matrix) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
+    DUALGEMM_TRY(capi::require(name, what));
+    DUALGEMM_TRY(capi::require(matrix, "matrix"));
+    DUALGEMM_TRY(check_expert(expert));
+    CheckpointOptions options;
+    options.expert = expert;
+    Expected<CheckpointMatrix> loaded = (checkpoint->checkpoint.*load)(name, options);
+    if (!loaded) return loaded.status();
+    *matrix = new dualgemm_checkpoint_matrix{*std::move(loaded)};
+    return {};
+  });
+}
 
 }  // namespace
 
@@ -71,8 +102,7 @@ dualgemm_status dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, 
     DUALGEMM_TRY(capi::require(layer, "layer"));
     if ((flags & ~kKnownFlags) != 0)
       return Status::invalid("flags", std::to_string(flags), "must be DUALGEMM_CHECKPOINT_* or 0");
-    if (expert < -1)
-      return Status::invalid("expert", std::to_string(expert), "must be -1 or a number from 0");
+    DUALGEMM_TRY(check_expert(expert));
     CheckpointOptions options;
     options.expert = expert;
     options.up_first = (flags & DUALGEMM_CHECKPOINT_UP_FIRST) != 0;
@@ -144,6 +174,53 @@ dualgemm_status dualgemm_checkpoint_layer_apply(const dualgemm_checkpoint_layer*
         buffers->bias_up = attached.bias_up;
       }
     }
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_checkpoint_count_experts(const dualgemm_checkpoint* checkpoint,
+                                                  const char* prefix, int64_t* experts) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
+    DUALGEMM_TRY(capi::require(prefix, "prefix"));
+    DUALGEMM_TRY(capi::require(experts, "experts"));
+    const Expected<int64_t> count = checkpoint->checkpoint.count_experts(prefix);
+    if (!count) return count.status();
+    *experts = *count;
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_checkpoint_load_down(const dualgemm_checkpoint* checkpoint,
+                                              const char* prefix, int64_t expert,
+                                              dualgemm_checkpoint_matrix** matrix) noexcept {
+  return load_matrix(checkpoint, "prefix", prefix, expert, &Checkpoint::load_down, matrix);
+}
+
+dualgemm_status dualgemm_checkpoint_load_matrix(const dualgemm_checkpoint* checkpoint,
+                                                const char* module, int64_t expert,
+                                                dualgemm_checkpoint_matrix** matrix) noexcept {
+  return load_matrix(checkpoint, "module", module, expert, &Checkpoint::load_matrix, matrix);
+}
+
+void dualgemm_checkpoint_matrix_free(dualgemm_checkpoint_matrix* matrix) noexcept { delete matrix; }
+
+dualgemm_status dualgemm_checkpoint_matrix_get_info(
+    const dualgemm_checkpoint_matrix* matrix, dualgemm_checkpoint_matrix_info* info) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(matrix, "matrix"));
+    DUALGEMM_TRY(capi::require(info, "info"));
+    DUALGEMM_TRY(capi::check_struct_size("info", info->struct_size, kMinMatrixInfoSize));
+    const CheckpointMatrix& from = matrix->matrix;
+    info->n = from.n();
+    info->k = from.k();
+    info->data = from.data();
+    info->scales = from.scales();
+    info->bias = from.bias();
+    info->global_scale = from.global_scale();
+    info->input_scale = from.input_scale().value_or(0.0f);
+    info->type = static_cast<int32_t>(from.type());
+    info->scale_layout = static_cast<int32_t>(from.scale_layout());
     return {};
   });
 }

@@ -186,6 +186,13 @@ struct DownProjection {
 Expected<DownProjection> load_down_projection(const TensorFile& file, const std::string& prefix,
                                               const LayerOptions& options = {});
 
+// The same of any linear layer by its own name, `module` as for load_weight().
+Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,
+                                     const LayerOptions& options = {});
+
+// Low nibble = even k, values of kPlain aligned to their size; nothing is refused.
+Status make_readable(DownProjection& down);
+
 // The same as for a layer: unsupported unless it is NVFP4; low nibble = even k.
 Status make_runnable(DownProjection& down);
 

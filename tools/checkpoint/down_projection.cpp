@@ -18,6 +18,41 @@ Expected<LayerModules> modules_of(const TensorFile& file, const std::string& pre
   return *found;
 }
 
+// `experts`: how many the tensors of `module` hold.
+Expected<DownProjection> load_projection(const TensorFile& file, const std::string& module,
+                                         int64_t experts, const LayerOptions& options) {
+  DownProjection out;
+  out.memory.share_memory_of(file);
+  Expected<Weight> weight = load_matrix(file, module, options, out.memory);
+  if (!weight) return weight.status();
+  for (const std::vector<float>* scales :
+       {&weight->dequant_global_scales, &weight->dequant_input_scales}) {
+    if (scales->size() <= 1) continue;
+    return Status::error(StatusCode::kCorruptFile, weight->name,
+                         fmt::format("{} global scales", scales->size()),
+                         "only a stacked gate_up weight may have two");
+  }
+  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, out.memory));
+  out.convention = weight->convention;
+  out.type = weight->type;
+  out.n = weight->n;
+  out.k = weight->k;
+  out.scale_layout = weight->scale_layout;
+  out.nibble_order = weight->nibble_order;
+  out.down = operand_of(*weight, weight->dequant_global_scales.front());
+  if (!weight->dequant_input_scales.empty())
+    out.dequant_input_scale = weight->dequant_input_scales.front();
+  // gpt-oss's name for it, too: rows of Down do not alternate.
+  for (const char* name : {".bias", "_bias"}) {
+    Expected<std::vector<float>> bias =
+        load_bias(file, module + name, out.n, experts, options.expert);
+    if (!bias) return bias.status();
+    const bool adds = std::any_of(bias->begin(), bias->end(), [](float x) { return x != 0.0f; });
+    if (adds) out.bias = *std::move(bias);
+  }
+  return out;
+}
+
 }  // namespace
 
 Expected<DownProjection> load_down_projection(const TensorFile& file, const std::string& prefix,
@@ -25,50 +60,36 @@ Expected<DownProjection> load_down_projection(const TensorFile& file, const std:
   return guarded(file.origin(), [&]() -> Expected<DownProjection> {
     const Expected<LayerModules> modules = modules_of(file, prefix, options);
     if (!modules) return modules.status();
-    DownProjection out;
-    out.memory.share_memory_of(file);
-    Expected<Weight> weight = load_matrix(file, modules->down, options, out.memory);
-    if (!weight) return weight.status();
-    for (const std::vector<float>* scales :
-         {&weight->dequant_global_scales, &weight->dequant_input_scales}) {
-      if (scales->size() <= 1) continue;
-      return Status::error(StatusCode::kCorruptFile, weight->name,
-                           fmt::format("{} global scales", scales->size()),
-                           "only a stacked gate_up weight may have two");
-    }
-    if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, out.memory));
-    out.convention = weight->convention;
-    out.type = weight->type;
-    out.n = weight->n;
-    out.k = weight->k;
-    out.scale_layout = weight->scale_layout;
-    out.nibble_order = weight->nibble_order;
-    out.down = operand_of(*weight, weight->dequant_global_scales.front());
-    if (!weight->dequant_input_scales.empty())
-      out.dequant_input_scale = weight->dequant_input_scales.front();
-    // gpt-oss's name for it, too: rows of Down do not alternate.
-    for (const char* name : {".bias", "_bias"}) {
-      Expected<std::vector<float>> bias =
-          load_bias(file, modules->down + name, out.n, modules->experts, options.expert);
-      if (!bias) return bias.status();
-      const bool adds = std::any_of(bias->begin(), bias->end(), [](float x) { return x != 0.0f; });
-      if (adds) out.bias = *std::move(bias);
-    }
-    return out;
+    return load_projection(file, modules->down, modules->experts, options);
   });
 }
 
-Status make_runnable(DownProjection& down) {
-  return guarded("layer", [&]() -> Status {
-    if (down.type != DataType::kE2M1) {
-      return Status::unsupported(down.down.tensor_name,
-                                 std::string("weights in ") + dualgemm::name_of(down.type),
-                                 "must be NVFP4; `dualgemm quantize` makes it");
+Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,
+                                     const LayerOptions& options) {
+  return guarded(file.origin(), [&]() -> Expected<DownProjection> {
+    const Expected<Weight> weight = load_weight(file, module, options.weight);
+    if (!weight) return weight.status();
+    if (options.expert && weight->experts == 0) {
+      return Status::invalid("expert", fmt::format("{}", *options.expert),
+                             fmt::format("'{}' is one matrix", module));
     }
+    return load_projection(file, module, weight->experts, options);
+  });
+}
+
+Status make_readable(DownProjection& down) {
+  return guarded("layer", [&]() -> Status {
     DUALGEMM_TRY(make_runnable(down.down, down.type, down.nibble_order, down.memory));
     down.nibble_order = NibbleOrder::kLowEven;
     return {};
   });
+}
+
+Status make_runnable(DownProjection& down) {
+  if (down.type == DataType::kE2M1) return make_readable(down);
+  return Status::unsupported(down.down.tensor_name,
+                             std::string("weights in ") + dualgemm::name_of(down.type),
+                             "must be NVFP4; `dualgemm quantize` makes it");
 }
 
 }  // namespace dualgemm::checkpoint

@@ -15,6 +15,30 @@ struct CheckpointLayer::Impl {
   checkpoint::MlpLayer layer;
 };
 
+struct CheckpointMatrix::Impl {
+  checkpoint::DownProjection matrix;
+};
+
+namespace {
+
+checkpoint::LayerOptions layer_options(const CheckpointOptions& options) {
+  checkpoint::LayerOptions wanted;
+  if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
+  wanted.max_input_scale = options.max_input_scale;
+  if (options.expert != -1) wanted.expert = options.expert;
+  return wanted;
+}
+
+Expected<CheckpointMatrix> readable(Expected<checkpoint::DownProjection> matrix) {
+  if (!matrix) return matrix.status();
+  DUALGEMM_TRY(checkpoint::make_readable(*matrix));
+  auto impl = std::make_shared<CheckpointMatrix::Impl>();
+  impl->matrix = *std::move(matrix);
+  return CheckpointMatrix(std::move(impl));
+}
+
+}  // namespace
+
 Checkpoint::Checkpoint(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Expected<Checkpoint> Checkpoint::open(const std::string& path) {
@@ -34,11 +58,8 @@ const std::vector<CheckpointEntry>& Checkpoint::layers() const noexcept { return
 Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
                                            const CheckpointOptions& options) const {
   return checkpoint::guarded(prefix, [&]() -> Expected<CheckpointLayer> {
-    checkpoint::LayerOptions wanted;
-    if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
-    wanted.max_input_scale = options.max_input_scale;
-    if (options.expert != -1) wanted.expert = options.expert;
-    Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(impl_->file, prefix, wanted);
+    Expected<checkpoint::MlpLayer> layer =
+        checkpoint::load_mlp_layer(impl_->file, prefix, layer_options(options));
     if (!layer) return layer.status();
     DUALGEMM_TRY(checkpoint::check_runnable(impl_->file, *layer));
     DUALGEMM_TRY(checkpoint::make_runnable(*layer));
@@ -46,6 +67,25 @@ Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
     impl->layer = *std::move(layer);
     return CheckpointLayer(std::move(impl));
   });
+}
+
+Expected<CheckpointMatrix> Checkpoint::load_down(const std::string& prefix,
+                                                 const CheckpointOptions& options) const {
+  return checkpoint::guarded(prefix, [&] {
+    return readable(checkpoint::load_down_projection(impl_->file, prefix, layer_options(options)));
+  });
+}
+
+Expected<CheckpointMatrix> Checkpoint::load_matrix(const std::string& module,
+                                                   const CheckpointOptions& options) const {
+  return checkpoint::guarded(module, [&] {
+    return readable(checkpoint::load_linear(impl_->file, module, layer_options(options)));
+  });
+}
+
+Expected<int64_t> Checkpoint::count_experts(const std::string& prefix) const {
+  return checkpoint::guarded(prefix,
+                             [&] { return checkpoint::count_experts(impl_->file, prefix); });
 }
 
 CheckpointLayer::CheckpointLayer(std::shared_ptr<const Impl> impl) noexcept
@@ -85,6 +125,30 @@ void CheckpointLayer::attach_to(Buffers& buffers, float a_global_scale) const no
   const bool biased = !layer.gate_bias.empty();
   buffers.bias_gate = biased ? layer.gate_bias.data() : nullptr;
   buffers.bias_up = biased ? layer.up_bias.data() : nullptr;
+}
+
+CheckpointMatrix::CheckpointMatrix(std::shared_ptr<const Impl> impl) noexcept
+    : impl_(std::move(impl)) {}
+
+int64_t CheckpointMatrix::n() const noexcept { return impl_->matrix.n; }
+int64_t CheckpointMatrix::k() const noexcept { return impl_->matrix.k; }
+DataType CheckpointMatrix::type() const noexcept { return impl_->matrix.type; }
+ScaleLayout CheckpointMatrix::scale_layout() const noexcept { return impl_->matrix.scale_layout; }
+float CheckpointMatrix::global_scale() const noexcept {
+  return impl_->matrix.down.dequant_global_scale;
+}
+std::optional<float> CheckpointMatrix::input_scale() const noexcept {
+  return impl_->matrix.dequant_input_scale;
+}
+const char* CheckpointMatrix::convention() const noexcept {
+  return checkpoint::name_of(impl_->matrix.convention);
+}
+const void* CheckpointMatrix::data() const noexcept { return impl_->matrix.down.data.data(); }
+const uint8_t* CheckpointMatrix::scales() const noexcept {
+  return type() == DataType::kE2M1 ? impl_->matrix.down.scales.data() : nullptr;
+}
+const float* CheckpointMatrix::bias() const noexcept {
+  return impl_->matrix.bias.empty() ? nullptr : impl_->matrix.bias.data();
 }
 
 }  // namespace dualgemm

@@ -52,3 +52,15 @@ class OperandBytes(ctypes.Structure):
 class DeviceInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_uint64), ("kind", c_int32), ("cores", c_int32), ("l1d_bytes", c_int64), ("l2_bytes", c_int64),
                 ("l3_bytes", c_int64), ("num_isas", c_int32), ("isas", c_int32 * 15), ("name", c_char * 128)]
+
+
+# Of checkpoint.h.
+class LayerInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint64), ("n", c_int64), ("k", c_int64), ("gate_global_scale", c_float),
+                ("up_global_scale", c_float), ("input_scale", c_float), ("scale_layout", c_int32)]
+
+
+class MatrixInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint64), ("n", c_int64), ("k", c_int64), ("data", c_void_p), ("scales", c_void_p),
+                ("bias", c_void_p), ("global_scale", c_float), ("input_scale", c_float), ("type", c_int32),
+                ("scale_layout", c_int32)]

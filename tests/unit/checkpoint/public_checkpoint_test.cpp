@@ -187,5 +187,111 @@ TEST_F(PublicCheckpoint, FromC) {
   dualgemm_checkpoint_close(nullptr);
 }
 
+// Down in NVFP4, beside a layer's own Gate and Up, and matrices that no layer has.
+class PublicMatrix : public PublicCheckpoint {
+ protected:
+  PublicMatrix() {
+    checkpoint::add_modelopt(file_, "a.mlp.down_proj", down_, {0.5f}, 0.125f);
+    EXPECT_TRUE(checkpoint::add_bytes(file_, "a.mlp.down_proj.bias", checkpoint::ElementType::kF32,
+                                      {kK}, bias_)
+                    .ok());
+    EXPECT_TRUE(checkpoint::add_bytes(file_, "b.mlp.down_proj.weight",
+                                      checkpoint::ElementType::kF32, {kK, kColumns}, plain_)
+                    .ok());
+    for (const char* expert : {"m.experts.0.", "m.experts.1."}) {
+      for (const char* name : {"gate_proj", "up_proj"})
+        checkpoint::add_modelopt(file_, std::string(expert) + name, gate_, {0.5f}, 0.0f);
+      checkpoint::add_modelopt(file_, std::string(expert) + "down_proj", down_, {1.0f}, 0.0f);
+    }
+    EXPECT_TRUE(checkpoint::write_safetensors(path_, file_).ok());
+  }
+
+  // Down's columns are the rows of Gate: 8 would be no block of 16.
+  static constexpr int64_t kColumns = 16;
+  RawWeight down_{kK, kColumns, rng_};
+  const std::vector<float> bias_ = std::vector<float>(kK, 1.5f);
+  const std::vector<float> plain_ = std::vector<float>(kK * kColumns, 0.75f);
+};
+
+TEST_F(PublicMatrix, DownAndAnyLinearLayer) {
+  const Expected<Checkpoint> opened = Checkpoint::open(path_);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  for (const bool by_name : {false, true}) {
+    const Expected<CheckpointMatrix> down =
+        by_name ? opened->load_matrix("a.mlp.down_proj") : opened->load_down("a.mlp");
+    ASSERT_TRUE(down.ok()) << down.status().message();
+    EXPECT_EQ(down->n(), kK);
+    EXPECT_EQ(down->k(), kColumns);
+    EXPECT_EQ(down->type(), DataType::kE2M1);
+    EXPECT_EQ(down->input_scale(), 0.125f);
+    EXPECT_STREQ(down->convention(), "modelopt");
+    ASSERT_NE(down->bias(), nullptr);
+    EXPECT_EQ(down->bias()[kK - 1], 1.5f);
+    EXPECT_EQ(checkpoint::decode(static_cast<const uint8_t*>(down->data()), down->scales(),
+                                 down->scale_layout(), checkpoint::NibbleOrder::kLowEven, kK,
+                                 kColumns, down->global_scale()),
+              decode(down_, 0.5));
+  }
+  const Expected<CheckpointMatrix> plain = opened->load_down("b.mlp");
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  EXPECT_EQ(plain->type(), DataType::kF32);
+  EXPECT_EQ(plain->scales(), nullptr);
+  EXPECT_EQ(plain->bias(), nullptr);
+  EXPECT_EQ(plain->input_scale(), std::nullopt);
+  EXPECT_EQ(static_cast<const float*>(plain->data())[kK * kColumns - 1], 0.75f);
+}
+
+TEST_F(PublicMatrix, ExpertsAreCounted) {
+  const Expected<Checkpoint> opened = Checkpoint::open(path_);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(*opened->count_experts("m"), 2);
+  EXPECT_EQ(*opened->count_experts("m.experts"), 2);
+  EXPECT_TRUE(fails_with(opened->count_experts("a.mlp").status(), StatusCode::kNotFound, "m"));
+  CheckpointOptions options;
+  options.expert = 1;
+  EXPECT_EQ(opened->load_down("m", options)->global_scale(), 1.0f);
+  options.expert = 2;
+  EXPECT_TRUE(fails_with(opened->load_down("m", options).status(), StatusCode::kInvalidArgument,
+                         "2 experts"));
+  options.expert = 0;
+  EXPECT_TRUE(fails_with(opened->load_matrix("a.mlp.down_proj", options).status(),
+                         StatusCode::kInvalidArgument, "is one matrix"));
+  EXPECT_TRUE(
+      fails_with(opened->load_matrix("a.mlp.none").status(), StatusCode::kNotFound, "none"));
+}
+
+TEST_F(PublicMatrix, FromC) {
+  dualgemm_checkpoint* opened = nullptr;
+  ASSERT_EQ(dualgemm_checkpoint_open(path_.c_str(), &opened), DUALGEMM_OK);
+  int64_t experts = 0;
+  EXPECT_EQ(dualgemm_checkpoint_count_experts(opened, "m", &experts), DUALGEMM_OK);
+  EXPECT_EQ(experts, 2);
+  EXPECT_EQ(dualgemm_checkpoint_count_experts(opened, "m", nullptr), DUALGEMM_INVALID_ARGUMENT);
+  dualgemm_checkpoint_matrix* matrix = nullptr;
+  EXPECT_EQ(dualgemm_checkpoint_load_down(opened, "a.mlp", -2, &matrix), DUALGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(dualgemm_checkpoint_load_down(opened, nullptr, -1, &matrix), DUALGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(dualgemm_checkpoint_load_matrix(opened, "d", -1, &matrix), DUALGEMM_NOT_FOUND);
+  EXPECT_EQ(matrix, nullptr);
+  ASSERT_EQ(dualgemm_checkpoint_load_down(opened, "a.mlp", -1, &matrix), DUALGEMM_OK);
+  dualgemm_checkpoint_close(opened);  // the matrix stays
+  dualgemm_checkpoint_matrix_info info{};
+  EXPECT_EQ(dualgemm_checkpoint_matrix_get_info(matrix, &info), DUALGEMM_INVALID_ARGUMENT);
+  info.struct_size = sizeof info;
+  ASSERT_EQ(dualgemm_checkpoint_matrix_get_info(matrix, &info), DUALGEMM_OK);
+  EXPECT_EQ(info.n, kK);
+  EXPECT_EQ(info.k, kColumns);
+  EXPECT_EQ(info.type, DUALGEMM_E2M1);
+  EXPECT_EQ(info.scale_layout, DUALGEMM_SCALES_LINEAR);
+  EXPECT_EQ(info.global_scale, 0.5f);
+  EXPECT_EQ(info.input_scale, 0.125f);
+  EXPECT_EQ(info.bias[0], 1.5f);
+  EXPECT_EQ(std::vector<uint8_t>(static_cast<const uint8_t*>(info.data),
+                                 static_cast<const uint8_t*>(info.data) + down_.codes.size()),
+            down_.codes);
+  EXPECT_EQ(std::vector<uint8_t>(info.scales, info.scales + down_.scales.size()), down_.scales);
+  dualgemm_checkpoint_matrix_free(matrix);
+  dualgemm_checkpoint_matrix_free(nullptr);
+}
+
 }  // namespace
 }  // namespace dualgemm

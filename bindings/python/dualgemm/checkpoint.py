@@ -1,0 +1,375 @@
+"""NVFP4 checkpoints: ModelOpt, compressed-tensors, torchao, GGUF, separate or stacked, read by libdualgemm_checkpoint."""
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import byref, c_float, c_int32, c_int64, c_void_p
+from typing import Any, Optional, TypeVar, Union
+
+import torch
+from torch import Tensor, nn
+
+from . import _library as library
+from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported
+from ._floats import _activation_of, float_experts, float_mlp
+from ._modules import InputType, NVFP4Linear, check_input_type
+from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
+from .nn import GatedExperts, GatedMLP, is_inside, matching, set_module, warn_left
+from .weights import LinearWeights, Weights
+
+_FLAGS = {"up_first": 1, "max_input_scale": 2}
+_TYPES = {1: torch.float16, 2: torch.bfloat16, 3: torch.float32}
+_ONE_LAYER = -1
+_Container = TypeVar("_Container", Weights, LinearWeights)
+
+
+def _mapped(address: int, dtype: torch.dtype, *shape: int) -> Tensor:
+    """What lies at an address: read-only, and only as long as its owner is there."""
+    count = 1
+    for size in shape:
+        count *= size
+    bytes_of_one = torch.empty(0, dtype=dtype).element_size()
+    return torch.frombuffer((ctypes.c_uint8 * (count * bytes_of_one)).from_address(address), dtype=dtype).view(shape)
+
+
+def _scales(address: int, n: int, k: int, layout: int) -> Tensor:
+    shape = (n, k // 16) if layout == 0 else (-(-n // 128) * -(-k // 64) * 512,)
+    return _mapped(address, torch.float8_e4m3fn, *shape)
+
+
+class _Owned:
+    """A handle of the C interface and what frees it."""
+
+    def __init__(self, handle: c_void_p, free: Any) -> None:
+        self.handle = handle
+        self._finalizer = weakref.finalize(self, free, handle)
+
+    def close(self) -> None:
+        self._finalizer()
+
+
+class Checkpoint:
+    """An open checkpoint; files are mapped, not read. open_checkpoint() makes it; ``with`` or close() ends it."""
+
+    def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
+        self._c = library.checkpoint_library()
+        self.path = os.fspath(path)
+        handle = c_void_p()
+        self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
+        self._owned: Optional[_Owned] = _Owned(handle, self._c.dualgemm_checkpoint_close)
+        count = self._c.dualgemm_checkpoint_layer_count(handle)
+        self._layers = {self._c.dualgemm_checkpoint_layer_name(handle, c_int64(index)).decode():
+                        int(self._c.dualgemm_checkpoint_layer_experts(handle, c_int64(index))) for index in range(count)}
+
+    @staticmethod
+    def _check(status: int) -> None:
+        try:
+            library.check(status)
+        except InvalidArgument as error:  # the command's options have other names here
+            raise InvalidArgument(error.argument, error.observed, error.rule.replace("--expert 0", "expert=0")) from None
+        except FileError as error:
+            raise FileError(error.argument, error.observed, error.rule.replace(
+                "--max-input-scale (LayerOptions::max_input_scale)", "max_input_scale=True")) from None
+
+    @property
+    def _handle(self) -> c_void_p:
+        if self._owned is None:
+            raise InvalidArgument("checkpoint", "closed", "must be open")
+        return self._owned.handle
+
+    def close(self) -> None:
+        """What it gave stays."""
+        if self._owned is not None:
+            self._owned.close()
+            self._owned = None
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<dualgemm.Checkpoint {self.path}, {len(self._layers)} layers>"
+
+    def __reduce__(self) -> Any:
+        return open_checkpoint, (self.path,)
+
+    def layers(self) -> Iterator[str]:
+        """Every gated MLP layer's prefix, sorted; experts that are modules of their own are layers of their own."""
+        return iter(self._layers)
+
+    def expert_layers(self) -> list[str]:
+        """Prefixes of layers that have experts: what weights() stacks."""
+        parents = {name.rpartition(".")[0] for name in self._layers if re.search(r"experts\.\d+$", name)}
+        return sorted(parents | {name for name, experts in self._layers.items() if experts})
+
+    def experts(self, prefix: str) -> int:
+        """How many experts the layer has; 0: it is one."""
+        if self._layers.get(prefix) == 0:
+            return 0
+        count = c_int64()
+        self._check(self._c.dualgemm_checkpoint_count_experts(self._handle, prefix.encode(), byref(count)))
+        return count.value
+
+    def _numbers(self, prefix: str, expert: Optional[int]) -> list[int]:
+        """Which experts are meant: [-1] for a layer that is one; see _stacks."""
+        if expert is not None:
+            if expert < 0:
+                raise InvalidArgument("expert", str(expert), "must be a number from 0")
+            return [expert]
+        if self._layers.get(prefix) == 0:
+            return [_ONE_LAYER]
+        try:
+            return list(range(self.experts(prefix)))
+        except FileError:
+            return [_ONE_LAYER]  # load says what is near
+
+    def _load(self, prefix: str, expert: int, flags: int) -> _Owned:
+        layer = c_void_p()
+        self._check(
+            self._c.dualgemm_checkpoint_load(self._handle, prefix.encode(), c_int64(expert), c_int32(flags), byref(layer)))
+        return _Owned(layer, self._c.dualgemm_checkpoint_layer_free)
+
+    def _layer_weights(self, prefix: str, expert: int, flags: int) -> tuple[Weights, _Owned]:
+        """Mapped, to be copied before the second goes."""
+        owned = self._load(prefix, expert, flags)
+        problem, buffers = library.new(Problem, "problem"), library.new(Buffers, "buffers")
+        self._check(self._c.dualgemm_checkpoint_layer_apply(owned.handle, c_float(1.0), byref(problem), byref(buffers)))
+        n, k = problem.n, problem.k
+        parts = [(_mapped(codes, torch.uint8, n, k // 2), _scales(scales, n, k, matrix.scale_layout))
+                 for codes, scales, matrix in ((buffers.gate, buffers.gate_scales, problem.gate),
+                                               (buffers.up, buffers.up_scales, problem.up))]
+        biases = [_mapped(bias, torch.float32, n) if bias else None for bias in (buffers.bias_gate, buffers.bias_up)]
+        (gate, gate_scales), (up, up_scales) = parts
+        return Weights.from_tensors(gate, gate_scales, up, up_scales, alpha_gate=buffers.alpha_gate, alpha_up=buffers.alpha_up,
+                                    bias_gate=biases[0], bias_up=biases[1], prepare=False), owned
+
+    def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu",
+                shard: Optional[tuple[int, int]] = None, prepare: bool = True, keep_original: bool = False,
+                a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False) -> Weights:
+        """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
+        weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
+
+        shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate
+        and up that were calibrated differently share the larger input scale. Raises FileError, Unsupported, InvalidArgument.
+        """
+        if order not in ("gate_up", "up_gate"):
+            raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
+        flags = _FLAGS["up_first"] * (order == "up_gate") + _FLAGS["max_input_scale"] * max_input_scale
+
+        def part(number: int) -> tuple[Weights, _Owned]:
+            weights, owned = self._layer_weights(prefix, number, flags)
+            return (weights if shard is None else weights.shard(*shard)), owned
+
+        numbers = self._numbers(prefix, expert)
+        return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
+
+    def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False) -> Optional[float]:
+        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. Of experts: the
+        largest."""
+        scales = []
+        for number in self._numbers(prefix, expert):
+            info = LayerInfo(struct_size=ctypes.sizeof(LayerInfo))
+            layer = self._load(prefix, number, _FLAGS["max_input_scale"] * max_input_scale)
+            self._check(self._c.dualgemm_checkpoint_layer_get_info(layer.handle, byref(info)))
+            scales.append(float(info.input_scale))
+        return max(scales) if all(scales) else None
+
+    def _matrix(self, load: Any, name: str, expert: int) -> tuple[MatrixInfo, _Owned]:
+        handle, info = c_void_p(), MatrixInfo(struct_size=ctypes.sizeof(MatrixInfo))
+        self._check(load(self._handle, name.encode(), c_int64(expert), byref(handle)))
+        owned = _Owned(handle, self._c.dualgemm_checkpoint_matrix_free)
+        self._check(self._c.dualgemm_checkpoint_matrix_get_info(handle, byref(info)))
+        return info, owned
+
+    def _linear(self, load: Any, name: str, numbers: list[int], stacks: bool, device: Any, prepare: bool, keep_original: bool,
+                a_dtype: torch.dtype) -> Union[LinearWeights, nn.Linear]:
+        info, owned = self._matrix(load, name, numbers[0])
+        if info.type in _TYPES:
+            if stacks:
+                raise Unsupported(name, f"experts in {_TYPES[info.type]}", "must be NVFP4; `dualgemm quantize` makes it")
+            weight = _mapped(info.data, _TYPES[info.type], info.n, info.k)
+            return _plain_linear(weight, _mapped(info.bias, torch.float32, info.n) if info.bias else None, device)
+
+        def part(number: int) -> tuple[LinearWeights, _Owned]:
+            found, owner = self._matrix(load, name, number)
+            if found.type in _TYPES:
+                raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
+            return LinearWeights.from_tensors(_mapped(found.data, torch.uint8, found.n, found.k // 2),
+                                              _scales(found.scales, found.n, found.k, found.scale_layout),
+                                              alpha=found.global_scale,
+                                              bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
+                                              prepare=False), owner
+
+        del owned
+        return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
+
+    def down(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu", prepare: bool = True,
+             keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16) -> Union[LinearWeights, nn.Linear]:
+        """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised."""
+        numbers = self._numbers(prefix, expert)
+        return self._linear(self._c.dualgemm_checkpoint_load_down, prefix, numbers, _stacks(numbers, expert), device, prepare,
+                            keep_original, a_dtype)
+
+    def linear(self, name: str, *, device: Any = "cpu", prepare: bool = True, keep_original: bool = False,
+               a_dtype: torch.dtype = torch.bfloat16) -> Union[LinearWeights, nn.Linear]:
+        """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down()."""
+        return self._linear(self._c.dualgemm_checkpoint_load_matrix, name, [_ONE_LAYER], False, device, prepare, keep_original,
+                            a_dtype)
+
+    def down_input_scale(self, prefix: str, *, expert: Optional[int] = None) -> Optional[float]:
+        """That of what goes into down; of experts the largest."""
+        scales = [float(self._matrix(self._c.dualgemm_checkpoint_load_down, prefix, number)[0].input_scale)
+                  for number in self._numbers(prefix, expert)]
+        return max(scales) if all(scales) else None
+
+    def linear_input_scale(self, name: str) -> Optional[float]:
+        """That of what goes into a linear layer."""
+        return float(self._matrix(self._c.dualgemm_checkpoint_load_matrix, name, _ONE_LAYER)[0].input_scale) or None
+
+
+def _stacks(numbers: list[int], expert: Optional[int]) -> bool:
+    """Do all experts of a layer go into one tensor?"""
+    return expert is None and numbers[0] != _ONE_LAYER
+
+
+def _plain_linear(weight: Tensor, bias: Optional[Tensor], device: Any) -> nn.Linear:
+    made = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
+    made.weight = nn.Parameter(weight.to(device, copy=True), requires_grad=False)
+    if bias is not None:
+        made.bias = nn.Parameter(bias.to(device, weight.dtype, copy=True), requires_grad=False)
+    return made
+
+
+def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[int], stacks: bool,
+              kind: type[_Container], device: Any, prepare: bool, keep_original: bool, a_dtype: torch.dtype) -> _Container:
+    """One layer, or its experts stacked, copied out of the mapped files."""
+    tensors: dict[str, Tensor] = {}
+    for index, number in enumerate(numbers):
+        weights, owned = part(number)
+        for name, tensor in weights._tensors.items():
+            if not stacks:
+                tensors[name] = tensor.to(device, copy=True)
+                continue
+            if index == 0:
+                sizes: list[int] = list(tensor.shape[1:] if name in kind._factors else tensor.shape)
+                tensors[name] = torch.empty([len(numbers), *sizes], dtype=tensor.dtype, device=device)
+            if name not in tensors or tensors[name][0].numel() != tensor.numel():
+                raise FileError(f"expert {number}", f"{name} of {tensor.numel()} values",
+                                "all experts of a layer must have the same tensors")
+            tensors[name][index].view(-1).view(torch.uint8).copy_(tensor.reshape(-1).view(torch.uint8))
+        shape = weights._shape
+        del owned
+    made = kind(tensors, shape._replace(experts=len(numbers) if stacks else 0), a_dtype)
+    return made.prepare(keep_original=keep_original) if prepare else made
+
+
+def open_checkpoint(path: Union[str, os.PathLike[str]]) -> Checkpoint:
+    """A .safetensors or .gguf file, a *.safetensors.index.json, or a folder (a snapshot of the Hub) that holds one. Memory
+    mapped: it must not be cut short while it is open. FileError: missing, or not of that format."""
+    return Checkpoint(path)
+
+
+# ---- models -----------------------------------------------------------------------------------------------------------------
+
+def module_names(prefix: str) -> list[str]:
+    """By which names a model may know a layer or a tensor of a checkpoint."""
+    names = [prefix, prefix.replace(".block_sparse_moe", ".mlp")]
+    if gguf := re.fullmatch(r"blk\.(\d+)(\.shexp)?", prefix):
+        mlp = f"model.layers.{gguf[1]}.mlp"
+        names += [f"{mlp}.shared_expert", f"{mlp}.shared_experts"] if gguf[2] else [mlp, f"{mlp}.experts"]
+    return names
+
+
+def prefixes_of(checkpoint: Checkpoint, model_names: Sequence[str]) -> dict[str, str]:
+    """Module name -> prefix of the checkpoint: equal, or one is the other without its first parts ("model.")."""
+    known = {name: prefix for prefix in (*checkpoint.layers(), *checkpoint.expert_layers()) for name in module_names(prefix)}
+    found: dict[str, str] = {}
+    for name in model_names:
+        near = [name] if name in known else [one for one in known if one.endswith(f".{name}") or name.endswith(f".{one}")]
+        if len({known[one] for one in near}) == 1:
+            found[name] = known[near[0]]
+    return found
+
+
+def _device_of(module: nn.Module) -> torch.device:
+    tensor = next(iter((*module.parameters(), *module.buffers())), None)
+    return torch.device("cpu") if tensor is None or tensor.device.type == "meta" else tensor.device
+
+
+def _check_float(module: nn.Module, n: int, k: int) -> str:
+    """The activation of the module that is replaced; it must be a gated MLP of this shape."""
+    is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
+    if next(module.parameters(), torch.empty(0)).device.type != "meta":
+        parts = float_experts(module) if is_experts else float_mlp(module)
+        if tuple(parts.gate.shape[-2:]) != (n, k):
+            raise InvalidArgument("model", f"{list(parts.gate.shape)}", f"must be {n} x {k} as in the checkpoint")
+    return _activation_of(module)
+
+
+def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype],
+                 input_dtype: InputType = "bf16", max_input_scale: bool = False) -> nn.Module:
+    """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
+    weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale)
+    down = checkpoint.down(prefix, device=device, prepare=False)
+    if weights._shape.experts:
+        if not isinstance(down, LinearWeights):
+            raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
+        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype,
+                                         bias=weights.bias_gate is not None)
+    scale, down_scale = None, None
+    if input_dtype == "nvfp4":
+        scale = checkpoint.input_scale(prefix, max_input_scale=max_input_scale)
+        down_scale = checkpoint.down_input_scale(prefix)
+    inner: nn.Module = (NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
+                        if isinstance(down, LinearWeights) else down.to(dtype=dtype))
+    return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
+
+
+def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, match: str = r".*", skip: Sequence[str] = (),
+                    device: Any = None, input_dtype: InputType = "bf16", finalize: bool = True,
+                    max_input_scale: bool = False) -> nn.Module:
+    """Puts the MLPs and experts of an NVFP4 checkpoint in the place of those of a Hugging Face ``model``; returns it.
+
+    Modules are found by their names; the rest of the model is left as it is. device: None, that of the module replaced.
+    input_dtype: "bf16", activations in 16 bits; "nvfp4", quantised with the checkpoint's input scales, or each row with its
+    own where there are none. finalize: pack for that device. Modules that do not fit are left and named in a warning;
+    InvalidArgument if none fits.
+    """
+    check_input_type(input_dtype)
+    replaced: list[str] = []
+    left: dict[str, str] = {}
+    with open_checkpoint(path) as checkpoint:
+        modules = matching(model, match, skip)
+        for name, prefix in prefixes_of(checkpoint, list(modules)).items():
+            module = modules[name]
+            if is_inside(name, replaced):
+                continue
+            try:
+                place = _device_of(module) if device is None else device
+                old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
+                with torch.no_grad():
+                    made = gated_module(checkpoint, prefix, activation=_activation_of(module), device=place, dtype=old_dtype,
+                                        input_dtype=input_dtype, max_input_scale=max_input_scale)
+                _check_float(module, made.shape.n, made.shape.k)  # type: ignore[union-attr, arg-type]
+            except DualGemmError as error:
+                left[name] = str(error)
+                continue
+            made.train(module.training)
+            if finalize:
+                made.finalize()  # type: ignore[operator]
+            set_module(model, name, made)
+            replaced.append(name)
+        if not replaced:
+            near = ", ".join(list(checkpoint.layers())[:3])
+            raise InvalidArgument("model", "; ".join(f"{n}: {why}" for n, why in left.items()) or "no module of such a name",
+                                  f"must have MLPs as in {os.fspath(path)}: {near or 'none at all'}")
+    warn_left(left)
+    return model
+
+
+__all__ = ["Checkpoint", "from_pretrained", "gated_module", "module_names", "open_checkpoint", "prefixes_of"]

@@ -1,0 +1,272 @@
+"""Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+from ._errors import DualGemmError, InvalidArgument
+from ._floats import float_experts, float_mlp
+from ._modules import InputType, NVFP4Linear, PackedModule
+from ._operands import Shape, refuse_grad
+from .torch import call
+from .weights import LinearWeights, Weights, quantized_weight
+
+_ops = torch.ops.dualgemm
+
+
+class _Gated(PackedModule):
+    """Gate and up as buffers, with an activation."""
+    _weights = Weights
+    gate_codes: Optional[Tensor]
+    gate_scales: Optional[Tensor]
+    up_codes: Optional[Tensor]
+    up_scales: Optional[Tensor]
+    alpha_gate: Tensor
+    alpha_up: Tensor
+    bias_gate: Optional[Tensor]
+    bias_up: Optional[Tensor]
+
+    def __init__(self, shape: Shape, *, activation: str, act_alpha: Optional[float], act_beta: Optional[float],
+                 act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float],
+                 device: Any) -> None:
+        super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
+        from ._library import parse
+
+        parse("activation", activation)
+        self.activation = activation
+        self._act = {"activation": activation, "act_alpha": act_alpha, "act_beta": act_beta, "act_limit": act_limit}
+
+    def _factors(self, row_scale: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
+        return self.alpha_gate, self.alpha_up, row_scale, self.bias_gate, self.bias_up
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, {self.activation}"
+
+
+class GatedMLP(_Gated):
+    """down(act(gate x) * (up x)), gate and up in NVFP4. ``down`` is any module: nn.Linear, NVFP4Linear, RowwiseParallel's, an
+    engine's.
+
+    Buffers, not parameters: gate_codes [N, K/2], gate_scales [N, K/16], up_codes, up_scales, alpha_gate, alpha_up [1];
+    bias_gate, bias_up [N] or None; K = hidden_size, N = intermediate_size. input_dtype "bf16": x as it comes, 16 or 32 bits
+    (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
+    then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
+    """
+    def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: str = "silu",
+                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
+                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
+                 device: Any = None) -> None:
+        super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
+                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
+                         device=device)
+        self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
+        self.down = down
+
+    @classmethod
+    def from_weights(cls, weights: Weights, down: nn.Module, *, input_scale: Optional[float] = None,
+                     input_dtype: InputType = "bf16", **kw: Any) -> GatedMLP:
+        """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
+        as __init__."""
+        made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
+        if made._input_scale is not None:
+            made.input_scale = torch.full((1,), made._input_scale, dtype=torch.float32, device=weights.device)
+        return made._take(weights, made._input_scale or 1.0)
+
+    @classmethod
+    def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False,
+                   activation: Optional[str] = None, input_dtype: InputType = "bf16",
+                   input_scale: Optional[float] = None) -> GatedMLP:
+        """From a float MLP: gate_proj, up_proj, down_proj (Llama, Qwen, Mistral, Gemma), w1, w3, w2, or gate_up_proj (Phi).
+
+        The activation is recognised by its values. Two rows are sent through ``mlp`` and through the formula: InvalidArgument
+        where it computes something else. quantize_down: down becomes an NVFP4Linear; else it is used as it is. finalize() is
+        left to you.
+        """
+        parts = float_mlp(mlp, activation)
+        gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six)
+                    for name, weight in (("gate", parts.gate), ("up", parts.up)))
+        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
+                                       alpha_up=up.global_scale, bias_gate=parts.bias_gate, bias_up=parts.bias_up,
+                                       prepare=False)
+        down = parts.down
+        if quantize_down:
+            if not isinstance(down, nn.Linear):
+                raise InvalidArgument("mlp.down", type(down).__name__, "must be an nn.Linear for quantize_down")
+            down = NVFP4Linear.from_float(down, input_dtype=input_dtype, four_over_six=four_over_six)
+        made = cls.from_weights(weights, down, activation=parts.activation, input_dtype=input_dtype, input_scale=input_scale)
+        return made.train(mlp.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
+        InvalidArgument."""
+        if x.dim() == 1:
+            result: Tensor = self.forward(x[None])[0]
+            return result
+        refuse_grad(x=x)
+        self._check_columns(x)
+        x = x.contiguous()
+        rows, scales, row_scale = self._quantized(x)
+        (gate, gate_scales, up, up_scales), packed = self._operands_for(rows)
+        n, factors = self.shape.n, self._factors(row_scale)
+        down = self.down
+        if isinstance(down, NVFP4Linear) and down.output_scale is not None:
+            codes, d_scales = call(_ops.glu_nvfp4, rows, scales, gate, gate_scales, up, up_scales, packed, n, 1,
+                                   down.output_scale, *factors, **self._act)
+            return down.product(codes, d_scales, None, x.dtype)
+        if packed is not None:
+            h = call(_ops.glu_packed, rows, scales, packed, n, 1, *factors, out_dtype=x.dtype, **self._act)
+        else:
+            h = call(_ops.glu, rows, scales, gate, gate_scales, up, up_scales, *factors, out_dtype=x.dtype, **self._act)
+        result = down(h)
+        return result
+
+
+class GatedExperts(_Gated):
+    """The experts of a mixture: gate, up and down in NVFP4, rows routed on the device, nothing synchronises.
+
+    Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype as there.
+    """
+
+    def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: str = "silu",
+                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
+                 bias: bool = False, input_dtype: InputType = "bf16", device: Any = None) -> None:
+        super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
+                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=None,
+                         device=device)
+        self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
+        self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts,
+                                device=device)
+
+    @classmethod
+    def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16", **kw: Any) -> GatedExperts:
+        """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]."""
+        made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, device="meta", **kw)
+        made.down._take(down)
+        return made._take(weights)
+
+    @classmethod
+    def from_float(cls, experts: nn.Module, *, four_over_six: bool = False, activation: Optional[str] = None,
+                   input_dtype: InputType = "bf16") -> GatedExperts:
+        """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N]."""
+        parts = float_experts(experts, activation)
+        gate, up, down = (quantized_weight(f"experts.{name}", weight, four_over_six)
+                          for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down)))
+        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
+                                       alpha_up=up.global_scale, prepare=False)
+        made = cls.from_weights(weights,
+                                LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
+                                input_dtype=input_dtype, activation=parts.activation)
+        return made.train(experts.training)
+
+    def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
+        """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
+        row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
+        of topk_ids.
+        """
+        refuse_grad(x=x)
+        self._check_columns(x)
+        tokens = x.reshape(-1, self.hidden_size)
+        if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
+            raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
+                                  f"must both be [{tokens.shape[0]}, k]")
+        experts, top_k = self.num_experts, topk_ids.shape[1]
+        wanted = (topk_ids >= 0) & (topk_ids < experts)
+        ids = torch.where(wanted, topk_ids, experts).reshape(-1)
+        sorted_ids, order = torch.sort(ids, stable=True)
+        of_row = torch.where(sorted_ids < experts, sorted_ids, -1).to(torch.int32)
+        source = order // top_k
+        rows, scales, row_scale = self._quantized(tokens.contiguous())
+        if scales is None:
+            rows = rows.index_select(0, source)
+        else:  # quantised once, not once for each expert
+            rows, row_scale = rows.index_select(0, source), None if row_scale is None else row_scale.index_select(0, source)
+            scales = scales.view(torch.uint8).index_select(0, source)
+        matrices, packed = self._operands_for(rows)
+        h = call(_ops.m_grouped_glu_contiguous, rows, scales, *matrices, packed, self.shape.n, experts, None, of_row,
+                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h, h_scales, h_row_scale = self.down._quantized(h)
+        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=of_row)
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device, dtype=order.dtype))
+        of_token = y.index_select(0, back).view(tokens.shape[0], top_k, self.hidden_size).float()
+        factors = torch.where(wanted, topk_weights, 0).float()
+        return (of_token * factors.unsqueeze(-1)).sum(1).to(x.dtype).view(x.shape)
+
+    def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
+        """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.
+        For CUDA graphs and DeepEP's low latency; routing and weighting are the caller's."""
+        refuse_grad(x=x)
+        if x.dim() != 3 or x.shape[0] != self.num_experts or x.shape[2] != self.hidden_size:
+            raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [{self.num_experts}, Mmax, {self.hidden_size}]")
+        if self.input_dtype == "nvfp4":  # the quantiser reads every row
+            inside = torch.arange(x.shape[1], device=x.device)[None, :] < masked_m[:, None]
+            x = torch.where(inside.unsqueeze(-1), x, torch.zeros((), dtype=x.dtype, device=x.device))
+        rows, scales, row_scale = self._quantized(x.contiguous())
+        matrices, packed = self._operands_for(rows)
+        h = call(_ops.m_grouped_glu_masked, rows, scales, *matrices, packed, self.shape.n, self.num_experts, masked_m,
+                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h, h_scales, h_row_scale = self.down._quantized(h)
+        return self.down.product(h, h_scales, h_row_scale, x.dtype, masked_m=masked_m)
+
+
+def set_module(model: nn.Module, name: str, module: nn.Module) -> None:
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, module)
+
+
+def warn_left(left: dict[str, str]) -> None:
+    if left:
+        shown = "; ".join(f"{name} ({reason})" for name, reason in left.items())
+        warnings.warn(f"dualgemm: left as they are: {shown}", stacklevel=3)
+
+
+def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.Module]:
+    """Modules by all of their names, outer before inner; ``skip``: regular expressions or names."""
+    return {name: module for name, module in model.named_modules(remove_duplicate=False)
+            if name and re.fullmatch(match, name) and not any(name == one or re.fullmatch(one, name) for one in skip)}
+
+
+def is_inside(name: str, outer: Iterable[str]) -> bool:
+    return any(name.startswith(f"{one}.") for one in outer)
+
+
+def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[str] = (), **kw: Any) -> list[str]:
+    """Puts GatedMLP in the place of every module whose whole name matches, GatedExperts in that of transformers' experts
+    (match=r".*\\.mlp(\\.experts)?"); returns their names. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
+
+    Modules that do not fit are left and named in a warning. finalize(), for each, once the model is where it will run.
+    """
+    replaced: list[str] = []
+    left: dict[str, str] = {}
+    made: dict[int, nn.Module] = {}  # a module that has two names stays one
+    for name, module in matching(model, match, skip).items():
+        if isinstance(module, PackedModule) or is_inside(name, replaced):
+            continue
+        try:
+            if id(module) not in made:
+                is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
+                only_dense = ("quantize_down", "input_scale") if is_experts else ()
+                options = {key: value for key, value in kw.items() if key not in only_dense}
+                made[id(module)] = (GatedExperts if is_experts else GatedMLP).from_float(module, **options)
+        except DualGemmError as error:
+            left[name] = str(error)
+            continue
+        set_module(model, name, made[id(module)])
+        replaced.append(name)
+    warn_left({name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)})
+    return replaced
+
+
+def finalize(model: nn.Module, **kw: Any) -> nn.Module:
+    """finalize() of every module of this package in ``model``, where it is now."""
+    for module in model.modules():
+        if isinstance(module, PackedModule):
+            module.finalize(**kw)
+    return model
+
+
+__all__ = ["GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]
