@@ -5,7 +5,7 @@ if(NOT DUALGEMM_JAX_INCLUDE AND NOT DUALGEMM_JAX_INCLUDE STREQUAL "OFF")
   if(DEFINED Python_EXECUTABLE)
     set(python ${Python_EXECUTABLE})
   endif()
-  execute_process(COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/find_jax_headers.py
+  execute_process(COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/find_headers.py jaxlib
     OUTPUT_VARIABLE DUALGEMM_JAX_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endif()
 if(NOT EXISTS "${DUALGEMM_JAX_INCLUDE}/xla/ffi/api/ffi.h")

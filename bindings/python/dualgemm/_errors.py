@@ -52,11 +52,9 @@ _BY_STATUS: dict[str, type[DualGemmError]] = {
 }
 
 
-def error_of(status: str, message: str) -> DualGemmError:
-    """The exception for a status and its "argument: observed; rule"."""
-    kind = _BY_STATUS.get(status, DualGemmError)
-    parts = re.fullmatch(r"([^:]*): (.*); ([^;]*)", message, re.DOTALL)
-    return kind(*parts.groups()) if parts else kind(message)
+def error_of(status: str, argument: str, observed: str = "", rule: str = "") -> DualGemmError:
+    """The exception for the name of a status."""
+    return _BY_STATUS.get(status, DualGemmError)(argument, observed, rule)
 
 
 _IN_TORCH = re.compile(r"dualgemm: (\w+): (.*)", re.DOTALL)
@@ -70,4 +68,5 @@ def translate(error: RuntimeError) -> NoReturn:
     if found is None:
         raise error
     message = found[2].split("\nException raised from", 1)[0]
-    raise error_of(found[1], message) from None
+    parts = re.fullmatch(r"([^:]*): (.*?); (.*)", message, re.DOTALL)
+    raise error_of(found[1], *(parts.groups() if parts else (message,))) from None

@@ -33,7 +33,7 @@ def _text(function: Any) -> Any:
 
 
 c = _load("libdualgemm.so.0", "DUALGEMM_LIBRARY")
-for _name in ("version", "status_name", "last_error_message", "strategy_name", "device_name", "isa_name", "regime_name",
+for _name in ("version", "status_name", "last_error_argument", "last_error_observed", "last_error_rule", "strategy_name", "device_name", "isa_name", "regime_name",
               "data_type_name", "prepared_format_name"):
     _text(getattr(c, f"dualgemm_{_name}"))
 c.dualgemm_plan_destroy.restype = None
@@ -43,7 +43,8 @@ c.dualgemm_plan_destroy.argtypes = [ctypes.c_void_p]
 def check(status: int) -> None:
     """Raises what the library's last call on this thread reported."""
     if status:
-        raise error_of(c.dualgemm_status_name(status).decode(), c.dualgemm_last_error_message().decode(errors="replace"))
+        parts = (getattr(c, f"dualgemm_last_error_{part}")().decode(errors="replace") for part in ("argument", "observed", "rule"))
+        raise error_of(c.dualgemm_status_name(status).decode(), *parts)
 
 
 def new(struct: type[_Struct], name: str) -> _Struct:

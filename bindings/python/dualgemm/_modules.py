@@ -155,7 +155,7 @@ class PackedModule(nn.Module):
                     "finalize(keep_original=True)")
         if recurse:
             for child in self.children():
-                child._apply(fn)  # type: ignore[no-untyped-call]
+                child._apply(fn)
         if packs_anew:
             self.packed = None
         for name, buffer in self._buffers.items():

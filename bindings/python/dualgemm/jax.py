@@ -21,7 +21,7 @@ from ._errors import InvalidArgument, Unsupported
 from ._structs import Problem
 
 Array = Any
-_PATH = pathlib.Path(__file__).parent / "_jax.so"
+_PATH = library.file_of_package("_jax.so")
 _TARGET = "dualgemm_glu"
 _WIDE = ("float16", "bfloat16", "float32")
 _SCALES = ("uint8", "float8_e4m3fn")
@@ -49,7 +49,7 @@ def _load() -> None:
         raise ImportError(f"dualgemm.jax: built for version {built_with} of XLA's foreign function interface, jaxlib offers "
                           f"{offered}: install a newer jax, or build the package with this one")
     for platform, symbol in (("cpu", handlers.dualgemm_jax_glu_cpu), ("CUDA", handlers.dualgemm_jax_glu_cuda)):
-        capsule = jax.ffi.pycapsule(symbol)  # type: ignore[no-untyped-call]
+        capsule = jax.ffi.pycapsule(symbol)
         jax.ffi.register_ffi_target(_TARGET, capsule, platform=platform)
     globals()["_KEPT"] = handlers
 
@@ -97,7 +97,7 @@ def _product(choice: _Choice) -> Callable[..., Array]:
     def product(*operands: Optional[Array]) -> Array:
         given: dict[str, Any] = dict(zip(_OPERANDS, operands))
         shape = (*given["a"].shape[:-1], given["gate"].shape[-2])
-        d = jax.ShapeDtypeStruct(shape, jnp.dtype(choice.out_dtype))  # type: ignore[no-untyped-call]
+        d = jax.ShapeDtypeStruct(shape, jnp.dtype(choice.out_dtype))
         # Not given: no elements.
         call = jax.ffi.ffi_call(_TARGET, d)
         return call(*(jnp.zeros((0,), jnp.float32) if operand is None else operand for operand in operands),

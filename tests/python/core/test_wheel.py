@@ -28,6 +28,7 @@ def test_one_file_for_every_python_and_gpu(wheel: zipfile.ZipFile) -> None:
     assert {"dualgemm/py.typed", "dualgemm/lib/libdualgemm.so.0", "dualgemm/lib/libdualgemm_checkpoint.so.0"} <= set(names)
     sources = {f"dualgemm/{path.relative_to(ROOT / 'bindings/python/dualgemm')}"
                for path in (ROOT / "bindings/python/dualgemm").rglob("*.py")}
+    sources |= {f"dualgemm/gpumode/submissions/{path.name}" for path in (ROOT / "python").glob("*.py") if path.stem != "__init__"}
     assert sources == {name for name in names if name.endswith(".py")}
     libraries = [name for name in names if ".so" in name]
     assert all(re.search(r"/(_torch|_jax|lib/libdualgemm(_checkpoint)?)\.so(\.0)?$", name) for name in libraries), libraries

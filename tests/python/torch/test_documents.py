@@ -1,6 +1,7 @@
 """Every Python snippet of README.md and docs/ runs as printed: those of one file in order, in one process."""
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import subprocess
@@ -25,7 +26,9 @@ def test_the_known_ones_are_found() -> None:
 @only_on_cpu
 @pytest.mark.parametrize("path", DOCUMENTS, ids=[path.name for path in DOCUMENTS])
 def test_snippets(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    run = subprocess.run([sys.executable, "-c", "\n".join(snippets(path))], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])  # as from the root: the folder python/ is there
+    run = subprocess.run([sys.executable, "-c", "\n".join(snippets(path))], cwd=tmp_path, capture_output=True, text=True, timeout=600,
+                         env={**os.environ, "PYTHONPATH": paths})
     assert run.returncode == 0, run.stderr
     if path.name == "README.md":
         assert float(re.search(r"largest error: ([0-9.e-]+)", run.stdout)[1]) < 0.05  # type: ignore[index]

@@ -13,6 +13,7 @@
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
+#include "support/sanitizers.hpp"
 
 namespace dualgemm {
 namespace {
@@ -171,26 +172,28 @@ void try_all(RandomCase& data, Rng& rng, Runs& runs) {
 TEST(Strategies, AllAgreeOnRandomProblems) {
   Rng rng;
   Runs runs;
-  for (int round = 0; round < 60 && !HasFailure(); ++round) {
+  const int rounds = test::kSanitized ? 15 : 60;
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
     const Problem problem = random_problem(rng);
     ASSERT_TRUE(validate(problem).ok()) << validate(problem).message();
     RandomCase data = random_operands(problem, rng);
     SCOPED_TRACE("round " + std::to_string(round));
     try_all(data, rng, runs);
   }
-  expect_all_ran(runs, 20);
+  expect_all_ran(runs, test::kSanitized ? 3 : 20);
 }
 
 // m 1 .. 70 meets every regime and every remainder of the row tiles.
 TEST(Strategies, AllAgreeForEveryRowCount) {
   Rng rng;
   Runs runs;
-  for (int64_t m = 1; m <= 70 && !HasFailure(); ++m) {
+  const int64_t step = test::kSanitized ? 5 : 1;  // 5: every remainder, still
+  for (int64_t m = 1; m <= 70 && !HasFailure(); m += step) {
     RandomCase data = random_operands({.m = m, .n = 34, .k = 80}, rng);
     SCOPED_TRACE("m " + std::to_string(m));
     try_all(data, rng, runs);
   }
-  expect_all_ran(runs, 20);
+  expect_all_ran(runs, test::kSanitized ? 3 : 20);
 }
 
 // Exact operands and an identity epilogue: no rounding anywhere, so every strategy and every

@@ -20,20 +20,7 @@
 #include <thread>
 #include <vector>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define DUALGEMM_TSAN 1
-#endif
-#if __has_feature(address_sanitizer)
-#define DUALGEMM_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define DUALGEMM_TSAN 1
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define DUALGEMM_ASAN 1
-#endif
+#include "support/sanitizers.hpp"
 
 namespace dualgemm::core {
 namespace {
@@ -225,11 +212,8 @@ TEST(Team, IdleHelpersSleep) {
   })) << other_threads_states();
 }
 
-#if defined(DUALGEMM_TSAN)
-#define DUALGEMM_SKIP_FORK() GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads"
-#else
-#define DUALGEMM_SKIP_FORK() (void)0
-#endif
+#define DUALGEMM_SKIP_FORK() \
+  if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads"
 
 // The status that a child of fork() ends with; SIGALRM ends one that hangs.
 int in_child(const std::function<bool()>& body) {
@@ -280,9 +264,9 @@ TEST(TeamAfterFork, WhileOthersCompute) {
 // Stacks of threads that the child has not inherited are used first; no more are to be had.
 TEST(TeamAfterFork, WithoutMemoryForThreadsTheTeamIsSmaller) {
   DUALGEMM_SKIP_FORK();
-#if defined(DUALGEMM_ASAN)
-  GTEST_SKIP() << "AddressSanitizer reserves more address space than the limit leaves";
-#endif
+  if (test::kAddressSanitizer) {
+    GTEST_SKIP() << "AddressSanitizer reserves more address space than the limit leaves";
+  }
   EXPECT_EQ(in_child([] {
               const rlimit none{1 << 20, 1 << 20};  // less than the process has
               if (setrlimit(RLIMIT_AS, &none) != 0) return false;

@@ -10,6 +10,7 @@
 
 #include "core/activation.hpp"
 #include "cpu/kernel_table.hpp"
+#include "support/sanitizers.hpp"
 #include "unit/cpu/run.hpp"
 
 namespace dualgemm::cpu::as_compiled_here {
@@ -23,7 +24,7 @@ constexpr double kRound = 0x1p-24;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // g of every exponent and both signs, infinities and NaNs among them: every kStride-th bit pattern.
-constexpr uint32_t kStride = 509;  // prime: no mantissa bit stands still
+constexpr uint32_t kStride = kSanitized ? 65521 : 509;  // prime: no mantissa bit stands still
 constexpr int kTileValues = 32 * cpu::kPanelN;
 
 template <class Check>
@@ -207,6 +208,7 @@ TEST(ActivationAccuracy, IsAsDocumented) {
   };
   const auto expect = [](const char* name, double error, double documented) {
     EXPECT_LE(error, documented) << name;
+    if (kSanitized) return;  // too few numbers to meet the largest error
     EXPECT_GT(error, documented - 0.1) << name << ": the documentation is too modest";
   };
   const auto exp_exact = [](double x) { return std::exp(x); };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/inputs.hpp"
+#include "support/sanitizers.hpp"
 #include "unit/cpu/run.hpp"
 
 namespace dualgemm::test {
@@ -38,14 +39,7 @@ std::vector<uint8_t> bits_with(RandomCase& c, StrategyId strategy, int threads) 
 }
 
 TEST(CpuThreads, AChildOfForkComputesTheSameBits) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
-#endif
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
-#endif
-#endif
+  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
   Rng rng;
   for (const int64_t m : {1, 70}) {
     RandomCase c({.m = m, .n = 176, .k = 560}, rng, Values::kRandom);

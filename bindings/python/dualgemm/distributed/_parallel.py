@@ -45,7 +45,7 @@ def _row_parallel(down: Any, mesh: DeviceMesh) -> nn.Module:
     down.shape, down.in_features = down.shape._replace(k=columns), columns
     bias, down.bias = down.bias, None
     down.register_buffer("bias_of_sum", bias)
-    return down  # type: ignore[no-any-return]
+    return down
 
 
 def _with_bias(down: Any, total: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def _with_bias(down: Any, total: Tensor) -> Tensor:
 
 
 def _wait(under_way: Tensor) -> Tensor:
-    result: Tensor = collectives.wait_tensor(under_way)  # type: ignore[no-untyped-call]
+    result: Tensor = collectives.wait_tensor(under_way)
     return result
 
 
