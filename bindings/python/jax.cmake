@@ -1,13 +1,6 @@
 # dualgemm/_jax.so: JAX's targets, where jaxlib's headers are.
 # Older XLA refuses a library built with newer headers: build with those of the oldest jaxlib that is to be served.
-if(NOT DUALGEMM_JAX_INCLUDE AND NOT DUALGEMM_JAX_INCLUDE STREQUAL "OFF")
-  find_program(python NAMES python3 python HINTS $ENV{PYTHON})
-  if(DEFINED Python_EXECUTABLE)
-    set(python ${Python_EXECUTABLE})
-  endif()
-  execute_process(COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/find_headers.py jaxlib
-    OUTPUT_VARIABLE DUALGEMM_JAX_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-endif()
+dualgemm_find_headers(DUALGEMM_JAX_INCLUDE jaxlib)
 if(NOT EXISTS "${DUALGEMM_JAX_INCLUDE}/xla/ffi/api/ffi.h")
   message(STATUS "no headers of jaxlib (DUALGEMM_JAX_INCLUDE): the package gets no dualgemm.jax")
   return()

@@ -134,6 +134,12 @@ class PackedModule(nn.Module):
         if x.shape[-1] != self.shape.k:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [..., {self.shape.k}]")
 
+    def _rows_of(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
+        """What came in, checked, as _quantized() gives it."""
+        refuse_grad(x=x)
+        self._check_columns(x)
+        return self._quantized(x.contiguous())
+
     def _quantized(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Activations, their scales and one factor for each row, by input_dtype."""
         if self.input_dtype == "bf16":
@@ -264,10 +270,7 @@ class NVFP4Linear(PackedModule):
         if x.dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
-        refuse_grad(x=x)
-        self._check_columns(x)
-        x = x.contiguous()
-        rows, scales, row_scale = self._quantized(x)
+        rows, scales, row_scale = self._rows_of(x)
         return self.product(rows, scales, row_scale, x.dtype)
 
     def product(self, x: Tensor, x_scales: Optional[Tensor], row_scale: Optional[Tensor], out_dtype: torch.dtype,

@@ -107,10 +107,7 @@ class GatedMLP(_Gated):
         if x.dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
-        refuse_grad(x=x)
-        self._check_columns(x)
-        x = x.contiguous()
-        rows, scales, row_scale = self._quantized(x)
+        rows, scales, row_scale = self._rows_of(x)
         (gate, gate_scales, up, up_scales), packed = self._operands_for(rows)
         n, factors = self.shape.n, self._factors(row_scale)
         down = self.down

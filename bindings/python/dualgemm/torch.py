@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
-from . import _library as library
 from ._errors import InvalidArgument, translate
 from ._operators import check_no_grad
 
