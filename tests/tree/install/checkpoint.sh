@@ -18,7 +18,7 @@ libdir=$(dirname "$(find "$prefix" -name 'libdualgemm_checkpoint.so')")
 
 # Only this project's names are exported, and of them only the public ones; the core library has none of them.
 foreign=$(nm -DC --defined-only "$libdir/libdualgemm_checkpoint.so" | cut -d' ' -f3- |
-  grep -vE '^(dualgemm_checkpoint_|dualgemm::Checkpoint(Layer)?::)' || true)
+  grep -vE '^(dualgemm_checkpoint_|dualgemm::Checkpoint(Layer|Matrix)?::)' || true)
 [[ -z $foreign ]] || fail "exported, but not public: $(head -n 5 <<<"$foreign")"
 if nm -DC --defined-only "$libdir/libdualgemm.so" | grep -i checkpoint; then fail "the core library reads checkpoints"; fi
 
