@@ -127,7 +127,10 @@ _FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up"
 
 def _factors(a: Tensor, layers: int, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
              bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
-    return (scalar_tensor(alpha_gate, a, layers), scalar_tensor(alpha_up, a, layers), a_row_scale, bias_gate, bias_up)
+    alphas = scalar_tensor(alpha_gate, a, layers), scalar_tensor(alpha_up, a, layers)
+    if a_row_scale is None and bias_gate is None and bias_up is None:
+        return alphas
+    return (*alphas, a_row_scale, bias_gate, bias_up)
 
 
 def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: Tensor, a_scales: Optional[Tensor] = None,
@@ -147,13 +150,31 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     if torch.is_grad_enabled():
         check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
-    named = dict(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit, scale_layout=scale_layout,
-                 batch_invariant=batch_invariant, strategy=strategy, config=config)
+    named = _given(out_dtype=out_dtype if out is None else None, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
+    if activation != "silu":
+        named["activation"] = activation
+    _add_choice(named, scale_layout, batch_invariant, strategy, config)
     if out is None:
-        return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=out_dtype, **named)
+        return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named)
     _check_out_dtype(out, out_dtype)
     call(_glu_out, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named, out=out)
     return out
+
+
+# Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> None:
+    if scale_layout != "auto":
+        named["scale_layout"] = scale_layout
+    if batch_invariant:
+        named["batch_invariant"] = batch_invariant
+    if strategy != "auto":
+        named["strategy"] = strategy
+    if config:
+        named["config"] = config
 
 
 def _check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
@@ -194,9 +215,10 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
         check_no_grad(a=a, bias=bias, residual=residual, out=out)
     arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor(alpha, a, _layers(w)), bias, residual,
                  a_row_scale)
-    named = dict(scale_layout=scale_layout, batch_invariant=batch_invariant, strategy=strategy, config=config)
+    named = _given(out_dtype=out_dtype if out is None else None)
+    _add_choice(named, scale_layout, batch_invariant, strategy, config)
     if out is None:
-        return call(_linear, *arguments, out_dtype=out_dtype, **named)
+        return call(_linear, *arguments, **named)
     _check_out_dtype(out, out_dtype)
     call(_linear_out, *arguments, **named, out=out)
     return out
