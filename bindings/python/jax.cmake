@@ -6,11 +6,4 @@ if(NOT EXISTS "${DUALGEMM_JAX_INCLUDE}/xla/ffi/api/ffi.h")
   return()
 endif()
 message(STATUS "XLA's headers: ${DUALGEMM_JAX_INCLUDE}")
-add_library(dualgemm_jax MODULE src/jax/glu.cpp src/plan_cache.cpp)
-set_target_properties(dualgemm_jax PROPERTIES PREFIX "" OUTPUT_NAME _jax CXX_VISIBILITY_PRESET hidden
-  VISIBILITY_INLINES_HIDDEN ON BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
-target_include_directories(dualgemm_jax SYSTEM PRIVATE ${DUALGEMM_JAX_INCLUDE})
-target_compile_options(dualgemm_jax PRIVATE -Wall -Wextra -O2 -fmacro-prefix-map=${root}/=
-  -fmacro-prefix-map=${DUALGEMM_JAX_INCLUDE}/=)
-target_link_libraries(dualgemm_jax PRIVATE ${library})
-install(TARGETS dualgemm_jax DESTINATION dualgemm)
+dualgemm_add_module(dualgemm_jax _jax ${DUALGEMM_JAX_INCLUDE} src/jax/glu.cpp src/plan_cache.cpp)

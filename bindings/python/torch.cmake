@@ -9,18 +9,10 @@ message(STATUS "torch's headers: ${DUALGEMM_TORCH_INCLUDE}")
 add_library(libtorch_cpu_stub SHARED src/libtorch_cpu_stub.c)
 set_target_properties(libtorch_cpu_stub PROPERTIES OUTPUT_NAME torch_cpu)
 file(GLOB sources CONFIGURE_DEPENDS src/*.cpp)
-add_library(dualgemm_torch MODULE ${sources})
-set_target_properties(dualgemm_torch PROPERTIES PREFIX "" OUTPUT_NAME _torch CXX_VISIBILITY_PRESET hidden
-  VISIBILITY_INLINES_HIDDEN ON BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
-target_include_directories(dualgemm_torch SYSTEM PRIVATE ${DUALGEMM_TORCH_INCLUDE})
+dualgemm_add_module(dualgemm_torch _torch ${DUALGEMM_TORCH_INCLUDE} ${sources})
 # 2.10: the oldest torch that has all of what is used here.
 target_compile_definitions(dualgemm_torch PRIVATE TORCH_TARGET_VERSION=0x020a000000000000)
-# torch's checks name the source that they are in: below the project and below torch, wherever it was built.
-target_compile_options(dualgemm_torch PRIVATE -Wall -Wextra -O2 -fmacro-prefix-map=${root}/=
-  -fmacro-prefix-map=${DUALGEMM_TORCH_INCLUDE}/=)
-target_link_libraries(dualgemm_torch PRIVATE ${library} ${CMAKE_DL_LIBS})
 # Found by name when torch is there; the symbols are torch's.
 target_link_options(dualgemm_torch PRIVATE LINKER:--no-as-needed $<TARGET_FILE:libtorch_cpu_stub> LINKER:--as-needed
   LINKER:--unresolved-symbols=ignore-all)
 add_dependencies(dualgemm_torch libtorch_cpu_stub)
-install(TARGETS dualgemm_torch DESTINATION dualgemm)

@@ -49,7 +49,7 @@ def activation_name(function: Any) -> str:
     raise InvalidArgument("activation", name, f"must compute one of {', '.join(ACTIVATIONS)}")
 
 
-def _activation_of(mlp: nn.Module) -> str:
+def activation_of(mlp: nn.Module) -> str:
     for name in _ACTIVATION_NAMES:
         function = getattr(mlp, name, None)
         if callable(function):
@@ -72,7 +72,7 @@ def _find(mlp: nn.Module, activation: Optional[str]) -> FloatMLP:
     for gate_name, up_name, down_name in _SEPARATE:
         if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (gate_name, up_name, down_name)):
             gate, up = _linear(mlp, gate_name), _linear(mlp, up_name)
-            return FloatMLP(gate.weight, up.weight, getattr(mlp, down_name), activation or _activation_of(mlp), gate.bias,
+            return FloatMLP(gate.weight, up.weight, getattr(mlp, down_name), activation or activation_of(mlp), gate.bias,
                             up.bias)
     for stacked_name, down_name in _STACKED:
         if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (stacked_name, down_name)):
@@ -80,7 +80,7 @@ def _find(mlp: nn.Module, activation: Optional[str]) -> FloatMLP:
             first, second = _halves(both.weight)
             assert first is not None and second is not None
             bias_gate, bias_up = _halves(both.bias)
-            return FloatMLP(first, second, getattr(mlp, down_name), activation or _activation_of(mlp), bias_gate, bias_up)
+            return FloatMLP(first, second, getattr(mlp, down_name), activation or activation_of(mlp), bias_gate, bias_up)
     raise InvalidArgument("mlp", type(mlp).__name__,
                           "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)")
 
@@ -129,7 +129,7 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
             raise InvalidArgument("experts", name, "experts with biases are not quantised here")
     if both.device.type == "meta":
         raise InvalidArgument("experts", "on the meta device", "must have its weights")
-    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, activation or _activation_of(experts))
+    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, activation or activation_of(experts))
     with torch.no_grad():
         x = _probe_rows(1, k, both)
         ids = torch.zeros((1, 1), dtype=torch.int64, device=both.device)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from ._container import Container, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
-from ._operands import Shape, activation_kind, aligned, compact, refuse_grad
+from ._operands import Shape, activation_kind, aligned, compact
+from ._operators import refuse_grad
 from .torch import call
 from .weights import LinearWeights
 

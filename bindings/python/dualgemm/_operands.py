@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
-from ._operators import check_no_grad
 from .torch import unswizzle_scales
 
 Scalar = Union[Tensor, float]
@@ -146,12 +145,6 @@ def read_header(packed: Tensor) -> PackedHeader:
     if header[:8] != b"DUALGEMM":
         raise InvalidArgument("packed", "other bytes", "must begin with DUALGEMM")
     return PackedHeader(*struct.unpack_from("<iiqqq", header, 8))
-
-
-def refuse_grad(**tensors: Optional[Tensor]) -> None:
-    """Forward only: InvalidArgument for a tensor that wants a gradient where one would be recorded."""
-    if torch.is_grad_enabled():
-        check_no_grad(**tensors)
 
 
 def aligned(packed: Tensor) -> Tensor:

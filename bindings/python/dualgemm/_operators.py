@@ -69,10 +69,6 @@ def _swizzled_span(rows: int, blocks: int) -> int:
     return (rows + 127) // 128 * 128 * ((blocks + 3) // 4 * 4)
 
 
-def _columns(x: Tensor) -> int:
-    return x.shape[-1] * 2 if x.dtype in _PACKED_CODES else x.shape[-1]
-
-
 def _rows(x: Tensor) -> int:
     rows = 1
     for size in x.shape[:-1]:
@@ -80,7 +76,7 @@ def _rows(x: Tensor) -> int:
     return rows
 
 
-def _fake(name: str, function: Any = None) -> Any:
+def _register_fake(name: str, function: Any = None) -> Any:
     """register_fake, for tensors on one device."""
 
     def register(shapes: Any) -> Any:
@@ -97,7 +93,7 @@ def _fake(name: str, function: Any = None) -> Any:
 
 
 def _register_fakes() -> None:
-    fake = _fake
+    fake = _register_fake
 
     @fake("glu")
     def _(a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
@@ -170,10 +166,16 @@ def _load() -> None:
 
 
 def check_no_grad(**tensors: Optional[Tensor]) -> None:
-    """Forward only: a tensor that wants a gradient is refused where one would be recorded."""
+    """Forward only: InvalidArgument for a tensor that wants a gradient."""
     for name, tensor in tensors.items():
         if tensor is not None and tensor.requires_grad:
             raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; use torch.no_grad() or .detach()")
+
+
+def refuse_grad(**tensors: Optional[Tensor]) -> None:
+    """check_no_grad() where a gradient would be recorded."""
+    if torch.is_grad_enabled():
+        check_no_grad(**tensors)
 
 
 _load()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from . import _library as library
 from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported
-from ._floats import _activation_of, float_experts, float_mlp
+from ._floats import activation_of, float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, check_input_type
 from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
 from .nn import GatedExperts, GatedMLP, is_inside, matching, set_module, warn_left
@@ -308,7 +308,7 @@ def _check_float(module: nn.Module, n: int, k: int) -> str:
         parts = float_experts(module) if is_experts else float_mlp(module)
         if tuple(parts.gate.shape[-2:]) != (n, k):
             raise InvalidArgument("model", f"{list(parts.gate.shape)}", f"must be {n} x {k} as in the checkpoint")
-    return _activation_of(module)
+    return activation_of(module)
 
 
 def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype],
@@ -353,7 +353,7 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
                 place = _device_of(module) if device is None else device
                 old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
                 with torch.no_grad():
-                    made = gated_module(checkpoint, prefix, activation=_activation_of(module), device=place, dtype=old_dtype,
+                    made = gated_module(checkpoint, prefix, activation=activation_of(module), device=place, dtype=old_dtype,
                                         input_dtype=input_dtype, max_input_scale=max_input_scale)
                 _check_float(module, made.shape.n, made.shape.k)  # type: ignore[union-attr, arg-type]
             except DualGemmError as error:

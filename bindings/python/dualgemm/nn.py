@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from ._errors import DualGemmError, InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
-from ._operands import Shape, refuse_grad
+from ._operands import Shape
+from ._operators import refuse_grad
 from .torch import call
 from .weights import LinearWeights, Weights, quantized_weight
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, translate
-from ._operators import check_no_grad
+from ._operators import check_no_grad, refuse_grad
 
 if TYPE_CHECKING:
     from .weights import Weights
@@ -70,8 +70,7 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "lin
     each row. four_over_six: per block also try amax/4, keep the lower error. out: written in place. NaN or infinity in x:
     InvalidArgument on the CPU, NaN scales on CUDA (an error would have to synchronise).
     """
-    if torch.is_grad_enabled():
-        check_no_grad(x=x)
+    refuse_grad(x=x)
     if x.device.type == "cpu" and not torch.compiler.is_compiling() and x.is_floating_point() and not bool(torch.isfinite(x).all()):
         raise InvalidArgument("x", "NaN or infinity", "must be finite")
     scale = scalar_tensor(global_scale, x)
@@ -156,7 +155,7 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     _add_choice(named, scale_layout, batch_invariant, strategy, config)
     if out is None:
         return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named)
-    _check_out_dtype(out, out_dtype)
+    check_out_dtype(out, out_dtype)
     call(_glu_out, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named, out=out)
     return out
 
@@ -177,7 +176,7 @@ def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool,
         named["config"] = config
 
 
-def _check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
+def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
     if out_dtype is not None and out.dtype != out_dtype:
         raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
 
@@ -191,8 +190,7 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
     that must not happen (CUDA graphs). d_scale_layout: "linear" [..., M, N/16], or "swizzled_128x4", flat.
     """
-    if torch.is_grad_enabled():
-        check_no_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
+    refuse_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
     scale = float(d_global_scale)
     factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
@@ -211,15 +209,14 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
 
     residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
     """
-    if torch.is_grad_enabled():
-        check_no_grad(a=a, bias=bias, residual=residual, out=out)
+    refuse_grad(a=a, bias=bias, residual=residual, out=out)
     arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor(alpha, a, _layers(w)), bias, residual,
                  a_row_scale)
     named = _given(out_dtype=out_dtype if out is None else None)
     _add_choice(named, scale_layout, batch_invariant, strategy, config)
     if out is None:
         return call(_linear, *arguments, **named)
-    _check_out_dtype(out, out_dtype)
+    check_out_dtype(out, out_dtype)
     call(_linear_out, *arguments, **named, out=out)
     return out
 

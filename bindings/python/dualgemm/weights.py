@@ -8,8 +8,9 @@ from torch import Tensor
 
 from ._container import Container
 from ._errors import InvalidArgument
-from ._operands import Scalar, Shape, codes_of, linear_scales, refuse_grad, scales_of, shard_range, slice_rows
-from .torch import QuantizedTensor, call, offsets_of, quantize
+from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
+from ._operators import refuse_grad
+from .torch import QuantizedTensor, call, check_out_dtype, offsets_of, quantize
 
 _ops = torch.ops.dualgemm
 _NO_SCALE = "must be an nn.Linear of bfloat16, float16 or float32, in_features a multiple of 16"
@@ -124,8 +125,8 @@ class Weights(Container):
              out: Optional[Tensor], out_dtype: Optional[torch.dtype], named: dict[str, Any]) -> Tensor:
         x, x_scales, own = self._rows_of(x, x_scales, alphas, named)
         refuse_grad(x=x, out=out)
-        if out is not None and out_dtype is not None and out.dtype != out_dtype:
-            raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
+        if out is not None:
+            check_out_dtype(out, out_dtype)
         matrices, packed = self._operands_for(x, named.get("strategy", "auto"))
         factors = [*own, named.pop("a_row_scale", None), self.bias_gate, self.bias_up]
         if operator is not None:
@@ -203,8 +204,8 @@ class LinearWeights(Container):
         """D [..., M, N] as linear() has it; with offsets, m_indices or masked_m groups, as m_grouped_glu_* have them."""
         x, x_scales, own = self._rows_of(x, x_scales, [alpha], like_linear)
         refuse_grad(x=x, residual=residual, out=out)
-        if out is not None and out_dtype is not None and out.dtype != out_dtype:
-            raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
+        if out is not None:
+            check_out_dtype(out, out_dtype)
         matrices, packed = self._operands_for(x, like_linear.get("strategy", "auto"))
         if offsets is not None:
             offsets = offsets_of(offsets, self.num_experts)

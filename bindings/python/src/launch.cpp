@@ -64,7 +64,7 @@ void launch(const Place& place, const PlanKey& key, const Tensor* packed,
   void* workspace = nullptr;
   OptionalTensor memory;
   if (plan->workspace_bytes > 0) {
-    memory = new_tensor(place, dtypes().uint8, &plan->workspace_bytes, 1);
+    memory = new_tensor(place, dtypes().uint8, {plan->workspace_bytes});
     workspace = memory->data_ptr();
   }
   if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);

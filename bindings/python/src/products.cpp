@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "dualgemm/linear.h"
 #include "launch.hpp"
@@ -18,6 +17,7 @@ struct Call {
   PlanKey key{};
   dualgemm_buffers buffers{};
   Matrix a;
+  Matrix first;  // gate, or the one weight, without its scales; packed: nothing
   int64_t n = 0;
   int64_t l = 1;
   int32_t grouping = DUALGEMM_GROUPING_NONE;
@@ -27,6 +27,22 @@ struct Call {
 
 void check_optional(const char* name, const OptionalTensor& tensor, const Place& place) {
   if (tensor) check_tensor(name, *tensor, place);
+}
+
+// Looks at weights.gate: n, l, whether there is a dimension of layers.
+void take_first(const Weights& weights, Call& call) {
+  check_tensor("gate", *weights.gate, call.place);
+  call.weights_are_batched = weights.gate->dim() == 3;
+  call.first = matrix_of("gate", *weights.gate, call.weights_are_batched);
+  call.n = call.first.rows;
+  call.l = call.first.batches;
+}
+
+dualgemm_operand_bytes operand_bytes(const dualgemm_problem& problem) {
+  dualgemm_operand_bytes bytes{};
+  bytes.struct_size = sizeof bytes;
+  check(dualgemm_operand_sizes(&problem, &bytes));
+  return bytes;
 }
 
 Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const Groups& groups) {
@@ -44,12 +60,7 @@ Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const
     call.l = weights.l;
     call.weights_are_batched = call.l > 1;
   } else {
-    check_tensor("gate", *weights.gate, call.place);
-    check_tensor("gate_scales", *weights.gate_scales, call.place);
-    call.weights_are_batched = weights.gate->dim() == 3;
-    const Matrix gate = matrix_of("gate", *weights.gate, call.weights_are_batched);
-    call.n = gate.rows;
-    call.l = gate.batches;
+    take_first(weights, call);
   }
   if (groups.is_contiguous()) call.grouping = DUALGEMM_GROUPING_CONTIGUOUS;
   if (groups.masked_m) call.grouping = DUALGEMM_GROUPING_MASKED;
@@ -90,10 +101,7 @@ Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const
       sized.l = call.l;
       sized.grouping = call.grouping;
       sized.a.scale_layout = DUALGEMM_SCALES_SWIZZLED_128X4;
-      dualgemm_operand_bytes bytes{};
-      bytes.struct_size = sizeof bytes;
-      check(dualgemm_operand_sizes(&sized, &bytes));
-      span = bytes.a_scales;
+      span = operand_bytes(sized).a_scales;
     }
     call.buffers.a_scales = static_cast<const uint8_t*>(add_scales(
         "a_scales", *rows.scales, choice.scale_layout, call.rows_are_batched, span, call.a));
@@ -125,25 +133,23 @@ Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const
   return call;
 }
 
-// One weight: [n, k] or [l, n, k].
-Matrix weight(const char* name, const char* scales_name, const OptionalTensor& values,
-              const OptionalTensor& scales, const std::string& scale_layout, const Place& place,
-              bool is_batched, int64_t k, const void*& data, const uint8_t*& scale_data) {
-  check_tensor(name, *values, place);
-  check_tensor(scales_name, *scales, place);
-  Matrix matrix = matrix_of(name, *values, is_batched);
+// The layout of a weight, [n, k] or [l, n, k], whose values have been looked at, with its scales.
+dualgemm_matrix with_scales(const char* name, const char* scales_name, const Tensor& values,
+                            const Tensor& scales, const std::string& scale_layout, const Call& call,
+                            Matrix matrix, const void*& data, const uint8_t*& scale_data) {
+  check_tensor(scales_name, scales, call.place);
   if (matrix.layout.type != DUALGEMM_E2M1) {
-    refuse(name, "dtype number " + std::to_string(dtype_of(*values)),
+    refuse(name, "dtype number " + std::to_string(dtype_of(values)),
            "must be uint8 or float4_e2m1fn_x2");
   }
-  if (k >= 0 && matrix.columns != k) {
+  if (matrix.columns != call.a.columns) {
     refuse(name, std::to_string(matrix.columns) + " columns",
-           "must be the " + std::to_string(k) + " of a");
+           "must be the " + std::to_string(call.a.columns) + " of a");
   }
   data = matrix.data;
   scale_data = static_cast<const uint8_t*>(
-      add_scales(scales_name, *scales, scale_layout, is_batched, 0, matrix));
-  return matrix;
+      add_scales(scales_name, scales, scale_layout, call.weights_are_batched, 0, matrix));
+  return matrix.layout;
 }
 
 const float* alpha_of(const char* name, const OptionalTensor& alpha, const Call& call) {
@@ -184,45 +190,11 @@ int32_t any_unaligned(const Call& call, std::initializer_list<const void*> addre
   return 0;
 }
 
-std::vector<int64_t> shape_with_columns(const Tensor& rows, int64_t columns) {
-  std::vector<int64_t> shape;
-  for (int64_t dim = 0; dim + 1 < rows.dim(); ++dim) shape.push_back(rows.size(dim));
-  shape.push_back(columns);
-  return shape;
-}
-
-void check_shape(const char* name, const Tensor& tensor, const std::vector<int64_t>& shape) {
-  bool fits = tensor.dim() == static_cast<int64_t>(shape.size());
-  for (size_t dim = 0; fits && dim < shape.size(); ++dim) {
-    fits = tensor.size(static_cast<int64_t>(dim)) == shape[dim];
-  }
-  if (fits) return;
-  std::string wanted;
-  for (const int64_t size : shape) wanted += (wanted.empty() ? "[" : ", ") + std::to_string(size);
-  refuse(name, "shape " + shape_text(tensor), "must be " + wanted + "]");
-}
-
-int32_t data_type_of(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Half:
-      return DUALGEMM_F16;
-    case ScalarType::BFloat16:
-      return DUALGEMM_BF16;
-    case ScalarType::Float:
-      return DUALGEMM_F32;
-    default:
-      refuse("out_dtype", "dtype number " + std::to_string(static_cast<int>(dtype)),
-             "must be float16, bfloat16 or float32");
-  }
-}
-
 Tensor wide_d(const WideOutput& output, const Tensor& rows, const Call& call, Matrix& d) {
-  const std::vector<int64_t> shape = shape_with_columns(rows, call.n);
+  const Shape shape = shape_with_columns(rows, call.n);
   int32_t type = call.a.layout.type == DUALGEMM_E2M1 ? DUALGEMM_F16 : call.a.layout.type;
-  if (output.dtype) type = data_type_of(*output.dtype);
-  Tensor result = output.out ? *output.out
-                             : new_tensor(call.place, dtype_for(type), shape.data(),
-                                          static_cast<int64_t>(shape.size()));
+  if (output.dtype) type = data_type_of("out_dtype", *output.dtype);
+  Tensor result = output.out ? *output.out : new_tensor(call.place, dtype_for(type), shape);
   if (output.out) {
     check_tensor("out", result, call.place);
     check_shape("out", result, shape);
@@ -249,23 +221,18 @@ std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows,
   if (!swizzled && output.scale_layout != "linear") {
     refuse("d_scale_layout", '"' + output.scale_layout + '"', "must be linear or swizzled_128x4");
   }
-  const std::vector<int64_t> shape = shape_with_columns(rows, call.n / 2);
-  std::vector<int64_t> scale_shape = shape_with_columns(rows, call.n / DUALGEMM_SF_VEC);
+  const Shape shape = shape_with_columns(rows, call.n / 2);
+  Shape scale_shape = shape_with_columns(rows, call.n / DUALGEMM_SF_VEC);
   if (swizzled) {
     dualgemm_problem sized = problem;
     sized.d.type = DUALGEMM_E2M1;
     sized.d.scale_layout = DUALGEMM_SCALES_SWIZZLED_128X4;
     if (sized.m == 0) sized.m = 1;
-    dualgemm_operand_bytes bytes{};
-    bytes.struct_size = sizeof bytes;
-    check(dualgemm_operand_sizes(&sized, &bytes));
-    scale_shape = {problem.m == 0 ? 0 : bytes.d_scales};
+    scale_shape = {problem.m == 0 ? 0 : operand_bytes(sized).d_scales};
   }
-  const auto made = [&](const std::vector<int64_t>& sizes, int32_t dtype) {
-    return new_tensor(call.place, dtype, sizes.data(), static_cast<int64_t>(sizes.size()));
-  };
-  Tensor codes = output.codes ? *output.codes : made(shape, dtypes().uint8);
-  Tensor scales = output.scales ? *output.scales : made(scale_shape, dtypes().float8_e4m3fn);
+  Tensor codes = output.codes ? *output.codes : new_tensor(call.place, dtypes().uint8, shape);
+  Tensor scales =
+      output.scales ? *output.scales : new_tensor(call.place, dtypes().float8_e4m3fn, scale_shape);
   if (output.codes) {
     check_tensor("out_codes", codes, call.place);
     check_shape("out_codes", codes, shape);
@@ -297,18 +264,17 @@ void fill_dual(const Weights& weights, const Factors& factors,
   problem.batch_invariant = choice.batch_invariant ? 1 : 0;
   problem.act = activation_of(activation);
   if (!weights.packed) {
-    const Matrix gate =
-        weight("gate", "gate_scales", weights.gate, weights.gate_scales, choice.scale_layout,
-               call.place, call.weights_are_batched, problem.k, buffers.gate, buffers.gate_scales);
-    const Matrix up =
-        weight("up", "up_scales", weights.up, weights.up_scales, choice.scale_layout, call.place,
-               call.weights_are_batched, problem.k, buffers.up, buffers.up_scales);
-    if (up.rows != gate.rows || up.batches != gate.batches) {
+    problem.gate =
+        with_scales("gate", "gate_scales", *weights.gate, *weights.gate_scales, choice.scale_layout,
+                    call, call.first, buffers.gate, buffers.gate_scales);
+    check_tensor("up", *weights.up, call.place);
+    const Matrix up = matrix_of("up", *weights.up, call.weights_are_batched);
+    problem.up = with_scales("up", "up_scales", *weights.up, *weights.up_scales,
+                             choice.scale_layout, call, up, buffers.up, buffers.up_scales);
+    if (up.rows != call.n || up.batches != call.l) {
       refuse("up", "shape " + shape_text(*weights.up),
              "must be that of gate: " + shape_text(*weights.gate));
     }
-    problem.gate = gate.layout;
-    problem.up = up.layout;
   }
   buffers.alpha_gate_per_batch = alpha_of("alpha_gate", factors.alpha_gate, call);
   buffers.alpha_up_per_batch = alpha_of("alpha_up", factors.alpha_up, call);
@@ -330,7 +296,7 @@ Tensor pack(Call& call) {
   const OnDevice on_device(call.place);
   const std::shared_ptr<const Plan> plan = plan_for(call.key);
   const int64_t bytes = plan->prepared.bytes;
-  Tensor packed = new_tensor(call.place, dtypes().uint8, &bytes, 1);
+  Tensor packed = new_tensor(call.place, dtypes().uint8, {bytes});
   if (call.place.is_cuda) call.buffers.stream = current_cuda_stream(call.place.index);
   check(dualgemm_prepare_into(plan->plan, &call.buffers, packed.data_ptr(), bytes));
   return packed;
@@ -340,15 +306,12 @@ Tensor pack(Call& call) {
 Call begin_pack(const Weights& weights, ScalarType rows_dtype) {
   Call call;
   call.place = Place::of(*weights.gate);
-  call.weights_are_batched = weights.gate->dim() == 3;
-  const Matrix gate = matrix_of("gate", *weights.gate, call.weights_are_batched);
-  call.n = gate.rows;
-  call.l = gate.batches;
+  take_first(weights, call);
   call.a.rows = 1;
-  call.a.columns = gate.columns;
+  call.a.columns = call.first.columns;
   const bool is_nvfp4 = static_cast<int32_t>(rows_dtype) == dtypes().uint8 ||
                         static_cast<int32_t>(rows_dtype) == dtypes().float4_e2m1fn_x2;
-  call.a.layout.type = is_nvfp4 ? DUALGEMM_E2M1 : data_type_of(rows_dtype);
+  call.a.layout.type = is_nvfp4 ? DUALGEMM_E2M1 : data_type_of("out_dtype", rows_dtype);
   call.key.device = call.place.is_cuda ? DUALGEMM_DEVICE_CUDA : DUALGEMM_DEVICE_CPU;
   call.key.device_index = call.place.is_cuda ? call.place.index : 0;
   check(dualgemm_buffers_init(&call.buffers, sizeof call.buffers));
@@ -371,9 +334,8 @@ void fill_linear(const Weights& weights, const Factors& factors, const Choice& c
   problem.grouping = call.grouping;
   problem.batch_invariant = choice.batch_invariant ? 1 : 0;
   if (!weights.packed) {
-    problem.w = weight("w", "w_scales", weights.gate, weights.gate_scales, choice.scale_layout,
-                       call.place, call.weights_are_batched, problem.k, buffers.w, buffers.w_scales)
-                    .layout;
+    problem.w = with_scales("w", "w_scales", *weights.gate, *weights.gate_scales,
+                            choice.scale_layout, call, call.first, buffers.w, buffers.w_scales);
   }
   buffers.a = call.buffers.a;
   buffers.a_scales = call.buffers.a_scales;

@@ -1,7 +1,5 @@
 #include "quantize.hpp"
 
-#include <vector>
-
 #include "dualgemm/quantize.h"
 #include "launch.hpp"
 #include "status.hpp"
@@ -29,17 +27,11 @@ dualgemm_quantize_problem problem_for(const Matrix& x, const dualgemm_matrix& q)
 
 // In place of a tensor that the caller gave, or new.
 Tensor output_tensor(const char* name, const OptionalTensor& given, const Place& place,
-                     int32_t dtype, const std::vector<int64_t>& shape) {
-  if (!given) return new_tensor(place, dtype, shape.data(), static_cast<int64_t>(shape.size()));
+                     int32_t dtype, const Shape& shape) {
+  if (!given) return new_tensor(place, dtype, shape);
   check_tensor(name, *given, place);
-  bool fits = given->dim() == static_cast<int64_t>(shape.size()) && given->is_contiguous();
-  for (size_t dim = 0; fits && dim < shape.size(); ++dim) {
-    fits = given->size(static_cast<int64_t>(dim)) == shape[dim];
-  }
-  if (!fits) {
-    refuse(name, "shape " + shape_text(*given),
-           "must be contiguous and of the shape that quantize_nvfp4 makes");
-  }
+  check_shape(name, *given, shape);
+  if (!given->is_contiguous()) refuse(name, "strided", "must be contiguous");
   return *given;
 }
 
@@ -65,23 +57,24 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
     refuse("global_scale", "given", "must be None where each row finds its own");
   }
 
-  std::vector<int64_t> shape;
-  for (int64_t dim = 0; dim < x.dim(); ++dim) shape.push_back(x.size(dim));
-  std::vector<int64_t> rows_shape(shape.begin(), shape.end() - 1);
-  shape.back() = source.columns / 2;
-  std::vector<int64_t> scale_shape = shape;
-  scale_shape.back() = source.columns / DUALGEMM_SF_VEC;
+  Shape scale_shape = shape_with_columns(x, source.columns / DUALGEMM_SF_VEC);
   if (swizzled) {
     int64_t span = 0;
     check(dualgemm_scale_span(DUALGEMM_SCALES_SWIZZLED_128X4, source.rows > 0 ? source.rows : 1,
                               source.columns / DUALGEMM_SF_VEC, 0, &span));
     scale_shape = {source.rows > 0 ? span : 0};
   }
+  Shape global_shape = {1};
+  if (per_row) {
+    global_shape = shape_with_columns(x, 1);
+    global_shape.pop_back();
+  }
   Quantized made = {
-      output_tensor("out_codes", output.codes, place, dtypes().uint8, shape),
+      output_tensor("out_codes", output.codes, place, dtypes().uint8,
+                    shape_with_columns(x, source.columns / 2)),
       output_tensor("out_scales", output.scales, place, dtypes().float8_e4m3fn, scale_shape),
       output_tensor("out_global_scale", output.global_scale, place, dtypes().float32,
-                    per_row ? rows_shape : std::vector<int64_t>{1})};
+                    global_shape)};
 
   dualgemm_matrix q{};
   q.scale_layout = swizzled ? DUALGEMM_SCALES_SWIZZLED_128X4 : DUALGEMM_SCALES_LINEAR;
@@ -111,7 +104,7 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
   check(dualgemm_quantize_sizes(&problem, options.device, &bytes));
   OptionalTensor workspace;
   if (bytes.workspace > 0) {
-    workspace = new_tensor(place, dtypes().uint8, &bytes.workspace, 1);
+    workspace = new_tensor(place, dtypes().uint8, {bytes.workspace});
     buffers.workspace = workspace->data_ptr();
     buffers.workspace_bytes = bytes.workspace;
   }
@@ -132,17 +125,8 @@ Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& globa
            "must be uint8 or float4_e2m1fn_x2");
   }
   const void* const scale_data = add_scales("scales", scales, scale_layout, false, 0, q);
-  const int32_t type = dtype == ScalarType::Half       ? DUALGEMM_F16
-                       : dtype == ScalarType::BFloat16 ? DUALGEMM_BF16
-                                                       : DUALGEMM_F32;
-  if (type == DUALGEMM_F32 && dtype != ScalarType::Float) {
-    refuse("dtype", "number " + std::to_string(static_cast<int>(dtype)),
-           "must be float16, bfloat16 or float32");
-  }
-  std::vector<int64_t> shape;
-  for (int64_t dim = 0; dim < codes.dim(); ++dim) shape.push_back(codes.size(dim));
-  shape.back() = q.columns;
-  Tensor x = new_tensor(place, dtype_for(type), shape.data(), static_cast<int64_t>(shape.size()));
+  const int32_t type = data_type_of("dtype", dtype);
+  Tensor x = new_tensor(place, dtype_for(type), shape_with_columns(codes, q.columns));
   if (x.numel() == 0) return x;
 
   Matrix target;

@@ -1,7 +1,6 @@
 #include "tensors.hpp"
 
-#include <array>
-#include <vector>
+#include <algorithm>
 
 #include "status.hpp"
 
@@ -121,6 +120,21 @@ int32_t data_type_of(const char* name, const Tensor& tensor) {
          "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32");
 }
 
+int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype) {
+  using torch::headeronly::ScalarType;
+  switch (dtype) {
+    case ScalarType::Half:
+      return DUALGEMM_F16;
+    case ScalarType::BFloat16:
+      return DUALGEMM_BF16;
+    case ScalarType::Float:
+      return DUALGEMM_F32;
+    default:
+      refuse(name, "dtype number " + std::to_string(static_cast<int>(dtype)),
+             "must be float16, bfloat16 or float32");
+  }
+}
+
 int32_t dtype_for(int32_t data_type) {
   switch (data_type) {
     case DUALGEMM_F16:
@@ -214,15 +228,16 @@ void* vector_of(const char* name, const Tensor& tensor, int64_t elements, int32_
   return tensor.data_ptr();
 }
 
-Tensor new_tensor(const Place& place, int32_t dtype, const int64_t* sizes, int64_t dims) {
-  std::vector<int64_t> strides(static_cast<size_t>(dims));
+Tensor new_tensor(const Place& place, int32_t dtype, const Shape& shape) {
+  const auto dims = static_cast<int64_t>(shape.size());
+  Shape strides(shape.size());
   int64_t stride = 1;
   for (int64_t dim = dims - 1; dim >= 0; --dim) {
     strides[static_cast<size_t>(dim)] = stride;
-    stride *= sizes[dim] > 1 ? sizes[dim] : 1;
+    stride *= std::max<int64_t>(shape[static_cast<size_t>(dim)], 1);
   }
   AtenTensorHandle handle = nullptr;
-  if (aoti_torch_empty_strided(dims, sizes, strides.data(), dtype, place.type, place.index,
+  if (aoti_torch_empty_strided(dims, shape.data(), strides.data(), dtype, place.type, place.index,
                                &handle) != AOTI_TORCH_SUCCESS) {
     refuse("out_of_memory",
            "memory: " + std::to_string(stride) +
@@ -237,6 +252,24 @@ std::string shape_text(const Tensor& tensor) {
     text += (dim > 0 ? ", " : "") + std::to_string(tensor.size(dim));
   }
   return text + "]";
+}
+
+Shape shape_with_columns(const Tensor& rows, int64_t columns) {
+  Shape shape;
+  for (int64_t dim = 0; dim + 1 < rows.dim(); ++dim) shape.push_back(rows.size(dim));
+  shape.push_back(columns);
+  return shape;
+}
+
+void check_shape(const char* name, const Tensor& tensor, const Shape& shape) {
+  bool fits = tensor.dim() == static_cast<int64_t>(shape.size());
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim) {
+    fits = tensor.size(static_cast<int64_t>(dim)) == shape[dim];
+  }
+  if (fits) return;
+  std::string wanted;
+  for (const int64_t size : shape) wanted += (wanted.empty() ? "[" : ", ") + std::to_string(size);
+  refuse(name, "shape " + shape_text(tensor), "must be " + wanted + "]");
 }
 
 }  // namespace dualgemm::python

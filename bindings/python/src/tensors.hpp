@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dualgemm/dualgemm.h"
 
@@ -35,6 +36,8 @@ int32_t dtype_of(const Tensor& tensor);
 
 // DUALGEMM_E2M1 for uint8 and float4_e2m1fn_x2, whose elements hold two codes.
 int32_t data_type_of(const char* name, const Tensor& tensor);
+// Of a dtype that is asked for: float16, bfloat16 or float32.
+int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype);
 // The dtype for a DUALGEMM_ data type; E2M1: uint8.
 int32_t dtype_for(int32_t data_type);
 
@@ -58,8 +61,12 @@ void* add_scales(const char* name, const Tensor& scales, const std::string& scal
 // The elements of a vector that lies tight, float32 by default.
 void* vector_of(const char* name, const Tensor& tensor, int64_t elements, int32_t dtype);
 
-Tensor new_tensor(const Place& place, int32_t dtype, const int64_t* sizes, int64_t dims);
+using Shape = std::vector<int64_t>;
+Tensor new_tensor(const Place& place, int32_t dtype, const Shape& shape);
 
 std::string shape_text(const Tensor& tensor);
+// That of `rows` with another last dimension.
+Shape shape_with_columns(const Tensor& rows, int64_t columns);
+void check_shape(const char* name, const Tensor& tensor, const Shape& shape);
 
 }  // namespace dualgemm::python

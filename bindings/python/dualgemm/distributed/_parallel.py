@@ -61,7 +61,7 @@ def _wait(under_way: Tensor) -> Tensor:
 def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:
     """A copy, so that the whole can be freed."""
     size = x.shape[dim] // mesh.size()
-    return x.narrow(dim, mesh.get_local_rank() * size, size).contiguous().clone()
+    return x.narrow(dim, mesh.get_local_rank() * size, size).clone(memory_format=torch.contiguous_format)
 
 
 def _linear_scales(scales: Tensor, codes: Tensor) -> Tensor:

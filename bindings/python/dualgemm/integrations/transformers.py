@@ -27,7 +27,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from .._errors import FileError, InvalidArgument, Unsupported
-from .._floats import _activation_of
+from .._floats import activation_of
 from .._modules import InputType, NVFP4Linear, check_input_type
 from ..checkpoint import Checkpoint, gated_module, module_names, open_checkpoint, prefixes_of
 from ..nn import GatedMLP, PackedModule, is_inside, set_module
@@ -85,7 +85,7 @@ class DualGemmGatedMLPLayout(nn.Module):
                                   type(source).__name__, "must have gate_proj, up_proj and down_proj, each an nn.Linear")
         if not hasattr(self, "act_fn"):
             self.act_fn = activation.act_fn
-        self.activation = _activation_of(activation if isinstance(source, nn.Module) else self)
+        self.activation = activation_of(activation if isinstance(source, nn.Module) else self)
         self.quantized: Optional[GatedMLP] = None
         self.is_quantizing = False
 
@@ -211,7 +211,7 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
             if module is None or not _is_mlp(module):
                 continue
             try:
-                made = gated_module(checkpoint, prefix, activation=_activation_of(module), device=place, dtype=dtype,
+                made = gated_module(checkpoint, prefix, activation=activation_of(module), device=place, dtype=dtype,
                                     input_dtype=input_dtype, max_input_scale=max_input_scale)
             except Unsupported as error:
                 if "NVFP4" not in str(error):
