@@ -115,7 +115,7 @@ class Weights(Container):
     def __call__(self, x: Tensor | QuantizedTensor, x_scales: Optional[Tensor] = None, *, alpha_gate: Optional[Scalar] = None,
                  alpha_up: Optional[Scalar] = None, out: Optional[Tensor] = None, out_dtype: Optional[torch.dtype] = None,
                  **like_glu: Any) -> Tensor:
-        """D [..., M, N] as glu() has it. x: bfloat16, float16 or float32 [..., M, K]; NVFP4 codes [..., M, K/2] with
+        """D [..., M, N] as glu() has it. x: bfloat16, float16, on a CPU float32 [..., M, K]; NVFP4 codes [..., M, K/2] with
         x_scales; or a QuantizedTensor, whose global scale then is a factor. scale_layout is that of x_scales. alphas: instead
         of the weights' own.
         """

@@ -14,6 +14,9 @@ import torch
 # Where the tests run: "cpu", or with a GPU "cuda" (scripts/gpu_check runs them once for each).
 DEVICE = os.environ.get("DUALGEMM_TEST_DEVICE", "cpu")
 torch.set_default_device(DEVICE)
+# Wide rows: a GPU's kernels read 16 bits. FINE: the type with the most of them, for values that are compared closely.
+ROWS = [torch.float16, torch.bfloat16, *([torch.float32] if DEVICE == "cpu" else [])]
+FINE = ROWS[-1] if DEVICE == "cpu" else torch.float16
 only_on_cpu = pytest.mark.skipif(DEVICE != "cpu", reason="about the CPU")
 only_on_cuda = pytest.mark.skipif(DEVICE != "cuda", reason="about a GPU")
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import reference
 import torch
-from operands import DEVICE, Operands, as_numpy, codes, decoded, dg, operands, same_bits, scales
+from operands import DEVICE, ROWS, Operands, as_numpy, codes, decoded, dg, only_on_cuda, operands, same_bits, scales
 
-A_DTYPES = [torch.uint8, torch.float16, torch.bfloat16, torch.float32]
+A_DTYPES = [torch.uint8, *ROWS]
 WIDE = [torch.float16, torch.bfloat16, torch.float32]
 
 
@@ -19,6 +19,15 @@ def test_shapes_and_dtypes(m: int, n: int, k: int, a_dtype: torch.dtype) -> None
         d = dg.glu(**given_operands.named(), out_dtype=out_dtype)
         assert d.shape == (m, n) and d.dtype == (out_dtype or (torch.float16 if a_dtype == torch.uint8 else a_dtype))
         given_operands.check(d)
+
+
+@only_on_cuda
+def test_float32_rows_are_refused_on_a_gpu() -> None:
+    one = operands(3, 32, 64, torch.float32)
+    for call in (lambda: dg.glu(**one.named()), lambda: dg.linear(one.a, one.gate, w_scales=one.gate_scales)):
+        with pytest.raises(dg.Unsupported, match="f16 or bf16") as caught:
+            call()
+        assert (caught.value.argument, caught.value.observed) == ("a.type", "f32")
 
 
 @pytest.mark.parametrize("activation", sorted(reference.ACTIVATIONS))
@@ -134,7 +143,7 @@ def test_packed_weights_give_the_same_bits() -> None:
     for a_dtype in (torch.uint8, torch.bfloat16):
         one = operands(4, 80, 128, a_dtype)
         packed = torch.ops.dualgemm.pack_weights(one.gate, one.gate_scales, one.up, one.up_scales, a_dtype=a_dtype)
-        moved = torch.empty(packed.numel() + 64, dtype=torch.uint8)[64:].copy_(packed)
+        moved = torch.empty(packed.numel() + 256, dtype=torch.uint8)[256:].copy_(packed)
         d = torch.ops.dualgemm.glu_packed(one.a, one.a_scales, moved, 80, 1, one.alpha_gate, one.alpha_up)
         assert same_bits(d, dg.glu(**one.named()))
     w = torch.ops.dualgemm.pack_linear(one.gate, one.gate_scales, a_dtype=torch.bfloat16)

@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from operands import dg, only_on_cpu, only_on_cuda, operands, same_bits
+from operands import FINE, dg, only_on_cpu, only_on_cuda, operands, same_bits
 from torch.library import opcheck
 
 OPS = torch.ops.dualgemm
@@ -110,7 +110,7 @@ def test_vmap_over_rows() -> None:
 
 
 def test_no_gradient() -> None:
-    one = operands(4, 32, 64, torch.float32)
+    one = operands(4, 32, 64, FINE)
     x = one.a.clone().requires_grad_()
     with pytest.raises(dg.InvalidArgument, match="requires_grad"):
         dg.glu(**{**one.named(), "a": x})

@@ -45,7 +45,7 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
     EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}, caps),
               "grouping: masked; on a GPU only the strategy fused takes groups");
     EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}, caps),
-              "a.type: f32; the sm_80 kernel takes e2m1, f16 or bf16");
+              "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
     EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}, caps), "ok");
     const auto forced =
         passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm90a}, 90);

@@ -29,7 +29,7 @@ TEST(Sm80Choice, TilesAndRefusals) {
   }
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
-            "a.type: f32; the sm_80 kernel takes e2m1, f16 or bf16");
+            "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}).message(),
             "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),

@@ -88,7 +88,7 @@ TEST(Sm90aChoice, SchedulesAndRefusals) {
   EXPECT_FALSE(sm90a::make_schedule({.m = 128, .n = 14336, .k = 7168}, wide, 132).paired);
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
-            "a.type: f32; the sm_90a kernel takes e2m1, f16 or bf16");
+            "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
   EXPECT_EQ(sm90a::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
             "ok");
   EXPECT_EQ(sm90a::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),

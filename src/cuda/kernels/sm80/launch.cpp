@@ -61,7 +61,7 @@ Status check_group_tiles(const Problem& problem) {
 Status supports(const Problem& problem) {
   if (problem.a.type == DataType::kF32) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
-                               "the sm_80 kernel takes e2m1, f16 or bf16");
+                               "the kernels for a GPU take e2m1, f16 or bf16");
   }
   DUALGEMM_TRY(check_extents(problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);

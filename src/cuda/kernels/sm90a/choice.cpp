@@ -23,7 +23,7 @@ constexpr int64_t kMaxKTiles = (int64_t{1} << 31) - 1;  // of k, over all tiles:
 
 Status check_types(const Problem& problem) {
   if (problem.a.type == DataType::kF32) {
-    return Status::unsupported("a.type", "f32", "the sm_90a kernel takes e2m1, f16 or bf16");
+    return Status::unsupported("a.type", "f32", "the kernels for a GPU take e2m1, f16 or bf16");
   }
   return {};
 }
