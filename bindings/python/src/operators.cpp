@@ -97,7 +97,7 @@ void op_masked_out(Tensor a, OptionalTensor a_scales, DUALGEMM_WEIGHTS, Tensor m
 #define DUALGEMM_ONE_WEIGHT \
   OptionalTensor w, OptionalTensor w_scales, OptionalTensor packed, int64_t n, int64_t l
 #define DUALGEMM_ONE_WEIGHT_OF \
-  { w, w_scales, {}, {}, packed, n, l }
+  { w, w_scales, {}, {}, packed, n, l, "w" }
 #define DUALGEMM_GROUPS OptionalTensor offsets, OptionalTensor m_indices, OptionalTensor masked_m
 #define DUALGEMM_LINEAR_FACTORS \
   OptionalTensor alpha, OptionalTensor bias, OptionalTensor residual, OptionalTensor a_row_scale
@@ -118,7 +118,7 @@ Tensor op_pack_weights(Tensor gate, Tensor gate_scales, Tensor up, Tensor up_sca
   return pack_weights({gate, gate_scales, up, up_scales, {}, 0, 0}, a_dtype, scale_layout);
 }
 Tensor op_pack_linear(Tensor w, Tensor w_scales, ScalarType a_dtype, string scale_layout) {
-  return pack_linear({w, w_scales, {}, {}, {}, 0, 0}, a_dtype, scale_layout);
+  return pack_linear({w, w_scales, {}, {}, {}, 0, 0, "w"}, a_dtype, scale_layout);
 }
 
 std::tuple<Tensor, Tensor, Tensor> op_quantize(Tensor x, OptionalTensor global_scale,

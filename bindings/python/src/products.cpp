@@ -29,11 +29,11 @@ void check_optional(const char* name, const OptionalTensor& tensor, const Place&
   if (tensor) check_tensor(name, *tensor, place);
 }
 
-// Looks at weights.gate: n, l, whether there is a dimension of layers.
+// Looks at the first matrix: n, l, whether there is a dimension of layers.
 void take_first(const Weights& weights, Call& call) {
-  check_tensor("gate", *weights.gate, call.place);
+  check_tensor(weights.first_name, *weights.gate, call.place);
   call.weights_are_batched = weights.gate->dim() == 3;
-  call.first = matrix_of("gate", *weights.gate, call.weights_are_batched);
+  call.first = matrix_of(weights.first_name, *weights.gate, call.weights_are_batched);
   call.n = call.first.rows;
   call.l = call.first.batches;
 }
@@ -311,7 +311,7 @@ Call begin_pack(const Weights& weights, ScalarType rows_dtype) {
   call.a.columns = call.first.columns;
   const bool is_nvfp4 = static_cast<int32_t>(rows_dtype) == dtypes().uint8 ||
                         static_cast<int32_t>(rows_dtype) == dtypes().float4_e2m1fn_x2;
-  call.a.layout.type = is_nvfp4 ? DUALGEMM_E2M1 : data_type_of("out_dtype", rows_dtype);
+  call.a.layout.type = is_nvfp4 ? DUALGEMM_E2M1 : data_type_of("a_dtype", rows_dtype);
   call.key.device = call.place.is_cuda ? DUALGEMM_DEVICE_CUDA : DUALGEMM_DEVICE_CPU;
   call.key.device_index = call.place.is_cuda ? call.place.index : 0;
   check(dualgemm_buffers_init(&call.buffers, sizeof call.buffers));

@@ -25,6 +25,7 @@ struct Weights {
   OptionalTensor packed;
   int64_t n = 0;
   int64_t l = 0;
+  const char* first_name = "gate";  // what the caller calls it: "w" where it is the only one
 };
 
 // alpha: [l], a bias [n] or [l, n].

@@ -85,3 +85,15 @@ def test_packed_weights_that_do_not_fit() -> None:
     for case in cases:
         with pytest.raises(RuntimeError, match="dualgemm: "):
             case()
+
+
+def test_arguments_are_named_as_the_caller_calls_them() -> None:
+    for change, argument in ((dict(w=ONE.gate.float()), "w"), (dict(w=freed()), "w"), (dict(w_scales=ONE.gate_scales[:2]), "w_scales")):
+        named = {"w": ONE.gate, "w_scales": ONE.gate_scales, **change}
+        with pytest.raises(dg.DualGemmError) as caught:
+            dg.linear(ONE.a, named["w"], w_scales=named["w_scales"], a_scales=ONE.a_scales)
+        assert caught.value.argument == argument
+    for pack in (lambda: torch.ops.dualgemm.pack_linear(ONE.gate, ONE.gate_scales, a_dtype=torch.int32),
+                 lambda: torch.ops.dualgemm.pack_weights(ONE.gate, ONE.gate_scales, ONE.up, ONE.up_scales, a_dtype=torch.int32)):
+        with pytest.raises(RuntimeError, match="a_dtype"):
+            pack()
