@@ -1,6 +1,7 @@
 // tensormap.replace on a tensor map in global or shared memory, and tensormap.cp_fenceproxy (PTX
 // ISA 9.0, "tensormap.replace"). The record stays well-formed; whether the new values are legal
-// together is checked when a copy uses it. 96B swizzling is not modelled.
+// together is checked when a copy uses it. 128 zeros are the beginning of a map, as compilers make
+// them (Triton): every field is to be set. 96B swizzling is not modelled.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -110,6 +111,19 @@ void replace(const Execution& x, TensorMapRecord& record, const ReplaceDetail& d
   }
 }
 
+bool is_blank(const TensorMapRecord& record) {
+  const TensorMapRecord zeros{};
+  return std::memcmp(&record, &zeros, sizeof record) == 0;
+}
+
+// Of rank 0, which no copy takes: nobody has said what it is of.
+TensorMapRecord blank_record() {
+  TensorMapRecord record{};
+  record.magic = kTensorMapMagic;
+  record.checksum = checksum_of(record);
+  return record;
+}
+
 Outcome execute_replace(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const ReplaceDetail&>(*insn.detail);
   constexpr uint32_t kBytes = sizeof(TensorMapRecord);
@@ -123,6 +137,7 @@ Outcome execute_replace(Execution& x, const Insn& insn) {
     std::byte* bytes = bytes_to_update(x, at, kBytes, lane);
     TensorMapRecord record;
     std::memcpy(&record, bytes, kBytes);
+    if (is_blank(record)) record = blank_record();
     if (record.magic != kTensorMapMagic || record.checksum != checksum_of(record))
       throw Fault(
           "the bytes are no tensor map that the stand-in for cuTensorMapEncodeTiled encoded",
