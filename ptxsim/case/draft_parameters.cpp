@@ -15,7 +15,8 @@ constexpr uint64_t kExampleCount = 65536;  // elements of a buffer
 constexpr uint64_t kMapBytes = 128;        // CUtensorMap, "CUDA Driver API: Tensor Map Object"
 constexpr uint64_t kMapAlignment = 64;
 
-// The name of a type in a case; half-precision types by pattern, vectors by their elements.
+// The name of a type in a case: vectors by their elements, formats that a case has no name for by
+// their bits.
 std::string name_in_case(Type type) {
   switch (type) {
     case Type::kNone:
@@ -28,8 +29,14 @@ std::string name_in_case(Type type) {
       return "bf16";
     case Type::kF32x2:
       return "f32";
-    default:
+    case Type::kF16:
+    case Type::kBf16:
+    case Type::kF32:
+    case Type::kF64:
       return std::string(name_of(type));
+    default:
+      return is_float(type) || type > Type::kF64 ? fmt::format("b{}", 8 * bytes_of(type))
+                                                 : std::string(name_of(type));
   }
 }
 
@@ -80,7 +87,8 @@ class Draft {
     if (is_whole_map && maps.empty()) maps.emplace_back();
     std::vector<ParameterField> fields = uses.fields;
     const bool is_scalar = bytes_ == bytes_of(variable.type) && bytes_ <= 8;
-    if (is_scalar && fields.empty()) fields.push_back({.offset = 0, .type = variable.type});
+    const bool is_loaded_whole = fields.size() == 1 && bytes_of(fields[0].type) == bytes_;
+    if (is_scalar && !is_loaded_whole) fields.assign(1, {.offset = 0, .type = variable.type});
     if (is_scalar && fields[0].type != variable.type && !is_float(fields[0].type))
       fields[0].type = variable.type;
     size_t map = 0;
@@ -130,7 +138,7 @@ class Draft {
 
   void add_pointer(const ParameterField& field, const std::string& name) {
     add_buffer(name, field.element, field.is_read || !field.is_written, field.is_written,
-               field.is_map                              ? "; it holds tensor maps"
+               field.is_map                        ? "; it holds tensor maps"
                : field.is_read || field.is_written ? ""
                                                    : "; nothing is seen to go through it");
     push({{"buffer", name}}, 8, 8, name);

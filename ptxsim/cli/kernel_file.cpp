@@ -61,9 +61,7 @@ std::string text_kind(std::string_view contents) {
 
 std::string why_not_ptx(std::string_view contents) {
   std::string kind;
-  if (contents.empty())
-    kind = "empty";
-  else if (contents.starts_with("\177ELF"))
+  if (contents.starts_with("\177ELF"))
     kind = elf_kind(contents);
   else if (read_at<uint32_t>(contents, 0) == kFatbinMagic)
     kind = "a fatbin; cuobjdump -ptx shows the PTX in it";
@@ -73,7 +71,6 @@ std::string why_not_ptx(std::string_view contents) {
     kind = "LLVM bitcode; llc -march=nvptx64 makes PTX of it";
   else
     kind = text_kind(contents);
-  if (kind == "empty") return "is empty; a PTX file begins with .version";
   return kind.empty() ? "" : "is not PTX but " + kind;
 }
 

@@ -258,6 +258,7 @@ int run_command(const RunArgs& args) {
   if (!loaded.ok()) return print_error(loaded.error());
   Result<std::vector<Dump>> dumps = dumps_of(args, loaded->description);
   if (!dumps.ok()) return print_error(dumps.error());
+  const std::atomic<bool>& stop = stop_on_interrupt();
   std::ofstream trace_file;
   std::vector<MakeObserver> observers;
   if (!args.trace.empty()) {
@@ -267,7 +268,6 @@ int run_command(const RunArgs& args) {
   int code = 0;
   Json all = Json::array();
   CaseResult last;
-  const std::atomic<bool>& stop = stop_on_interrupt();
   for (uint64_t i = 0; i < args.seeds && code != kExitStopped; ++i)
     for (Schedule schedule : schedules_of(args.schedule)) {
       const uint64_t seed = args.seed + i;

@@ -6,7 +6,7 @@ namespace ptxsim {
 namespace {
 
 std::string byte_text(const Outputs::Buffer& buffer, size_t at) {
-  if (!buffer.written.empty() && !buffer.written[at]) return "not written";
+  if (!buffer.written.empty() && !buffer.written[at]) return "unwritten";
   return fmt::format("0x{:02x}", static_cast<unsigned>(buffer.data[at]));
 }
 

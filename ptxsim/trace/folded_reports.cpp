@@ -172,14 +172,15 @@ std::string to_string(const FoldedReport& folded, const Reports& reports) {
   report.count = folded.count;
   std::string text = to_string(report);
   if (folded.members.size() == 1) return text;
-  std::set<std::pair<int, int>> lines;
-  for (size_t i : folded.members)
-    lines.insert({reports.list[i].place.ptx_line, reports.list[i].statement});
+  std::set<int> lines;
+  for (size_t i : folded.members) lines.insert(reports.list[i].place.ptx_line);
+  const std::string where = lines.size() == 1 ? fmt::format("line {}", *lines.begin())
+                                              : fmt::format("{} lines from {} to {}", lines.size(),
+                                                            *lines.begin(), *lines.rbegin());
   return text + fmt::format(
-                    "  as:      {} findings at {} statements (lines {} to {} of the PTX) that are "
-                    "copies of one; --verbose lists them\n",
-                    folded.members.size(), lines.size(), lines.begin()->first,
-                    lines.rbegin()->first);
+                    "  as:      {} findings at {} of the PTX, copies of one; --verbose "
+                    "lists them\n",
+                    folded.members.size(), where);
 }
 
 }  // namespace ptxsim
