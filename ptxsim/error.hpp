@@ -16,6 +16,7 @@ enum class ErrorKind : uint8_t {
   kFault,     // the kernel did something wrong while it ran (bad address, broken rule): exit code 1
   kDeadlock,  // no warp can make progress
   kBudget,    // the instruction budget was used up
+  kStopped,   // the caller set Options::stop
 };
 
 // Where: a line of the PTX text, and the source line that its `.loc` names when there is one.

@@ -70,6 +70,7 @@ struct Case {
 struct CaseResult {
   RunResult run;
   std::vector<std::string> mismatches;  // what differs from what the case expects; empty: passed
+  bool unexpected_rules = false;  // one of them: not the rules that the case expects were reported
   GlobalMemory memory;
 };
 

@@ -166,7 +166,7 @@ void append(std::vector<std::byte>& data, uint64_t pattern, unsigned bytes) {
 CaseBuffer read_buffer(const JsonNode& node, size_t index, CaseSource& source) {
   node.only_keys("a buffer",
                  {"name", "type", "values", "count", "bytes", "fill", "random", "iota", "file",
-                  "address", "read_only", "expect", "expect_file", "tolerance"});
+                  "address", "read_only", "expect", "expect_file", "tolerance", "comment"});
   CaseBuffer buffer;
   buffer.place = node.place();
   buffer.name = node.at("name").text();

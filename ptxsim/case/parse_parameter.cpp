@@ -105,8 +105,8 @@ std::vector<std::byte> read_values(const JsonNode& node, ElementType type) {
 }  // namespace
 
 void append_parameter(Case& c, const JsonNode& node, CaseSource& source) {
-  node.only_keys("a parameter",
-                 {"buffer", "offset", "type", "value", "values", "tensor_map", "file", "align"});
+  node.only_keys("a parameter", {"buffer", "offset", "type", "value", "values", "tensor_map",
+                                 "file", "align", "comment"});
   std::vector<std::byte> bytes;
   size_t alignment = node.integer_or("align", kMostAlignment, 1);
   if (alignment == 0) node.at("align").fail("0; must be at least 1");

@@ -9,6 +9,9 @@
 #include <iostream>
 #include <utility>
 
+#include "ptxsim/cli/kernel_file.hpp"
+#include "ptxsim/cli/stop_signal.hpp"
+
 namespace ptxsim::cli {
 
 namespace {
@@ -50,14 +53,22 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
+Result<std::string> read_kernel(const std::string& path) {
+  Result<std::string> text = read_text(path);
+  if (!text.ok()) return text;
+  const std::string reason = why_not_ptx(*text);
+  return reason.empty() ? text : Result<std::string>(refusal(path, reason));
+}
+
 int print_error(const Error& error) {
   std::cerr << on_one_line(to_string(error)) << "\n";
+  if (error.kind == ErrorKind::kStopped) return kExitStopped;
   return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kBudget ? 2 : 1;
 }
 
 Result<Loaded> load_files(const std::string& kernel, const std::string& case_file,
                           const std::string& entry) {
-  Result<std::string> text = read_text(kernel);
+  Result<std::string> text = read_kernel(kernel);
   if (!text.ok()) return text.error();
   std::string json = case_text(*text);
   std::string name = kernel;

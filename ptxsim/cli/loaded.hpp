@@ -18,6 +18,8 @@ Result<Loaded> load_files(const std::string& kernel, const std::string& case_fil
                           const std::string& entry);
 
 Result<std::string> read_text(const std::string& path);
+// The same of a PTX file; what is no PTX at all is refused with what it is.
+Result<std::string> read_kernel(const std::string& path);
 int print_error(const Error& error);  // to stderr; the exit code
 
 }  // namespace ptxsim::cli

@@ -1,8 +1,9 @@
 // ptxsim: runs a PTX kernel on the CPU and checks its synchronisation.
 //   ptxsim run kernel.ptx [--entry name] [--case case.json] ...
 //   ptxsim check kernel.ptx          every entry decoded: what is not known is named
+//   ptxsim case kernel.ptx           a case to begin with
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
-// that is not valid, or the instruction budget used up: one line on stderr.
+// that is not valid, or the instruction budget used up: one line on stderr; 130 ended by Ctrl-C.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "ptxsim/cli/case_command.hpp"
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
@@ -20,7 +22,7 @@
 namespace {
 
 int check(const std::string& path) {
-  ptxsim::Result<std::string> text = ptxsim::cli::read_text(path);
+  ptxsim::Result<std::string> text = ptxsim::cli::read_kernel(path);
   if (!text.ok()) return ptxsim::cli::print_error(text.error());
   auto module = ptxsim::load(*text, path);
   if (!module.ok()) return ptxsim::cli::print_error(module.error());
@@ -53,6 +55,9 @@ int main(int argc, char** argv) {
   CLI::App* check_command =
       app.add_subcommand("check", "Decode every entry and name what is not known");
   check_command->add_option("kernel", checked, "PTX file")->required();
+  ptxsim::cli::CaseArgs case_args;
+  CLI::App* draft = app.add_subcommand("case", "Write a case to begin with for one entry");
+  ptxsim::cli::add_case_options(*draft, case_args);
   CLI::App* speed = app.add_subcommand("speed", "Measure how quickly this machine interprets");
   ptxsim::cli::MutateArgs mutate_args;
   CLI::App* mutate = app.add_subcommand(
@@ -66,6 +71,7 @@ int main(int argc, char** argv) {
   }
   try {
     if (speed->parsed()) return ptxsim::cli::speed_command();
+    if (draft->parsed()) return ptxsim::cli::case_command(case_args);
     if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
     return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
   } catch (const std::bad_alloc&) {

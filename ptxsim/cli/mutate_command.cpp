@@ -4,10 +4,14 @@
 
 #include <iostream>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "ptxsim/case/case_outputs.hpp"
 #include "ptxsim/case/survivors.hpp"
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cli/stop_signal.hpp"
 #include "ptxsim/mutate/mutation.hpp"
 
 namespace ptxsim::cli {
@@ -49,11 +53,27 @@ Result<std::shared_ptr<const Program>> load_problems(const MutateArgs& args,
       problems.push_back([=](std::shared_ptr<const Program> mutant, Options options) {
         options.resident_clusters = resident;
         CaseResult result = run_case(*description, std::move(mutant), options);
-        return Trial{result.mismatches.empty(), std::move(result.run)};
+        std::optional<Outputs> outputs;
+        if (!expects_results(*description)) outputs = outputs_of(*description, result);
+        return Trial{result.mismatches.empty(), std::move(result.run), std::move(outputs)};
       });
     }
   }
   return program;
+}
+
+void print_comparison(const Comparison& comparison) {
+  if (comparison.buffers.empty()) return;
+  std::cout << fmt::format(
+      "the case expects no results: compared is what the unchanged kernel leaves in {}, under the "
+      "same schedule and seed\n",
+      fmt::join(comparison.buffers, ", "));
+  if (!comparison.varying.empty())
+    std::cout << fmt::format(
+        "note: {} of the unchanged kernel differs between schedules or seeds (sums in another "
+        "order?); a mutant can be noticed there for an order alone\n",
+        fmt::join(comparison.varying, ", "));
+  std::cout << std::flush;
 }
 
 }  // namespace
@@ -112,6 +132,8 @@ int mutate_command(const MutateArgs& args) {
   options.may_survive = [&](const Mutation& m) {
     return find_survivor(*allowed, program, m) != nullptr;
   };
+  options.compared = print_comparison;
+  options.stop = &stop_on_interrupt();
   Result<Campaign> campaign = run_campaign(*loaded, problems, options, look_at);
   if (!campaign.ok()) return print_error(campaign.error());
   print_counts(groups);
@@ -122,6 +144,11 @@ int mutate_command(const MutateArgs& args) {
       campaign->executed, campaign->killed,
       campaign->executed == 0 ? 0.0 : 100.0 * campaign->killed / campaign->executed, allowed_count,
       survivors);
+  if (campaign->stopped) {
+    std::cout << fmt::format("stopped: {} of {} mutants were tried\n", campaign->mutants.size(),
+                             campaign->selected);
+    return kExitStopped;
+  }
   return survivors == 0 && campaign->executed > 0 ? 0 : 1;
 }
 

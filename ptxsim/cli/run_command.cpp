@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cli/stop_signal.hpp"
+#include "ptxsim/trace/folded_reports.hpp"
 #include "ptxsim/trace/text_tracer.hpp"
 
 namespace ptxsim::cli {
@@ -35,6 +37,8 @@ const char* name_of(ErrorKind kind) {
       return "fault";
     case ErrorKind::kDeadlock:
       return "deadlock";
+    case ErrorKind::kStopped:
+      return "stopped";
     default:
       return "budget";
   }
@@ -62,7 +66,7 @@ Json to_json(const Place& p) {
               {"source_line", p.source_line}};
 }
 
-Json to_json(const CaseResult& result, Schedule schedule, uint64_t seed) {
+Json to_json(const CaseResult& result, const Program& program, Schedule schedule, uint64_t seed) {
   Json j{{"schedule", name_of(schedule)},       {"seed", seed},
          {"passed", result.mismatches.empty()}, {"stats", to_json(result.run.stats)},
          {"mismatches", result.mismatches},     {"reports", Json::array()}};
@@ -70,7 +74,12 @@ Json to_json(const CaseResult& result, Schedule schedule, uint64_t seed) {
     j["error"] = Json{{"kind", name_of(result.run.error->kind)},
                       {"message", result.run.error->message},
                       {"place", to_json(result.run.error->place)}};
-  for (const Report& r : result.run.reports.list)
+  std::vector<size_t> findings(result.run.reports.list.size());
+  const std::vector<FoldedReport> folded = fold(program, result.run.reports);
+  for (size_t i = 0; i < folded.size(); ++i)
+    for (size_t member : folded[i].members) findings[member] = i;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const Report& r = result.run.reports.list[i];
     j["reports"].push_back(Json{{"rule", fmt::format("R{}", r.rule)},
                                 {"severity", name_of(r.severity)},
                                 {"message", r.message},
@@ -79,7 +88,9 @@ Json to_json(const CaseResult& result, Schedule schedule, uint64_t seed) {
                                 {"other", r.other},
                                 {"missing", r.missing},
                                 {"fix", r.fix},
-                                {"count", r.count}});
+                                {"count", r.count},
+                                {"finding", findings[i]}});
+  }
   return j;
 }
 
@@ -96,15 +107,41 @@ void print_stats(const Stats& s) {
                            s.barrier_waits, s.barrier_waits_blocked, s.async_operations);
 }
 
-void print_result(const RunArgs& args, const CaseResult& result, Schedule schedule, uint64_t seed) {
+bool is_stopped(const CaseResult& result) {
+  return result.run.error && result.run.error->kind == ErrorKind::kStopped;
+}
+
+// Errors that the case does not expect, and with --verbose the other findings; each of them with
+// --verbose, otherwise copies of one statement together.
+void print_reports(const RunArgs& args, const CaseResult& result,
+                   const std::vector<FoldedReport>& folded) {
   const Reports& reports = result.run.reports;
+  const auto is_shown = [&](const Report& report) {
+    return report.severity == Severity::kError ? result.unexpected_rules || is_stopped(result)
+                                               : args.verbose;
+  };
+  if (args.verbose) {
+    for (const Report& report : reports.list)
+      if (is_shown(report)) std::cout << to_string(report) << "\n";
+    return;
+  }
+  for (const FoldedReport& f : folded)
+    if (is_shown(reports.list[f.members[0]])) std::cout << to_string(f, reports) << "\n";
+}
+
+void print_result(const RunArgs& args, const CaseResult& result, const Program& program,
+                  Schedule schedule, uint64_t seed) {
+  const Reports& reports = result.run.reports;
+  const std::vector<FoldedReport> folded = fold(program, reports);
   std::cout << fmt::format("{} {} seed {}: {} errors, {} warnings, {} advisories\n",
-                           result.mismatches.empty() ? "passed" : "FAILED", name_of(schedule), seed,
-                           reports.count(Severity::kError), reports.count(Severity::kWarning),
-                           reports.count(Severity::kAdvisory));
+                           is_stopped(result)          ? "stopped"
+                           : result.mismatches.empty() ? "passed"
+                                                       : "FAILED",
+                           name_of(schedule), seed, count(folded, reports, Severity::kError),
+                           count(folded, reports, Severity::kWarning),
+                           count(folded, reports, Severity::kAdvisory));
   for (const std::string& text : result.mismatches) std::cout << "  " << text << "\n";
-  for (const Report& report : reports.list)
-    if (args.verbose && report.severity != Severity::kError) std::cout << to_string(report) << "\n";
+  print_reports(args, result, folded);
   if (args.stats) print_stats(result.run.stats);
 }
 
@@ -158,7 +195,8 @@ bool is_refused(const Case& description, const CaseResult& result) {
   return kind == ErrorKind::kInput || kind == ErrorKind::kBudget;
 }
 
-Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
+Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed,
+                   const std::atomic<bool>* stop) {
   Options options;
   options.schedule = schedule;
   options.seed = seed;
@@ -168,6 +206,7 @@ Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed) {
   options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
   options.max_warp_instructions = args.budget;
   options.resident_clusters = args.resident;
+  options.stop = stop;
   return options;
 }
 
@@ -210,7 +249,8 @@ void add_run_options(CLI::App& app, RunArgs& args) {
                  "<buffer>=<file>: write a buffer's contents after the last run");
   app.add_flag("--stats", args.stats, "Print counters");
   app.add_flag("--json", args.json, "Print everything as JSON");
-  app.add_flag("--verbose", args.verbose, "Print warnings and advisories");
+  app.add_flag("--verbose", args.verbose,
+               "Print warnings and advisories too, and each copy of a finding");
 }
 
 int run_command(const RunArgs& args) {
@@ -218,6 +258,7 @@ int run_command(const RunArgs& args) {
   if (!loaded.ok()) return print_error(loaded.error());
   Result<std::vector<Dump>> dumps = dumps_of(args, loaded->description);
   if (!dumps.ok()) return print_error(dumps.error());
+  const std::atomic<bool>& stop = stop_on_interrupt();
   std::ofstream trace_file;
   std::vector<MakeObserver> observers;
   if (!args.trace.empty()) {
@@ -227,17 +268,21 @@ int run_command(const RunArgs& args) {
   int code = 0;
   Json all = Json::array();
   CaseResult last;
-  for (uint64_t i = 0; i < args.seeds; ++i)
+  for (uint64_t i = 0; i < args.seeds && code != kExitStopped; ++i)
     for (Schedule schedule : schedules_of(args.schedule)) {
       const uint64_t seed = args.seed + i;
-      last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed),
+      last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed, &stop),
                       observers);
       if (is_refused(loaded->description, last)) return print_error(*last.run.error);
       if (!last.mismatches.empty()) code = 1;
       if (args.json)
-        all.push_back(to_json(last, schedule, seed));
+        all.push_back(to_json(last, *loaded->program, schedule, seed));
       else
-        print_result(args, last, schedule, seed);
+        print_result(args, last, *loaded->program, schedule, seed);
+      if (stop) {
+        code = kExitStopped;
+        break;
+      }
     }
   // Texts of the kernel's file need not be UTF-8.
   if (args.json) std::cout << all.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";

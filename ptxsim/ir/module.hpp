@@ -69,7 +69,10 @@ struct Variable {  // .const, .global, .shared, .local, or a kernel parameter
   bool is_extern = false;  // the dynamic shared array
   bool has_initializer = false;
   std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
-  uint64_t offset = 0;  // params: offset in the parameter blob; local: in the thread's frame
+  uint64_t offset = 0;      // params: offset in the parameter blob; local: in the thread's frame
+  bool is_pointer = false;  // params: .ptr
+  Space points_to = Space::kGeneric;  // params with .ptr: the space, when it is given
+  uint32_t points_to_alignment = 0;   // params with .ptr: of what it points to; 0: not given
 };
 
 struct Operand {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,9 @@ struct Options {
   uint64_t max_warp_instructions = 2'000'000'000;
   uint32_t resident_clusters = 4;  // how many run at the same time
   uint32_t num_sms = 148;          // %nsmid
+  // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
+  // ErrorKind::kStopped and all reports so far.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 }  // namespace ptxsim

@@ -22,6 +22,14 @@ std::string lanes_text(uint32_t lanes) {
   return lanes == 0xffffffffu ? "all lanes" : fmt::format("lanes {:08x}", lanes);
 }
 
+// A wait by parity cannot see a phase that completed while another one completed behind it.
+std::string missed_text(const WaitInfo& wait, const Mbarrier& barrier) {
+  if (barrier.phase <= wait.phase) return "";
+  return fmt::format(
+      "; {} phase {}: it has completed, and the barrier went on to phase {}, of the same parity",
+      wait.presumed ? "may have missed" : "missed", wait.phase, barrier.phase);
+}
+
 std::string wait_text(const Cluster& cluster, const WaitInfo& wait) {
   switch (wait.kind) {
     case WaitInfo::Kind::kMbarrier: {
@@ -30,8 +38,9 @@ std::string wait_text(const Cluster& cluster, const WaitInfo& wait) {
       const auto found = cta.mbarriers.find(wait.where);
       if (found == cta.mbarriers.end())
         return fmt::format("mbarrier at 0x{:x}, which is not initialised", wait.where);
-      return fmt::format("phase parity {} of {}", wait.parity,
-                         describe(cta, wait.where, found->second));
+      return fmt::format("phase parity {} of {}{}", wait.parity,
+                         describe(cta, wait.where, found->second),
+                         missed_text(wait, found->second));
     }
     case WaitInfo::Kind::kNamedBarrier: {
       const NamedBarrier& barrier = cluster.ctas[wait.cta_rank]->barriers[wait.where];
@@ -61,7 +70,7 @@ WaitInfo wait_of(const Warp& warp, int lane) {
 
 bool is_same(const WaitInfo& a, const WaitInfo& b) {
   return a.kind == b.kind && a.cta_rank == b.cta_rank && a.where == b.where &&
-         a.parity == b.parity && a.what == b.what;
+         a.parity == b.parity && a.what == b.what && a.phase == b.phase;
 }
 
 // One line for each group of lanes that waits at the same statement for the same thing.
@@ -102,6 +111,9 @@ void Machine::run() {
   while (!resident_.empty() || !pending_clusters_.empty()) {
     while (resident_.size() < options_.resident_clusters && !pending_clusters_.empty())
       launch_next_cluster();
+    if (options_.stop != nullptr && *options_.stop)
+      throw Fault(fmt::format("stopped after {} warp instructions", stats_.warp_instructions),
+                  ErrorKind::kStopped);
     bool progress = false;
     for (size_t i = 0; i < resident_.size();) {
       Cluster& cluster = *resident_[i];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/machine/near_miss.hpp"
 
 namespace ptxsim {
 namespace {
@@ -15,8 +16,9 @@ constexpr unsigned char kPattern = 0xb7;  // what the object's bytes in shared m
 
 [[noreturn]] void refuse(std::string message) { throw Fault(std::move(message)); }
 
-void complete_phase_if_done(Cta& cta, Mbarrier& barrier) {
+void complete_phase_if_done(Cta& cta, uint32_t offset, Mbarrier& barrier) {
   if (barrier.pending != 0 || barrier.tx_count != 0) return;
+  release_waiters_of_last_phase(cta, offset, barrier);
   cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_phase_completed(barrier); });
   barrier.pending = barrier.expected;
   ++barrier.phase;
@@ -85,21 +87,21 @@ void mbarrier_arrive(Cta& cta, uint32_t offset, uint32_t count) {
         "pending count of {} would fall below 0 by {} more; its phases take {} arrivals (R10)",
         describe(cta, offset, barrier), count, barrier.expected));
   barrier.pending -= count;
-  complete_phase_if_done(cta, barrier);
+  complete_phase_if_done(cta, offset, barrier);
 }
 
 void mbarrier_expect_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
   add_to_tx_count(cta, offset, barrier, bytes);
   cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_expects(barrier, bytes); });
-  complete_phase_if_done(cta, barrier);
+  complete_phase_if_done(cta, offset, barrier);
 }
 
 void mbarrier_complete_tx(Cta& cta, uint32_t offset, uint32_t bytes) {
   Mbarrier& barrier = mbarrier_at(cta, offset);
   add_to_tx_count(cta, offset, barrier, -static_cast<int64_t>(bytes));
   cta.cluster.observers.tell([&](Observer& o) { o.mbarrier_received(barrier, bytes); });
-  complete_phase_if_done(cta, barrier);
+  complete_phase_if_done(cta, offset, barrier);
 }
 
 // The phase that completed last has the parity opposite to the current one's: a fresh object counts

@@ -32,12 +32,17 @@ struct WaitInfo {
   uint32_t where = 0;  // offset of the mbarrier, or number of the barrier
   uint32_t parity = 0;
   const char* what = "";
+  uint64_t phase = 0;     // kMbarrier: the phase whose end the lane has asked for
+  bool presumed = false;  // kMbarrier: it may mean a later phase of the same parity
+  bool acquires = true;   // kMbarrier: the wait is not .relaxed
 };
 
-// Set by the machine in `ticket` of lanes that are blocked in mbarrier.try_wait when nothing else
-// can go on: the statement is executed again and returns false, as the hardware's time limit makes
-// it do.
+// `ticket` of lanes that are blocked in mbarrier.try_wait. The machine sets kTicketTimeout when
+// nothing else can go on: the statement is executed again and returns false, as the hardware's time
+// limit makes it do. kTicketReleased: machine/near_miss.hpp.
 inline constexpr uint64_t kTicketTimeout = 1;
+inline constexpr uint64_t kTicketWaiting = 2;  // the lane has been suspended before
+inline constexpr uint64_t kTicketReleased = 3;
 
 struct alignas(64) RegisterLine {
   std::byte bytes[64];

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "ptxsim/mutate/mutation.hpp"
 
@@ -120,16 +124,59 @@ struct Unchanged {
   std::vector<Known> known;        // by problem
   uint64_t longest = 0;            // run, in warp instructions
   std::vector<uint64_t> executed;  // by statement
+  // Of each run that has any; equal ones are one object.
+  std::vector<std::shared_ptr<const Outputs>> outputs;
 };
+
+void keep_outputs(Unchanged& unchanged, size_t problem, const std::vector<Run>& runs,
+                  std::optional<Outputs> outputs) {
+  std::shared_ptr<const Outputs> kept;
+  for (size_t i = 0; outputs && i < unchanged.outputs.size() && !kept; ++i)
+    if (runs[i].problem == problem && unchanged.outputs[i] && *unchanged.outputs[i] == *outputs)
+      kept = unchanged.outputs[i];
+  if (outputs && !kept) kept = std::make_shared<const Outputs>(std::move(*outputs));
+  unchanged.outputs.push_back(std::move(kept));
+}
+
+Comparison comparison_of(const Unchanged& unchanged, const std::vector<Run>& runs) {
+  std::set<std::string> compared, varying;
+  std::map<size_t, std::shared_ptr<const Outputs>> first;  // of each problem
+  for (size_t run = 0; run < runs.size(); ++run) {
+    const auto& outputs = unchanged.outputs[run];
+    if (!outputs) continue;
+    const Outputs& expected = *first.try_emplace(runs[run].problem, outputs).first->second;
+    for (size_t i = 0; i < outputs->buffers.size(); ++i) {
+      if (outputs->buffers[i].changed) compared.insert(outputs->buffers[i].name);
+      if (outputs->buffers[i] != expected.buffers[i]) varying.insert(outputs->buffers[i].name);
+    }
+  }
+  return {{compared.begin(), compared.end()}, {varying.begin(), varying.end()}};
+}
+
+bool is_stopped(const Trial& trial) {
+  return trial.run.error && trial.run.error->kind == ErrorKind::kStopped;
+}
+
+// Compares where the problem itself says nothing about results.
+void judge(Trial& trial, const std::shared_ptr<const Outputs>& unchanged, std::string& detail) {
+  if (!trial.outputs || !unchanged || trial.run.error) return;
+  detail = difference(*unchanged, *trial.outputs);
+  trial.right = trial.right && detail.empty();
+}
 
 std::optional<Error> look_at_unchanged(const std::shared_ptr<const Program>& program,
                                        const std::vector<RunTrial>& problems,
-                                       const std::vector<Run>& runs, Unchanged& unchanged) {
+                                       const std::vector<Run>& runs, const std::atomic<bool>* stop,
+                                       Unchanged& unchanged) {
   unchanged.known.resize(problems.size());
   unchanged.executed.resize(program->insns.size());
   for (const Run& run : runs) {
-    const Trial trial = problems[run.problem](program, options_of(run, UINT64_MAX));
+    Options run_options = options_of(run, UINT64_MAX);
+    run_options.stop = stop;
+    Trial trial = problems[run.problem](program, run_options);
     std::string detail;
+    if (is_stopped(trial)) return *trial.run.error;
+    keep_outputs(unchanged, run.problem, runs, std::move(trial.outputs));
     for (const Report& report : trial.run.reports.list)
       unchanged.known[run.problem].insert(key_of(report));
     if (fate_of(trial, nullptr, detail) != Fate::kSurvived)
@@ -152,10 +199,15 @@ Result<Campaign> run_campaign(const std::shared_ptr<const Program>& program,
                               const std::function<void(const MutantResult&)>& progress) {
   const std::vector<Run> runs = runs_of(problems.size(), options.seeds);
   Unchanged unchanged;
-  if (auto error = look_at_unchanged(program, problems, runs, unchanged)) return *error;
+  if (auto error = look_at_unchanged(program, problems, runs, options.stop, unchanged))
+    return *error;
+  if (options.compared) options.compared(comparison_of(unchanged, runs));
   const uint64_t budget = unchanged.longest * options.budget_factor + 100000;
   Campaign campaign;
-  for (Mutation& mutation : select(mutations_of(*program, options.ptx_line), options.max_mutants)) {
+  std::vector<Mutation> mutations =
+      select(mutations_of(*program, options.ptx_line), options.max_mutants);
+  campaign.selected = mutations.size();
+  for (Mutation& mutation : mutations) {
     MutantResult result{std::move(mutation), Fate::kSurvived, "", ""};
     Result<std::shared_ptr<const Program>> mutant = apply_mutation(*program, result.mutation);
     if (unchanged.executed[result.mutation.statement] == 0) {
@@ -167,9 +219,18 @@ Result<Campaign> run_campaign(const std::shared_ptr<const Program>& program,
       const bool may_survive = options.may_survive && options.may_survive(result.mutation);
       for (size_t i = 0; i < runs.size() && result.fate == Fate::kSurvived; ++i) {
         if (may_survive && runs[i].seed > 1) continue;
-        const Trial trial = problems[runs[i].problem](*mutant, options_of(runs[i], budget));
+        Options run_options = options_of(runs[i], budget);
+        run_options.stop = options.stop;
+        Trial trial = problems[runs[i].problem](*mutant, run_options);
+        if (is_stopped(trial)) {
+          campaign.stopped = true;
+          return campaign;
+        }
+        std::string differs;
+        judge(trial, unchanged.outputs[i], differs);
         result.fate = fate_of(trial, options.strict ? &unchanged.known[runs[i].problem] : nullptr,
                               result.detail);
+        if (result.fate == Fate::kWrongResult && !differs.empty()) result.detail = differs;
         result.schedule = text_of(runs[i]);
       }
       if (result.fate == Fate::kSurvived) result.detail.clear();

@@ -2,6 +2,7 @@
 // the judge (does the interpreter or its sanitizer notice?) and of the kernel's own tests.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/mutate/outputs.hpp"
 #include "ptxsim/ptxsim.hpp"
 
 namespace ptxsim {
@@ -57,6 +59,9 @@ const char* name_of(Fate fate);
 struct Trial {
   bool right = true;  // the result is right
   RunResult run;
+  // When nobody has written down what is right: the result is then also right only when it is what
+  // the unchanged kernel leaves with the same problem, schedule and seed.
+  std::optional<Outputs> outputs = {};
 };
 using RunTrial = std::function<Trial(std::shared_ptr<const Program>, const Options&)>;
 
@@ -67,6 +72,14 @@ struct MutantResult {
   std::string schedule;  // under which it was seen
 };
 
+// What mutants' results are compared with, when trials have outputs.
+struct Comparison {
+  std::vector<std::string> buffers;  // compared, by name; none: what the case expects is
+  // Those of them whose contents differ between schedules or seeds of the unchanged kernel, such as
+  // sums by atomics in whatever order: there a mutant can be noticed for an order that it changed.
+  std::vector<std::string> varying;
+};
+
 struct CampaignOptions {
   // Mutants that are known to be harmless: tried with one seed only.
   std::function<bool(const Mutation&)> may_survive = {};
@@ -75,10 +88,15 @@ struct CampaignOptions {
   uint32_t ptx_line = 0;       // only the mutants of this line; 0: of all
   bool strict = false;         // warnings and advisories count: for a kernel that raises none
   uint64_t budget_factor = 4;  // warp instructions at most, as a multiple of the unchanged kernel's
+  const std::atomic<bool>* stop = nullptr;  // as Options::stop: the campaign ends with what it has
+  // Called once, when the unchanged kernel has been run.
+  std::function<void(const Comparison&)> compared = {};
 };
 
 struct Campaign {
   uint64_t executed = 0, killed = 0;
+  bool stopped = false;   // CampaignOptions::stop was set: mutants are missing
+  uint64_t selected = 0;  // mutants that were to be tried
   std::vector<MutantResult> mutants;
 };
 // Runs the unchanged program first: an Error when it is not right and clean itself. A mutant is

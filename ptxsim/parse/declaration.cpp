@@ -20,6 +20,9 @@ struct Prefix {
   Type type = Type::kNone;
   uint32_t elements = 1;   // .v2, .v4, .v8
   uint32_t alignment = 0;  // 0: natural
+  bool is_pointer = false;
+  Space points_to = Space::kGeneric;
+  uint32_t points_to_alignment = 0;
 };
 
 uint32_t read_alignment(Lexer& lexer) {
@@ -32,12 +35,19 @@ uint32_t read_alignment(Lexer& lexer) {
   return static_cast<uint32_t>(value);
 }
 
-void read_pointer_attributes(
-    Lexer& lexer) {  // of what a parameter points to: nothing depends on them
-  for (std::string_view space : {"global", "const", "shared", "local"}) {
-    if (lexer.accept_word(space)) break;
+// PTX ISA, "Kernel Parameter Attribute: .ptr". What a parameter points to; no run depends on it.
+void read_pointer_attributes(Lexer& lexer, Prefix& prefix) {
+  prefix.is_pointer = true;
+  if (lexer.accept_word("global")) {
+    prefix.points_to = Space::kGlobal;
+  } else if (lexer.accept_word("const")) {
+    prefix.points_to = Space::kConst;
+  } else if (lexer.accept_word("shared")) {
+    prefix.points_to = Space::kShared;
+  } else if (lexer.accept_word("local")) {
+    prefix.points_to = Space::kLocal;
   }
-  if (lexer.accept_word("align")) read_alignment(lexer);
+  if (lexer.accept_word("align")) prefix.points_to_alignment = read_alignment(lexer);
 }
 
 void skip_attribute(Lexer& lexer) {  // .attribute(.managed) and the like
@@ -107,7 +117,7 @@ Prefix read_prefix(Lexer& lexer, Space space) {
     }
   }
   if (lexer.accept_word("align")) prefix.alignment = read_alignment(lexer);
-  if (space == Space::kParam && lexer.accept_word("ptr")) read_pointer_attributes(lexer);
+  if (space == Space::kParam && lexer.accept_word("ptr")) read_pointer_attributes(lexer, prefix);
   return prefix;
 }
 
@@ -146,6 +156,9 @@ VariableDeclaration read_declarator(Lexer& lexer, Space space, const Prefix& pre
   variable.type = prefix.type;
   const uint32_t natural = bytes_of(prefix.type) * prefix.elements;
   variable.alignment = prefix.alignment == 0 ? natural : prefix.alignment;
+  variable.is_pointer = prefix.is_pointer;
+  variable.points_to = prefix.points_to;
+  variable.points_to_alignment = prefix.points_to_alignment;
   variable.bytes = bytes_of(prefix.type);
   for (uint64_t count : dimensions) variable.bytes *= count;
   if (variable.bytes > kMaxVariableBytes) {

@@ -1,6 +1,8 @@
 // mbarrier.test_wait and .try_wait (PTX ISA 9.0, "mbarrier.test_wait, mbarrier.try_wait"). A
 // try_wait whose phase is not complete suspends the lanes; it returns false when nothing else can
-// go on (the hardware's time limit) and, in the random schedule, now and then without a reason.
+// go on (the hardware's time limit) and, in the random schedule, now and then without a reason. In
+// the eager schedule it returns true when its phase completed while it was suspended, although the
+// barrier may have gone on (machine/near_miss.hpp).
 #include <fmt/format.h>
 
 #include "ptxsim/insn/sync/mbarrier_decode.hpp"
@@ -9,7 +11,6 @@
 namespace ptxsim {
 namespace {
 
-constexpr uint64_t kTicketWaiting = 2;  // the lane has been suspended before
 constexpr uint64_t kSpuriousOneIn =
     16;  // failed try_waits of the random schedule that return at once
 
@@ -17,8 +18,10 @@ constexpr uint64_t kSpuriousOneIn =
 struct Wait {
   uint32_t offset = 0;
   uint32_t parity = 0;
-  uint64_t phase = 0;  // state form
+  uint64_t phase = 0;  // whose end is asked for; by parity: presumed
   bool done = false;
+  bool presumed = false;  // `phase` is only the first one that the parity can mean
+  bool released = false;  // done, as of an earlier moment
 };
 
 uint32_t own_barrier(const Execution& x, const MbarrierDetail& detail, int lane) {
@@ -76,7 +79,47 @@ void note_seen(const Mbarrier& barrier, const Wait& wait, WaitHistory::Seen& see
   seen.phases = barrier.phase;
 }
 
+// Which phase a parity that is not done yet means. A wait goes on until it succeeds, through time
+// limits and polls; a thread that saw every phase so far means the next one; one that has seen none
+// may mean any.
+void presume_phase(const Execution& x, const Mbarrier& barrier, const WaitHistory::Seen* seen,
+                   int lane, Wait& wait) {
+  const WaitInfo& last = x.warp.wait[lane];
+  const bool goes_on = last.kind == WaitInfo::Kind::kMbarrier && last.where == wait.offset &&
+                       last.parity == wait.parity && last.phase <= barrier.phase;
+  wait.phase = barrier.phase;
+  if (goes_on) {
+    wait.phase = last.phase;
+    wait.presumed = last.presumed;
+  } else if (seen != nullptr && !seen->any) {
+    wait.presumed = barrier.phase > wait.parity;
+    wait.phase = wait.parity;
+  } else if (seen != nullptr && !seen->skips && (seen->phases & 1) == wait.parity &&
+             seen->phases <= barrier.phase) {
+    wait.phase = seen->phases;
+  }
+}
+
+// The answer to lanes that release_waiters_of_last_phase() has released.
+Wait released_wait(const Execution& x, const MbarrierDetail& detail, WaitHistory& history,
+                   int lane) {
+  const WaitInfo& info = x.warp.wait[lane];
+  const Wait wait{.offset = info.where,
+                  .parity = info.parity,
+                  .phase = info.phase,
+                  .done = true,
+                  .presumed = false,
+                  .released = true};
+  if (detail.by_parity && x.machine.options().sanitize) {
+    WaitHistory::Seen& seen = history.at(wait.offset, x.thread_of(lane), x.cta.threads);
+    seen.any = true;
+    seen.phases = wait.phase + 1;
+  }
+  return wait;
+}
+
 Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history, int lane) {
+  if (x.warp.ticket[lane] == kTicketReleased) return released_wait(x, detail, history, lane);
   Wait wait;
   wait.offset = own_barrier(x, detail, lane);
   Mbarrier& barrier = mbarrier_at(x.cta, wait.offset);
@@ -92,18 +135,23 @@ Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history
                         wait.offset),
             lane);
   wait.done = mbarrier_parity_done(barrier, wait.parity);
-  if (x.machine.options().sanitize) {
-    WaitHistory::Seen& seen = history.at(wait.offset, x.thread_of(lane), x.cta.threads);
-    check_aliasing(x, barrier, wait, seen, lane);
-    note_seen(barrier, wait, seen);
+  WaitHistory::Seen* seen = x.machine.options().sanitize
+                                ? &history.at(wait.offset, x.thread_of(lane), x.cta.threads)
+                                : nullptr;
+  if (!wait.done) presume_phase(x, barrier, seen, lane, wait);
+  if (seen != nullptr) {
+    check_aliasing(x, barrier, wait, *seen, lane);
+    note_seen(barrier, wait, *seen);
   }
   return wait;
 }
 
-// Lanes that waited on the same barrier acquire together.
+// Lanes that waited on the same barrier acquire together. Those that were released have done so.
 void acquire(const Execution& x, uint32_t done, const Wait (&waits)[kWarpSize],
              BarrierOrder order) {
   if (!x.is_observed()) return;
+  for (uint32_t left = done; left != 0; left &= left - 1)
+    if (waits[std::countr_zero(left)].released) done &= ~(1u << std::countr_zero(left));
   while (done != 0) {
     const uint32_t offset = waits[std::countr_zero(done)].offset;
     uint32_t same = 0;
@@ -130,11 +178,21 @@ bool returns_early(const Execution& x) {
          x.cluster.random() % kSpuriousOneIn == 0;
 }
 
-// For the deadlock report.
-void note_waits(const Execution& x, const Wait (&waits)[kWarpSize]) {
+// What the lanes wait for that go on waiting; the wait of the others is over.
+void note_waits(const Execution& x, const Wait (&waits)[kWarpSize], uint32_t done,
+                BarrierOrder order) {
   x.for_lanes([&](int lane) {
-    x.warp.wait[lane] = {WaitInfo::Kind::kMbarrier, x.cta.rank, waits[lane].offset,
-                         waits[lane].parity, ""};
+    if ((done >> lane & 1) != 0)
+      x.warp.wait[lane].kind = WaitInfo::Kind::kNone;
+    else
+      x.warp.wait[lane] = {.kind = WaitInfo::Kind::kMbarrier,
+                           .cta_rank = x.cta.rank,
+                           .where = waits[lane].offset,
+                           .parity = waits[lane].parity,
+                           .what = "",
+                           .phase = waits[lane].phase,
+                           .presumed = waits[lane].presumed,
+                           .acquires = order == BarrierOrder::kAcquireRelease};
   });
 }
 
@@ -148,19 +206,16 @@ Outcome execute_wait(Execution& x, const Insn& insn) {
     if (waits[lane].done) done |= 1u << lane;
   });
   done = seen_now(x, done);
+  note_waits(x, waits, done, detail.order);
   if (done == 0 && detail.may_suspend && !returns_early(x)) {
     x.for_lanes([&](int lane) { x.warp.ticket[lane] = kTicketWaiting; });
-    note_waits(x, waits);
     return Outcome::kBlock;
   }
   x.set_predicate(detail.result, done);
   acquire(x, done, waits, detail.order);
-  if (done == 0) {
-    note_waits(x, waits);
-    return Outcome::kYield;
-  }
+  if (done == 0) return Outcome::kYield;
   ++x.machine.stats().barrier_waits;
-  if (x.warp.ticket[x.first_lane()] == kTicketWaiting) ++x.machine.stats().barrier_waits_blocked;
+  if (x.warp.ticket[x.first_lane()] >= kTicketWaiting) ++x.machine.stats().barrier_waits_blocked;
   return Outcome::kNext;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -95,7 +96,9 @@ class Program : public testing::Test {
   }
   std::string read(const std::string& name) const { return text_of(path(name)); }
 
-  Outcome start(const std::vector<std::string>& arguments) const {
+  // `interrupt_when`: a file; when the program has made it, it gets a SIGINT.
+  Outcome start(const std::vector<std::string>& arguments,
+                const std::string& interrupt_when = "") const {
     std::string binary = PTXSIM_BINARY;
     std::vector<char*> argv{binary.data()};
     for (const std::string& argument : arguments)
@@ -114,6 +117,15 @@ class Program : public testing::Test {
     EXPECT_EQ(failed, 0) << "cannot start " << binary;
     Outcome outcome;
     int state = 0;
+    if (failed == 0 && !interrupt_when.empty()) {
+      const auto is_over = [&] {
+        siginfo_t info{};
+        return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid == child;
+      };
+      while (!std::filesystem::exists(path(interrupt_when)) && !is_over()) usleep(1000);
+      kill(child, SIGINT);
+    }
     if (failed == 0 && waitpid(child, &state, 0) == child && WIFEXITED(state))
       outcome.exit_code = WEXITSTATUS(state);
     outcome.out = text_of(out);

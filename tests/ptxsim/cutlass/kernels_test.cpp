@@ -90,6 +90,9 @@ class CutlassKernel : public testing::TestWithParam<std::tuple<const char*, cons
     options.seed = seed;
     const ptxsim::CaseResult result = ptxsim::run_case(case_, program_, options);
     for (const std::string& mismatch : result.mismatches) ADD_FAILURE() << mismatch;
+    if (result.unexpected_rules)
+      for (const ptxsim::Report& report : result.run.reports.list)
+        ADD_FAILURE() << to_string(report);
     check_reports(result.run.reports);
   }
 

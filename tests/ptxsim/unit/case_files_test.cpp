@@ -51,6 +51,9 @@ TEST_P(CaseFile, GivesWhatItExpectsUnderEverySchedule) {
       for (const std::string& mismatch : result.mismatches)
         ADD_FAILURE() << "schedule " << static_cast<int>(schedule) << " seed " << seed << ": "
                       << mismatch;
+      if (result.unexpected_rules)
+        for (const ptxsim::Report& report : result.run.reports.list)
+          ADD_FAILURE() << to_string(report);
     }
   }
 }

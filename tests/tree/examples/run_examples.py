@@ -62,7 +62,8 @@ class Runner:
             probes = {"cuda": ["dualgemm", "plan", "--device", "h200"],
                       "gpu": ["dualgemm", "plan", "--device", "cuda"],
                       "hopper": ["dualgemm", "plan", "--device", "cuda", "--isa", "sm90a"],
-                      "matplotlib": ["python3", "-c", "import matplotlib"]}
+                      "matplotlib": ["python3", "-c", "import matplotlib"],
+                      "triton": ["python3", "-c", "import triton"]}
             if need == "ptxsim_lib":
                 found = bool(self.options.ptxsim)
             elif need in probes:
