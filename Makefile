@@ -2,6 +2,7 @@
 # make test    every test
 # make asan | tsan   the tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under ThreadSanitizer
 # make wheel   the Python package, in dist/; make test-python builds and tests it
+# make test-ptxsim-peers   kernels of another compiler in ptxsim: docs/ptxsim.md
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture, documents and clang-tidy
 # make format  formats the sources
@@ -20,7 +21,7 @@ packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test asan tsan wheel test-python bench check format fuzz build install submission deps clean
+.PHONY: run test asan tsan wheel test-python test-ptxsim-peers bench check format fuzz build install submission deps clean
 
 # Only what it runs: the command and the library in it.
 run: packages := build
@@ -43,6 +44,12 @@ wheel test-python: deps
 	@$(configure)
 	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli
 	@scripts/$(if $(filter wheel,$@),build_wheel,test_python)
+
+test-ptxsim-peers: packages := build python
+test-ptxsim-peers: deps
+	@$(configure)
+	@cmake --build --preset default --target ptxsim
+	@scripts/test_ptxsim_peers
 
 build: deps
 	@$(configure)
