@@ -44,6 +44,14 @@ constexpr SpecialName kSpecials[] = {
 
 }  // namespace
 
+bool is_unmodelled_special(std::string_view name) {
+  // %envreg<32>, %pm0 .. %pm7 and their 64-bit forms, %reserved_smem_offset_cap and _<2>.
+  for (const std::string_view family :
+       {"%envreg", "%pm", "%reserved_smem_offset_", "%current_graph_exec"})
+    if (name.starts_with(family)) return find_special(name) == nullptr;
+  return false;
+}
+
 const SpecialName* find_special(std::string_view name) {
   const auto* found = std::find_if(std::begin(kSpecials), std::end(kSpecials),
                                    [name](const SpecialName& entry) { return entry.name == name; });

@@ -118,9 +118,12 @@ std::vector<Slot> registers(Decode& d, size_t index, size_t count, bool is_desti
   return slots;
 }
 
-// sf, {byte id, thread id}
+// sf or {sf}, {byte id, thread id}
 void take_scale_operands(Decode& d, size_t index, Slot& scales, Slot& byte, Slot& thread) {
-  scales = d.source(index, Type::kB32);
+  const std::vector<const Operand*> factors = d.elements(index);
+  if (factors.size() != 1)
+    d.fail(fmt::format("{} registers of scale factors; must be 1", factors.size()));
+  scales = d.source(*factors[0], Type::kB32);
   const std::vector<const Operand*> ids = d.elements(index + 1);
   if (ids.size() != 2) d.fail("a scale operand needs {byte-id, thread-id}");
   byte = d.source(*ids[0], Type::kU16);

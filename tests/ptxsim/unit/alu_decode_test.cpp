@@ -73,7 +73,6 @@ constexpr Refused kRefused[] = {
     {"setp.lt.b32 %p0, %r1, %r2;", "can be compared with .eq and .ne alone"},
     {"setp.geu.s32 %p0, %r1, %r2;", "known for floating-point types alone"},
     {"setp.lo.s32 %p0, %r1, %r2;", "known for unsigned types alone"},
-    {"setp.lt.f16x2 %p0, %r1, %r2;", "need two destinations"},
     {"setp.lt.and.u32 %p0, %r1, %r2;", "setp has 3 operands; must have 4"},
     {"set.lt.f16x2.f32 %r0, %r1, %r2;", "needs sources of the same type"},
     {"testp.f32 %p0, %r1;", "testp names no property"},
