@@ -136,6 +136,8 @@ void decode_mma(Decode& d) {
     if (m.has(name)) d.fail("mma.sync.sp is not modelled");
   if (!m.take("sync") || !m.take("aligned")) d.fail("mma needs .sync.aligned");
   d.require_aligned();
+  if (m.has("f64")) return decode_mma_f64(d);
+  if (m.has("s4") || m.has("u4") || m.has("b1") || m.has("m8n8k16")) return decode_mma_integer(d);
   auto* detail = d.make_detail<MmaSyncDetail>();
   const int kind =
       m.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
