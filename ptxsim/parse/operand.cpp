@@ -137,6 +137,8 @@ Operand OperandReader::read_address(int depth) {
   }
   while (lexer_.accept(',')) address.parts.push_back(read_operand(depth + 1, Names::kKnown));
   lexer_.expect(']', "after an address");
+  lexer_.accept_word(
+      "unified");  // of ld: the address is the same on the host, which changes nothing
   return address;
 }
 

@@ -59,7 +59,7 @@ constexpr Refused kRefused[] = {
     {"mul.ftz.bf16 %h0, %h1, %h2;", ".ftz is not known for this type"},
     {"add.sat.f64 %rd0, %rd1, %rd2;", ".sat is not known for this type"},
     {"fma.rn.relu.f32 %r0, %r1, %r2, %r3;", ".relu is known for 16-bit types alone"},
-    {"fma.rn.oob.f16 %h0, %h1, %h2, %h3;", "modifier .oob is not known"},
+    {"fma.rn.oob.f32 %r0, %r1, %r2, %r3;", ".oob is known for 16-bit types alone"},
     {"div.f32 %r0, %r1, %r2;", "one of .approx, .full, .rn, .rz, .rm and .rp"},
     {"div.approx.f64 %rd0, %rd1, %rd2;", "type .f64 is not known"},
     {"rcp.f32 %r0, %r1;", "either .approx or a rounding"},
