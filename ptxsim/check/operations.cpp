@@ -115,12 +115,17 @@ void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, u
                                      const Mbarrier& barrier) {
   State& s = *state_;
   if (s.mbarrier_slots.size() <= barrier.number) s.mbarrier_slots.resize(barrier.number + 1, 0);
+  if (const uint32_t known = s.slot_of(barrier); known != 0) {
+    s.barriers[known].lanes |= 1u << lane;
+    return;
+  }
   const uint32_t slot = s.mbarrier_slots[barrier.number] = s.next_slot++;
   BarrierObject& object = s.barriers[slot];
   object.rank = owner.rank;
   object.offset = offset;
   object.warp = s.warp_of(x);
   object.lane = lane;
+  object.lanes = 1u << lane;
   object.epoch = s.warps[object.warp].epoch;
   object.statement = x.insn->statement;
 }
@@ -149,8 +154,9 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
 void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
                                          const BarrierObject& object, bool must_be_visible,
                                          bool by_operation) {
-  const uint32_t lanes = 1u << object.lane;
-  const bool is_own = who.is_lane(object.warp, object.lane);
+  const bool is_own =
+      who.warp == static_cast<int>(object.warp) && (object.lanes >> who.lane & 1) != 0;
+  const uint32_t lanes = 1u << (is_own ? who.lane : object.lane);
   if (object.fenced_at != 0 &&
       (is_own || executed(*who.clock, object.warp, lanes, object.fenced_at)))
     return;

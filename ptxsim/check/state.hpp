@@ -99,7 +99,8 @@ struct BarrierObject {
   BarrierClocks clocks;
   uint32_t rank = 0, offset = 0;
   uint32_t warp = 0, epoch = 0, statement = 0;  // of its initialisation
-  int lane = 0;
+  int lane = 0;                                 // the first that initialised it, and
+  uint32_t lanes = 0;                           // all of them
   uint32_t fenced_at = 0;  // epoch of the initialising warp at fence.mbarrier_init; 0: none yet
   std::vector<RemoteArrival> remote;
   std::vector<Commitment> commitments;

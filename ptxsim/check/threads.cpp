@@ -136,7 +136,7 @@ void Sanitizer::fence_mbarrier_init(const Execution& x, uint32_t lanes) {
   State& s = *state_;
   const uint32_t warp = s.warp_of(x);
   for (auto& [slot, barrier] : s.barriers) {
-    if (barrier.warp == warp && barrier.fenced_at == 0 && (lanes >> barrier.lane & 1) != 0)
+    if (barrier.warp == warp && barrier.fenced_at == 0 && (lanes & barrier.lanes) != 0)
       barrier.fenced_at = s.warps[warp].epoch;
   }
   ++s.warps[warp].epoch;

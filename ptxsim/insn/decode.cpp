@@ -22,19 +22,6 @@ Type type_of_bytes(unsigned bytes) {
   }
 }
 
-unsigned special_bytes(SpecialKind kind) {
-  switch (kind) {
-    case SpecialKind::kGridid:
-    case SpecialKind::kClock64:
-    case SpecialKind::kGlobaltimer:
-      return 8;
-    case SpecialKind::kIsExplicitCluster:
-      return 0;
-    default:
-      return 4;
-  }
-}
-
 // Special registers that change while a warp runs are read by `mov` alone (insn/alu/mov.cpp).
 bool changes_while_running(SpecialKind kind) {
   switch (kind) {
@@ -142,10 +129,7 @@ Slot Decode::source(const Operand& operand, Type type, bool wider_ok) {
                        operand.axis,
                        0,
                        0};
-      if (bytes != special_bytes(operand.special) && bytes < special_bytes(operand.special))
-        fail(fmt::format("the special register has {} bytes; the instruction's type has {}",
-                         special_bytes(operand.special), bytes));
-      return start_value(value);
+      return start_value(value);  // extended with zeros, or its low part
     }
     case Operand::Kind::kSymbol: {
       if (bytes != 4 && bytes != 8)

@@ -31,6 +31,7 @@ std::span<const Decoder> decoders_clc();        // clusterlaunchcontrol
 std::span<const Decoder> decoders_tcgen05();
 std::span<const Decoder> decoders_wgmma();
 std::span<const Decoder> decoders_mma();  // mma.sync
+std::span<const Decoder> decoders_wmma();
 
 const Decoder* find_decoder(std::string_view root);  // nullptr: unknown opcode
 std::vector<std::string_view> decoded_roots();       // all of them, sorted

@@ -49,6 +49,7 @@ enum class SpecialKind : uint8_t {
   kReservedSmemOffsetBegin,
   kReservedSmemOffsetEnd,
   kWarpSz,
+  kCurrentGraphExec,
 };
 
 // A register of one entry. All registers of a warp lie in one file, structure of arrays: `offset`

@@ -67,6 +67,32 @@ void tell_of_global(const Execution& x, const MemoryAt& at, uint32_t bytes, Acce
           lane);
 }
 
+// Where an address of a CTA that does not exist may come from.
+std::string origin_of_rank(const Execution& x, uint32_t rank) {
+  const auto found = x.cluster.mapa_beyond.find(rank);
+  if (found == x.cluster.mapa_beyond.end()) return {};
+  return fmt::format(", and the address comes from '{}' at {}",
+                     x.program().entry->statements[found->second].text,
+                     to_string(x.machine.place_of(found->second)));
+}
+
+// R14. Where the low half of a generic address is the shared one, such kernels run.
+void advise_of_truncation(const Execution& x, uint64_t address, int lane) {
+  if (!x.machine.options().sanitize) return;
+  Report report;
+  report.rule = 14;
+  report.severity = Severity::kAdvisory;
+  report.message = fmt::format(
+      "0x{:x} as an address of shared memory, which has 32 bits: the upper half is dropped",
+      address);
+  report.place = x.machine.place_of(x.insn->statement);
+  report.actor = x.machine.actor_of(x.warp, lane);
+  report.missing = "cvta.to.shared, which makes shared addresses of generic ones";
+  report.fix = "convert the address, or leave the state space out to use it as a generic one";
+  report.statement = static_cast<int>(x.insn->statement);
+  x.machine.reports().add(std::move(report));
+}
+
 std::byte* local_bytes(Execution& x, const MemoryAt& at, int lane) {
   return x.warp.local.data() + x.program().entry->local_bytes * static_cast<uint64_t>(lane) +
          at.offset;
@@ -90,19 +116,20 @@ std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, Access
 
 }  // namespace
 
+// "Addresses are ... truncated if the register width exceeds the state space address width" (PTX ISA
+// 9.0, "Addresses as Operands"): of a 64-bit one the low 32 bits count.
 SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
                         bool own_only, int lane) {
   check_alignment(x, "shared", address, static_cast<uint32_t>(bytes), alignment, lane);
-  if (address > 0xffffffffu)
-    x.fault(fmt::format("0x{:x} is no address of shared memory; shared addresses have 32 bits "
-                        "(cvta.to.shared makes them from generic ones)",
-                        address),
-            lane);
+  if (address >> 32 != 0) {
+    advise_of_truncation(x, address, lane);
+    address &= 0xffffffffu;
+  }
   const uint32_t rank = static_cast<uint32_t>(address >> kSharedRankShift);
   const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
   if (rank >= x.cluster.ctas.size())
-    x.fault(fmt::format("shared address 0x{:x} names CTA rank {}; the cluster has {} CTAs", address,
-                        rank, x.cluster.ctas.size()),
+    x.fault(fmt::format("shared address 0x{:x} names CTA rank {}; the cluster has {} CTAs{}",
+                        address, rank, x.cluster.ctas.size(), origin_of_rank(x, rank)),
             lane);
   Cta& owner = *x.cluster.ctas[rank];
   if (own_only && &owner != &x.cta)
@@ -126,6 +153,7 @@ SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, ui
 }
 
 uint64_t shared_from_generic(const Execution& x, uint64_t generic, int lane) {
+  if (generic >> 32 == 0) return generic;
   if (!in_window(generic, kSharedWindow))
     x.fault(fmt::format("generic address 0x{:x} is not one of shared memory", generic), lane);
   return generic - kSharedWindow;

@@ -87,7 +87,9 @@ struct Cluster {
   Observers observers;
   uint32_t last_mbarrier = 0;  // Mbarrier::number
   uint32_t last_async_op = 0;  // AsyncOp::number
-  uint64_t version = 1;        // rises whenever something happens that a blocked lane may wait for
+  // mapa with a rank that the cluster does not have: that rank, and the last such statement.
+  std::map<uint32_t, uint32_t> mapa_beyond;
+  uint64_t version = 1;  // rises whenever something happens that a blocked lane may wait for
   uint32_t live_threads = 0;
   uint32_t next_warp = 0;       // whose turn it is
   uint64_t polled_version = 0;  // `version` when the polls below began

@@ -27,14 +27,19 @@ void require_zero(uint64_t bits, const char* name, unsigned first, unsigned last
 SmemDescriptor common_fields(uint64_t bits, const char* name) {
   require_zero(bits, name, 14, 15);
   require_zero(bits, name, 30, 31);
-  if (field(bits, 49, 3) != 0)
-    refuse(bits, name, "matrix base offset", 49, 51,
-           "only 0 is modelled: the swizzle pattern must start on 1024, 512 or 256 bytes");
   SmemDescriptor d;
   d.start = field(bits, 0, 14) << 4;
   d.leading_bytes = field(bits, 16, 14) << 4;
   d.stride_bytes = field(bits, 32, 14) << 4;
   return d;
+}
+
+// The base offset says where a swizzle pattern starts; without a swizzle there is none. Compilers
+// write (address >> 7) & 7 into it whatever the swizzle.
+void check_base_offset(uint64_t bits, const char* name, SmemSwizzle swizzle) {
+  if (swizzle != SmemSwizzle::kNone && field(bits, 49, 3) != 0)
+    refuse(bits, name, "matrix base offset", 49, 51,
+           "only 0 is modelled: the swizzle pattern must start on 1024, 512 or 256 bytes");
 }
 
 void sort_and_join(std::vector<ByteRange>& ranges) {
@@ -80,6 +85,7 @@ SmemDescriptor decode_tcgen05_descriptor(uint64_t bits, const char* name) {
     default:
       refuse(bits, name, "swizzle mode", 61, 63, "must be 0, 1, 2, 4 or 6");
   }
+  check_base_offset(bits, name, d.swizzle);
   return d;
 }
 
@@ -90,6 +96,7 @@ SmemDescriptor decode_wgmma_descriptor(uint64_t bits, const char* name) {
   static constexpr SmemSwizzle kModes[] = {SmemSwizzle::kNone, SmemSwizzle::k128B,
                                            SmemSwizzle::k64B, SmemSwizzle::k32B};
   d.swizzle = kModes[field(bits, 62, 2)];
+  check_base_offset(bits, name, d.swizzle);
   return d;
 }
 

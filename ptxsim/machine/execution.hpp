@@ -95,11 +95,13 @@ struct SharedAt {
   Cta* cta;
   uint32_t offset;
 };
-// From a 32-bit shared::cluster address; `own_only`: an address of another CTA is a Fault
+// From a shared::cluster address, of which the low 32 bits count; `own_only`: an address of another CTA is a Fault
 // (.shared::cta). Range-checked for `bytes`, and aligned to `alignment`; a Fault otherwise.
 SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
                         bool own_only, int lane);
-// From a generic address that must lie in the shared window.
+// From a generic address that must lie in the shared window. A shared::cluster address extended with
+// zeros is taken as well: ptxas makes mbarrier, bulk-copy and tcgen05 instructions of the address's
+// low 32 bits, and kernels that run rely on it.
 uint64_t shared_from_generic(const Execution& x, uint64_t generic, int lane);
 inline uint32_t shared_address(const Cta& cta, uint32_t offset) {
   return (cta.rank << kSharedRankShift) | offset;

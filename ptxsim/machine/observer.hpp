@@ -89,6 +89,7 @@ class Observer {
   virtual void cluster_barrier_passed(const Execution&, uint32_t /*lanes*/) {}
 
   // mbarriers, by Mbarrier::number.
+  // Told for each lane of a statement that initialises the same object.
   virtual void mbarrier_initialized(const Execution&, int /*lane*/, Cta& /*owner*/,
                                     uint32_t /*offset*/, const Mbarrier&) {}
   // Any use, before what it does; `from_elsewhere`: by an operation that the statement issues, or by another CTA.

@@ -92,6 +92,8 @@ uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp,
       return kSharedBegin;
     case SpecialKind::kWarpSz:
       return kWarpSize;
+    case SpecialKind::kCurrentGraphExec:
+      return 0;  // not launched by a graph
     case SpecialKind::kLanemaskEq:
     case SpecialKind::kLanemaskLe:
     case SpecialKind::kLanemaskLt:

@@ -93,7 +93,8 @@ void ModuleReader::read_directive() {
   lexer_.take();
   Linkage linkage;
   Token token = directive;
-  while (token.is_word("visible") || token.is_word("weak") || token.is_word("extern")) {
+  while (token.is_word("visible") || token.is_word("weak") || token.is_word("common") ||
+         token.is_word("extern")) {
     linkage.is_extern = linkage.is_extern || token.is_word("extern");
     token = lexer_.expect_kind(Token::Kind::kDotWord, "a declaration");
   }

@@ -23,6 +23,8 @@ Operand immediate(const Constant& constant) {
 
 Operand special(const Lexer& lexer, const Token& name, const Token* component) {
   const SpecialName* found = find_special(name.text);
+  if (found == nullptr && is_unmodelled_special(name.text))
+    lexer.fail(name, fmt::format("special register {} is not modelled", in_quotes(name.text)));
   if (found == nullptr) {
     lexer.fail(name, fmt::format("{} is neither declared nor a special register that is supported",
                                  in_quotes(name.text)));
@@ -135,6 +137,8 @@ Operand OperandReader::read_address(int depth) {
   }
   while (lexer_.accept(',')) address.parts.push_back(read_operand(depth + 1, Names::kKnown));
   lexer_.expect(']', "after an address");
+  lexer_.accept_word(
+      "unified");  // of ld: the address is the same on the host, which changes nothing
   return address;
 }
 

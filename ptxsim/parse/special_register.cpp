@@ -39,10 +39,18 @@ constexpr SpecialName kSpecials[] = {
     {"%total_smem_size", SpecialKind::kTotalSmemSize, false},
     {"%aggr_smem_size", SpecialKind::kAggrSmemSize, false},
     {"%reserved_smem_offset_begin", SpecialKind::kReservedSmemOffsetBegin, false},
+    {"%current_graph_exec", SpecialKind::kCurrentGraphExec, false},
     {"%reserved_smem_offset_end", SpecialKind::kReservedSmemOffsetEnd, false},
 };
 
 }  // namespace
+
+bool is_unmodelled_special(std::string_view name) {
+  // %envreg<32>, %pm0 .. %pm7 and their 64-bit forms, %reserved_smem_offset_cap and _<2>.
+  for (const std::string_view family : {"%envreg", "%pm", "%reserved_smem_offset_"})
+    if (name.starts_with(family)) return find_special(name) == nullptr;
+  return false;
+}
 
 const SpecialName* find_special(std::string_view name) {
   const auto* found = std::find_if(std::begin(kSpecials), std::end(kSpecials),

@@ -13,6 +13,8 @@ struct SpecialName {
   bool has_axis;  // .x .y .z follow
 };
 
+// True of names that PTX has and the interpreter does not.
+bool is_unmodelled_special(std::string_view name);
 // nullptr when there is no such register, or it is not modelled.
 const SpecialName* find_special(std::string_view name);
 

@@ -302,15 +302,12 @@ bool is_scalar(Type type) {
 
 void check_modifiers(const Decode& d, const Conversion& how) {
   const bool from_float = is_float(how.from), to_float = is_float(how.to);
-  const bool same = bytes_of(how.to) == bytes_of(how.from);
   if (from_float && !to_float && !how.integral)
     d.fail("float to integer needs .rni, .rzi, .rmi or .rpi");
   if (!from_float && !to_float && how.has_rounding) d.fail("integer to integer has no rounding");
   if (!from_float && to_float && (how.integral || !how.has_rounding))
     d.fail("integer to float needs .rn, .rz, .rm or .rp");
-  const bool may_round = from_float && to_float && how.to != how.from &&
-                         (bytes_of(how.to) < bytes_of(how.from) || (same && bytes_of(how.to) == 2));
-  if (may_round && !how.has_rounding)
+  if (from_float && to_float && bytes_of(how.to) < bytes_of(how.from) && !how.has_rounding)
     d.fail("a conversion to a smaller float needs .rn, .rz, .rm or .rp");
   if (from_float && to_float && how.integral && how.to != how.from)
     d.fail("integer roundings of floats keep the type");

@@ -101,6 +101,14 @@ uint16_t half_fma(uint16_t a, uint16_t b, uint16_t c, uint64_t modifiers) {
   return half_out<H>(float_to_odd(sum), modifiers);
 }
 
+// .oob: +0 where a factor is the NaN that tensor copies fill with (PTX ISA 9.0, "Tensors"); its bits
+// are those that an H200 writes (machine/tensor_map.cpp).
+template <class H>
+uint16_t half_fma_oob(uint16_t a, uint16_t b, uint16_t c, uint64_t modifiers) {
+  constexpr uint16_t kOutOfBounds = 0x7ff7;
+  return a == kOutOfBounds || b == kOutOfBounds ? uint16_t{0} : half_fma<H>(a, b, c, modifiers);
+}
+
 // f32 results of operations on halves and floats.
 template <class H, Op kOp>
 uint32_t mixed(uint16_t a, uint32_t c, uint64_t modifiers) {
@@ -163,6 +171,21 @@ Handler fma_handler(Type type, uint64_t modifiers) {
       return &each_lane_imm<&ternary_halves<&half_fma<HalfF16>>>;
     default:
       return &each_lane_imm<&ternary_halves<&half_fma<HalfBf16>>>;
+  }
+}
+
+Handler fma_oob_handler(Decode& d, Type type) {
+  switch (type) {
+    case Type::kF16:
+      return &each_lane_imm<&half_fma_oob<HalfF16>>;
+    case Type::kBf16:
+      return &each_lane_imm<&half_fma_oob<HalfBf16>>;
+    case Type::kF16x2:
+      return &each_lane_imm<&ternary_halves<&half_fma_oob<HalfF16>>>;
+    case Type::kBf16x2:
+      return &each_lane_imm<&ternary_halves<&half_fma_oob<HalfBf16>>>;
+    default:
+      d.fail(".oob is known for 16-bit types alone");
   }
 }
 
@@ -242,7 +265,9 @@ void decode_float_fma(Decode& d) {
   d.insn().imm = modifiers;
   if (second == Type::kNone) {
     take_operands(d, type, {type, type, type});
-    d.insn().execute = fma_handler(type, modifiers);
+    const bool oob = d.modifiers().take("oob");
+    if (oob && (modifiers & (kFtz | kSat)) != 0) d.fail(".oob excludes .ftz and .sat");
+    d.insn().execute = oob ? fma_oob_handler(d, type) : fma_handler(type, modifiers);
     return;
   }
   if ((modifiers & kFtz) != 0) d.fail(".ftz is not known for mixed types");

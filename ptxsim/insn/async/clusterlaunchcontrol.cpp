@@ -117,11 +117,11 @@ Outcome execute_is_canceled(Execution& x, const Insn& insn) {
 }
 
 // imm: the axis of slot[0], or 3: x y z in slot[0], slot[1], slot[2]; the response is in slot[4].
+// Of a request that failed the result is undefined: poison, as kernels may ask before they know.
 Outcome execute_first_ctaid(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
-    const Response response = response_in(x, insn.slot[4], lane);
-    if ((response[0] & 1) == 0)
-      x.fault("get_first_ctaid of a request that failed; its behaviour is undefined", lane);
+    Response response = response_in(x, insn.slot[4], lane);
+    if ((response[0] & 1) == 0) response.fill(kPoisonWord);
     const bool all = insn.imm == 3;
     for (uint32_t i = 0; i < (all ? 3 : 1); ++i)
       if (insn.slot[i].present())

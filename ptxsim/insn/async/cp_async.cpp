@@ -151,7 +151,10 @@ void decode_arrive(Decode& d) {
   if (!d.modifiers().take("b64")) d.fail("cp.async.mbarrier.arrive needs the type .b64");
   auto* detail = d.make_detail<ArriveDetail>();
   detail->no_increment = d.modifiers().take("noinc");
-  detail->barrier = shared_operand(d, 0, take_shared_form(d));
+  SharedForm form = take_shared_form(d);
+  // ptxas takes a 32-bit register without a state space here, and CCCL writes it so.
+  if (form == SharedForm::kGeneric && d.address(0).base_bytes == 4) form = SharedForm::kCta;
+  detail->barrier = shared_operand(d, 0, form);
   if (detail->barrier.form == SharedForm::kCluster)
     d.fail("cp.async.mbarrier.arrive takes .shared::cta only");
   d.insn().execute = execute_arrive;

@@ -38,7 +38,8 @@ uint64_t raw_address(const Execution& x, Slot base, unsigned base_bytes, int64_t
 
 uint64_t shared_address_of(const Execution& x, const SharedOperand& operand, int lane) {
   const uint64_t address = raw_address(x, operand.base, operand.base_bytes, operand.offset, lane);
-  return operand.form == SharedForm::kGeneric ? shared_from_generic(x, address, lane) : address;
+  return operand.form == SharedForm::kGeneric ? shared_from_generic(x, address, lane)
+                                              : address & 0xffffffffu;
 }
 
 SharedAt locate(const Execution& x, const SharedOperand& operand, int lane, uint64_t bytes,

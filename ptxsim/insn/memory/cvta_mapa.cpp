@@ -3,6 +3,7 @@
 // Addresses of shared memory carry the CTA's rank.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "ptxsim/insn/alu/lanes.hpp"
@@ -81,6 +82,8 @@ Outcome is_global(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
+constexpr uint32_t kMaxRank = 0xff;  // of an address; clusters have at most 16 CTAs
+
 // T: type of the address. Insn::variant: the address is generic.
 template <class T>
 Outcome map_to_cta(Execution& x, const Insn& insn) {
@@ -89,13 +92,13 @@ Outcome map_to_cta(Execution& x, const Insn& insn) {
   T* out = x.destination<T>(insn.slot[0]);
   x.for_lanes([&](int lane) {
     if (insn.variant != 0) shared_from_generic(x, address[lane], lane);
-    if (rank[lane] >= x.cluster.ctas.size())
-      x.fault(fmt::format("mapa to CTA rank {}; the cluster has {} CTAs", rank[lane],
-                          x.cluster.ctas.size()),
-              lane);
-    const T rank_bits = static_cast<T>(0xffu) << kSharedRankShift;
-    out[lane] = static_cast<T>((address[lane] & ~rank_bits) |
-                               (static_cast<T>(rank[lane]) << kSharedRankShift));
+    // A rank that the cluster does not have gives an address that nothing can use: the fault comes
+    // with its use.
+    const uint32_t named = std::min(rank[lane], kMaxRank);
+    if (named >= x.cluster.ctas.size()) x.cluster.mapa_beyond[named] = insn.statement;
+    constexpr T kRankBits = static_cast<T>(kMaxRank) << kSharedRankShift;
+    out[lane] =
+        static_cast<T>((address[lane] & ~kRankBits) | (static_cast<T>(named) << kSharedRankShift));
   });
   return Outcome::kNext;
 }

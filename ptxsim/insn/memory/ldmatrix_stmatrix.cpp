@@ -10,9 +10,12 @@
 //                     t/4 + (0, 0, 8, 8)
 //   m16n8 b8 .trans   (stmatrix: 8 rows of 16) rows 2 (t%4) + (0, 1, 0, 1), elements
 //                     t/4 + (0, 0, 8, 8)
+//   m8n16 b8          row t/4, elements 4 (t%4) + (0, 1, 2, 3)
+// A row of .b6x16_p32 has 16 elements of 6 bits and 32 bits that nobody reads, one of .b4x16_p64 16
+// elements of 4 bits and 64 bits; each element goes to the low bits of its byte (CUTLASS shifts
+// those of e2m1 by 2 before it gives them to mma).
 // The b8 forms follow the layouts that CuTe gives for them (copy_traits_sm100); the figures of the
-// text are not at hand. Not modelled: the forms that widen 4- and 6-bit elements
-// (.b8x16.b6x16_p32, .b8x16.b4x16_p64).
+// text are not at hand.
 #include <fmt/format.h>
 
 #include <array>
@@ -34,7 +37,9 @@ struct MatrixDetail final : Detail {
   uint32_t matrices = 1;
   uint32_t rows = 8;  // of a matrix, in memory
   uint32_t registers = 1;
+  uint32_t element_bits = 8;  // 6 or 4: of elements that become bytes
   std::array<Slot, 4> elements{};
+  uint32_t data_bytes() const { return kRowBytes * element_bits / 8; }  // of a row in memory
 };
 
 struct BytePlace {
@@ -57,6 +62,22 @@ BytePlace place_of_byte(Fragment fragment, uint32_t j, uint32_t t, uint32_t k) {
   }
 }
 
+// 16 elements, side by side from the low bits on, to 16 bytes.
+void widen(const std::byte* from, uint32_t bits, std::byte* to) {
+  if (bits == 8) {
+    std::memcpy(to, from, kRowBytes);
+    return;
+  }
+  uint64_t words[2] = {};
+  std::memcpy(words, from, kRowBytes * bits / 8);
+  for (uint32_t i = 0; i < kRowBytes; ++i) {
+    const uint32_t first = i * bits;
+    uint64_t value = words[first / 64] >> (first % 64);
+    if (first % 64 + bits > 64) value |= words[1] << (64 - first % 64);
+    to[i] = static_cast<std::byte>(value & ((1u << bits) - 1));
+  }
+}
+
 using Rows = std::array<std::byte, kWarpSize * kRowBytes>;
 
 MemoryAt row_at(const Execution& x, const MatrixDetail& a, uint32_t row) {
@@ -72,8 +93,9 @@ Outcome load_matrix(Execution& x, const Insn& insn) {
   Rows rows;
   for (uint32_t row = 0; row < a.matrices * a.rows; ++row) {
     const int lane = static_cast<int>(row);
-    const std::byte* from = bytes_to_read(x, row_at(x, a, row), kRowBytes, AccessKind::kRead, lane);
-    std::memcpy(rows.data() + row * kRowBytes, from, kRowBytes);
+    const std::byte* from =
+        bytes_to_read(x, row_at(x, a, row), a.data_bytes(), AccessKind::kRead, lane);
+    widen(from, a.element_bits, rows.data() + row * kRowBytes);
   }
   for (uint32_t j = 0; j < a.registers; ++j) {
     std::byte* lanes = x.destination<std::byte>(a.elements[j]);
@@ -145,18 +167,26 @@ void take_aligned(Decode& d) {
 void take_matrices(Decode& d, bool is_load) {
   auto& m = d.modifiers();
   take_aligned(d);
-  if (m.has("b6x16_p32") || m.has("b4x16_p64") || m.has("b8x16"))
-    d.fail("the forms that widen 4- and 6-bit elements are not modelled");
   auto* a = d.make_detail<MatrixDetail>();
-  const int shape = m.take_one_of({"m8n8", is_load ? "m16n16" : "m16n8"});
-  if (shape < 0) d.fail(is_load ? "needs .m8n8 or .m16n16" : "needs .m8n8 or .m16n8");
+  const int shape =
+      is_load ? m.take_one_of({"m8n8", "m16n16", "m8n16"}) : m.take_one_of({"m8n8", "m16n8"});
+  if (shape < 0) d.fail(is_load ? "needs .m8n8, .m16n16 or .m8n16" : "needs .m8n8 or .m16n8");
   a->matrices = take_count(d);
   const bool transposed = m.take("trans");
-  if (!m.take(shape == 0 ? "b16" : "b8"))
+  const bool widens = is_load && shape > 0 && m.take("b8x16");
+  if (widens) {
+    const int source = m.take_one_of({"b6x16_p32", "b4x16_p64"});
+    if (source < 0) d.fail(".b8x16 needs .b6x16_p32 or .b4x16_p64");
+    a->element_bits = source == 0 ? 6 : 4;
+  } else if (!m.take(shape == 0 ? "b16" : "b8")) {
     d.fail(shape == 0 ? ".m8n8 needs .b16" : "this shape needs .b8");
+  }
   a->registers = a->matrices;
   if (shape == 0) {
     a->fragment = transposed ? Fragment::kHalfTransposed : Fragment::kHalf;
+  } else if (shape == 2) {
+    if (!widens || transposed) d.fail(".m8n16 needs .b8x16 and has no .trans");
+    a->fragment = Fragment::kHalf;  // the same places, by bytes
   } else {
     if (!transposed) d.fail("this shape needs .trans");
     a->fragment = is_load ? Fragment::kByteTransposed16 : Fragment::kByteTransposed8;

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "ptxsim/insn/registry.hpp"
 #include "ptxsim/insn/sync/mbarrier_decode.hpp"
 #include "ptxsim/insn/sync/mbarrier_state.hpp"
@@ -41,10 +44,25 @@ Target target_of(const Execution& x, const MbarrierDetail& detail, int lane) {
 
 Outcome execute_init(Execution& x, const Insn& insn) {
   const MbarrierDetail& detail = detail_of(insn);
+  std::vector<uint32_t> done;  // offsets that lanes before have initialised
   x.for_lanes([&](int lane) {
     const SharedAt at = locate(x, detail.address, lane, 8, 8);
+    const uint32_t count = x.source<uint32_t>(detail.value)[lane];
+    if (std::find(done.begin(), done.end(), at.offset) != done.end()) {
+      // Lanes that store the same object together leave that object behind.
+      const Mbarrier& barrier = mbarrier_at(*at.cta, at.offset);
+      if (barrier.expected == count) {
+        x.tell([&](Observer& o) { o.mbarrier_initialized(x, lane, *at.cta, at.offset, barrier); });
+        return;
+      }
+      x.fault(fmt::format("mbarrier.init of 0x{:x} with count {} in this lane and {} in another of "
+                          "the warp; must be the same (R10)",
+                          at.offset, count, barrier.expected),
+              lane);
+    }
     x.cta.state<WaitHistory>().seen.erase(at.offset);
-    mbarrier_init(x, lane, *at.cta, at.offset, x.source<uint32_t>(detail.value)[lane]);
+    mbarrier_init(x, lane, *at.cta, at.offset, count);
+    done.push_back(at.offset);
   });
   return Outcome::kNext;
 }

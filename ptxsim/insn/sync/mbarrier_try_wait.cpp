@@ -26,11 +26,12 @@ struct Wait {
 
 uint32_t own_barrier(const Execution& x, const MbarrierDetail& detail, int lane) {
   const uint64_t address = shared_address_of(x, detail.address, lane);
-  if (address >> kSharedRankShift != x.cta.rank)
+  const uint64_t rank = address >> kSharedRankShift;
+  if (rank != x.cta.rank && rank < x.cluster.ctas.size())
     x.fault(fmt::format("wait on the mbarrier 0x{:x} of CTA rank {}; a thread of rank {} can wait "
                         "only on mbarriers "
                         "of its own CTA (R10)",
-                        address & kSharedOffsetMask, address >> kSharedRankShift, x.cta.rank),
+                        address & kSharedOffsetMask, rank, x.cta.rank),
             lane);
   return locate(x, detail.address, lane, 8, 8).offset;
 }

@@ -118,9 +118,12 @@ std::vector<Slot> registers(Decode& d, size_t index, size_t count, bool is_desti
   return slots;
 }
 
-// sf, {byte id, thread id}
+// sf or {sf}, {byte id, thread id}
 void take_scale_operands(Decode& d, size_t index, Slot& scales, Slot& byte, Slot& thread) {
-  scales = d.source(index, Type::kB32);
+  const std::vector<const Operand*> factors = d.elements(index);
+  if (factors.size() != 1)
+    d.fail(fmt::format("{} registers of scale factors; must be 1", factors.size()));
+  scales = d.source(*factors[0], Type::kB32);
   const std::vector<const Operand*> ids = d.elements(index + 1);
   if (ids.size() != 2) d.fail("a scale operand needs {byte-id, thread-id}");
   byte = d.source(*ids[0], Type::kU16);
@@ -133,6 +136,8 @@ void decode_mma(Decode& d) {
     if (m.has(name)) d.fail("mma.sync.sp is not modelled");
   if (!m.take("sync") || !m.take("aligned")) d.fail("mma needs .sync.aligned");
   d.require_aligned();
+  if (m.has("f64")) return decode_mma_f64(d);
+  if (m.has("s4") || m.has("u4") || m.has("b1") || m.has("m8n8k16")) return decode_mma_integer(d);
   auto* detail = d.make_detail<MmaSyncDetail>();
   const int kind =
       m.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});

@@ -1,6 +1,6 @@
 // mma.sync (PTX ISA 9.0, "Warp Level Matrix Multiply-Accumulate Instructions"): what decoding and
-// arithmetic share. m16n8kK with A row-major and B column-major; sparse, single-bit, f64 and the
-// m8n8 shapes are not modelled.
+// arithmetic share. m16n8kK with A row-major and B column-major; f64 (mma_sync_f64.cpp) and further
+// integers (mma_sync_integer.cpp). Sparse matrices and m8n8k4 of f16 are not modelled.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,10 @@ struct MmaSyncDetail final : Detail {
   std::vector<Slot> d, a, b, c;
   Slot sfa, sfb, byte_a, thread_a, byte_b, thread_b;
 };
+
+// After .sync.aligned.
+void decode_mma_f64(Decode& d);
+void decode_mma_integer(Decode& d);  // 8-bit m8n8k16, 4 bits, single bits
 
 // Reads the fragments of all 32 lanes, multiplies, writes D.
 void compute(Execution& x, const MmaSyncDetail& detail);

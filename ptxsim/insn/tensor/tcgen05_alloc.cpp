@@ -32,9 +32,9 @@ void write_address(Execution& x, const AllocDetail& detail, uint32_t first_colum
     if (detail.destination.address(x, other) != address)
       x.fault("destination of tcgen05.alloc differs between lanes (R12)", other);
   });
-  const AddressSpace space{detail.destination.is_generic ? Space::kGeneric : Space::kShared, true};
-  const MemoryAt at = locate(x, space, address, 4, 4, lane);
-  if (at.space != Space::kShared) x.fault("tcgen05.alloc writes its address to shared memory only");
+  const uint64_t shared =
+      detail.destination.is_generic ? shared_from_generic(x, address, lane) : address;
+  const MemoryAt at = locate(x, {Space::kShared, true}, shared, 4, 4, lane);
   // .sync: the lanes meet here, and what alloc writes is ordered with their later accesses (PTX
   // ISA, "Asynchronous Operations": allocation maintains same-address ordering).
   x.tell([&](Observer& o) { o.lanes_synchronized(x, x.mask); });

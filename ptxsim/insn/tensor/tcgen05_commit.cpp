@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "ptxsim/insn/tensor/tcgen05.hpp"
-#include "ptxsim/machine/addresses.hpp"
 #include "ptxsim/machine/mbarrier.hpp"
 
 namespace ptxsim {
@@ -44,13 +43,12 @@ std::vector<Cta*> destinations(const Execution& x, const CommitDetail& detail, C
 }
 
 void commit(Execution& x, const Insn& insn, const CommitDetail& detail, int lane) {
-  const AddressSpace space{detail.barrier.is_generic ? Space::kGeneric : Space::kShared, false};
-  const MemoryAt at = locate(x, space, detail.barrier.address(x, lane), 8, 8, lane);
-  if (at.space != Space::kShared)
-    x.fault("tcgen05.commit needs an mbarrier in shared memory", lane);
-  const auto offset = static_cast<uint32_t>(at.offset);
+  const uint64_t given = detail.barrier.address(x, lane);
+  const uint64_t address = detail.barrier.is_generic ? shared_from_generic(x, given, lane) : given;
+  const SharedAt at = resolve_shared(x, address, 8, 8, /*own_only=*/false, lane);
+  const uint32_t offset = at.offset;
   const uint16_t mask = detail.is_multicast ? x.source<uint16_t>(insn.slot[0])[lane] : uint16_t{0};
-  const std::vector<Cta*> ctas = destinations(x, detail, at.owner, mask, lane);
+  const std::vector<Cta*> ctas = destinations(x, detail, at.cta, mask, lane);
   AsyncOp op;
   if (x.is_observed()) op = x.issue(lane, AsyncKind::kTcgen05);
   for (Cta* cta : ctas) {

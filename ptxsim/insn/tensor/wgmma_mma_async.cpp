@@ -10,15 +10,32 @@
 namespace ptxsim {
 namespace {
 
-// R8: registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence").
+// R8. PTX leaves the behaviour undefined, today's ptxas makes it defined: it puts the fence in and
+// says so (C7519).
+void warn_of_unfenced(Execution& x) {
+  if (!x.machine.options().sanitize) return;
+  Report report;
+  report.rule = 8;
+  report.severity = Severity::kWarning;
+  report.message = "a register of D or A of wgmma.mma_async was written after the last wgmma.fence";
+  report.place = x.machine.place_of(x.insn->statement);
+  report.actor = x.machine.actor_of(x.warp, -1);
+  report.missing = "wgmma.fence between the write and wgmma.mma_async";
+  report.fix =
+      "fence after the last write; ptxas puts a fence in, which the PTX manual does not "
+      "promise";
+  report.statement = static_cast<int>(x.insn->statement);
+  x.machine.reports().add(std::move(report));
+}
+
+// Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence").
 void check_fenced(Execution& x, const WgmmaDetail& detail, const WgmmaState::PerWarp& warp) {
   if (!warp.fenced) x.fault("wgmma.mma_async before any wgmma.fence of this warp (R8)");
+  const auto& unfenced = x.warp.unfenced;
   for (const auto* list : {&detail.d, &detail.a})
     for (const Slot slot : *list)
-      if (std::find(x.warp.unfenced.begin(), x.warp.unfenced.end(), slot.at) !=
-          x.warp.unfenced.end())
-        x.fault(
-            "a register of D or A of wgmma.mma_async was written after the last wgmma.fence (R8)");
+      if (std::find(unfenced.begin(), unfenced.end(), slot.at) != unfenced.end())
+        return warn_of_unfenced(x);
 }
 
 // Registers of D may be in use by earlier operations, which the hardware runs in order; those of A

@@ -190,6 +190,8 @@ def mma(x, modifiers, operands):
     if 'block_scale' in modifiers:
         raise NotModelled('block scales')
     result, kind_a, kind_b, _ = modifiers[-4:]
+    if kind_a not in BITS or kind_b not in BITS or any(m.startswith('m8n8') for m in modifiers):
+        raise NotModelled('f64, few bits and eight rows')
     for warp in x.warps():
         words = [[[x.read(r, t, 32) for r in x.elements(o)] for t in warp] for o in operands[1:4]]
         a, b = fragment_a(words[0], BITS[kind_a]), fragment_b(words[1], BITS[kind_b])

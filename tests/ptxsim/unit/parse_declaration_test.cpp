@@ -17,6 +17,11 @@ Variable module_variable(const std::string& declaration) {
   return module.entries[0].variables.at(0);
 }
 
+TEST(ParseVariables, EveryLinkageIsKnown) {
+  for (const std::string linkage : {"", ".visible ", ".weak ", ".common "})
+    EXPECT_EQ(module_variable(linkage + ".global .b32 v;").bytes, 4u) << linkage;
+}
+
 TEST(ParseRegisters, RangesNamesAndTypes) {
   const Entry entry = parse_body(".reg .pred %p<2>, q; .reg .b128 %rq; .reg .f32 %f<1>;");
   std::vector<std::pair<std::string, Type>> found;
