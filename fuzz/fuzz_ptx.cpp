@@ -32,6 +32,8 @@ void check(const Entry& entry, const Module& module, const Operand& operand) {
       return require(operand.label < entry.statements.size());
     case Operand::Kind::kFunction:
       return require(operand.symbol < module.functions.size());
+    case Operand::Kind::kPrototype:
+      return require(operand.symbol < entry.prototypes.size());
     case Operand::Kind::kAddress:
       require(!operand.parts.empty());
       break;

@@ -18,6 +18,12 @@ struct Launch {
   std::vector<uint8_t> params;  // laid out as the kernel's parameters are
 };
 
+// The %tid of a thread, from its number in the CTA.
+inline Dim3 thread_index(const Launch& launch, uint32_t thread) {
+  const Dim3& b = launch.block;
+  return {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]};
+}
+
 struct Program;
 // Throws Fault (kInput) for what cannot be launched. An entry with .reqnctapercluster sets the
 // cluster when the launch has none.
@@ -46,6 +52,7 @@ struct Options {
   uint64_t max_warp_instructions = 2'000'000'000;
   uint32_t resident_clusters = 4;  // how many run at the same time
   uint32_t num_sms = 148;          // %nsmid
+  uint64_t heap_bytes = 8 << 20;   // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
 };
 
 }  // namespace ptxsim
