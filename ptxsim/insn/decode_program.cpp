@@ -144,10 +144,14 @@ Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> modu
 }
 
 std::optional<Error> check_function(std::shared_ptr<const Module> module, uint32_t function) {
+  const std::string name = module->functions.at(function).body.name;
   const auto program = decode_from(std::move(module), [&](const Module& m) -> const Entry& {
     return m.functions.at(function).body;
   });
-  return program.ok() ? std::nullopt : std::optional(program.error());
+  if (program.ok()) return std::nullopt;
+  Error error = program.error();
+  if (error.place.function.empty()) error.place.function = name;
+  return error;
 }
 
 Place place_of(const Program& program, uint32_t statement) {
