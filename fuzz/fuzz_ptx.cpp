@@ -32,6 +32,8 @@ void check(const Entry& entry, const Module& module, const Operand& operand) {
       return require(operand.label < entry.statements.size());
     case Operand::Kind::kFunction:
       return require(operand.symbol < module.functions.size());
+    case Operand::Kind::kPrototype:
+      return require(operand.symbol < entry.prototypes.size());
     case Operand::Kind::kAddress:
       require(!operand.parts.empty());
       break;
@@ -105,12 +107,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const auto shared = std::make_shared<const Module>(std::move(module.value()));
+  for (const ptxsim::Function& function : shared->functions)
+    if (function.is_defined()) check(function.body, *shared);
   for (const Entry& entry : shared->entries) {
     check(entry, *shared);
     const auto program = ptxsim::decode(shared, entry.name);
     if (program) {
-      require(program.value()->insns.size() == entry.statements.size());
-      if (!is_small(entry)) continue;
+      const Entry& linked = *program.value()->entry;
+      require(program.value()->insns.size() == linked.statements.size());
+      require(program.value()->start + entry.statements.size() == linked.statements.size());
+      if (!is_small(linked)) continue;
       for (const auto schedule :
            {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom})
         run(program.value(), schedule);

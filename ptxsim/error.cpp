@@ -11,6 +11,7 @@ std::string to_string(const Place& place) {
   if (!place.source_file.empty()) {
     text += fmt::format("{}({}:{})", text.empty() ? "" : " ", place.source_file, place.source_line);
   }
+  if (!place.function.empty()) text += " in " + place.function;
   return text;
 }
 

@@ -26,8 +26,10 @@ struct Place {
   int ptx_column = 0;       // 1-based; 0: the whole line
   std::string source_file;  // empty without .loc
   int source_line = 0;
+  std::string function = {};  // that holds the line; empty: none, it is in an entry
 };
-std::string to_string(const Place& place);  // "kernel.ptx:12:3 (dual_gemm.cuh:88)"
+// "kernel.ptx:12:3 (dual_gemm.cuh:88)", with " in function" when there is one.
+std::string to_string(const Place& place);
 
 struct Error {
   ErrorKind kind = ErrorKind::kInput;

@@ -34,6 +34,7 @@ RunResult interpret(std::shared_ptr<const Program> program, const Launch& launch
               fmt::format("not enough memory for this launch ({})", error.what()), entry};
   }
   if (machine) result.stats = machine->stats();
+  if (machine) result.printed = std::move(machine->printed());
   return result;
 }
 

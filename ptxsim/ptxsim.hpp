@@ -24,6 +24,7 @@
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/memory.hpp"
 #include "ptxsim/machine/observer.hpp"
+#include "ptxsim/machine/printed.hpp"
 #include "ptxsim/machine/stats.hpp"
 #include "ptxsim/parse/parser.hpp"
 #include "ptxsim/report.hpp"
@@ -36,6 +37,7 @@ struct RunResult {
   std::optional<Error> error;  // a Fault, a deadlock, the budget, or a launch that is not valid
   Reports reports;             // of the interpreter and the sanitizer
   Stats stats;
+  Printed printed = {};  // by the kernel's printf
   // No error and no report of severity kError.
   bool clean() const { return !error && reports.count(Severity::kError) == 0; }
 };

@@ -63,6 +63,7 @@ struct Case {
   std::vector<CaseMatrix> matrices;
   std::optional<std::string> expect_error;         // a part of the message
   std::optional<std::vector<int>> expect_reports;  // rules reported with severity error, ascending
+  std::optional<std::string> expect_printed;       // all texts of printf, one after the other
   bool strict = false;              // as Options::strict, for cases about warnings and advisories
   bool check_uninitialized = true;  // as in Options; false for cases that must get past such a read
 };

@@ -71,6 +71,7 @@ void read_expectations(Case& c, const JsonNode& root, CaseSource& source) {
       c.matrices.push_back(read_matrix(expected, source));
   }
   if (root.has("expect_error")) c.expect_error = root.at("expect_error").text();
+  if (root.has("expect_printed")) c.expect_printed = root.at("expect_printed").text();
   if (!root.has("expect_reports")) return;
   c.expect_reports.emplace();
   for (const JsonNode& rule : root.at("expect_reports").list())
@@ -100,8 +101,8 @@ void read_parameters(Case& c, const JsonNode& list, CaseSource& source) {
 
 Case read_root(const JsonNode& root, CaseSource& source) {
   root.only_keys("the case", {"entry", "grid", "block", "cluster", "dynamic_shared_bytes",
-                              "buffers", "params", "expected", "expect_error", "expect_reports",
-                              "strict", "check_uninitialized", "comment"});
+                              "buffers", "params", "expected", "expect_error", "expect_printed",
+                              "expect_reports", "strict", "check_uninitialized", "comment"});
   Case c;
   c.entry = root.text_or("entry", "");
   c.launch.grid = read_dimensions(root, "grid");

@@ -100,6 +100,15 @@ void compare_matrix(const CaseMatrix& m, const GlobalBuffer& buffer,
     list.push_back(fmt::format("{}: {} elements differ in all", m.buffer, count));
 }
 
+void compare_printed(const Case& c, CaseResult& result) {
+  if (!c.expect_printed) return;
+  std::string text;
+  for (const PrintedText& printed : result.run.printed.texts) text += printed.text;
+  if (text != *c.expect_printed)
+    result.mismatches.push_back(
+        fmt::format("printed '{}'; expected '{}'", text, *c.expect_printed));
+}
+
 void compare_outcome(const Case& c, CaseResult& result) {
   const auto& error = result.run.error;
   if (c.expect_error) {
@@ -148,6 +157,7 @@ CaseResult run_case(const Case& description, std::shared_ptr<const Program> prog
   effective.check_uninitialized &= description.check_uninitialized;
   result.run = run(std::move(program), description.launch, result.memory, effective, observers);
   compare_outcome(description, result);
+  compare_printed(description, result);
   if (result.run.error) return result;
   for (const CaseBuffer& b : description.buffers)
     compare_buffer(b, *result.memory.find(b.name), result.mismatches);

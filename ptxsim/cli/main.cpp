@@ -1,6 +1,6 @@
 // ptxsim: runs a PTX kernel on the CPU and checks its synchronisation.
 //   ptxsim run kernel.ptx [--entry name] [--case case.json] ...
-//   ptxsim check kernel.ptx          every entry decoded: what is not known is named
+//   ptxsim check kernel.ptx          every entry and function decoded: what is not known is named
 //   ptxsim case kernel.ptx           a case to begin with
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
 // that is not valid, or the instruction budget used up: one line on stderr; 130 ended by Ctrl-C.
@@ -35,6 +35,15 @@ int check(const std::string& path) {
       code = ptxsim::cli::print_error(program.error());
     }
   }
+  const auto& functions = module.value()->functions;
+  for (uint32_t i = 0; i < functions.size(); ++i) {
+    if (!functions[i].is_defined()) continue;
+    if (const auto error = ptxsim::check_function(*module, i))
+      code = ptxsim::cli::print_error(*error);
+    else
+      std::cout << fmt::format("function {}: {} statements\n", functions[i].body.name,
+                               functions[i].body.statements.size());
+  }
   return code;
 }
 
@@ -53,7 +62,7 @@ int main(int argc, char** argv) {
   ptxsim::cli::add_run_options(*run, args);
   std::string checked;
   CLI::App* check_command =
-      app.add_subcommand("check", "Decode every entry and name what is not known");
+      app.add_subcommand("check", "Decode every entry and function and name what is not known");
   check_command->add_option("kernel", checked, "PTX file")->required();
   ptxsim::cli::CaseArgs case_args;
   CLI::App* draft = app.add_subcommand("case", "Write a case to begin with for one entry");

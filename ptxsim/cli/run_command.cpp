@@ -62,8 +62,16 @@ Json to_json(const Stats& s) {
 Json to_json(const Place& p) {
   return Json{{"ptx", p.ptx_name},
               {"line", p.ptx_line},
+              {"function", p.function},
               {"source", p.source_file},
               {"source_line", p.source_line}};
+}
+
+Json to_json(const Printed& printed) {
+  Json list = Json::array();
+  for (const PrintedText& p : printed.texts)
+    list.push_back(Json{{"cta", p.ctaid}, {"thread", p.tid}, {"text", p.text}});
+  return list;
 }
 
 Json to_json(const CaseResult& result, const Program& program, Schedule schedule, uint64_t seed) {
@@ -74,6 +82,7 @@ Json to_json(const CaseResult& result, const Program& program, Schedule schedule
     j["error"] = Json{{"kind", name_of(result.run.error->kind)},
                       {"message", result.run.error->message},
                       {"place", to_json(result.run.error->place)}};
+  if (!result.run.printed.texts.empty()) j["printed"] = to_json(result.run.printed);
   std::vector<size_t> findings(result.run.reports.list.size());
   const std::vector<FoldedReport> folded = fold(program, result.run.reports);
   for (size_t i = 0; i < folded.size(); ++i)
@@ -129,10 +138,24 @@ void print_reports(const RunArgs& args, const CaseResult& result,
     if (is_shown(reports.list[f.members[0]])) std::cout << to_string(f, reports) << "\n";
 }
 
+// As CUDA does, the text alone; with --printf-threads who printed it.
+void print_printed(const RunArgs& args, const Printed& printed) {
+  if (printed.lost > 0) std::cout << fmt::format("({} earlier texts are lost)\n", printed.lost);
+  for (const PrintedText& p : printed.texts) {
+    if (args.printf_threads)
+      std::cout << fmt::format("CTA ({},{},{}) thread ({},{},{}): ", p.ctaid[0], p.ctaid[1],
+                               p.ctaid[2], p.tid[0], p.tid[1], p.tid[2]);
+    std::cout << p.text;
+    if (args.printf_threads && !p.text.ends_with('\n')) std::cout << '\n';
+  }
+  if (!printed.texts.empty() && !printed.texts.back().text.ends_with('\n')) std::cout << '\n';
+}
+
 void print_result(const RunArgs& args, const CaseResult& result, const Program& program,
                   Schedule schedule, uint64_t seed) {
   const Reports& reports = result.run.reports;
   const std::vector<FoldedReport> folded = fold(program, reports);
+  print_printed(args, result.run.printed);
   std::cout << fmt::format("{} {} seed {}: {} errors, {} warnings, {} advisories\n",
                            is_stopped(result)          ? "stopped"
                            : result.mismatches.empty() ? "passed"
@@ -247,6 +270,8 @@ void add_run_options(CLI::App& app, RunArgs& args) {
   app.add_option("--trace", args.trace, "Write every executed statement to this file");
   app.add_option("--dump", args.dumps,
                  "<buffer>=<file>: write a buffer's contents after the last run");
+  app.add_flag("--printf-threads", args.printf_threads,
+               "Say which thread printed each text of the kernel's printf");
   app.add_flag("--stats", args.stats, "Print counters");
   app.add_flag("--json", args.json, "Print everything as JSON");
   app.add_flag("--verbose", args.verbose,

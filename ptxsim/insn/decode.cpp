@@ -37,8 +37,9 @@ bool changes_while_running(SpecialKind kind) {
   }
 }
 
-StartValue::Kind address_kind(Space space) {
-  switch (space) {
+StartValue::Kind address_kind(const Variable& variable) {
+  if (variable.in_frame) return StartValue::Kind::kLocalAddress;
+  switch (variable.space) {
     case Space::kShared:
       return StartValue::Kind::kSharedAddress;
     case Space::kParam:
@@ -135,10 +136,20 @@ Slot Decode::source(const Operand& operand, Type type, bool wider_ok) {
       if (bytes != 4 && bytes != 8)
         fail(fmt::format("an address as a value of {} bytes; must have 4 or 8", bytes));
       const Variable& variable = entry().variables[operand.symbol];
-      StartValue value{
-          address_kind(variable.space),      {}, static_cast<uint8_t>(bytes), {}, 0, operand.symbol,
-          static_cast<int64_t>(operand.bits)};
+      StartValue value{address_kind(variable),
+                       {},
+                       static_cast<uint8_t>(bytes),
+                       {},
+                       0,
+                       operand.symbol,
+                       static_cast<int64_t>(operand.bits)};
       return start_value(value);
+    }
+    case Operand::Kind::kFunction: {
+      if (bytes != 8)
+        fail(fmt::format("the address of a function as a value of {} bytes; must have 8", bytes));
+      const uint64_t address = code_address(operand.symbol);
+      return constant(&address, bytes);
     }
     default:
       fail("this operand cannot be read as a value");

@@ -47,7 +47,10 @@ class Decode {
   Decode(Program& program, const Statement& statement, Insn& insn);
 
   const Statement& statement() const { return statement_; }
+  const Program& program() const { return program_; }
   const Entry& entry() const { return *program_.entry; }
+  // The function that holds the statement; nullptr: the entry does.
+  const CalledFunction* function() const { return program_.function_of(insn_.statement); }
   Modifiers& modifiers() { return modifiers_; }
   Insn& insn() { return insn_; }
   size_t num_operands() const { return statement_.operands.size(); }
@@ -122,8 +125,11 @@ struct Decoder {
   DecodeFunction decode;
 };
 
-// Decodes `entry_name` of the module; empty name: the only entry. Errors are kInput with the place.
+// Decodes `entry_name` of the module, and the functions that it may call; empty name: the only
+// entry. Errors are kInput with the place.
 Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
                                               std::string_view entry_name);
+// Decodes a function and those that it may call, for their errors: index into Module::functions.
+std::optional<Error> check_function(std::shared_ptr<const Module> module, uint32_t function);
 
 }  // namespace ptxsim

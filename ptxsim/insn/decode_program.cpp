@@ -7,6 +7,7 @@
 
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/insn/registry.hpp"
+#include "ptxsim/ir/link.hpp"
 
 namespace ptxsim {
 namespace {
@@ -93,19 +94,34 @@ const Entry* find_entry(const Module& module, std::string_view name) {
               ErrorKind::kInput);
 }
 
-}  // namespace
+// Registers with addresses of a function's own variables: each call fills them.
+void find_frame_addresses(Program& program) {
+  for (CalledFunction& function : program.functions)
+    for (const StartValue& v : program.start_values) {
+      const auto& own = function.frame_variables;
+      if (v.kind != StartValue::Kind::kLocalAddress ||
+          std::find(own.begin(), own.end(), v.symbol) == own.end())
+        continue;
+      const uint64_t offset = program.entry->variables[v.symbol].offset;
+      function.frame_addresses.push_back(
+          {v.slot, v.bytes, offset + static_cast<uint64_t>(v.offset)});
+    }
+}
 
-Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
-                                              std::string_view entry_name) {
+// `find`: gives the entry; may throw.
+template <class Find>
+Result<std::shared_ptr<const Program>> decode_from(std::shared_ptr<const Module> module,
+                                                   Find&& find) {
   auto program = std::make_shared<Program>();
   program->module = std::move(module);
   uint32_t index = 0;
   try {
-    program->entry = find_entry(*program->module, entry_name);
+    link(*program, find(*program->module));
     program->register_bytes = program->entry->register_bytes;
     lay_out_shared(*program);
     program->insns.resize(program->entry->statements.size());
     for (; index < program->insns.size(); ++index) decode_statement(*program, index);
+    find_frame_addresses(*program);
     mark_owned_registers(*program);
   } catch (const Fault& fault) {
     Error error = fault.error();
@@ -119,12 +135,33 @@ Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> modu
   return std::shared_ptr<const Program>(std::move(program));
 }
 
+}  // namespace
+
+Result<std::shared_ptr<const Program>> decode(std::shared_ptr<const Module> module,
+                                              std::string_view entry_name) {
+  return decode_from(std::move(module),
+                     [&](const Module& m) -> const Entry& { return *find_entry(m, entry_name); });
+}
+
+std::optional<Error> check_function(std::shared_ptr<const Module> module, uint32_t function) {
+  const std::string name = module->functions.at(function).body.name;
+  const auto program = decode_from(std::move(module), [&](const Module& m) -> const Entry& {
+    return m.functions.at(function).body;
+  });
+  if (program.ok()) return std::nullopt;
+  Error error = program.error();
+  if (error.place.function.empty()) error.place.function = name;
+  return error;
+}
+
 Place place_of(const Program& program, uint32_t statement) {
   Place place;
   place.ptx_name = program.module->name;
   if (statement >= program.entry->statements.size()) return place;
   const Statement& s = program.entry->statements[statement];
   place.ptx_line = s.line;
+  if (const CalledFunction* function = program.function_of(statement))
+    place.function = program.module->functions[function->function].body.name;
   if (s.loc >= 0) {
     const Location& location = program.module->locations[s.loc];
     const auto file = program.module->files.find(location.file);

@@ -15,9 +15,9 @@ std::span<const Decoder> decoders_move();  // mov, selp, cvta, mapa, isspacep, p
 std::span<const Decoder> decoders_integer();
 std::span<const Decoder> decoders_float();
 std::span<const Decoder> decoders_convert();
-std::span<const Decoder> decoders_compare();  // setp, set, slct, testp
-std::span<const Decoder>
-decoders_control();  // bra, brx, ret, exit, trap, call (refused), nanosleep, pragma-like
+std::span<const Decoder> decoders_compare();      // setp, set, slct, testp
+std::span<const Decoder> decoders_control();      // bra, brx, exit, trap, nanosleep, pragma-like
+std::span<const Decoder> decoders_call();         // call, ret, alloca, stacksave, stackrestore
 std::span<const Decoder> decoders_memory();       // ld, st, ldu, prefetch, atom, red, ...
 std::span<const Decoder> decoders_matrix_move();  // ldmatrix, stmatrix, movmatrix
 std::span<const Decoder> decoders_warp();  // shfl, vote, match, redux, elect, activemask, bar.warp

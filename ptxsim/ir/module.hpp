@@ -61,7 +61,15 @@ struct Register {
   uint32_t offset = 0;
 };
 
-struct Variable {  // .const, .global, .shared, .local, or a kernel parameter
+// 8 bytes of an initial value that are an address.
+struct InitialAddress {
+  uint64_t at = 0;  // in the variable
+  bool is_function = false;
+  uint32_t symbol = 0;  // index into Module::functions or Entry::variables
+  uint64_t offset = 0;  // added to a variable's address
+};
+
+struct Variable {  // .const, .global, .shared, .local, .param
   std::string name;
   Space space = Space::kGlobal;
   Type type = Type::kB8;
@@ -70,7 +78,12 @@ struct Variable {  // .const, .global, .shared, .local, or a kernel parameter
   bool is_extern = false;  // the dynamic shared array
   bool has_initializer = false;
   std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
-  uint64_t offset = 0;      // params: offset in the parameter blob; local: in the thread's frame
+  std::vector<InitialAddress> addresses;
+  // kParam, but no kernel parameter: of a function, or of a call. It lies in the thread's frame, as
+  // .local variables do (PTX ISA, "mov": the address of a function's parameter is one of .local).
+  bool in_frame = false;
+  int of_module = -1;   // of a variable that bodies share: its number in the module
+  uint64_t offset = 0;  // params: offset in the parameter blob; in frames: from their beginning
   bool is_pointer = false;  // params: .ptr
   Space points_to = Space::kGeneric;  // params with .ptr: the space, when it is given
   uint32_t points_to_alignment = 0;   // params with .ptr: of what it points to; 0: not given
@@ -86,10 +99,11 @@ struct Operand {
                // offset of "+n"
     kSymbol,   // index of a Variable in scope; bits = signed byte offset of "sym+n"
     kLabel,    // statement index; the name of a .branchtargets list becomes a kVector of kLabel
-    kSpecial,  // special, axis
-    kPair,     // "d|p": parts[0], parts[1]
-    kSink,     // _
-    kFunction,  // symbol: index into Module::functions (operand of `call`)
+    kPrototype,  // symbol: index into Entry::prototypes
+    kSpecial,    // special, axis
+    kPair,       // "d|p": parts[0], parts[1]
+    kSink,       // _
+    kFunction,   // symbol: index into Module::functions; called, or its address taken
   };
   Kind kind = Kind::kSink;
   bool negated = false;
@@ -125,6 +139,13 @@ struct Location {  // a .loc directive
       -1;  // index into Module::locations: the call that this code was inlined at; -1: not inlined
 };
 
+// What an indirect call may reach (PTX ISA 9.0, ".callprototype", ".calltargets").
+struct Prototype {
+  bool is_target_list = false;
+  std::vector<uint64_t> result_bytes, param_bytes;  // of a .callprototype
+  std::vector<uint32_t> targets;                    // of a .calltargets: indices into functions
+};
+
 struct Entry {
   std::string name;
   int line = 0;  // of its name in the PTX text
@@ -135,6 +156,7 @@ struct Entry {
   uint32_t num_params = 0;
   uint64_t param_bytes = 0;
   std::vector<Register> registers;
+  std::vector<Prototype> prototypes;
   uint64_t register_bytes = 0;  // size of a warp's register file
   uint64_t local_bytes = 0;     // per thread
   std::vector<Statement>
@@ -145,6 +167,20 @@ struct Entry {
   bool explicit_cluster = false;
 };
 
+// Where a function finds an argument, or leaves a result.
+struct Formal {
+  bool is_register = false;
+  uint32_t index = 0;  // into the registers or variables of its body
+};
+
+struct Function {  // .func
+  Entry body;      // without statements: only declared
+  std::vector<Formal> results, params;
+  bool is_noreturn = false;
+  int alias_of = -1;  // index into Module::functions: another name of that one
+  bool is_defined() const { return !body.statements.empty(); }
+};
+
 struct Module {
   std::string name;  // for messages
   int version_major = 0, version_minor = 0;
@@ -153,8 +189,7 @@ struct Module {
   std::map<int, std::string> files;
   std::vector<Location> locations;
   std::vector<Entry> entries;
-  std::vector<std::string>
-      functions;  // names of .func, declared or defined; their bodies are not kept
+  std::vector<Function> functions;
 };
 
 }  // namespace ptxsim

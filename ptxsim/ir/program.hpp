@@ -1,4 +1,4 @@
-// One entry, decoded: what the machine executes. Immutable after decode(); shared by all warps.
+// One entry and the functions it may call, decoded: what the machine executes. Immutable after decode(); shared by all warps.
 #pragma once
 
 #include <cstddef>
@@ -96,10 +96,49 @@ struct StartValue {
   int64_t offset = 0;
 };
 
+// One side of an argument or a result of a call: a register, a constant, or bytes of the frame.
+struct CallPlace {
+  Slot slot;            // absent: in the frame
+  uint64_t offset = 0;  // in the frame
+  uint64_t bytes = 0;
+};
+
+// The address of a variable in the frame, for whoever takes it: in a register that each call fills.
+struct FrameAddress {
+  Slot slot;
+  uint8_t bytes = 0;  // 4 or 8
+  uint64_t offset = 0;
+};
+
+// A function that the entry may call: its part of the program.
+struct CalledFunction {
+  uint32_t function = 0;        // index into Module::functions
+  uint32_t first = 0, end = 0;  // its statements
+  std::vector<CallPlace> results, params;
+  uint32_t first_register = 0, num_registers = 0;  // of entry->registers
+  uint64_t first_register_byte = 0, register_bytes = 0;
+  uint64_t frame_bytes = 0;  // .local variables and parameters
+  uint32_t frame_alignment = 8;
+  std::vector<uint32_t> frame_variables;  // of entry->variables
+  std::vector<FrameAddress> frame_addresses;
+  bool is_noreturn = false;
+};
+
+// What `mov` takes as the address of a function: nothing can be read there.
+inline constexpr uint64_t kCodeWindow = 0x0000'7f40'0000'0000;
+inline constexpr uint64_t kCodeBytes = 16;         // from one function to the next
+inline uint64_t code_address(uint32_t function) {  // index into Module::functions
+  return kCodeWindow + kCodeBytes * (uint64_t{function} + 1);
+}
+
 struct Program {
   std::shared_ptr<const Module> module;
-  const Entry* entry = nullptr;
-  std::vector<Insn> insns;           // one for each statement, same indices
+  const Entry* entry = nullptr;         // with what its functions declare: of `module`, or `linked`
+  std::shared_ptr<const Entry> linked;  // empty when the entry calls nothing
+  uint32_t start = 0;                   // the entry's first statement, after those of functions
+  std::vector<CalledFunction> functions;
+  std::vector<int> called;  // by index into Module::functions: into `functions`; -1: not in here
+  std::vector<Insn> insns;  // one for each statement, same indices
   std::vector<std::byte> constants;  // broadcast immediates: 32 lanes each
   std::vector<RegisterUse> uses;
   std::vector<StartValue> start_values;
@@ -109,6 +148,9 @@ struct Program {
   // array last.
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
+
+  // The function that holds a statement; nullptr: the entry does.
+  const CalledFunction* function_of(uint32_t statement) const;
 
   // The registers that `insn`, one of `insns`, reads or writes.
   std::span<const RegisterUse> uses_of(const Insn& insn) const {

@@ -93,11 +93,6 @@ void advise_of_truncation(const Execution& x, uint64_t address, int lane) {
   x.machine.reports().add(std::move(report));
 }
 
-std::byte* local_bytes(Execution& x, const MemoryAt& at, int lane) {
-  return x.warp.local.data() + x.program().entry->local_bytes * static_cast<uint64_t>(lane) +
-         at.offset;
-}
-
 // Shared memory: what all ordinary accesses have in common.
 std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                         bool reads, int lane) {
@@ -174,8 +169,8 @@ MemoryAt locate(const Execution& x, AddressSpace space, uint64_t address, uint32
       return {kind, at.cta, at.offset};
     }
     case Space::kLocal:
-      return at_offset(x, kind, "local", offset_in(address, kLocalWindow),
-                       x.program().entry->local_bytes, bytes, alignment, lane);
+      return at_offset(x, kind, "local", offset_in(address, kLocalWindow), x.warp.local_top[lane],
+                       bytes, alignment, lane);
     case Space::kParam:
       return at_offset(x, kind, "parameter", offset_in(address, kParamWindow),
                        x.machine.params().size(), bytes, alignment, lane);
@@ -210,7 +205,7 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
     case Space::kShared:
       return shared_bytes(x, at, bytes, kind, true, lane);
     case Space::kLocal:
-      return local_bytes(x, at, lane);
+      return x.warp.local_at(lane, at.offset);
     case Space::kParam:
       return reinterpret_cast<const std::byte*>(x.machine.params().data()) + at.offset;
     case Space::kConst:
@@ -230,7 +225,7 @@ std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, Acce
       return to;
     }
     case Space::kLocal:
-      return local_bytes(x, at, lane);
+      return x.warp.local_at(lane, at.offset);
     case Space::kParam:
       refuse_write(x, "parameter", at, lane);
     case Space::kConst:

@@ -6,6 +6,7 @@
 
 #include "ptxsim/error.hpp"
 #include "ptxsim/ir/program.hpp"
+#include "ptxsim/machine/call_stack.hpp"
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/memory.hpp"
 
@@ -16,7 +17,6 @@ constexpr Dim3 kMaxGrid{0x7fffffff, 65535, 65535};
 constexpr Dim3 kMaxBlock{1024, 1024, 64};
 constexpr Dim3 kMaxCluster{16, 16, 16};
 constexpr uint64_t kMaxClusters = 1u << 24;           // those that wait are kept in a list
-constexpr uint64_t kMaxLocalBytes = 512 << 10;        // of a thread
 constexpr uint64_t kMaxConstBytes = 11 * (64 << 10);  // PTX ISA, "Constant State Space"
 constexpr uint64_t kMaxGlobalBytes = uint64_t{1} << 30;
 

@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "ptxsim/machine/call_stack.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/machine.hpp"
 #include "ptxsim/machine/owned.hpp"
@@ -352,6 +353,7 @@ void Turn::add_place(Fault& fault) {
   if (error.place.ptx_line == 0) error.place = machine_.place_of(statement);
   error.message += fmt::format("; {}: '{}'", machine_.actor_of(warp_, fault.lane()),
                                program_.entry->statements[statement].text);
+  if (fault.issuer() < 0) error.message += callers_text(machine_, warp_, fault.lane());
   throw fault;
 }
 

@@ -19,6 +19,12 @@ struct Launch {
   std::vector<uint8_t> params;  // laid out as the kernel's parameters are
 };
 
+// The %tid of a thread, from its number in the CTA.
+inline Dim3 thread_index(const Launch& launch, uint32_t thread) {
+  const Dim3& b = launch.block;
+  return {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]};
+}
+
 struct Program;
 // Throws Fault (kInput) for what cannot be launched. An entry with .reqnctapercluster sets the
 // cluster when the launch has none.
@@ -50,6 +56,7 @@ struct Options {
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
+  uint64_t heap_bytes = 8 << 20;   // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
 };
 
 }  // namespace ptxsim

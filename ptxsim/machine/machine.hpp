@@ -14,6 +14,7 @@
 #include "ptxsim/machine/launch.hpp"
 #include "ptxsim/machine/memory.hpp"
 #include "ptxsim/machine/observer.hpp"
+#include "ptxsim/machine/printed.hpp"
 #include "ptxsim/machine/stats.hpp"
 #include "ptxsim/report.hpp"
 
@@ -43,6 +44,7 @@ class Machine {
   const Options& options() const { return options_; }
   GlobalMemory& global() { return global_; }
   Reports& reports() { return reports_; }
+  Printed& printed() { return printed_; }
   Stats& stats() { return stats_; }
   const Stats& stats() const { return stats_; }
   const std::vector<uint8_t>& params() const { return launch_.params; }
@@ -68,6 +70,7 @@ class Machine {
   void finish_cluster(Cluster& cluster);
   [[noreturn]] void report_deadlock();
   void lay_out_module_memory();
+  void set_initial_addresses(uint32_t symbol);
 
   std::shared_ptr<const Program> program_;
   Launch launch_;
@@ -76,6 +79,7 @@ class Machine {
   Reports& reports_;
   std::vector<MakeObserver> make_observers_;
   Stats stats_;
+  Printed printed_;
   std::vector<std::byte> const_bank_;
   std::map<uint32_t, uint64_t> symbol_addresses_;
   std::vector<std::unique_ptr<Cluster>> resident_;

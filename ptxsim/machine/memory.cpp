@@ -88,6 +88,7 @@ GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* wha
     nearest = fmt::format("the nearest is '{}' at 0x{:x} of {} bytes (offset {})", b.name,
                           b.address, b.data.size(), static_cast<int64_t>(address - b.address));
   }
+  if (const std::string heap = heap_text(address); !heap.empty()) nearest = heap;
   throw Fault(fmt::format("global {} of {} bytes at 0x{:x} is not inside a registered buffer; {}",
                           what, bytes, address, nearest));
 }

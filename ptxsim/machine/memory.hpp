@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,24 @@ class GlobalMemory {
   GlobalBuffer* find(const std::string& name);
   bool check_uninitialized = true;
 
+  // The heap of malloc and free in kernels (machine/heap.cpp; CUDA C++ Programming Guide, "Dynamic
+  // Global Memory Allocation"). It lives as long as this memory, over several launches. Allocations
+  // are buffers that nobody has written, at multiples of 16 and of nothing more; no address is used
+  // twice. `by` says who asks, for messages. 0: no bytes, or more than `limit` in all.
+  uint64_t allocate(uint64_t bytes, uint64_t limit, const std::string& by);
+  void release(uint64_t address, const std::string& by);  // a Fault for what is not allocated
+
  private:
   GlobalBuffer& at(uint64_t address, uint64_t bytes, const char* what);
+  std::string heap_text(uint64_t address) const;  // what lies or lay there; empty: nothing
+  struct Allocation {
+    uint64_t bytes;
+    std::string by, freed_by;  // empty: not freed
+  };
   std::vector<GlobalBuffer> buffers_;  // by address
   size_t last_ = 0;
+  std::map<uint64_t, Allocation> heap_;  // by address, those freed included
+  uint64_t heap_used_ = 0;
 };
 
 // Shared memory of one CTA: `bytes` from offset 0, the reserved KiB included. Filled with a NaN

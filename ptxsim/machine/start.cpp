@@ -137,7 +137,10 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   warp->registers = std::make_unique_for_overwrite<RegisterLine[]>(lines);
   // A register that nobody wrote holds NaN.
   std::fill_n(reinterpret_cast<uint32_t*>(warp->file()), lines * 16, kPoisonWord);
-  warp->local.resize(program.entry->local_bytes * kWarpSize);
+  warp->pc.fill(program.start);
+  warp->local_stride = program.entry->local_bytes;
+  warp->local_top.fill(program.entry->local_bytes);
+  warp->local.resize(warp->local_stride * kWarpSize);
   for (const StartValue& v : program.start_values)
     for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
       const uint64_t value = start_value(machine, cta, *warp, lane, v);
@@ -177,6 +180,7 @@ Machine::~Machine() = default;
 void Machine::lay_out_module_memory() {
   uint64_t next_global = kModuleGlobalBase;
   const auto& variables = program_->entry->variables;
+  std::vector<uint32_t> to_resolve;  // those whose initial values are addresses
   for (uint32_t i = 0; i < variables.size(); ++i) {
     const Variable& v = variables[i];
     const uint64_t bytes = std::max<uint64_t>(v.bytes, 1);
@@ -185,6 +189,7 @@ void Machine::lay_out_module_memory() {
       const_bank_.resize(offset + bytes);
       std::memcpy(const_bank_.data() + offset, v.initial.data(), v.initial.size());
       symbol_addresses_[i] = kConstWindow + offset;
+      if (!v.addresses.empty()) to_resolve.push_back(i);
     } else if (v.space == Space::kGlobal) {
       const std::string name = "module variable " + v.name;
       GlobalBuffer* buffer = global_.find(name);
@@ -193,10 +198,24 @@ void Machine::lay_out_module_memory() {
         std::memcpy(data.data(), v.initial.data(), v.initial.size());
         while (global_.find(next_global) != nullptr) next_global += 1 << 20;
         buffer = &global_.add(name, next_global, std::move(data), true, false);
+        if (!v.addresses.empty()) to_resolve.push_back(i);
       }
       symbol_addresses_[i] = buffer->address;
       next_global = (buffer->address + bytes + 0xffff) / 0x1'0000 * 0x1'0000;
     }
+  }
+  for (const uint32_t i : to_resolve) set_initial_addresses(i);
+}
+
+void Machine::set_initial_addresses(uint32_t symbol) {
+  const uint64_t at = symbol_addresses_.at(symbol);
+  const Variable& v = program_->entry->variables[symbol];
+  std::byte* bytes = v.space == Space::kConst ? const_bank_.data() + (at - kConstWindow)
+                                              : global_.write(at, v.bytes);
+  for (const InitialAddress& a : v.addresses) {
+    const uint64_t value =
+        (a.is_function ? code_address(a.symbol) : symbol_addresses_.at(a.symbol)) + a.offset;
+    std::memcpy(bytes + a.at, &value, sizeof value);  // little endian
   }
 }
 

@@ -13,6 +13,7 @@
 
 namespace ptxsim {
 
+struct CallStack;  // machine/call_stack.hpp
 struct Cta;
 struct Insn;
 
@@ -66,7 +67,10 @@ struct Warp {
   std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
   std::array<WaitInfo, kWarpSize> wait{};
   std::unique_ptr<RegisterLine[]> registers;  // Program::register_bytes
-  std::vector<std::byte> local;               // kWarpSize frames of Entry::local_bytes
+  std::vector<std::byte> local;  // of each lane: local_stride bytes, of which local_top are in use
+  uint64_t local_stride = 0;
+  std::array<uint64_t, kWarpSize> local_top{};
+  std::shared_ptr<CallStack> calls;  // made by the first call
   uint32_t carry = 0;  // CC.CF of each lane (add.cc and the other extended-precision instructions)
   uint64_t executed = 0;
 
@@ -93,6 +97,9 @@ struct Warp {
   };
   std::vector<std::shared_ptr<Unfinished>> unfinished;
 
+  std::byte* local_at(int lane, uint64_t offset) {
+    return local.data() + local_stride * static_cast<uint64_t>(lane) + offset;
+  }
   std::byte* file() { return reinterpret_cast<std::byte*>(registers.get()); }
 };
 

@@ -77,13 +77,21 @@ void change_register(Program& program, const Mutation& m) {
   program.details.push_back(std::move(detail));
 }
 
+Entry* find_entry(Module& module, const std::string& name) {
+  return &*std::find_if(module.entries.begin(), module.entries.end(),
+                        [&](const Entry& entry) { return entry.name == name; });
+}
+
 Result<std::shared_ptr<const Program>> change_immediate(const Program& program, const Mutation& m) {
   auto module = std::make_shared<Module>(*program.module);
-  const size_t entry = static_cast<size_t>(program.entry - program.module->entries.data());
-  Operand* operand = &module->entries[entry].statements[m.statement].operands[m.operand];
+  const CalledFunction* function = program.function_of(m.statement);
+  Entry& body = function != nullptr ? module->functions[function->function].body
+                                    : *find_entry(*module, program.entry->name);
+  const uint32_t first = function != nullptr ? function->first : program.start;
+  Operand* operand = &body.statements[m.statement - first].operands[m.operand];
   while (!operand->parts.empty()) operand = &operand->parts[0];
   operand->bits = (operand->bits + m.add) ^ m.flip;
-  return decode(module, module->entries[entry].name);
+  return decode(module, program.entry->name);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ptxsim/parse/formals.hpp"
 #include "ptxsim/parse/literal.hpp"
 #include "ptxsim/parse/operand.hpp"
 
@@ -155,18 +156,13 @@ void BodyReader::read_variables(std::string_view space) {
 void BodyReader::read_labelled(const Token& name) {
   if (lexer_.accept_word("branchtargets")) {
     read_target_list(name);
-  } else if (lexer_.peek().is_word("callprototype") || lexer_.peek().is_word("calltargets")) {
-    lexer_.take();  // for indirect calls, which decode() refuses
-    while (!lexer_.accept(';')) {
-      if (lexer_.peek().kind == Token::Kind::kEnd) lexer_.unexpected("';'");
-      lexer_.take();
-    }
-    builder_.scopes().declare_label(
-        name, {false, static_cast<uint32_t>(builder_.entry().statements.size())});
-    label_at_end_ = true;
+  } else if (lexer_.accept_word("callprototype")) {
+    declare_prototype(name, read_call_prototype(lexer_));
+  } else if (lexer_.accept_word("calltargets")) {
+    read_call_targets(name);
   } else {
     builder_.scopes().declare_label(
-        name, {false, static_cast<uint32_t>(builder_.entry().statements.size())});
+        name, {Label::Kind::kStatement, static_cast<uint32_t>(builder_.entry().statements.size())});
     label_at_end_ = true;
   }
 }
@@ -177,7 +173,29 @@ void BodyReader::read_target_list(const Token& name) {
     targets.push_back(lexer_.expect_kind(Token::Kind::kIdentifier, "a label"));
   } while (lexer_.accept(','));
   lexer_.expect(';', "after .branchtargets");
-  builder_.scopes().declare_label(name, {true, builder_.scopes().add_target_list(targets)});
+  builder_.scopes().declare_label(
+      name, {Label::Kind::kTargets, builder_.scopes().add_target_list(targets)});
+}
+
+void BodyReader::read_call_targets(const Token& name) {
+  Prototype prototype;
+  prototype.is_target_list = true;
+  do {
+    const Token target = lexer_.expect_kind(Token::Kind::kIdentifier, "a function");
+    const Operand found = builder_.find(target);
+    if (found.kind != Operand::Kind::kFunction)
+      lexer_.fail(target, fmt::format("{} is no function", in_quotes(target.text)));
+    prototype.targets.push_back(found.symbol);
+  } while (lexer_.accept(','));
+  lexer_.expect(';', "after .calltargets");
+  declare_prototype(name, std::move(prototype));
+}
+
+void BodyReader::declare_prototype(const Token& name, Prototype prototype) {
+  std::vector<Prototype>& prototypes = builder_.entry().prototypes;
+  builder_.scopes().declare_label(
+      name, {Label::Kind::kPrototype, static_cast<uint32_t>(prototypes.size())});
+  prototypes.push_back(std::move(prototype));
 }
 
 void BodyReader::read_guarded() {
@@ -214,7 +232,8 @@ void BodyReader::read_statement(const Token& root, Statement statement, const ch
   label_at_end_ = false;
 }
 
-// A thread that reaches the end of the body ends (PTX ISA, "ret"); nvcc leaves it out after a trap.
+// A thread that reaches the end of the body returns (PTX ISA, "ret"); nvcc leaves it out after a
+// trap.
 void BodyReader::end_with_ret(const Token& close) {
   std::vector<Statement>& statements = builder_.entry().statements;
   if (!statements.empty() && !label_at_end_ && ends_thread(statements.back())) return;

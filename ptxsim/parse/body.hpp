@@ -38,6 +38,8 @@ class BodyReader {
   void read_variables(std::string_view space);
   void read_labelled(const Token& name);
   void read_target_list(const Token& name);
+  void read_call_targets(const Token& name);
+  void declare_prototype(const Token& name, Prototype prototype);
   void read_guarded();
   void read_statement(const Token& root, Statement statement, const char* begin);
   void end_with_ret(const Token& close);

@@ -220,6 +220,15 @@ VariableDeclaration read_parameter(Lexer& lexer) {
   return declaration;
 }
 
+RegisterDeclaration read_register_parameter(Lexer& lexer) {
+  RegisterDeclaration declaration;
+  const Token at = lexer.peek();
+  declaration.type = read_type(lexer, "a register");
+  if (declaration.type == Type::kPred) lexer.fail(at, "a parameter cannot be a predicate");
+  declaration.name = lexer.expect_kind(Token::Kind::kIdentifier, "the name of a register");
+  return declaration;
+}
+
 std::vector<RegisterDeclaration> read_registers(Lexer& lexer, uint32_t most) {
   const Token at = lexer.peek();
   if (at.is_word("v2") || at.is_word("v4") || at.is_word("v8")) {

@@ -18,6 +18,11 @@ struct VariableDeclaration {
   // Why no entry may use it; empty for most. An error only when it is used: modules carry variables
   // of other kernels.
   std::string unsupported;
+  struct Address {  // of an initial value that is an address: name+offset at byte `at`
+    Token name;
+    uint64_t at, offset;
+  };
+  std::vector<Address> addresses;  // that give `unsupported` its reason, if nothing else does
 };
 
 // What follows ".shared" and the like, up to the ';': [.align N] [.vN] .type name [dims] [=
@@ -35,6 +40,9 @@ struct RegisterDeclaration {
   bool is_range = false;  // name<count>: name0 .. name(count-1)
   uint32_t count = 1;
 };
+
+// What follows ".reg" in a parameter list: .type name.
+RegisterDeclaration read_register_parameter(Lexer& lexer);
 
 // What follows ".reg", up to the ';'.
 std::vector<RegisterDeclaration> read_registers(Lexer& lexer, uint32_t most);

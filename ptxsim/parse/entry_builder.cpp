@@ -40,11 +40,23 @@ void EntryBuilder::add_variable(const VariableDeclaration& declaration) {
                 fmt::format("{}: {}", in_quotes(declaration.name.text), declaration.unsupported));
   }
   Variable variable = declaration.variable;
-  if (variable.space == Space::kLocal) {
+  variable.in_frame = variable.space == Space::kParam;
+  if (variable.space == Space::kLocal || variable.in_frame) {
     variable.offset = round_up(entry_.local_bytes, variable.alignment);
     entry_.local_bytes = variable.offset + variable.bytes;
   }
   entry_.variables.push_back(std::move(variable));
+}
+
+Formal EntryBuilder::add_formal(const FormalDeclaration& declaration) {
+  if (!declaration.is_register) {
+    add_variable(declaration.variable);
+    return {false, static_cast<uint32_t>(entry_.variables.size() - 1)};
+  }
+  if (module_.registers_left == 0)
+    lexer_.fail(declaration.reg.name, "no registers are left to this module");
+  add_registers(declaration.reg);
+  return {true, static_cast<uint32_t>(entry_.registers.size() - 1)};
 }
 
 void EntryBuilder::add_register(const Token& name, std::string_view spelling, Type type) {
@@ -87,7 +99,13 @@ uint32_t EntryBuilder::module_variable(const Token& name, uint32_t index) {
   module_.initial_bytes_left -= bytes;
   const auto in_entry = static_cast<uint32_t>(entry_.variables.size());
   entry_.variables.push_back(declaration.variable);
+  entry_.variables.back().of_module = static_cast<int>(index);
   used_.emplace(index, in_entry);
+  for (size_t i = 0; i < entry_.variables[in_entry].addresses.size(); ++i) {
+    InitialAddress address = entry_.variables[in_entry].addresses[i];
+    if (!address.is_function) address.symbol = module_variable(name, address.symbol);
+    entry_.variables[in_entry].addresses[i] = address;
+  }
   return in_entry;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ptxsim/ir/module.hpp"
 #include "ptxsim/parse/declaration.hpp"
+#include "ptxsim/parse/formals.hpp"
 #include "ptxsim/parse/lexer.hpp"
 #include "ptxsim/parse/module_scope.hpp"
 #include "ptxsim/parse/scope.hpp"
@@ -24,7 +25,8 @@ class EntryBuilder {
   uint32_t registers_left() const { return module_.registers_left; }
   uint64_t& initial_bytes_left() { return module_.initial_bytes_left; }
 
-  void add_parameter(const VariableDeclaration& declaration);
+  void add_parameter(const VariableDeclaration& declaration);  // of a kernel
+  Formal add_formal(const FormalDeclaration& declaration);     // of a function
   void add_variable(const VariableDeclaration& declaration);
   void add_registers(const RegisterDeclaration& declaration);
 

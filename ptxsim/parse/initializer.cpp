@@ -57,22 +57,28 @@ class Reader {
     if (starts_constant(at)) {
       store(at, read_constant(lexer_), index);
     } else if (at.kind == Token::Kind::kIdentifier) {
-      read_address();
+      read_address(index);
     } else {
       lexer_.unexpected("an initial value");
     }
   }
 
-  // name, generic(name), 0xff(name) would be a mask; each may have an offset.
-  void read_address() {
-    const Token name = lexer_.take();
-    if (lexer_.accept('(')) {
-      lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a variable");
+  // name, generic(name), 0xff(name) would be a mask; each may have an offset. Addresses of .global
+  // and .const variables are generic ones in this interpreter.
+  void read_address(uint64_t index) {
+    Token name = lexer_.take();
+    if (name.text == "generic" && lexer_.accept('(')) {
+      name = lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a variable");
       lexer_.expect(')', "after the name of a variable");
     }
-    read_offset(lexer_);
-    declaration_.unsupported = fmt::format(
-        "its initial value in line {} is an address, which is not supported", name.line);
+    const uint64_t offset = read_offset(lexer_);
+    declaration_.addresses.push_back({name, index * element_bytes_, offset});
+    if (element_bytes_ != 8)
+      lexer_.fail(name, fmt::format("the address of {} as the initial value of .{}; needs 64 bits",
+                                    in_quotes(name.text), name_of(declaration_.variable.type)));
+    declaration_.unsupported =
+        fmt::format("its initial value in line {} is the address of {}, which is not supported",
+                    name.line, in_quotes(name.text));
   }
 
   void store(const Token& at, const Constant& constant, uint64_t index) {

@@ -140,35 +140,47 @@ void ModuleReader::read_pragma() {
   lexer_.expect(';', "after .pragma");
 }
 
-void ModuleReader::read_alias() {  // another name of a .func
-  const Token name = lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a function");
-  lexer_.expect(',', "between the names of .alias");
-  lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a function");
-  lexer_.expect(';', "after .alias");
-  if (!scope_.names.contains(name.text)) {
-    lexer_.fail(name, fmt::format("{} is not declared", in_quotes(name.text)));
-  }
-}
-
 void ModuleReader::read_variables(Space space, Linkage linkage) {
   for (VariableDeclaration& declaration :
        ptxsim::read_variables(lexer_, space, linkage.is_extern, scope_.initial_bytes_left)) {
     const Symbol symbol{Symbol::Kind::kModuleVariable,
                         static_cast<uint32_t>(scope_.variables.size())};
     const auto [found, is_first] = scope_.names.emplace(declaration.name.text, symbol);
+    const uint32_t index = found->second.index;
     if (is_first) {
       scope_.variables.push_back(std::move(declaration));
+      resolve_addresses(scope_.variables[index]);
       continue;
     }
     // Declared .extern and later defined, or declared .extern twice.
     const bool is_variable = found->second.kind == Symbol::Kind::kModuleVariable;
-    if (!is_variable ||
-        (!scope_.variables[found->second.index].variable.is_extern && !linkage.is_extern)) {
+    if (!is_variable || (!scope_.variables[index].variable.is_extern && !linkage.is_extern)) {
       lexer_.fail(declaration.name,
                   fmt::format("{} is already declared", in_quotes(declaration.name.text)));
     }
-    if (!linkage.is_extern) scope_.variables[found->second.index] = std::move(declaration);
+    if (linkage.is_extern) continue;
+    scope_.variables[index] = std::move(declaration);
+    resolve_addresses(scope_.variables[index]);
   }
+}
+
+// Initial values that are addresses of functions, or of .global and .const variables declared
+// before.
+void ModuleReader::resolve_addresses(VariableDeclaration& declaration) const {
+  if (declaration.addresses.empty()) return;
+  std::vector<InitialAddress> addresses;
+  for (const VariableDeclaration::Address& address : declaration.addresses) {
+    const auto found = scope_.names.find(address.name.text);
+    if (found == scope_.names.end()) return;
+    const Symbol symbol = found->second;
+    const bool is_function = symbol.kind == Symbol::Kind::kFunction;
+    if (!is_function && (symbol.kind != Symbol::Kind::kModuleVariable ||
+                         scope_.variables[symbol.index].variable.space == Space::kShared))
+      return;
+    addresses.push_back({address.at, is_function, symbol.index, address.offset});
+  }
+  declaration.variable.addresses = std::move(addresses);
+  declaration.unsupported.clear();
 }
 
 void ModuleReader::skip_parentheses() {
@@ -188,29 +200,6 @@ void ModuleReader::skip_braces() {
     if (token.is('{')) ++depth;
     if (token.is('}')) --depth;
   }
-}
-
-// A declaration or a definition; the body is skipped, as decode() refuses calls.
-void ModuleReader::read_function() {
-  if (lexer_.accept_word("attribute")) skip_parentheses();
-  if (lexer_.peek().is('(')) skip_parentheses();  // the returned value
-  const Token name = lexer_.expect_kind(Token::Kind::kIdentifier, "the name of a function");
-  if (lexer_.peek().is('(')) skip_parentheses();
-  while (lexer_.peek().kind ==
-         Token::Kind::kDotWord) {  // .noreturn, .abi_preserve 8, .unique, .pragma "..."
-    if (lexer_.take().text == "pragma") {
-      read_pragma();
-    } else if (lexer_.peek().kind == Token::Kind::kNumber) {
-      read_sizes(lexer_);
-    }
-  }
-  const Symbol symbol{Symbol::Kind::kFunction, static_cast<uint32_t>(module_.functions.size())};
-  const auto [found, is_first] = scope_.names.emplace(name.text, symbol);
-  if (is_first) module_.functions.emplace_back(name.text);
-  if (found->second.kind != Symbol::Kind::kFunction) {
-    lexer_.fail(name, fmt::format("{} is already declared", in_quotes(name.text)));
-  }
-  if (!lexer_.accept(';')) skip_braces();
 }
 
 void ModuleReader::read_entry() {

@@ -31,7 +31,11 @@ class ModuleReader {
   void read_alias();
   void read_linked(const Token& directive, Linkage linkage);
   void read_variables(Space space, Linkage linkage);
-  void read_function();
+  void resolve_addresses(VariableDeclaration& declaration) const;
+  void read_function();  // a declaration or a definition
+  void read_function_attributes(Function& function);
+  void read_function_body(const Token& name, Function& function, uint32_t index,
+                          EntryBuilder& builder);
   void read_entry();
   void read_parameters(EntryBuilder& builder);
   void read_entry_directives(Entry& entry);

@@ -16,6 +16,13 @@ Operand label_operand(uint32_t statement) {
   return operand;
 }
 
+Operand prototype_operand(uint32_t prototype) {
+  Operand operand;
+  operand.kind = Operand::Kind::kPrototype;
+  operand.symbol = prototype;
+  return operand;
+}
+
 }  // namespace
 
 void Scopes::open(const Token& at) {
@@ -70,9 +77,11 @@ void Scopes::resolve(Scope& scope) {
       continue;
     }
     use.label = found->second;
-    if (use.in_list && use.label.is_list) {
+    if (use.in_list && use.label.kind != Label::Kind::kStatement) {
       lexer_.fail(use.name,
-                  fmt::format("{} is a list of targets, not a label", in_quotes(use.name.text)));
+                  fmt::format("{} is {}, not a label", in_quotes(use.name.text),
+                              use.label.kind == Label::Kind::kTargets ? "a list of targets"
+                                                                      : "a prototype"));
     }
     resolved_.push_back(use);
   }
@@ -100,8 +109,9 @@ void Scopes::finish(std::vector<Statement>& statements) {
   for (const Use& use : resolved_) {
     if (use.in_list) continue;
     Operand& operand = statements[use.owner].operands[use.position];
-    if (!use.label.is_list) {
-      operand = label_operand(use.label.index);
+    if (use.label.kind != Label::Kind::kTargets) {
+      operand = use.label.kind == Label::Kind::kStatement ? label_operand(use.label.index)
+                                                          : prototype_operand(use.label.index);
       continue;
     }
     operand = {};

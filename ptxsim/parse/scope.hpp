@@ -27,9 +27,11 @@ struct NameHash {
 template <class T>
 using NameMap = std::unordered_map<std::string, T, NameHash, std::equal_to<>>;
 
-// A place in the statements that a label names, or the list of a .branchtargets.
+// What a label names: a place in the statements, the list of a .branchtargets, or one of
+// Entry::prototypes.
 struct Label {
-  bool is_list = false;
+  enum class Kind : uint8_t { kStatement, kTargets, kPrototype };
+  Kind kind = Kind::kStatement;
   uint32_t index = 0;
 };
 

@@ -176,6 +176,16 @@ Type take_memory_type(Decode& d) {
   }
 }
 
+// A parameter's neighbours in the frame are none of its business.
+void refuse_outside_parameter(Decode& d, const Operand& address, uint32_t bytes) {
+  const Operand& base = address.parts.front();
+  if (base.kind != Operand::Kind::kSymbol) return;
+  const Variable& variable = d.entry().variables[base.symbol];
+  if (variable.in_frame && (address.bits > variable.bytes || variable.bytes - address.bits < bytes))
+    d.fail(fmt::format("access of {} bytes at offset {} of parameter {}, which has {} bytes", bytes,
+                       static_cast<int64_t>(address.bits), variable.name, variable.bytes));
+}
+
 // Common to ld and st: the shape of an access. `operand` holds the registers.
 AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size_t operand,
                           size_t address) {
@@ -185,6 +195,7 @@ AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size
   a->type = take_memory_type(d);
   a->element_bytes = bytes_of(a->type);
   a->address = take_address(d, d.operand(address), space);
+  refuse_outside_parameter(d, d.operand(address), a->bytes());
   const bool any_global = space.space == Space::kGlobal || space.space == Space::kGeneric;
   const uint32_t bytes = a->bytes();
   if (bytes > 32 || (a->count == 8 && a->element_bytes != 4) ||
@@ -251,9 +262,9 @@ void decode_st(Decode& d) {
   d.modifiers().take_performance_hints();
   const MemoryOrder order = take_order(d, "release", MemoryOrder::kRelease);
   const AddressSpace space = take_space(d);
-  if (space.space == Space::kConst || space.space == Space::kParam)
-    d.fail("st cannot write to the constant or the parameter space");
   AccessDetail* a = take_access(d, space, order, 1, 0);
+  if (a->address.space.space == Space::kConst || a->address.space.space == Space::kParam)
+    d.fail("st cannot write to the constant space or the kernel's parameters");
   take_cache_policy(d, 2);
   const auto elements = d.elements(1);
   unsigned width = 0;

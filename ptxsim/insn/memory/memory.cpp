@@ -37,16 +37,16 @@ uint64_t SectorCounter::bytes() {
 }
 
 AddressSpace take_space(Decode& d) {
-  // .param::func is of device functions, which are not modelled (call is refused).
   switch (d.modifiers().take_one_of({"const", "global", "local", "param", "param::entry", "shared",
-                                     "shared::cta", "shared::cluster"})) {
+                                     "shared::cta", "shared::cluster", "param::func"})) {
     case 0:
       return {Space::kConst, true};
     case 1:
       return {Space::kGlobal, true};
     case 2:
       return {Space::kLocal, true};
-    case 3:
+    case 3:  // PTX ISA, "ld": of the function when it is in one, else of the entry
+      return {d.function() != nullptr ? Space::kLocal : Space::kParam, true};
     case 4:
       return {Space::kParam, true};
     case 5:
@@ -54,6 +54,8 @@ AddressSpace take_space(Decode& d) {
       return {Space::kShared, true};
     case 7:
       return {Space::kShared, false};
+    case 8:
+      return {Space::kLocal, true};
     default:
       return {Space::kGeneric, false};
   }
@@ -66,6 +68,8 @@ AddressOperand take_address(Decode& d, const Operand& operand, AddressSpace spac
       address.variable->space != Space::kGlobal)
     d.fail("the name of variable " + address.variable->name +
            " is no generic address; name its state space");
+  // Parameters of functions and of calls lie in the thread's frame.
+  if (address.variable != nullptr && address.variable->in_frame) space.space = Space::kLocal;
   return {space, address.base, address.base_bytes, address.offset};
 }
 

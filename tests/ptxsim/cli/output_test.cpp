@@ -199,8 +199,14 @@ TEST_F(Program, ChecksEveryEntry) {
   const Outcome good = start({"check", "k.ptx"});
   EXPECT_EQ(good.exit_code, 0) << good;
   EXPECT_EQ(good.out, "twice: 10 statements\n");
-  write("k.ptx", replaced(kKernel, "mul.wide.u32", "call"));
-  expect_refused(start({"check", "k.ptx"}), "k.ptx:11", "call");
+  write("k.ptx", replaced(kKernel, "mul.wide.u32", "unheard.of"));
+  expect_refused(start({"check", "k.ptx"}), "k.ptx:11", "unheard");
+  write("k.ptx", std::string(kKernel) + ".func f { unheard.of; }\n.func g { ret; }\n");
+  const Outcome functions = start({"check", "k.ptx"});
+  EXPECT_EQ(functions.exit_code, 2) << functions;
+  EXPECT_NE(functions.out.find("function g: 1 statements\n"), std::string::npos) << functions;
+  EXPECT_NE(functions.err.find(" in f: error: unknown instruction 'unheard'"), std::string::npos)
+      << functions;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every kernel of insn/ and rules/ under each schedule: the results and reports that its own //!
-// lines ask for.
+// Every kernel of insn/, rules/ and calls/ under each schedule: the results and reports that its own
+// //! lines ask for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using ptxsim::Schedule;
 
 std::vector<std::string> case_files() {
   std::vector<std::string> files;
-  for (const char* folder : {"insn", "rules"}) {
+  for (const char* folder : {"insn", "rules", "calls"}) {
     const std::filesystem::path path = std::filesystem::path(PTXSIM_TEST_FOLDER) / folder;
     if (!std::filesystem::is_directory(path)) continue;
     for (const auto& file : std::filesystem::directory_iterator(path))

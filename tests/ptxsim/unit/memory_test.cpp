@@ -120,7 +120,7 @@ const std::vector<ErrorCase> kOtherSpaces = {
 
 const std::vector<ErrorCase> kDecoding = {
     {"StoreToParam", "st.param.u32 [p0], %r0;",
-     "st cannot write to the constant or the parameter space"},
+     "st cannot write to the constant space or the kernel's parameters"},
     {"AcquireWithoutScope", "ld.acquire.global.u32 %r1, [%rd1];", ".acquire needs a scope"},
     {"MmioWithoutSys", "ld.mmio.relaxed.gpu.global.u32 %r1, [%rd1];", ".mmio needs the scope .sys"},
     {"NonCoherentShared", "ld.shared.nc.u32 %r1, [tile];", "ld.nc needs .global"},

@@ -135,11 +135,13 @@ TEST(ParseInitializer, NestedBracesPadEachRow) {
   EXPECT_EQ(module_variable(".global .v2 .b8 v[2] = {{1}, {2}};").initial, (Bytes{1, 0, 2, 0}));
 }
 
-TEST(ParseInitializer, AddressIsRefusedOnlyWhereItIsUsed) {
-  const std::string globals = ".global .u32 a;\n.global .u64 v[2] = {generic(a)+4, a};\n";
+TEST(ParseInitializer, UnknownAddressIsRefusedOnlyWhereItIsUsed) {
+  const std::string globals = ".shared .u32 a;\n.global .u64 v[2] = {generic(a)+4, a};\n";
   EXPECT_EQ(parse_module(globals + ".entry k() { op [a]; }").entries.size(), 1u);
   EXPECT_EQ(refusal(std::string(kHeader) + globals + ".entry k() { op [v]; }"),
-            "6:18: 'v': its initial value in line 5 is an address, which is not supported");
+            "6:18: 'v': its initial value in line 5 is the address of 'a', which is not supported");
+  EXPECT_EQ(refusal(std::string(kHeader) + ".global .u32 v = v;"),
+            "4:18: the address of 'v' as the initial value of .u32; needs 64 bits");
 }
 
 TEST(ParseInitializer, ExternGlobalIsRefusedOnlyWhereItIsUsed) {

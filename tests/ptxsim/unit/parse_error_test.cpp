@@ -73,7 +73,7 @@ TEST(ParseError, Declarations) {
       {".file 1 path", "4:9: expected a path, found 'path'"},
       {".file 1 \"path", "4:9: string without an end"},
       {".section .debug_str { {", "4:21: '{' without its '}'"},
-      {".func f(.param .b32 x", "4:8: '(' without its ')'"},
+      {".func f(.param .b32 x", "4:22: expected ',' or ')', found the end of the text"},
       {".alias a, b;", "4:8: 'a' is not declared"},
   };
   for (const Bad& bad : cases) {

@@ -65,15 +65,6 @@ TEST(ParseModule, EntryDirectives) {
   EXPECT_FALSE(b.explicit_cluster);
 }
 
-TEST(ParseModule, FunctionsAreNamesOnly) {
-  const Module module = parse_module(
-      ".extern .func __assertfail\n(\n.param .b64 a\n)\n;\n"
-      ".func (.param .b32 r) f(.param .b32 x) .noreturn { .reg .b32 %r<2>; { junk \"}\" } ret; }\n"
-      ".visible .func g(.param .b32 x) .abi_preserve 8;\n.alias f, g;\n.entry k() { ret; }");
-  EXPECT_EQ(module.functions, (std::vector<std::string>{"__assertfail", "f", "g"}));
-  EXPECT_EQ(module.entries.size(), 1u);
-}
-
 TEST(ParseModule, EntryMayBeDeclaredBeforeItIsDefined) {
   EXPECT_EQ(parse_module(".entry k();\n.entry k() { ret; }").entries.size(), 1u);
 }

@@ -95,7 +95,8 @@ TEST(ParseScope, CallPrototypeIsALabel) {
   const Entry entry = parse_body(
       ".reg .b64 f; op0; { proto: .callprototype (.param .b32 _) _ (.param .b64 _); call f, proto; "
       "}");
-  EXPECT_EQ(entry.statements.at(1).operands.at(1).kind, Kind::kLabel);
+  EXPECT_EQ(entry.statements.at(1).operands.at(1).kind, Kind::kPrototype);
+  EXPECT_EQ(entry.statements.at(1).operands.at(1).symbol, 0u);
 }
 
 }  // namespace

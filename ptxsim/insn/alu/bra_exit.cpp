@@ -1,5 +1,5 @@
-// Control flow (PTX ISA 9.0, "Control Flow Instructions"): bra, brx.idx, ret, exit, trap, brkpt;
-// nanosleep, pmevent. `call` is refused: kernels are compiled with everything inlined.
+// Control flow (PTX ISA 9.0, "Control Flow Instructions"): bra, brx.idx, exit, trap, brkpt;
+// nanosleep, pmevent. call and ret: insn/call/.
 #include <fmt/format.h>
 
 #include <array>
@@ -62,7 +62,7 @@ void decode_brx(Decode& d) {
   d.insn().execute = branch_indexed;
 }
 
-void decode_leave(Decode& d) {
+void decode_exit(Decode& d) {
   d.modifiers().take("uni");
   d.expect_operands(0, 0);
   d.insn().execute = leave;
@@ -86,19 +86,11 @@ void decode_pmevent(Decode& d) {
   d.insn().execute = nothing;
 }
 
-void decode_call(Decode& d) {
-  d.fail("call is not modelled; compile the kernel with everything inlined");
-}
-
-constexpr std::array kDecoders = {Decoder{"bra", decode_bra},
-                                  Decoder{"brx", decode_brx},
-                                  Decoder{"ret", decode_leave},
-                                  Decoder{"exit", decode_leave},
-                                  Decoder{"trap", decode_trap},
-                                  Decoder{"brkpt", decode_trap},
-                                  Decoder{"nanosleep", decode_nanosleep},
-                                  Decoder{"pmevent", decode_pmevent},
-                                  Decoder{"call", decode_call}};
+constexpr std::array kDecoders = {
+    Decoder{"bra", decode_bra},        Decoder{"brx", decode_brx},
+    Decoder{"exit", decode_exit},      Decoder{"trap", decode_trap},
+    Decoder{"brkpt", decode_trap},     Decoder{"nanosleep", decode_nanosleep},
+    Decoder{"pmevent", decode_pmevent}};
 
 }  // namespace
 
