@@ -71,7 +71,10 @@ void Sanitizer::State::note_results(const Execution& x, const Insn& insn) {
     PendingResults results{is_tensor, std::exchange(index, kNobody), {}};
     for (const RegisterUse& use : x.program().uses_of(insn))
       if (use.is_write) results.registers.push_back(use.at);
-    list.push_back(std::move(results));
+    if (!results.registers.empty())
+      list.push_back(std::move(results));
+    else if (!is_tensor)  // it uses the words itself
+      loads[results.index].used = warps[warp].epoch_before;
   };
   follow(false, open_shared);
   follow(true, open_tensor);
@@ -93,7 +96,7 @@ void Sanitizer::State::use_results(const Execution& x, const Insn& insn,
     }
     if (!is_used) return false;
     Load& load = loads[results.index];
-    load.used = epoch;
+    load.used = is_read ? epoch : 0;  // written over, nobody needs it
     if (load.overwritten && is_read) reports.add(std::move(*load.overwritten));
     load.overwritten.reset();
     return true;

@@ -90,7 +90,7 @@ struct Record {
 // be there when its thread arrives on an mbarrier.
 struct Load {
   static constexpr uint32_t kNotYet = 0xffffffffu;
-  uint32_t used = kNotYet;  // epoch of its warp when a result was used, or the load waited for
+  uint32_t used = kNotYet;  // epoch of its warp when a result was used, or it was waited for
   std::unique_ptr<Report> overwritten;  // R4, if a result is used after all
 };
 

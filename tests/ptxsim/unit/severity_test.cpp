@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "ptxsim/case/case.hpp"
 
@@ -52,27 +53,34 @@ constexpr Expected kExpected[] = {
     {"R16_relaxed_bad", 16, kError},
 };
 
+std::string text_of(const std::string& kernel) {
+  std::ifstream file(std::string(PTXSIM_TEST_FOLDER) + "/rules/" + kernel + ".ptx",
+                     std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<ptxsim::Report> reports_of(const std::string& text, Schedule schedule) {
+  auto description = ptxsim::parse_case(ptxsim::case_text(text), "");
+  EXPECT_TRUE(description.ok()) << to_string(description.error());
+  description->strict = false;
+  auto module = ptxsim::load(text, "kernel.ptx");
+  EXPECT_TRUE(module.ok()) << to_string(module.error());
+  auto program = ptxsim::decode(*module, description->entry);
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  ptxsim::Options options;
+  options.schedule = schedule;
+  return ptxsim::run_case(*description, *program, options).run.reports.list;
+}
+
 class SeverityOf : public testing::TestWithParam<Expected> {};
 
 TEST_P(SeverityOf, Rule) {
   const Expected& expected = GetParam();
-  std::ifstream file(std::string(PTXSIM_TEST_FOLDER) + "/rules/" + expected.kernel + ".ptx",
-                     std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto description = ptxsim::parse_case(ptxsim::case_text(text.str()), "");
-  ASSERT_TRUE(description.ok()) << to_string(description.error());
-  description->strict = false;
-  auto module = ptxsim::load(text.str(), expected.kernel);
-  ASSERT_TRUE(module.ok()) << to_string(module.error());
-  auto program = ptxsim::decode(*module, description->entry);
-  ASSERT_TRUE(program.ok()) << to_string(program.error());
   for (const Schedule schedule : {Schedule::kEager, Schedule::kLazy, Schedule::kRandom}) {
-    ptxsim::Options options;
-    options.schedule = schedule;
-    const ptxsim::RunResult run = ptxsim::run_case(*description, *program, options).run;
     bool seen = false;
-    for (const ptxsim::Report& report : run.reports.list) {
+    for (const ptxsim::Report& report : reports_of(text_of(expected.kernel), schedule)) {
       if (report.rule == expected.rule) {
         EXPECT_EQ(report.severity, expected.severity) << to_string(report);
         seen = true;
@@ -87,5 +95,48 @@ TEST_P(SeverityOf, Rule) {
 std::string name_of(const testing::TestParamInfo<Expected>& info) { return info.param.kernel; }
 
 INSTANTIATE_TEST_SUITE_P(Rules, SeverityOf, testing::ValuesIn(kExpected), name_of);
+
+// Variants of a load whose register is used after the arrival that frees the memory.
+struct Variant {
+  const char* name;
+  const char* from;  // in R4_flight_bad
+  const char* to;
+  std::vector<Severity> severities;  // of the reports
+};
+
+void expect_reports(const Variant& variant) {
+  SCOPED_TRACE(variant.name);
+  std::string text = text_of("R4_flight_bad");
+  const size_t at = text.find(variant.from);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, std::string(variant.from).size(), variant.to);
+  for (const Schedule schedule : {Schedule::kEager, Schedule::kLazy, Schedule::kRandom}) {
+    std::vector<Severity> severities;
+    for (const ptxsim::Report& report : reports_of(text, schedule)) {
+      EXPECT_EQ(report.rule, 4) << to_string(report);
+      severities.push_back(report.severity);
+    }
+    EXPECT_EQ(severities, variant.severities) << "schedule " << static_cast<int>(schedule);
+  }
+}
+
+TEST(LoadsOnTheWay, AreErrorsWhereTheirResultIsUsedAfterTheArrival) {
+  const char* load = "  ld.shared.u32 %a, [%at];\n";
+  const char* use = "  add.s32 %a, %a, 1;\n";
+  const std::string both = std::string(load) + use;
+  const Variant variants[] = {
+      {"as it is", load, load, {kError}},
+      {"a mov is no use", load, "  ld.shared.u32 %b, [%at];\n  mov.b32 %a, %b;\n", {kError}},
+      {"a use of one register is one of the load",
+       load,
+       "  ld.shared.v2.u16 {%a, %b}, [%at];\n  xor.b32 %b, %b, %t;\n",
+       {kWarning}},
+      {"used", load, both.c_str(), {kWarning}},
+      {"used by the last store only", use, "", {kError}},
+      {"fenced", load, "  ld.shared.u32 %a, [%at];\n  fence.proxy.async.shared::cta;\n", {}},
+  };
+  for (const Variant& variant : variants) expect_reports(variant);
+  expect_reports({"never used", use, "  mov.b32 %a, 1;\n", {kWarning}});
+}
 
 }  // namespace
