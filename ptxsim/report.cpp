@@ -31,9 +31,9 @@ std::string to_string(const Report& report) {
   return text;
 }
 
-bool Reports::count_up(int rule, int statement, int other_statement) {
+bool Reports::count_up(int rule, Severity severity, int statement, int other_statement) {
   for (Report& known : list) {
-    if (known.rule == rule && known.statement == statement &&
+    if (known.rule == rule && known.severity <= severity && known.statement == statement &&
         known.other_statement == other_statement) {
       ++known.count;
       return true;
@@ -43,16 +43,18 @@ bool Reports::count_up(int rule, int statement, int other_statement) {
 }
 
 void Reports::add(Report report) {
+  if (strict) report.severity = Severity::kError;
   for (Report& known : list) {
     const bool equal = known.rule == report.rule && known.statement == report.statement &&
                        known.other_statement == report.other_statement &&
                        (report.statement >= 0 || known.message == report.message);
     if (equal) {
-      known.count += report.count;
+      const uint64_t count = known.count + report.count;
+      if (report.severity < known.severity) known = std::move(report);
+      known.count = count;
       return;
     }
   }
-  if (strict) report.severity = Severity::kError;
   list.push_back(std::move(report));
 }
 

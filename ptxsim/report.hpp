@@ -30,9 +30,10 @@ std::string to_string(const Report& report);  // several lines, as a compiler wr
 struct Reports {
   std::vector<Report> list;
   bool strict = false;      // warnings and advisories count as errors
-  void add(Report report);  // counts an equal one up
-  // The equal one, counted up, when there is one: nobody then needs to write the report.
-  bool count_up(int rule, int statement, int other_statement);
+  void add(Report report);  // counts an equal one up; the more severe one stays
+  // The equal one, counted up, when there is one as severe as this: nobody then needs to write the
+  // report.
+  bool count_up(int rule, Severity severity, int statement, int other_statement);
   uint64_t count(Severity severity) const;  // distinct ones
 };
 

@@ -32,7 +32,7 @@ bool Sanitizer::State::executed(const ClockValues& clock, uint32_t warp, uint32_
 }
 
 void Sanitizer::State::report_at_exit(uint32_t statement, const std::string& who, Finding finding) {
-  if (seen_before(finding.rule, statement, statement)) return;
+  if (seen_before(finding.rule, finding.severity, statement, statement)) return;
   Report report;
   report.rule = finding.rule;
   report.severity = strict ? Severity::kError : finding.severity;
@@ -79,8 +79,9 @@ void Sanitizer::State::check_exit_of_tensor(const Cta& cta, const ClockValues& k
     if (index == kNobody || !checked.insert(index).second) return;
     const Record& record = records[index];
     if (complete(execution_of(known), record, -1)) return;
-    report_at_exit(record.statement, actor(record.warp, record.lane),
-                   use_after_exit(9, "may still use tensor memory"));
+    Finding finding = use_after_exit(9, "may still use tensor memory");
+    if (all_read({&known}, execution_of(known), record)) finding.severity = Severity::kWarning;
+    report_at_exit(record.statement, actor(record.warp, record.lane), std::move(finding));
   };
   for (const TensorCell& cell : ctas[cta.rank].tensor) {
     check(cell.writer);

@@ -6,8 +6,10 @@
 
 namespace ptxsim {
 
-bool Sanitizer::State::seen_before(int rule, uint32_t statement, uint32_t other_statement) {
-  return reports.count_up(rule, static_cast<int>(statement), static_cast<int>(other_statement));
+bool Sanitizer::State::seen_before(int rule, Severity severity, uint32_t statement,
+                                   uint32_t other_statement) {
+  return reports.count_up(rule, strict ? Severity::kError : severity, static_cast<int>(statement),
+                          static_cast<int>(other_statement));
 }
 
 std::string Sanitizer::State::text_of(uint32_t statement) const {
@@ -30,6 +32,11 @@ std::string Sanitizer::State::describe(const ShadowEntry& entry) const {
 
 void Sanitizer::State::report(const Execution& x, int lane, uint32_t other_statement,
                               const std::string& other, Finding finding) {
+  reports.add(written(x, lane, other_statement, other, std::move(finding)));
+}
+
+Report Sanitizer::State::written(const Execution& x, int lane, uint32_t other_statement,
+                                 const std::string& other, Finding finding) const {
   Report report;
   report.rule = finding.rule;
   report.severity = strict ? Severity::kError : finding.severity;
@@ -41,14 +48,14 @@ void Sanitizer::State::report(const Execution& x, int lane, uint32_t other_state
   report.fix = std::move(finding.fix);
   report.statement = static_cast<int>(x.insn->statement);
   report.other_statement = static_cast<int>(other_statement);
-  reports.add(std::move(report));
+  return report;
 }
 
 // R10
 void Sanitizer::State::report_uninitialized(const Execution& x, int lane,
                                             const BarrierObject& object, bool is_ordered,
                                             Severity severity) {
-  if (seen_before(10, x.insn->statement, object.statement)) return;
+  if (seen_before(10, severity, x.insn->statement, object.statement)) return;
   const std::string memory = place_in(*cluster.ctas[object.rank], object.offset);
   report(x, lane, object.statement, describe(object.statement, object.warp, object.lane),
          {10, severity,

@@ -30,6 +30,19 @@ bool Sanitizer::State::seen_by_async(const Knower& who, uint32_t warp, uint32_t 
   return knows(who.clock->async, index_of(warp, 0), lanes, epoch);
 }
 
+bool Sanitizer::State::reached(const std::vector<uint32_t>& known, uint32_t warp,
+                               uint32_t epoch) const {
+  for (int lane = 0; lane < static_cast<int>(kWarpSize); ++lane)
+    if (clock_value(known, index_of(warp, lane)) >= epoch) return true;
+  return false;
+}
+
+bool Sanitizer::State::all_read(const Knower& who, const std::vector<uint32_t>& known,
+                                const Record& load) const {
+  if (load.all_read == 0) return false;
+  return who.warp == static_cast<int>(load.warp) || reached(known, load.warp, load.all_read);
+}
+
 bool Sanitizer::State::complete(const std::vector<uint32_t>& known, const Record& record,
                                 int rank) const {
   if (clock_value(known, record.queue) >= record.sequence) return true;

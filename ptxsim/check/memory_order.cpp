@@ -32,6 +32,7 @@ void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, b
   if (!can_be_flag(at)) return;
   SyncClock released;
   if (releases) {
+    state_->finish_loads(x);
     state_->release(x, 1u << lane, released);
   } else {
     const auto& fenced = state_->ctas[x.cta.rank].to_release;
@@ -61,6 +62,7 @@ void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bo
 }
 
 void Sanitizer::fence(const Execution& x, bool releases, bool acquires) {
+  state_->finish_loads(x);
   CtaShadow& cta = state_->ctas[x.cta.rank];
   x.for_lanes([&](int lane) {
     if (acquires) {

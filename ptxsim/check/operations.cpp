@@ -2,7 +2,6 @@
 #include "ptxsim/check/state.hpp"
 
 namespace ptxsim {
-namespace {
 
 TensorWork work_of(const Statement& statement) {
   if (statement.root != "tcgen05" || statement.modifiers.empty()) return TensorWork::kNone;
@@ -11,6 +10,8 @@ TensorWork work_of(const Statement& statement) {
   if (statement.modifiers[0] == "alloc") return TensorWork::kAllocate;
   return statement.modifiers[0] == "cp" ? TensorWork::kCopy : TensorWork::kOther;
 }
+
+namespace {
 
 // Who issues the operations of one queue: a thread, a warp, or a warpgroup, named by its first
 // thread.
@@ -36,6 +37,7 @@ void Sanitizer::issued(const Execution& x, int lane, AsyncOp op, AsyncKind kind)
   State& s = *state_;
   if (s.record_of_op.size() <= op.number) s.record_of_op.resize(op.number + 1, kNobody);
   s.record_of_op[op.number] = s.new_record(x, lane, kind);
+  if (kind == AsyncKind::kTcgen05Ld && s.follows_results) s.open_tensor = s.record_of_op[op.number];
 }
 
 uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind kind) {
@@ -98,6 +100,9 @@ void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
 }
 
 void Sanitizer::waited_for(const Execution& x, uint32_t lanes, AsyncOp op, bool /*only_reads*/) {
+  if (state_->record_of(op).kind == AsyncKind::kTcgen05Ld)
+    std::erase_if(state_->pending[state_->warp_of(x)],
+                  [](const PendingResults& results) { return results.is_tensor; });
   // What a bulk store still has to write lies in global memory, which is not followed: its reads
   // are all that counts.
   state_->learn(x, lanes, state_->record_of(op));
@@ -162,13 +167,14 @@ void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
     return;
   const bool is_ordered = ordered(who, object.warp, lanes, object.epoch);
   if (must_be_visible ? seen_by_async(who, object.warp, lanes, object.epoch) : is_ordered) return;
-  // A thread of another CTA that arrives after a relaxed barrier without the fence: published
-  // kernels do.
+  // Initialised behind a barrier and only the fence missing: hardware shows the initialisation to
+  // operations long before the first of them completes. A thread of another CTA that arrives after
+  // a relaxed barrier without the fence: published kernels do.
   const bool is_remote = rank_of(static_cast<uint32_t>(who.warp)) != object.rank;
   const bool is_over =
       is_remote && !by_operation && executed(*who.clock, object.warp, lanes, object.epoch);
   report_uninitialized(x, who.lane, object, is_ordered,
-                       is_over ? Severity::kWarning : Severity::kError);
+                       is_ordered || is_over ? Severity::kWarning : Severity::kError);
 }
 
 // Of the commit that was issued last.

@@ -22,8 +22,13 @@ class Sanitizer final : public Observer {
   Sanitizer(Cluster& cluster, Reports& reports, bool strict);
   ~Sanitizer() override;
 
+  bool wants_statements() const override;
+  void executed(const Execution& x, const Insn& insn, bool blocked) override;
+
   void shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
                      AccessKind kind) override;
+  void shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
+                    const std::byte* values) override;
   void strong_write(const Execution& x, int lane, const MemoryAt& at, bool releases,
                     bool updates) override;
   void strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) override;
@@ -56,6 +61,8 @@ class Sanitizer final : public Observer {
   void issued(const Execution& x, int lane, AsyncOp op, AsyncKind kind) override;
   void async_shared(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset, uint32_t bytes,
                     AccessKind kind) override;
+  void async_shared_store(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
+                          uint32_t bytes, const std::byte* values) override;
   void async_tmem(AsyncOp op, const Execution& x, Cta& owner, uint32_t first_lane, uint32_t lanes,
                   uint32_t first_column, uint32_t columns, AccessKind kind) override;
   void arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,

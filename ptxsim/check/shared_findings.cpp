@@ -29,9 +29,6 @@ const char* participle(AccessKind kind) {
   }
 }
 
-// Whether the operation's accesses to shared memory are made by the generic proxy.
-bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
-
 // How a thread comes to know that the operation is complete.
 const char* completion_of(AsyncKind kind) {
   switch (kind) {
@@ -80,6 +77,32 @@ Finding overwrite(const Record& earlier, AccessKind earlier_kind, const std::str
                    : "wait, before the write, on the barrier that says that the memory is free"};
 }
 
+Finding unfenced_overwrite(const std::string& at) {
+  return {4, Severity::kWarning,
+          fmt::format("overwrites {} through the async proxy; ordinary loads read it, ordered "
+                      "only by barriers",
+                      at),
+          "fence.proxy.async between the reads and the synchronisation that frees the memory",
+          "execute fence.proxy.async.shared::cta after the reads, before the barrier or the "
+          "arrive"};
+}
+
+Finding race(const Access& access, const ShadowEntry& entry, const std::string& at, int rule,
+             Severity severity) {
+  return {rule, severity,
+          fmt::format("{} {}, and nothing orders this after its being {} by another thread",
+                      verb(access.kind), at, participle(entry.kind)),
+          "a barrier between the two: bar.sync, barrier.cluster, bar.warp.sync, or an mbarrier "
+          "arrive and wait",
+          "arrive on a barrier after the earlier access and wait for it before the later one"};
+}
+
+Finding same_values(int rule, const std::string& at) {
+  return {rule, Severity::kWarning,
+          fmt::format("writes {} in no order with another write of the same values", at),
+          "a barrier between the two, or one writer", "let one thread write it, then a barrier"};
+}
+
 }  // namespace
 
 std::string place_in(const Cta& owner, uint32_t offset) {
@@ -88,68 +111,58 @@ std::string place_in(const Cta& owner, uint32_t offset) {
                   : fmt::format("shared memory 0x{:x} of CTA rank {}", offset, owner.rank);
 }
 
-bool Sanitizer::State::is_clean_after_async(const Access& access, const ShadowEntry& entry,
-                                            uint32_t at) {
-  if (access.record != nullptr && access.record_index == entry.actor) return true;
+void Sanitizer::State::report_after_async(const Access& access, const ShadowEntry& entry,
+                                          uint32_t at, bool is_agreed) {
   const Record& earlier = records[entry.actor];
-  // What a copy between CTAs has read is over when its destination is written.
+  const uint32_t statement = access.x.insn->statement;
+  // Lanes of one cp.async that copy the same values to the same place.
+  if (is_agreed && entry.statement == statement && earlier.warp == access.warp) return;
   const int rank = entry.kind == AccessKind::kRead ? -1 : static_cast<int>(access.owner.rank);
   const bool is_known = complete(access.who.clock->order, earlier, rank);
-  const bool crosses = is_generic_proxy(earlier.kind) && access.record != nullptr &&
-                       !is_generic_proxy(access.record->kind);
-  if (is_known && (!crosses || complete(access.who.clock->async, earlier, rank))) return true;
   const bool reads = access.kind == AccessKind::kRead;
   const int rule = is_known ? 1 : reads ? 2 : earlier.kind == AsyncKind::kTmaStore ? 8 : 3;
-  if (seen_before(rule, access.x.insn->statement, earlier.statement)) return false;
+  const Severity severity = is_agreed ? Severity::kWarning : Severity::kError;
+  if (seen_before(rule, severity, statement, earlier.statement)) return;
   const std::string memory = place_in(access.owner, at);
   report(access.x, access.lane, earlier.statement, describe(earlier),
-         is_known ? missing_proxy_fence(access, memory)
-         : reads  ? read_of_unfinished(earlier, memory)
-                  : overwrite(earlier, entry.kind, memory));
-  return false;
+         is_agreed  ? same_values(rule, memory)
+         : is_known ? missing_proxy_fence(access, memory)
+         : reads    ? read_of_unfinished(earlier, memory)
+                    : overwrite(earlier, entry.kind, memory));
 }
 
-bool Sanitizer::State::is_clean_after_generic(const Access& access, const ShadowEntry& entry,
-                                              uint32_t at) {
+void Sanitizer::State::report_after_generic(const Access& access, const ShadowEntry& entry,
+                                            uint32_t at, bool is_agreed) {
   const uint32_t statement = access.x.insn->statement;
-  const bool is_async = access.record != nullptr;
   const bool is_race = !ordered(access.who, entry.actor, entry.lanes, entry.epoch);
-  const bool crosses = is_async && !is_generic_proxy(access.record->kind);
-  if (!is_race && (!crosses || seen_by_async(access.who, entry.actor, entry.lanes, entry.epoch)))
-    return true;
-  if (is_race && !is_async) {
-    if (entry.kind == AccessKind::kAtomic && access.kind == AccessKind::kAtomic) return true;
-    // Lanes of one instruction may write the same bytes: one of them wins.
-    if (entry.actor == access.warp && entry.statement == statement &&
-        entry.epoch == warps[access.warp].epoch)
-      return true;
-  }
   const bool was_read = entry.kind == AccessKind::kRead;
-  const int rule = is_race ? (is_async && was_read ? 3 : 16) : (was_read ? 4 : 1);
-  if (seen_before(rule, statement, entry.statement)) return false;
+  const int rule = is_race ? (access.record != nullptr && was_read ? 3 : 16) : (was_read ? 4 : 1);
+  const Severity severity = is_agreed || rule == 4 ? Severity::kWarning
+                            : is_race              ? severity_of_race(access, entry)
+                                                   : Severity::kError;
+  if (seen_before(rule, severity, statement, entry.statement)) return;
   const std::string memory = place_in(access.owner, at);
-  if (rule == 1) {
-    report(access.x, access.lane, entry.statement, describe(entry),
-           missing_proxy_fence(access, memory));
-  } else if (rule == 4) {
-    report(access.x, access.lane, entry.statement, describe(entry),
-           {4, Severity::kWarning,
-            fmt::format("overwrites {} through the async proxy; ordinary loads read it, ordered "
-                        "only by barriers",
-                        memory),
-            "fence.proxy.async between the reads and the synchronisation that frees the memory",
-            "execute fence.proxy.async.shared::cta after the reads, before the barrier or the "
-            "arrive"});
-  } else {
-    report(access.x, access.lane, entry.statement, describe(entry),
-           {rule, Severity::kError,
-            fmt::format("{} {}, and nothing orders this after its being {} by another thread",
-                        verb(access.kind), memory, participle(entry.kind)),
-            "a barrier between the two: bar.sync, barrier.cluster, bar.warp.sync, or an mbarrier "
-            "arrive and wait",
-            "arrive on a barrier after the earlier access and wait for it before the later one"});
-  }
-  return false;
+  report(access.x, access.lane, entry.statement, describe(entry),
+         is_agreed   ? same_values(rule, memory)
+         : rule == 1 ? missing_proxy_fence(access, memory)
+         : rule == 4 ? unfenced_overwrite(memory)
+                     : race(access, entry, memory, rule, severity));
+}
+
+// A warning where hardware is known to keep an order that the program has not established.
+Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEntry& entry) const {
+  if (access.kind == AccessKind::kRead) return Severity::kError;
+  const bool was_read = entry.kind == AccessKind::kRead;
+  const bool is_async = access.record != nullptr;
+  if (is_async && !was_read) return Severity::kError;
+  // Behind a .relaxed barrier, as R11 has it: what the other threads did is over.
+  uint32_t lanes = entry.lanes;
+  if (access.who.warp == static_cast<int>(entry.actor)) lanes &= ~(1u << access.who.lane);
+  if (executed(*access.who.clock, entry.actor, lanes, entry.epoch)) return Severity::kWarning;
+  // One lane of the reading warp arrived for all of them, with no bar.warp.sync before.
+  const bool lane_arrived = access.who.warp != static_cast<int>(entry.actor) &&
+                            reached(access.who.clock->order, entry.actor, entry.epoch);
+  return is_async && lane_arrived ? Severity::kWarning : Severity::kError;
 }
 
 // R11. A CTA of the cluster may be touched once it is known to have started and while it has not
@@ -158,7 +171,7 @@ void Sanitizer::State::check_remote(const Execution& x, int lane, const Cta& own
                                     uint32_t offset) {
   const bool has_started = (knower(x, lane).clock->started >> owner.rank & 1) != 0;
   if (has_started && !owner.exited) return;
-  if (seen_before(11, x.insn->statement, x.insn->statement)) return;
+  if (seen_before(11, Severity::kError, x.insn->statement, x.insn->statement)) return;
   report(x, lane, x.insn->statement, "",
          {11, Severity::kError,
           fmt::format("touches {}, a CTA that {}", place_in(owner, offset),

@@ -1,5 +1,6 @@
 // Accesses to shared memory: who touched each byte last, and whether the next one may.
 #include <algorithm>
+#include <cstring>
 
 #include "ptxsim/check/state.hpp"
 
@@ -13,11 +14,16 @@ bool is_same_instruction(const Access& access, const ShadowEntry& entry, uint32_
 
 bool is_same_entry(const ShadowEntry& a, const ShadowEntry& b) {
   return a.is_async == b.is_async && a.actor == b.actor && a.lanes == b.lanes &&
-         a.epoch == b.epoch && a.kind == b.kind;
+         a.epoch == b.epoch && a.kind == b.kind && a.load == b.load;
 }
 
 bool completes_in_order(AsyncKind kind) {
   return kind != AsyncKind::kTmaLoad && kind != AsyncKind::kClc;
+}
+
+bool is_from_same(const ShadowEntry& a, const ShadowEntry& b, const std::vector<Record>& records) {
+  if (a.is_async != b.is_async) return false;
+  return a.is_async ? records[a.actor].queue == records[b.actor].queue : a.actor == b.actor;
 }
 
 // Reads that a later read of the same thread or queue stands for.
@@ -37,7 +43,8 @@ void forget_reads(Granule& granule, const ShadowEntry& entry, const std::vector<
 
 }  // namespace
 
-void Sanitizer::State::access_shared(const Access& access, uint32_t offset, uint32_t bytes) {
+void Sanitizer::State::access_shared(const Access& access, uint32_t bytes) {
+  const uint32_t offset = access.begin;
   std::vector<Granule>& shadow = ctas[access.owner.rank].shared;
   const uint32_t total = access.owner.shared.bytes();
   if (shadow.empty()) shadow.resize((total + kGranule - 1) / kGranule);
@@ -49,19 +56,31 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t offset, uint
     const uint32_t stop = std::min(end, granule_begin + kGranule);
     const uint16_t mask = static_cast<uint16_t>(((1u << (stop - at)) - 1) << (at - granule_begin));
     Granule& granule = shadow[at / kGranule];
-    for (const ShadowEntry& entry : granule) {
+    bool is_agreed = false;
+    for (ShadowEntry& entry : granule) {
       if ((entry.bytes & mask) == 0 || is_same_entry(entry, clean)) continue;
       if (entry.kind == AccessKind::kRead && access.kind == AccessKind::kRead) continue;
-      const bool is_clean = entry.is_async ? is_clean_after_async(access, entry, at)
-                                           : is_clean_after_generic(access, entry, at);
-      if (is_clean) clean = entry;
+      if (entry.load != kNobody) check_load(access, entry, at);
+      if (follows(access, entry)) {
+        clean = entry;
+        continue;
+      }
+      if (is_excused(access, granule, entry)) continue;
+      const bool agree = agrees(access, entry, granule_begin, mask);
+      entry.is_agreed |= agree;
+      is_agreed |= agree;
+      if (entry.is_async)
+        report_after_async(access, entry, at, agree);
+      else
+        report_after_generic(access, entry, at, agree);
     }
-    enter(access, granule, mask);
+    enter(access, granule, mask, is_agreed);
     at = stop;
   }
 }
 
-void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t bytes) const {
+void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t bytes,
+                             bool is_agreed) const {
   const bool is_async = access.record != nullptr;
   const uint32_t epoch = is_async ? 0 : warps[access.warp].epoch;
   ShadowEntry entry{is_async ? access.record_index : access.warp,
@@ -70,16 +89,23 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
                     access.x.insn->statement,
                     bytes,
                     access.kind,
-                    is_async};
+                    is_async,
+                    is_agreed,
+                    access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody};
   if (access.kind == AccessKind::kRead) {
     forget_reads(granule, entry, records);
   } else {
     for (ShadowEntry& earlier : granule) {
+      const bool is_same = earlier.bytes == bytes;
       // Lanes of one instruction that write the same bytes are all its writers.
-      if (is_async || earlier.bytes != bytes || !is_same_instruction(access, earlier, epoch))
+      if (!is_async && is_same && is_same_instruction(access, earlier, epoch)) continue;
+      if (is_agreed && earlier.is_agreed && is_same) {
+        if (is_from_same(earlier, entry, records)) earlier.lanes &= ~entry.lanes;
+      } else {
         earlier.bytes &= static_cast<uint16_t>(~bytes);
+      }
     }
-    std::erase_if(granule, [](const ShadowEntry& e) { return e.bytes == 0; });
+    std::erase_if(granule, [](const ShadowEntry& e) { return e.bytes == 0 || e.lanes == 0; });
   }
   if (!is_async) {
     for (ShadowEntry& earlier : granule) {
@@ -87,6 +113,7 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
           earlier.kind != access.kind)
         continue;
       earlier.lanes |= entry.lanes;
+      earlier.is_agreed |= is_agreed;
       return;
     }
   }
@@ -97,18 +124,46 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
                               uint32_t bytes, AccessKind kind) {
   State& s = *state_;
   if (&owner != &x.cta) s.check_remote(x, lane, owner, offset);
-  s.access_shared({x, lane, owner, kind, s.knower(x, lane), s.warp_of(x)}, offset, bytes);
+  if (kind == AccessKind::kRead && s.follows_results) s.open_load();
+  Access access{x, lane, owner, kind, s.knower(x, lane), s.warp_of(x)};
+  access.begin = offset;
+  s.access_shared(access, bytes);
+}
+
+void Sanitizer::shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset,
+                             uint32_t bytes, const std::byte* values) {
+  State& s = *state_;
+  if (&owner != &x.cta) s.check_remote(x, lane, owner, offset);
+  Access access{x, lane, owner, AccessKind::kWrite, s.knower(x, lane), s.warp_of(x)};
+  access.begin = offset;
+  access.values = values;
+  s.access_shared(access, bytes);
 }
 
 void Sanitizer::async_shared(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
                              uint32_t bytes, AccessKind kind) {
-  State& s = *state_;
+  state_->access_shared_by(op, x, owner, offset, bytes, kind, nullptr);
+}
+
+void Sanitizer::async_shared_store(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
+                                   uint32_t bytes, const std::byte* values) {
+  Record& record = state_->record_of(op);
+  if (values != nullptr) {
+    std::memcpy(record.values.emplace().data(), values, bytes);
+    record.values_at = offset;
+  }
+  state_->access_shared_by(op, x, owner, offset, bytes, AccessKind::kWrite, values);
+}
+
+void Sanitizer::State::access_shared_by(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
+                                        uint32_t bytes, AccessKind kind, const std::byte* values) {
+  State& s = *this;
   const uint32_t index = s.record_of_op[op.number];
   const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, offset);
-  s.access_shared(
-      {x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record, index}, offset,
-      bytes);
+  s.access_shared({x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record,
+                   index, offset, values},
+                  bytes);
 }
 
 }  // namespace ptxsim

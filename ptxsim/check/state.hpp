@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +19,8 @@
 
 namespace ptxsim {
 namespace check {
+
+inline constexpr uint32_t kNobody = 0xffffffffu;
 
 // Lanes of a warp that have the same clock.
 struct LaneGroup {
@@ -33,6 +37,7 @@ struct WarpClocks {
   LaneGroups groups;
   LaneGroups after_fence;  // the clocks at the last tcgen05.fence::after_thread_sync
   std::array<uint32_t, kWarpSize> own_async{};
+  uint32_t epoch_before = 1;  // when its last statement had ended
 };
 
 // What somebody knows: a lane of a warp, or (warp < 0) all threads of a CTA together when it ends.
@@ -74,6 +79,26 @@ struct Record {
   uint32_t own_async;  // of its lane, when it was issued
   std::vector<Publication> publications;
   SharedClock clock;  // of the issuer, for operations that others are committed with
+  // cp.async: what it writes from this offset on, if that is known.
+  std::optional<std::array<std::byte, 16>> values = std::nullopt;
+  uint32_t values_at = 0;
+  uint32_t all_read =
+      0;  // tcgen05.ld: epoch of its warp when every result had been read; 0: not yet
+};
+
+// An ordinary load of shared memory. Its words are there when a statement needs them, and need not
+// be there when its thread arrives on an mbarrier.
+struct Load {
+  static constexpr uint32_t kNotYet = 0xffffffffu;
+  uint32_t used = kNotYet;  // epoch of its warp when a result was used, or it was waited for
+  std::unique_ptr<Report> overwritten;  // R4, if a result is used after all
+};
+
+// Results of a load that its warp has not used: a shared load, or a tcgen05.ld before its wait.
+struct PendingResults {
+  bool is_tensor;
+  uint32_t index;                   // of `loads`, or of the record
+  std::vector<uint32_t> registers;  // offsets in the register file
 };
 
 struct Queue {
@@ -115,6 +140,8 @@ struct ShadowEntry {
   uint16_t bytes;
   AccessKind kind;
   bool is_async;
+  bool is_agreed = false;  // a write beside which others write the same bytes in no order
+  uint32_t load = kNobody;
 };
 inline constexpr uint32_t kGranule = 16;
 using Granule = std::vector<ShadowEntry>;
@@ -122,7 +149,6 @@ using Granule = std::vector<ShadowEntry>;
 // Tensor memory: 16 lanes of one column. Indices of records.
 inline constexpr uint32_t kTensorRows = 16;
 inline constexpr uint32_t kTensorColumns = 512;
-inline constexpr uint32_t kNobody = 0xffffffffu;
 struct TensorCell {
   uint32_t writer = kNobody;
   std::vector<uint32_t> readers;
@@ -151,6 +177,8 @@ struct Access {
   uint32_t warp;
   const Record* record = nullptr;
   uint32_t record_index = kNobody;
+  uint32_t begin = 0;                 // offset of its first byte
+  const std::byte* values = nullptr;  // what a write writes, if that is known
 };
 struct TensorAccess {
   const Execution& x;
@@ -178,6 +206,12 @@ using namespace check;  // in check/*.cpp only
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
 uint64_t queue_key(AsyncKind kind, uint32_t issuer);
 std::string place_in(const Cta& owner, uint32_t offset);  // "shared memory 0x1c400 of CTA rank 1"
+TensorWork work_of(const Statement& statement);
+// Whether results have to be followed: tcgen05.ld; loads of shared memory beside arrivals on
+// mbarriers and bulk copies.
+bool has_loads_to_follow(const Entry& entry);
+// Whether the operation's accesses to shared memory are made by the generic proxy.
+inline bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
 
 struct Sanitizer::State {
   State(Cluster& cluster, Reports& reports, bool strict);
@@ -203,6 +237,12 @@ struct Sanitizer::State {
   bool ordered(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   bool seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   bool executed(const ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  // Whether any lane of the warp is known to have come that far: a warp waits as a whole for what
+  // one of its lanes needs.
+  bool reached(const std::vector<uint32_t>& known, uint32_t warp, uint32_t epoch) const;
+  // Whether a tcgen05.ld without tcgen05.wait::ld is over all the same, as every register of it had
+  // been read before.
+  bool all_read(const Knower& who, const std::vector<uint32_t>& known, const Record& load) const;
   // `rank`: of the CTA that was written; -1: an access to any.
   bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
@@ -217,13 +257,30 @@ struct Sanitizer::State {
   void note_commitment(BarrierObject& object, uint32_t phase);
   void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
 
-  // Accesses (shared_shadow.cpp, shared_findings.cpp, tensor_shadow.cpp).
-  void access_shared(const Access& access, uint32_t offset, uint32_t bytes);
+  // Loads on the way (loads.cpp).
+  void open_load();  // the statement under way reads shared memory
+  void note_results(const Execution& x, const Insn& insn);
+  void use_results(const Execution& x, const Insn& insn, std::vector<PendingResults>& list);
+  void finish_loads(const Execution& x);  // something that waits for them
+  void check_load(const Access& access, const ShadowEntry& entry, uint32_t at);
+
+  // Accesses (shared_shadow.cpp, shared_order.cpp, shared_findings.cpp, tensor_shadow.cpp).
+  void access_shared(const Access& access, uint32_t bytes);
+  void access_shared_by(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset, uint32_t bytes,
+                        AccessKind kind, const std::byte* values);
   void access_tensor(uint32_t index, const Execution& x, const Cta& owner, const TensorCells& where,
                      AccessKind kind);
-  void enter(const Access& access, Granule& granule, uint16_t bytes) const;
-  bool is_clean_after_generic(const Access& access, const ShadowEntry& entry, uint32_t at);
-  bool is_clean_after_async(const Access& access, const ShadowEntry& entry, uint32_t at);
+  void enter(const Access& access, Granule& granule, uint16_t bytes, bool is_agreed) const;
+  // Whether the access is in order after the earlier one.
+  bool follows(const Access& access, const ShadowEntry& entry) const;
+  bool is_seen(const Access& access, const ShadowEntry& entry) const;
+  bool agrees(const Access& access, const ShadowEntry& entry, uint32_t begin, uint16_t bytes) const;
+  bool is_excused(const Access& access, const Granule& granule, const ShadowEntry& entry) const;
+  void report_after_generic(const Access& access, const ShadowEntry& entry, uint32_t at,
+                            bool is_agreed);
+  void report_after_async(const Access& access, const ShadowEntry& entry, uint32_t at,
+                          bool is_agreed);
+  Severity severity_of_race(const Access& access, const ShadowEntry& entry) const;
   void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
@@ -234,9 +291,12 @@ struct Sanitizer::State {
   void check_exit_of_barriers(const Cta& cta, const ClockValues& known);
 
   // Reports (findings.cpp).
-  bool seen_before(int rule, uint32_t statement, uint32_t other_statement);
+  // Counts up a report of these statements that is at least as severe, if there is one.
+  bool seen_before(int rule, Severity severity, uint32_t statement, uint32_t other_statement);
   void report(const Execution& x, int lane, uint32_t other_statement, const std::string& other,
               Finding finding);
+  Report written(const Execution& x, int lane, uint32_t other_statement, const std::string& other,
+                 Finding finding) const;
   void report_at_exit(uint32_t statement, const std::string& who, Finding finding);
   void report_uninitialized(const Execution& x, int lane, const BarrierObject& object,
                             bool is_ordered, Severity severity);
@@ -257,8 +317,13 @@ struct Sanitizer::State {
   std::vector<CtaShadow> ctas;
   BarrierClocks cluster_barrier;
   std::vector<Record> records;
-  std::vector<uint32_t> record_of_op;                    // by AsyncOp::number
-  std::vector<uint32_t> mbarrier_slots;                  // by Mbarrier::number
+  std::vector<uint32_t> record_of_op;    // by AsyncOp::number
+  std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
+  bool follows_results;                  // whether any load needs it
+  std::vector<Load> loads;
+  std::vector<std::vector<PendingResults>> pending;  // by warp
+  // Of the statement under way: index in `loads`, and of a tcgen05.ld's record.
+  uint32_t open_shared = kNobody, open_tensor = kNobody;
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
   std::unordered_map<uint32_t, Queue> queues;            // by slot
   std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot

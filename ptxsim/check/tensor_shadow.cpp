@@ -80,13 +80,17 @@ void Sanitizer::State::check_cell(const TensorAccess& access, uint32_t earlier_i
   if (earlier.work == TensorWork::kAllocate && access.owner.rank != rank_of(access.record.warp))
     return;
   auto add = [&](Finding finding) {
-    if (!seen_before(finding.rule, statement, earlier.statement))
+    if (!seen_before(finding.rule, finding.severity, statement, earlier.statement))
       report(access.x, access.record.lane, earlier.statement, describe(earlier),
              std::move(finding));
   };
   if (!complete(access.who.clock->order, earlier, -1)) {
     if (!same_queue || is_warp_access(earlier.kind)) {
-      add(unfinished(access, earlier, earlier_writes, cell_name(access.owner, row, column)));
+      Finding finding =
+          unfinished(access, earlier, earlier_writes, cell_name(access.owner, row, column));
+      if (all_read(access.who, access.who.clock->order, earlier))
+        finding.severity = Severity::kWarning;
+      add(std::move(finding));
     } else if (access.record.work == TensorWork::kCopy) {
       add(unpromised_order(cell_name(access.owner, row, column)));
     }
@@ -162,11 +166,14 @@ void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t fi
   auto check = [&](uint32_t index) {
     const Record& earlier = s.records[index];
     auto add = [&](Finding finding) {
-      if (!s.seen_before(finding.rule, x.insn->statement, earlier.statement))
+      if (!s.seen_before(finding.rule, finding.severity, x.insn->statement, earlier.statement))
         s.report(x, lane, earlier.statement, s.describe(earlier), std::move(finding));
     };
-    if (!s.complete(who.clock->order, earlier, -1)) {
-      add({9, Severity::kError, "frees tensor memory that an operation may still use",
+    // Known by a .relaxed barrier, too: nothing of the operation is read.
+    if (!s.complete(execution_of(*who.clock), earlier, -1)) {
+      const bool is_over = s.all_read(who, execution_of(*who.clock), earlier);
+      add({9, is_over ? Severity::kWarning : Severity::kError,
+           "frees tensor memory that an operation may still use",
            "a wait for the operation's completion, then a barrier with the warp that frees",
            "wait for the commit (tcgen05.wait::ld for loads) in the user, then bar.sync or "
            "barrier.cluster"});
@@ -174,7 +181,7 @@ void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t fi
       if (is_warp_access(earlier.kind) &&
           s.queues.at(earlier.queue).fenced_before < earlier.sequence)
         add(missing_fence(false));
-      if (after_fence == nullptr || !s.complete(after_fence->order, earlier, -1))
+      if (after_fence == nullptr || !s.complete(execution_of(*after_fence), earlier, -1))
         add(missing_fence(true));
     }
   };

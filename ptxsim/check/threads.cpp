@@ -11,6 +11,8 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict)
   warps_per_cta = static_cast<uint32_t>((volume(launch.block) + kWarpSize - 1) / kWarpSize);
   next_slot = num_ctas * warps_per_cta * kWarpSize;
   warps.resize(size_t{num_ctas} * warps_per_cta);
+  pending.resize(warps.size());
+  follows_results = has_loads_to_follow(*of.machine.program().entry);
   ctas.resize(num_ctas);
   for (uint32_t rank = 0; rank < num_ctas; ++rank) {
     auto start = std::make_shared<ClockValues>();
@@ -89,6 +91,7 @@ void Sanitizer::lanes_synchronized(const Execution& x, uint32_t lanes) {
 }
 
 void Sanitizer::barrier_arrived(const Execution& x, uint32_t lanes, uint32_t number) {
+  state_->finish_loads(x);
   state_->release(x, lanes, state_->ctas[x.cta.rank].barriers[number].arriving);
 }
 
@@ -104,6 +107,7 @@ void Sanitizer::barrier_passed(const Execution& x, uint32_t lanes, uint32_t numb
 }
 
 void Sanitizer::cluster_barrier_arrived(const Execution& x, uint32_t lanes, BarrierOrder order) {
+  state_->finish_loads(x);
   state_->release(x, lanes, state_->cluster_barrier.arriving, order);
 }
 
@@ -121,6 +125,7 @@ void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {
 // async proxy what happened before it, whoever did it.
 void Sanitizer::fence_proxy_async(const Execution& x, uint32_t lanes) {
   State& s = *state_;
+  s.finish_loads(x);
   WarpClocks& clocks = s.warps[s.warp_of(x)];
   s.change(clocks.groups, lanes, [](LaneGroup& group) {
     if (group.clock->async == group.clock->order) return;

@@ -165,6 +165,8 @@ struct Entry {
   std::array<uint32_t, 3> maxntid = {0, 0, 0};
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
   bool explicit_cluster = false;
+  uint32_t maxnreg = 0;       // registers per thread; 0: not given
+  uint32_t minnctapersm = 0;  // CTAs that an SM is to hold; 0: not given
 };
 
 // Where a function finds an argument, or leaves a result.

@@ -95,10 +95,15 @@ void advise_of_truncation(const Execution& x, uint64_t address, int lane) {
 
 // Shared memory: what all ordinary accesses have in common.
 std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
-                        bool reads, int lane) {
+                        bool reads, int lane, const std::byte* values = nullptr) {
   const uint32_t offset = static_cast<uint32_t>(at.offset);
   refuse_live_mbarrier(x, *at.owner, offset, bytes, lane);
-  x.tell([&](Observer& o) { o.shared_access(x, lane, *at.owner, offset, bytes, kind); });
+  x.tell([&](Observer& o) {
+    if (values != nullptr && kind == AccessKind::kWrite)
+      o.shared_store(x, lane, *at.owner, offset, bytes, values);
+    else
+      o.shared_access(x, lane, *at.owner, offset, bytes, kind);
+  });
   SharedMemory& shared = at.owner->shared;
   if (reads && x.machine.options().check_uninitialized && !shared.is_written(offset, bytes))
     x.fault(
@@ -217,10 +222,10 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
 }
 
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
-                          int lane) {
+                          int lane, const std::byte* values) {
   switch (at.space) {
     case Space::kShared: {
-      std::byte* to = shared_bytes(x, at, bytes, kind, false, lane);
+      std::byte* to = shared_bytes(x, at, bytes, kind, false, lane, values);
       at.owner->shared.mark_written(static_cast<uint32_t>(at.offset), bytes);
       return to;
     }

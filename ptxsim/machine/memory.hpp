@@ -78,6 +78,7 @@ class SharedMemory {
   explicit SharedMemory(uint32_t bytes);
   uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
   std::byte* at(uint32_t offset) { return data_.data() + offset; }
+  const std::byte* at(uint32_t offset) const { return data_.data() + offset; }
   // Throws a Fault when [offset, offset + bytes) is not inside the CTA's allocation.
   void check_range(uint32_t offset, uint64_t bytes) const;
   bool is_written(uint32_t offset, uint32_t bytes) const;  // every byte

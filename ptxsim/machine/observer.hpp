@@ -11,6 +11,7 @@
 // told only to observers that ask for them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +66,11 @@ class Observer {
   // Memory. Ordinary accesses of one lane (generic proxy), before they are performed.
   virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
                              uint32_t /*bytes*/, AccessKind) {}
+  // In place of shared_access for a store whose `bytes` values are known before it is performed.
+  virtual void shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset,
+                            uint32_t bytes, const std::byte* /*values*/) {
+    shared_access(x, lane, owner, offset, bytes, AccessKind::kWrite);
+  }
   virtual void global_access(const Execution&, int /*lane*/, uint64_t /*address*/,
                              uint32_t /*bytes*/, AccessKind) {}
   // Strong accesses besides: what they order. `updates`: the write of an atomic.
@@ -107,6 +113,11 @@ class Observer {
   virtual void issued(const Execution&, int /*lane*/, AsyncOp, AsyncKind) {}
   virtual void async_shared(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*offset*/,
                             uint32_t /*bytes*/, AccessKind) {}
+  // In place of async_shared for cp.async: the values as they are when it is issued; null: unknown.
+  virtual void async_shared_store(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
+                                  uint32_t bytes, const std::byte* /*values*/) {
+    async_shared(op, x, owner, offset, bytes, AccessKind::kWrite);
+  }
   virtual void async_global(AsyncOp, const Execution&, uint64_t /*bytes*/, AccessKind) {}
   // Cells [first_lane, +lanes) x [first_column, +columns) of tensor memory.
   virtual void async_tmem(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*first_lane*/,

@@ -245,8 +245,12 @@ void ModuleReader::read_entry_directives(Entry& entry) {
       entry.reqnctapercluster = read_sizes(lexer_);
     } else if (name == "explicitcluster") {
       entry.explicit_cluster = true;
-    } else if (name == "minnctapersm" || name == "maxnctapersm" || name == "maxnreg" ||
-               name == "maxclusterrank" || name == "abi_preserve" ||
+    } else if (name == "maxnreg" || name == "minnctapersm") {
+      const uint64_t value = read_integer(lexer_);
+      if (value > 0x7fffffff)
+        lexer_.fail(directive, fmt::format(".{} {} is too large", name, value));
+      (name == "maxnreg" ? entry.maxnreg : entry.minnctapersm) = static_cast<uint32_t>(value);
+    } else if (name == "maxnctapersm" || name == "maxclusterrank" || name == "abi_preserve" ||
                name == "abi_preserve_control") {
       read_integer(lexer_);
     } else if (name == "pragma") {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "ptxsim/insn/async/cp.hpp"
 #include "ptxsim/machine/addresses.hpp"
@@ -13,6 +14,7 @@ namespace ptxsim {
 namespace {
 
 constexpr uint32_t kMaxBytes = 16;
+using Values = std::array<std::byte, kMaxBytes>;
 
 struct CpAsyncDetail : Detail {
   SharedOperand destination;
@@ -46,7 +48,7 @@ struct WarpCopy {
 
 void complete(Cta& cta, const WarpCopy& copy) {
   for (const Part& part : copy.parts) {
-    std::array<std::byte, kMaxBytes> value{};
+    Values value{};
     if (part.from_source != 0)
       std::memcpy(value.data(), cta.machine.global().read(part.address, part.from_source),
                   part.from_source);
@@ -56,6 +58,18 @@ void complete(Cta& cta, const WarpCopy& copy) {
     --part.group->unfinished;
   }
   cta.cluster.changed();
+}
+
+// What the copy would write if it completed now; nothing when its source is no registered memory.
+std::optional<Values> values_now(const Execution& x, const Part& part) {
+  Values values{};
+  if (part.from_source == 0) return values;
+  const GlobalBuffer* buffer = x.machine.global().find(part.address);
+  if (buffer == nullptr || part.address + part.from_source > buffer->address + buffer->data.size())
+    return std::nullopt;
+  std::memcpy(values.data(), buffer->data.data() + (part.address - buffer->address),
+              part.from_source);
+  return values;
 }
 
 uint32_t bytes_from_source(const Execution& x, const CpAsyncDetail& detail, int lane) {
@@ -84,8 +98,10 @@ Part start_part(Execution& x, const CpAsyncDetail& detail, CpAsyncGroups& groups
         lane);
   if (x.is_observed()) {
     const AsyncOp op = x.issue(lane, AsyncKind::kCpAsync);
+    const std::optional<Values> values = values_now(x, part);
     x.tell([&](Observer& o) {
-      o.async_shared(op, x, *to.cta, to.offset, detail.bytes, AccessKind::kWrite);
+      o.async_shared_store(op, x, *to.cta, to.offset, detail.bytes,
+                           values ? values->data() : nullptr);
       o.async_global(op, x, part.from_source, AccessKind::kRead);
     });
     part.group->newest = op;

@@ -10,6 +10,8 @@
 namespace ptxsim {
 namespace {
 
+constexpr uint32_t kMaxAccessBytes = 32;  // of one lane
+
 struct Bits128 {
   uint64_t low, high;
 };
@@ -127,10 +129,15 @@ Outcome store(Execution& x, const Insn& insn) {
   SectorCounter sectors;
   x.for_lanes([&](int lane) {
     const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
-    std::byte* to = bytes_to_write(x, at, bytes, kind, lane);
     sectors.add(at);
-    for (uint32_t i = 0; i < a.count; ++i)
-      a.store(x.source<std::byte>(a.elements[i]), lane, to + i * a.element_bytes);
+    const auto put = [&](std::byte* to) {
+      for (uint32_t i = 0; i < a.count; ++i)
+        a.store(x.source<std::byte>(a.elements[i]), lane, to + i * a.element_bytes);
+    };
+    std::byte values[kMaxAccessBytes];
+    const bool is_told = at.space == Space::kShared && x.is_observed();
+    if (is_told) put(values);
+    put(bytes_to_write(x, at, bytes, kind, lane, is_told ? values : nullptr));
     if (is_strong(a.order)) tell_of_strong_write(x, lane, at, a.order, false);
   });
   x.machine.stats().l2_write_bytes += sectors.bytes();
@@ -198,7 +205,7 @@ AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size
   refuse_outside_parameter(d, d.operand(address), a->bytes());
   const bool any_global = space.space == Space::kGlobal || space.space == Space::kGeneric;
   const uint32_t bytes = a->bytes();
-  if (bytes > 32 || (a->count == 8 && a->element_bytes != 4) ||
+  if (bytes > kMaxAccessBytes || (a->count == 8 && a->element_bytes != 4) ||
       (a->count > 1 && a->element_bytes == 16) || (bytes > 16 && !any_global))
     d.fail(
         fmt::format("a vector of {} elements of {} bytes; at most 16 bytes, or .v8 of 4 and .v4 "

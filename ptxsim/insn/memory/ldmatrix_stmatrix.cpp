@@ -121,8 +121,9 @@ Outcome store_matrix(Execution& x, const Insn& insn) {
   }
   for (uint32_t row = 0; row < a.matrices * a.rows; ++row) {
     const int lane = static_cast<int>(row);
-    std::byte* to = bytes_to_write(x, row_at(x, a, row), kRowBytes, AccessKind::kWrite, lane);
-    std::memcpy(to, rows.data() + row * kRowBytes, kRowBytes);
+    const std::byte* from = rows.data() + row * kRowBytes;
+    std::byte* to = bytes_to_write(x, row_at(x, a, row), kRowBytes, AccessKind::kWrite, lane, from);
+    std::memcpy(to, from, kRowBytes);
   }
   return Outcome::kNext;
 }

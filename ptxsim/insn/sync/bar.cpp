@@ -1,7 +1,6 @@
 // The roots bar and barrier: named barriers of a CTA (bar_sync.cpp), the cluster barrier
-// (barrier_cluster.cpp), bar.warp.sync; and griddepcontrol, setmaxnreg (PTX ISA 9.0, "Parallel
-// Synchronization and Communication Instructions: bar.warp.sync", "griddepcontrol"; "Miscellaneous
-// Instructions: setmaxnreg").
+// (barrier_cluster.cpp), bar.warp.sync; and griddepcontrol (PTX ISA 9.0, "Parallel Synchronization
+// and Communication Instructions: bar.warp.sync", "griddepcontrol"). setmaxnreg: setmaxnreg.cpp.
 #include "ptxsim/insn/sync/bar.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +18,7 @@ Outcome warp_barrier(Execution& x, const Insn&) {
   return Outcome::kNext;
 }
 
-// Grids that depend on each other are not modelled, nor is the size of the register file.
+// Grids that depend on each other are not modelled.
 Outcome nothing(Execution&, const Insn&) { return Outcome::kNext; }
 
 void decode_bar(Decode& d) {
@@ -39,19 +38,6 @@ void decode_griddepcontrol(Decode& d) {
   if (d.modifiers().take_one_of({"wait", "launch_dependents"}) < 0)
     d.fail("griddepcontrol needs .wait or .launch_dependents");
   d.expect_operands(0, 0);
-  d.insn().execute = nothing;
-}
-
-void decode_setmaxnreg(Decode& d) {
-  auto& m = d.modifiers();
-  if (m.take_one_of({"inc", "dec"}) < 0 || !m.take("sync") || !m.take("aligned") || !m.take("u32"))
-    d.fail("setmaxnreg has the forms .inc.sync.aligned.u32 and .dec.sync.aligned.u32");
-  d.expect_operands(1, 1);
-  const auto count = d.immediate(0);
-  if (!count) d.fail("the register count must be a literal");
-  if (*count < 24 || *count > 256 || *count % 8 != 0)
-    d.fail(fmt::format("register count {}; must be a multiple of 8 from 24 to 256", *count));
-  d.require_aligned();
   d.insn().execute = nothing;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 #include "ptxsim/machine/mma/operation.hpp"
@@ -30,9 +31,9 @@ struct MmaDetail : Detail {
 // id there.
 constexpr uint32_t kScaleAddressMask = 0x3fffffffu;
 
-void warn_of_collector(Execution& x, int lane, std::string message) {
+void report_collector(Execution& x, int lane, Severity severity, std::string message) {
   x.machine.reports().add({.rule = 15,
-                           .severity = Severity::kWarning,
+                           .severity = severity,
                            .message = std::move(message),
                            .place = x.machine.place_of(x.insn->statement),
                            .actor = x.machine.actor_of(x.warp, lane),
@@ -42,7 +43,7 @@ void warn_of_collector(Execution& x, int lane, std::string message) {
                            .statement = static_cast<int>(x.insn->statement)});
 }
 
-// R15: A of a use must be A of the last fill.
+// R15: A of a use must be A of the last fill; otherwise it multiplies whatever the collector holds.
 void track_collector(Execution& x, int lane, const MmaDetail& detail, const MmaShape& shape,
                      uint64_t source) {
   std::optional<CollectorFill>& fill = x.cta.state<Tcgen05State>().fill;
@@ -51,10 +52,11 @@ void track_collector(Execution& x, int lane, const MmaDetail& detail, const MmaS
   const CollectorFill current{detail.a_in_tmem, source, types, false, x.insn->statement};
   if (detail.collector == Collector::kUse || detail.collector == Collector::kLastUse) {
     if (!fill)
-      warn_of_collector(x, lane, "collector::a use without an earlier fill that is still valid");
+      report_collector(x, lane, Severity::kError,
+                       "collector::a use without an earlier fill that is still valid");
     else if (!same_matrix(*fill, current))
-      warn_of_collector(
-          x, lane,
+      report_collector(
+          x, lane, Severity::kError,
           fmt::format("collector::a use with matrix A 0x{:x}; the last fill, in PTX "
                       "line {}, was of 0x{:x}",
                       source, x.machine.place_of(fill->statement).ptx_line, fill->source));
@@ -63,9 +65,9 @@ void track_collector(Execution& x, int lane, const MmaDetail& detail, const MmaS
     return;
   }
   if (fill && !fill->used)
-    warn_of_collector(x, lane,
-                      fmt::format("the collector::a fill of PTX line {} was never used",
-                                  x.machine.place_of(fill->statement).ptx_line));
+    report_collector(x, lane, Severity::kWarning,
+                     fmt::format("the collector::a fill of PTX line {} was never used",
+                                 x.machine.place_of(fill->statement).ptx_line));
   fill.reset();
   if (detail.collector == Collector::kFill) fill = current;
 }
@@ -131,27 +133,54 @@ void check_tmem(const MmaOperation& op) {
   check_overlap(op.sfa_column, s.sfa_columns(), "SFA", op.sfb_column, s.sfb_columns(), "SFB");
 }
 
+// Calls f(first lane, lanes) for the lanes that hold D's rows in the CTA of this rank in the pair:
+// bands of 16 in layout F (64 rows, two of which can lie side by side, at lanes 0 and 16), else
+// all. `enabled_only`: without bands that disable-output-lane leaves alone.
+template <class F>
+void for_bands(const MmaOperation& op, uint32_t r, uint32_t lane, bool enabled_only, F&& f) {
+  constexpr uint32_t kBand = 16;
+  const bool is_half = op.shape.layout == DLayout::kHalf;
+  uint32_t first = 0, lanes = 0;  // bands side by side are told as one
+  for (uint32_t at = is_half ? lane : 0; at < TensorMemory::kLanes; at += is_half ? 32 : kBand) {
+    if (enabled_only && (~op.disabled[4 * r + at / 32] >> at % 32 & 0xffff) == 0) continue;
+    if (lanes != 0 && first + lanes != at) f(first, std::exchange(lanes, 0));
+    if (lanes == 0) first = at;
+    lanes += kBand;
+  }
+  if (lanes != 0) f(first, lanes);
+}
+
 void note_accesses(Execution& x, int lane, const MmaOperation& op,
                    const std::vector<ByteRange>& bytes_a, const std::vector<ByteRange>& bytes_b) {
   if (!x.is_observed()) return;
   const AsyncOp async = x.issue(lane, AsyncKind::kTcgen05);
-  constexpr uint32_t kLanes = TensorMemory::kLanes;
-  for (Cta* cta : op.ctas) {
+  for (uint32_t r = 0; r < op.ctas.size(); ++r) {
+    Cta* cta = op.ctas[r];
     for (const auto* ranges : {&bytes_a, &bytes_b})
       for (const ByteRange& range : *ranges)
         x.tell([&](Observer& o) {
           o.async_shared(async, x, *cta, range.offset, range.bytes, AccessKind::kRead);
         });
-    const auto tmem = [&](uint32_t column, uint32_t columns, AccessKind kind) {
-      x.tell([&](Observer& o) { o.async_tmem(async, x, *cta, 0, kLanes, column, columns, kind); });
+    const auto tmem = [&](uint32_t first_lane, uint32_t lanes, uint32_t column, uint32_t columns,
+                          AccessKind kind) {
+      x.tell([&](Observer& o) {
+        o.async_tmem(async, x, *cta, first_lane, lanes, column, columns, kind);
+      });
     };
-    if (op.a_in_tmem) tmem(op.a_tmem.column, kMmaKBytes / 4, AccessKind::kRead);
+    if (op.a_in_tmem)
+      for_bands(op, r, op.a_tmem.lane, false, [&](uint32_t first_lane, uint32_t lanes) {
+        tmem(first_lane, lanes, op.a_tmem.column, kMmaKBytes / 4, AccessKind::kRead);
+      });
     if (op.shape.scales != 0) {
-      tmem(op.sfa_column, op.shape.sfa_columns(), AccessKind::kRead);
-      tmem(op.sfb_column, op.shape.sfb_columns(), AccessKind::kRead);
+      constexpr uint32_t kLanes = TensorMemory::kLanes;  // copies in all four quarters
+      tmem(0, kLanes, op.sfa_column, op.shape.sfa_columns(), AccessKind::kRead);
+      tmem(0, kLanes, op.sfb_column, op.shape.sfb_columns(), AccessKind::kRead);
     }
-    if (op.accumulate) tmem(op.d.column, op.shape.d_columns(), AccessKind::kRead);
-    tmem(op.d.column, op.shape.d_columns(), AccessKind::kWrite);
+    for_bands(op, r, op.d.lane, true, [&](uint32_t first_lane, uint32_t lanes) {
+      const uint32_t columns = op.shape.d_columns();
+      if (op.accumulate) tmem(first_lane, lanes, op.d.column, columns, AccessKind::kRead);
+      tmem(first_lane, lanes, op.d.column, columns, AccessKind::kWrite);
+    });
   }
 }
 

@@ -59,6 +59,8 @@ TEST(ParseModule, EntryDirectives) {
   EXPECT_EQ(a.reqntid, (std::array<uint32_t, 3>{0, 0, 0}));
   EXPECT_EQ(a.reqnctapercluster, (std::array<uint32_t, 3>{2, 1, 1}));
   EXPECT_TRUE(a.explicit_cluster);
+  EXPECT_EQ(a.maxnreg, 168u);
+  EXPECT_EQ(a.minnctapersm, 1u);
   const Entry& b = module.entries[1];
   EXPECT_EQ(b.reqntid, (std::array<uint32_t, 3>{8, 4, 2}));
   EXPECT_EQ(b.maxntid, (std::array<uint32_t, 3>{0, 0, 0}));

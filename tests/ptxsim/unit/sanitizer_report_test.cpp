@@ -45,12 +45,12 @@ TEST(SanitizerReport, NamesBothAccessesTheOrderingAndTheFix) {
             "with no proxy fence between [R1]\n"
             "  by:      CTA (0,0,0), warp 0, lane 0\n"
             "  earlier: 'st.shared.u32 [%at], %t;' at R1_bad.ptx:20, by CTA (0,0,0), warp 0, lane "
-            "0\n"
+            "1\n"
             "  missing: fence.proxy.async between the write and the synchronisation that hands it "
             "over\n"
             "  fix:     execute fence.proxy.async.shared::cta in each writing thread, before the "
             "barrier or the arrive\n"
-            "  seen:    64 times\n");
+            "  seen:    63 times\n");
 }
 
 TEST(SanitizerReport, EqualFindingsAreCountedAndDifferentOnesKept) {
@@ -66,9 +66,30 @@ TEST(SanitizerReport, EqualFindingsAreCountedAndDifferentOnesKept) {
   ASSERT_EQ(reports.list.size(), 2u);
   EXPECT_EQ(reports.list[0].count, 2u);
   EXPECT_EQ(reports.count(Severity::kError), 2u);
-  EXPECT_TRUE(reports.count_up(2, 7, 4));
-  EXPECT_FALSE(reports.count_up(3, 7, 4));
+  EXPECT_TRUE(reports.count_up(2, Severity::kError, 7, 4));
+  EXPECT_FALSE(reports.count_up(3, Severity::kError, 7, 4));
   EXPECT_EQ(reports.list[1].count, 2u);
+}
+
+TEST(SanitizerReport, TheMoreSevereOfEqualFindingsStays) {
+  Reports reports;
+  Report report;
+  report.rule = 4;
+  report.severity = Severity::kWarning;
+  report.statement = 7;
+  report.message = "may be";
+  reports.add(report);
+  EXPECT_TRUE(reports.count_up(4, Severity::kAdvisory, 7, -1));
+  EXPECT_FALSE(reports.count_up(4, Severity::kError, 7, -1));
+  report.severity = Severity::kError;
+  report.message = "is";
+  reports.add(report);
+  report.severity = Severity::kAdvisory;
+  reports.add(report);
+  ASSERT_EQ(reports.list.size(), 1u);
+  EXPECT_EQ(reports.list[0].severity, Severity::kError);
+  EXPECT_EQ(reports.list[0].message, "is");
+  EXPECT_EQ(reports.list[0].count, 4u);
 }
 
 TEST(SanitizerReport, WarningsAndAdvisoriesAreErrorsOnlyWhenStrict) {

@@ -134,9 +134,9 @@ TEST(TcInteger, SumsOfBytes) {
       "integers have none");
 }
 
-// R15: warnings, so the runs succeed.
-std::vector<std::string> collector_warnings(const std::string& first, const std::string& second,
-                                            bool other_a) {
+// R15: what is reported, all of this severity.
+std::vector<std::string> collector_reports(const std::string& first, const std::string& second,
+                                           bool other_a, ptxsim::Severity severity) {
   const std::string kind = ".kind::mxf4nvf4.block_scale.scale_vec::4X";
   Mma one{.modifiers = kind + first}, two{.d = 64, .modifiers = kind + second};
   if (other_a) two.a = descriptor(32, 0, 1024, 2);
@@ -145,7 +145,7 @@ std::vector<std::string> collector_warnings(const std::string& first, const std:
   std::vector<std::string> messages;
   for (const ptxsim::Report& report : result.run.reports.list) {
     EXPECT_EQ(report.rule, 15);
-    EXPECT_EQ(report.severity, ptxsim::Severity::kWarning);
+    EXPECT_EQ(report.severity, severity);
     messages.push_back(report.message);
   }
   return messages;
@@ -153,14 +153,16 @@ std::vector<std::string> collector_warnings(const std::string& first, const std:
 
 TEST(TcRules, Collector) {
   const std::string fill = ".collector::a::fill", use = ".collector::a::lastuse";
-  EXPECT_TRUE(collector_warnings(fill, use, false).empty());
-  EXPECT_EQ(collector_warnings(fill, use, true).size(), 1u);
-  EXPECT_EQ(collector_warnings("", use, false).size(), 1u);
-  EXPECT_EQ(collector_warnings(use, "", false).size(), 1u);
-  const auto never_used = collector_warnings(fill, ".collector::a::discard", false);
+  constexpr auto kError = ptxsim::Severity::kError, kWarning = ptxsim::Severity::kWarning;
+  EXPECT_TRUE(collector_reports(fill, use, false, kError).empty());
+  EXPECT_EQ(collector_reports(fill, use, true, kError).size(), 1u);
+  EXPECT_EQ(collector_reports("", use, false, kError).size(), 1u);
+  EXPECT_EQ(collector_reports(use, "", false, kError).size(), 1u);
+  const auto never_used = collector_reports(fill, ".collector::a::discard", false, kWarning);
   ASSERT_EQ(never_used.size(), 1u);
   EXPECT_NE(never_used[0].find("never used"), std::string::npos);
-  EXPECT_EQ(collector_warnings("", fill, false).size(), 1u) << "not used until the CTA exits";
+  EXPECT_EQ(collector_reports("", fill, false, kWarning).size(), 1u)
+      << "not used until the CTA exits";
 }
 
 // 32 instructions in order: each adds 1 (A and B are ones in one k) to the D of the one before.
