@@ -5,7 +5,6 @@
 #include "ptxsim/machine/machine.hpp"
 
 namespace ptxsim {
-namespace {
 
 const char* verb(AccessKind kind) {
   switch (kind) {
@@ -28,6 +27,8 @@ const char* participle(AccessKind kind) {
       return "updated";
   }
 }
+
+namespace {
 
 // Whether the operation's accesses to shared memory are made by the generic proxy.
 bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
