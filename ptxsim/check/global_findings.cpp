@@ -26,7 +26,7 @@ const char* name_of(Scope scope) {
 const char* distance_name(Scope needed) {
   return needed == Scope::kCta       ? "of the same CTA"
          : needed == Scope::kCluster ? "of another CTA of the cluster"
-                                     : "of another cluster of the grid";
+                                     : "of another CTA of the grid";
 }
 
 Finding missing_proxy_fence(const GlobalAccess& access, const std::string& place) {
@@ -51,11 +51,12 @@ Finding unacquired_map(const std::string& place) {
 }
 
 Finding written_non_coherent(bool loads, const std::string& place) {
-  return {kNonCoherent, Severity::kError,
-          fmt::format("{} {}, which this kernel {} too", loads ? "reads without coherence" : "writes",
-                      place, loads ? "writes" : "reads with ld.global.nc"),
-          "nothing: data read by ld.global.nc (or ldu) must not change while the kernel runs",
-          "read it with ld.global (no const __restrict__ pointer, no __ldg)"};
+  return {
+      kNonCoherent, Severity::kError,
+      fmt::format("{} {}, which this kernel {} too", loads ? "reads without coherence" : "writes",
+                  place, loads ? "writes" : "reads with ld.global.nc"),
+      "nothing: data read by ld.global.nc (or ldu) must not change while the kernel runs",
+      "read it with ld.global (no const __restrict__ pointer, no __ldg)"};
 }
 
 Finding unfinished(const GlobalAccess& access, const GlobalEntry& entry, const Record& earlier,
@@ -85,17 +86,18 @@ Finding race(const GlobalAccess& access, const GlobalEntry& entry, Scope needed,
   const Scope scope = access.scope();
   if (scope != Scope::kNone && entry.scope != Scope::kNone) {
     const bool is_narrow = std::min(scope, entry.scope) < needed;
-    return {kRace, Severity::kError,
-            fmt::format("{} {} {}, with scope {} here and {} there", verb(access.kind), place,
-                        is_narrow ? "that a thread " + std::string(distance_name(needed)) + " has " +
-                                        participle(entry.kind)
-                                  : "that another thread has " + std::string(participle(entry.kind)) +
-                                        " in another size or proxy",
-                        name_of(scope), name_of(entry.scope)),
-            is_narrow ? fmt::format("a scope of {} at least in both", name_of(needed))
-                      : "accesses of the same bytes through the same proxy",
-            is_narrow ? fmt::format("widen both to {}", name_of(needed))
-                      : "use one size and one kind of operation for what threads share"};
+    return {
+        kRace, Severity::kError,
+        fmt::format("{} {} {}, with scope {} here and {} there", verb(access.kind), place,
+                    is_narrow ? "that a thread " + std::string(distance_name(needed)) + " has " +
+                                    participle(entry.kind)
+                              : "that another thread has " + std::string(participle(entry.kind)) +
+                                    " in another size or proxy",
+                    name_of(scope), name_of(entry.scope)),
+        is_narrow ? fmt::format("a scope of {} at least in both", name_of(needed))
+                  : "accesses of the same bytes through the same proxy",
+        is_narrow ? fmt::format("widen both to {}", name_of(needed))
+                  : "use one size and one kind of operation for what threads share"};
   }
   return {kRace, Severity::kError,
           fmt::format("{} {}, and nothing orders this after its being {} by a thread {}",
@@ -227,9 +229,10 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   return add(kRace, entry.statement, [&] {
     std::string narrow;
     if (narrow_read != kNobody)
-      narrow = fmt::format("a wider scope: '{}' at {} meets a release, but one of their scopes "
-                           "does not reach",
-                           text_of(narrow_read), to_string(cluster.machine.place_of(narrow_read)));
+      narrow = fmt::format(
+          "a wider scope: '{}' at {} meets a release, but one of their scopes "
+          "does not reach",
+          text_of(narrow_read), to_string(cluster.machine.place_of(narrow_read)));
     return race(access, entry, scope_to(access.x.cta.rank, entry.cluster, rank_of(entry.actor)),
                 grid->place(at), narrow);
   });

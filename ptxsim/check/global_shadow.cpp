@@ -78,8 +78,7 @@ void enter_global(GlobalGranule& granule, GlobalEntry entry) {
 
 }  // namespace
 
-void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address,
-                                     uint64_t bytes) {
+void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
   GlobalRegion* const region = grid->region_of(address, bytes);
   if (region == nullptr) return;  // the interpreter refuses it
   check_previous_grid(access, *region, address);
@@ -136,9 +135,9 @@ void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t addr
   State& s = *state_;
   const uint32_t index = s.record_of_op[op.number];
   const Record& record = s.records[index];
-  s.access_global({x, record.lane, kind, s.knower(x, record.lane), record.warp, nullptr, &record,
-                   index},
-                  address, bytes);
+  s.access_global(
+      {x, record.lane, kind, s.knower(x, record.lane), record.warp, nullptr, &record, index},
+      address, bytes);
 }
 
 void Sanitizer::tensor_map_used(AsyncOp op, const Execution& x, uint64_t address) {

@@ -19,7 +19,8 @@ Dim3 unflatten(uint64_t index, const Dim3& extent) {
 
 GlobalGranule& GlobalRegion::granule(uint64_t index) {
   if (pages.empty()) {
-    const uint64_t granules = (bytes + address % kGlobalGranule + kGlobalGranule - 1) / kGlobalGranule;
+    const uint64_t granules =
+        (bytes + address % kGlobalGranule + kGlobalGranule - 1) / kGlobalGranule;
     pages.resize((granules + kPageGranules - 1) / kPageGranules);
   }
   std::unique_ptr<Page>& page = pages[index / kPageGranules];
@@ -53,9 +54,9 @@ GlobalRegion* Grid::region_of(uint64_t address, uint64_t bytes) {
     return offset < region.bytes && region.bytes - offset >= bytes;
   };
   if (last_ < regions_.size() && holds(regions_[last_])) return &regions_[last_];
-  const auto next = std::upper_bound(
-      regions_.begin(), regions_.end(), address,
-      [](uint64_t a, const GlobalRegion& region) { return a < region.address; });
+  const auto next =
+      std::upper_bound(regions_.begin(), regions_.end(), address,
+                       [](uint64_t a, const GlobalRegion& region) { return a < region.address; });
   if (next == regions_.begin() || !holds(*std::prev(next))) return nullptr;
   last_ = static_cast<size_t>(next - regions_.begin()) - 1;
   return &regions_[last_];
@@ -65,9 +66,9 @@ std::string Grid::actor(uint32_t cluster, uint32_t warp, int lane) const {
   const Launch& launch = machine_.launch();
   const uint32_t warps = static_cast<uint32_t>((volume(launch.block) + kWarpSize - 1) / kWarpSize);
   const uint32_t rank = warp / warps;
-  const Dim3 of_cluster = unflatten(
-      cluster, {launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
-                launch.grid[2] / launch.cluster[2]});
+  const Dim3 of_cluster =
+      unflatten(cluster, {launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
+                          launch.grid[2] / launch.cluster[2]});
   const Dim3 inside = unflatten(rank, launch.cluster);
   std::string text = fmt::format("CTA ({},{},{})", of_cluster[0] * launch.cluster[0] + inside[0],
                                  of_cluster[1] * launch.cluster[1] + inside[1],

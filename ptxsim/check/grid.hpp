@@ -68,9 +68,9 @@ class Grid {
 
   const Machine& machine() const { return machine_; }
 
-  std::map<uint64_t, Releases> released;                                // by address
+  std::map<uint64_t, Releases> released;                                   // by address
   std::map<uint32_t, std::shared_ptr<const std::vector<Record>>> records;  // by cluster
-  std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;      // by address
+  std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;         // by address
 
  private:
   Machine& machine_;

@@ -55,7 +55,7 @@ struct Knower {
 
 struct Queue {
   uint32_t last_sequence = 0;
-  uint32_t write_queue = 0;  // of its records
+  uint32_t write_queue = 0;    // of its records
   uint32_t fenced_before = 0;  // operations up to this one lie before a fence::before_thread_sync
   std::deque<uint32_t> with_clock;  // records that hold one, oldest first
 };
@@ -137,7 +137,7 @@ struct GlobalAccess {
   const MemoryAt* at = nullptr;    // of an ordinary access
   const Record* record = nullptr;  // of an operation's, and
   uint32_t record_index = kNobody;
-  bool reads_tensor_map = false;   // through the tensormap proxy, at `map`
+  bool reads_tensor_map = false;  // through the tensormap proxy, at `map`
   uint64_t map = 0;
 
   Scope scope() const {
@@ -241,8 +241,8 @@ struct Sanitizer::State {
   Verdict judge(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                 uint16_t bytes);
   Verdict judge_after_async(const GlobalAccess& access, const GlobalEntry& entry, uint64_t at);
-  bool is_tolerated_race(const GlobalAccess& access, const GlobalEntry& entry,
-                         uint64_t granule, uint16_t bytes) const;
+  bool is_tolerated_race(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
+                         uint16_t bytes) const;
   void report_global(const GlobalAccess& access, const GlobalEntry& entry, uint32_t other_statement,
                      Finding finding);
   void check_previous_grid(const GlobalAccess& access, const GlobalRegion& region, uint64_t at);
@@ -284,12 +284,13 @@ struct Sanitizer::State {
   std::vector<WarpClocks> warps;
   std::vector<CtaShadow> ctas;
   BarrierClocks cluster_barrier;
-  uint32_t narrow_read = kNobody;  // the last read that found a release whose scope, or its own, is too narrow
+  uint32_t narrow_read =
+      kNobody;  // the last read that found a release whose scope, or its own, is too narrow
   std::shared_ptr<std::vector<Record>> own_records;  // that outlive the cluster in the grid
   std::vector<Record>& records = *own_records;
-  bool has_global_operations = false;  // some of them may be named by the grid's shadow
-  std::vector<uint32_t> record_of_op;                    // by AsyncOp::number
-  std::vector<uint32_t> mbarrier_slots;                  // by Mbarrier::number
+  bool has_global_operations = false;    // some of them may be named by the grid's shadow
+  std::vector<uint32_t> record_of_op;    // by AsyncOp::number
+  std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
   std::unordered_map<uint32_t, Queue> queues;            // by slot
   std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot

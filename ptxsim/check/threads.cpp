@@ -38,7 +38,9 @@ Sanitizer::~Sanitizer() {
   for (Record& record : s.records) record.clock.reset();
 }
 
-std::shared_ptr<check::Grid> share_grid(Machine& machine) { return std::make_shared<Grid>(machine); }
+std::shared_ptr<check::Grid> share_grid(Machine& machine) {
+  return std::make_shared<Grid>(machine);
+}
 
 const ClockValues* clock_of(const LaneGroups& groups, int lane) {
   for (const LaneGroup& group : groups)
@@ -49,8 +51,8 @@ const ClockValues* clock_of(const LaneGroups& groups, int lane) {
 Knower Sanitizer::State::knower(const Execution& x, int lane) const {
   const uint32_t warp = warp_of(x);
   const WarpClocks& clocks = warps[warp];
-  return {clock_of(clocks.groups, lane), static_cast<int>(warp),       lane,
-          clocks.own_async[lane],        clocks.own_async_global[lane], clocks.own_tensor_maps[lane]};
+  return {clock_of(clocks.groups, lane), static_cast<int>(warp),      lane, clocks.own_async[lane],
+          clocks.own_async_global[lane], clocks.own_tensor_maps[lane]};
 }
 
 // Adds what the lanes know of themselves to a clock that they hand on.

@@ -46,9 +46,9 @@ enum class MmaMode : uint8_t {
 struct Options {
   Schedule schedule = Schedule::kEager;
   uint64_t seed = 1;
-  bool sanitize = true;  // run() attaches the sanitizer; handlers warn of what is doubtful
+  bool sanitize = true;      // run() attaches the sanitizer; handlers warn of what is doubtful
   bool check_global = true;  // the sanitizer follows global memory too (R17 .. R22)
-  bool strict = false;   // advisories and warnings count as errors
+  bool strict = false;       // advisories and warnings count as errors
   bool check_uninitialized =
       true;  // reads of bytes of shared and global memory that nobody wrote are errors
   MmaMode mma = MmaMode::kExact;

@@ -27,7 +27,13 @@ struct Mbarrier;
 struct MemoryAt;
 
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
-enum class Scope : uint8_t { kNone, kCta, kCluster, kGpu, kSys };  // of strong operations; weak: none
+enum class Scope : uint8_t {
+  kNone,
+  kCta,
+  kCluster,
+  kGpu,
+  kSys
+};  // of strong operations; weak: none
 enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed };  // relaxed: execution order only
 
 enum class AsyncKind : uint8_t {
@@ -85,7 +91,8 @@ class Observer {
   virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
   virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
   virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
-  virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {}  // griddepcontrol.wait
+  virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {
+  }  // griddepcontrol.wait
 
   // bar and barrier{.cta}: number 0 to 15 of its CTA.
   virtual void barrier_arrived(const Execution&, uint32_t /*lanes*/, uint32_t /*number*/) {}

@@ -39,12 +39,16 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     const auto targets = route_load(x, lane, detail.route, size, 16);
     x.machine.stats().l2_read_bytes += size;
     start_load(x, lane, targets,
-               {size, size, AccessKind::kWrite,
+               {size,
+                size,
+                AccessKind::kWrite,
                 [source, size](Cta& cta, uint32_t offset) {
                   std::memcpy(cta.shared.at(offset), cta.machine.global().read(source, size), size);
                   cta.shared.mark_written(offset, size);
                 },
-                nullptr, nullptr, {{{source, size}}}});
+                nullptr,
+                nullptr,
+                {{{source, size}}}});
   });
   return Outcome::kNext;
 }

@@ -48,12 +48,11 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     const auto targets =
         route_load(x, lane, detail.route, tensor->box.shared_bytes, kTensorAlignment);
     x.machine.stats().l2_read_bytes += bytes_in_bounds(tensor->box);
-    start_load(
-        x, lane, targets,
-        {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
-         [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); },
-         [tensor](Cta& cta, uint32_t offset) { poison_box(*tensor, cta, offset); }, nullptr,
-         global_part(x, *tensor)});
+    start_load(x, lane, targets,
+               {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
+                [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); },
+                [tensor](Cta& cta, uint32_t offset) { poison_box(*tensor, cta, offset); }, nullptr,
+                global_part(x, *tensor)});
   });
   return Outcome::kNext;
 }
