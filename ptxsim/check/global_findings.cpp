@@ -187,7 +187,12 @@ Verdict Sanitizer::State::judge_after_async(const GlobalAccess& access, const Gl
   }
   const bool both_reduce = access.record != nullptr && access.kind == AccessKind::kAtomic &&
                            entry.kind == AccessKind::kAtomic;
-  if (both_reduce) return Verdict::kTolerated;
+  // All lanes of a warp may issue the same store, as CUTLASS does on sm_90: the same bytes again.
+  const bool is_repeated =
+      is_own && access.record != nullptr && access.kind == AccessKind::kWrite &&
+      entry.kind == AccessKind::kWrite && earlier.warp == access.record->warp &&
+      earlier.lane != access.record->lane && entry.statement == access.x.insn->statement;
+  if (both_reduce || is_repeated) return Verdict::kTolerated;
   if (!seen_before(kUnfinished, access.x.insn->statement, entry.statement))
     report_global(access, entry, entry.statement,
                   unfinished(access, entry, earlier, grid->place(at)));
