@@ -206,6 +206,22 @@ TEST(GlobalOrder, TheReportNamesBothThreadsAndTheBuffer) {
   EXPECT_NE(data.missing.find("a wider scope: 'ld.acquire.gpu"), std::string::npos) << data.missing;
 }
 
+TEST(GlobalOrder, LanesMayIssueTheSameBulkStoreButNotTwice) {
+  constexpr int kUnfinished = 19;
+  const std::string store =
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 64;\n"
+      "cp.async.bulk.commit_group;\n";
+  const std::string body =
+      "mov.u32 %r2, tile;\n shl.b32 %r3, %r0, 2;\n and.b32 %r3, %r3, 63;\n"
+      "add.u32 %r3, %r2, %r3;\n st.shared.u32 [%r3], 7;\n fence.proxy.async;\n"
+      "bar.warp.sync -1;\n" +
+      store;
+  EXPECT_FALSE(reports(run_grid(body, {{1, 1, 1}}), kUnfinished));
+  EXPECT_TRUE(reports(run_grid(body + store, {{1, 1, 1}}), kUnfinished));
+  const std::string wait = "cp.async.bulk.wait_group 0;\n bar.warp.sync -1;\n";
+  EXPECT_FALSE(reports(run_grid(body + wait + store, {{1, 1, 1}}), kUnfinished));
+}
+
 TEST(GlobalOrder, IsNotCheckedWhenNobodyAsks) {
   const std::string racing = "add.u32 %r2, %r1, 1;\n st.global.u32 [%rd1], %r2;";
   EXPECT_FALSE(run_grid(racing, {}).reports.list.empty());
