@@ -13,7 +13,7 @@ enum class Severity : uint8_t { kError, kWarning, kAdvisory };
 const char* name_of(Severity severity);  // "error"
 
 struct Report {
-  int rule = 0;  // 1..16: R1..R16 of docs/ptxsim_rules.md
+  int rule = 0;  // 1..22: R1..R22 of docs/ptxsim_rules.md
   Severity severity = Severity::kError;
   std::string message;  // what happened, in one line
   Place place;          // of the access at which it was noticed

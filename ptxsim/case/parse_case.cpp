@@ -91,6 +91,25 @@ void read_buffers(Case& c, const JsonNode& list, CaseSource& source) {
   }
 }
 
+// Names of buffers of the case.
+std::vector<std::string> read_names(const Case& c, const JsonNode& node, const char* key) {
+  std::vector<std::string> names;
+  if (!node.has(key)) return names;
+  for (const JsonNode& name : node.at(key).list()) {
+    const bool is_known = std::ranges::any_of(
+        c.buffers, [&](const CaseBuffer& buffer) { return buffer.name == name.text(); });
+    if (!is_known) name.fail(fmt::format("there is no buffer '{}'", name.text()));
+    names.push_back(name.text());
+  }
+  return names;
+}
+
+void read_previous_grid(Case& c, const JsonNode& node) {
+  node.only_keys("a previous grid", {"writes", "reads"});
+  c.launch.previous_grid.writes = read_names(c, node, "writes");
+  c.launch.previous_grid.reads = read_names(c, node, "reads");
+}
+
 void read_parameters(Case& c, const JsonNode& list, CaseSource& source) {
   if (!list.is_text()) {
     for (const JsonNode& node : list.list()) append_parameter(c, node, source);
@@ -102,7 +121,8 @@ void read_parameters(Case& c, const JsonNode& list, CaseSource& source) {
 Case read_root(const JsonNode& root, CaseSource& source) {
   root.only_keys("the case", {"entry", "grid", "block", "cluster", "dynamic_shared_bytes",
                               "buffers", "params", "expected", "expect_error", "expect_printed",
-                              "expect_reports", "strict", "check_uninitialized", "comment"});
+                              "expect_reports", "strict", "check_uninitialized", "previous_grid",
+                              "comment"});
   Case c;
   c.entry = root.text_or("entry", "");
   c.launch.grid = read_dimensions(root, "grid");
@@ -111,6 +131,7 @@ Case read_root(const JsonNode& root, CaseSource& source) {
   c.launch.dynamic_shared_bytes =
       static_cast<uint32_t>(root.integer_or("dynamic_shared_bytes", UINT32_MAX, 0));
   if (root.has("buffers")) read_buffers(c, root.at("buffers"), source);
+  if (root.has("previous_grid")) read_previous_grid(c, root.at("previous_grid"));
   if (root.has("params")) read_parameters(c, root.at("params"), source);
   c.strict = root.flag_or("strict", false);
   c.check_uninitialized = root.flag_or("check_uninitialized", true);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "ptxsim/check/foreign_clock.hpp"
+
 namespace ptxsim {
-namespace {
 
 void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
   if (clock.size() < other.size()) clock.resize(other.size(), 0);
@@ -16,8 +17,6 @@ void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other) {
     for (size_t k = 0; k < kRun; ++k) to[i + k] = std::max(to[i + k], from[i + k]);
   for (; i < n; ++i) to[i] = std::max(to[i], from[i]);
 }
-
-}  // namespace
 
 void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value) {
   if (clock.size() <= index) clock.resize(index + 1, 0);
@@ -48,7 +47,11 @@ bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& par
 
 bool covers(const ClockValues& clock, const ClockValues& part) {
   if ((part.started & ~clock.started) != 0) return false;
+  if (part.after_previous_grid && !clock.after_previous_grid) return false;
   if (!covers(clock.order, part.order) || !covers(clock.async, part.async)) return false;
+  if (!covers(clock.async_global, part.async_global)) return false;
+  if (!covers(clock.tensor_maps, part.tensor_maps)) return false;
+  if (!covers_foreign(clock.foreign, part.foreign)) return false;
   if (clock.execution.empty() && part.execution.empty()) return true;
   return covers(execution_of(clock), execution_of(part));
 }
@@ -74,7 +77,11 @@ void join_into(SharedClock& clock, const SharedClock& other) {
   }
   join(values.order, other->order);
   join(values.async, other->async);
+  join(values.async_global, other->async_global);
+  join(values.tensor_maps, other->tensor_maps);
+  join_foreign(values.foreign, other->foreign);
   values.started |= other->started;
+  values.after_previous_grid |= other->after_previous_grid;
 }
 
 void join_execution_into(SharedClock& clock, const ClockValues& other) {

@@ -8,6 +8,8 @@
 
 namespace ptxsim {
 
+struct ForeignClock;
+
 struct ClockValues {
   std::vector<uint32_t> order;  // what happened before
   std::vector<uint32_t>
@@ -16,8 +18,20 @@ struct ClockValues {
   // barriers. Empty: the same as `order`.
   std::vector<uint32_t> execution;
   uint32_t started = 0;  // CTAs of the cluster, by rank, that are known to run
+  // As `async`, for accesses to global memory: what bulk copies see of it (fence.proxy.async and its
+  // .global form), and what readers of tensor maps see (fence.proxy.tensormap::generic.release).
+  std::vector<uint32_t> async_global{}, tensor_maps{};
+  // What is known of other clusters of the grid, ascending by cluster (foreign_clock.hpp).
+  std::shared_ptr<const std::vector<ForeignClock>> foreign{};
+  bool after_previous_grid = false;  // somebody before has executed griddepcontrol.wait
 };
 using SharedClock = std::shared_ptr<const ClockValues>;
+
+// Of another cluster, counted as that one counts; it has no foreign clocks itself.
+struct ForeignClock {
+  uint32_t cluster = 0;
+  SharedClock clock;
+};
 
 // Carried by barriers: what their arrivals released. Empty when the sanitizer is off.
 struct SyncClock {
@@ -37,6 +51,7 @@ inline const std::vector<uint32_t>& execution_of(const ClockValues& clock) {
 void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value);
 void raise_order(ClockValues& clock, uint32_t index, uint32_t value);  // and `execution` with it
 
+void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other);
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part);
 bool covers(const ClockValues& clock, const ClockValues& part);  // in every component
 

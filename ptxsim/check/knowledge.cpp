@@ -4,7 +4,6 @@
 #include "ptxsim/check/state.hpp"
 
 namespace ptxsim {
-namespace {
 
 bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, uint32_t epoch) {
   for (; lanes != 0; lanes &= lanes - 1)
@@ -12,8 +11,6 @@ bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, u
       return false;
   return true;
 }
-
-}  // namespace
 
 bool Sanitizer::State::ordered(const Knower& who, uint32_t warp, uint32_t lanes,
                                uint32_t epoch) const {

@@ -1,13 +1,14 @@
 // Release and acquire patterns through memory (PTX ISA 9.0, "Memory Consistency Model", "Release
-// and Acquire Patterns"): each address that strong operations use carries the clock that the last
-// release pattern on it released.
+// and Acquire Patterns"): each address that strong operations use carries the clocks that release
+// patterns on it released, with the scope up to which each holds.
 //
 // Modelled: st.release / ld.acquire / atom with .release, .acquire, .acq_rel; a fence followed by a
-// relaxed or volatile write; a relaxed or volatile read followed by a fence. A write replaces the
-// address's clock, an atomic adds to it (release sequence). Not modelled: scopes (every scope is as
-// wide as the cluster), and chains over clusters, whose clocks are not comparable.
+// relaxed or volatile write; a relaxed or volatile read followed by a fence; scopes of all of them.
+// A write replaces the address's clocks, an atomic adds to them (release sequence). Not modelled:
+// the order that two fence.sc establish between them.
+#include <algorithm>
+
 #include "ptxsim/check/state.hpp"
-#include "ptxsim/machine/addresses.hpp"
 
 namespace ptxsim {
 namespace {
@@ -16,66 +17,125 @@ bool can_be_flag(const MemoryAt& at) {
   return at.space == Space::kGlobal || at.space == Space::kShared;
 }
 
-// Shared offsets and global addresses share the map of rank 0: the top bit tells them apart.
-uint64_t key_of(const MemoryAt& at) {
-  return at.space == Space::kShared ? at.offset | uint64_t{1} << 63 : at.offset;
-}
+// How many of the three reaches a scope has.
+size_t num_reaches(Scope scope) { return std::min<size_t>(static_cast<size_t>(scope), 3); }
 
-std::map<uint64_t, SyncClock>& released_clocks(std::vector<CtaShadow>& ctas, const MemoryAt& at) {
-  return ctas[at.space == Space::kShared ? at.owner->rank : 0].released;
+void add(Reach& to, const Reach& from) {
+  for (size_t i = 0; i < to.size(); ++i) join_into(to[i].values, from[i].values);
 }
 
 }  // namespace
 
+Scope Sanitizer::State::scope_to(uint32_t rank, uint32_t other_cluster, uint32_t other_rank) const {
+  if (other_cluster != cluster.index) return Scope::kGpu;
+  return other_rank == rank ? Scope::kCta : Scope::kCluster;
+}
+
+std::map<uint64_t, Releases>& Sanitizer::State::released_through(const MemoryAt& at) {
+  return at.space == Space::kShared ? ctas[at.owner->rank].released : grid->released;
+}
+
 void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, bool releases,
                              bool updates) {
+  State& s = *state_;
   if (!can_be_flag(at)) return;
-  SyncClock released;
+  Reach reach;
+  const size_t reaches = num_reaches(at.scope);
   if (releases) {
-    state_->finish_loads(x);
-    state_->release(x, 1u << lane, released);
+    s.finish_loads(x);
+    SyncClock released;
+    s.release(x, 1u << lane, released);
+    std::fill_n(reach.begin(), reaches, released);
   } else {
-    const auto& fenced = state_->ctas[x.cta.rank].to_release;
+    const auto& fenced = s.ctas[x.cta.rank].to_release;
     if (const auto found = fenced.find(x.thread_of(lane)); found != fenced.end())
-      released = found->second;
+      std::copy_n(found->second.begin(), reaches, reach.begin());
   }
-  auto& clocks = released_clocks(state_->ctas, at);
-  if (updates) {
-    if (released.values) join_into(clocks[key_of(at)].values, released.values);
-  } else if (released.values) {
-    clocks[key_of(at)] = released;
+  auto& all = s.released_through(at);
+  const bool any = reach[0].values != nullptr;
+  auto found = all.find(at.offset);
+  if (found == all.end()) {
+    if (!any) return;
+    found = all.emplace(at.offset, Releases{}).first;
+  }
+  Releases& here = found->second;
+  if (updates && here.scope != Scope::kNone) {
+    // A chain of atomics breaks where two of them are not morally strong.
+    const Scope needed = s.scope_to(x.cta.rank, here.cluster, here.rank);
+    if (here.scope < needed || at.scope < needed) here.list.clear();
   } else {
-    clocks.erase(key_of(at));
+    here.list.clear();
+  }
+  here.cluster = s.cluster.index;
+  here.rank = x.cta.rank;
+  here.scope = at.scope;
+  if (any) {
+    const auto mine = std::ranges::find_if(here.list, [&](const Releases::By& by) {
+      return by.cluster == here.cluster && by.rank == here.rank;
+    });
+    if (mine != here.list.end())
+      add(mine->reach, reach);
+    else
+      here.list.push_back({here.cluster, here.rank, reach});
+  }
+  if (here.list.empty()) all.erase(found);
+}
+
+void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases& releases,
+                                    Scope scope, bool acquires) {
+  const Scope to_writer = scope_to(x.cta.rank, releases.cluster, releases.rank);
+  if (scope < to_writer || releases.scope < to_writer) {
+    narrow_read = x.insn->statement;
+    return;
+  }
+  for (const Releases::By& by : releases.list) {
+    const Scope needed = scope_to(x.cta.rank, by.cluster, by.rank);
+    const SyncClock& released = by.reach[reach_of(needed)];
+    if (!released.values || (acquires && scope < needed)) {
+      narrow_read = x.insn->statement;
+      continue;
+    }
+    SyncClock clock;
+    clock.values = clock_for(cluster.index, by.cluster, released.values);
+    if (acquires) {
+      acquire(x, 1u << lane, clock);
+    } else {
+      Reach& read = ctas[x.cta.rank].to_acquire[x.thread_of(lane)];
+      join_into(read[reach_of(needed)].values, clock.values);
+    }
   }
 }
 
 void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) {
   if (!can_be_flag(at)) return;
-  const auto& clocks = released_clocks(state_->ctas, at);
-  const auto found = clocks.find(key_of(at));
-  if (found == clocks.end() || !found->second.values) return;
-  if (acquires) {
-    state_->acquire(x, 1u << lane, found->second);
-  } else {
-    join_into(state_->ctas[x.cta.rank].to_acquire[x.thread_of(lane)].values, found->second.values);
-  }
+  const auto& all = state_->released_through(at);
+  const auto found = all.find(at.offset);
+  if (found != all.end()) state_->acquire_from(x, lane, found->second, at.scope, acquires);
 }
 
-void Sanitizer::fence(const Execution& x, bool releases, bool acquires) {
-  state_->finish_loads(x);
-  CtaShadow& cta = state_->ctas[x.cta.rank];
+void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acquires) {
+  State& s = *state_;
+  s.finish_loads(x);
+  CtaShadow& cta = s.ctas[x.cta.rank];
+  const size_t reaches = num_reaches(scope);
   x.for_lanes([&](int lane) {
     if (acquires) {
       const auto read = cta.to_acquire.find(x.thread_of(lane));
-      if (read != cta.to_acquire.end()) {
-        state_->acquire(x, 1u << lane, read->second);
-        cta.to_acquire.erase(read);
-      }
+      if (read != cta.to_acquire.end())
+        for (size_t i = 0; i < read->second.size(); ++i) {
+          SyncClock& from = read->second[i];
+          if (i < reaches) {
+            s.acquire(x, 1u << lane, from);
+            from.clear();
+          } else if (from.values) {
+            s.narrow_read = x.insn->statement;
+          }
+        }
     }
     if (releases) {
-      SyncClock& fenced = cta.to_release[x.thread_of(lane)];
-      fenced.clear();
-      state_->release(x, 1u << lane, fenced);
+      SyncClock fenced;
+      s.release(x, 1u << lane, fenced);
+      std::fill_n(cta.to_release[x.thread_of(lane)].begin(), reaches, fenced);
     }
   });
 }

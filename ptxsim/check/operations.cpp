@@ -49,12 +49,14 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
   const auto [found, is_first] = s.queue_slots.try_emplace(queue_key(kind, issuer), s.next_slot);
   if (is_first) ++s.next_slot;
   Queue& queue = s.queues[found->second];
+  if (is_first) queue.write_queue = kind == AsyncKind::kTmaStore ? s.next_slot++ : found->second;
   WarpClocks& clocks = s.warps[warp];
   const uint32_t index = static_cast<uint32_t>(s.records.size());
   const TensorWork work = work_of(x.program().entry->statements[x.insn->statement]);
   s.records.push_back({kind,
                        work,
                        found->second,
+                       queue.write_queue,
                        ++queue.last_sequence,
                        warp,
                        lane,
@@ -99,19 +101,20 @@ void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
   s.forget_clocks(record.queue, record.sequence);
 }
 
-void Sanitizer::waited_for(const Execution& x, uint32_t lanes, AsyncOp op, bool /*only_reads*/) {
+void Sanitizer::waited_for(const Execution& x, uint32_t lanes, AsyncOp op, bool only_reads) {
   if (state_->record_of(op).kind == AsyncKind::kTcgen05Ld)
     std::erase_if(state_->pending[state_->warp_of(x)],
                   [](const PendingResults& results) { return results.is_tensor; });
-  // What a bulk store still has to write lies in global memory, which is not followed: its reads
-  // are all that counts.
-  state_->learn(x, lanes, state_->record_of(op));
+  state_->learn(x, lanes, state_->record_of(op), only_reads);
 }
 
-void Sanitizer::State::learn(const Execution& x, uint32_t lanes, const Record& record) {
+void Sanitizer::State::learn(const Execution& x, uint32_t lanes, const Record& record,
+                             bool only_reads) {
   change(warps[warp_of(x)].groups, lanes, [&](LaneGroup& group) {
     if (clock_value(group.clock->order, record.queue) < record.sequence)
       raise_order(writable(group.clock), record.queue, record.sequence);
+    if (!only_reads && clock_value(group.clock->order, record.write_queue) < record.sequence)
+      raise_order(writable(group.clock), record.write_queue, record.sequence);
   });
   forget_clocks(record.queue, record.sequence);
 }

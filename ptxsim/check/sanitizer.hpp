@@ -1,6 +1,6 @@
 // The sanitizer: happens-before with vector clocks, over threads, proxies and asynchronous
-// operations; rules R1..R16 of docs/ptxsim_rules.md. One for each cluster, an Observer of it: it
-// only looks and reports.
+// operations; rules R1..R22 of docs/ptxsim_rules.md. One for each cluster, an Observer of it: it
+// only looks and reports. What concerns global memory is shared by those of a launch (grid.hpp).
 //
 // Who knows what:
 //  - each thread has a clock: for every other thread the epoch up to which its accesses happened
@@ -17,10 +17,18 @@
 
 namespace ptxsim {
 
+class Machine;
+
+namespace check {
+class Grid;
+}
+std::shared_ptr<check::Grid> share_grid(Machine& machine);  // for the clusters of one launch
+
 class Sanitizer final : public Observer {
  public:
-  Sanitizer(Cluster& cluster, Reports& reports, bool strict);
+  Sanitizer(Cluster& cluster, Reports& reports, bool strict, std::shared_ptr<check::Grid> grid);
   ~Sanitizer() override;
+  bool wants_global_accesses() const override;
 
   bool wants_statements() const override;
   void executed(const Execution& x, const Insn& insn, bool blocked) override;
@@ -29,12 +37,18 @@ class Sanitizer final : public Observer {
                      AccessKind kind) override;
   void shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
                     const std::byte* values) override;
+  void global_access(const Execution& x, int lane, const MemoryAt& at, uint32_t bytes,
+                     AccessKind kind) override;
   void strong_write(const Execution& x, int lane, const MemoryAt& at, bool releases,
                     bool updates) override;
   void strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) override;
 
-  void fence(const Execution& x, bool releases, bool acquires) override;
-  void fence_proxy_async(const Execution& x, uint32_t lanes) override;
+  void fence(const Execution& x, Scope scope, bool releases, bool acquires) override;
+  void fence_proxy_async(const Execution& x, uint32_t lanes, bool of_shared,
+                         bool of_global) override;
+  void tensor_maps_released(const Execution& x, uint32_t lanes) override;
+  void tensor_map_acquired(const Execution& x, int lane, uint64_t address) override;
+  void waited_for_previous_grid(const Execution& x, uint32_t lanes) override;
   void fence_mbarrier_init(const Execution& x, uint32_t lanes) override;
   void fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thread_sync) override;
   void lanes_synchronized(const Execution& x, uint32_t lanes) override;
@@ -63,6 +77,9 @@ class Sanitizer final : public Observer {
                     AccessKind kind) override;
   void async_shared_store(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
                           uint32_t bytes, const std::byte* values) override;
+  void async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,
+                          AccessKind kind) override;
+  void tensor_map_used(AsyncOp op, const Execution& x, uint64_t address) override;
   void async_tmem(AsyncOp op, const Execution& x, Cta& owner, uint32_t first_lane, uint32_t lanes,
                   uint32_t first_column, uint32_t columns, AccessKind kind) override;
   void arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,

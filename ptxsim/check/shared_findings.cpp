@@ -5,7 +5,6 @@
 #include "ptxsim/machine/machine.hpp"
 
 namespace ptxsim {
-namespace {
 
 const char* verb(AccessKind kind) {
   switch (kind) {
@@ -28,6 +27,8 @@ const char* participle(AccessKind kind) {
       return "updated";
   }
 }
+
+namespace {
 
 // How a thread comes to know that the operation is complete.
 const char* completion_of(AsyncKind kind) {

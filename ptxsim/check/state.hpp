@@ -14,7 +14,11 @@
 #include <vector>
 
 #include "ptxsim/check/clock.hpp"
+#include "ptxsim/check/foreign_clock.hpp"
+#include "ptxsim/check/grid.hpp"
+#include "ptxsim/check/record.hpp"
 #include "ptxsim/check/sanitizer.hpp"
+#include "ptxsim/machine/addresses.hpp"
 #include "ptxsim/machine/execution.hpp"
 
 namespace ptxsim {
@@ -38,6 +42,8 @@ struct WarpClocks {
   LaneGroups after_fence;  // the clocks at the last tcgen05.fence::after_thread_sync
   std::array<uint32_t, kWarpSize> own_async{};
   uint32_t epoch_before = 1;  // when its last statement had ended
+  // The same for global memory.
+  std::array<uint32_t, kWarpSize> own_async_global{}, own_tensor_maps{};
 };
 
 // What somebody knows: a lane of a warp, or (warp < 0) all threads of a CTA together when it ends.
@@ -46,44 +52,10 @@ struct Knower {
   int warp = -1;
   int lane = -1;
   uint32_t own_async = 0;
+  uint32_t own_async_global = 0, own_tensor_maps = 0;
   bool is_lane(uint32_t other_warp, int other_lane) const {
     return warp == static_cast<int>(other_warp) && lane == other_lane;
   }
-};
-
-// An operation is complete when this phase of this barrier is.
-struct Publication {
-  uint32_t slot;
-  uint32_t phase;  // number of completed phases that shows it
-  int rank;        // of the CTA whose memory it is about; -1: of any
-};
-
-enum class TensorWork : uint8_t {
-  kNone,
-  kMma,
-  kCopy,
-  kCommit,
-  kAllocate,
-  kOther
-};  // kinds of tcgen05 work, from the statement
-
-struct Record {
-  AsyncKind kind;
-  TensorWork work;
-  uint32_t queue;
-  uint32_t sequence;
-  uint32_t warp;
-  int lane;
-  uint32_t statement;
-  uint32_t epoch;      // of its warp, and
-  uint32_t own_async;  // of its lane, when it was issued
-  std::vector<Publication> publications;
-  SharedClock clock;  // of the issuer, for operations that others are committed with
-  // cp.async: what it writes from this offset on, if that is known.
-  std::optional<std::array<std::byte, 16>> values = std::nullopt;
-  uint32_t values_at = 0;
-  uint32_t all_read =
-      0;  // tcgen05.ld: epoch of its warp when every result had been read; 0: not yet
 };
 
 // An ordinary load of shared memory. Its words are there when a statement needs them, and need not
@@ -103,6 +75,7 @@ struct PendingResults {
 
 struct Queue {
   uint32_t last_sequence = 0;
+  uint32_t write_queue = 0;    // of its records
   uint32_t fenced_before = 0;  // operations up to this one lie before a fence::before_thread_sync
   std::deque<uint32_t> with_clock;  // records that hold one, oldest first
 };
@@ -159,11 +132,10 @@ struct CtaShadow {
   std::vector<TensorCell> tensor;          // [16 lanes][column]
   SharedClock at_exit;                     // what its exited threads knew
   std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
-  // Release and acquire patterns through memory. What the last pattern on an address of its shared
-  // memory released; CTA rank 0 has global addresses too.
-  std::map<uint64_t, SyncClock> released;
-  std::map<uint32_t, SyncClock> to_release,
-      to_acquire;  // by thread: fenced but not written, read but not fenced
+  // Release and acquire patterns through memory. What was released at an address of its shared
+  // memory; by thread: fenced but not written, read but not fenced.
+  std::map<uint64_t, Releases> released;
+  std::map<uint32_t, Reach> to_release, to_acquire;
 };
 
 // An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
@@ -180,6 +152,28 @@ struct Access {
   uint32_t begin = 0;                 // offset of its first byte
   const std::byte* values = nullptr;  // what a write writes, if that is known
 };
+struct GlobalAccess {
+  const Execution& x;
+  int lane;
+  AccessKind kind;
+  Knower who;
+  uint32_t warp;
+  const MemoryAt* at = nullptr;    // of an ordinary access
+  const Record* record = nullptr;  // of an operation's, and
+  uint32_t record_index = kNobody;
+  bool reads_tensor_map = false;  // through the tensormap proxy, at `map`
+  uint64_t map = 0;
+
+  Scope scope() const {
+    // "Each reduction operation performed by cp.reduce.async.bulk has .relaxed.gpu semantics."
+    if (at == nullptr) return kind == AccessKind::kAtomic ? Scope::kGpu : Scope::kNone;
+    return at->scope;
+  }
+  bool writes() const { return kind != AccessKind::kRead; }
+  bool is_async_proxy() const { return record != nullptr && record->kind != AsyncKind::kCpAsync; }
+};
+enum class Verdict : uint8_t { kInOrder, kTolerated, kReported };
+
 struct TensorAccess {
   const Execution& x;
   const Cta& owner;
@@ -204,6 +198,10 @@ struct Finding {
 using namespace check;  // in check/*.cpp only
 
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
+// Of `lanes` of the warp that begins at the index `first`.
+bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, uint32_t epoch);
+const char* verb(AccessKind kind);        // "reads"
+const char* participle(AccessKind kind);  // "read"
 uint64_t queue_key(AsyncKind kind, uint32_t issuer);
 std::string place_in(const Cta& owner, uint32_t offset);  // "shared memory 0x1c400 of CTA rank 1"
 TensorWork work_of(const Statement& statement);
@@ -214,7 +212,7 @@ bool has_loads_to_follow(const Entry& entry);
 inline bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
 
 struct Sanitizer::State {
-  State(Cluster& cluster, Reports& reports, bool strict);
+  State(Cluster& cluster, Reports& reports, bool strict, std::shared_ptr<Grid> grid);
 
   // Threads (threads.cpp).
   uint32_t warp_of(const Execution& x) const { return x.cta.rank * warps_per_cta + x.warp.index; }
@@ -226,6 +224,9 @@ struct Sanitizer::State {
   template <class F>
   void change(LaneGroups& groups, uint32_t lanes,
               F&& f);  // f(LaneGroup&) for groups that hold just these lanes
+  // A proxy fence of these lanes; `own`: what of their own accesses the proxy sees.
+  void show(WarpClocks& clocks, uint32_t lanes, ProxyClock proxy,
+            std::array<uint32_t, kWarpSize>& own);
   void mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
 
   void release(const Execution& x, uint32_t lanes, SyncClock& into,
@@ -250,7 +251,7 @@ struct Sanitizer::State {
   uint32_t new_record(const Execution& x, int lane, AsyncKind kind);
   Record& record_of(AsyncOp op) { return records[record_of_op[op.number]]; }
   uint32_t slot_of(const Mbarrier& barrier) const { return mbarrier_slots[barrier.number]; }
-  void learn(const Execution& x, uint32_t lanes, const Record& record);
+  void learn(const Execution& x, uint32_t lanes, const Record& record, bool only_reads = false);
   void forget_clocks(uint32_t queue, uint32_t sequence);  // of operations before this one
   void check_initialized(const Execution& x, const Knower& who, const BarrierObject& object,
                          bool must_be_visible, bool by_operation);
@@ -285,10 +286,32 @@ struct Sanitizer::State {
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
 
+  // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
+  void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
+  bool happened_before(const Knower& who, const GlobalEntry& entry) const;
+  bool seen_by_proxy(const Knower& who, const GlobalEntry& entry, ProxyClock proxy) const;
+  // Of these bytes of the granule at an address.
+  Verdict judge(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
+                uint16_t bytes);
+  Verdict judge_after_async(const GlobalAccess& access, const GlobalEntry& entry, uint64_t at);
+  bool is_tolerated_race(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
+                         uint16_t bytes) const;
+  void report_global(const GlobalAccess& access, const GlobalEntry& entry, uint32_t other_statement,
+                     Finding finding);
+  void check_previous_grid(const GlobalAccess& access, const GlobalRegion& region, uint64_t at);
+  bool is_acquired(const GlobalAccess& access, const GlobalEntry& entry, uint64_t map) const;
+  // The scope that reaches from `rank` of this cluster to that CTA.
+  Scope scope_to(uint32_t rank, uint32_t other_cluster, uint32_t other_rank) const;
+
   // Ends (exits.cpp).
   void check_exit_of_shared(const Cta& cta, const ClockValues& known);
   void check_exit_of_tensor(const Cta& cta, const ClockValues& known);
   void check_exit_of_barriers(const Cta& cta, const ClockValues& known);
+
+  // Release and acquire (memory_order.cpp).
+  std::map<uint64_t, Releases>& released_through(const MemoryAt& at);
+  void acquire_from(const Execution& x, int lane, const Releases& releases, Scope scope,
+                    bool acquires);
 
   // Reports (findings.cpp).
   // Counts up a report of these statements that is at least as severe, if there is one.
@@ -311,12 +334,17 @@ struct Sanitizer::State {
   Cluster& cluster;
   Reports& reports;
   bool strict;
+  std::shared_ptr<Grid> grid;
   uint32_t warps_per_cta;
   uint32_t next_slot;  // clock indices: threads, then one for each queue and mbarrier
   std::vector<WarpClocks> warps;
   std::vector<CtaShadow> ctas;
   BarrierClocks cluster_barrier;
-  std::vector<Record> records;
+  uint32_t narrow_read =
+      kNobody;  // the last read that found a release whose scope, or its own, is too narrow
+  std::shared_ptr<std::vector<Record>> own_records;  // that outlive the cluster in the grid
+  std::vector<Record>& records = *own_records;
+  bool has_global_operations = false;    // some of them may be named by the grid's shadow
   std::vector<uint32_t> record_of_op;    // by AsyncOp::number
   std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   bool follows_results;                  // whether any load needs it

@@ -1,11 +1,18 @@
 // What threads tell each other: releases, acquires, fences.
+#include <utility>
+
 #include "ptxsim/check/state.hpp"
 #include "ptxsim/machine/machine.hpp"
 
 namespace ptxsim {
 
-Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict)
-    : cluster(of), reports(to), strict(is_strict) {
+Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_ptr<Grid> shared)
+    : cluster(of),
+      reports(to),
+      strict(is_strict),
+      grid(std::move(shared)),
+      own_records(std::make_shared<std::vector<Record>>()) {
+  grid->records[of.index] = own_records;
   const Launch& launch = of.machine.launch();
   const uint32_t num_ctas = static_cast<uint32_t>(volume(launch.cluster));
   warps_per_cta = static_cast<uint32_t>((volume(launch.block) + kWarpSize - 1) / kWarpSize);
@@ -22,9 +29,20 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict)
   }
 }
 
-Sanitizer::Sanitizer(Cluster& cluster, Reports& reports, bool strict)
-    : state_(std::make_unique<State>(cluster, reports, strict)) {}
-Sanitizer::~Sanitizer() = default;
+Sanitizer::Sanitizer(Cluster& cluster, Reports& reports, bool strict,
+                     std::shared_ptr<check::Grid> grid)
+    : state_(std::make_unique<State>(cluster, reports, strict, std::move(grid))) {}
+
+// Later clusters may meet what this one's operations did to global memory.
+Sanitizer::~Sanitizer() {
+  State& s = *state_;
+  if (!s.has_global_operations) s.grid->records.erase(s.cluster.index);
+  for (Record& record : s.records) record.clock.reset();
+}
+
+std::shared_ptr<check::Grid> share_grid(Machine& machine) {
+  return std::make_shared<Grid>(machine);
+}
 
 const ClockValues* clock_of(const LaneGroups& groups, int lane) {
   for (const LaneGroup& group : groups)
@@ -35,7 +53,8 @@ const ClockValues* clock_of(const LaneGroups& groups, int lane) {
 Knower Sanitizer::State::knower(const Execution& x, int lane) const {
   const uint32_t warp = warp_of(x);
   const WarpClocks& clocks = warps[warp];
-  return {clock_of(clocks.groups, lane), static_cast<int>(warp), lane, clocks.own_async[lane]};
+  return {clock_of(clocks.groups, lane), static_cast<int>(warp),      lane, clocks.own_async[lane],
+          clocks.own_async_global[lane], clocks.own_tensor_maps[lane]};
 }
 
 // Adds what the lanes know of themselves to a clock that they hand on.
@@ -44,7 +63,12 @@ void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lane
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     raise_order(clock, index_of(warp, lane), epoch);
-    raise(clock.async, index_of(warp, lane), warps[warp].own_async[lane]);
+    const WarpClocks& own = warps[warp];
+    raise(clock.async, index_of(warp, lane), own.own_async[lane]);
+    if (own.own_async_global[lane] != 0)
+      raise(clock.async_global, index_of(warp, lane), own.own_async_global[lane]);
+    if (own.own_tensor_maps[lane] != 0)
+      raise(clock.tensor_maps, index_of(warp, lane), own.own_tensor_maps[lane]);
   }
 }
 
@@ -123,18 +147,30 @@ void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {
 
 // Proxy-preserved causality order (PTX ISA, "Causality order"): the fence makes visible to the
 // async proxy what happened before it, whoever did it.
-void Sanitizer::fence_proxy_async(const Execution& x, uint32_t lanes) {
+void Sanitizer::fence_proxy_async(const Execution& x, uint32_t lanes, bool of_shared,
+                                  bool of_global) {
   State& s = *state_;
   s.finish_loads(x);
   WarpClocks& clocks = s.warps[s.warp_of(x)];
-  s.change(clocks.groups, lanes, [](LaneGroup& group) {
-    if (group.clock->async == group.clock->order) return;
+  if (of_shared) s.show(clocks, lanes, &ClockValues::async, clocks.own_async);
+  if (of_global) s.show(clocks, lanes, &ClockValues::async_global, clocks.own_async_global);
+  ++clocks.epoch;
+}
+
+void Sanitizer::State::show(WarpClocks& clocks, uint32_t lanes, ProxyClock proxy,
+                            std::array<uint32_t, kWarpSize>& own) {
+  const bool is_of_global = proxy != &ClockValues::async;
+  change(clocks.groups, lanes, [&](LaneGroup& group) {
+    if ((*group.clock).*proxy == group.clock->order && (!is_of_global || !group.clock->foreign))
+      return;
     ClockValues& values = writable(group.clock);
-    values.async = values.order;
+    if (is_of_global)
+      show_to_proxy(values, proxy);
+    else
+      values.*proxy = values.order;
   });
   for (uint32_t left = lanes; left != 0; left &= left - 1)
-    clocks.own_async[std::countr_zero(left)] = clocks.epoch;
-  ++clocks.epoch;
+    own[std::countr_zero(left)] = clocks.epoch;
 }
 
 void Sanitizer::fence_mbarrier_init(const Execution& x, uint32_t lanes) {

@@ -224,6 +224,7 @@ Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed,
   options.schedule = schedule;
   options.seed = seed;
   options.sanitize = !args.no_sanitizer;
+  options.check_global = !args.fast;
   options.strict = args.strict;
   options.check_uninitialized = !args.allow_uninitialized;
   options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
@@ -264,6 +265,7 @@ void add_run_options(CLI::App& app, RunArgs& args) {
       ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
   app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
+  app.add_flag("--fast", args.fast, "Do not check accesses to global memory (R17 to R22)");
   app.add_flag("--strict", args.strict, "Warnings and advisories count as errors");
   app.add_flag("--allow-uninitialized", args.allow_uninitialized,
                "Reads of bytes that nobody wrote are no error");

@@ -58,7 +58,7 @@ auto with_lane(int lane, F&& f) {
 void tell_of_global(const Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                     int lane) {
   x.cluster.observers.tell_of_global_access(
-      [&](Observer& o) { o.global_access(x, lane, at.offset, bytes, kind); });
+      [&](Observer& o) { o.global_access(x, lane, at, bytes, kind); });
 }
 
 [[noreturn]] void refuse_write(const Execution& x, const char* space, const MemoryAt& at,
@@ -216,7 +216,7 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
     case Space::kConst:
       return x.machine.const_bank().data() + at.offset;
     default:
-      tell_of_global(x, at, bytes, kind, lane);
+      tell_of_global(x, at, bytes, AccessKind::kRead, lane);
       return with_lane(lane, [&] { return x.machine.global().read(at.offset, bytes); });
   }
 }
@@ -236,7 +236,7 @@ std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, Acce
     case Space::kConst:
       refuse_write(x, "constant", at, lane);
     default:
-      tell_of_global(x, at, bytes, kind, lane);
+      tell_of_global(x, at, bytes, AccessKind::kWrite, lane);
       return with_lane(lane, [&] { return x.machine.global().write(at.offset, bytes); });
   }
 }

@@ -18,6 +18,11 @@ struct MemoryAt {
   // kGlobal: the address. kShared: offset in the owner's memory. kLocal: in the lane's frame.
   // kParam: in the parameter blob. kConst: in the constant bank.
   uint64_t offset = 0;
+  // What observers of global memory want to know besides (PTX ISA, "Memory Consistency Model").
+  Scope scope = Scope::kNone;        // of a strong access
+  uint8_t element_bytes = 0;         // of a strong access: strong ones must be of the same bytes
+  bool non_coherent = false;         // ld.global.nc
+  const std::byte* value = nullptr;  // that an ordinary store is about to write, when it is known
 };
 
 // How an instruction names memory. `own_shared_only`: .shared and .shared::cta.

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ptxsim {
@@ -11,12 +12,19 @@ namespace ptxsim {
 using Dim3 = std::array<uint32_t, 3>;  // x y z
 inline uint64_t volume(const Dim3& d) { return uint64_t{d[0]} * d[1] * d[2]; }
 
+// A grid that runs before this one and overlaps it (programmatic dependent launch): until
+// griddepcontrol.wait it may still write and read these buffers, given by name.
+struct PreviousGrid {
+  std::vector<std::string> writes, reads;
+};
+
 struct Launch {
   Dim3 grid{1, 1, 1};     // CTAs
   Dim3 block{1, 1, 1};    // threads of a CTA, by CUDA's name for it
   Dim3 cluster{1, 1, 1};  // CTAs
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> params;  // laid out as the kernel's parameters are
+  PreviousGrid previous_grid;   // nothing: the launch waits for whatever was before
 };
 
 // The %tid of a thread, from its number in the CTA.
@@ -45,8 +53,9 @@ enum class MmaMode : uint8_t {
 struct Options {
   Schedule schedule = Schedule::kEager;
   uint64_t seed = 1;
-  bool sanitize = true;  // run() attaches the sanitizer; handlers warn of what is doubtful
-  bool strict = false;   // advisories and warnings count as errors
+  bool sanitize = true;      // run() attaches the sanitizer; handlers warn of what is doubtful
+  bool check_global = true;  // the sanitizer follows global memory too (R17 .. R22)
+  bool strict = false;       // advisories and warnings count as errors
   bool check_uninitialized =
       true;  // reads of bytes of shared and global memory that nobody wrote are errors
   MmaMode mma = MmaMode::kExact;

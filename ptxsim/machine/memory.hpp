@@ -49,6 +49,7 @@ class GlobalMemory {
   std::byte* write(uint64_t address, uint64_t bytes);
   GlobalBuffer* find(uint64_t address);  // nullptr when no buffer holds it
   GlobalBuffer* find(const std::string& name);
+  const std::vector<GlobalBuffer>& buffers() const { return buffers_; }  // by address
   bool check_uninitialized = true;
 
   // The heap of malloc and free in kernels (machine/heap.cpp; CUDA C++ Programming Guide, "Dynamic

@@ -28,6 +28,13 @@ struct Mbarrier;
 struct MemoryAt;
 
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+enum class Scope : uint8_t {
+  kNone,
+  kCta,
+  kCluster,
+  kGpu,
+  kSys
+};  // of strong operations; weak: none
 enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed };  // relaxed: execution order only
 
 enum class AsyncKind : uint8_t {
@@ -71,20 +78,27 @@ class Observer {
                             uint32_t bytes, const std::byte* /*values*/) {
     shared_access(x, lane, owner, offset, bytes, AccessKind::kWrite);
   }
-  virtual void global_access(const Execution&, int /*lane*/, uint64_t /*address*/,
-                             uint32_t /*bytes*/, AccessKind) {}
-  // Strong accesses besides: what they order. `updates`: the write of an atomic.
+  // kAtomic: read and written. MemoryAt says how strong it is.
+  virtual void global_access(const Execution&, int /*lane*/, const MemoryAt&, uint32_t /*bytes*/,
+                             AccessKind) {}
+  // Strong accesses besides, with the scope that MemoryAt has: what they order. `updates`: the write of an atomic.
   virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/,
                             bool /*updates*/) {}
   virtual void strong_read(const Execution&, int /*lane*/, const MemoryAt&, bool /*acquires*/) {}
 
   // Fences, and statements with .sync, which hold the lanes of a warp together.
-  virtual void fence(const Execution&, bool /*releases*/, bool /*acquires*/) {}
-  virtual void fence_proxy_async(const Execution&, uint32_t /*lanes*/) {}
+  virtual void fence(const Execution&, Scope, bool /*releases*/, bool /*acquires*/) {}
+  virtual void fence_proxy_async(const Execution&, uint32_t /*lanes*/, bool /*of_shared*/,
+                                 bool /*of_global*/) {}
+  // fence.proxy.tensormap::generic: .release, and .acquire of the tensor map at a generic address.
+  virtual void tensor_maps_released(const Execution&, uint32_t /*lanes*/) {}
+  virtual void tensor_map_acquired(const Execution&, int /*lane*/, uint64_t /*address*/) {}
   virtual void fence_mbarrier_init(const Execution&, uint32_t /*lanes*/) {}
   virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
   virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
   virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
+  virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {
+  }  // griddepcontrol.wait
 
   // bar and barrier{.cta}: number 0 to 15 of its CTA.
   virtual void barrier_arrived(const Execution&, uint32_t /*lanes*/, uint32_t /*number*/) {}
@@ -119,6 +133,11 @@ class Observer {
     async_shared(op, x, owner, offset, bytes, AccessKind::kWrite);
   }
   virtual void async_global(AsyncOp, const Execution&, uint64_t /*bytes*/, AccessKind) {}
+  // The same, where it lies: only to those that ask for accesses to global memory. kAtomic: a reduction.
+  virtual void async_global_range(AsyncOp, const Execution&, uint64_t /*address*/,
+                                  uint64_t /*bytes*/, AccessKind) {}
+  // The operation reads its tensor map at this generic address; told to the same.
+  virtual void tensor_map_used(AsyncOp, const Execution&, uint64_t /*address*/) {}
   // Cells [first_lane, +lanes) x [first_column, +columns) of tensor memory.
   virtual void async_tmem(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*first_lane*/,
                           uint32_t /*lanes*/, uint32_t /*first_column*/, uint32_t /*columns*/,
@@ -158,6 +177,7 @@ class Observers {
   }
   bool any() const { return !all_.empty(); }
   bool any_of_statements() const { return any_of_statements_; }
+  bool any_of_global_accesses() const { return !of_global_accesses_.empty(); }
   // Inlined, so that an event is put together only where somebody hears it.
   template <class Event>
   [[gnu::always_inline]] void tell(Event&& event) const {

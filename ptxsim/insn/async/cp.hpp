@@ -67,6 +67,15 @@ struct LoadRoute {
 std::vector<LoadTarget> route_load(const Execution& x, int lane, const LoadRoute& route,
                                    uint32_t shared_bytes, uint32_t alignment);
 
+// Bytes of global memory that a copy reads or writes: for observers, where there are any that ask.
+struct GlobalRange {
+  uint64_t address = 0, bytes = 0;
+};
+struct GlobalPart {
+  std::vector<GlobalRange> ranges;
+  uint64_t tensor_map = 0;  // its generic address; 0: none
+};
+
 // Writes the bytes of a copy that begins at `offset` of `cta`, when it completes.
 using WriteBytes = std::function<void(Cta& cta, uint32_t offset)>;
 struct Load {
@@ -76,6 +85,7 @@ struct Load {
   WriteBytes write;
   WriteBytes poison = nullptr;         // what `write` will change; nullptr: all of shared_bytes
   const LoadTarget* source = nullptr;  // a source in shared memory, of `shared_bytes`
+  GlobalPart global = {};
 };
 void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, Load load);
 
@@ -85,6 +95,8 @@ struct Store {
   uint32_t offset = 0;  // of the source in the CTA's own shared memory
   uint32_t shared_bytes = 0;
   uint32_t global_bytes = 0;
+  AccessKind access = AccessKind::kWrite;  // of global memory; kAtomic: a reduction
+  GlobalPart global = {};
   // First the source is read, later the bytes are written: two moments that the schedule chooses.
   std::function<std::vector<std::byte>(Cta& cta)> read;
   std::function<void(GlobalMemory& global, const std::vector<std::byte>& bytes)> write;

@@ -104,6 +104,10 @@ Part start_part(Execution& x, const CpAsyncDetail& detail, CpAsyncGroups& groups
                            values ? values->data() : nullptr);
       o.async_global(op, x, part.from_source, AccessKind::kRead);
     });
+    if (part.from_source != 0)
+      x.cluster.observers.tell_of_global_access([&](Observer& o) {
+        o.async_global_range(op, x, part.address, part.from_source, AccessKind::kRead);
+      });
     part.group->newest = op;
   }
   to.cta->shared.poison(to.offset, detail.bytes);

@@ -39,12 +39,16 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     const auto targets = route_load(x, lane, detail.route, size, 16);
     x.machine.stats().l2_read_bytes += size;
     start_load(x, lane, targets,
-               {size, size, AccessKind::kWrite,
+               {size,
+                size,
+                AccessKind::kWrite,
                 [source, size](Cta& cta, uint32_t offset) {
                   std::memcpy(cta.shared.at(offset), cta.machine.global().read(source, size), size);
                   cta.shared.mark_written(offset, size);
                 },
-                nullptr, nullptr});
+                nullptr,
+                nullptr,
+                {{{source, size}}}});
   });
   return Outcome::kNext;
 }
@@ -102,6 +106,16 @@ void write_global(GlobalMemory& global, uint64_t to, const std::vector<std::byte
     if ((byte_mask >> i % 16 & 1) != 0) *global.write(to + i, 1) = bytes[i];
 }
 
+// What a store with a byte mask writes, for observers.
+GlobalPart bytes_written(const Execution& x, uint64_t to, uint32_t size, uint16_t byte_mask) {
+  GlobalPart part;
+  if (!x.cluster.observers.any_of_global_accesses()) return part;
+  if (byte_mask == 0xffff) return {{{to, size}}};
+  for (uint32_t i = 0; i < size; ++i)
+    if ((byte_mask >> i % 16 & 1) != 0) part.ranges.push_back({to + i, 1});
+  return part;
+}
+
 Outcome execute_store(Execution& x, const Insn& insn) {
   const BulkDetail& detail = detail_of(insn);
   x.for_lanes([&](int lane) {
@@ -111,7 +125,11 @@ Outcome execute_store(Execution& x, const Insn& insn) {
     check_multiple_of_16(x, "destination address of a bulk copy", to, lane);
     const uint16_t mask =
         detail.byte_mask.present() ? x.source<uint16_t>(detail.byte_mask)[lane] : 0xffff;
-    Store store{source.offset, size, size, nullptr, nullptr};
+    Store store;
+    store.offset = source.offset;
+    store.shared_bytes = store.global_bytes = size;
+    if (detail.update != nullptr) store.access = AccessKind::kAtomic;
+    store.global = bytes_written(x, to, size, mask);
     store.read = [offset = source.offset, size](Cta& cta) {
       return read_shared(cta, offset, size);
     };

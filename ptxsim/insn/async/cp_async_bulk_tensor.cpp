@@ -48,11 +48,11 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     const auto targets =
         route_load(x, lane, detail.route, tensor->box.shared_bytes, kTensorAlignment);
     x.machine.stats().l2_read_bytes += bytes_in_bounds(tensor->box);
-    start_load(
-        x, lane, targets,
-        {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
-         [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); },
-         [tensor](Cta& cta, uint32_t offset) { poison_box(*tensor, cta, offset); }, nullptr});
+    start_load(x, lane, targets,
+               {tensor->box.shared_bytes, tensor->box.copied_bytes, AccessKind::kWrite,
+                [tensor](Cta& cta, uint32_t offset) { write_box(*tensor, cta, offset); },
+                [tensor](Cta& cta, uint32_t offset) { poison_box(*tensor, cta, offset); }, nullptr,
+                global_part(x, *tensor)});
   });
   return Outcome::kNext;
 }
@@ -99,6 +99,7 @@ std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOper
                                             int lane) {
   const uint64_t address = raw_address(x, operand.base, 8, operand.offset, lane);
   auto tensor = std::make_shared<TensorBox>();
+  tensor->map_address = address;
   tensor->map = read_tensor_map(x.machine, address, lane);
   if (tensor->map.rank != operand.dimensions)
     x.fault(fmt::format("tensor map of rank {} in an instruction of {} dimensions (R14)",
@@ -117,6 +118,16 @@ uint32_t bytes_in_bounds(const Box& box) {
   uint32_t bytes = 0;
   for (const BoxRun& run : box.runs) bytes += run.in_bounds ? run.bytes : 0;
   return bytes;
+}
+
+GlobalPart global_part(const Execution& x, const TensorBox& tensor) {
+  GlobalPart part;
+  if (!x.cluster.observers.any_of_global_accesses()) return part;
+  part.tensor_map = tensor.map_address;
+  part.ranges.reserve(tensor.box.runs.size());
+  for (const BoxRun& run : tensor.box.runs)
+    if (run.in_bounds) part.ranges.push_back({run.global, run.bytes});
+  return part;
 }
 
 void decode_tensor_copy(Decode& d) {

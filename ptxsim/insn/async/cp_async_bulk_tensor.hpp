@@ -29,10 +29,12 @@ TensorOperand take_tensor_operand(Decode& d, size_t index, const char* four_rows
 struct TensorBox {
   TiledTensorMap map;
   Box box;
+  uint64_t map_address = 0;  // generic
 };
 std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOperand& operand,
                                             int lane);
 uint32_t bytes_in_bounds(const Box& box);
+GlobalPart global_part(const Execution& x, const TensorBox& tensor);  // empty when nobody asks
 
 // Calls f(shared offset, offset in the run, bytes) for the pieces into which the swizzle cuts a run
 // of a box that lies at `offset`.

@@ -134,7 +134,12 @@ Outcome execute_store(Execution& x, const Insn& insn) {
     const UpdateElement update = update_of(x, detail, *tensor, lane);
     const uint32_t offset =
         locate(x, detail.source, lane, tensor->box.shared_bytes, kTensorAlignment).offset;
-    Store store{offset, tensor->box.shared_bytes, bytes_in_bounds(tensor->box), nullptr, nullptr};
+    Store store;
+    store.offset = offset;
+    store.shared_bytes = tensor->box.shared_bytes;
+    store.global_bytes = bytes_in_bounds(tensor->box);
+    if (detail.reduces) store.access = AccessKind::kAtomic;
+    store.global = global_part(x, *tensor);
     store.read = [tensor, offset](Cta& cta) { return read_box(*tensor, cta, offset); };
     store.write = [tensor, update](GlobalMemory& global, const std::vector<std::byte>& bytes) {
       write_box(*tensor, global, bytes, update);

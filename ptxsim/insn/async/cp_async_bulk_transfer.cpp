@@ -51,6 +51,14 @@ void complete_load(const LoadTarget& target, const Load& load, const AsyncOp& op
   cluster.changed();
 }
 
+void tell_of_global_part(const Execution& x, AsyncOp op, const GlobalPart& part, AccessKind kind) {
+  x.cluster.observers.tell_of_global_access([&](Observer& o) {
+    if (part.tensor_map != 0) o.tensor_map_used(op, x, part.tensor_map);
+    for (const GlobalRange& range : part.ranges)
+      o.async_global_range(op, x, range.address, range.bytes, kind);
+  });
+}
+
 AsyncOp issue_load(Execution& x, int lane, const std::vector<LoadTarget>& targets,
                    const Load& load) {
   if (!x.is_observed()) return {};
@@ -67,6 +75,7 @@ AsyncOp issue_load(Execution& x, int lane, const std::vector<LoadTarget>& target
                       mbarrier_at(*target.barrier_cta, target.barrier), true);
     }
   });
+  tell_of_global_part(x, op, load.global, AccessKind::kRead);
   return op;
 }
 
@@ -131,6 +140,7 @@ void start_store(Execution& x, int lane, Store store) {
       o.async_shared(op, x, x.cta, store.offset, store.shared_bytes, AccessKind::kRead);
       o.async_global(op, x, store.global_bytes, AccessKind::kWrite);
     });
+    tell_of_global_part(x, op, store.global, store.access);
     group->newest = op;
   }
   ++group->unread;

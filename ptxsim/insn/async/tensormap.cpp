@@ -191,7 +191,7 @@ uint64_t address_in(const Execution& x, const Decode::Address& a, int lane) {
   return base + static_cast<uint64_t>(a.offset);
 }
 
-// The fence of it needs no model: nobody keeps an old copy of a tensor map.
+// The warp copies together: for observers its first lane stores, and releases to the tensormap proxy.
 Outcome execute_copy(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const CopyDetail&>(*insn.detail);
   constexpr uint32_t kBytes = sizeof(TensorMapRecord);
@@ -202,6 +202,10 @@ Outcome execute_copy(Execution& x, const Insn& insn) {
       locate(x, detail.to, address_in(x, detail.to_address, lane), kBytes, 128, lane);
   const std::byte* bytes = bytes_to_read(x, from, kBytes, AccessKind::kRead, lane);
   std::memcpy(bytes_to_write(x, to, kBytes, AccessKind::kWrite, lane), bytes, kBytes);
+  x.tell([&](Observer& o) {
+    o.tensor_maps_released(x, 1u << lane);
+    o.lanes_synchronized(x, x.mask);
+  });
   return Outcome::kNext;
 }
 

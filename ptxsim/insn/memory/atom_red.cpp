@@ -14,6 +14,7 @@ namespace {
 struct AtomicDetail final : Detail {
   AddressOperand address;
   MemoryOrder order = MemoryOrder::kRelaxed;
+  Scope scope = Scope::kGpu;
   AtomicUpdate update;
   uint32_t element_bytes = 0;
   uint32_t count = 1;
@@ -27,7 +28,9 @@ Outcome atomic(Execution& x, const Insn& insn) {
   const uint32_t size = a.element_bytes, bytes = size * a.count;
   SectorCounter sectors;
   x.for_lanes([&](int lane) {
-    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    at.scope = a.scope;
+    at.element_bytes = static_cast<uint8_t>(size);
     if (at.space == Space::kShared && a.count > 1)
       x.fault("vector form of an atomic operation on shared memory; needs global memory", lane);
     std::byte* memory = bytes_to_update(x, at, bytes, lane);
@@ -52,7 +55,6 @@ Outcome atomic(Execution& x, const Insn& insn) {
 
 MemoryOrder take_atomic_order(Decode& d, bool is_reduction) {
   const int sem = d.modifiers().take_one_of({"relaxed", "acquire", "release", "acq_rel"});
-  take_scope(d);  // .gpu when there is none
   switch (sem) {
     case 1:
     case 3:
@@ -77,6 +79,7 @@ void decode_atomic(Decode& d, bool is_reduction) {
   auto* a = d.make_detail<AtomicDetail>();
   a->is_reduction = is_reduction;
   a->order = take_atomic_order(d, is_reduction);
+  a->scope = take_scope(d).value_or(Scope::kGpu);
   const AddressSpace space = take_space(d);
   if (space.space != Space::kGeneric && space.space != Space::kGlobal &&
       space.space != Space::kShared)

@@ -10,7 +10,7 @@
 namespace ptxsim {
 namespace {
 
-constexpr uint32_t kMaxAccessBytes = 32;  // of one lane
+constexpr uint32_t kMostAccessBytes = 32;
 
 struct Bits128 {
   uint64_t low, high;
@@ -110,7 +110,10 @@ Outcome load(Execution& x, const Insn& insn) {
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
   x.for_lanes([&](int lane) {
-    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    at.scope = a.scope;
+    at.element_bytes = static_cast<uint8_t>(a.element_bytes);
+    at.non_coherent = a.non_coherent;
     const std::byte* from = bytes_to_read(x, at, bytes, kind, lane);
     sectors.add(at);
     for (uint32_t i = 0; i < a.count; ++i)
@@ -128,33 +131,40 @@ Outcome store(Execution& x, const Insn& insn) {
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
   x.for_lanes([&](int lane) {
-    const MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    std::byte value[kMostAccessBytes];
+    for (uint32_t i = 0; i < a.count; ++i)
+      a.store(x.source<std::byte>(a.elements[i]), lane, value + i * a.element_bytes);
+    at.scope = a.scope;
+    at.element_bytes = static_cast<uint8_t>(a.element_bytes);
+    at.value = value;
+    std::memcpy(bytes_to_write(x, at, bytes, kind, lane, at.space == Space::kShared ? value : nullptr),
+                value, bytes);
     sectors.add(at);
-    const auto put = [&](std::byte* to) {
-      for (uint32_t i = 0; i < a.count; ++i)
-        a.store(x.source<std::byte>(a.elements[i]), lane, to + i * a.element_bytes);
-    };
-    std::byte values[kMaxAccessBytes];
-    const bool is_told = at.space == Space::kShared && x.is_observed();
-    if (is_told) put(values);
-    put(bytes_to_write(x, at, bytes, kind, lane, is_told ? values : nullptr));
     if (is_strong(a.order)) tell_of_strong_write(x, lane, at, a.order, false);
   });
   x.machine.stats().l2_write_bytes += sectors.bytes();
   return Outcome::kNext;
 }
 
+struct Strength {
+  MemoryOrder order = MemoryOrder::kWeak;
+  Scope scope = Scope::kNone;
+};
+
 // .weak .volatile .relaxed.scope .mmio.relaxed.sys, and .acquire.scope or .release.scope.
-MemoryOrder take_order(Decode& d, const char* ordered, MemoryOrder order) {
+Strength take_order(Decode& d, const char* ordered, MemoryOrder order) {
   const int which = d.modifiers().take_one_of({"weak", "volatile", "relaxed", ordered});
   const bool mmio = d.modifiers().take("mmio");
   if (mmio && which != 2) d.fail(".mmio needs .relaxed");
-  if (which < 2) return which == 1 ? MemoryOrder::kRelaxed : MemoryOrder::kWeak;
+  // "ld.volatile has the same memory synchronization semantics as ld.relaxed.sys."
+  if (which < 2) return which == 1 ? Strength{MemoryOrder::kRelaxed, Scope::kSys} : Strength{};
   if (mmio && !d.modifiers().has("sys")) d.fail(".mmio needs the scope .sys");
-  if (!take_scope(d))
+  const std::optional<Scope> scope = take_scope(d);
+  if (!scope)
     d.fail(fmt::format(".{} needs a scope: .cta, .cluster, .gpu or .sys",
                        which == 2 ? "relaxed" : ordered));
-  return which == 2 ? MemoryOrder::kRelaxed : order;
+  return {which == 2 ? MemoryOrder::kRelaxed : order, *scope};
 }
 
 Type take_memory_type(Decode& d) {
@@ -194,10 +204,11 @@ void refuse_outside_parameter(Decode& d, const Operand& address, uint32_t bytes)
 }
 
 // Common to ld and st: the shape of an access. `operand` holds the registers.
-AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size_t operand,
+AccessDetail* take_access(Decode& d, AddressSpace space, Strength strength, size_t operand,
                           size_t address) {
   auto* a = d.make_detail<AccessDetail>();
-  a->order = order;
+  const MemoryOrder order = a->order = strength.order;
+  a->scope = strength.scope;
   a->count = take_vector(d);
   a->type = take_memory_type(d);
   a->element_bytes = bytes_of(a->type);
@@ -205,7 +216,7 @@ AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size
   refuse_outside_parameter(d, d.operand(address), a->bytes());
   const bool any_global = space.space == Space::kGlobal || space.space == Space::kGeneric;
   const uint32_t bytes = a->bytes();
-  if (bytes > kMaxAccessBytes || (a->count == 8 && a->element_bytes != 4) ||
+  if (bytes > kMostAccessBytes || (a->count == 8 && a->element_bytes != 4) ||
       (a->count > 1 && a->element_bytes == 16) || (bytes > 16 && !any_global))
     d.fail(
         fmt::format("a vector of {} elements of {} bytes; at most 16 bytes, or .v8 of 4 and .v4 "
@@ -223,8 +234,9 @@ AccessDetail* take_access(Decode& d, AddressSpace space, MemoryOrder order, size
 // Registers of a float type have just its width; others may be wider.
 bool wider_ok(Type type) { return !is_float(type); }
 
-void decode_load(Decode& d, MemoryOrder order, AddressSpace space) {
-  AccessDetail* a = take_access(d, space, order, 0, 1);
+void decode_load(Decode& d, Strength strength, AddressSpace space, bool non_coherent) {
+  AccessDetail* a = take_access(d, space, strength, 0, 1);
+  a->non_coherent = non_coherent;
   take_cache_policy(d, 2);
   const auto elements = d.elements(0);
   unsigned width = 0;
@@ -249,27 +261,27 @@ void decode_load(Decode& d, MemoryOrder order, AddressSpace space) {
 void decode_ld(Decode& d) {
   d.modifiers().take_performance_hints();
   const bool non_coherent = d.modifiers().take("nc");
-  const MemoryOrder order = take_order(d, "acquire", MemoryOrder::kAcquire);
+  const Strength strength = take_order(d, "acquire", MemoryOrder::kAcquire);
   const AddressSpace space = take_space(d);
-  if (non_coherent && (space.space != Space::kGlobal || is_strong(order)))
+  if (non_coherent && (space.space != Space::kGlobal || is_strong(strength.order)))
     d.fail("ld.nc needs .global and no memory order");
-  decode_load(d, order, space);
+  decode_load(d, strength, space, non_coherent);
 }
 
 void decode_ldu(Decode& d) {
   const AddressSpace space = take_space(d);
   if (space.space != Space::kGlobal && space.space != Space::kGeneric)
     d.fail("ldu needs .global or generic addressing");
-  decode_load(d, MemoryOrder::kWeak, space);
+  decode_load(d, {}, space, true);  // "read-only data", as with .nc
 }
 
 void decode_st(Decode& d) {
   if (d.modifiers().has("async")) return decode_st_async(d);
   if (d.modifiers().has("bulk")) return decode_st_bulk(d);
   d.modifiers().take_performance_hints();
-  const MemoryOrder order = take_order(d, "release", MemoryOrder::kRelease);
+  const Strength strength = take_order(d, "release", MemoryOrder::kRelease);
   const AddressSpace space = take_space(d);
-  AccessDetail* a = take_access(d, space, order, 1, 0);
+  AccessDetail* a = take_access(d, space, strength, 1, 0);
   if (a->address.space.space == Space::kConst || a->address.space.space == Space::kParam)
     d.fail("st cannot write to the constant space or the kernel's parameters");
   take_cache_policy(d, 2);

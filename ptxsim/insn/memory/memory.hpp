@@ -32,6 +32,8 @@ struct AddressOperand {
 struct AccessDetail final : Detail {
   AddressOperand address;
   MemoryOrder order = MemoryOrder::kWeak;
+  Scope scope = Scope::kNone;
+  bool non_coherent = false;
   Type type = Type::kNone;  // of an element in memory
   uint32_t element_bytes = 0;
   uint32_t count = 0;

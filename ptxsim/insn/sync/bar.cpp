@@ -18,7 +18,7 @@ Outcome warp_barrier(Execution& x, const Insn&) {
   return Outcome::kNext;
 }
 
-// Grids that depend on each other are not modelled.
+// griddepcontrol.launch_dependents, as one grid runs at a time.
 Outcome nothing(Execution&, const Insn&) { return Outcome::kNext; }
 
 void decode_bar(Decode& d) {
@@ -34,11 +34,17 @@ void decode_barrier(Decode& d) {
   decode_named_barrier(d, d.modifiers().take("aligned"));
 }
 
+// What ran before is over in any case; observers judge what comes before the wait.
+Outcome wait_for_previous_grid(Execution& x, const Insn&) {
+  x.tell([&](Observer& o) { o.waited_for_previous_grid(x, x.mask); });
+  return Outcome::kNext;
+}
+
 void decode_griddepcontrol(Decode& d) {
-  if (d.modifiers().take_one_of({"wait", "launch_dependents"}) < 0)
-    d.fail("griddepcontrol needs .wait or .launch_dependents");
+  const int which = d.modifiers().take_one_of({"wait", "launch_dependents"});
+  if (which < 0) d.fail("griddepcontrol needs .wait or .launch_dependents");
   d.expect_operands(0, 0);
-  d.insn().execute = nothing;
+  d.insn().execute = which == 0 ? wait_for_previous_grid : nothing;
 }
 
 constexpr std::array kDecoders = {Decoder{"bar", decode_bar}, Decoder{"barrier", decode_barrier},

@@ -9,22 +9,32 @@
 namespace ptxsim {
 namespace {
 
-constexpr uint8_t kReleases = 1, kAcquires = 2;  // Insn::variant
+// Insn::variant; Insn::imm is the scope.
+constexpr uint8_t kReleases = 1, kAcquires = 2, kOfShared = 4, kOfGlobal = 8;
 
 Outcome fence(Execution& x, const Insn& insn) {
   x.tell([&](Observer& o) {
-    o.fence(x, (insn.variant & kReleases) != 0, (insn.variant & kAcquires) != 0);
+    o.fence(x, static_cast<Scope>(insn.imm), (insn.variant & kReleases) != 0,
+            (insn.variant & kAcquires) != 0);
   });
   return Outcome::kNext;
 }
 
 Outcome fence_proxy_async(Execution& x, const Insn& insn) {
-  x.tell([&](Observer& o) { o.fence_proxy_async(x, x.mask); });
+  x.tell([&](Observer& o) {
+    o.fence_proxy_async(x, x.mask, (insn.variant & kOfShared) != 0,
+                        (insn.variant & kOfGlobal) != 0);
+  });
   return fence(x, insn);
 }
 
 Outcome fence_mbarrier_init(Execution& x, const Insn& insn) {
   x.tell([&](Observer& o) { o.fence_mbarrier_init(x, x.mask); });
+  return fence(x, insn);
+}
+
+Outcome release_tensor_maps(Execution& x, const Insn& insn) {
+  x.tell([&](Observer& o) { o.tensor_maps_released(x, x.mask); });
   return fence(x, insn);
 }
 
@@ -37,27 +47,32 @@ struct TensorMapFence final : Detail {
 
 Outcome fence_tensormap(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const TensorMapFence&>(*insn.detail);
+  const Outcome outcome = fence(x, insn);
   x.for_lanes([&](int lane) {
     constexpr uint32_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
     const uint64_t address = x.source<uint64_t>(a.base)[lane] + static_cast<uint64_t>(a.offset);
     locate(x, {}, address, kTensorMapBytes, kTensorMapAlignment, lane);
+    x.tell([&](Observer& o) { o.tensor_map_acquired(x, lane, address); });
   });
-  return fence(x, insn);
+  return outcome;
 }
 
-// Orders nothing that is modelled: aliases of addresses, and the async proxy's view of global
-// memory (the sanitizer watches shared memory and tensor memory).
+// Orders nothing that is modelled: aliases of addresses.
 Outcome nothing(Execution&, const Insn&) { return Outcome::kNext; }
+
+void set_scope(Decode& d, Scope scope) { d.insn().imm = static_cast<uint64_t>(scope); }
 
 void decode_tensormap(Decode& d) {
   auto& m = d.modifiers();
   const int side = m.take_one_of({"release", "acquire"});
-  if (side < 0 || !take_scope(d))
+  const std::optional<Scope> scope = take_scope(d);
+  if (side < 0 || !scope)
     d.fail("fence.proxy.tensormap::generic needs .release or .acquire, and a scope");
+  set_scope(d, *scope);
   if (side == 0) {
     d.expect_operands(0, 0);
     d.insn().variant = kReleases;
-    d.insn().execute = fence;
+    d.insn().execute = release_tensor_maps;
     return;
   }
   d.expect_operands(2, 2);
@@ -83,6 +98,7 @@ uint8_t take_restricted_side(Decode& d) {
     d.fail(
         "must be .release.sync_restrict::shared::cta.cluster or "
         ".acquire.sync_restrict::shared::cluster.cluster");
+  set_scope(d, Scope::kCluster);
   return restricted == 0 ? kReleases : kAcquires;
 }
 
@@ -93,6 +109,7 @@ void decode_proxy(Decode& d) {
   if (m.take("async::generic")) {
     d.insn().variant = take_restricted_side(d);
     if (d.insn().variant == 0) d.fail("fence.proxy.async::generic needs .sync_restrict");
+    d.insn().variant |= kOfShared;
     d.insn().execute = fence_proxy_async;
     return;
   }
@@ -102,7 +119,8 @@ void decode_proxy(Decode& d) {
   }
   if (!m.take("async")) d.fail("fence.proxy needs .alias, .async, or a pair of proxies");
   const int space = m.take_one_of({"global", "shared::cta", "shared::cluster"});
-  d.insn().execute = space == 0 ? nothing : fence_proxy_async;
+  d.insn().variant = space < 0 ? kOfShared | kOfGlobal : space == 0 ? kOfGlobal : kOfShared;
+  d.insn().execute = fence_proxy_async;
 }
 
 void decode_fence(Decode& d) {
@@ -113,6 +131,7 @@ void decode_fence(Decode& d) {
     if (!m.take("release") || !m.take("cluster"))
       d.fail("fence.mbarrier_init has the form .release.cluster only");
     d.insn().variant = kReleases;
+    set_scope(d, Scope::kCluster);
     d.insn().execute = fence_mbarrier_init;
     return;
   }
@@ -121,14 +140,18 @@ void decode_fence(Decode& d) {
   constexpr uint8_t kSides[] = {kReleases | kAcquires, kReleases | kAcquires, kAcquires, kReleases};
   const int sem = m.take_one_of({"sc", "acq_rel", "acquire", "release"});
   d.insn().variant = sem < 0 ? kReleases | kAcquires : kSides[sem];
-  if (!take_scope(d)) d.fail("fence needs a scope: .cta, .cluster, .gpu or .sys");
+  const std::optional<Scope> scope = take_scope(d);
+  if (!scope) d.fail("fence needs a scope: .cta, .cluster, .gpu or .sys");
+  set_scope(d, *scope);
 }
 
 void decode_membar(Decode& d) {
   if (d.modifiers().take("proxy")) return decode_proxy(d);
   d.expect_operands(0, 0);
-  if (d.modifiers().take_one_of({"cta", "gl", "sys"}) < 0)
-    d.fail("membar needs .cta, .gl, .sys or .proxy");
+  const int level = d.modifiers().take_one_of({"cta", "gl", "sys"});
+  if (level < 0) d.fail("membar needs .cta, .gl, .sys or .proxy");
+  constexpr Scope kScopes[] = {Scope::kCta, Scope::kGpu, Scope::kSys};
+  set_scope(d, kScopes[level]);
   d.insn().variant = kReleases | kAcquires;
   d.insn().execute = fence;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/machine/addresses.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/ptxsim.hpp"
 
@@ -98,11 +99,11 @@ class Log final : public Observer {
                     x.program().entry->statements[insn.statement].root, wait.where));
     EXPECT_EQ(wait.kind, WaitInfo::Kind::kMbarrier);
   }
-  void global_access(const Execution& x, int lane, uint64_t address, uint32_t bytes,
+  void global_access(const Execution& x, int lane, const MemoryAt& at, uint32_t bytes,
                      AccessKind kind) override {
     EXPECT_EQ(kind, AccessKind::kWrite);
     EXPECT_EQ(bytes, 4u);
-    EXPECT_EQ(address, kOut + 4 * x.thread_of(lane));
+    EXPECT_EQ(at.offset, kOut + 4 * x.thread_of(lane));
     ++global_writes_;
   }
   void shared_access(const Execution&, int, Cta&, uint32_t, uint32_t bytes,
