@@ -1,0 +1,26 @@
+// Programs with NVIDIA's runtime linked into them (nvcc's default, libcudart_static): no symbol of theirs can be
+// interposed, so the first bytes of their functions become jumps to the functions of this library. The names come from
+// the symbol table of the file, which a stripped program has not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptxsim/error.hpp"
+
+namespace ptxsim::cuda {
+
+struct FunctionSymbol {
+  uint64_t value = 0;  // offset from where the file is loaded
+  uint64_t bytes = 0;
+};
+
+// Functions of the file's symbol table whose names begin with "cuda" or "__cuda". An Error: no ELF file of this machine.
+Result<std::map<std::string, FunctionSymbol>> cuda_functions_of(const std::string& path);
+
+// Looks at the program and at every library that is loaded. Texts for the report: what could not be redirected.
+std::vector<std::string> redirect_static_runtimes();
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,64 @@
+#include "ptxsim/cuda/session.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+namespace ptxsim::cuda {
+namespace {
+
+const DeviceModel& model_of(const std::string& key) {
+  const DeviceModel* device = find_device(key);
+  return device == nullptr ? *find_device(Settings{}.device) : *device;
+}
+
+Settings settings_of_environment() {
+  const char* text = std::getenv(kSettingsVariable);
+  return text == nullptr ? Settings{} : settings_of(text);
+}
+
+}  // namespace
+
+Session& Session::get() {
+  static Session* session = new Session(settings_of_environment());
+  return *session;
+}
+
+Session::Session(Settings from)
+    : settings(std::move(from)),
+      device(model_of(settings.device)),
+      memory(device.memory_bytes),
+      recorder(settings.report) {
+  settings.options.num_sms = device.sms;
+}
+
+LoadedModule* Session::add_module() {
+  auto module = std::make_unique<LoadedModule>();
+  LoadedModule* handle = module.get();
+  modules_[handle] = std::move(module);
+  return handle;
+}
+
+LoadedModule* Session::find_module(void* handle) const {
+  const auto found = modules_.find(static_cast<LoadedModule*>(handle));
+  return found == modules_.end() ? nullptr : found->second.get();
+}
+
+Status Session::unload(void* handle) {
+  if (last_launched_ == handle) last_launched_ = nullptr;
+  return modules_.erase(static_cast<LoadedModule*>(handle)) == 1 ? kSuccess : kInvalidHandle;
+}
+
+Kernel* Session::find_kernel(void* handle) const {
+  for (const auto& [key, module] : modules_)
+    for (Kernel* kernel : module->kernels())
+      if (kernel == handle) return kernel;
+  return nullptr;
+}
+
+void Session::ended() {
+  for (const auto& [address, allocation] : memory.allocations())
+    if (allocation.home != Home::kModule) recorder.leaked(allocation);
+  recorder.ended(memory.highest());
+}
+
+}  // namespace ptxsim::cuda
