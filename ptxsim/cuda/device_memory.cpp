@@ -14,8 +14,6 @@ namespace {
 constexpr uint64_t kAlignment =
     512;  // cudaMalloc aligns to at least 256 (Programming Guide, "Device Memory Accesses")
 constexpr uint64_t kRedZone = 1 << 16;  // between allocations
-constexpr uint64_t kHostVisibleBegin =
-    0x0200'0000'0000;  // where managed and pinned memory is looked for a place
 constexpr uint64_t kPage = 4096;
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
@@ -73,8 +71,9 @@ Status DeviceMemory::allocate(Home home, uint64_t bytes, uint64_t& address) {
   try {
     std::vector<std::byte> data(bytes);
     if (is_mapped(home)) {
-      void* host = mmap(reinterpret_cast<void*>(kHostVisibleBegin), bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* host = mmap(reinterpret_cast<void*>(next_host_), bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      next_host_ += (bytes + kPage - 1) / kPage * kPage + kRedZone;
       if (host == MAP_FAILED) return kOutOfMemory;
       allocation.host = static_cast<std::byte*>(host);
       allocation.address = address_of(host);

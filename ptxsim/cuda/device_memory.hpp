@@ -80,6 +80,7 @@ class DeviceMemory {
   std::map<uint64_t, Allocation> allocations_;  // by the kernel's address
   uint64_t capacity_ = 0, used_ = 0, highest_ = 0;
   uint64_t next_ = kDeviceBegin;
+  uint64_t next_host_ = kDeviceEnd;  // below the interpreter's windows, unlike what malloc gives
   uint64_t count_ = 0;
 };
 

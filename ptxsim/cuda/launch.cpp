@@ -120,7 +120,7 @@ Status Session::check_launch(const LaunchRequest& request) const {
     return refuse(
         kInvalidValue,
         fmt::format(
-            "{} bytes of shared memory, {} of them dynamic; at most {} without, and {} with "
+            "{} bytes of shared memory, {} of them dynamic; allowed are {}, and up to {} with "
             "cudaFuncAttributeMaxDynamicSharedMemorySize",
             shared, request.dynamic_shared_bytes, allowed, device.shared_bytes_per_block()));
   const uint64_t resident = uint64_t{blocks_per_sm(kernel, static_cast<uint32_t>(threads),

@@ -1,0 +1,46 @@
+# The stand-in for CUDA, and programs below `ptxsim exec`: a C program of the driver's interface everywhere, nvcc's where
+# there is an nvcc.
+dualgemm_add_test_folder(ptxsim/exec ptxsim_exec)
+target_link_libraries(test_ptxsim_exec PRIVATE ptxsim_cuda_parts ${PTXSIM_ZSTD} ${PTXSIM_LZ4})
+target_include_directories(test_ptxsim_exec PRIVATE ${PTXSIM_ZSTD_INCLUDE} ${PTXSIM_LZ4_INCLUDE})
+add_dependencies(test_ptxsim_exec ptxsim)
+
+add_executable(ptxsim_driver_program ptxsim/exec/program/driver_program.c)
+add_dependencies(ptxsim_driver_program ptxsim_cuda)
+target_link_libraries(ptxsim_driver_program PRIVATE dualgemm_flags -L${PROJECT_BINARY_DIR}/lib/ptxsim -l:libcuda.so.1
+  -Wl,--allow-shlib-undefined)
+add_dependencies(test_ptxsim_exec ptxsim_driver_program)
+target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE:ptxsim>"
+  PTXSIM_DRIVER_PROGRAM="$<TARGET_FILE:ptxsim_driver_program>")
+
+find_program(PTXSIM_NVCC nvcc PATHS /usr/local/cuda/bin)
+if(NOT PTXSIM_NVCC)
+  return()
+endif()
+set(folder ${CMAKE_CURRENT_BINARY_DIR}/ptxsim_exec)
+file(MAKE_DIRECTORY ${folder})
+set(source_folder ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/program)
+set(flags -std=c++17 -O1 -lineinfo -Wno-deprecated-gpu-targets)
+set(ptx_of_two -gencode=arch=compute_90a,code=compute_90a -gencode=arch=compute_100a,code=compute_100a)
+set(objects "")
+foreach(part main memory streams kernels errors)
+  set(object ${folder}/${part}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -c -o ${object} ${source_folder}/${part}.cu
+    DEPENDS ${source_folder}/${part}.cu ${source_folder}/program.hpp VERBATIM COMMENT "PTX of ptxsim exec's ${part}.cu")
+  list(APPEND objects ${object})
+endforeach()
+foreach(runtime static shared)
+  add_custom_command(OUTPUT ${folder}/program_${runtime}
+    COMMAND ${PTXSIM_NVCC} ${ptx_of_two} -cudart ${runtime} -o ${folder}/program_${runtime} ${objects}
+    DEPENDS ${objects} VERBATIM COMMENT "Linking ptxsim exec's program, -cudart ${runtime}")
+endforeach()
+add_custom_command(OUTPUT ${folder}/machine_code
+  COMMAND ${PTXSIM_NVCC} ${flags} -gencode=arch=compute_90,code=sm_90 -o ${folder}/machine_code
+    ${source_folder}/machine_code.cu
+  DEPENDS ${source_folder}/machine_code.cu VERBATIM COMMENT "Machine code of ptxsim exec's machine_code.cu")
+add_custom_target(ptxsim_exec_programs
+  DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/machine_code)
+add_dependencies(test_ptxsim_exec ptxsim_exec_programs)
+target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_PROGRAM="${folder}/program_static"
+  PTXSIM_NVCC_PROGRAM_SHARED="${folder}/program_shared" PTXSIM_NVCC_MACHINE_CODE="${folder}/machine_code")
