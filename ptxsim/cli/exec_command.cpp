@@ -64,6 +64,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   cuda::Settings settings;
   settings.device = args.device;
   settings.report = report;
+  if (!args.ptx_folder.empty()) settings.ptx_folder = fs::absolute(args.ptx_folder).string();
   Options& options = settings.options;
   options.schedule = args.schedule == "eager"  ? Schedule::kEager
                      : args.schedule == "lazy" ? Schedule::kLazy
@@ -201,6 +202,9 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");
+  app.add_option("--keep-ptx", args.ptx_folder,
+                 "Write the PTX that is interpreted to this folder, as messages name it")
+      ->check(CLI::ExistingDirectory);
   app.add_option("program", args.program, "The program and its arguments, behind --")->required();
 }
 

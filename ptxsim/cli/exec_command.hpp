@@ -16,6 +16,7 @@ struct ExecArgs {
   bool strict = false, no_sanitizer = false, allow_uninitialized = false, verbose = false,
        json = false;
   std::string report_file;  // empty: stderr
+  std::string ptx_folder;   // empty: the PTX is not kept
   std::vector<std::string> program;
 };
 

@@ -35,6 +35,11 @@ std::string shape_of(const Json& record) {
   return shape;
 }
 
+std::string without_last_line_break(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 void add_launch(ExecReport& report, const Json& record) {
   const std::string name = record.at("kernel");
   ExecKernel& kernel = report.kernels[name];
@@ -51,7 +56,7 @@ void add_launch(ExecReport& report, const Json& record) {
   if (record.contains("reports"))
     for (const Json& finding : record.at("reports"))
       add(report, finding.at("severity"),
-          fmt::format("{}\n  kernel:  {}", finding.at("text").get<std::string>(), name));
+          fmt::format("{}\n  kernel:  {}", without_last_line_break(finding.at("text")), name));
 }
 
 void add_refusal(ExecReport& report, const Json& record) {

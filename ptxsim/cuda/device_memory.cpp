@@ -124,12 +124,20 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });
   if (found == allocations_.end()) return kInvalidValue;
-  const Allocation& allocation = found->second;
-  if (is_mapped(allocation.home)) munmap(allocation.host, allocation.bytes);
-  used_ -= allocation.bytes;
-  global_.remove(allocation.address);
-  allocations_.erase(found);
+  if (is_mapped(found->second.home)) munmap(found->second.host, found->second.bytes);
+  erase(found);
   return kSuccess;
+}
+
+void DeviceMemory::release_variable(uint64_t address) {
+  const auto found = allocations_.find(address);
+  if (found != allocations_.end() && found->second.home == Home::kModule) erase(found);
+}
+
+void DeviceMemory::erase(std::map<uint64_t, Allocation>::iterator allocation) {
+  used_ -= allocation->second.bytes;
+  global_.remove(allocation->first);
+  allocations_.erase(allocation);
 }
 
 Status DeviceMemory::locate(const void* pointer, uint64_t bytes, Location& location) const {

@@ -49,6 +49,7 @@ class DeviceMemory {
   Status allocate(Home home, uint64_t bytes, uint64_t& address);
   Status allocate_variable(const std::string& name, const std::vector<uint8_t>& initial,
                            uint64_t bytes, uint64_t& address);
+  void release_variable(uint64_t address);
   Status register_host(void* host, uint64_t bytes);
   // `address` as the host has it; 0 is nothing to be freed. kInvalidValue: no allocation of that kind begins there.
   Status release(uint64_t address, bool of_host);
@@ -75,6 +76,7 @@ class DeviceMemory {
   Status add(Allocation allocation, const std::string& name, std::vector<std::byte> data,
              bool initialized);
   uint64_t next_address(uint64_t bytes);
+  void erase(std::map<uint64_t, Allocation>::iterator allocation);
 
   GlobalMemory global_;
   std::map<uint64_t, Allocation> allocations_;  // by the kernel's address

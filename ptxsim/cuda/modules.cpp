@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <span>
 #include <utility>
 
@@ -15,8 +16,6 @@ namespace {
 
 // As Machine looks for them: a variable of that name is the module's, with what earlier launches have left in it.
 std::string name_in_use(const std::string& name) { return "module variable " + name; }
-
-std::string place_text(const Error& error) { return to_string(error); }
 
 }  // namespace
 
@@ -51,8 +50,9 @@ Status LoadedModule::load(const void* image, const DeviceModel& device, DeviceMe
 }
 
 Status LoadedModule::parse(const std::string& ptx, DeviceMemory& memory) {
-  auto module = ptxsim::load(ptx, "kernel.ptx");
-  if (!module.ok()) return fail(kInvalidPtx, place_text(module.error()));
+  if (!ptx_folder_.empty()) std::ofstream(ptx_folder_ + "/" + name_, std::ios::binary) << ptx;
+  auto module = ptxsim::load(ptx, name_);
+  if (!module.ok()) return fail(kInvalidPtx, to_string(module.error()));
   module_ = module.value();
   for (const Entry& entry : module_->entries) {
     kernels_[entry.name] = Kernel{this, &entry, nullptr, {}, 0, false};
@@ -82,10 +82,10 @@ Kernel* LoadedModule::kernel(const std::string& name) {
   return found == kernels_.end() ? nullptr : &found->second;
 }
 
-const std::vector<Kernel*> LoadedModule::kernels() {
-  std::vector<Kernel*> all;
-  for (auto& [name, kernel] : kernels_) all.push_back(&kernel);
-  return all;
+Kernel* LoadedModule::own(const void* handle) {
+  for (auto& [name, kernel] : kernels_)
+    if (&kernel == handle) return &kernel;
+  return nullptr;
 }
 
 ModuleVariable* LoadedModule::variable(const std::string& name) {
@@ -139,6 +139,11 @@ void LoadedModule::name_variables(DeviceMemory& memory, bool in_use) const {
     if (variable.space == Space::kGlobal && variable.address != 0)
       memory.global().find(variable.address)->name =
           in_use ? name_in_use(name) : "variable " + name + " of another module";
+}
+
+void LoadedModule::release_variables(DeviceMemory& memory) const {
+  for (const auto& [name, variable] : variables_)
+    if (variable.space == Space::kGlobal) memory.release_variable(variable.address);
 }
 
 }  // namespace ptxsim::cuda

@@ -36,6 +36,9 @@ struct ModuleVariable {
 
 class LoadedModule {
  public:
+  // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to, unless that is empty.
+  LoadedModule(std::string name, std::string ptx_folder)
+      : name_(std::move(name)), ptx_folder_(std::move(ptx_folder)) {}
   // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is in message().
   Status load(const void* image, const DeviceModel& device, DeviceMemory& memory);
   // What the first use of a module found: kSuccess, or the status that load() gave.
@@ -43,7 +46,7 @@ class LoadedModule {
   const std::string& message() const { return message_; }
 
   Kernel* kernel(const std::string& name);  // nullptr: the module has none of this name
-  const std::vector<Kernel*> kernels();
+  Kernel* own(const void* handle);          // nullptr: the handle is no kernel of this module
   ModuleVariable* variable(const std::string& name);
   // A variable that no kernel names, so that the PTX says nothing of it.
   ModuleVariable& add_variable(const std::string& name, uint64_t bytes, bool constant,
@@ -56,20 +59,20 @@ class LoadedModule {
       const std::shared_ptr<const Program>& program) const;
   // Names of the interpreter's buffers say which module's variables a launch sees.
   void name_variables(DeviceMemory& memory, bool in_use) const;
+  void constants_changed() { constants_written_ = true; }
+  void release_variables(DeviceMemory& memory) const;
 
  private:
   Status fail(Status status, std::string message);
   Status parse(const std::string& ptx, DeviceMemory& memory);
 
+  std::string name_, ptx_folder_;
   Status status_ = kNotFound;
   std::string message_;
   std::shared_ptr<const Module> module_;
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, ModuleVariable> variables_;
   bool constants_written_ = false;
-
- public:
-  void constants_changed() { constants_written_ = true; }
 };
 
 }  // namespace ptxsim::cuda

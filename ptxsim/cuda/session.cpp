@@ -1,5 +1,7 @@
 #include "ptxsim/cuda/session.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -32,7 +34,8 @@ Session::Session(Settings from)
 }
 
 LoadedModule* Session::add_module() {
-  auto module = std::make_unique<LoadedModule>();
+  auto module = std::make_unique<LoadedModule>(fmt::format("module{}.ptx", ++num_modules_),
+                                               settings.ptx_folder);
   LoadedModule* handle = module.get();
   modules_[handle] = std::move(module);
   return handle;
@@ -45,13 +48,16 @@ LoadedModule* Session::find_module(void* handle) const {
 
 Status Session::unload(void* handle) {
   if (last_launched_ == handle) last_launched_ = nullptr;
-  return modules_.erase(static_cast<LoadedModule*>(handle)) == 1 ? kSuccess : kInvalidHandle;
+  LoadedModule* module = find_module(handle);
+  if (module == nullptr) return kInvalidHandle;
+  module->release_variables(memory);
+  modules_.erase(module);
+  return kSuccess;
 }
 
 Kernel* Session::find_kernel(void* handle) const {
   for (const auto& [key, module] : modules_)
-    for (Kernel* kernel : module->kernels())
-      if (kernel == handle) return kernel;
+    if (Kernel* kernel = module->own(handle)) return kernel;
   return nullptr;
 }
 

@@ -62,6 +62,7 @@ class Session {
                        const std::string& message) const;
 
   std::map<LoadedModule*, std::unique_ptr<LoadedModule>> modules_;
+  uint32_t num_modules_ = 0;  // that were ever loaded
   const LoadedModule* last_launched_ = nullptr;
 };
 

@@ -18,6 +18,7 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   Options& options = settings.options;
   if (key == "device") settings.device = value;
   if (key == "report") settings.report = value;
+  if (key == "ptx") settings.ptx_folder = value;
   if (key == "schedule") read_number(value, options.schedule);
   if (key == "seed") read_number(value, options.seed);
   if (key == "sanitize") options.sanitize = value != "0";
@@ -33,11 +34,13 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
 std::string to_text(const Settings& settings) {
   const Options& o = settings.options;
   return fmt::format(
-      "device={}\nreport={}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}\nuninitialized={:d}"
+      "device={}\nreport={}\nptx={}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
+      "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
       "resident={}\n",
-      settings.device, settings.report, static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict,
-      o.check_uninitialized, static_cast<int>(o.mma), o.max_warp_instructions, o.resident_clusters);
+      settings.device, settings.report, settings.ptx_folder, static_cast<int>(o.schedule), o.seed,
+      o.sanitize, o.strict, o.check_uninitialized, static_cast<int>(o.mma), o.max_warp_instructions,
+      o.resident_clusters);
 }
 
 Settings settings_of(std::string_view text) {

@@ -14,6 +14,7 @@ inline constexpr const char* kSettingsVariable = "PTXSIM_EXEC";
 struct Settings {
   std::string device = "b200";  // key of a DeviceModel
   std::string report;           // file that records are appended to; empty: they are not kept
+  std::string ptx_folder;       // where the PTX of every module is written to; empty: nowhere
   Options options;
 };
 

@@ -118,6 +118,7 @@ TEST(Settings, ComeBackFromTheirText) {
   Settings settings;
   settings.device = "gb10";
   settings.report = "/a folder/with = signs";
+  settings.ptx_folder = "/tmp/ptx";
   settings.options.schedule = ptxsim::Schedule::kLazy;
   settings.options.seed = 12345678901;
   settings.options.strict = true;
@@ -126,6 +127,7 @@ TEST(Settings, ComeBackFromTheirText) {
   const Settings read = settings_of(to_text(settings));
   EXPECT_EQ(to_text(read), to_text(settings));
   EXPECT_EQ(read.report, settings.report);
+  EXPECT_EQ(read.ptx_folder, settings.ptx_folder);
   EXPECT_EQ(read.options.schedule, ptxsim::Schedule::kLazy);
 }
 

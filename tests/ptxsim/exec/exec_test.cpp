@@ -47,6 +47,14 @@ TEST_F(Exec, ReportAsJsonInAFile) {
   EXPECT_EQ(report.at("kernels").at(0).at("name"), "add");
 }
 
+TEST_F(Exec, ThePtxCanBeKept) {
+  std::filesystem::create_directory(path("kept"));
+  const Outcome outcome =
+      start({"exec", "--keep-ptx", "kept", "--", PTXSIM_DRIVER_PROGRAM, "beyond"});
+  EXPECT_TRUE(contains(outcome.err, "module4.ptx:")) << outcome;
+  EXPECT_TRUE(contains(read("kept/module4.ptx"), ".visible .entry add("));
+}
+
 TEST_F(Exec, WarningsCountWhenStrict) {
   const Outcome outcome = start({"exec", "--strict", "--", PTXSIM_DRIVER_PROGRAM});
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
