@@ -84,7 +84,7 @@ struct DeviceProperties {
   int major, minor;
   size_t texture_alignment, texture_pitch_alignment;
   int num_sms, integrated, can_map_host_memory;
-  int textures_and_surfaces[47];
+  int textures_and_surfaces[39];
   size_t surface_alignment;
   int concurrent_kernels, ecc_enabled, pci_bus, pci_device, pci_domain, tcc_driver, async_engines,
       unified_addressing, memory_bus_bits, l2_bytes, persisting_l2_bytes, max_threads_per_sm,

@@ -21,6 +21,11 @@ __global__ void scale(int* out) {
 }  // namespace
 
 void vector_add() {
+  cudaDeviceProp device;
+  CHECK_CUDA(cudaGetDeviceProperties(&device, 0));
+  CHECK(device.warpSize == 32 && device.clusterLaunch == 1 &&
+        device.reservedSharedMemPerBlock == 1024);
+  CHECK(device.sharedMemPerBlockOptin + 1024 == device.sharedMemPerMultiprocessor);
   constexpr int kCount = 1000;
   std::vector<float> a(kCount), sum(kCount);
   for (int i = 0; i < kCount; ++i) a[i] = static_cast<float>(i);
