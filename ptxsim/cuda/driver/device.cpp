@@ -126,10 +126,11 @@ PTXSIM_CUDA_API int cuGetErrorString(int error, const char** text) {
   return *text == nullptr ? kInvalidValue : kSuccess;
 }
 
-// NVIDIA's private interface between its runtime and its driver: there is none.
+// NVIDIA's private interface between its libraries and its driver: there is none.
 PTXSIM_CUDA_API int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
-  return kNotSupported;
+  return not_modelled(
+      "cuGetExportTable, by which NVIDIA's own libraries, such as cuBLAS, look for its driver");
 }
 
 namespace {

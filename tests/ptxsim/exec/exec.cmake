@@ -13,6 +13,16 @@ add_dependencies(test_ptxsim_exec ptxsim_driver_program)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE:ptxsim>"
   PTXSIM_DRIVER_PROGRAM="$<TARGET_FILE:ptxsim_driver_program>")
 
+# This repository's own command, where its library holds PTX.
+if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND AND DUALGEMM_CUDA_PTX)
+  foreach(device b200 h200 rtx5090)
+    add_test(NAME ptxsim_exec.dualgemm_${device}
+      COMMAND ptxsim exec --device ${device} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda -m 16,40 -n 128 -k 256
+        -l 1,2 --strategies fused,fused_sequential,fused_epilogue)
+    set_tests_properties(ptxsim_exec.dualgemm_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
+endif()
+
 find_program(PTXSIM_NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT PTXSIM_NVCC)
   return()
