@@ -51,9 +51,35 @@ bool is_cuda_name(const char* name) {
   return std::strncmp(name, "cuda", 4) == 0;
 }
 
+// A table of names inside of the file that ends with a zero; nullptr: there is none.
+const char* strings_of(const Mapped& file, const Elf64_Shdr& section) {
+  const char* strings = file.at<char>(section.sh_offset, section.sh_size);
+  const bool ends = strings != nullptr && section.sh_size != 0 && strings[section.sh_size - 1] == 0;
+  return ends ? strings : nullptr;
+}
+
+// False: the table is broken.
+bool add_symbols(const Mapped& file, const Elf64_Shdr& table, const Elf64_Shdr& names_section,
+                 CudaSymbols& found) {
+  const uint64_t count = table.sh_size / sizeof(Elf64_Sym);
+  const auto* symbols = file.at<Elf64_Sym>(table.sh_offset, count);
+  const char* names = strings_of(file, names_section);
+  if (symbols == nullptr || names == nullptr) return false;
+  for (const Elf64_Sym& symbol : std::span(symbols, count)) {
+    if (symbol.st_name >= names_section.sh_size) continue;
+    const char* name = names + symbol.st_name;
+    if (!is_cuda_name(name)) continue;
+    if (symbol.st_shndx == SHN_UNDEF)
+      found.asks_for_runtime |= std::strcmp(name, "__cudaRegisterFatBinary") == 0;
+    else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+      found.functions[name] = {symbol.st_value, symbol.st_size};
+  }
+  return true;
+}
+
 }  // namespace
 
-Result<std::map<std::string, FunctionSymbol>> cuda_functions_of(const std::string& path) {
+Result<CudaSymbols> cuda_symbols_of(const std::string& path) {
   const auto refusal = [&](const char* what) {
     return Error{ErrorKind::kInput, fmt::format("{}: {}", path, what), {}};
   };
@@ -63,27 +89,21 @@ Result<std::map<std::string, FunctionSymbol>> cuda_functions_of(const std::strin
       header->e_ident[EI_CLASS] != ELFCLASS64)
     return refusal("not a 64-bit ELF file");
   const auto* sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
-  if (sections == nullptr) return refusal("broken section headers");
-  std::map<std::string, FunctionSymbol> functions;
-  for (uint32_t i = 0; i < header->e_shnum; ++i) {
-    const Elf64_Shdr& table = sections[i];
-    if (table.sh_type != SHT_SYMTAB || table.sh_link >= header->e_shnum) continue;
-    const Elf64_Shdr& names = sections[table.sh_link];
-    const uint64_t count = table.sh_size / sizeof(Elf64_Sym);
-    const auto* symbols = file.at<Elf64_Sym>(table.sh_offset, count);
-    const char* strings = file.at<char>(names.sh_offset, names.sh_size);
-    if (symbols == nullptr || strings == nullptr || names.sh_size == 0 ||
-        strings[names.sh_size - 1] != 0)
+  if (sections == nullptr || header->e_shstrndx >= header->e_shnum)
+    return refusal("broken section headers");
+  const Elf64_Shdr& names_section = sections[header->e_shstrndx];
+  const char* names = strings_of(file, names_section);
+  CudaSymbols found;
+  for (const Elf64_Shdr& section : std::span(sections, header->e_shnum)) {
+    if (names != nullptr && section.sh_name < names_section.sh_size &&
+        std::strcmp(names + section.sh_name, ".nv_fatbin") == 0)
+      found.has_fatbin = true;
+    const bool is_table = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM;
+    if (is_table && section.sh_link < header->e_shnum &&
+        !add_symbols(file, section, sections[section.sh_link], found))
       return refusal("broken symbol table");
-    for (const Elf64_Sym& symbol : std::span(symbols, count)) {
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
-          symbol.st_name >= names.sh_size)
-        continue;
-      const char* name = strings + symbol.st_name;
-      if (is_cuda_name(name)) functions[name] = {symbol.st_value, symbol.st_size};
-    }
   }
-  return functions;
+  return found;
 }
 
 }  // namespace ptxsim::cuda

@@ -84,9 +84,18 @@ std::vector<std::string> redirect_static_runtimes() {
   std::vector<std::string> problems;
   for (const LoadedFile& file : files) {
     if (!may_hold_a_runtime(file)) continue;
-    const auto functions = cuda_functions_of(file.path);
-    if (!functions.ok() || functions.value().count("__cudaRegisterFatBinary") == 0) continue;
-    for (const auto& [name, symbol] : functions.value()) {
+    const auto symbols = cuda_symbols_of(file.path);
+    if (!symbols.ok()) continue;
+    const CudaSymbols& found = symbols.value();
+    if (found.functions.count("__cudaRegisterFatBinary") == 0) {
+      if (found.has_fatbin && !found.asks_for_runtime)
+        problems.push_back(
+            fmt::format("{} has kernels and no symbol of CUDA's runtime: it was stripped; "
+                        "link with -cudart shared, or keep the symbols",
+                        file.path));
+      continue;
+    }
+    for (const auto& [name, symbol] : found.functions) {
       const void* target = find_entry_point(name);
       if (target != nullptr && !redirect(file.base + symbol.value, symbol.bytes, target))
         problems.push_back(fmt::format("{} of {} could not be redirected", name, file.path));

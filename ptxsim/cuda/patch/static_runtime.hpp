@@ -17,8 +17,14 @@ struct FunctionSymbol {
   uint64_t bytes = 0;
 };
 
-// Functions of the file's symbol table whose names begin with "cuda" or "__cuda". An Error: no ELF file of this machine.
-Result<std::map<std::string, FunctionSymbol>> cuda_functions_of(const std::string& path);
+struct CudaSymbols {
+  std::map<std::string, FunctionSymbol>
+      functions;                  // "cuda..." and "__cuda..." that the file defines
+  bool has_fatbin = false;        // kernels: a section .nv_fatbin
+  bool asks_for_runtime = false;  // of the loader, by __cudaRegisterFatBinary
+};
+// An Error: no ELF file of this machine.
+Result<CudaSymbols> cuda_symbols_of(const std::string& path);
 
 // Looks at the program and at every library that is loaded. Texts for the report: what could not be redirected.
 std::vector<std::string> redirect_static_runtimes();

@@ -51,12 +51,16 @@ foreach(runtime static shared)
     COMMAND ${PTXSIM_NVCC} ${ptx_of_two} -cudart ${runtime} -o ${folder}/program_${runtime} ${objects}
     DEPENDS ${objects} VERBATIM COMMENT "Linking ptxsim exec's program, -cudart ${runtime}")
 endforeach()
+add_custom_command(OUTPUT ${folder}/program_stripped
+  COMMAND ${CMAKE_STRIP} -o ${folder}/program_stripped ${folder}/program_static
+  DEPENDS ${folder}/program_static VERBATIM)
 add_custom_command(OUTPUT ${folder}/machine_code
   COMMAND ${PTXSIM_NVCC} ${flags} -gencode=arch=compute_90,code=sm_90 -o ${folder}/machine_code
     ${source_folder}/machine_code.cu
   DEPENDS ${source_folder}/machine_code.cu VERBATIM COMMENT "Machine code of ptxsim exec's machine_code.cu")
 add_custom_target(ptxsim_exec_programs
-  DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/machine_code)
+  DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/program_stripped ${folder}/machine_code)
 add_dependencies(test_ptxsim_exec ptxsim_exec_programs)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_PROGRAM="${folder}/program_static"
-  PTXSIM_NVCC_PROGRAM_SHARED="${folder}/program_shared" PTXSIM_NVCC_MACHINE_CODE="${folder}/machine_code")
+  PTXSIM_NVCC_PROGRAM_SHARED="${folder}/program_shared" PTXSIM_NVCC_PROGRAM_STRIPPED="${folder}/program_stripped"
+  PTXSIM_NVCC_MACHINE_CODE="${folder}/machine_code")

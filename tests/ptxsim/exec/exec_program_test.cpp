@@ -74,6 +74,12 @@ TEST_F(ExecProgram, CrashLeavesTheReportSoFar) {
   EXPECT_TRUE(contains(outcome.err, "signal 6"));
 }
 
+TEST_F(ExecProgram, StrippedProgramIsNamed) {
+  const Outcome outcome = run_part("vector_add", "b200", PTXSIM_NVCC_PROGRAM_STRIPPED);
+  EXPECT_NE(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "it was stripped; link with -cudart shared"));
+}
+
 TEST_F(ExecProgram, WithoutPtxForTheDevice) {
   const Outcome machine_code = start({"exec", "--device", "h200", "--", PTXSIM_NVCC_MACHINE_CODE});
   EXPECT_EQ(machine_code.exit_code, 0) << machine_code;
