@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "ptxsim/cuda/patch/static_runtime.hpp"
+
 namespace ptxsim::cuda {
 namespace {
 
@@ -31,6 +33,8 @@ Session::Session(Settings from)
       memory(device.memory_bytes),
       recorder(settings.report) {
   settings.options.num_sms = device.sms;
+  for (const std::string& problem : redirection_problems())
+    recorder.refused("start", kNotSupported, problem, false);
 }
 
 LoadedModule* Session::add_module() {

@@ -6,13 +6,7 @@ namespace ptxsim::cuda {
 namespace {
 
 // Before the program's own constructors, in which it registers its kernels.
-__attribute__((constructor)) void begin_session() {
-  guarded([](Session& session) {
-    for (const std::string& problem : redirect_static_runtimes())
-      session.recorder.refused("start", kNotSupported, problem, false);
-    return kSuccess;
-  });
-}
+__attribute__((constructor)) void redirect() { redirect_static_runtimes(); }
 
 // After the program's own destructors, which may still free.
 __attribute__((destructor)) void end_session() {

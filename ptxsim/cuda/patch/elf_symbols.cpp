@@ -68,6 +68,9 @@ bool add_symbols(const Mapped& file, const Elf64_Shdr& table, const Elf64_Shdr& 
   for (const Elf64_Sym& symbol : std::span(symbols, count)) {
     if (symbol.st_name >= names_section.sh_size) continue;
     const char* name = names + symbol.st_name;
+    if (std::strstr(name, "__sti____cudaRegisterAll") != nullptr && symbol.st_shndx != SHN_UNDEF &&
+        table.sh_type == SHT_SYMTAB)
+      found.registrations.push_back(symbol.st_value);
     if (!is_cuda_name(name)) continue;
     if (symbol.st_shndx == SHN_UNDEF)
       found.asks_for_runtime |= std::strcmp(name, "__cudaRegisterFatBinary") == 0;

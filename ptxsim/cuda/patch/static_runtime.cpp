@@ -13,6 +13,8 @@
 namespace ptxsim::cuda {
 namespace {
 
+constexpr const char* kProgram = "/proc/self/exe";
+
 struct LoadedFile {
   std::string path;
   uint64_t base;
@@ -21,7 +23,7 @@ struct LoadedFile {
 int add_file(dl_phdr_info* info, size_t, void* files) {
   std::string path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   auto& all = *static_cast<std::vector<LoadedFile>*>(files);
-  if (path.empty() && all.empty()) path = "/proc/self/exe";  // the first is the program
+  if (path.empty() && all.empty()) path = kProgram;  // the first is the program
   if (!path.empty()) all.push_back({path, info->dlpi_addr});
   return 0;
 }
@@ -76,12 +78,13 @@ bool redirect(uint64_t function, uint64_t bytes, const void* target) {
   return mprotect(pages, length, PROT_READ | PROT_EXEC) == 0;
 }
 
+std::vector<std::string> problems;
+
 }  // namespace
 
-std::vector<std::string> redirect_static_runtimes() {
+void redirect_static_runtimes() {
   std::vector<LoadedFile> files;
   dl_iterate_phdr(add_file, &files);
-  std::vector<std::string> problems;
   for (const LoadedFile& file : files) {
     if (!may_hold_a_runtime(file)) continue;
     const auto symbols = cuda_symbols_of(file.path);
@@ -100,8 +103,14 @@ std::vector<std::string> redirect_static_runtimes() {
       if (target != nullptr && !redirect(file.base + symbol.value, symbol.bytes, target))
         problems.push_back(fmt::format("{} of {} could not be redirected", name, file.path));
     }
+    // A library's constructors have run before this one, so that its kernels are registered with the
+    // runtime inside of it: once more. The program's own constructors come later.
+    if (file.path != kProgram)
+      for (const uint64_t value : found.registrations)
+        reinterpret_cast<void (*)()>(file.base + value)();
   }
-  return problems;
 }
+
+const std::vector<std::string>& redirection_problems() { return problems; }
 
 }  // namespace ptxsim::cuda

@@ -19,14 +19,17 @@ struct FunctionSymbol {
 
 struct CudaSymbols {
   std::map<std::string, FunctionSymbol>
-      functions;                  // "cuda..." and "__cuda..." that the file defines
-  bool has_fatbin = false;        // kernels: a section .nv_fatbin
-  bool asks_for_runtime = false;  // of the loader, by __cudaRegisterFatBinary
+      functions;                        // "cuda..." and "__cuda..." that the file defines
+  std::vector<uint64_t> registrations;  // nvcc's start-up functions, one a source
+  bool has_fatbin = false;              // kernels: a section .nv_fatbin
+  bool asks_for_runtime = false;        // of the loader, by __cudaRegisterFatBinary
 };
 // An Error: no ELF file of this machine.
 Result<CudaSymbols> cuda_symbols_of(const std::string& path);
 
-// Looks at the program and at every library that is loaded. Texts for the report: what could not be redirected.
-std::vector<std::string> redirect_static_runtimes();
+// Looks at the program and at every library that is loaded.
+void redirect_static_runtimes();
+// What could not be redirected, for the report.
+const std::vector<std::string>& redirection_problems();
 
 }  // namespace ptxsim::cuda

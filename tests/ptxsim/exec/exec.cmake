@@ -58,9 +58,18 @@ add_custom_command(OUTPUT ${folder}/machine_code
   COMMAND ${PTXSIM_NVCC} ${flags} -gencode=arch=compute_90,code=sm_90 -o ${folder}/machine_code
     ${source_folder}/machine_code.cu
   DEPENDS ${source_folder}/machine_code.cu VERBATIM COMMENT "Machine code of ptxsim exec's machine_code.cu")
+add_custom_command(OUTPUT ${folder}/libkernel.so
+  COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -Xcompiler=-fPIC -shared -o ${folder}/libkernel.so
+    ${source_folder}/library.cu
+  DEPENDS ${source_folder}/library.cu VERBATIM COMMENT "Library of ptxsim exec's library.cu")
+add_custom_command(OUTPUT ${folder}/with_library
+  COMMAND ${CMAKE_C_COMPILER} -o ${folder}/with_library ${source_folder}/library_user.c ${folder}/libkernel.so
+    -Wl,-rpath,${folder}
+  DEPENDS ${source_folder}/library_user.c ${folder}/libkernel.so VERBATIM)
 add_custom_target(ptxsim_exec_programs
-  DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/program_stripped ${folder}/machine_code)
+  DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/program_stripped ${folder}/with_library
+  ${folder}/machine_code)
 add_dependencies(test_ptxsim_exec ptxsim_exec_programs)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_PROGRAM="${folder}/program_static"
   PTXSIM_NVCC_PROGRAM_SHARED="${folder}/program_shared" PTXSIM_NVCC_PROGRAM_STRIPPED="${folder}/program_stripped"
-  PTXSIM_NVCC_MACHINE_CODE="${folder}/machine_code")
+  PTXSIM_NVCC_WITH_LIBRARY="${folder}/with_library" PTXSIM_NVCC_MACHINE_CODE="${folder}/machine_code")

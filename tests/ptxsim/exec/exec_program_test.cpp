@@ -37,6 +37,13 @@ TEST_F(ExecProgram, SharedRuntime) {
   }
 }
 
+TEST_F(ExecProgram, KernelsOfASharedLibrary) {
+  const Outcome outcome = start({"exec", "--strict", "--", PTXSIM_NVCC_WITH_LIBRARY});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "41\n");
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
 TEST_F(ExecProgram, RaceIsReported) {
   const Outcome outcome = run_part("race");
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
