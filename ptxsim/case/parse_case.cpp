@@ -119,10 +119,10 @@ void read_parameters(Case& c, const JsonNode& list, CaseSource& source) {
 }
 
 Case read_root(const JsonNode& root, CaseSource& source) {
-  root.only_keys("the case", {"entry", "grid", "block", "cluster", "dynamic_shared_bytes",
-                              "buffers", "params", "expected", "expect_error", "expect_printed",
-                              "expect_reports", "strict", "check_uninitialized", "previous_grid",
-                              "comment"});
+  root.only_keys("the case",
+                 {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params",
+                  "expected", "expect_error", "expect_printed", "expect_reports", "strict",
+                  "check_uninitialized", "previous_grid", "comment"});
   Case c;
   c.entry = root.text_or("entry", "");
   c.launch.grid = read_dimensions(root, "grid");

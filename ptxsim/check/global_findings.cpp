@@ -193,7 +193,7 @@ Verdict Sanitizer::State::judge_after_async(const GlobalAccess& access, const Gl
       entry.kind == AccessKind::kWrite && earlier.warp == access.record->warp &&
       earlier.lane != access.record->lane && entry.statement == access.x.insn->statement;
   if (both_reduce || is_repeated) return Verdict::kTolerated;
-  if (!seen_before(kUnfinished, access.x.insn->statement, entry.statement))
+  if (!seen_before(kUnfinished, Severity::kError, access.x.insn->statement, entry.statement))
     report_global(access, entry, entry.statement,
                   unfinished(access, entry, earlier, grid->place(at)));
   return Verdict::kReported;
@@ -205,7 +205,10 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   const uint64_t at = granule + static_cast<uint64_t>(std::countr_zero(bytes));
   const bool loads = access.at != nullptr && access.at->non_coherent;
   const auto add = [&](int rule, uint32_t other, auto&& finding) {
-    if (!seen_before(rule, statement, other)) report_global(access, entry, other, finding());
+    // The one warning names no other statement (same_instruction()).
+    const Severity severity = other == kNobody ? Severity::kWarning : Severity::kError;
+    if (!seen_before(rule, severity, statement, other))
+      report_global(access, entry, other, finding());
     return Verdict::kReported;
   };
   if (loads || entry.non_coherent)

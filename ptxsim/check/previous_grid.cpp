@@ -21,7 +21,7 @@ void Sanitizer::State::check_previous_grid(const GlobalAccess& access, const Glo
   const bool conflicts = region.previous_writes || (region.previous_reads && access.writes());
   if (!conflicts || access.who.clock->after_previous_grid) return;
   const uint32_t statement = access.x.insn->statement;
-  if (seen_before(21, statement, kNobody)) return;
+  if (seen_before(21, Severity::kError, statement, kNobody)) return;
   report(access.x, access.lane, kNobody, "",
          {21, Severity::kError,
           fmt::format("{} {}, which the previous grid may still {}, before griddepcontrol.wait",

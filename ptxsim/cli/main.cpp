@@ -1,5 +1,6 @@
 // ptxsim: runs a PTX kernel on the CPU and checks its synchronisation.
 //   ptxsim run kernel.ptx [--entry name] [--case case.json] ...
+//   ptxsim exec --device b200 -- ./program    a host program, its launches interpreted
 //   ptxsim check kernel.ptx          every entry and function decoded: what is not known is named
 //   ptxsim case kernel.ptx           a case to begin with
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "ptxsim/cli/case_command.hpp"
+#include "ptxsim/cli/exec_command.hpp"
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
@@ -72,6 +74,10 @@ int main(int argc, char** argv) {
   CLI::App* mutate = app.add_subcommand(
       "mutate", "Drop or weaken one statement at a time; every mutant must be noticed");
   ptxsim::cli::add_mutate_options(*mutate, mutate_args);
+  ptxsim::cli::ExecArgs exec_args;
+  CLI::App* exec = app.add_subcommand(
+      "exec", "Run a CUDA program without a GPU: its launches are interpreted and checked");
+  ptxsim::cli::add_exec_options(*exec, exec_args);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -81,6 +87,7 @@ int main(int argc, char** argv) {
   try {
     if (speed->parsed()) return ptxsim::cli::speed_command();
     if (draft->parsed()) return ptxsim::cli::case_command(case_args);
+    if (exec->parsed()) return ptxsim::cli::exec_command(exec_args);
     if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
     return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
   } catch (const std::bad_alloc&) {

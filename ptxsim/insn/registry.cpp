@@ -8,11 +8,11 @@ namespace {
 
 std::map<std::string_view, const Decoder*> all_decoders() {
   std::map<std::string_view, const Decoder*> decoders;
-  for (auto family :
-       {decoders_move, decoders_integer, decoders_float, decoders_convert, decoders_compare,
-        decoders_control, decoders_call, decoders_memory, decoders_matrix_move, decoders_warp,
-        decoders_barrier, decoders_fence, decoders_mbarrier, decoders_copy, decoders_tensormap,
-        decoders_clc, decoders_tcgen05, decoders_wgmma, decoders_mma, decoders_wmma}) {
+  for (auto family : {decoders_move,        decoders_integer, decoders_float,     decoders_convert,
+                      decoders_compare,     decoders_control, decoders_call,      decoders_memory,
+                      decoders_matrix_move, decoders_warp,    decoders_barrier,   decoders_fence,
+                      decoders_mbarrier,    decoders_copy,    decoders_tensormap, decoders_clc,
+                      decoders_tcgen05,     decoders_wgmma,   decoders_mma,       decoders_wmma}) {
     for (const Decoder& decoder : family()) decoders.emplace(decoder.root, &decoder);
   }
   return decoders;

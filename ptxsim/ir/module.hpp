@@ -82,8 +82,8 @@ struct Variable {  // .const, .global, .shared, .local, .param
   // kParam, but no kernel parameter: of a function, or of a call. It lies in the thread's frame, as
   // .local variables do (PTX ISA, "mov": the address of a function's parameter is one of .local).
   bool in_frame = false;
-  int of_module = -1;   // of a variable that bodies share: its number in the module
-  uint64_t offset = 0;  // params: offset in the parameter blob; in frames: from their beginning
+  int of_module = -1;       // of a variable that bodies share: its number in the module
+  uint64_t offset = 0;      // params: offset in the parameter blob; in frames: from their beginning
   bool is_pointer = false;  // params: .ptr
   Space points_to = Space::kGeneric;  // params with .ptr: the space, when it is given
   uint32_t points_to_alignment = 0;   // params with .ptr: of what it points to; 0: not given

@@ -65,7 +65,7 @@ struct Options {
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
-  uint64_t heap_bytes = 8 << 20;   // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
+  uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
 };
 
 }  // namespace ptxsim

@@ -50,6 +50,14 @@ GlobalBuffer& GlobalMemory::add(std::string name, uint64_t address, std::vector<
   return *buffers_.insert(place, std::move(buffer));
 }
 
+bool GlobalMemory::remove(uint64_t address) {
+  GlobalBuffer* buffer = find(address);
+  if (buffer == nullptr || buffer->address != address) return false;
+  buffers_.erase(buffers_.begin() + (buffer - buffers_.data()));
+  last_ = 0;
+  return true;
+}
+
 GlobalBuffer* GlobalMemory::find(uint64_t address) {
   const auto next =
       std::upper_bound(buffers_.begin(), buffers_.end(), address,

@@ -43,6 +43,8 @@ class GlobalMemory {
   // poison pattern.
   GlobalBuffer& add(std::string name, uint64_t address, std::vector<std::byte> data,
                     bool initialized, bool read_only);
+  // Takes the buffer that begins at `address` away. False: none begins there.
+  bool remove(uint64_t address);
   // The bytes at [address, address + bytes): a Fault that names the nearest buffer when they are
   // not inside one. A read looks at `written` when check_uninitialized is set; a write marks.
   const std::byte* read(uint64_t address, uint64_t bytes);

@@ -13,10 +13,11 @@ import subprocess
 
 from pages import logical_lines
 
-ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptxsim.md": "ptxsim"}
+ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptxsim.md": "ptxsim",
+         "docs/ptxsim_exec.md": "ptxsim"}
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
-PTXSIM = ("run", "check", "mutate", "speed")
+PTXSIM = ("run", "check", "mutate", "speed", "exec")
 OPERATORS = {"|", "||", "&&", ";", "&", ">", ">>", "<"}
 
 

@@ -1,0 +1,238 @@
+#include "ptxsim/cli/exec_command.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "ptxsim/cli/exec_report.hpp"
+#include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cuda/device_model.hpp"
+#include "ptxsim/cuda/settings.hpp"
+
+namespace ptxsim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Error refusal(std::string message) { return {ErrorKind::kInput, std::move(message), {}}; }
+
+// Beside the command as it was built or installed: ../lib/ptxsim.
+fs::path library_folder() {
+  std::error_code none;
+  const fs::path self = fs::read_symlink("/proc/self/exe", none);
+  return self.parent_path().parent_path() / "lib" / "ptxsim";
+}
+
+// A file that is removed behind the command.
+class RecordFile {
+ public:
+  RecordFile() {
+    std::string name = (fs::temp_directory_path() / "ptxsim-exec-XXXXXX").string();
+    const int file = mkstemp(name.data());
+    if (file < 0) return;
+    close(file);
+    path_ = name;
+  }
+  ~RecordFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+  const std::string& path() const { return path_; }
+  std::string text() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
+  cuda::Settings settings;
+  settings.device = args.device;
+  settings.report = report;
+  if (!args.ptx_folder.empty()) settings.ptx_folder = fs::absolute(args.ptx_folder).string();
+  for (const std::string& file : args.substitutes)
+    settings.substitutes.push_back(fs::absolute(file).string());
+  Options& options = settings.options;
+  options.schedule = args.schedule == "eager"  ? Schedule::kEager
+                     : args.schedule == "lazy" ? Schedule::kLazy
+                                               : Schedule::kRandom;
+  options.seed = args.seed;
+  options.sanitize = !args.no_sanitizer;
+  options.strict = args.strict;
+  options.check_uninitialized = !args.allow_uninitialized;
+  options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
+  options.max_warp_instructions = args.budget;
+  options.resident_clusters = args.resident;
+  return settings;
+}
+
+void put_before(const char* variable, const std::string& value) {
+  const char* old = std::getenv(variable);
+  setenv(variable, (old == nullptr || *old == 0 ? value : value + ":" + old).c_str(), 1);
+}
+
+// The signal is the program's: it ends, and the report is still printed.
+void leave_signals_to_the_program() {
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) std::signal(number, SIG_IGN);
+}
+
+// 128 + the signal that ended it, as a shell says it; -1: errno says why it did not start.
+int run_program(const std::vector<std::string>& program) {
+  std::vector<char*> argv;
+  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) sigaddset(&defaults, number);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  leave_signals_to_the_program();
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, argv[0], nullptr, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    errno = failed;
+    return -1;
+  }
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+std::string ending_text(int status) {
+  if (status == 0) return "";
+  if (status > 128 && strsignal(status - 128) != nullptr)
+    return fmt::format("; the program was ended by signal {} ({})", status - 128,
+                       strsignal(status - 128));
+  return fmt::format("; the program's exit status is {}", status);
+}
+
+void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
+  uint64_t launches = 0, instructions = 0;
+  for (const auto& [name, kernel] : report.kernels) {
+    launches += kernel.launches;
+    instructions += kernel.warp_instructions;
+  }
+  out << fmt::format("ptxsim: {}: {} launches of {} kernels, {} warp instructions{}\n",
+                     cuda::find_device(args.device)->name, launches, report.kernels.size(),
+                     instructions, ending_text(status));
+  if (args.verbose)
+    for (const auto& [name, kernel] : report.kernels)
+      out << fmt::format("  {} times {}: {}\n", kernel.launches, name, kernel.shape);
+  for (const ExecFinding& finding : report.findings) {
+    if (finding.severity == "advisory" && !args.verbose && !args.strict) continue;
+    out << finding.text << "\n";
+    if (finding.launches > 1)
+      out << fmt::format("  in:      {} launches or calls\n", finding.launches);
+  }
+  if (!report.ended) out << "The program did not come to its end: leaks are not known.\n";
+  out << fmt::format("{} errors, {} warnings, {} advisories\n", report.count("error"),
+                     report.count("warning"), report.count("advisory"));
+}
+
+void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
+  Json all{{"device", args.device},    {"status", status},
+           {"ended", report.ended},    {"highest_memory", report.highest_memory},
+           {"kernels", Json::array()}, {"findings", Json::array()}};
+  for (const auto& [name, kernel] : report.kernels)
+    all["kernels"].push_back(Json{{"name", name},
+                                  {"launches", kernel.launches},
+                                  {"warp_instructions", kernel.warp_instructions},
+                                  {"first_launch", kernel.shape}});
+  for (const ExecFinding& finding : report.findings)
+    all["findings"].push_back(
+        Json{{"severity", finding.severity}, {"text", finding.text}, {"count", finding.launches}});
+  out << all.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+int print_report(const ExecArgs& args, const ExecReport& report, int status) {
+  std::ofstream file;
+  if (!args.report_file.empty()) file.open(args.report_file);
+  std::ostream& out = args.report_file.empty() ? std::cerr : file;
+  if (args.json)
+    print_json(out, args, report, status);
+  else
+    print_text(out, args, report, status);
+  if (!out.flush())
+    return print_error(refusal(fmt::format("--report: cannot write '{}'", args.report_file)));
+  if (status != 0) return status;
+  const bool strictly = args.strict && !report.findings.empty();
+  return report.count("error") != 0 || strictly ? 1 : 0;
+}
+
+}  // namespace
+
+void add_exec_options(CLI::App& app, ExecArgs& args) {
+  app.add_option("--device", args.device,
+                 fmt::format("GPU that the program sees: {}", cuda::device_keys()))
+      ->capture_default_str();
+  app.add_option("--schedule", args.schedule, "eager, lazy or random")
+      ->check(CLI::IsMember({"eager", "lazy", "random"}))
+      ->capture_default_str();
+  app.add_option("--seed", args.seed, "Of random choices")->capture_default_str();
+  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, faster")
+      ->check(CLI::IsMember({"exact", "rounded"}))
+      ->capture_default_str();
+  app.add_option("--budget", args.budget, "Warp instructions of a launch after which to stop")
+      ->capture_default_str();
+  app.add_option("--resident", args.resident, "Clusters that run at the same time")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+  app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
+  app.add_flag("--strict", args.strict,
+               "Warnings, leaks among them, and advisories count as errors");
+  app.add_flag("--allow-uninitialized", args.allow_uninitialized,
+               "Reads of bytes that nobody wrote are no error");
+  app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
+  app.add_flag("--json", args.json, "Print the report as JSON");
+  app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");
+  app.add_option("--ptx", args.substitutes,
+                 "PTX of kernels that the program has as machine code only; may be repeated")
+      ->check(CLI::ExistingFile)
+      ->allow_extra_args(false);
+  app.add_option("--keep-ptx", args.ptx_folder,
+                 "Write the PTX that is interpreted to this folder, as messages name it")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("program", args.program, "The program and its arguments, behind --")->required();
+}
+
+int exec_command(const ExecArgs& args) {
+  if (cuda::find_device(args.device) == nullptr)
+    return print_error(refusal(
+        fmt::format("--device: '{}'; must be one of {}", args.device, cuda::device_keys())));
+  const fs::path folder = library_folder();
+  const fs::path library = folder / "libptxsim_cuda.so";
+  std::error_code none;
+  if (!fs::exists(library, none))
+    return print_error(refusal(fmt::format("'{}' is missing", library.string())));
+  const RecordFile records;
+  if (records.path().empty()) return print_error(refusal("cannot make a temporary file"));
+  setenv(cuda::kSettingsVariable, cuda::to_text(settings_of(args, records.path())).c_str(), 1);
+  put_before("LD_PRELOAD", library.string());
+  put_before("LD_LIBRARY_PATH", folder.string());
+  const int status = run_program(args.program);
+  if (status < 0)
+    return print_error(
+        refusal(fmt::format("cannot start '{}': {}", args.program.front(), std::strerror(errno))));
+  return print_report(args, read_exec_records(records.text()), status);
+}
+
+}  // namespace ptxsim::cli

@@ -1,0 +1,109 @@
+#include "ptxsim/cli/exec_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace ptxsim::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string extents_text(const Json& extents) {
+  return fmt::format("{}x{}x{}", extents.at(0).get<uint64_t>(), extents.at(1).get<uint64_t>(),
+                     extents.at(2).get<uint64_t>());
+}
+
+void add(ExecReport& report, const std::string& severity, const std::string& text) {
+  const auto equal = std::find_if(report.findings.begin(), report.findings.end(),
+                                  [&](const ExecFinding& f) { return f.text == text; });
+  if (equal != report.findings.end())
+    ++equal->launches;
+  else
+    report.findings.push_back({severity, text, 1});
+}
+
+std::string shape_of(const Json& record) {
+  std::string shape = fmt::format("grid {}, block {}", extents_text(record.at("grid")),
+                                  extents_text(record.at("block")));
+  const std::string cluster = extents_text(record.at("cluster"));
+  if (cluster != "1x1x1") shape += ", cluster " + cluster;
+  if (record.at("shared") != 0)
+    shape += fmt::format(", {} B dynamic shared", record.at("shared").get<uint64_t>());
+  return shape;
+}
+
+std::string without_last_line_break(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+void add_launch(ExecReport& report, const Json& record) {
+  const std::string name = record.at("kernel");
+  ExecKernel& kernel = report.kernels[name];
+  if (kernel.launches == 0) kernel.shape = shape_of(record);
+  ++kernel.launches;
+  kernel.warp_instructions += record.at("warp_instructions").get<uint64_t>();
+  if (record.contains("error")) {
+    const Json& error = record.at("error");
+    add(report, "error",
+        fmt::format("{}: error: {}\n  kernel:  {}\n  launch:  {}",
+                    error.at("place").get<std::string>(), error.at("message").get<std::string>(),
+                    name, shape_of(record)));
+  }
+  if (record.contains("reports"))
+    for (const Json& finding : record.at("reports"))
+      add(report, finding.at("severity"),
+          fmt::format("{}\n  kernel:  {}", without_last_line_break(finding.at("text")), name));
+}
+
+void add_refusal(ExecReport& report, const Json& record) {
+  const bool modelled = record.at("modelled");
+  add(report, modelled ? "warning" : "error",
+      fmt::format("{}: {}: {} ({})", modelled ? "warning" : "error",
+                  record.at("call").get<std::string>(), record.at("message").get<std::string>(),
+                  record.at("status").get<std::string>()));
+}
+
+void add_record(ExecReport& report, const Json& record) {
+  const std::string event = record.at("event");
+  if (event == "launch") add_launch(report, record);
+  if (event == "refused") add_refusal(report, record);
+  if (event == "leak")
+    add(report, "warning",
+        fmt::format("warning: allocation {}: {} bytes of {} were never freed",
+                    record.at("number").get<uint64_t>(), record.at("bytes").get<uint64_t>(),
+                    record.at("home").get<std::string>()));
+  if (event == "end") {
+    report.ended = true;
+    report.highest_memory =
+        std::max(report.highest_memory, record.at("highest_memory").get<uint64_t>());
+  }
+}
+
+}  // namespace
+
+uint64_t ExecReport::count(const std::string& severity) const {
+  return static_cast<uint64_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [&](const ExecFinding& f) { return f.severity == severity; }));
+}
+
+ExecReport read_exec_records(const std::string& records) {
+  ExecReport report;
+  std::istringstream lines(records);
+  for (std::string line; std::getline(lines, line);) {
+    const Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object()) continue;
+    try {
+      add_record(report, record);
+    } catch (const Json::exception&) {
+      continue;
+    }
+  }
+  return report;
+}
+
+}  // namespace ptxsim::cli

@@ -1,0 +1,34 @@
+// The records that the stand-in has left, added up.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ptxsim::cli {
+
+struct ExecFinding {
+  std::string severity;  // "error", "warning", "advisory"
+  std::string text;      // several lines, as a compiler writes them
+  uint64_t launches = 1;
+};
+
+struct ExecKernel {
+  uint64_t launches = 0, warp_instructions = 0;
+  std::string shape;  // of the first launch
+};
+
+struct ExecReport {
+  std::map<std::string, ExecKernel> kernels;
+  std::vector<ExecFinding> findings;  // equal ones once
+  uint64_t highest_memory = 0;        // bytes of the GPU
+  bool ended = false;                 // the program came to its end: leaks are known
+
+  uint64_t count(const std::string& severity) const;
+};
+
+// `records`: lines of JSON. What is no record is passed over: a process may have been killed while it wrote.
+ExecReport read_exec_records(const std::string& records);
+
+}  // namespace ptxsim::cli

@@ -1,0 +1,15 @@
+// What the runtime's and the driver's launches have in common.
+#pragma once
+
+#include "ptxsim/cuda/abi.hpp"
+#include "ptxsim/cuda/session.hpp"
+
+namespace ptxsim::cuda {
+
+// Clusters and cooperative launches; others have no effect on what a kernel computes.
+void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attributes,
+                      uint32_t count);
+// Checks the launch, takes the parameters, and does it or captures it.
+Status issue_launch(Session& session, LaunchRequest request, void** arguments, void* stream);
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,78 @@
+// Loaded code: the PTX of a fat binary (or a bare PTX text), its kernels and its variables.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ptxsim/cuda/device_memory.hpp"
+#include "ptxsim/cuda/device_model.hpp"
+#include "ptxsim/cuda/status.hpp"
+#include "ptxsim/ptxsim.hpp"
+
+namespace ptxsim::cuda {
+
+class LoadedModule;
+
+// CUfunction, CUkernel and cudaKernel_t point to one.
+struct Kernel {
+  LoadedModule* module = nullptr;
+  const Entry* entry = nullptr;
+  std::shared_ptr<const Program> program;  // nullptr: not decoded yet, or it cannot be
+  std::string refusal;                     // why it cannot be decoded
+  uint32_t max_dynamic_shared_bytes = 0;   // what was allowed beyond 48 KiB; 0: nothing
+  bool non_portable_cluster_size = false;
+};
+
+struct ModuleVariable {
+  Space space = Space::kGlobal;
+  uint64_t bytes = 0;
+  uint64_t address = 0;        // of a .global one
+  std::vector<uint8_t> value;  // of a .const one
+};
+
+class LoadedModule {
+ public:
+  // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to, unless that is empty.
+  LoadedModule(std::string name, std::string ptx_folder)
+      : name_(std::move(name)), ptx_folder_(std::move(ptx_folder)) {}
+  // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is in message().
+  Status load(const void* image, const DeviceModel& device, DeviceMemory& memory);
+  // What the first use of a module found: kSuccess, or the status that load() gave.
+  Status status() const { return status_; }
+  const std::string& message() const { return message_; }
+
+  Kernel* kernel(const std::string& name);  // nullptr: the module has none of this name
+  Kernel* own(const void* handle);          // nullptr: the handle is no kernel of this module
+  ModuleVariable* variable(const std::string& name);
+  // A variable that no kernel names, so that the PTX says nothing of it.
+  ModuleVariable& add_variable(const std::string& name, uint64_t bytes, bool constant,
+                               DeviceMemory& memory);
+
+  // Decodes the kernel when that has not been done. nullptr: Kernel::refusal says why.
+  static std::shared_ptr<const Program> program_of(Kernel& kernel);
+  // The program with the .const variables as the host has written them.
+  std::shared_ptr<const Program> with_constants(
+      const std::shared_ptr<const Program>& program) const;
+  // Names of the interpreter's buffers say which module's variables a launch sees.
+  void name_variables(DeviceMemory& memory, bool in_use) const;
+  void constants_changed() { constants_written_ = true; }
+  void release_variables(DeviceMemory& memory) const;
+
+ private:
+  Status fail(Status status, std::string message);
+  Status parse(const std::string& ptx, DeviceMemory& memory);
+
+  std::string name_, ptx_folder_;
+  Status status_ = kNotFound;
+  std::string message_;
+  std::shared_ptr<const Module> module_;
+  std::map<std::string, Kernel> kernels_;
+  std::map<std::string, ModuleVariable> variables_;
+  bool constants_written_ = false;
+};
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,100 @@
+#include "ptxsim/cuda/recorder.hpp"
+
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "ptxsim/cuda/status.hpp"
+
+namespace ptxsim::cuda {
+namespace {
+
+using Json = nlohmann::json;
+
+Json to_json(const Place& place) { return to_string(place); }
+
+const char* name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInput:
+      return "input";
+    case ErrorKind::kFault:
+      return "fault";
+    case ErrorKind::kDeadlock:
+      return "deadlock";
+    case ErrorKind::kBudget:
+      return "budget";
+    case ErrorKind::kStopped:
+      return "stopped";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? std::string(text.get()) : name;
+}
+
+void Recorder::append(const std::string& line) const {
+  if (path_.empty()) return;
+  const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  const std::string whole = line + "\n";
+  if (write(file, whole.data(), whole.size()) < 0) { /* the report lacks it; the program goes on */
+  }
+  close(file);
+}
+
+void Recorder::launched(const std::string& kernel, const Launch& launch,
+                        const RunResult& result) const {
+  Json record{{"event", "launch"},
+              {"kernel", demangled(kernel)},
+              {"grid", launch.grid},
+              {"block", launch.block},
+              {"cluster", launch.cluster},
+              {"shared", launch.dynamic_shared_bytes},
+              {"warp_instructions", result.stats.warp_instructions}};
+  if (result.error)
+    record["error"] = Json{{"kind", name_of(result.error->kind)},
+                           {"message", result.error->message},
+                           {"place", to_json(result.error->place)}};
+  for (const Report& r : result.reports.list)
+    record["reports"].push_back(Json{{"rule", r.rule},
+                                     {"severity", ptxsim::name_of(r.severity)},
+                                     {"place", to_json(r.place)},
+                                     {"message", r.message},
+                                     {"text", to_string(r)}});
+  append(record.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Recorder::refused(const std::string& call, int status, const std::string& message,
+                       bool modelled) const {
+  const char* name = runtime_name(status);
+  append(Json{{"event", "refused"},
+              {"call", call},
+              {"status", name == nullptr ? std::to_string(status) : name},
+              {"message", message},
+              {"modelled", modelled}}
+             .dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Recorder::leaked(const Allocation& allocation) const {
+  append(Json{{"event", "leak"},
+              {"number", allocation.number},
+              {"bytes", allocation.bytes},
+              {"home", cuda::name_of(allocation.home)}}
+             .dump());
+}
+
+void Recorder::ended(uint64_t highest_memory) const {
+  append(Json{{"event", "end"}, {"highest_memory", highest_memory}}.dump());
+}
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,217 @@
+// cudaMalloc and its like, copies and fills.
+#include <algorithm>
+#include <cstring>
+
+#include "ptxsim/cuda/runtime/call.hpp"
+
+namespace ptxsim::cuda::runtime {
+namespace {
+
+enum Direction : int { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefault };
+
+int allocate(Home home, void** pointer, size_t bytes) {
+  return call([&](Session& session) {
+    if (pointer == nullptr) return kInvalidValue;
+    uint64_t address = 0;
+    const Status status = session.memory.allocate(home, bytes, address);
+    if (status == kOutOfMemory)
+      session.recorder.refused("allocation", status,
+                               std::to_string(bytes) + " bytes of " + name_of(home));
+    if (status == kSuccess) *pointer = reinterpret_cast<void*>(address);
+    return status;
+  });
+}
+
+// The pointer must be what the direction says (an H200 refuses the others).
+bool is_of_device(const Session& session, const void* pointer, uint64_t bytes, bool& valid) {
+  Location location;
+  valid = session.memory.locate(pointer, bytes, location) == kSuccess;
+  return location.allocation != nullptr && location.allocation->host == nullptr;
+}
+
+Status check_direction(const Session& session, const void* to, const void* from, size_t bytes,
+                       int direction) {
+  if (direction < kHostToHost || direction > kDefault) return kInvalidMemcpyDirection;
+  bool valid_to = false, valid_from = false;
+  const bool to_device = is_of_device(session, to, bytes, valid_to);
+  const bool from_device = is_of_device(session, from, bytes, valid_from);
+  if (!valid_to || !valid_from) return kInvalidValue;
+  const bool host_to = direction == kHostToHost || direction == kDeviceToHost;
+  const bool host_from = direction == kHostToHost || direction == kHostToDevice;
+  if (direction == kDefault) return kSuccess;
+  return (host_to && to_device) || (host_from && from_device) ? kInvalidValue : kSuccess;
+}
+
+Status copy(Session& session, void* to, const void* from, size_t bytes, int direction,
+            void* stream) {
+  if (bytes == 0) return kSuccess;
+  const Status status = check_direction(session, to, from, bytes, direction);
+  if (status != kSuccess) {
+    session.recorder.refused(
+        "cudaMemcpy", status,
+        std::to_string(bytes) +
+            " bytes that are not inside one allocation, or not of that direction");
+    return status;
+  }
+  return session.streams.issue(
+      stream, [&session, to, from, bytes] { return session.memory.copy(to, from, bytes); });
+}
+
+Status copy_rows(Session& session, char* to, size_t to_pitch, const char* from, size_t from_pitch,
+                 size_t width, size_t height, int direction, void* stream) {
+  if (width > to_pitch || width > from_pitch) return kInvalidValue;
+  for (size_t row = 0; row < height; ++row) {
+    const Status status =
+        copy(session, to + row * to_pitch, from + row * from_pitch, width, direction, stream);
+    if (status != kSuccess) return status;
+  }
+  return kSuccess;
+}
+
+Status fill(Session& session, void* to, int value, size_t bytes, void* stream) {
+  if (bytes == 0) return kSuccess;
+  Location location;
+  if (session.memory.locate(to, bytes, location) != kSuccess || location.allocation == nullptr)
+    return kInvalidValue;
+  return session.streams.issue(stream, [&session, to, value, bytes] {
+    const auto byte = static_cast<unsigned char>(value);
+    return session.memory.fill(to, &byte, 1, bytes);
+  });
+}
+
+}  // namespace
+
+PTXSIM_CUDA_API int cudaMalloc(void** pointer, size_t bytes) {
+  return allocate(Home::kDevice, pointer, bytes);
+}
+PTXSIM_CUDA_API int cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+  return allocate(Home::kManaged, pointer, bytes);
+}
+PTXSIM_CUDA_API int cudaMallocHost(void** pointer, size_t bytes) {
+  return allocate(Home::kPinned, pointer, bytes);
+}
+PTXSIM_CUDA_API int cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  return allocate(Home::kPinned, pointer, bytes);
+}
+PTXSIM_CUDA_API int cudaMallocAsync(void** pointer, size_t bytes, void*) {
+  return allocate(Home::kDevice, pointer, bytes);
+}
+PTXSIM_CUDA_ALIAS(cudaMallocAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMallocFromPoolAsync(void** pointer, size_t bytes, void*, void*) {
+  return allocate(Home::kDevice, pointer, bytes);
+}
+PTXSIM_CUDA_ALIAS(cudaMallocFromPoolAsync, _ptsz);
+
+PTXSIM_CUDA_API int cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  *pitch = (width + 511) / 512 * 512;
+  return allocate(Home::kDevice, pointer, *pitch * height);
+}
+
+PTXSIM_CUDA_API int cudaFree(void* pointer) {
+  return call([&](Session& session) {
+    return session.memory.release(reinterpret_cast<uint64_t>(pointer), false);
+  });
+}
+PTXSIM_CUDA_API int cudaFreeAsync(void* pointer, void*) { return cudaFree(pointer); }
+PTXSIM_CUDA_ALIAS(cudaFreeAsync, _ptsz);
+PTXSIM_CUDA_API int cudaFreeHost(void* pointer) {
+  return call([&](Session& session) {
+    return session.memory.release(reinterpret_cast<uint64_t>(pointer), true);
+  });
+}
+
+PTXSIM_CUDA_API int cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  return call([&](Session& session) { return session.memory.register_host(pointer, bytes); });
+}
+PTXSIM_CUDA_API int cudaHostUnregister(void* pointer) { return cudaFreeHost(pointer); }
+
+PTXSIM_CUDA_API int cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  return call([&](Session& session) {
+    Location location;
+    if (session.memory.locate(host, 1, location) != kSuccess || location.allocation == nullptr)
+      return kInvalidValue;
+    *device = reinterpret_cast<void*>(location.allocation->address + location.offset);
+    return kSuccess;
+  });
+}
+
+PTXSIM_CUDA_API int cudaMemcpy(void* to, const void* from, size_t bytes, int direction) {
+  return call([&](Session& session) { return copy(session, to, from, bytes, direction, nullptr); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpy, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction,
+                                    void* stream) {
+  return call([&](Session& session) { return copy(session, to, from, bytes, direction, stream); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  return cudaMemcpy(to, from, bytes, kDefault);
+}
+
+PTXSIM_CUDA_API int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                 size_t width, size_t height, int direction) {
+  return call([&](Session& session) {
+    return copy_rows(session, static_cast<char*>(to), to_pitch, static_cast<const char*>(from),
+                     from_pitch, width, height, direction, nullptr);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpy2D, _ptds);
+PTXSIM_CUDA_API int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from,
+                                      size_t from_pitch, size_t width, size_t height, int direction,
+                                      void* stream) {
+  return call([&](Session& session) {
+    return copy_rows(session, static_cast<char*>(to), to_pitch, static_cast<const char*>(from),
+                     from_pitch, width, height, direction, stream);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpy2DAsync, _ptsz);
+
+PTXSIM_CUDA_API int cudaMemset(void* to, int value, size_t bytes) {
+  return call([&](Session& session) { return fill(session, to, value, bytes, nullptr); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemset, _ptds);
+PTXSIM_CUDA_API int cudaMemsetAsync(void* to, int value, size_t bytes, void* stream) {
+  return call([&](Session& session) { return fill(session, to, value, bytes, stream); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemsetAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+  return call([&](Session& session) {
+    Status status = kSuccess;
+    for (size_t row = 0; row < height && status == kSuccess; ++row)
+      status = fill(session, static_cast<char*>(to) + row * pitch, value, width, nullptr);
+    return status;
+  });
+}
+
+PTXSIM_CUDA_API int cudaMemGetInfo(size_t* free, size_t* total) {
+  return call([&](Session& session) {
+    *free = session.memory.capacity() - session.memory.used();
+    *total = session.memory.capacity();
+    return kSuccess;
+  });
+}
+
+// Hints: everything is where it is needed.
+PTXSIM_CUDA_API int cudaMemAdvise() { return kSuccess; }
+PTXSIM_CUDA_API int cudaMemPrefetchAsync() { return kSuccess; }
+
+// As an H200 answers: memory of the host that is not registered has type 0 and device -2.
+PTXSIM_CUDA_API int cudaPointerGetAttributes(abi::PointerAttributes* attributes,
+                                             const void* pointer) {
+  return call([&](Session& session) {
+    enum Type { kUnregistered, kHost, kDevice, kManaged };
+    if (attributes == nullptr) return kInvalidValue;
+    Location location;
+    if (session.memory.locate(pointer, 1, location) != kSuccess || location.allocation == nullptr) {
+      *attributes = {kUnregistered, -2, nullptr, const_cast<void*>(pointer)};
+      return kSuccess;
+    }
+    const Allocation& a = *location.allocation;
+    const Type type = a.host == nullptr ? kDevice : a.home == Home::kManaged ? kManaged : kHost;
+    *attributes = {type, 0, reinterpret_cast<void*>(a.address + location.offset),
+                   a.host == nullptr ? nullptr : a.host + location.offset};
+    return kSuccess;
+  });
+}
+
+}  // namespace ptxsim::cuda::runtime

@@ -1,0 +1,82 @@
+// __device__ and __constant__ variables, as the host reads and writes them.
+#include <cstring>
+
+#include "ptxsim/cuda/runtime/call.hpp"
+#include "ptxsim/cuda/runtime/registry.hpp"
+
+namespace ptxsim::cuda::runtime {
+namespace {
+
+// A __constant__ variable has no address that kernels could be given: its bytes are the module's.
+Status access(Session& session, const void* symbol, void* host, size_t bytes, size_t offset,
+              bool to_symbol, void* stream) {
+  LoadedModule* module = nullptr;
+  ModuleVariable* variable = nullptr;
+  const Status status = Registry::get().variable_of(session, symbol, module, variable);
+  if (status != kSuccess) return status;
+  if (offset > variable->bytes || bytes > variable->bytes - offset) return kInvalidValue;
+  return session.streams.issue(stream, [=, &session] {
+    if (variable->space == Space::kGlobal) {
+      void* device = reinterpret_cast<void*>(variable->address + offset);
+      return to_symbol ? session.memory.copy(device, host, bytes)
+                       : session.memory.copy(host, device, bytes);
+    }
+    uint8_t* value = variable->value.data() + offset;
+    if (to_symbol) module->constants_changed();
+    return to_symbol ? session.memory.copy(value, host, bytes)
+                     : session.memory.copy(host, value, bytes);
+  });
+}
+
+}  // namespace
+
+PTXSIM_CUDA_API int cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
+                                       size_t offset, int) {
+  return call([&](Session& session) {
+    return access(session, symbol, const_cast<void*>(from), bytes, offset, true, nullptr);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyToSymbol, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes,
+                                            size_t offset, int, void* stream) {
+  return call([&](Session& session) {
+    return access(session, symbol, const_cast<void*>(from), bytes, offset, true, stream);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyToSymbolAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset,
+                                         int) {
+  return call(
+      [&](Session& session) { return access(session, symbol, to, bytes, offset, false, nullptr); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyFromSymbol, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes,
+                                              size_t offset, int, void* stream) {
+  return call(
+      [&](Session& session) { return access(session, symbol, to, bytes, offset, false, stream); });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyFromSymbolAsync, _ptsz);
+
+PTXSIM_CUDA_API int cudaGetSymbolAddress(void** address, const void* symbol) {
+  return call([&](Session& session) {
+    LoadedModule* module = nullptr;
+    ModuleVariable* variable = nullptr;
+    const Status status = Registry::get().variable_of(session, symbol, module, variable);
+    if (status != kSuccess) return status;
+    if (variable->space == Space::kConst)
+      return not_modelled("cudaGetSymbolAddress of a __constant__ variable");
+    *address = reinterpret_cast<void*>(variable->address);
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_API int cudaGetSymbolSize(size_t* bytes, const void* symbol) {
+  return call([&](Session& session) {
+    LoadedModule* module = nullptr;
+    ModuleVariable* variable = nullptr;
+    const Status status = Registry::get().variable_of(session, symbol, module, variable);
+    if (status == kSuccess) *bytes = variable->bytes;
+    return status;
+  });
+}
+
+}  // namespace ptxsim::cuda::runtime

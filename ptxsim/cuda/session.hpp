@@ -1,0 +1,72 @@
+// The one GPU of the process: everything that the driver's and the runtime's calls share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ptxsim/cuda/device_memory.hpp"
+#include "ptxsim/cuda/device_model.hpp"
+#include "ptxsim/cuda/modules.hpp"
+#include "ptxsim/cuda/recorder.hpp"
+#include "ptxsim/cuda/settings.hpp"
+#include "ptxsim/cuda/streams.hpp"
+
+namespace ptxsim::cuda {
+
+struct LaunchRequest {
+  Kernel* kernel = nullptr;
+  Dim3 grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  bool has_cluster = false;
+  bool cooperative = false;
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint8_t> params;
+};
+
+class Session {
+ public:
+  // Made by the first call, and never destroyed: destructors of the program may still call.
+  static Session& get();
+
+  std::recursive_mutex mutex;
+  Settings settings;
+  const DeviceModel& device;
+  DeviceMemory memory;
+  Recorder recorder;
+  Streams streams;
+  // A kernel that faulted leaves no call working: the status that all of them give from then on.
+  Status sticky = kSuccess;
+
+  LoadedModule* add_module();
+  LoadedModule* find_module(void* handle) const;
+  Status unload(void* handle);
+  // Of the files of PTX that the user gave for kernels that come as machine code only. nullptr: none has it.
+  Kernel* substitute(const std::string& name);
+  Kernel* find_kernel(void* handle) const;  // nullptr: the handle is no kernel of a loaded module
+
+  // Bytes of the kernel's parameters from pointers to each of them. False: the kernel cannot be decoded.
+  bool take_parameters(const Kernel& kernel, void** arguments, std::vector<uint8_t>& params) const;
+  // What CUDA refuses before anything runs. The reason is recorded.
+  Status check_launch(const LaunchRequest& request) const;
+  Status launch(const LaunchRequest& request);
+  // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed are there.
+  uint32_t blocks_per_sm(const Kernel& kernel, uint32_t threads,
+                         uint64_t dynamic_shared_bytes) const;
+
+  void ended();  // the program is: leaks are recorded
+
+ private:
+  explicit Session(Settings from);
+  Status refuse_launch(const LaunchRequest& request, Status status,
+                       const std::string& message) const;
+
+  std::map<LoadedModule*, std::unique_ptr<LoadedModule>> modules_;
+  std::vector<LoadedModule*> substitutes_;  // of settings.substitutes, from the first use on
+  uint32_t num_modules_ = 0;                // that were ever loaded
+  const LoadedModule* last_launched_ = nullptr;
+};
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,28 @@
+// What `ptxsim exec` tells the library inside of the program: one environment variable of key=value lines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptxsim/machine/launch.hpp"
+
+namespace ptxsim::cuda {
+
+inline constexpr const char* kSettingsVariable = "PTXSIM_EXEC";
+
+struct Settings {
+  std::string device = "b200";  // key of a DeviceModel
+  std::string report;           // file that records are appended to; empty: they are not kept
+  std::string ptx_folder;       // where the PTX of every module is written to; empty: nowhere
+  std::vector<std::string>
+      substitutes;  // files of PTX for kernels that a module has as machine code only
+  Options options;
+};
+
+std::string to_text(const Settings& settings);
+// Keys that are not known are passed over; a value that is none leaves the default.
+Settings settings_of(std::string_view text);
+
+}  // namespace ptxsim::cuda

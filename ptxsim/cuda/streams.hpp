@@ -1,0 +1,81 @@
+// Streams, events and graphs. Work is done when it is issued, in the order of issue, unless its stream is being captured:
+// then it becomes a part of the graph, and is done when that is launched.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "ptxsim/cuda/status.hpp"
+
+namespace ptxsim::cuda {
+
+using Operation = std::function<Status()>;
+
+// cudaGraph_t and cudaGraphExec_t point to one.
+struct Graph {
+  std::vector<Operation> operations;
+};
+
+struct Capture {
+  Graph graph;
+  uint64_t id = 0;
+  bool invalidated = false;
+};
+
+struct Stream {
+  uint32_t flags = 0;
+  int priority = 0;
+  uint64_t id = 0;
+  std::shared_ptr<Capture> capture;  // nullptr: work is done at once
+  bool is_origin = false;            // of the capture
+};
+
+struct Event {
+  uint32_t flags = 0;
+  std::optional<std::chrono::steady_clock::time_point> recorded;
+  std::shared_ptr<Capture> capture;  // recorded in a stream that is being captured
+};
+
+inline constexpr uint32_t kEventDisableTiming = 2;
+
+class Streams {
+ public:
+  // Handles 0, 1 and 2 are the default streams. nullptr: no such stream.
+  Stream* find(void* handle);
+  Stream* create(uint32_t flags, int priority);
+  Status destroy(void* handle);
+
+  Event* find_event(void* handle);
+  Event* create_event(uint32_t flags);
+  Status destroy_event(void* handle);
+
+  Graph* find_graph(void* handle);
+  Graph* add_graph(Graph graph);
+  Status destroy_graph(void* handle);
+
+  // Does the operation, or captures it.
+  Status issue(void* stream, Operation operation);
+  Status record(void* event, void* stream);
+  Status wait(void* stream, void* event);
+  // Time of the host between the two records. kInvalidHandle as CUDA: an event was not recorded, or keeps no time.
+  Status elapsed(void* start, void* end, float& milliseconds);
+  Status begin_capture(void* stream);
+  Status end_capture(void* stream, Graph*& graph);
+  // What may not be done to a stream that is being captured; the capture is then no longer valid.
+  Status synchronize(void* stream);
+  Status synchronize_all();
+
+ private:
+  std::set<std::unique_ptr<Stream>> streams_;
+  std::set<std::unique_ptr<Event>> events_;
+  std::set<std::unique_ptr<Graph>> graphs_;
+  Stream default_stream_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,117 @@
+// Programs that nvcc made, unchanged, below `ptxsim exec`: with NVIDIA's runtime linked into them, and with its shared
+// library.
+#include "ptxsim/cli/program.hpp"
+
+#ifdef PTXSIM_NVCC_PROGRAM
+
+namespace ptxsim_test {
+namespace {
+
+class ExecProgram : public Program {
+ protected:
+  Outcome run_part(const std::string& part, const std::string& device = "b200",
+                   const char* program = PTXSIM_NVCC_PROGRAM) const {
+    return start({"exec", "--device", device, "--", program, part});
+  }
+  // Right by its own checks, and by ptxsim's.
+  static void expect_clean(const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    EXPECT_EQ(outcome.out, "") << outcome;
+    EXPECT_TRUE(contains(outcome.err, "0 errors, 0 warnings")) << outcome;
+  }
+};
+
+TEST_F(ExecProgram, RightPartsAreRight) {
+  for (const char* device : {"b200", "h200"})
+    for (const char* part :
+         {"vector_add", "host_memory", "variables", "graph", "cluster", "tensor_map"}) {
+      SCOPED_TRACE(std::string(device) + " " + part);
+      expect_clean(run_part(part, device));
+    }
+}
+
+TEST_F(ExecProgram, SharedRuntime) {
+  for (const char* part : {"vector_add", "variables", "cluster", "tensor_map"}) {
+    SCOPED_TRACE(part);
+    expect_clean(run_part(part, "b200", PTXSIM_NVCC_PROGRAM_SHARED));
+  }
+}
+
+TEST_F(ExecProgram, KernelsOfASharedLibrary) {
+  const Outcome outcome = start({"exec", "--strict", "--", PTXSIM_NVCC_WITH_LIBRARY});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "41\n");
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(ExecProgram, RaceIsReported) {
+  const Outcome outcome = run_part("race");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "[R16]"));
+  EXPECT_TRUE(contains(outcome.err, "racy_sum(int const*, int*)"));
+  EXPECT_TRUE(contains(outcome.err, "kernels.cu:"));
+}
+
+TEST_F(ExecProgram, RefusalsAreThoseOfCuda) {
+  for (const char* part : {"launch_errors", "copy_errors"}) {
+    const Outcome outcome = run_part(part);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    EXPECT_EQ(outcome.out, "") << outcome;
+  }
+}
+
+TEST_F(ExecProgram, FaultIsSticky) {
+  const Outcome outcome = run_part("fault");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "errors.cu:"));
+}
+
+TEST_F(ExecProgram, KernelsPrint) {
+  const Outcome outcome = run_part("prints");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "thread 3 says 42, 0.5\n") << outcome;
+}
+
+TEST_F(ExecProgram, FailedAssertion) {
+  const Outcome outcome = run_part("asserts");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "Assertion `number == 1` failed")) << outcome;
+}
+
+TEST_F(ExecProgram, LeakIsAWarning) {
+  const Outcome outcome = run_part("leak");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "12345 bytes of device memory were never freed"));
+  EXPECT_EQ(start({"exec", "--strict", "--", PTXSIM_NVCC_PROGRAM, "leak"}).exit_code, 1);
+}
+
+TEST_F(ExecProgram, CrashLeavesTheReportSoFar) {
+  const Outcome outcome = run_part("crash");
+  EXPECT_EQ(outcome.exit_code, 134) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+  EXPECT_TRUE(contains(outcome.err, "signal 6"));
+}
+
+TEST_F(ExecProgram, StrippedProgramIsNamed) {
+  const Outcome outcome = run_part("vector_add", "b200", PTXSIM_NVCC_PROGRAM_STRIPPED);
+  EXPECT_NE(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "it was stripped; link with -cudart shared"));
+}
+
+TEST_F(ExecProgram, WithoutPtxForTheDevice) {
+  const Outcome machine_code = start({"exec", "--device", "h200", "--", PTXSIM_NVCC_MACHINE_CODE});
+  EXPECT_EQ(machine_code.exit_code, 0) << machine_code;
+  EXPECT_EQ(machine_code.out, "cudaErrorNoKernelImageForDevice\n");
+  EXPECT_TRUE(contains(machine_code.err,
+                       "no PTX that runs on sm_90; the fat binary has machine code of sm_90"));
+  const Outcome other = run_part("vector_add", "rtx5090");
+  EXPECT_EQ(other.exit_code, 3) << other;
+  EXPECT_TRUE(contains(other.err, "no PTX that runs on sm_120; the fat binary has PTX of sm_"));
+}
+
+}  // namespace
+}  // namespace ptxsim_test
+
+#endif

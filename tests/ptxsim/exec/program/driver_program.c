@@ -1,0 +1,89 @@
+/* A program of the driver's interface, without CUDA's headers: PTX in the text, loaded and launched. Links libcuda.so.1. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef uint64_t CUdeviceptr;
+extern int cuInit(unsigned);
+extern int cuDeviceGet(int*, int);
+extern int cuDeviceGetName(char*, int, int);
+extern int cuDeviceGetAttribute(int*, int, int);
+extern int cuDevicePrimaryCtxRetain(void**, int);
+extern int cuCtxSetCurrent(void*);
+extern int cuCtxSynchronize(void);
+extern int cuModuleLoadData(void**, const void*);
+extern int cuModuleGetFunction(void**, void*, const char*);
+extern int cuModuleUnload(void*);
+extern int cuMemAlloc_v2(CUdeviceptr*, size_t);
+extern int cuMemFree_v2(CUdeviceptr);
+extern int cuMemcpyHtoD_v2(CUdeviceptr, const void*, size_t);
+extern int cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
+extern int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
+extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void*, void**, void**);
+extern int cuGetErrorName(int, const char**);
+extern int cuGetProcAddress_v2(const char*, void**, int, uint64_t, int*);
+
+static int failed = 0;
+#define CHECK(condition)                                                          \
+  do {                                                                            \
+    if (!(condition)) {                                                           \
+      ++failed;                                                                   \
+      printf("%s:%d: not as it should be: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                             \
+  } while (0)
+
+static const char* const kPtx =
+    ".version 8.7\n.target sm_80\n.address_size 64\n"
+    ".visible .entry add(.param .u64 out, .param .u32 by)\n{\n"
+    "  .reg .b32 %r<5>;\n  .reg .b64 %rd<4>;\n"
+    "  ld.param.u64 %rd1, [out];\n  ld.param.u32 %r1, [by];\n  mov.u32 %r2, %tid.x;\n"
+    "  mul.wide.u32 %rd2, %r2, 4;\n  add.u64 %rd3, %rd1, %rd2;\n  ld.global.u32 %r3, [%rd3];\n"
+    "  add.u32 %r4, %r3, %r1;\n  st.global.u32 [%rd3], %r4;\n  ret;\n}\n";
+
+int main(int argc, char** argv) {
+  enum { kInvalidImage = 200, kInvalidPtx = 218, kNotFound = 500, kIllegalAddress = 700 };
+  char name[64];
+  void *context, *module, *function;
+  int device, major, found;
+  CHECK(cuInit(0) == 0);
+  CHECK(cuDeviceGet(&device, 0) == 0);
+  CHECK(cuDeviceGetName(name, sizeof name, device) == 0);
+  CHECK(cuDeviceGetAttribute(&major, 75, device) == 0);
+  CHECK(cuDevicePrimaryCtxRetain(&context, device) == 0);
+  CHECK(cuCtxSetCurrent(context) == 0);
+  printf("%s, compute capability %d\n", name, major);
+
+  CHECK(cuModuleLoadData(&module, "garbage") == kInvalidImage);
+  CHECK(cuModuleLoadData(&module, ".version 9.0\n.target sm_121a\n.address_size 64\n") ==
+        kInvalidPtx);
+  const uint32_t broken[8] = {0xba55ed50u, 0x00100001u, 16, 0, 1, 64, 0, 0};
+  CHECK(cuModuleLoadData(&module, broken) == kInvalidImage);
+  CHECK(cuModuleLoadData(&module, kPtx) == 0);
+  CHECK(cuModuleGetFunction(&function, module, "subtract") == kNotFound);
+  CHECK(cuModuleGetFunction(&function, module, "add") == 0);
+
+  CUdeviceptr values;
+  uint32_t host[32], by = 5;
+  CHECK(cuMemAlloc_v2(&values, sizeof host) == 0);
+  CHECK(cuMemsetD32_v2(values, 37, 32) == 0);
+  void* parameters[] = {&values, &by};
+  const int unwritten = argc > 1 && strcmp(argv[1], "beyond") == 0;
+  CHECK(cuLaunchKernel(function, 1, 1, 1, unwritten ? 64 : 32, 1, 1, 0, NULL, parameters, NULL) ==
+        (unwritten ? kIllegalAddress : 0));
+  if (unwritten) return failed;
+  CHECK(cuCtxSynchronize() == 0);
+  CHECK(cuMemcpyDtoH_v2(host, values, sizeof host) == 0);
+  for (int i = 0; i < 32; ++i) CHECK(host[i] == 42);
+
+  void* entry = NULL;
+  const char* text = NULL;
+  CHECK(cuGetProcAddress_v2("cuNothing", &entry, 13000, 0, &found) == 0 && found == 1 &&
+        entry == NULL);
+  CHECK(cuGetProcAddress_v2("cuLaunchKernel", &entry, 13000, 0, &found) == 0 && found == 0 &&
+        entry != NULL);
+  CHECK(cuGetErrorName(kNotFound, &text) == 0 && strcmp(text, "CUDA_ERROR_NOT_FOUND") == 0);
+  CHECK(cuMemFree_v2(values) == 0);
+  CHECK(cuModuleUnload(module) == 0);
+  return failed;
+}

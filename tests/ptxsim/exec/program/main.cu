@@ -1,0 +1,41 @@
+#include <cstring>
+
+#include "program.hpp"
+
+namespace {
+int failed = 0;
+}
+
+int fails() { return failed; }
+
+void check(bool right, const char* what, const char* file, int line) {
+  if (right) return;
+  ++failed;
+  std::printf("%s:%d: not as it should be: %s\n", file, line, what);
+}
+
+int main(int argc, char** argv) {
+  const struct {
+    const char* name;
+    void (*run)();
+  } parts[] = {{"vector_add", vector_add},
+               {"host_memory", host_memory},
+               {"variables", variables},
+               {"graph", graph},
+               {"race", race},
+               {"cluster", cluster},
+               {"tensor_map", tensor_map},
+               {"copy_errors", copy_errors},
+               {"launch_errors", launch_errors},
+               {"fault", fault},
+               {"prints", prints},
+               {"asserts", asserts},
+               {"leak", leak},
+               {"crash", crash}};
+  for (const auto& part : parts)
+    if (argc == 2 && std::strcmp(argv[1], part.name) == 0) {
+      part.run();
+      return fails() == 0 ? 0 : 3;
+    }
+  return 4;
+}

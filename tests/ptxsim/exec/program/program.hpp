@@ -1,0 +1,28 @@
+// A program of many small parts, each a function of its own: `program <part>`. It returns 0 when everything was as CUDA
+// has it, on a GPU too.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+int fails();  // checks that failed so far
+void check(bool right, const char* what, const char* file, int line);
+
+#define CHECK(condition) check(condition, #condition, __FILE__, __LINE__)
+#define CHECK_CUDA(call) check((call) == cudaSuccess, #call, __FILE__, __LINE__)
+
+void vector_add();
+void host_memory();
+void variables();
+void graph();
+void race();
+void cluster();
+void tensor_map();
+void launch_errors();
+void copy_errors();
+void fault();
+void prints();
+void asserts();
+void leak();
+void crash();
