@@ -89,6 +89,17 @@ void Sanitizer::State::check_exit_of_tensor(const Cta& cta, const ClockValues& k
   }
 }
 
+// Operations of a queue complete in order: the last one before the commitment counts.
+bool Sanitizer::State::only_arrival_is_open(const Commitment& commitment,
+                                            const std::vector<uint32_t>& known) const {
+  for (uint32_t i = commitment.record; i-- > 0;) {
+    const Record& earlier = records[i];
+    if (earlier.queue == commitment.queue && earlier.work != TensorWork::kCommit)
+      return clock_value(known, earlier.queue) >= earlier.sequence;
+  }
+  return true;
+}
+
 void Sanitizer::State::check_exit_of_barriers(const Cta& cta, const ClockValues& known) {
   for (const auto& [slot, barrier] : barriers) {
     if (barrier.rank != cta.rank) continue;
@@ -103,9 +114,12 @@ void Sanitizer::State::check_exit_of_barriers(const Cta& cta, const ClockValues&
           clock_value(over, commitment.queue) >= commitment.sequence)
         continue;
       const Record& record = records[commitment.record];
-      report_at_exit(record.statement, actor(record.warp, record.lane),
-                     use_after_exit(rank_of(record.warp) == cta.rank ? 9 : 11,
-                                    fmt::format("may be committed to the mbarrier in {}", memory)));
+      const bool is_own = rank_of(record.warp) == cta.rank;
+      Finding finding = use_after_exit(
+          is_own ? 9 : 11, fmt::format("may be committed to the mbarrier in {}", memory));
+      // Triton's attention for SM100 commits its last products to a barrier that nobody waits for.
+      if (is_own && only_arrival_is_open(commitment, over)) finding.severity = Severity::kWarning;
+      report_at_exit(record.statement, actor(record.warp, record.lane), std::move(finding));
     }
   }
 }

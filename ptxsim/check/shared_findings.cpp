@@ -122,14 +122,19 @@ void Sanitizer::State::report_after_async(const Access& access, const ShadowEntr
   const bool is_known = complete(access.who.clock->order, earlier, rank);
   const bool reads = access.kind == AccessKind::kRead;
   const int rule = is_known ? 1 : reads ? 2 : earlier.kind == AsyncKind::kTmaStore ? 8 : 3;
-  const Severity severity = is_agreed ? Severity::kWarning : Severity::kError;
+  // Triton's kernels for sm_90 and sm_100 multiply what cp.async has copied without a fence, and run.
+  const bool is_product =
+      is_known && reads && access.record != nullptr &&
+      (access.record->kind == AsyncKind::kWgmma || access.record->kind == AsyncKind::kTcgen05);
+  const Severity severity = is_agreed || is_product ? Severity::kWarning : Severity::kError;
   if (seen_before(rule, severity, statement, earlier.statement)) return;
   const std::string memory = place_in(access.owner, at);
-  report(access.x, access.lane, earlier.statement, describe(earlier),
-         is_agreed  ? same_values(rule, memory)
-         : is_known ? missing_proxy_fence(access, memory)
-         : reads    ? read_of_unfinished(earlier, memory)
-                    : overwrite(earlier, entry.kind, memory));
+  Finding finding = is_agreed  ? same_values(rule, memory)
+                    : is_known ? missing_proxy_fence(access, memory)
+                    : reads    ? read_of_unfinished(earlier, memory)
+                               : overwrite(earlier, entry.kind, memory);
+  finding.severity = severity;
+  report(access.x, access.lane, earlier.statement, describe(earlier), std::move(finding));
 }
 
 void Sanitizer::State::report_after_generic(const Access& access, const ShadowEntry& entry,

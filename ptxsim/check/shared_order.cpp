@@ -61,21 +61,20 @@ bool Sanitizer::State::agrees(const Access& access, const ShadowEntry& entry, ui
 
 // Nothing to report although the access does not follow the entry:
 //  - a read that follows one of several writes that agree;
-//  - the word that tcgen05.alloc wrote is overwritten, and has been read: R4 judges the reads.
+//  - what a thread wrote is overwritten by the async proxy, and has been read: R4 judges the reads
+//    (the word of tcgen05.alloc, tensor maps that were made where a tile goes).
 bool Sanitizer::State::is_excused(const Access& access, const Granule& granule,
                                   const ShadowEntry& entry) const {
   if (access.kind == AccessKind::kRead)
     return entry.is_agreed && std::ranges::any_of(granule, [&](const ShadowEntry& other) {
              return other.is_agreed && other.bytes == entry.bytes && follows(access, other);
            });
-  if (entry.is_async || !crosses_proxies(access) || entry.kind != AccessKind::kWrite ||
+  if (entry.is_async || !crosses_proxies(access) || entry.kind == AccessKind::kRead ||
       !ordered(access.who, entry.actor, entry.lanes, entry.epoch))
     return false;
-  const Statement& statement = cluster.machine.program().entry->statements[entry.statement];
-  return work_of(statement) == TensorWork::kAllocate &&
-         std::ranges::any_of(granule, [&](const ShadowEntry& other) {
-           return other.kind == AccessKind::kRead && (other.bytes & entry.bytes) == entry.bytes;
-         });
+  return std::ranges::any_of(granule, [&](const ShadowEntry& other) {
+    return other.kind == AccessKind::kRead && (other.bytes & entry.bytes) == entry.bytes;
+  });
 }
 
 }  // namespace ptxsim

@@ -306,6 +306,8 @@ struct Sanitizer::State {
   // Ends (exits.cpp).
   void check_exit_of_shared(const Cta& cta, const ClockValues& known);
   void check_exit_of_tensor(const Cta& cta, const ClockValues& known);
+  // Whether all that the commitment is about is complete, and only its arrival may be late.
+  bool only_arrival_is_open(const Commitment& commitment, const std::vector<uint32_t>& known) const;
   void check_exit_of_barriers(const Cta& cta, const ClockValues& known);
 
   // Release and acquire (memory_order.cpp).

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "ptxsim/machine/findings.hpp"
+
 namespace ptxsim {
 namespace {
 
@@ -78,19 +80,13 @@ std::string origin_of_rank(const Execution& x, uint32_t rank) {
 
 // R14. Where the low half of a generic address is the shared one, such kernels run.
 void advise_of_truncation(const Execution& x, uint64_t address, int lane) {
-  if (!x.machine.options().sanitize) return;
-  Report report;
-  report.rule = 14;
-  report.severity = Severity::kAdvisory;
-  report.message = fmt::format(
-      "0x{:x} as an address of shared memory, which has 32 bits: the upper half is dropped",
-      address);
-  report.place = x.machine.place_of(x.insn->statement);
-  report.actor = x.machine.actor_of(x.warp, lane);
-  report.missing = "cvta.to.shared, which makes shared addresses of generic ones";
-  report.fix = "convert the address, or leave the state space out to use it as a generic one";
-  report.statement = static_cast<int>(x.insn->statement);
-  x.machine.reports().add(std::move(report));
+  add_finding(x, lane,
+              {14, Severity::kAdvisory,
+               fmt::format("0x{:x} as an address of shared memory, which has 32 bits: the upper "
+                           "half is dropped",
+                           address),
+               "cvta.to.shared, which makes shared addresses of generic ones",
+               "convert the address, or leave the state space out to use it as a generic one"});
 }
 
 // Shared memory: what all ordinary accesses have in common.

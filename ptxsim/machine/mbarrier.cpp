@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/machine/findings.hpp"
 #include "ptxsim/machine/near_miss.hpp"
 
 namespace ptxsim {
@@ -45,8 +46,23 @@ Mbarrier& mbarrier_at(Cta& cta, uint32_t offset) {
   return found->second;
 }
 
+bool is_unused(const Mbarrier& barrier) {
+  return barrier.phase == 0 && barrier.pending == barrier.expected && barrier.tx_count == 0;
+}
+
+bool is_initialized_by(const Mbarrier& barrier, const Execution& x, int lane) {
+  return barrier.init_warp == x.warp.index && barrier.init_lane == static_cast<uint32_t>(lane);
+}
+
+// Of an object that nobody has used (Triton 3.6 writes such kernels, and they run).
+void warn_of_unused(const Execution& x, int lane, std::string message, int init_statement) {
+  add_finding(x, lane,
+              {10, Severity::kWarning, std::move(message), "mbarrier.inval before it",
+               "initialise only what is used, once", init_statement});
+}
+
 // "mbarrier.init": phase 0, expected and pending arrivals = count, tx-count 0. On a valid object it
-// is undefined.
+// is undefined; of one that its own thread has initialised and nobody has used it is known to work.
 void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t count) {
   if (offset % kObjectBytes != 0)
     refuse(fmt::format("mbarrier at 0x{:x}; the address must be a multiple of 8 (R10)", offset));
@@ -56,17 +72,40 @@ void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t c
                        offset));
   const auto next =
       cta.mbarriers.lower_bound(offset >= kObjectBytes ? offset - kObjectBytes + 1 : 0);
-  if (next != cta.mbarriers.end() && next->first < offset + kObjectBytes)
+  if (next != cta.mbarriers.end() && next->first == offset && is_unused(next->second) &&
+      is_initialized_by(next->second, x, lane)) {
+    warn_of_unused(x, lane,
+                   fmt::format("initialises the {} again, which nobody has used",
+                               describe(cta, offset, next->second)),
+                   next->second.init_statement);
+    cta.mbarriers.erase(next);
+  } else if (next != cta.mbarriers.end() && next->first < offset + kObjectBytes) {
     refuse(fmt::format("mbarrier.init on the valid {}; mbarrier.inval must come first (R10)",
                        describe(cta, next->first, next->second)));
+  }
   Mbarrier& barrier = cta.mbarriers[offset];
   barrier.expected = count;
   barrier.pending = count;
   barrier.init_statement = static_cast<int>(x.insn->statement);
+  barrier.init_warp = x.warp.index;
+  barrier.init_lane = static_cast<uint32_t>(lane);
   std::memset(cta.shared.at(offset), kPattern, kObjectBytes);
   barrier.number = ++cta.cluster.last_mbarrier;
   x.tell([&](Observer& o) { o.mbarrier_initialized(x, lane, cta, offset, barrier); });
   cta.cluster.changed();
+}
+
+void forget_unused_mbarriers(const Execution& x, int lane, Cta& cta, uint32_t offset,
+                             uint32_t bytes) {
+  auto at = cta.mbarriers.lower_bound(offset >= kObjectBytes ? offset - kObjectBytes + 1 : 0);
+  while (at != cta.mbarriers.end() && at->first < offset + bytes) {
+    if (!is_unused(at->second)) return;
+    warn_of_unused(x, lane,
+                   fmt::format("copies over the {}, which nobody has used",
+                               describe(cta, at->first, at->second)),
+                   at->second.init_statement);
+    at = cta.mbarriers.erase(at);
+  }
 }
 
 void mbarrier_inval(Execution& x, int lane, Cta& cta, uint32_t offset) {

@@ -34,6 +34,7 @@ void check_target(const Execution& x, const LoadTarget& target, uint32_t shared_
     if (cta->exited)
       x.fault(fmt::format("a bulk copy to CTA rank {}, which has exited (R11)", cta->rank), lane);
   target.cta->shared.check_range(target.offset, shared_bytes);
+  forget_unused_mbarriers(x, lane, *target.cta, target.offset, shared_bytes);
   refuse_live_mbarrier(x, *target.cta, target.offset, shared_bytes, lane);
   mbarrier_at(*target.barrier_cta, target.barrier);
 }

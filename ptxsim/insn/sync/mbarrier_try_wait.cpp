@@ -7,6 +7,7 @@
 
 #include "ptxsim/insn/sync/mbarrier_decode.hpp"
 #include "ptxsim/insn/sync/mbarrier_state.hpp"
+#include "ptxsim/machine/findings.hpp"
 
 namespace ptxsim {
 namespace {
@@ -130,11 +131,15 @@ Wait test(const Execution& x, const MbarrierDetail& detail, WaitHistory& history
     test_state(x, barrier, x.source<uint64_t>(detail.value)[lane], wait, lane);
     return wait;
   }
-  wait.parity = x.source<uint32_t>(detail.value)[lane];
-  if (wait.parity > 1)
-    x.fault(fmt::format("phase parity {} of mbarrier 0x{:x}; must be 0 or 1 (R10)", wait.parity,
-                        wait.offset),
-            lane);
+  const uint32_t parity = x.source<uint32_t>(detail.value)[lane];
+  wait.parity = parity & 1;
+  if (parity > 1)  // -1 in Triton's kernels; the machine code shifts all but the lowest bit out
+    add_finding(
+        x, lane,
+        {10, Severity::kWarning,
+         fmt::format("phase parity {} of mbarrier 0x{:x}; must be 0 or 1: the lowest bit counts",
+                     parity, wait.offset),
+         "a parity of 0 or 1", "mask the parity with 1"});
   wait.done = mbarrier_parity_done(barrier, wait.parity);
   WaitHistory::Seen* seen = x.machine.options().sanitize
                                 ? &history.at(wait.offset, x.thread_of(lane), x.cta.threads)

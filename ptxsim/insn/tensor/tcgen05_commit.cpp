@@ -17,7 +17,11 @@ struct CommitDetail : Detail {
   bool is_multicast = false;
 };
 
-void arrive_at(Cta& cta, uint32_t offset, AsyncOp op) {
+// An object that has been invalidated since: the arrival has no effect. What the commit stood for was waited for by
+// another one, or other rules report it (Triton's attention for sm_100 ends so).
+void arrive_at(Cta& cta, uint32_t offset, uint32_t number, AsyncOp op) {
+  const auto found = cta.mbarriers.find(offset);
+  if (found == cta.mbarriers.end() || found->second.number != number) return;
   Mbarrier& barrier = mbarrier_at(cta, offset);
   if (op) cta.cluster.observers.tell([&](Observer& o) { o.arrives_at(op, true, barrier, -1); });
   mbarrier_arrive(cta, offset, 1);
@@ -51,15 +55,17 @@ void commit(Execution& x, const Insn& insn, const CommitDetail& detail, int lane
   const std::vector<Cta*> ctas = destinations(x, detail, at.cta, mask, lane);
   AsyncOp op;
   if (x.is_observed()) op = x.issue(lane, AsyncKind::kTcgen05);
+  std::vector<uint32_t> numbers;
   for (Cta* cta : ctas) {
     if (cta->exited)
       x.fault(fmt::format("tcgen05.commit to CTA rank {}, which has exited (R11)", cta->rank),
               lane);
     Mbarrier& barrier = mbarrier_at(*cta, offset);
+    numbers.push_back(barrier.number);
     x.tell([&](Observer& o) { o.mbarrier_used(x, lane, *cta, offset, barrier, true); });
   }
-  x.cluster.async.submit(channel_of(x, lane), [ctas, offset, op] {
-    for (Cta* cta : ctas) arrive_at(*cta, offset, op);
+  x.cluster.async.submit(channel_of(x, lane), [ctas, numbers, offset, op] {
+    for (size_t i = 0; i < ctas.size(); ++i) arrive_at(*ctas[i], offset, numbers[i], op);
   });
 }
 

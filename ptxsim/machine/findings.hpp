@@ -1,0 +1,20 @@
+// Findings that the interpreter makes by itself, where what a kernel does works and is not what the manual says.
+#pragma once
+
+#include <string>
+
+#include "ptxsim/machine/execution.hpp"
+#include "ptxsim/report.hpp"
+
+namespace ptxsim {
+
+struct MachineFinding {
+  int rule;
+  Severity severity;
+  std::string message, missing, fix;
+  int other_statement = -1;
+};
+// Of the statement under way; nothing where the run is not checked.
+void add_finding(const Execution& x, int lane, MachineFinding finding);
+
+}  // namespace ptxsim
