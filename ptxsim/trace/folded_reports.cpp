@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace ptxsim {
@@ -77,7 +78,10 @@ class Folding {
     int rule;
     Severity severity;
     std::string statement, other;
-    friend auto operator<=>(const Key&, const Key&) = default;
+    bool operator<(const Key& other_key) const {
+      return std::tie(rule, severity, statement, other) <
+             std::tie(other_key.rule, other_key.severity, other_key.statement, other_key.other);
+    }
   };
   struct Group {
     size_t index;          // into folded_
