@@ -17,7 +17,7 @@ ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptx
          "docs/ptxsim_exec.md": "ptxsim"}
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
-PTXSIM = ("run", "check", "mutate", "speed", "exec")
+PTXSIM = ("run", "check", "case", "mutate", "speed", "exec")
 OPERATORS = {"|", "||", "&&", ";", "&", ">", ">>", "<"}
 
 
