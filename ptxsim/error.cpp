@@ -4,6 +4,22 @@
 
 namespace ptxsim {
 
+const char* name_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInput:
+      return "input";
+    case ErrorKind::kFault:
+      return "fault";
+    case ErrorKind::kDeadlock:
+      return "deadlock";
+    case ErrorKind::kBudget:
+      return "budget";
+    case ErrorKind::kStopped:
+      return "stopped";
+  }
+  return "";
+}
+
 std::string to_string(const Place& place) {
   std::string text = place.ptx_name;
   if (place.ptx_line > 0) text += fmt::format("{}{}", text.empty() ? "line " : ":", place.ptx_line);

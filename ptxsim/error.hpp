@@ -19,6 +19,8 @@ enum class ErrorKind : uint8_t {
   kStopped,   // the caller set Options::stop
 };
 
+const char* name_of(ErrorKind kind);  // "input"
+
 // Where: a line of the PTX text, and the source line that its `.loc` names when there is one.
 struct Place {
   std::string ptx_name;     // as given to parse()

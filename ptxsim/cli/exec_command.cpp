@@ -67,17 +67,11 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   if (!args.ptx_folder.empty()) settings.ptx_folder = fs::absolute(args.ptx_folder).string();
   for (const std::string& file : args.substitutes)
     settings.substitutes.push_back(fs::absolute(file).string());
-  Options& options = settings.options;
+  Options& options = settings.options = options_of(args);
   options.schedule = args.schedule == "eager"  ? Schedule::kEager
                      : args.schedule == "lazy" ? Schedule::kLazy
                                                : Schedule::kRandom;
   options.seed = args.seed;
-  options.sanitize = !args.no_sanitizer;
-  options.strict = args.strict;
-  options.check_uninitialized = !args.allow_uninitialized;
-  options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
-  options.max_warp_instructions = args.budget;
-  options.resident_clusters = args.resident;
   return settings;
 }
 
@@ -187,20 +181,10 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_option("--schedule", args.schedule, "eager, lazy or random")
       ->check(CLI::IsMember({"eager", "lazy", "random"}))
       ->capture_default_str();
-  app.add_option("--seed", args.seed, "Of random choices")->capture_default_str();
-  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, faster")
-      ->check(CLI::IsMember({"exact", "rounded"}))
-      ->capture_default_str();
-  app.add_option("--budget", args.budget, "Warp instructions of a launch after which to stop")
-      ->capture_default_str();
-  app.add_option("--resident", args.resident, "Clusters that run at the same time")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
-  app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
+  app.add_option("--seed", args.seed, "Of random choices")->check(kUnsigned)->capture_default_str();
+  add_interpreter_options(app, args);
   app.add_flag("--strict", args.strict,
                "Warnings, leaks among them, and advisories count as errors");
-  app.add_flag("--allow-uninitialized", args.allow_uninitialized,
-               "Reads of bytes that nobody wrote are no error");
   app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");

@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/cli/interpreter_options.hpp"
+
 namespace ptxsim::cli {
 
-struct ExecArgs {
-  std::string device = "b200";
-  std::string schedule = "eager", mma = "exact";
-  uint64_t seed = 1, budget = 2'000'000'000;
-  uint32_t resident = 4;
-  bool strict = false, no_sanitizer = false, allow_uninitialized = false, verbose = false,
-       json = false;
+struct ExecArgs : InterpreterArgs {
+  std::string device = "b200", schedule = "eager";
+  uint64_t seed = 1;
+  bool verbose = false, json = false;
   std::string report_file;               // empty: stderr
   std::string ptx_folder;                // empty: the PTX is not kept
   std::vector<std::string> substitutes;  // files of PTX

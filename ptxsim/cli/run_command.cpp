@@ -29,21 +29,6 @@ const char* name_of(Schedule schedule) {
   }
 }
 
-const char* name_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kInput:
-      return "input";
-    case ErrorKind::kFault:
-      return "fault";
-    case ErrorKind::kDeadlock:
-      return "deadlock";
-    case ErrorKind::kStopped:
-      return "stopped";
-    default:
-      return "budget";
-  }
-}
-
 Json to_json(const Stats& s) {
   return Json{{"warp_instructions", s.warp_instructions},
               {"lane_instructions", s.lane_instructions},
@@ -220,26 +205,13 @@ bool is_refused(const Case& description, const CaseResult& result) {
 
 Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed,
                    const std::atomic<bool>* stop) {
-  Options options;
+  Options options = options_of(static_cast<const InterpreterArgs&>(args));
   options.schedule = schedule;
   options.seed = seed;
-  options.sanitize = !args.no_sanitizer;
   options.check_global = !args.fast;
-  options.strict = args.strict;
-  options.check_uninitialized = !args.allow_uninitialized;
-  options.mma = args.mma == "rounded" ? MmaMode::kRounded : MmaMode::kExact;
-  options.max_warp_instructions = args.budget;
-  options.resident_clusters = args.resident;
   options.stop = stop;
   return options;
 }
-
-// CLI11 takes -1 for the largest unsigned number.
-const CLI::Validator kUnsigned(
-    [](std::string& text) {
-      return text.find('-') == std::string::npos ? std::string() : text + "; must not be negative";
-    },
-    "UNSIGNED");
 
 }  // namespace
 
@@ -255,20 +227,9 @@ void add_run_options(CLI::App& app, RunArgs& args) {
   app.add_option("--seeds", args.seeds, "How many seeds, from --seed on")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}));
-  app.add_option("--mma", args.mma, "exact: the hardware's rounding; rounded: FP32, faster")
-      ->check(CLI::IsMember({"exact", "rounded"}))
-      ->capture_default_str();
-  app.add_option("--budget", args.budget, "Warp instructions after which to stop")
-      ->check(kUnsigned)
-      ->capture_default_str();
-  app.add_option("--resident", args.resident, "Clusters that run at the same time")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
-  app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
+  add_interpreter_options(app, args);
   app.add_flag("--fast", args.fast, "Do not check accesses to global memory (R17 to R22)");
   app.add_flag("--strict", args.strict, "Warnings and advisories count as errors");
-  app.add_flag("--allow-uninitialized", args.allow_uninitialized,
-               "Reads of bytes that nobody wrote are no error");
   app.add_option("--trace", args.trace, "Write every executed statement to this file");
   app.add_option("--dump", args.dumps,
                  "<buffer>=<file>: write a buffer's contents after the last run");

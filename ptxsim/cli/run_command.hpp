@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/cli/interpreter_options.hpp"
+
 namespace ptxsim::cli {
 
-struct RunArgs {
-  std::string kernel, entry, case_file, schedule = "eager", mma = "exact", trace;
-  uint64_t seed = 1, seeds = 1, budget = 2'000'000'000;
-  uint32_t resident = 4;
-  bool fast = false;
-  bool no_sanitizer = false, strict = false, allow_uninitialized = false, stats = false,
-       json = false, verbose = false, printf_threads = false;
+struct RunArgs : InterpreterArgs {
+  std::string kernel, entry, case_file, schedule = "eager", trace;
+  uint64_t seed = 1, seeds = 1;
+  bool fast = false, stats = false, json = false, verbose = false, printf_threads = false;
   std::vector<std::string> dumps;  // buffer=file
 };
 

@@ -17,22 +17,6 @@ using Json = nlohmann::json;
 
 Json to_json(const Place& place) { return to_string(place); }
 
-const char* name_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kInput:
-      return "input";
-    case ErrorKind::kFault:
-      return "fault";
-    case ErrorKind::kDeadlock:
-      return "deadlock";
-    case ErrorKind::kBudget:
-      return "budget";
-    case ErrorKind::kStopped:
-      return "stopped";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string demangled(const std::string& name) {

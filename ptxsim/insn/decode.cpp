@@ -7,21 +7,6 @@
 namespace ptxsim {
 namespace {
 
-Type type_of_bytes(unsigned bytes) {
-  switch (bytes) {
-    case 1:
-      return Type::kB8;
-    case 2:
-      return Type::kB16;
-    case 4:
-      return Type::kB32;
-    case 16:
-      return Type::kB128;
-    default:
-      return Type::kB64;
-  }
-}
-
 // Special registers that change while a warp runs are read by `mov` alone (insn/alu/mov.cpp).
 bool changes_while_running(SpecialKind kind) {
   switch (kind) {
@@ -191,7 +176,7 @@ Decode::Address Decode::address(const Operand& operand) {
   } else if (base.kind != Operand::Kind::kImmediate) {
     fail("an address must be a register, a symbol or a number");
   }
-  address.base = source(base, type_of_bytes(address.base_bytes));
+  address.base = source(base, bits_type(address.base_bytes));
   return address;
 }
 

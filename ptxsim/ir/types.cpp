@@ -62,6 +62,22 @@ Type type_from_name(std::string_view name) {
 
 std::string_view name_of(Type type) { return info(type).name; }
 unsigned bytes_of(Type type) { return info(type).bytes; }
+Type bits_type(uint64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return Type::kB8;
+    case 2:
+      return Type::kB16;
+    case 4:
+      return Type::kB32;
+    case 8:
+      return Type::kB64;
+    case 16:
+      return Type::kB128;
+    default:
+      return Type::kNone;
+  }
+}
 bool is_signed(Type type) { return info(type).type_class == Class::kSigned; }
 bool is_float(Type type) { return info(type).type_class == Class::kFloat; }
 

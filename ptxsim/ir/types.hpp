@@ -57,6 +57,7 @@ Type type_from_name(std::string_view name);
 std::string_view name_of(Type type);
 unsigned bytes_of(
     Type type);  // of one value in a register of that type; kPred and kNone: 0; e2m1x2: 1
+Type bits_type(uint64_t bytes);  // kB8 ... kB128; kNone: no type has so many
 bool is_signed(Type type);
 bool is_float(Type type);
 

@@ -91,12 +91,12 @@ void advise_of_truncation(const Execution& x, uint64_t address, int lane) {
 
 // Shared memory: what all ordinary accesses have in common.
 std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
-                        bool reads, int lane, const std::byte* values = nullptr) {
+                        bool reads, int lane) {
   const uint32_t offset = static_cast<uint32_t>(at.offset);
   refuse_live_mbarrier(x, *at.owner, offset, bytes, lane);
   x.tell([&](Observer& o) {
-    if (values != nullptr && kind == AccessKind::kWrite)
-      o.shared_store(x, lane, *at.owner, offset, bytes, values);
+    if (at.value != nullptr && kind == AccessKind::kWrite)
+      o.shared_store(x, lane, *at.owner, offset, bytes, at.value);
     else
       o.shared_access(x, lane, *at.owner, offset, bytes, kind);
   });
@@ -218,10 +218,10 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
 }
 
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
-                          int lane, const std::byte* values) {
+                          int lane) {
   switch (at.space) {
     case Space::kShared: {
-      std::byte* to = shared_bytes(x, at, bytes, kind, false, lane, values);
+      std::byte* to = shared_bytes(x, at, bytes, kind, false, lane);
       at.owner->shared.mark_written(static_cast<uint32_t>(at.offset), bytes);
       return to;
     }

@@ -38,9 +38,8 @@ MemoryAt locate(const Execution& x, AddressSpace space, uint64_t address, uint32
 // The bytes themselves, for one lane's access. `kind` is what observers are told: kAtomic for strong operations, which do not race with each other.
 const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                                int lane);
-// `values`: what the caller will write, if it knows already; told to observers.
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
-                          int lane, const std::byte* values = nullptr);
+                          int lane);
 // Read, then written: atomics. The bytes must have been written before.
 std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane);
 

@@ -13,8 +13,9 @@ struct MachineFinding {
   Severity severity;
   std::string message, missing, fix;
   int other_statement = -1;
+  std::string other = {};  // what is said of that one
 };
-// Of the statement under way; nothing where the run is not checked.
+// Of the statement under way, by a lane (-1: the whole warp); nothing where the run is not checked.
 void add_finding(const Execution& x, int lane, MachineFinding finding);
 
 }  // namespace ptxsim

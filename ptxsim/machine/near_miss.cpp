@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/machine/findings.hpp"
 
 namespace ptxsim {
 namespace {
@@ -19,21 +20,17 @@ bool waits_for(const Warp& warp, int lane, uint32_t offset, uint64_t phase) {
 void advise(const Execution& x, uint32_t offset, const Mbarrier& barrier) {
   const Program& program = x.program();
   const uint32_t completing = x.cluster.async.statement;
-  Report report;
-  report.rule = 10;
-  report.severity = Severity::kAdvisory;
-  report.message = fmt::format(
-      "'{}' nearly missed phase {} of mbarrier 0x{:x}: phase {} completed before the warp went on",
-      program.entry->statements[x.insn->statement].text, barrier.phase - 1, offset, barrier.phase);
-  report.place = x.machine.place_of(x.insn->statement);
-  report.actor = x.machine.actor_of(x.warp, x.first_lane());
-  report.other = fmt::format("'{}' at {}", program.entry->statements[completing].text,
-                             to_string(x.machine.place_of(completing)));
-  report.missing = "an arrival in the next phase that comes after this wait";
-  report.fix = "make the arrivals of the next phase depend on this thread having seen the last one";
-  report.statement = static_cast<int>(x.insn->statement);
-  report.other_statement = static_cast<int>(completing);
-  x.machine.reports().add(std::move(report));
+  add_finding(x, x.first_lane(),
+              {10, Severity::kAdvisory,
+               fmt::format("'{}' nearly missed phase {} of mbarrier 0x{:x}: phase {} completed "
+                           "before the warp went on",
+                           program.entry->statements[x.insn->statement].text, barrier.phase - 1,
+                           offset, barrier.phase),
+               "an arrival in the next phase that comes after this wait",
+               "make the arrivals of the next phase depend on this thread having seen the last one",
+               static_cast<int>(completing),
+               fmt::format("'{}' at {}", program.entry->statements[completing].text,
+                           to_string(x.machine.place_of(completing)))});
 }
 
 // Lanes of one warp that wait at one statement.

@@ -7,20 +7,10 @@ namespace ptxsim {
 namespace {
 
 Type type_of_bytes(Decode& d, uint64_t bytes) {
-  switch (bytes) {
-    case 1:
-      return Type::kB8;
-    case 2:
-      return Type::kB16;
-    case 4:
-      return Type::kB32;
-    case 8:
-      return Type::kB64;
-    case 16:
-      return Type::kB128;
-    default:
-      d.fail(fmt::format("a register or a literal for a parameter of {} bytes", bytes));
-  }
+  const Type type = bits_type(bytes);
+  if (type == Type::kNone)
+    d.fail(fmt::format("a register or a literal for a parameter of {} bytes", bytes));
+  return type;
 }
 
 // The .param variable of a list, or nullptr.

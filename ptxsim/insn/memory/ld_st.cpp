@@ -138,9 +138,7 @@ Outcome store(Execution& x, const Insn& insn) {
     at.scope = a.scope;
     at.element_bytes = static_cast<uint8_t>(a.element_bytes);
     at.value = value;
-    std::memcpy(
-        bytes_to_write(x, at, bytes, kind, lane, at.space == Space::kShared ? value : nullptr),
-        value, bytes);
+    std::memcpy(bytes_to_write(x, at, bytes, kind, lane), value, bytes);
     sectors.add(at);
     if (is_strong(a.order)) tell_of_strong_write(x, lane, at, a.order, false);
   });

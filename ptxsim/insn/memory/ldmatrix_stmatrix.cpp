@@ -122,8 +122,9 @@ Outcome store_matrix(Execution& x, const Insn& insn) {
   for (uint32_t row = 0; row < a.matrices * a.rows; ++row) {
     const int lane = static_cast<int>(row);
     const std::byte* from = rows.data() + row * kRowBytes;
-    std::byte* to = bytes_to_write(x, row_at(x, a, row), kRowBytes, AccessKind::kWrite, lane, from);
-    std::memcpy(to, from, kRowBytes);
+    MemoryAt at = row_at(x, a, row);
+    at.value = from;
+    std::memcpy(bytes_to_write(x, at, kRowBytes, AccessKind::kWrite, lane), from, kRowBytes);
   }
   return Outcome::kNext;
 }

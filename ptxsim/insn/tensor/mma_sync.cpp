@@ -165,6 +165,16 @@ constexpr std::array kDecoders = {Decoder{"mma", decode_mma}};
 
 }  // namespace
 
+std::vector<Slot> take_fragment(Decode& d, size_t index, size_t count, Type type) {
+  const std::vector<const Operand*> elements = d.elements(index);
+  if (elements.size() != count)
+    d.fail(fmt::format("operand {} has {} registers; needs {}", index + 1, elements.size(), count));
+  std::vector<Slot> slots;
+  for (const Operand* e : elements)
+    slots.push_back(index == 0 ? d.destination(*e, type) : d.source(*e, type));
+  return slots;
+}
+
 std::span<const Decoder> decoders_mma() { return kDecoders; }
 
 }  // namespace ptxsim

@@ -34,6 +34,9 @@ struct MmaSyncDetail final : Detail {
   Slot sfa, sfb, byte_a, thread_a, byte_b, thread_b;
 };
 
+// The registers of D (operand 0), A, B or C, which have one type.
+std::vector<Slot> take_fragment(Decode& d, size_t index, size_t count, Type type);
+
 // After .sync.aligned.
 void decode_mma_f64(Decode& d);
 void decode_mma_integer(Decode& d);  // 8-bit m8n8k16, 4 bits, single bits

@@ -50,16 +50,6 @@ Outcome multiply(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-std::vector<Slot> registers(Decode& d, size_t index, size_t count) {
-  const std::vector<const Operand*> elements = d.elements(index);
-  if (elements.size() != count)
-    d.fail(fmt::format("operand {} has {} registers; needs {}", index + 1, elements.size(), count));
-  std::vector<Slot> slots;
-  for (const Operand* e : elements)
-    slots.push_back(index == 0 ? d.destination(*e, Type::kF64) : d.source(*e, Type::kF64));
-  return slots;
-}
-
 }  // namespace
 
 void decode_mma_f64(Decode& d) {
@@ -75,10 +65,10 @@ void decode_mma_f64(Decode& d) {
   for (int i = 0; i < 4; ++i)
     if (m.take_type() != Type::kF64) d.fail("all four types of mma.sync of .f64 must be .f64");
   d.expect_operands(4, 4);
-  detail->d = registers(d, 0, detail->m / 4);
-  detail->a = registers(d, 1, detail->m * detail->k / kWarpSize);
-  detail->b = registers(d, 2, detail->k / 4);
-  detail->c = registers(d, 3, detail->m / 4);
+  detail->d = take_fragment(d, 0, detail->m / 4, Type::kF64);
+  detail->a = take_fragment(d, 1, detail->m * detail->k / kWarpSize, Type::kF64);
+  detail->b = take_fragment(d, 2, detail->k / 4, Type::kF64);
+  detail->c = take_fragment(d, 3, detail->m / 4, Type::kF64);
   d.insn().execute = multiply;
 }
 

@@ -103,16 +103,6 @@ const IntegerType& take_element(Decode& d) {
   d.fail("mma.sync of integers needs the types of A and B: .s8 .u8 .s4 .u4 or .b1");
 }
 
-std::vector<Slot> registers(Decode& d, size_t index, size_t count) {
-  const std::vector<const Operand*> elements = d.elements(index);
-  if (elements.size() != count)
-    d.fail(fmt::format("operand {} has {} registers; needs {}", index + 1, elements.size(), count));
-  std::vector<Slot> slots;
-  for (const Operand* e : elements)
-    slots.push_back(index == 0 ? d.destination(*e, Type::kB32) : d.source(*e, Type::kB32));
-  return slots;
-}
-
 }  // namespace
 
 void decode_mma_integer(Decode& d) {
@@ -139,10 +129,10 @@ void decode_mma_integer(Decode& d) {
   }
   d.expect_operands(4, 4);
   const uint32_t per_register = 32 / a.bits * kWarpSize;
-  detail->d = registers(d, 0, shape->m / 4);
-  detail->a = registers(d, 1, shape->m * shape->k / per_register);
-  detail->b = registers(d, 2, kMmaColumns * shape->k / per_register);
-  detail->c = registers(d, 3, shape->m / 4);
+  detail->d = take_fragment(d, 0, shape->m / 4, Type::kB32);
+  detail->a = take_fragment(d, 1, shape->m * shape->k / per_register, Type::kB32);
+  detail->b = take_fragment(d, 2, kMmaColumns * shape->k / per_register, Type::kB32);
+  detail->c = take_fragment(d, 3, shape->m / 4, Type::kB32);
   d.insn().execute = multiply;
 }
 

@@ -6,26 +6,20 @@
 #include <charconv>
 
 #include "ptxsim/insn/tensor/wgmma.hpp"
+#include "ptxsim/machine/findings.hpp"
 
 namespace ptxsim {
 namespace {
 
 // R8. PTX leaves the behaviour undefined, today's ptxas makes it defined: it puts the fence in and
 // says so (C7519).
-void warn_of_unfenced(Execution& x) {
-  if (!x.machine.options().sanitize) return;
-  Report report;
-  report.rule = 8;
-  report.severity = Severity::kWarning;
-  report.message = "a register of D or A of wgmma.mma_async was written after the last wgmma.fence";
-  report.place = x.machine.place_of(x.insn->statement);
-  report.actor = x.machine.actor_of(x.warp, -1);
-  report.missing = "wgmma.fence between the write and wgmma.mma_async";
-  report.fix =
-      "fence after the last write; ptxas puts a fence in, which the PTX manual does not "
-      "promise";
-  report.statement = static_cast<int>(x.insn->statement);
-  x.machine.reports().add(std::move(report));
+void warn_of_unfenced(const Execution& x) {
+  add_finding(x, -1,
+              {8, Severity::kWarning,
+               "a register of D or A of wgmma.mma_async was written after the last wgmma.fence",
+               "wgmma.fence between the write and wgmma.mma_async",
+               "fence after the last write; ptxas puts a fence in, which the PTX manual does not "
+               "promise"});
 }
 
 // Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence").

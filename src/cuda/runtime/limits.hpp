@@ -15,6 +15,13 @@ inline constexpr int64_t kMaxExtent = int64_t{1} << 31;       // rows and column
 inline constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along x
 inline constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
 
+// Of A: the kernels decode it to 16 bits, or read 16 bits.
+inline Status check_rows_type(const Problem& problem) {
+  if (problem.a.type != DataType::kF32) return {};
+  return Status::unsupported("a.type", name_of(problem.a.type),
+                             "the kernels for a GPU take e2m1, f16 or bf16");
+}
+
 inline Status check_extents(const Problem& problem) {
   for (const auto& [name, extent] :
        {std::pair{"m", problem.m}, std::pair{"n", problem.n + problem.up_column},

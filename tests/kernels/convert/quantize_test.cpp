@@ -15,6 +15,7 @@ using ::testing::AssertionSuccess;
 // Arrays far from each other; the interpreter refuses whatever is outside of them.
 class SimulatedDevice {
  public:
+  explicit SimulatedDevice(ptxsim::Options options = {}) : options_(options) {}
   void* put(const char* name, const void* from, int64_t bytes, int64_t shift, bool read_only) {
     if (bytes == 0) return nullptr;
     std::vector<std::byte> data(static_cast<size_t>(bytes));
@@ -53,7 +54,7 @@ class SimulatedDevice {
       grid.grid = {launch.ctas, 1, 1};
       grid.block = {launch.threads, 1, 1};
       grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
-      const ptxsim::RunResult result = ptxsim::run(program, grid, memory_, {});
+      const ptxsim::RunResult result = ptxsim::run(program, grid, memory_, options_);
       if (result.clean()) continue;
       AssertionResult failure = AssertionFailure() << launch.kernel.entry << ":\n";
       if (result.error) failure << ptxsim::to_string(*result.error) << "\n";
@@ -64,6 +65,7 @@ class SimulatedDevice {
     return AssertionSuccess();
   }
 
+  ptxsim::Options options_;
   ptxsim::GlobalMemory memory_;
   uint64_t next_ = uint64_t{1} << 40;
   size_t launches_ = 0;
@@ -151,8 +153,12 @@ TEST(QuantizeKernels, GivenScalesThatAreNone) {
   check_given_garbage(device);
 }
 
+// Groups that overlap write the same scales, in any order: of such numbers it is only asked that
+// nothing outside of the arrays is touched.
 TEST(QuantizeKernels, NumbersOfRowsThatAreNone) {
-  SimulatedDevice device;
+  ptxsim::Options options;
+  options.check_global = false;
+  SimulatedDevice device(options);
   check_group_garbage(device, 60);
 }
 

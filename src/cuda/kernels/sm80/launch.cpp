@@ -59,10 +59,7 @@ Status check_group_tiles(const Problem& problem) {
 }  // namespace
 
 Status supports(const Problem& problem) {
-  if (problem.a.type == DataType::kF32) {
-    return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
-                               "the kernels for a GPU take e2m1, f16 or bf16");
-  }
+  DUALGEMM_TRY(check_rows_type(problem));
   DUALGEMM_TRY(check_extents(problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
   // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of A.

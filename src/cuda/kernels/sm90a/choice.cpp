@@ -21,17 +21,10 @@ constexpr int64_t kWorkspaceAlignment = 64;             // what the library's in
 constexpr int64_t kMostRows = 256;                      // of a tile
 constexpr int64_t kMaxKTiles = (int64_t{1} << 31) - 1;  // of k, over all tiles: 32-bit numbers
 
-Status check_types(const Problem& problem) {
-  if (problem.a.type == DataType::kF32) {
-    return Status::unsupported("a.type", "f32", "the kernels for a GPU take e2m1, f16 or bf16");
-  }
-  return {};
-}
-
 }  // namespace
 
 Status supports(const Problem& problem) {
-  DUALGEMM_TRY(check_types(problem));
+  DUALGEMM_TRY(check_rows_type(problem));
   DUALGEMM_TRY(check_extents(problem));
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
