@@ -28,6 +28,15 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   endforeach()
 endif()
 
+# The questions to a GPU: whether each asks what it means to.
+if(TARGET bench_probes)
+  foreach(device b200 h200)
+    add_test(NAME ptxsim_exec.bench_probes_${device}
+      COMMAND ptxsim exec --strict --device ${device} -- $<TARGET_FILE:bench_probes> --brief)
+    set_tests_properties(ptxsim_exec.bench_probes_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
+endif()
+
 find_program(PTXSIM_NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT PTXSIM_NVCC)
   return()

@@ -1,0 +1,41 @@
+// Questions to a GPU whose answers the design of a kernel stands on: how long a launch takes that
+// does nothing, how soon the first byte comes, what memory and the tensor pipe deliver.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dualgemm/status.hpp"
+#include "dualgemm/types.hpp"
+
+namespace dualgemm::bench {
+
+struct Reading {
+  std::string name;
+  double value;
+  const char* unit;
+};
+
+struct ProbeSettings {
+  DeviceCaps caps;     // of the current GPU
+  bool brief = false;  // few CTAs and rounds: whether it runs at all; the numbers say nothing
+};
+
+struct Probe {
+  const char* name;
+  const char* question;
+  // kUnsupported: not on this GPU.
+  Expected<std::vector<Reading>> (*run)(const ProbeSettings&);
+};
+
+// One for each file of that name.
+Expected<std::vector<Reading>> probe_launch_period(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_clocks(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_first_bytes(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_copy_rates(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings);
+
+double median(std::vector<double> values);  // of at least one
+
+}  // namespace dualgemm::bench
