@@ -103,8 +103,8 @@ void run_campaign(int tile_n, uint64_t most) {
             << " noticed\n";
 }
 
-TEST(Sm100aPairMutants, NarrowTile) { run_campaign(64, 32); }
-TEST(Sm100aPairMutants, WideTile) { run_campaign(128, 16); }
+TEST(Sm100aPairMutants, NarrowTile) { run_campaign(64, 24); }
+TEST(Sm100aPairMutants, WideTile) { run_campaign(128, 12); }
 
 }  // namespace
 }  // namespace dualgemm::test
