@@ -28,6 +28,10 @@ class Simulation {
   // Uninitialised memory; null for 0 bytes.
   void* scratch(const char* name, int64_t bytes);
 
+  // From now on launches that may overlap the grid before them do, and it is at work on everything:
+  // it still writes all that a kernel reads, and reads D.
+  void keep_previous_grid_busy() { previous_is_busy_ = true; }
+
   // Runs one launch. Fails on an error of the interpreter and on any report of the sanitizer that
   // counts with these options. `instead`: runs in place of the entry that has its name.
   ::testing::AssertionResult run(const cuda::KernelLaunch& launch, const ptxsim::Options& options,
@@ -51,6 +55,8 @@ class Simulation {
   int64_t misalign_;
   Buffers buffers_;
   ptxsim::RunResult last_run_;
+  ptxsim::PreviousGrid previous_;  // if it is busy
+  bool previous_is_busy_ = false;
 };
 
 // The decoded kernel. Every entry of every PTX file is read and decoded once.

@@ -35,7 +35,6 @@
 
 #include <cstdint>
 
-#include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm100a/config.hpp"
 #include "cuda/kernels/sm100a/params.hpp"

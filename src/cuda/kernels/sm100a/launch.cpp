@@ -1,70 +1,20 @@
 #include "cuda/kernels/sm100a/launch.hpp"
 
-#include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
-#include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a/operands.hpp"
 
 namespace dualgemm::cuda::sm100a {
-namespace {
-
-Status settle(TmaOperand& operand, int64_t batches) {
-  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
-                           &operand.data_copy));
-  return settle_copy(operand.scales_name, operand.scales,
-                     !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy);
-}
-
-// Everything but the tensor maps.
-Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers,
-                     const Config& config) {
-  const Problem& p = problem.problem;
-  Params params{};
-  set_epilogue(problem, buffers, params);
-  params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
-  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, kTileM));
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));
-  return params;
-}
-
-}  // namespace
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers, const Copies& copies,
                                                    void* workspace, const Instance& instance,
                                                    EncodeTiled encode_tiled) {
   const Problem& p = problem.problem;
-  const int64_t batches = p.l;
-  auto* const base = static_cast<uint8_t*>(workspace);
-  Params params = scalar_params(problem, buffers, instance.config);
   const int tile_n = instance.config.tile_n;
-  struct {
-    TmaOperand operand;
-    int box_rows;
-    TensorMap *data, *scales;
-  } operands[] = {
-      {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
-       kTileM,
-       &params.map_a,
-       &params.map_sf_a},
-      {{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, copies.gate,
-        copies.sf_gate},
-       tile_n,
-       &params.map_gate,
-       &params.map_sf_gate},
-      {{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-       tile_n,
-       &params.map_up,
-       &params.map_sf_up},
-  };
+  Params params{};
   std::vector<KernelLaunch> launches;
-  for (auto& [operand, box_rows, data, scales] : operands) {
-    DUALGEMM_TRY(settle(operand, batches));
-    DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
-    DUALGEMM_TRY(
-        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
-    add_copies(operand, batches, base, launches);
-  }
+  DUALGEMM_TRY(fill_in(problem, buffers, copies, workspace, {kTileM, tile_n, kTileM, tile_n},
+                       encode_tiled, params, launches));
   KernelLaunch launch{.kernel = {"dual_gemm_sm100a", instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(num_ctas(p.m, p.n, p.l, tile_n)),
                       .threads = kThreads,

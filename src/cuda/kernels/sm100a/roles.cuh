@@ -1,11 +1,8 @@
 // The three roles in the order of the data flow. Part of dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/device/activation.cuh"
-#include "cuda/device/combine.cuh"
-#include "cuda/device/factors.cuh"
-#include "cuda/device/store_row.cuh"
-#include "cuda/kernels/common/store_nvfp4.cuh"
+#include "cuda/kernels/sm100a/epilogue.cuh"
+#include "cuda/kernels/sm100a/stage_descriptors.cuh"
 
 namespace dualgemm::cuda::sm100a {
 
@@ -40,24 +37,6 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
     ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, m_scale_tile, batch,
                                  full, keep);
   }
-}
-
-// The six operands of one stage as descriptors; a step along K = 64 is an addition to each.
-struct StageDescriptors {
-  uint64_t a, gate, up, sf_a, sf_gate, sf_up;
-};
-
-template <Config kCfg>
-DUALGEMM_DEVICE StageDescriptors describe(const Stage<kCfg>& stage) {
-  const auto rows = [](const uint8_t* operand) {
-    return smem_descriptor(ptx::shared_address(operand), kSwizzledRows128B, SmemSwizzle::k128B);
-  };
-  const auto scales = [](const uint8_t* tile) {
-    return smem_descriptor(ptx::shared_address(tile), dualgemm::cuda::kScaleTileRows,
-                           SmemSwizzle::kNone);
-  };
-  return {rows(stage.a),      rows(stage.gate),      rows(stage.up),
-          scales(stage.sf_a), scales(stage.sf_gate), scales(stage.sf_up)};
 }
 
 // Runs on: one thread of kMmaWarp.   Waits: ab_full[stage].   Arrives: ab_empty[stage], acc_full.
@@ -98,74 +77,6 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, 
   ptx::tcgen05_commit(&smem.acc_full);
 }
 
-// What scales the accumulators of one row.
-struct RowScales {
-  float alpha_gate, alpha_up, row;
-};
-
-DUALGEMM_DEVICE RowScales row_scales(const Params& params, uint32_t batch, uint32_t row) {
-  RowScales scales{params.alpha_gate, params.alpha_up, 1.0f};
-  if (params.alpha_gate_per_batch != nullptr)
-    scales.alpha_gate = params.alpha_gate_per_batch[batch];
-  if (params.alpha_up_per_batch != nullptr) scales.alpha_up = params.alpha_up_per_batch[batch];
-  if (params.a_row_scale != nullptr && row < params.m) {
-    scales.row = params.a_row_scale[static_cast<uint64_t>(batch) * params.row_scale_stride + row];
-  }
-  return scales;
-}
-
-// D as NVFP4: 16 outputs of a row that exists, a thread's own.
-DUALGEMM_DEVICE void store_block(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
-                                 const float (&outputs)[kBlock]) {
-  uint32_t signs[2] = {0, 0};
-#pragma unroll
-  for (int i = 0; i < kBlock; ++i)
-    signs[i / 8] |= (__float_as_uint(outputs[i]) >> 28 & 8u) << (i % 8 * 4);
-  const EncodedBlock encoded =
-      encode_block<false>(outputs, signs, amax_of_block(outputs), params.nvfp4.quantize);
-#pragma unroll
-  for (uint32_t half = 0; half < 2; ++half)
-    store_codes(params, batch, row, block, half, encoded.words[half]);
-  store_scale(params, batch, row, block, encoded.scale);
-}
-
-// Zeros for a row that does not exist, but in the tile of scales.
-template <Config kCfg>
-DUALGEMM_DEVICE void clear_scales(const Params& params, const Tile& tile, uint32_t row) {
-  static_assert(kTileM == kTileRows, "this CTA has all rows of a tile of scales");
-  if (params.nvfp4.scale_ld != 0) return;
-  for (int product = 0; product < (params.combine.side_by_side ? 2 : 1); ++product) {
-    const Columns columns = columns_of(params, product);
-    for (uint32_t col = 0; col < kCfg.tile_n && tile.n_begin + col < columns.end; col += kBlock)
-      store_scale(params, tile.batch, row, (tile.n_begin + col + columns.shift) / kBlock, 0);
-  }
-}
-
-// The outputs of one product of a row that exists, from tile column n_begin on.
-template <Config kCfg>
-DUALGEMM_DEVICE void store_product(const Params& params, uint32_t batch, uint32_t row,
-                                   uint32_t n_begin, int product, float (&outputs)[kEpilogueCols]) {
-  const Columns columns = columns_of(params, product);
-  if (n_begin >= columns.end) return;
-  const uint32_t col = n_begin + columns.shift;
-  if constexpr (kCfg.output == OutputType::kE2M1) {
-    static_assert(kEpilogueCols == kBlock);
-    store_block(params, batch, row, col / kBlock, outputs);
-  } else {
-    constexpr int kBytes = bytes_of(kCfg.output);
-    uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
-                        static_cast<uint64_t>(col) * kBytes;
-    const auto valid = static_cast<int>(columns.end - n_begin);
-    if (params.combine.residual != nullptr) {
-#pragma unroll
-      for (int i = 0; i < kEpilogueCols; ++i) {
-        if (i < valid) outputs[i] = with_residual(params, kCfg.output, to + i * kBytes, outputs[i]);
-      }
-    }
-    store_row<kCfg.output>(to, outputs, valid);
-  }
-}
-
 // Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full.   Arrives: nothing; teardown's CTA
 // barrier says that the accumulators are read.
 template <Config kCfg>
@@ -173,12 +84,12 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
                               uint32_t tmem_base, uint32_t warp) {
   using Cols = Budget<kCfg>;
   const uint32_t row = tile.m_begin + threadIdx.x;
-  const bool row_exists = row < params.m;
   const RowScales scales = row_scales(params, tile.batch, row);
   const uint32_t quarter = tmem_base + (32 * warp << 16);  // the lane field: this warp's own
 
   if constexpr (kCfg.output == OutputType::kE2M1) {
-    if (!row_exists) clear_scales<kCfg>(params, tile, row);
+    if (row >= params.m)
+      clear_scales(params, tile.batch, row, tile.n_begin, tile.n_begin + kCfg.tile_n);
     __syncwarp();
   }
   ptx::mbarrier_wait_parity(&smem.acc_full, 0);
@@ -190,19 +101,7 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
     float g[kEpilogueCols], u[kEpilogueCols];
     ptx::tcgen05_ld_32x32b_x16_pair(quarter + Cols::kAccGateCol + col,
                                     quarter + Cols::kAccUpCol + col, g, u);
-#pragma unroll
-    for (int i = 0; i < kEpilogueCols; ++i) {
-      g[i] = g[i] * scales.alpha_gate * scales.row;
-      u[i] = u[i] * scales.alpha_up * scales.row;
-    }
-    const uint32_t n_begin = tile.n_begin + col;
-    add_row_bias(params.bias, tile.batch * params.bias.stride + n_begin, n_begin, params.n, g, u);
-    if (!params.combine.side_by_side) activate_all(params.act, g, u);
-    if (row_exists) {
-      store_product<kCfg>(params, tile.batch, row, n_begin, 0, g);
-      if (params.combine.side_by_side) store_product<kCfg>(params, tile.batch, row, n_begin, 1, u);
-    }
-    __syncwarp();
+    finish_columns<kCfg.output>(params, scales, tile.batch, row, tile.n_begin + col, g, u);
   }
 }
 

@@ -1,0 +1,63 @@
+#include "cuda/kernels/sm100a/operands.hpp"
+
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/sm100a/extents.hpp"
+
+namespace dualgemm::cuda::sm100a {
+namespace {
+
+Status settle(TmaOperand& operand, int64_t batches) {
+  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
+                           &operand.data_copy));
+  return settle_copy(operand.scales_name, operand.scales,
+                     !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy);
+}
+
+// Everything but the tensor maps.
+void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, const Tiling& tiling,
+                 Params& params) {
+  const Problem& p = problem.problem;
+  set_epilogue(problem, buffers, params);
+  params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tiling.rows));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tiling.cols));
+}
+
+}  // namespace
+
+Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, const Copies& copies,
+               void* workspace, const Tiling& tiling, EncodeTiled encode_tiled, Params& params,
+               std::vector<KernelLaunch>& launches) {
+  const int64_t batches = problem.problem.l;
+  auto* const base = static_cast<uint8_t*>(workspace);
+  set_scalars(problem, buffers, tiling, params);
+  struct {
+    TmaOperand operand;
+    int box_rows;
+    TensorMap *data, *scales;
+  } operands[] = {
+      {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
+       tiling.box_rows_a,
+       &params.map_a,
+       &params.map_sf_a},
+      {{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, copies.gate,
+        copies.sf_gate},
+       tiling.box_rows_gate,
+       &params.map_gate,
+       &params.map_sf_gate},
+      {{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
+       tiling.box_rows_gate,
+       &params.map_up,
+       &params.map_sf_up},
+  };
+  for (auto& [operand, box_rows, data, scales] : operands) {
+    DUALGEMM_TRY(settle(operand, batches));
+    DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
+    DUALGEMM_TRY(
+        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+    add_copies(operand, batches, base, launches);
+  }
+  return {};
+}
+
+}  // namespace dualgemm::cuda::sm100a

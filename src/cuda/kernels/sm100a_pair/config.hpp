@@ -1,0 +1,76 @@
+// What can be chosen about the kernel of a pair of CTAs, and what follows from the choice. Host and
+// device. What a stage is along K, and the scale tiles: as in sm100a/config.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/sm100a/config.hpp"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+using sm100a::kEpilogueCols;
+using sm100a::kMmaK;
+using sm100a::kMmaSteps;
+using sm100a::kRowBytes;
+using sm100a::kScaleTileBytes;
+using sm100a::kScaleTileCols;
+using sm100a::kScaleTileRows;
+using sm100a::kSmemBytes;
+using sm100a::kSmemReserve;
+using sm100a::kSwizzleAlignment;
+using sm100a::kTileK;
+using sm100a::kTmemCols;
+
+inline constexpr const char* kKernelName = "tcgen05pair";  // as plans say
+
+struct Config {
+  int tile_n;         // columns of D per pair: as many rows of Gate and of Up
+  OutputType output;  // of D
+  bool operator==(const Config&) const = default;
+};
+
+inline constexpr int kPairCtas = 2;
+inline constexpr int kCtaRows = 128;  // of A and D per CTA: a CTA's part of M = 256
+inline constexpr int kTileM = kPairCtas * kCtaRows;
+inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
+
+// Warp w reads TMEM lanes 32 * (w % 4) ..: two warps share a quarter and divide the columns.
+inline constexpr int kLoadWarp = 4;
+inline constexpr int kMmaWarp = 5;
+inline constexpr int kWarps = 10;
+inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kEpilogueGroups = 2;  // warps 0-3 and 6-9
+static_assert((kMmaWarp + 1) % 4 == 2, "warps 6-9 have one of each quarter, too");
+
+// Derived from a Config; every rule stands under what it limits. Bytes and columns are those of one
+// CTA.
+template <Config kCfg>
+struct Budget {
+  static constexpr int kTileN = kCfg.tile_n;
+  static_assert(kTileN == 64 || kTileN == 128,
+                "64 or 128: a 128-row scale tile is used whole or by halves, and both "
+                "accumulators must leave TMEM columns for scales");
+  static constexpr int kGroupCols = kTileN / kEpilogueGroups;  // of a warp of the epilogue
+  static_assert(kGroupCols % kEpilogueCols == 0, "the epilogue takes whole chunks of columns");
+
+  static constexpr int kWeightRows = kTileN / kPairCtas;  // of Gate and of Up
+  static_assert(kWeightRows % 8 == 0, "whole swizzle atoms");
+  static constexpr int kOperandBytes = (kCtaRows + 2 * kWeightRows) * kRowBytes;
+  static constexpr int kScaleBytes = 3 * kMmaSteps * kScaleTileBytes;
+  static constexpr int kStageBytes = kOperandBytes + kScaleBytes;
+  static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
+
+  static constexpr int kStages = (kSmemBytes - kSmemReserve) / kStageBytes;
+  static_assert(kStages >= 2, "loads must overlap the MMAs");
+
+  static constexpr int kAccGateCol = 0;
+  static constexpr int kAccUpCol = kTileN;
+  static constexpr int kScaleCol = 2 * kTileN;
+  static constexpr int kStepCols = 3 * kScaleTileCols;  // A, Gate, Up of one MMA step
+  static constexpr int kStageCols = kMmaSteps * kStepCols;
+  static_assert(kScaleCol + kStages * kStageCols <= kTmemCols,
+                "every stage has scale columns of its own: they are written again only after the "
+                "MMAs that read them are known to be complete");
+};
+
+}  // namespace dualgemm::cuda::sm100a_pair

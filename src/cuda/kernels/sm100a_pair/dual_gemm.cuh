@@ -1,0 +1,197 @@
+// D = act(alpha_gate * A * Gate^T) (*) (alpha_up * A * Up^T) in NVFP4 on pairs of Blackwell SMs.
+//
+// Two CTAs, a cluster, compute a tile of 256 x tile_n outputs from one pass over K: each holds 128
+// rows of A and half of the tile's rows of Gate and Up in shared memory, and both accumulators of
+// its 128 rows of D in tensor memory. One thread of the leader, the CTA of rank 0, issues the MMAs
+// of both (cta_group::2).
+//
+//   warp      role           does
+//   0-3, 6-9  epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) .., the
+//                            first four the left half of the columns
+//   4         load_operands  one thread: six TMA loads a stage, into its own CTA
+//   5         issue_mma      makes the barriers, allocates and frees TMEM; in the leader one thread:
+//                            scales to the TMEM of both, two MMAs per K = 64
+//
+//   shared memory, per stage and CTA: A (128, 128), Gate (tile_n/2, 128), Up (tile_n/2, 128) bytes,
+//   K-major, 128-byte swizzle; then 4 scale tiles of 512 bytes each for A (its own rows), Gate, Up
+//   (all tile_n rows: the MMA reads them in both CTAs). 30 720 bytes for tile_n 64 (7 stages),
+//   38 912 for 128 (5 stages). Behind the stages: barriers, the TMEM address.
+//
+//   TMEM columns, in both      tile_n 64        tile_n 128
+//   accumulator of Gate        0 .. 63          0 .. 127
+//   accumulator of Up          64 .. 127        128 .. 255
+//   scales, 48 per stage       128 .. 463       256 .. 495
+//   of each of the 4 steps in a stage: A 4, Gate 4, Up 4
+//
+//   barrier      of      count        arrives                         waits          first wait
+//   ab_full[s]   leader  2 (+bytes)   load_operands and TMA of both   issue_mma      phase 0
+//   ab_empty[s]  each    1            issue_mma (tcgen05.commit)      load_operands  phase 0, in
+//                                                                                    round 1
+//   acc_full     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0
+//   The commits arrive in both CTAs. The first round of stages needs no wait, and the last one no
+//   commit: each phase of ab_empty that completes is waited for.
+//
+//   cluster barrier, all threads of both CTAs
+//   1st  barriers are made: the other CTA's loads and commits may arrive
+//   2nd  TMEM is there, and its address; load_operands arrives at once and waits when it is done
+//   3rd  the epilogues are done: no CTA goes while the other's arrivals are on their way, and no
+//        TMEM is freed that is being read
+//
+//   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
+//   arrived there after ab_empty, whose commit covers the MMAs that read them.
+//
+// The grid may begin while the one before it ends, and lets the next one do so from the beginning
+// on: every thread that reads or writes global memory waits first (griddepcontrol.wait).
+//
+// Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of two CTAs; 227 KB of shared memory.
+// Views and alignment: sm100a/params.hpp, with 128 rows of A and tile_n/2 of Gate and Up a box.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a_pair/config.hpp"
+#include "cuda/ptx/cluster.cuh"
+#include "cuda/ptx/cp_async_bulk_pair.cuh"
+#include "cuda/ptx/grid.cuh"
+#include "cuda/ptx/tcgen05_pair.cuh"
+#include "cuda/ptx/warp.cuh"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+using sm100a::Params;
+
+template <Config kCfg>
+struct Stage {
+  using B = Budget<kCfg>;
+  alignas(kSwizzleAlignment) uint8_t a[kCtaRows * kRowBytes];  // (kCtaRows, kTileK/2), K-major
+  uint8_t gate[B::kWeightRows * kRowBytes];                    // (tile_n/2, kTileK/2), K-major
+  uint8_t up[B::kWeightRows * kRowBytes];
+  uint8_t sf_a[kMmaSteps * kScaleTileBytes];  // (kMmaSteps, 32, 16)
+  uint8_t sf_gate[kMmaSteps * kScaleTileBytes];
+  uint8_t sf_up[kMmaSteps * kScaleTileBytes];
+};
+
+template <Config kCfg>
+struct SharedStorage {
+  static constexpr int kStages = Budget<kCfg>::kStages;
+  Stage<kCfg> stages[kStages];
+  ptx::Barrier ab_full[kStages];  // used in the leader
+  ptx::Barrier ab_empty[kStages];
+  ptx::Barrier acc_full;
+  uint32_t tmem_base;
+};
+
+// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
+template <Config kCfg>
+inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
+
+template <Config kCfg>
+struct StorageRules {
+  static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
+  static_assert(offsetof(Stage<kCfg>, gate) % kSwizzleAlignment == 0, "operands start at atoms");
+  static_assert(offsetof(Stage<kCfg>, up) % kSwizzleAlignment == 0, "operands start at atoms");
+  static_assert(offsetof(Stage<kCfg>, sf_a) % 128 == 0, "TMA destinations: 128 bytes");
+  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
+};
+
+// The tile of D that a pair computes, and this CTA's part of it.
+struct Tile {
+  uint32_t rank;            // of this CTA in its pair; 0 leads
+  uint32_t m_begin;         // of this CTA's rows
+  uint32_t n_begin, batch;  // of the pair's columns
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
+  const uint32_t pair = blockIdx.x / kPairCtas;
+  const uint32_t column = pair / params.tiles_m;
+  const uint32_t batch = column / params.tiles_n;
+  const uint32_t rank = ptx::cluster_cta_rank();
+  return {rank, (pair - column * params.tiles_m) * kTileM + rank * kCtaRows,
+          (column - batch * params.tiles_n) * kCfg.tile_n, batch};
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair
+
+#include "cuda/kernels/sm100a_pair/roles.cuh"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+// By one thread.
+template <Config kCfg>
+DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
+  for (int stage = 0; stage < smem.kStages; ++stage) {
+    ptx::mbarrier_init(&smem.ab_full[stage], kPairCtas);
+    ptx::mbarrier_init(&smem.ab_empty[stage], 1);
+  }
+  ptx::mbarrier_init(&smem.acc_full, 1);
+  ptx::fence_mbarrier_init();
+}
+
+// By one thread; performance only.
+DUALGEMM_DEVICE void prefetch_maps(const Params& params) {
+  for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a, &params.map_sf_gate,
+                               &params.map_sf_up, &params.map_sf_a}) {
+    ptx::prefetch_tensormap(map);
+  }
+}
+
+// By all threads. Behind it the barriers of both CTAs are there, and every thread has arrived at
+// the cluster barrier that says the same of TMEM, and owes it a wait.
+template <Config kCfg>
+DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
+  ptx::griddepcontrol_launch_dependents();
+  if (warp == kMmaWarp && ptx::elect_sync()) make_barriers(smem);
+  if (warp == kLoadWarp && ptx::elect_sync()) prefetch_maps(params);
+  __syncwarp();
+  ptx::cluster_sync();
+  if (warp == kMmaWarp) {
+    ptx::tcgen05_alloc_pair(&smem.tmem_base, kTmemCols);
+    ptx::tcgen05_relinquish_alloc_permit_pair();
+  }
+  ptx::tcgen05_fence_before_thread_sync();
+  ptx::cluster_arrive();
+}
+
+// By all threads, when the epilogue has read both accumulators.
+template <Config kCfg>
+DUALGEMM_DEVICE void teardown(const SharedStorage<kCfg>& smem, uint32_t warp) {
+  __syncwarp();
+  ptx::tcgen05_fence_before_thread_sync();
+  ptx::cluster_sync();
+  if (warp == kMmaWarp) {
+    ptx::tcgen05_fence_after_thread_sync();
+    ptx::tcgen05_dealloc_pair(smem.tmem_base, kTmemCols);
+  }
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+  static_assert(sizeof(StorageRules<kCfg>) > 0);
+  extern __shared__ uint8_t dynamic_smem[];
+  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
+  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
+      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  const uint32_t warp = ptx::warp_index();
+
+  prologue(params, smem, warp);
+  const Tile tile = tile_of_cta<kCfg>(params);
+  if (warp == kLoadWarp) {
+    if (ptx::elect_sync()) load_operands(params, smem, tile);
+    __syncwarp();
+    ptx::cluster_wait();
+  } else {
+    ptx::cluster_wait();
+    ptx::tcgen05_fence_after_thread_sync();
+    if (warp != kMmaWarp) {
+      epilogue(params, smem, tile, smem.tmem_base, warp);
+    } else if (tile.rank == 0 && ptx::elect_sync()) {
+      issue_mma(params, smem, tile, smem.tmem_base);
+    }
+  }
+  teardown(smem, warp);
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair

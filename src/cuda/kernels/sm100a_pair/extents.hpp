@@ -1,0 +1,67 @@
+// Sizes that follow from a problem's extents, and the choice between one CTA and a pair per tile.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/int_math.hpp"
+#include "cuda/kernels/sm100a/extents.hpp"
+#include "cuda/kernels/sm100a_pair/config.hpp"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+using core::ceil_div;
+
+constexpr int64_t num_pairs(int64_t m, int64_t n, int64_t l, int64_t tile_n) {
+  return ceil_div(m, kTileM) * ceil_div(n, tile_n) * l;
+}
+
+// A tile of 128 * ctas rows and tile_n columns, of one CTA or of a pair.
+struct TileChoice {
+  int ctas, tile_n;
+  bool operator==(const TileChoice&) const = default;
+};
+
+// Clocks of the SM that a stage takes when `busy_sms` SMs work: the longest of three. The rates are
+// those of docs/kernels/sm100a_pair.md: others have measured or fitted them on B200, nobody has
+// measured these kernels.
+constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms) {
+  constexpr double kPortBytes = 112;   // a clock, into one SM
+  constexpr double kL2Bytes = 12'600;  // a clock, out of the L2 cache
+  constexpr double kReadA = 32;        // clocks of an MMA that reads A from shared memory
+  const double read_b_per_column = tile.ctas == 1 ? 0.25 : 0.1875;  // a CTA's own half, and more
+  const double columns = tile.tile_n;
+  // Gate and Up: 2 * tile_n columns at two a clock, or A once and B twice from shared memory.
+  const double tensor_core =
+      kMmaSteps * std::max(columns, kReadA + 2 * read_b_per_column * columns);
+  const double bytes =
+      (kCtaRows + 2 * columns / tile.ctas) * kRowBytes + 3 * kMmaSteps * kScaleTileBytes;
+  return std::max(
+      {tensor_core, bytes / kPortBytes, bytes * static_cast<double>(busy_sms) / kL2Bytes});
+}
+
+// Clocks of all waves of tiles. Each wave begins and ends by itself: barriers, first bytes, the
+// epilogue.
+constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t k, int64_t l,
+                           int64_t num_sms) {
+  constexpr double kClocksPerWave = 4800;  // 3 us at 1.6 GHz
+  const int64_t tiles = ceil_div(m, int64_t{kCtaRows} * tile.ctas) * ceil_div(n, tile.tile_n) * l;
+  const int64_t at_once = std::max<int64_t>(num_sms / tile.ctas, 1);
+  const int64_t busy = std::min(tiles, at_once) * tile.ctas;
+  return static_cast<double>(ceil_div(tiles, at_once)) *
+         (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
+}
+
+// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower.
+// Up to 128 rows one CTA has them all, and half of a pair would compute rows that do not exist.
+constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms) {
+  if (m <= kCtaRows || num_sms < kPairCtas) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
+  TileChoice best{kPairCtas, 64};
+  for (const TileChoice tile :
+       {TileChoice{kPairCtas, 128}, TileChoice{1, 64}, TileChoice{1, 128}}) {
+    if (clocks_of(tile, m, n, k, l, num_sms) < clocks_of(best, m, n, k, l, num_sms)) best = tile;
+  }
+  return best;
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair

@@ -1,0 +1,34 @@
+// The compiled Configs of the kernel of a pair of CTAs. The same list feeds the choice of a plan
+// and the tests.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/kernels/sm100a_pair/config.hpp"
+
+// X(tile_n, stages, output type's constant, output type's name): tile_n and output are the Config,
+// the rest are what the entry's name needs as text.
+#define DUALGEMM_SM100A_PAIR_INSTANCES(X) \
+  X(64, 7, kF16, f16)                     \
+  X(64, 7, kBF16, bf16)                   \
+  X(64, 7, kF32, f32)                     \
+  X(64, 7, kE2M1, e2m1)                   \
+  X(128, 5, kF16, f16)                    \
+  X(128, 5, kBF16, bf16)                  \
+  X(128, 5, kF32, f32)                    \
+  X(128, 5, kE2M1, e2m1)
+
+namespace dualgemm::cuda::sm100a_pair {
+
+struct Instance {
+  Config config;
+  int stages;
+  uint32_t dynamic_smem_bytes;  // of one CTA
+  const char* entry;            // name of the kernel's entry point
+  const void* kernel;           // its host handle
+};
+
+std::span<const Instance> instances();
+
+}  // namespace dualgemm::cuda::sm100a_pair

@@ -1,0 +1,29 @@
+// From a problem to the launches that solve it by pairs of CTAs. What is supported and what must be
+// copied first: as the kernel of one CTA has it, sm100a/launch.hpp.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a_pair/instances.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/tensor_map.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+// ok, or what the kernel does not do.
+Status supports(const Problem& problem);
+
+const Instance* find_instance(int64_t tile_n, DataType output);  // null: not compiled
+
+// As sm100a::build_launches().
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers,
+                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const Instance& instance,
+                                                   EncodeTiled encode_tiled);
+
+}  // namespace dualgemm::cuda::sm100a_pair

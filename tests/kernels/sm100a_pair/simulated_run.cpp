@@ -1,0 +1,55 @@
+#include "kernels/sm100a_pair/simulated_run.hpp"
+
+#include "ptxsim/driver/tensor_map.hpp"
+
+namespace dualgemm::test {
+
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
+  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type);
+  return program_of({"dual_gemm_sm100a_pair", instance->entry, instance->kernel});
+}
+
+static Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
+                                                             const Buffers& buffers,
+                                                             const cuda::sm100a::Copies& copies,
+                                                             void* workspace,
+                                                             const SimulatedRun& run) {
+  const DataType output = data.problem.d.type;
+  if (run.one_cta) {
+    return cuda::sm100a::build_launches(data.resolved, buffers, copies, workspace,
+                                        *cuda::sm100a::find_instance(run.tile_n, output),
+                                        simulated_encode_tiled());
+  }
+  return cuda::sm100a_pair::build_launches(data.resolved, buffers, copies, workspace,
+                                           *cuda::sm100a_pair::find_instance(run.tile_n, output),
+                                           simulated_encode_tiled());
+}
+
+AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
+  if (const Status status = cuda::sm100a_pair::supports(data.problem); !status.ok()) {
+    return AssertionFailure() << status.message();
+  }
+  Simulation simulation(data, run.misalign);
+  simulation.keep_previous_grid_busy();
+  const auto copies = cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
+  const auto launches = launches_of(data, simulation.buffers(), copies, workspace, run);
+  if (!launches) {
+    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
+  }
+  run.launches = launches->size();
+  for (const cuda::KernelLaunch& launch : *launches) {
+    AssertionResult result = simulation.run(launch, run.options, run.mutant);
+    run.result = simulation.last_run();
+    run.stats = run.result.stats;
+    if (!result) return result;
+  }
+  simulation.download_d(data);
+  return AssertionSuccess();
+}
+
+}  // namespace dualgemm::test

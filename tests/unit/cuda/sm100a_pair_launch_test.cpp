@@ -1,0 +1,126 @@
+// What the host decides for Blackwell's kernel of a pair of CTAs: when it is taken, with which
+// tile, which views and which grid. No GPU is needed.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a_pair/extents.hpp"
+#include "cuda/kernels/sm100a_pair/launch.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::cuda::sm100a_pair {
+namespace {
+
+using test::swizzled;
+
+TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
+  for (const Instance& instance : instances()) {
+    EXPECT_EQ(instance.entry,
+              "dual_gemm_sm100a_pair_t256x" + std::to_string(instance.config.tile_n) + "x256_s" +
+                  std::to_string(instance.stages) + "_" + name_of(instance.config.output));
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+  }
+  EXPECT_EQ(instances().size(), 8u);
+  EXPECT_EQ(find_instance(96, DataType::kF16), nullptr);
+}
+
+TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
+  const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
+    return choose_tile(m, n, k, 1, num_sms);
+  };
+  // The challenge's benchmark shapes.
+  EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(512, 4096), (TileChoice{2, 128}));  // 64 pairs, or two waves of narrow ones
+  EXPECT_EQ(tile(256, 3072, 4096), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(512, 3072), (TileChoice{2, 128}));
+  EXPECT_EQ(tile(128, 4096), (TileChoice{1, 64}));
+  EXPECT_EQ(tile(1, 4096), (TileChoice{1, 64}));
+  EXPECT_EQ(tile(4096, 4096), (TileChoice{2, 128}));
+  EXPECT_EQ(tile(384, 6144), (TileChoice{1, 128}));  // 144 tiles in a wave, 96 pairs in two
+  EXPECT_EQ(tile(129, 1), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(4096, 4096, 7168, 1).ctas, 1);  // no room for a pair
+  EXPECT_EQ(tile(4096, 4096, 7168, 0).ctas, 1);  // a GPU that does not tell its size
+}
+
+TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
+  const auto config = [](int64_t m, const std::string& text) {
+    const auto plan = plan::choose({.m = m, .n = 4096, .k = 7168}, {.config = text},
+                                   test::made_up_gpu(100, 148), strategies(), "");
+    return plan ? plan->config() : plan.status().message();
+  };
+  EXPECT_EQ(config(256, "isa=sm100a"), "cuda_sm100a_fused_tcgen05pair_t256x64x256_s7_f16");
+  EXPECT_EQ(config(128, "isa=sm100a"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(config(256, "kernel=tcgen05"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(config(5, "kernel=tcgen05pair"), "cuda_sm100a_fused_tcgen05pair_t256x64x256_s7_f16");
+  const std::string wide = "cuda_sm100a_fused_tcgen05pair_t256x128x256_s5_f16";
+  EXPECT_EQ(config(256, "tile_m=256,tile_n=128"), wide);
+  EXPECT_EQ(config(256, wide), wide);
+  EXPECT_EQ(config(256, "tile_n=96"),
+            "config: tile_n=96; no such kernel is compiled for this problem; there are "
+            "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4, tcgen05pair_t256x64x256_s7, "
+            "tcgen05pair_t256x128x256_s5");
+}
+
+TEST(Sm100aPairChoice, RefusesWhatTheKernelDoesNotDo) {
+  EXPECT_EQ(supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
+  EXPECT_EQ(supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
+            "grouping: masked; the sm_100a kernel takes none");
+  // One row each: a tile of one CTA, but two CTAs of a pair.
+  const Problem many{.m = 1, .n = 1, .k = 16, .l = int64_t{1} << 30};
+  EXPECT_EQ(sm100a::supports(many).message(), "ok");
+  EXPECT_EQ(supports(many).message(),
+            "m, n, l: 1, 1, 1073741824; must be at most 2^30 - 1 tiles of 256 x 64");
+}
+
+std::vector<std::vector<uint32_t>> boxes;
+
+CUresult record_box(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
+                    const cuuint64_t*, const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
+                    CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                    CUtensorMapFloatOOBfill) {
+  boxes.push_back({box, box + rank});
+  std::memset(map, static_cast<int>(boxes.size()), sizeof *map);
+  return CUDA_SUCCESS;
+}
+
+TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
+  const auto at = [](uint64_t number) { return reinterpret_cast<uint8_t*>(number << 40); };
+  Buffers buffers;
+  buffers.a = at(1), buffers.a_scales = at(2);
+  buffers.gate = at(3), buffers.gate_scales = at(4);
+  buffers.up = at(5), buffers.up_scales = at(6);
+  buffers.d = at(7);
+  const Problem problem = swizzled({.m = 300, .n = 200, .k = 320, .l = 2});
+  boxes.clear();
+  const auto launches = build_launches(core::resolve(problem), buffers, {}, nullptr,
+                                       *find_instance(64, DataType::kF16), &record_box);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 1u);
+  ASSERT_EQ(boxes.size(), 6u);
+  EXPECT_EQ(boxes[0], (std::vector<uint32_t>{128, 128, 1}));   // a: a CTA's rows
+  EXPECT_EQ(boxes[2], (std::vector<uint32_t>{128, 32, 1}));    // gate: half of the tile's
+  EXPECT_EQ(boxes[4], (std::vector<uint32_t>{128, 32, 1}));    // up
+  EXPECT_EQ(boxes[3], (std::vector<uint32_t>{256, 4, 1, 1}));  // all of the tile's scales
+  const KernelLaunch& launch = launches->front();
+  EXPECT_EQ(launch.ctas, 2u * 2 * 4 * 2);
+  EXPECT_EQ(launch.cluster_ctas, 2u);
+  EXPECT_EQ(launch.threads, 320u);
+  EXPECT_TRUE(launch.overlaps_previous);
+  sm100a::Params params;
+  ASSERT_EQ(launch.param_bytes, sizeof params);
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(params.tiles_m, 2u);
+  EXPECT_EQ(params.tiles_n, 4u);
+  EXPECT_EQ(params.num_k_tiles, 2u);
+  // Each map is where its operand's loads look for it: the recorder numbered them.
+  EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 1u);
+  EXPECT_EQ(params.map_sf_a.opaque[0] & 0xFF, 2u);
+  EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 3u);
+  EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 4u);
+  EXPECT_EQ(params.map_up.opaque[0] & 0xFF, 5u);
+  EXPECT_EQ(params.map_sf_up.opaque[0] & 0xFF, 6u);
+}
+
+}  // namespace
+}  // namespace dualgemm::cuda::sm100a_pair
