@@ -81,7 +81,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 }
 
 // The other kernel loads 128 rows of A whatever m is, and 64 columns at the least: it is modelled
-// as faster only where almost 128 rows meet so many columns that its tiles of 128 save waves.
+// as faster only where more than 64 rows meet so many columns that its tiles of 128 save waves.
 bool is_faster(const Problem& problem, int num_sms) {
   return modelled_us(work_of(problem, choose_instance(problem, num_sms)), num_sms) <=
          modelled_us(work_of(problem, sm100a::choose_instance(problem, num_sms)), num_sms);
