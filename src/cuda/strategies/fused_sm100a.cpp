@@ -1,10 +1,13 @@
-// fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel, of one
-// CTA per tile or of a pair.
+// fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel: for few
+// rows, of one CTA per tile, or of a pair.
+#include <fmt/format.h>
+
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
+#include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
 
@@ -19,6 +22,14 @@ KernelChoice choice_of(const sm100a::Instance& instance) {
                     .stages = instance.stages}};
 }
 
+KernelChoice choice_of(const sm100a_skinny::Instance& instance) {
+  return {.kernel = sm100a_skinny::kKernelName,
+          .shape = {.tile_m = instance.config.tile_m,
+                    .tile_n = instance.config.tile_n,
+                    .tile_k = sm100a_skinny::kTileK,
+                    .stages = instance.stages}};
+}
+
 KernelChoice choice_of(const sm100a_pair::Instance& instance) {
   return {.kernel = sm100a_pair::kKernelName,
           .shape = {.tile_m = sm100a_pair::kTileM,
@@ -27,6 +38,24 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
                     .stages = instance.stages}};
 }
 
+// Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
+// ones with its operands in the other roles, or over a pair, is so in the interpreter, and nobody
+// promises it.
+Status suits_other_kernels(const Problem& problem) {
+  if (!problem.batch_invariant) return {};
+  return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");
+}
+Status suits_skinny(const Problem& problem) {
+  DUALGEMM_TRY(suits_other_kernels(problem));
+  return sm100a_skinny::supports(problem);
+}
+Status suits_pair(const Problem& problem) {
+  DUALGEMM_TRY(suits_other_kernels(problem));
+  return sm100a_pair::supports(problem);
+}
+
+// The tiles of one CTA, of a pair, and those for few rows. A caller's constraints choose among
+// them, so that any kernel can stand in for another.
 std::vector<KernelChoice> compiled_for(const Problem& problem) {
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
@@ -34,19 +63,26 @@ std::vector<KernelChoice> compiled_for(const Problem& problem) {
     if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
       compiled.push_back(choice_of(instance));
   }
-  if (!sm100a_pair::supports(problem).ok()) return compiled;
-  for (const sm100a_pair::Instance& instance : sm100a_pair::instances()) {
-    if (sm100a_pair::find_instance(instance.config.tile_n, output) == &instance)
-      compiled.push_back(choice_of(instance));
+  if (suits_pair(problem).ok()) {
+    for (const sm100a_pair::Instance& instance : sm100a_pair::instances()) {
+      if (sm100a_pair::find_instance(instance.config.tile_n, output) == &instance)
+        compiled.push_back(choice_of(instance));
+    }
+  }
+  if (!suits_skinny(problem).ok()) return compiled;
+  for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances()) {
+    if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(instance));
   }
   return compiled;
 }
 
 KernelChoice usual_for(const Problem& p, int num_sms) {
+  if (suits_skinny(p).ok() && sm100a_skinny::is_faster(p, num_sms))
+    return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile = sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms);
-  if (tile.ctas == sm100a_pair::kPairCtas && sm100a_pair::supports(p).ok())
+  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p).ok())
     return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type));
-  return choice_of(*sm100a::find_instance(tile.tile_n, p.d.type));
+  return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
@@ -63,7 +99,7 @@ sm100a::Copies copies_of(const Plan& plan) {
 
 constexpr const char* kNumerics =
     "16-blocks exact, four of them and the sum added with one truncation to FP32, steps in "
-    "ascending k: the same bits for every tile and every m";
+    "ascending k: the same bits for every tile and every m of a kernel";
 
 int64_t workspace_bytes_sm100a(const Plan& plan) { return copies_of(plan).workspace_bytes; }
 
@@ -74,9 +110,21 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const sm100a::Copies copies = copies_of(plan);
   *intermediate_bytes = 2 * copies.workspace_bytes;
+  if (plan.kernel == sm100a_skinny::kKernelName) {
+    DUALGEMM_TRY(suits_skinny(plan.problem));
+    const sm100a_skinny::Instance* const skinny =
+        sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n);
+    if (skinny == nullptr) {
+      return Status::unsupported("plan.shape",
+                                 fmt::format("{} x {}", plan.shape.tile_m, plan.shape.tile_n),
+                                 "must be a compiled tile of the kernel for few rows that has m");
+    }
+    return sm100a_skinny::build_launches(problem, buffers, copies, workspace, *skinny,
+                                         encode_tiled);
+  }
   const DataType output = plan.problem.d.type;
   if (plan.kernel == sm100a_pair::kKernelName) {
-    DUALGEMM_TRY(sm100a_pair::supports(plan.problem));
+    DUALGEMM_TRY(suits_pair(plan.problem));
     if (const auto* const instance = sm100a_pair::find_instance(plan.shape.tile_n, output))
       return sm100a_pair::build_launches(problem, buffers, copies, workspace, *instance,
                                          encode_tiled);

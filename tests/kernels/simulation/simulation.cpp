@@ -126,7 +126,8 @@ AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::
   grid.block = {launch.threads, 1, 1};
   grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
   grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
-  if (launch.overlaps_previous && previous_is_busy_) grid.previous_grid = previous_;
+  if (previous_owns_everything_ && launch.overlaps_previous)
+    grid.previous_grid = {.writes = names_, .reads = names_};
   last_run_ = ptxsim::run(program, grid, memory_, options);
   if (last_run_.clean()) return AssertionSuccess();
   AssertionResult failure = AssertionFailure();
@@ -164,8 +165,7 @@ uint64_t Simulation::add(const char* name, const void* from, int64_t bytes, int6
   next_ += (static_cast<uint64_t>(bytes) / 4096 + 3) * 4096;
   if (bytes == 0) return address;  // where any access is outside
   memory_.add(name, address, std::move(data), initialized, read_only);
-  const bool is_output = initialized && !read_only;
-  (is_output ? previous_.reads : previous_.writes).push_back(name);
+  names_.emplace_back(name);
   return address;
 }
 

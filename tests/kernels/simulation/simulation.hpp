@@ -28,9 +28,9 @@ class Simulation {
   // Uninitialised memory; null for 0 bytes.
   void* scratch(const char* name, int64_t bytes);
 
-  // From now on launches that may overlap the grid before them do, and it is at work on everything:
-  // it still writes all that a kernel reads, and reads D.
-  void keep_previous_grid_busy() { previous_is_busy_ = true; }
+  // From now on launches that overlap the one before them are judged by what that one may still do
+  // (R21): write and read all operands, D and scratch.
+  void let_previous_grid_own_everything() { previous_owns_everything_ = true; }
 
   // Runs one launch. Fails on an error of the interpreter and on any report of the sanitizer that
   // counts with these options. `instead`: runs in place of the entry that has its name.
@@ -53,10 +53,10 @@ class Simulation {
   ptxsim::GlobalMemory memory_;
   uint64_t next_ = uint64_t{1} << 40;
   int64_t misalign_;
+  std::vector<std::string> names_;  // of what is in memory_
+  bool previous_owns_everything_ = false;
   Buffers buffers_;
   ptxsim::RunResult last_run_;
-  ptxsim::PreviousGrid previous_;  // if it is busy
-  bool previous_is_busy_ = false;
 };
 
 // The decoded kernel. Every entry of every PTX file is read and decoded once.

@@ -34,7 +34,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
     return AssertionFailure() << status.message();
   }
   Simulation simulation(data, run.misalign);
-  simulation.keep_previous_grid_busy();
+  simulation.let_previous_grid_own_everything();
   const auto copies = cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
   const auto launches = launches_of(data, simulation.buffers(), copies, workspace, run);

@@ -16,7 +16,7 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 # This repository's own command as it is installed, its kernels by the PTX that their tests have.
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
-  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm80 dual_gemm_sm90a
+  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_skinny dual_gemm_sm80 dual_gemm_sm90a
       dual_gemm_sm90a_skinny pack_weights_sm90a prepare_sm90a repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()

@@ -83,6 +83,10 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
   const auto blackwell = choose(p, {.config = "tile_n=128"}, made_up_gpu(100));
   ASSERT_TRUE(blackwell.ok()) << blackwell.status().message();
   EXPECT_EQ(blackwell->config(), "cuda_sm100a_fused_tcgen05_t128x128x256_s4_f16");
+  EXPECT_EQ(choose(p, {.config = "kernel=tcgen05"}, made_up_gpu(100))->config(),
+            "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(choose(p, {.config = "kernel=skinny,tile_n=64"}, made_up_gpu(100))->config(),
+            "cuda_sm100a_fused_skinny_t128x64x256_s5_f16");
 }
 
 TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {

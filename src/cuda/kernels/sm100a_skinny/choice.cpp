@@ -1,0 +1,90 @@
+// Which problems the kernel takes, with which instance, and whether it should.
+#include <fmt/format.h>
+
+#include "core/int_math.hpp"
+#include "cuda/kernels/sm100a_skinny/launch.hpp"
+#include "cuda/kernels/sm100a_skinny/model.hpp"
+
+namespace dualgemm::cuda::sm100a_skinny {
+namespace {
+
+using core::ceil_div;
+
+// Bytes of a stage that a column of D costs: a row of Gate and one of Up with their scales.
+constexpr int64_t kColumnBytes = 2 * (kTileK / 2 + kTileK / 16);
+
+StreamedWork work_of(const Problem& problem, const Instance& instance) {
+  const Config& config = instance.config;
+  return {.ctas = ceil_div(problem.n, config.tile_n) * problem.l,
+          .stages_per_cta = ceil_div(problem.k, kTileK),
+          .stage_bytes = instance.stage_bytes,
+          .weight_bytes = config.tile_n * kColumnBytes,
+          .ring_stages = instance.stages,
+          .mma_clocks = kMmaSteps * mma_clocks(config.tile_m, 1)};
+}
+
+// Its rows are one tile: this is asked for up to kMaxRows only.
+StreamedWork work_of(const Problem& problem, const sm100a::Instance& instance) {
+  const int tile_n = instance.config.tile_n;
+  return {
+      .ctas = ceil_div(problem.n, tile_n) * problem.l,
+      .stages_per_cta = ceil_div(problem.k, kTileK),
+      .stage_bytes = (sm100a::kTileM + 2 * tile_n) * kRowBytes + 3 * kMmaSteps * kScaleTileBytes,
+      .weight_bytes = tile_n * kColumnBytes,
+      .ring_stages = instance.stages,
+      .mma_clocks = kMmaSteps * mma_clocks(tile_n, 2)};
+}
+
+}  // namespace
+
+Status supports(const Problem& problem) {
+  DUALGEMM_TRY(sm100a::supports(problem));
+  if (problem.m > kMaxRows) {
+    return Status::unsupported("m", std::to_string(problem.m),
+                               fmt::format("must be at most {} for this kernel", kMaxRows));
+  }
+  constexpr int64_t kNarrowest = 32;
+  int64_t tiles = ceil_div(problem.n, kNarrowest);
+  if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= (int64_t{1} << 31) - 1)
+    return {};
+  return Status::unsupported("n, l", fmt::format("{}, {}", problem.n, problem.l),
+                             "must be at most 2^31 - 1 tiles of 32 columns for this kernel");
+}
+
+const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n) {
+  for (const Instance& instance : instances()) {
+    const Config& config = instance.config;
+    if (config.tile_m == tile_m && config.tile_n == tile_n && config.tile_m >= problem.m)
+      return &instance;
+  }
+  return nullptr;
+}
+
+// With one row on 148 SMs: N = 4096 is bound by HBM with 64 CTAs as with 128; N = 3072 has 48 wide
+// tiles, whose rings are not enough on their way, and so 96 narrow ones; of very many columns
+// narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
+// stages or fewer: narrow ones keep more on their way.
+const Instance& choose_instance(const Problem& problem, int num_sms) {
+  const Instance* best = nullptr;
+  double least = 0;
+  for (const int tile_n : {64, 32}) {
+    const Instance* fewest = nullptr;  // rows
+    for (const Instance& instance : instances()) {
+      const Config& config = instance.config;
+      if (config.tile_n != tile_n || config.tile_m < problem.m) continue;
+      if (fewest == nullptr || config.tile_m < fewest->config.tile_m) fewest = &instance;
+    }
+    const double us = modelled_us(work_of(problem, *fewest), num_sms);
+    if (best == nullptr || us < least) best = fewest, least = us;
+  }
+  return *best;
+}
+
+// The other kernel loads 128 rows of A whatever m is, and 64 columns at the least: it is modelled
+// as faster only where more than 64 rows meet so many columns that its tiles of 128 save waves.
+bool is_faster(const Problem& problem, int num_sms) {
+  return modelled_us(work_of(problem, choose_instance(problem, num_sms)), num_sms) <=
+         modelled_us(work_of(problem, sm100a::choose_instance(problem, num_sms)), num_sms);
+}
+
+}  // namespace dualgemm::cuda::sm100a_skinny

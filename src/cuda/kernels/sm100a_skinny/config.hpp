@@ -1,0 +1,78 @@
+// What can be chosen about the sm_100a kernel for few rows of A, and what follows from the choice:
+// bytes, stages, TMEM columns. Host and device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cuda/kernels/sm100a/config.hpp"
+
+namespace dualgemm::cuda::sm100a_skinny {
+
+using sm100a::kMmaK;
+using sm100a::kMmaSteps;
+using sm100a::kRowBytes;
+using sm100a::kScaleTileBytes;
+using sm100a::kScaleTileCols;
+using sm100a::kScaleTileRows;
+using sm100a::kSmemBytes;
+using sm100a::kSmemReserve;
+using sm100a::kSwizzleAlignment;
+using sm100a::kTileK;
+using sm100a::kTmemCols;
+
+inline constexpr const char* kKernelName = "skinny";  // as plans say
+
+struct Config {
+  int tile_m;  // rows of A and D, the MMA's N: all of a problem
+  int tile_n;  // columns of D per CTA: as many rows of Gate and of Up, together the MMA's M
+  bool operator==(const Config&) const = default;
+};
+
+inline constexpr int kMmaM = 128;      // the only M of kind::mxf4nvf4 for one CTA
+inline constexpr int kMaxRows = 128;   // of A
+inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of 32 bits
+
+inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
+inline constexpr int kLoadWarp = 4;
+inline constexpr int kMmaWarp = 5;
+inline constexpr int kThreads = 6 * 32;
+static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
+static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");
+
+// Derived from a Config; every rule stands under what it limits.
+template <Config kCfg>
+struct Budget {
+  static_assert(kCfg.tile_m % 8 == 0 && kCfg.tile_m >= 8 && kCfg.tile_m <= kMaxRows,
+                "an N of kind::mxf4nvf4, with scales in one tile of A's");
+  static_assert(kCfg.tile_n == 32 || kCfg.tile_n == 64,
+                "the MMA's rows, that is lanes, 0 .. tile_n-1 are Gate's and those behind them "
+                "Up's, in whole groups of scales");
+  static constexpr int kGroups = kCfg.tile_n / kGroupRows;  // of scales, of each product
+  static constexpr int kUsedRows = 2 * kCfg.tile_n;
+  static constexpr int kProductWarps = kCfg.tile_n / 32;  // of the epilogue, for each product
+
+  static constexpr int kWeightBytes = kUsedRows * kRowBytes;
+  static constexpr int kABytes = kCfg.tile_m * kRowBytes;
+  static constexpr int kScaleBytes = kMmaSteps * kScaleTileBytes;  // of one operand
+  static constexpr int kStageBytes = kWeightBytes + kABytes + 3 * kScaleBytes;
+  static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
+  static_assert(kMmaM * kRowBytes <= kStageBytes,
+                "rows of the MMA that nobody uses are what lies behind the weights in their stage");
+
+  static constexpr int kAccCol = 0;
+  static constexpr int kScaleCol = kCfg.tile_m;
+  static constexpr int kStepCols = 2 * kScaleTileCols;  // weights and A of one MMA step
+  static constexpr int kStageCols = kMmaSteps * kStepCols;
+
+  // As many as shared memory takes, and TMEM: every stage has scale columns of its own, which are
+  // written again only after the MMAs that read them are known to be complete.
+  static constexpr int kStages =
+      std::min((kSmemBytes - kSmemReserve) / kStageBytes, (kTmemCols - kScaleCol) / kStageCols);
+  static_assert(kStages >= kEpilogueWarps,
+                "each of these warps mixes the scales of stages of its own");
+  static_assert(kCfg.tile_m * kCfg.tile_n * 4 <= kStages * kStageBytes,
+                "gate and up meet in the stages' place");
+};
+
+}  // namespace dualgemm::cuda::sm100a_skinny

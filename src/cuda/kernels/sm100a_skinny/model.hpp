@@ -1,0 +1,55 @@
+// How long a Blackwell kernel whose CTAs stream their operands through a ring of stages should
+// take, from bytes and what carries them. A means to rank tiles, not a promise: nothing here was
+// measured on a GPU by this project.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dualgemm::cuda::sm100a_skinny {
+
+// A B200 as public measurements have it (microbench-blackwell, TileSight, in-kernel traces of
+// learn-cuda; f and the ingest of one SM are fitted to published times of dual GEMMs).
+struct StreamRates {
+  double hbm_bytes_per_us = 6.0e6;      // cold, 5.9 to 7.3 reported
+  double l2_bytes_per_us = 20.2e6;      // delivered to all SMs
+  double ingest_bytes_per_us = 0.18e6;  // delivered to one SM, at least 0.158
+  double turn_us = 1.5;  // of a ring: 64 KB in flight on each of 148 SMs give 6.3 TB/s
+  double clocks_per_us = 1600;
+  double fixed_us = 2.2;  // of a CTA: set-up 0.75, first byte 1.3, last MMA 0.15
+};
+
+// One launch.
+struct StreamedWork {
+  int64_t ctas;
+  int64_t stages_per_cta;  // steps along K = 256
+  int64_t stage_bytes;     // delivered to the SM
+  int64_t weight_bytes;    // of a stage: from HBM, where no other CTA reads them
+  int64_t ring_stages;
+  double mma_clocks;  // of a stage
+};
+
+// HBM and L2 serve all CTAs together. An SM does its CTAs one after another, each stage no faster
+// than it can be taken in, than the ring turns, than the tensor core multiplies.
+constexpr double modelled_us(const StreamedWork& work, int num_sms, const StreamRates& rates = {}) {
+  const auto stages = static_cast<double>(work.ctas * work.stages_per_cta);
+  const double hbm = stages * static_cast<double>(work.weight_bytes) / rates.hbm_bytes_per_us;
+  const double l2 = stages * static_cast<double>(work.stage_bytes) / rates.l2_bytes_per_us;
+  const double stage = std::max({static_cast<double>(work.stage_bytes) / rates.ingest_bytes_per_us,
+                                 rates.turn_us / static_cast<double>(work.ring_stages),
+                                 work.mma_clocks / rates.clocks_per_us});
+  const int64_t sms = std::max(num_sms, 1);
+  const auto waves = static_cast<double>((work.ctas + sms - 1) / sms);
+  const double sm =
+      waves * static_cast<double>(work.stages_per_cta) * stage + (waves - 1) * rates.fixed_us;
+  return rates.fixed_us + std::max({hbm, l2, sm});
+}
+
+// Clocks of an MMA with M = 128 and K = 64 whose A is used for `uses` MMAs of N columns: the tensor
+// core multiplies 2 columns a clock, and reads operands from shared memory at 128 bytes a clock
+// (measured: 48 for N = 64, 64 for 128).
+constexpr double mma_clocks(int n, int uses) {
+  return std::max(0.5 * n * uses, 32.0 + 0.25 * n * uses);
+}
+
+}  // namespace dualgemm::cuda::sm100a_skinny

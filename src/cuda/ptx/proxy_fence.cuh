@@ -1,0 +1,15 @@
+// Between ordinary accesses of a thread and those of the asynchronous units. PTX ISA 9.0,
+// "membar/fence", "Proxies".
+#pragma once
+
+#include "cuda/ptx/target.hpp"
+
+namespace dualgemm::cuda::ptx {
+
+// fence.proxy.async.shared::cta;      PTX ISA 8.0, sm_90: shared memory that this thread has stored
+// or loaded is that for copies and tensor cores which whoever is ordered after it issues.
+DUALGEMM_DEVICE void fence_proxy_async_shared() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+}  // namespace dualgemm::cuda::ptx

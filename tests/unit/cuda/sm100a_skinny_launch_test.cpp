@@ -1,0 +1,204 @@
+// What the host decides for the sm_100a kernel for few rows: which problems, which instance, when
+// it is called faster, which views. No GPU is needed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cuda/kernels/sm100a_skinny/launch.hpp"
+#include "cuda/kernels/sm100a_skinny/model.hpp"
+#include "cuda/kernels/sm100a_skinny/params.hpp"
+#include "dualgemm/dualgemm.hpp"
+#include "support/inputs.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::cuda::sm100a_skinny {
+namespace {
+
+using test::made_up_gpu;
+using test::swizzled;
+
+std::vector<std::vector<uint32_t>> boxes;
+
+CUresult record_box(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
+                    const cuuint64_t*, const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
+                    CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                    CUtensorMapFloatOOBfill) {
+  std::memset(map, static_cast<int>(boxes.size()) + 1, sizeof *map);
+  boxes.emplace_back(box, box + rank);
+  return CUDA_SUCCESS;
+}
+
+// Addresses that nobody reads.
+Buffers far_buffers() {
+  const auto at = [](uint64_t number) { return number << 40; };
+  Buffers buffers;
+  buffers.a = reinterpret_cast<void*>(at(1));
+  buffers.a_scales = reinterpret_cast<uint8_t*>(at(2));
+  buffers.gate = reinterpret_cast<void*>(at(3));
+  buffers.gate_scales = reinterpret_cast<uint8_t*>(at(4));
+  buffers.up = reinterpret_cast<void*>(at(5));
+  buffers.up_scales = reinterpret_cast<uint8_t*>(at(6));
+  buffers.d = reinterpret_cast<void*>(at(7));
+  return buffers;
+}
+
+// "tile_m x tile_n" on a B200.
+std::string tile(int64_t m, int64_t n, int64_t k, int64_t l = 1) {
+  const Config& config = choose_instance({.m = m, .n = n, .k = k, .l = l}, 148).config;
+  return std::to_string(config.tile_m) + " x " + std::to_string(config.tile_n);
+}
+
+TEST(Sm100aSkinnyChoice, NamesSayWhatTheInstancesAre) {
+  for (const Instance& instance : instances()) {
+    const auto& [tile_m, tile_n] = instance.config;
+    EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_t" + std::to_string(tile_m) + "x" +
+                                  std::to_string(tile_n) + "x256_s" +
+                                  std::to_string(instance.stages));
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+    EXPECT_LE(instance.stages * instance.stage_bytes, 227 * 1024);
+    // What a stage more would take: shared memory is full.
+    EXPECT_GT((instance.stages + 1) * instance.stage_bytes + 1280, 227 * 1024);
+  }
+  EXPECT_EQ(instances().size(), 9u);
+}
+
+TEST(Sm100aSkinnyChoice, NarrowTilesWhereWideOnesKeepTooLittleOnTheirWay) {
+  EXPECT_EQ(tile(1, 4096, 7168), "8 x 64");  // 64 CTAs ask for as much as HBM delivers
+  EXPECT_EQ(tile(9, 4096, 7168), "16 x 64");
+  EXPECT_EQ(tile(17, 4096, 7168), "32 x 64");
+  EXPECT_EQ(tile(33, 4096, 7168), "64 x 32");  // 7 stages of 64 columns are too few
+  EXPECT_EQ(tile(128, 4096, 7168), "128 x 32");
+  EXPECT_EQ(tile(1, 3072, 7168), "16 x 32");  // 48 CTAs
+  EXPECT_EQ(tile(64, 3072, 4096), "64 x 32");
+  EXPECT_EQ(tile(1, 28672, 4096), "8 x 64");                                   // 4 waves and 7
+  EXPECT_EQ(tile(1, 2048, 7168, 2), "8 x 64");                                 // batches count
+  EXPECT_EQ(choose_instance({.m = 1, .n = 1, .k = 16}, 0).config.tile_m, 16);  // size not told
+}
+
+// Of the model: bytes that HBM delivers at 6 TB/s where nothing else is in the way, and more where
+// something is.
+TEST(Sm100aSkinnyChoice, ModelIsBoundByWhatItShouldBe) {
+  const StreamedWork work{.ctas = 64,
+                          .stages_per_cta = 28,
+                          .stage_bytes = 23552,
+                          .weight_bytes = 18432,
+                          .ring_stages = 9,
+                          .mma_clocks = 4 * mma_clocks(8, 1)};
+  const StreamRates rates;
+  EXPECT_NEAR(modelled_us(work, 148), 2.2 + 64 * 28 * 18432 / 6.0e6, 1e-9);  // 7.7
+  StreamedWork slow = work;
+  slow.ring_stages = 2;
+  EXPECT_NEAR(modelled_us(slow, 148), 2.2 + 28 * rates.turn_us / 2, 1e-9);
+  slow = work;
+  slow.mma_clocks = 1600;
+  EXPECT_NEAR(modelled_us(slow, 148), 2.2 + 28, 1e-9);
+  slow = work;
+  slow.stage_bytes = 360000;
+  EXPECT_NEAR(modelled_us(slow, 148), 2.2 + 28 * 2, 1e-9);
+  EXPECT_GT(modelled_us(work, 32), modelled_us(work, 64));  // two waves
+  EXPECT_EQ(mma_clocks(64, 1), 48);                         // as measured
+  EXPECT_EQ(mma_clocks(128, 1), 64);
+  EXPECT_EQ(mma_clocks(64, 2), 64);
+}
+
+TEST(Sm100aSkinnyChoice, FewRowsAreForThisKernel) {
+  for (const int64_t n : {16, 512, 2048, 3072, 4096, 7168, 14336}) {
+    for (const int64_t m : {1, 8, 16, 64, 96}) {
+      EXPECT_TRUE(is_faster({.m = m, .n = n, .k = 7168}, 148)) << m << " x " << n;
+    }
+    EXPECT_TRUE(is_faster({.m = 128, .n = std::min<int64_t>(n, 4096), .k = 4096}, 148)) << n;
+  }
+  // 448 tiles of 64 columns, 4 waves, and 224 of 128, 2 waves.
+  EXPECT_FALSE(is_faster({.m = 128, .n = 28672, .k = 4096}, 148));
+}
+
+TEST(Sm100aSkinnyChoice, PlansTakeItUnlessToldOtherwise) {
+  const auto config = [](const Problem& p, const std::string& text = "") {
+    const auto plan =
+        make_plan(p, {.strategy = StrategyId::kFused, .config = text}, made_up_gpu(100));
+    return plan ? plan->config() : plan.status().message();
+  };
+  Problem p{.m = 1, .n = 4096, .k = 7168};
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_skinny_t8x64x256_s9_f16");
+  EXPECT_EQ(config(p, "kernel=tcgen05"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(config(p, "tile_n=32"), "cuda_sm100a_fused_skinny_t16x32x256_s14_f16");
+  EXPECT_EQ(config(p, "tile_m=64,tile_n=32"), "cuda_sm100a_fused_skinny_t64x32x256_s10_f16");
+  p.m = 128;
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_skinny_t128x32x256_s7_f16");
+  p.m = 129;
+  EXPECT_EQ(config(p).substr(0, 25), "cuda_sm100a_fused_tcgen05");
+  EXPECT_EQ(config(p, "kernel=skinny"),
+            "config: kernel=skinny; no such kernel is compiled for this problem; there are "
+            "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4");
+  p.m = 1;
+  p.batch_invariant = true;
+  EXPECT_EQ(config(p).substr(0, 25), "cuda_sm100a_fused_tcgen05");
+}
+
+TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
+  const auto reason = [](Problem p) { return supports(p).message(); };
+  EXPECT_EQ(reason({.m = 128, .n = 1, .k = 16}), "ok");
+  EXPECT_EQ(reason({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}), "ok");
+  EXPECT_EQ(reason({.m = 129, .n = 1, .k = 16}), "m: 129; must be at most 128 for this kernel");
+  EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}),
+            "grouping: masked; the sm_100a kernel takes none");
+  EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kBF16}}),
+            "a.type: bf16; the sm_100a kernel takes e2m1");
+  EXPECT_EQ(reason({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 33}),
+            "n, l: 2147483647, 33; must be at most 2^31 - 1 tiles of 32 columns for this kernel");
+  EXPECT_EQ(find_instance({.m = 9, .n = 16, .k = 16}, 8, 64), nullptr);
+  EXPECT_EQ(find_instance({.m = 1, .n = 16, .k = 16}, 8, 32), nullptr);
+}
+
+TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {
+  boxes.clear();
+  const core::ResolvedProblem resolved =
+      core::resolve(swizzled({.m = 30, .n = 200, .k = 320, .l = 2}));
+  const Instance& instance = *find_instance(resolved.problem, 32, 64);
+  const auto launches = build_launches(resolved, far_buffers(), {}, nullptr, instance, &record_box);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 1u);
+  const KernelLaunch& launch = launches->front();
+  EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_skinny");
+  EXPECT_STREQ(launch.kernel.entry, "dual_gemm_sm100a_skinny_t32x64x256_s8");
+  EXPECT_EQ(launch.ctas, 8u);
+  EXPECT_EQ(launch.threads, 192u);
+  EXPECT_TRUE(launch.overlaps_previous);
+  ASSERT_EQ(boxes.size(), 6u);
+  EXPECT_EQ(boxes[0], (std::vector<uint32_t>{128, 32, 1}));  // A
+  EXPECT_EQ(boxes[1], (std::vector<uint32_t>{256, 4, 1, 1}));
+  EXPECT_EQ(boxes[2], (std::vector<uint32_t>{128, 64, 1}));  // Gate
+  EXPECT_EQ(boxes[4], (std::vector<uint32_t>{128, 64, 1}));  // Up
+  Params params;
+  ASSERT_EQ(launch.param_bytes, sizeof params);
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(params.num_k_tiles, 2u);
+  EXPECT_EQ(params.tiles_n, 4u);
+  EXPECT_EQ(params.m, 30u);
+  // Each map is where its operand's loads look for it: the recorder numbered them.
+  EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 1u);
+  EXPECT_EQ(params.map_sf_a.opaque[0] & 0xFF, 2u);
+  EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 3u);
+  EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 4u);
+  EXPECT_EQ(params.map_up.opaque[0] & 0xFF, 5u);
+  EXPECT_EQ(params.map_sf_up.opaque[0] & 0xFF, 6u);
+}
+
+TEST(Sm100aSkinnyLaunch, BadInputIsRefusedBeforeAnythingIsLaunched) {
+  const core::ResolvedProblem resolved = core::resolve(swizzled({.m = 5, .n = 9, .k = 64}));
+  Buffers buffers = far_buffers();
+  buffers.up = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(buffers.up) + 24);
+  const Instance& instance = *find_instance(resolved.problem, 8, 64);
+  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, &record_box);
+  EXPECT_EQ(misaligned.status().message(),
+            "up: address % 16 = 8; must be aligned to 16 bytes, or planned for with "
+            "PlanOptions::unaligned");
+  const core::ResolvedProblem more = core::resolve(swizzled({.m = 9, .n = 9, .k = 64}));
+  const auto too_few = build_launches(more, far_buffers(), {}, nullptr, instance, &record_box);
+  EXPECT_EQ(too_few.status().message(), "m: 9; must be at most 8 for this tile");
+}
+
+}  // namespace
+}  // namespace dualgemm::cuda::sm100a_skinny
