@@ -50,7 +50,7 @@ TEST(Sm100aPairExact, ProductsAreTheOraclesBitForBit) {
   }
 }
 
-// With gate and up exchanged, and D side by side, each accumulator is seen alone.
+// Side by side in D, each accumulator is seen without the other.
 TEST(Sm100aPairExact, EachAccumulatorAlone) {
   Problem p = swizzled({.m = 200, .n = 130, .k = 768, .d = {.type = DataType::kF32}});
   p.combine = Combine::kSideBySide;

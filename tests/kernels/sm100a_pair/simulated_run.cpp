@@ -8,16 +8,13 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
 
-std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
-  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type);
-  return program_of({"dual_gemm_sm100a_pair", instance->entry, instance->kernel});
-}
+namespace {
 
-static Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
-                                                             const Buffers& buffers,
-                                                             const cuda::sm100a::Copies& copies,
-                                                             void* workspace,
-                                                             const SimulatedRun& run) {
+// Of the kernel that the run asks for.
+Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
+                                                      const Buffers& buffers,
+                                                      const cuda::sm100a::Copies& copies,
+                                                      void* workspace, const SimulatedRun& run) {
   const DataType output = data.problem.d.type;
   if (run.one_cta) {
     return cuda::sm100a::build_launches(data.resolved, buffers, copies, workspace,
@@ -27,6 +24,13 @@ static Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& d
   return cuda::sm100a_pair::build_launches(data.resolved, buffers, copies, workspace,
                                            *cuda::sm100a_pair::find_instance(run.tile_n, output),
                                            simulated_encode_tiled());
+}
+
+}  // namespace
+
+std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
+  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type);
+  return program_of({"dual_gemm_sm100a_pair", instance->entry, instance->kernel});
 }
 
 AssertionResult simulate(RandomCase& data, SimulatedRun& run) {

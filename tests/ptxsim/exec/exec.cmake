@@ -26,8 +26,8 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
       set(rows 16,40,150)  # a pair of CTAs has more than 128
     endif()
     add_test(NAME ptxsim_exec.dualgemm_${device}
-      COMMAND ptxsim exec --device ${device} ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda -m ${rows}
-        -n 128 -k 256 -l 1,2 --strategies fused,fused_sequential,fused_epilogue)
+      COMMAND ptxsim exec --device ${device} ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+        -m ${rows} -n 128 -k 256 -l 1,2 --strategies fused,fused_sequential,fused_epilogue)
     set_tests_properties(ptxsim_exec.dualgemm_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   endforeach()
 endif()
