@@ -6,7 +6,7 @@
 namespace dualgemm::test {
 namespace {
 
-void expect_right(int64_t m) {
+void expect_whole_shape_right(int64_t m) {
   const Problem p = swizzled({.m = m, .n = 4096, .k = 7168});
   Rng rng;
   RandomCase data(p, rng, Values::kChallenge);
@@ -25,8 +25,8 @@ void expect_right(int64_t m) {
       static_cast<unsigned long long>(run.stats.barrier_waits));
 }
 
-TEST(Sm100aSkinnyFullShape, DISABLED_M1N4096K7168) { expect_right(1); }
-TEST(Sm100aSkinnyFullShape, DISABLED_M64N4096K7168) { expect_right(64); }
+TEST(Sm100aSkinnyFullShape, DISABLED_M1N4096K7168) { expect_whole_shape_right(1); }
+TEST(Sm100aSkinnyFullShape, DISABLED_M64N4096K7168) { expect_whole_shape_right(64); }
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -9,7 +9,7 @@ namespace {
 
 using ptxsim::Schedule;
 
-constexpr uint64_t kSeeds = 20;  // of the random and of the lazy schedule
+constexpr uint64_t kSeeds = 12;  // of the random and of the lazy schedule
 
 void expect_same_in_every_schedule(int64_t m, int tile_n, int64_t k) {
   Problem p{.m = m, .n = tile_n + 2, .k = k, .d = {.type = DataType::kF32}};
@@ -36,8 +36,8 @@ void expect_same_in_every_schedule(int64_t m, int tile_n, int64_t k) {
 }
 
 TEST(Sm100aSkinnySchedules, OneRow) { expect_same_in_every_schedule(1, 64, 256 * 19 - 64); }
-TEST(Sm100aSkinnySchedules, NarrowTile) { expect_same_in_every_schedule(12, 32, 256 * 11 - 128); }
-TEST(Sm100aSkinnySchedules, ManyRows) { expect_same_in_every_schedule(100, 64, 256 * 6 - 64); }
+TEST(Sm100aSkinnySchedules, NarrowTile) { expect_same_in_every_schedule(12, 32, 256 * 15 - 128); }
+TEST(Sm100aSkinnySchedules, ManyRows) { expect_same_in_every_schedule(70, 64, 256 * 6 - 64); }
 TEST(Sm100aSkinnySchedules, FewerTilesOfKThanStages) { expect_same_in_every_schedule(40, 32, 192); }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(Sm100aSkinnyShapes, EveryEndOfK) {
 TEST(Sm100aSkinnyShapes, LongK) {
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
     const auto& [tile_m, tile_n] = instance.config;
-    for (const int64_t k_tiles : {instance.stages, instance.stages + 1, 2 * instance.stages + 1}) {
+    for (const int64_t k_tiles : {instance.stages + 1, 2 * instance.stages + 1}) {
       expect_right({.problem = swizzled({.m = tile_m - 3, .n = 20, .k = 256 * k_tiles - 48}),
                     .run = {.tile_n = tile_n, .tile_m = tile_m}});
     }
