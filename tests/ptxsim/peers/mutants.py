@@ -92,7 +92,9 @@ def table(campaigns: list[Campaign]) -> str:
               f"{one.missed} | {one.executed - one.noticed - sum(one.reasons.values())} | {one.seconds:.0f} |" for one in campaigns]
     for one in campaigns:
         lines += ["", f"Survivors of {one.name}, sm_{one.target}a:", ""]
-        lines += [textwrap.fill(f"- {count}: {reason}", 120, subsequent_indent="  ") for reason, count in one.reasons.items()]
+        for of in reasons_of(one.name, one.target):
+            texts = ", ".join(sorted({f"`{mutant['text']}`" for mutant in of["mutants"]}))
+            lines += textwrap.wrap(f"- {one.reasons.get(of['reason'], 0)} × {texts}: {of['reason']}", 120, subsequent_indent="  ")
     return "\n".join(lines) + "\n"
 
 
