@@ -98,22 +98,23 @@ struct Block4Kernel {
     }
   }
 
+  // Indices of the width of an address: with 32 bits, whose sums may wrap, nothing is vectorised.
   PTXSIM_VECTOR_CLONES static void add_exact(const int16_t* __restrict dots, const double* scale_a,
                                              const double* exponent_a,
                                              const double* __restrict scale_b,
                                              const double* __restrict exponent_b, unsigned columns,
                                              bool accumulate, uint32_t* __restrict cells) {
     const uint32_t keep = accumulate ? 0xffffffffu : 0u;
-    for (unsigned n = 0; n < columns; ++n) {
+    for (size_t n = 0; n < columns; ++n) {
       const uint32_t input = cells[n] & keep;
       double largest = exponent_of_float(input);
-      for (unsigned t = 0; t < kTerms; ++t) {
+      for (size_t t = 0; t < kTerms; ++t) {
         const double exponent = exponent_a[t] + exponent_b[t * kMaxRows + n];
         largest = exponent > largest ? exponent : largest;
       }
       const double units = power_of_two(kFractionBits - largest);
       double sum = 0.0 + std::trunc(static_cast<double>(std::bit_cast<float>(input)) * units);
-      for (unsigned t = 0; t < kTerms; ++t) {
+      for (size_t t = 0; t < kTerms; ++t) {
         const double term =
             static_cast<double>(dots[t * kMaxRows + n]) * scale_a[t] * scale_b[t * kMaxRows + n];
         sum += std::trunc(term * units);
@@ -126,9 +127,9 @@ struct Block4Kernel {
                                                const double* scale_a,
                                                const double* __restrict scale_b, unsigned columns,
                                                bool accumulate, uint32_t* __restrict cells) {
-    for (unsigned n = 0; n < columns; ++n) {
+    for (size_t n = 0; n < columns; ++n) {
       float sum = accumulate ? std::bit_cast<float>(cells[n]) : 0.0f;
-      for (unsigned t = 0; t < kTerms; ++t)
+      for (size_t t = 0; t < kTerms; ++t)
         sum += static_cast<float>(static_cast<double>(dots[t * kMaxRows + n]) * scale_a[t] *
                                   scale_b[t * kMaxRows + n]);
       cells[n] = std::bit_cast<uint32_t>(sum);

@@ -111,11 +111,13 @@ def _attention() -> list[Peer]:
                      "factor": float(np.float32(math.log2(math.e) / math.sqrt(head)))}
         for specialize in (False,) if causal else (False, True):
             name = f"attention{', causal' if causal else ''}{', warps with roles' if specialize else ''}"
-            # With roles Triton 3.6 stores outside of o for sm_90a: not known to be right there.
+            # With roles, and stores by pointers, Triton 3.6 makes a wrong kernel for sm_90a: docs/ptxsim.md says which instruction.
             targets = (100, 120) if specialize else TMA
-            made.append(Peer(name, products.attention, arguments,
-                             {"HEAD": head, "TILE_M": 64 if causal else 128, "TILE_N": 64, "CAUSAL": causal, "SPECIALIZE": specialize},
-                             (length // (64 if causal else 128), heads), targets, {"num_stages": 2}))
+            for by_tma in (False, True) if specialize else (False,):
+                made.append(Peer(f"{name}, stores by TMA" if by_tma else name, products.attention, arguments,
+                                 {"HEAD": head, "TILE_M": 64 if causal else 128, "TILE_N": 64, "CAUSAL": causal, "SPECIALIZE": specialize,
+                                  "STORE_BY_TMA": by_tma},
+                                 (length // (64 if causal else 128), heads), (90,) if by_tma else targets, {"num_stages": 2}))
     return made
 
 

@@ -109,7 +109,7 @@ def grouped_products(a, b, c, group_rows, n, k, GROUPS: tl.constexpr, TILE_M: tl
 
 @triton.jit
 def attention(q, k, v, o, length, factor, HEAD: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr, CAUSAL: tl.constexpr,
-              SPECIALIZE: tl.constexpr):
+              SPECIALIZE: tl.constexpr, STORE_BY_TMA: tl.constexpr):
     """softmax(Q K^T) V of one head a program, in one pass; factor: of the logits, for exp2."""
     first, head = tl.program_id(0) * TILE_M, tl.program_id(1)
     rows = head * length
@@ -129,5 +129,9 @@ def attention(q, k, v, o, length, factor, HEAD: tl.constexpr, TILE_M: tl.constex
         total = total * shrink + tl.sum(p, 1)
         acc = tl.dot(p.to(v.dtype.element_ty), of_v.load([rows + begin, 0]), acc * shrink[:, None])
         largest = now
-    to = o + (rows + first + tl.arange(0, TILE_M))[:, None] * HEAD + tl.arange(0, HEAD)[None, :]
-    tl.store(to, (acc / total[:, None]).to(o.dtype.element_ty))
+    result = (acc / total[:, None]).to(o.dtype.element_ty)
+    if STORE_BY_TMA:
+        of_o = tl.make_tensor_descriptor(o, [tl.num_programs(1) * length, HEAD], [HEAD, 1], [TILE_M, HEAD])
+        of_o.store([rows + first, 0], result)
+    else:
+        tl.store(o + (rows + first + tl.arange(0, TILE_M))[:, None] * HEAD + tl.arange(0, HEAD)[None, :], result)
