@@ -2,10 +2,10 @@
 
     python tests/ptxsim/tensor_maps/record.py cute|driver|check [--maps 64]
 
-check: both encoders must write what is in recorded.txt. cute: by the host code of CuTe DSL (nvidia-cutlass-dsl and a C compiler; no GPU). driver: by cuTensorMapEncodeTiled of NVIDIA's
-driver, which needs a GPU. What is not there is reported as skipped, by name. Printed: a line for each map, of the encoder, type,
-address, extents, strides, box, element strides, interleave, swizzle, L2 promotion, fill (as cuTensorMapEncodeTiled takes them), and
-the bytes: 64 that CuTe DSL writes, 128 that the driver writes.
+check: both encoders must write what is in recorded.txt. cute: by the host code of CuTe DSL (nvidia-cutlass-dsl and a C compiler;
+no GPU). driver: by cuTensorMapEncodeTiled of NVIDIA's driver, which needs a GPU. What is not there is reported as skipped, by name.
+Printed: a line for each map, of the encoder, type, address, extents, strides, box, element strides, interleave, swizzle, L2
+promotion, fill (as cuTensorMapEncodeTiled takes them), and the bytes: 64 that CuTe DSL writes, 128 that the driver writes.
 """
 from __future__ import annotations
 
