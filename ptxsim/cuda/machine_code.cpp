@@ -28,7 +28,10 @@ std::string text_of(const fs::path& path) {
 
 }  // namespace
 
-bool is_machine_code(const void* image) { return std::memcmp(image, ELFMAG, SELFMAG) == 0; }
+// An image may be PTX of any length, so that nothing behind a zero is read.
+bool is_machine_code(const void* image) {
+  return std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0;
+}
 
 std::string ptx_beside(const std::vector<std::string>& places, const void* image) {
   const uint64_t bytes = elf_bytes(image);
