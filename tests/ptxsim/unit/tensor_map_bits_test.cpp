@@ -71,7 +71,7 @@ std::vector<Recorded> all_recorded() {
 
 TensorMapRecord record_of(const Recorded& one, uint8_t rest) {
   TensorMapRecord record;
-  std::memset(&record, rest, sizeof record);
+  record.words.fill(rest * 0x01010101u);
   std::memcpy(&record, one.bytes.data(), one.bytes.size());
   return record;
 }
