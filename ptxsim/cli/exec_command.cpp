@@ -189,8 +189,10 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");
   app.add_option("--ptx", args.substitutes,
-                 "PTX of kernels that the program has as machine code only; may be repeated")
-      ->check(CLI::ExistingFile)
+                 "PTX of kernels that the program has as machine code only, or a folder with "
+                 "name.ptx beside "
+                 "name.cubin, written while it runs; may be repeated")
+      ->check(CLI::ExistingPath)
       ->allow_extra_args(false);
   app.add_option("--keep-ptx", args.ptx_folder,
                  "Write the PTX that is interpreted to this folder, as messages name it")

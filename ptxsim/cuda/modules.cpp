@@ -10,6 +10,7 @@
 
 #include "ptxsim/cuda/fatbin/container.hpp"
 #include "ptxsim/cuda/fatbin/select.hpp"
+#include "ptxsim/cuda/machine_code.hpp"
 
 namespace ptxsim::cuda {
 namespace {
@@ -27,6 +28,8 @@ Status LoadedModule::fail(Status status, std::string message) {
 
 Status LoadedModule::load(const void* image, const DeviceModel& device, DeviceMemory& memory) {
   if (image == nullptr) return fail(kInvalidValue, "no image");
+  if (is_machine_code(image))
+    return fail(kNoBinaryForGpu, "the image is machine code, and --ptx names no PTX of it");
   const uint64_t bytes = fatbin_bytes(image);
   if (bytes == 0) {
     const std::string text(static_cast<const char*>(image));

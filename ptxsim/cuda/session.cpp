@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -50,6 +51,8 @@ LoadedModule* Session::add_module() {
 Kernel* Session::substitute(const std::string& name) {
   if (substitutes_.empty()) {
     for (const std::string& file : settings.substitutes) {
+      if (std::filesystem::is_directory(file))
+        continue;  // of what is compiled while the program runs
       std::ifstream in(file, std::ios::binary);
       std::stringstream text;
       text << in.rdbuf();

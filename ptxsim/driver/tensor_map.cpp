@@ -1,8 +1,9 @@
 #include "ptxsim/driver/tensor_map.hpp"
 
-#include <cstddef>
 #include <cstring>
 #include <optional>
+
+#include "ptxsim/driver/tensor_map_bits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -148,14 +149,6 @@ int refuse(std::string message) {
 
 }  // namespace
 
-uint64_t checksum_of(const TensorMapRecord& record) {
-  unsigned char bytes[offsetof(TensorMapRecord, checksum)];
-  std::memcpy(bytes, &record, sizeof bytes);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
-}
-
 uint32_t element_bits(TensorMapType type) {
   static constexpr uint8_t kBits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
   const uint32_t index = static_cast<uint32_t>(type);
@@ -188,26 +181,7 @@ Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map) {
     if (Problem problem = check(map))
       return Error{ErrorKind::kInput, "tensor map: " + *problem, {}};
   }
-  TensorMapRecord record{};
-  record.magic = kTensorMapMagic;
-  record.address = map.address;
-  record.rank = static_cast<uint8_t>(map.rank);
-  record.type = static_cast<uint8_t>(map.type);
-  record.interleave = static_cast<uint8_t>(map.interleave);
-  record.swizzle = static_cast<uint8_t>(map.swizzle);
-  record.swizzle_atomicity =
-      map.swizzle >= TensorMapSwizzle::k128 ? static_cast<uint8_t>(record.swizzle - 3) : 0;
-  record.fill = static_cast<uint8_t>(map.fill);
-  record.l2_promotion = static_cast<uint8_t>(map.l2_promotion);
-  // The rank was checked; g++ 13 does not see that it is no more than the arrays hold.
-  for (uint32_t i = 0; i < map.rank && i < record.last_box.size(); ++i) {
-    record.last_index[i] = static_cast<uint32_t>(map.extents[i] - 1);
-    record.last_box[i] = static_cast<uint8_t>(map.box[i] - 1);
-    record.element_stride[i] = static_cast<uint8_t>(map.element_strides[i]);
-    if (i > 0) record.stride_bytes[i - 1] = map.stride_bytes[i - 1];
-  }
-  record.checksum = checksum_of(record);
-  return record;
+  return pack_tensor_map(map);
 }
 
 int encode_tiled_abi(void* tensor_map, uint32_t type, uint32_t rank, void* address,

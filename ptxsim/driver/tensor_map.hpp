@@ -1,6 +1,5 @@
-// A stand-in for the driver's cuTensorMapEncodeTiled: the same arguments and the same checks, and a
-// private 128-byte record in place of the undocumented hardware format (CUDA driver API 13.0,
-// "Tensor Map Object Management").
+// A stand-in for the driver's cuTensorMapEncodeTiled: the same arguments, the same checks (CUDA driver API 13.0, "Tensor
+// Map Object Management"), and the same bytes.
 //
 // Three ways in, all of which do the same:
 //  - encode_tiled(): typed, with a message for the check that failed;
@@ -52,33 +51,12 @@ enum class TensorMapL2Promotion : uint32_t { kNone, k64, k128, k256 };
 enum class TensorMapFill : uint32_t { kZero, kNan };
 
 inline constexpr uint32_t kTensorMapMaxRank = 5;
-inline constexpr uint64_t kTensorMapMagic = 0x70616d2d6d697370;  // "psim-map"
 
-// What the 128 bytes hold. Little endian, no padding; fields of dimensions beyond the rank are 0.
+// The 128 bytes of a CUtensorMap, little endian: ptxsim/driver/tensor_map_bits.hpp says what they hold.
 struct TensorMapRecord {
-  uint64_t magic;
-  uint64_t
-      zero;  // CUTLASS clears a bit of this word of a hardware descriptor when the driver is old
-  uint64_t address;
-  std::array<uint32_t, 5> last_index;  // extent - 1, since an extent may be 2^32
-  std::array<uint8_t, 5> last_box;     // box - 1: 1..256
-  std::array<uint8_t, 5> element_stride;
-  uint8_t rank;
-  uint8_t type;
-  uint8_t interleave;
-  uint8_t swizzle;
-  uint8_t fill;
-  uint8_t l2_promotion;
-  uint8_t
-      swizzle_atomicity;  // as tensormap.replace has it: 0 16B, 1 32B, 2 32B with 8B flip, 3 64B
-  std::array<uint8_t, 3> unused0;
-  std::array<uint64_t, 4> stride_bytes;  // of dimensions 1..4
-  std::array<uint64_t, 3> unused1;
-  uint64_t checksum;  // of the bytes before it
+  std::array<uint32_t, 32> words{};
 };
 static_assert(sizeof(TensorMapRecord) == 128);
-
-uint64_t checksum_of(const TensorMapRecord& record);
 
 // Bits of one element in global memory.
 uint32_t element_bits(TensorMapType type);
@@ -105,6 +83,9 @@ struct TiledTensorMap {
 
 // Every documented check of the arguments; the message names the argument, the value and the rule.
 Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map);
+// The map that any encoder made, the driver among them, unchecked but for what its bytes cannot mean; im2col maps are
+// errors.
+Result<TiledTensorMap> decode_record(const TensorMapRecord& record);
 
 // Signature of cuTensorMapEncodeTiled as the calling convention sees it (enums are 32-bit, CUresult
 // an int). Returns 0 or 1 (CUDA_ERROR_INVALID_VALUE); the reason is in last_encode_error() of the

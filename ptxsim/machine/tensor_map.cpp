@@ -119,27 +119,6 @@ void refuse_interleave(const TiledTensorMap& map) {
 
 }  // namespace
 
-Result<TiledTensorMap> decode_record(const TensorMapRecord& record) {
-  if (record.magic != kTensorMapMagic || record.zero != 0 || record.checksum != checksum_of(record))
-    return Error{
-        ErrorKind::kInput, "was not encoded by the stand-in for cuTensorMapEncodeTiled", {}};
-  TiledTensorMap map;
-  map.type = static_cast<TensorMapType>(record.type);
-  map.rank = record.rank;
-  map.address = record.address;
-  for (uint32_t i = 0; i < std::min<uint32_t>(map.rank, kTensorMapMaxRank); ++i) {
-    map.extents[i] = uint64_t{record.last_index[i]} + 1;
-    map.box[i] = record.last_box[i] + 1u;
-    map.element_strides[i] = record.element_stride[i];
-    if (i > 0) map.stride_bytes[i - 1] = record.stride_bytes[i - 1];
-  }
-  map.interleave = static_cast<TensorMapInterleave>(record.interleave);
-  map.swizzle = static_cast<TensorMapSwizzle>(record.swizzle);
-  map.l2_promotion = static_cast<TensorMapL2Promotion>(record.l2_promotion);
-  map.fill = static_cast<TensorMapFill>(record.fill);
-  return map;
-}
-
 TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane) {
   TensorMapRecord record;
   std::memcpy(&record, bytes_at(machine, generic, lane), sizeof record);
@@ -147,7 +126,7 @@ TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane) {
   if (!map.ok())  // the launch's mistake, not the kernel's
     throw Fault(fmt::format("tensor map at 0x{:x} {}", generic, map.error().message),
                 map.error().kind, lane);
-  // What encode_tiled() wrote is legal; what tensormap.replace left may not be.
+  // What an encoder wrote is legal; what tensormap.replace left may not be.
   const Result<TensorMapRecord> legal = encode_tiled(map.value());
   if (!legal.ok())
     refuse(fmt::format("tensor map at 0x{:x}: {} (R14)", generic, legal.error().message), lane);

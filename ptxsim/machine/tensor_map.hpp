@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/driver/tensor_map_bits.hpp"
 
 namespace ptxsim {
 
@@ -17,9 +17,8 @@ class Machine;
 struct Execution;
 
 // Reads the 128 bytes at a generic address (parameter, constant or global memory) and checks them:
-// a Fault when the stand-in did not encode them, or when tensormap.replace has made them illegal.
+// a Fault when they are no tiled tensor map, or when the driver would not have encoded it.
 TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane);
-Result<TiledTensorMap> decode_record(const TensorMapRecord& record);
 
 // Where the byte that lies at `address` in a layout without swizzle goes: an involution on absolute
 // shared-memory addresses (ISA reference 1.1, 8.2).

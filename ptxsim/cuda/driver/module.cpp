@@ -3,10 +3,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "ptxsim/cuda/driver/call.hpp"
 #include "ptxsim/cuda/functions.hpp"
 #include "ptxsim/cuda/issue.hpp"
+#include "ptxsim/cuda/machine_code.hpp"
 
 namespace ptxsim::cuda::driver {
 namespace {
@@ -15,11 +17,15 @@ Status load(Session& session, void** handle, const void* image) {
   if (handle == nullptr || image == nullptr) return kInvalidValue;
   const auto* wrapper = static_cast<const abi::FatbinWrapper*>(image);
   if (wrapper->magic == abi::kFatbinWrapperMagic) image = wrapper->data;
+  const std::vector<std::string>& places = session.settings.substitutes;
+  const std::string ptx = is_machine_code(image) ? ptx_beside(places, image) : "";
+  if (!ptx.empty()) image = ptx.c_str();
   LoadedModule* module = session.add_module();
   const Status status = module->load(image, session.device, session.memory);
-  if (status == kSuccess) {
+  // Kernels of machine code may have PTX among the files of --ptx.
+  if (status == kSuccess || (status == kNoBinaryForGpu && !places.empty())) {
     *handle = module;
-    return status;
+    return kSuccess;
   }
   session.recorder.refused("cuModuleLoadData", status, module->message());
   session.unload(module);
@@ -97,7 +103,9 @@ PTXSIM_CUDA_API int cuModuleGetFunction(void** function, void* handle, const cha
   return call([&](Session& session) {
     LoadedModule* module = session.find_module(handle);
     if (module == nullptr) return kInvalidHandle;
-    *function = module->kernel(name);
+    Kernel* kernel = module->kernel(name);
+    if (kernel == nullptr && module->status() == kNoBinaryForGpu) kernel = session.substitute(name);
+    *function = kernel;
     return *function == nullptr ? kNotFound : kSuccess;
   });
 }

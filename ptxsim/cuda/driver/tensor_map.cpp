@@ -1,5 +1,5 @@
-// Tensor maps in the interpreter's own encoding (ptxsim/driver/tensor_map.hpp).
-#include "ptxsim/driver/tensor_map.hpp"
+// Tensor maps (ptxsim/driver/tensor_map.hpp).
+#include "ptxsim/driver/tensor_map_bits.hpp"
 
 #include <cstring>
 
@@ -25,10 +25,9 @@ PTXSIM_CUDA_API int cuTensorMapReplaceAddress(void* map, void* address) {
   return call([&](Session&) {
     TensorMapRecord record;
     std::memcpy(&record, map, sizeof record);
-    if (record.magic != kTensorMapMagic || reinterpret_cast<uint64_t>(address) % 16 != 0)
+    if (!decode_record(record).ok() || reinterpret_cast<uint64_t>(address) % 16 != 0)
       return kInvalidValue;
-    record.address = reinterpret_cast<uint64_t>(address);
-    record.checksum = checksum_of(record);
+    set_address(record, reinterpret_cast<uint64_t>(address));
     std::memcpy(map, &record, sizeof record);
     return kSuccess;
   });

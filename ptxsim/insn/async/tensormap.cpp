@@ -1,7 +1,6 @@
 // tensormap.replace on a tensor map in global or shared memory, and tensormap.cp_fenceproxy (PTX
-// ISA 9.0, "tensormap.replace"). The record stays well-formed; whether the new values are legal
-// together is checked when a copy uses it. 128 zeros are the beginning of a map, as compilers make
-// them (Triton): every field is to be set. 96B swizzling is not modelled.
+// ISA 9.0, "tensormap.replace"). Bits change as ptxas's code changes them; whether the new values are legal together is
+// checked when a copy uses the map. 96B swizzling is not modelled.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -42,86 +41,58 @@ struct ReplaceDetail : Detail {
   bool wide = false;  // .b64
 };
 
-// Swizzle modes 0-3 of the table "Tensormap new_val validity" are the driver's; 128B has variants
-// by atomicity.
-constexpr uint8_t kOf128[] = {static_cast<uint8_t>(TensorMapSwizzle::k128),
-                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom32),
-                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom32Flip8),
-                              static_cast<uint8_t>(TensorMapSwizzle::k128Atom64)};
-constexpr uint8_t kMode128 = 3;
-
-// Values of .elemtype are not those of the driver's enum (same table).
-constexpr TensorMapType kElementTypes[] = {
-    TensorMapType::kU8,         TensorMapType::kU16,        TensorMapType::kU32,
-    TensorMapType::kS32,        TensorMapType::kU64,        TensorMapType::kS64,
-    TensorMapType::kF16,        TensorMapType::kF32,        TensorMapType::kF32Ftz,
-    TensorMapType::kF64,        TensorMapType::kBf16,       TensorMapType::kTf32,
-    TensorMapType::kTf32Ftz,    TensorMapType::k16U4Align8, TensorMapType::k16U4Align16,
-    TensorMapType::k16U6Align16};
+// Types of .elemtype behind F32_FTZ, F64 and BF16: TF32 is a bit of its own, which no other type clears (PTX ISA 9.0,
+// table "Tensormap new_val validity"; ptxas 13.0).
+constexpr uint64_t kTf32Type = 11, kPackedType = 13, kF32Code = 7;
 
 void check_at_most(const Execution& x, const char* what, uint64_t value, uint64_t most, int lane) {
   if (value > most)
     x.fault(fmt::format("tensormap.replace .{}: {}; at most {} (R14)", what, value, most), lane);
 }
 
+void replace_type(TensorMapRecord& record, uint64_t type) {
+  if (type >= kPackedType) return set(record, tensor_map_field::kType, type - 2);
+  if (type < kTf32Type) return set(record, tensor_map_field::kType, type);
+  set(record, tensor_map_field::kType, type - kTf32Type + kF32Code);
+  set(record, tensor_map_field::kTf32, 1);
+}
+
 void replace(const Execution& x, TensorMapRecord& record, const ReplaceDetail& detail,
              uint64_t value, int lane) {
+  namespace field = tensor_map_field;
   const uint32_t i = detail.ordinal;
   const char* name = kFieldNames[static_cast<int>(detail.field)];
   switch (detail.field) {
     case Field::kGlobalAddress:
-      record.address = value;
-      break;
+      return set_address(record, value);
     case Field::kRank:
       check_at_most(x, name, value, 4, lane);
-      record.rank = static_cast<uint8_t>(value + 1);
-      break;
+      return set(record, field::kLastDimension, value);
     case Field::kBoxDim:
       if (value == 0) x.fault("tensormap.replace .box_dim: 0; at least 1 (R14)", lane);
       check_at_most(x, name, value, 256, lane);
-      record.last_box[i] = static_cast<uint8_t>(value - 1);
-      break;
+      return set(record, field::last_of_box(i), value - 1);
     case Field::kGlobalDim:
-      record.last_index[i] = static_cast<uint32_t>(value - 1);
-      break;  // 0 stands for 2^32
+      return set(record, field::last_index(i), value - 1);  // 0 stands for 2^32
     case Field::kGlobalStride:
-      record.stride_bytes[i] = value;
-      break;
+      return set_stride(record, i, value);
     case Field::kElementStride:
+      if (value == 0) x.fault("tensormap.replace .element_stride: 0; at least 1 (R14)", lane);
       check_at_most(x, name, value, 8, lane);
-      record.element_stride[i] = static_cast<uint8_t>(value);
-      break;
+      return set(record, field::element_stride(i), value - 1);
     case Field::kElemtype:
-      record.type = static_cast<uint8_t>(kElementTypes[value]);
-      break;
+      return replace_type(record, value);
     case Field::kInterleave:
-      record.interleave = static_cast<uint8_t>(value);
-      break;
+      return set(record, field::kInterleave, value);
     case Field::kSwizzleMode:
-      record.swizzle =
-          value == kMode128 ? kOf128[record.swizzle_atomicity] : static_cast<uint8_t>(value);
-      break;
+      set(record, field::kSwizzle96, 0);
+      return set(record, field::kSwizzle, value);
     case Field::kSwizzleAtomicity:
-      record.swizzle_atomicity = static_cast<uint8_t>(value);
-      if (record.swizzle >= kMode128) record.swizzle = kOf128[value];
-      break;
+      set(record, field::kLarge, 0);
+      return set(record, field::kSwizzleAtomicity, value);
     case Field::kFillMode:
-      record.fill = static_cast<uint8_t>(value);
-      break;
+      return set(record, field::kFill, value);
   }
-}
-
-bool is_blank(const TensorMapRecord& record) {
-  const TensorMapRecord zeros{};
-  return std::memcmp(&record, &zeros, sizeof record) == 0;
-}
-
-// Of rank 0, which no copy takes: nobody has said what it is of.
-TensorMapRecord blank_record() {
-  TensorMapRecord record{};
-  record.magic = kTensorMapMagic;
-  record.checksum = checksum_of(record);
-  return record;
 }
 
 Outcome execute_replace(Execution& x, const Insn& insn) {
@@ -137,15 +108,9 @@ Outcome execute_replace(Execution& x, const Insn& insn) {
     std::byte* bytes = bytes_to_update(x, at, kBytes, lane);
     TensorMapRecord record;
     std::memcpy(&record, bytes, kBytes);
-    if (is_blank(record)) record = blank_record();
-    if (record.magic != kTensorMapMagic || record.checksum != checksum_of(record))
-      throw Fault(
-          "the bytes are no tensor map that the stand-in for cuTensorMapEncodeTiled encoded",
-          ErrorKind::kInput, lane);
     const uint64_t value = detail.wide ? x.source<uint64_t>(detail.value)[lane]
                                        : x.source<uint32_t>(detail.value)[lane];
     replace(x, record, detail, value, lane);
-    record.checksum = checksum_of(record);
     std::memcpy(bytes, &record, kBytes);
   });
   return Outcome::kNext;

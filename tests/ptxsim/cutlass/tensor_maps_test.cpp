@@ -29,36 +29,36 @@ std::vector<char> read_file(const std::filesystem::path& path) {
 }
 
 // By address, as the kernel's parameters hold them.
-std::map<uint64_t, ptxsim::TensorMapRecord> maps_in(const void* params, size_t bytes) {
-  std::map<uint64_t, ptxsim::TensorMapRecord> maps;
+std::map<uint64_t, ptxsim::TiledTensorMap> maps_in(const void* params, size_t bytes) {
+  std::map<uint64_t, ptxsim::TiledTensorMap> maps;
   for (size_t at = 0; at + 128 <= bytes; at += 64) {
     ptxsim::TensorMapRecord record;
     std::memcpy(&record, static_cast<const char*>(params) + at, sizeof record);
-    if (record.magic == ptxsim::kTensorMapMagic) maps.emplace(record.address, record);
+    auto map = ptxsim::decode_record(record);
+    if (map.ok() && ptxsim::encode_tiled(*map).ok()) maps.emplace(map->address, *map);
   }
   return maps;
 }
 
 // The global address of every byte of a box, in the order in which it lands in shared memory.
 // `begin`: the box's first element, innermost first.
-std::vector<uint64_t> box_bytes(const ptxsim::TensorMapRecord& map, std::array<int64_t, 5> begin) {
-  const auto bits =
-      static_cast<int64_t>(ptxsim::element_bits(static_cast<ptxsim::TensorMapType>(map.type)));
+std::vector<uint64_t> box_bytes(const ptxsim::TiledTensorMap& map, std::array<int64_t, 5> begin) {
+  const auto bits = static_cast<int64_t>(ptxsim::element_bits(map.type));
   std::vector<uint64_t> addresses;
   std::array<int64_t, 5> i{};
-  for (i[4] = 0; i[4] <= map.last_box[4]; ++i[4])
-    for (i[3] = 0; i[3] <= map.last_box[3]; ++i[3])
-      for (i[2] = 0; i[2] <= map.last_box[2]; ++i[2])
-        for (i[1] = 0; i[1] <= map.last_box[1]; ++i[1]) {
+  for (i[4] = 0; i[4] < map.box[4]; ++i[4])
+    for (i[3] = 0; i[3] < map.box[3]; ++i[3])
+      for (i[2] = 0; i[2] < map.box[2]; ++i[2])
+        for (i[1] = 0; i[1] < map.box[1]; ++i[1]) {
           uint64_t row = map.address;
           bool inside = true;
           for (size_t d = 1; d < map.rank; ++d) {
             const int64_t at = begin[d] + i[d];
-            inside = inside && at >= 0 && at <= map.last_index[d];
+            inside = inside && at >= 0 && at < static_cast<int64_t>(map.extents[d]);
             row += static_cast<uint64_t>(at) * map.stride_bytes[d - 1];
           }
-          const int64_t first = begin[0] * bits / 8, count = (map.last_box[0] + 1) * bits / 8,
-                        end = (int64_t{map.last_index[0]} + 1) * bits / 8;
+          const int64_t first = begin[0] * bits / 8, count = map.box[0] * bits / 8,
+                        end = static_cast<int64_t>(map.extents[0]) * bits / 8;
           for (int64_t byte = first; byte < first + count; ++byte) {
             addresses.push_back(
                 inside && byte >= 0 && byte < end ? row + static_cast<uint64_t>(byte) : kOutside);
@@ -68,7 +68,7 @@ std::vector<uint64_t> box_bytes(const ptxsim::TensorMapRecord& map, std::array<i
 }
 
 struct Maps {
-  std::map<uint64_t, ptxsim::TensorMapRecord> cutlass, ours;
+  std::map<uint64_t, ptxsim::TiledTensorMap> cutlass, ours;
 };
 
 // Made-up device addresses of the case: a, b, sfa, sfb.

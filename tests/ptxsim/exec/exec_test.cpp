@@ -28,6 +28,26 @@ TEST_F(Exec, TheDeviceIsTheChosenOne) {
   EXPECT_EQ(exec("rtx5090").out, "NVIDIA GeForce RTX 5090, compute capability 12\n");
 }
 
+TEST_F(Exec, MachineCodeStandsForThePtxBesideIt) {
+  const Outcome outcome = start({"exec", "--ptx", ".", "--", PTXSIM_DRIVER_PROGRAM, "compiles"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(Exec, MachineCodeStandsForTheKernelsOfANamedFile) {
+  ASSERT_EQ(exec("b200", {"compiles"}).exit_code, 3);  // which leaves the files
+  const Outcome outcome =
+      start({"exec", "--ptx", "made.ptx", "--", PTXSIM_DRIVER_PROGRAM, "compiles"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(Exec, MachineCodeAloneIsRefused) {
+  const Outcome outcome = exec("b200", {"compiles"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "the image is machine code, and --ptx names no PTX of it"));
+}
+
 TEST_F(Exec, FaultsAreFindings) {
   const Outcome outcome = exec("b200", {"beyond"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome;

