@@ -157,11 +157,22 @@ void Sanitizer::State::report_after_generic(const Access& access, const ShadowEn
 
 // A warning where hardware is known to keep an order that the program has not established.
 Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEntry& entry) const {
-  if (access.kind == AccessKind::kRead) return Severity::kError;
+  const bool reads = access.kind == AccessKind::kRead;
   const bool was_read = entry.kind == AccessKind::kRead;
   const bool is_async = access.record != nullptr;
   if (is_async && !was_read) return Severity::kError;
-  // Behind a .relaxed barrier, as R11 has it: what the other threads did is over.
+  // Behind something .relaxed: what the other threads did is over, as R11 has it. It may be overwritten; that it can be
+  // read, too, holds within a CTA, whose shared memory takes its accesses one after another, and the lanes of a store to
+  // one place at once (CUTLASS's ping-pong kernel for SM120: all lanes store, one executes complete_tx).
+  if (reads) {
+    const bool is_within_cta =
+        access.x.cta.rank == access.owner.rank && rank_of(entry.actor) == access.owner.rank;
+    const bool is_one_place = std::popcount(entry.lanes) > std::popcount(entry.bytes);
+    const uint32_t first = entry.lanes & -entry.lanes;
+    const bool is_over =
+        executed(*access.who.clock, entry.actor, is_one_place ? first : entry.lanes, entry.epoch);
+    return is_within_cta && is_over ? Severity::kWarning : Severity::kError;
+  }
   uint32_t lanes = entry.lanes;
   if (access.who.warp == static_cast<int>(entry.actor)) lanes &= ~(1u << access.who.lane);
   if (executed(*access.who.clock, entry.actor, lanes, entry.epoch)) return Severity::kWarning;

@@ -124,6 +124,8 @@ Outcome execute_expect_tx(Execution& x, const Insn& insn) {
 Outcome execute_complete_tx(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
     const Target target = target_of(x, detail_of(insn), lane);
+    x.tell(
+        [&](Observer& o) { o.mbarrier_arrived(x, lane, target.barrier, BarrierOrder::kRelaxed); });
     mbarrier_complete_tx(*target.cta, target.offset,
                          x.source<uint32_t>(detail_of(insn).value)[lane]);
   });

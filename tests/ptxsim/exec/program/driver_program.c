@@ -22,6 +22,7 @@ extern int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
 extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void*, void**, void**);
 extern int cuGetErrorName(int, const char**);
+extern int cudaGetDeviceProperties_v2(void*, int); /* of CUDA 12's runtime */
 extern int cuGetProcAddress_v2(const char*, void**, int, uint64_t, int*);
 
 static int failed = 0;
@@ -56,6 +57,28 @@ static const void* compiled(void) {
   return code;
 }
 
+/* Places and size of CUDA 12.9's cudaDeviceProp. */
+static void check_properties_of_cuda12(const char* name, int major) {
+  char properties[1032];
+  int value, kind;
+  size_t bytes;
+  memset(properties, 0xff, sizeof properties);
+  CHECK(cudaGetDeviceProperties_v2(properties, 1) == 101); /* cudaErrorInvalidDevice */
+  CHECK(cudaGetDeviceProperties_v2(properties, 0) == 0);
+  CHECK(strcmp(properties, name) == 0);
+  CHECK(memcpy(&value, properties + 360, sizeof value) && value == major);
+  const struct {
+    size_t place;
+    int attribute;
+  } ints[] = {{348, 13}, {388, 16}, {404, 20}, {608, 36}, {616, 38}, {688, 95}, {772, 120}};
+  for (size_t i = 0; i < sizeof ints / sizeof *ints; ++i) {
+    CHECK(cuDeviceGetAttribute(&kind, ints[i].attribute, 0) == 0);
+    CHECK(memcpy(&value, properties + ints[i].place, sizeof value) && value == kind);
+  }
+  CHECK(cuDeviceGetAttribute(&kind, 97, 0) == 0); /* shared memory of a block, opted in */
+  CHECK(memcpy(&bytes, properties + 696, sizeof bytes) && bytes == (size_t)kind);
+}
+
 int main(int argc, char** argv) {
   enum {
     kInvalidImage = 200,
@@ -74,6 +97,7 @@ int main(int argc, char** argv) {
   CHECK(cuDevicePrimaryCtxRetain(&context, device) == 0);
   CHECK(cuCtxSetCurrent(context) == 0);
   printf("%s, compute capability %d\n", name, major);
+  check_properties_of_cuda12(name, major);
 
   CHECK(cuModuleLoadData(&module, "garbage") == kInvalidImage);
   CHECK(cuModuleLoadData(&module, ".version 9.0\n.target sm_121a\n.address_size 64\n") ==
