@@ -41,6 +41,7 @@ OrderedJson json_of(const TimedLaunch& t) {
                 {"waves", time.waves},
                 {"later_waves_us", time.later_waves},
                 {"exit_us", time.exit},
+                {"other_us", time.other},
                 {"critical_path", OrderedJson::array()},
                 {"waits", OrderedJson::array()}};
   for (const timing::Share& s : t.path)

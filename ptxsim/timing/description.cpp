@@ -64,9 +64,9 @@ void read_epilogue(const JsonNode& node, Description& d) {
 }
 
 Description read_description(const JsonNode& node) {
-  node.only_keys("a launch",
-                 {"name", "comment", "clusters", "ctas_per_cluster", "ctas_per_sm", "tiles",
-                  "dependent_launch", "setup_extra_us", "pipeline", "mma", "epilogue"});
+  node.only_keys("a launch", {"name", "comment", "clusters", "ctas_per_cluster", "ctas_per_sm",
+                              "tiles", "dependent_launch", "setup_extra_us", "other_us",
+                              "consumers", "pipeline", "mma", "epilogue"});
   Description d;
   d.name = node.at("name").text();
   d.clusters = count_or(node, "clusters", 1);
@@ -75,10 +75,17 @@ Description read_description(const JsonNode& node) {
   d.ctas_per_sm = count_or(node, "ctas_per_sm", 1);
   d.tiles = count_or(node, "tiles", 1);
   d.dependent_launch = node.flag_or("dependent_launch", false);
+  d.other_us = number_or(node, "other_us", 0);
   d.setup_extra_us = number_or(node, "setup_extra_us", 0);
   read_pipeline(node.at("pipeline"), d);
   read_mma(node.at("mma"), d);
   read_epilogue(node.at("epilogue"), d);
+  if (node.has("consumers")) {
+    const JsonNode consumers = node.at("consumers");
+    consumers.only_keys("consumers", {"count", "slots_per_stage"});
+    d.consumers = count_or(consumers, "count", 1);
+    d.consumer_slots = number_or(consumers, "slots_per_stage", 0);
+  }
   const double pieces = static_cast<double>(d.ctas_per_cluster) * d.tiles *
                         (static_cast<double>(d.stages_per_tile) *
                              (d.loads_per_stage + 1 + d.mmas_per_stage + d.copies_per_stage) +

@@ -17,6 +17,7 @@ struct Description {
   uint32_t clusters = 1, ctas_per_cluster = 1, ctas_per_sm = 1;
   uint32_t tiles = 1;  // that a cluster does, one after the other
   bool dependent_launch = false;
+  double other_us = 0;        // of the operation besides: kernels in front, exchanges behind
   double setup_extra_us = 0;  // before the first load, besides Parameter::kSetup
   // The pipeline.
   uint32_t stages = 1;           // buffers
@@ -30,6 +31,10 @@ struct Description {
   double mma_m = 128, mma_n = 128, mma_k = 64, bits = 4;
   bool shares_a = false;          // every second MMA finds A in the collector
   uint32_t copies_per_stage = 0;  // tcgen05.cp of 512 bytes
+  // Warpgroups that issue the MMAs themselves (wgmma) and decode operands for them, 0: there are none. They take turns
+  // with the stages; of each, so many instructions of every scheduler.
+  uint32_t consumers = 0;
+  double consumer_slots = 0;
   // The epilogue, of each CTA.
   uint32_t epilogue_warps = 4;
   uint32_t epilogue_steps = 8;  // pieces that a warp divides its part into

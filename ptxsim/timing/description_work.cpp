@@ -21,10 +21,15 @@ class Build {
     for (uint32_t tile = 0; tile < d_.tiles; ++tile) {
       for (uint32_t stage = 0; stage < d_.stages_per_tile; ++stage) {
         load_stage();
-        multiply_stage(stage == 0 && tile > 0);
+        if (d_.consumers > 0)
+          consume_stage(stage == 0 && tile > 0);
+        else
+          multiply_stage(stage == 0 && tile > 0);
       }
       const uint32_t done =
-          work_.add({.actor = tensor_, .what = "commit", .delay = Delay::kMma}, {}, {});
+          d_.consumers > 0
+              ? freed_.back()
+              : work_.add({.actor = tensor_, .what = "commit", .delay = Delay::kMma}, {}, {});
       for (uint32_t cta = 0; cta < d_.ctas_per_cluster; ++cta) epilogue(cta, done);
       last_tile_ = done;
     }
@@ -45,6 +50,10 @@ class Build {
       mma_ = work_.add_actor("CTA 0 mma", "mma", Sequence::kSerial);
       tensor_ = work_.add_actor("tensor cores", "tensor cores", Sequence::kPipelined);
     }
+    if (cta == 0)
+      for (uint32_t c = 0; c < d_.consumers; ++c)
+        consumers_.push_back(
+            work_.add_actor(fmt::format("CTA 0 consumer {}", c), "consumer", Sequence::kSerial));
     for (uint32_t w = 0; w < d_.epilogue_warps; ++w) {
       a.epilogue.push_back(work_.add_actor(fmt::format("CTA {} epilogue {}", cta, w), "epilogue",
                                            Sequence::kSerial));
@@ -112,6 +121,24 @@ class Build {
         {.actor = tensor_, .what = "commit", .stage = stage, .delay = Delay::kMma}, {}, when));
   }
 
+  // The MMAs of a step run while the next one is decoded.
+  void consume_stage(bool switches) {
+    const auto stage = static_cast<int32_t>((filled_ - 1) % d_.stages);
+    std::vector<After> after;
+    for (const uint32_t load : arrivals_) after.push_back({load, Delay::kBarrierHop});
+    if (switches) after.push_back({last_tile_, Delay::kTileSwitch});
+    std::vector<Demand> needs;
+    for (uint32_t scheduler = 0; scheduler < kSchedulers; ++scheduler)
+      needs.push_back({Server::kIssue, scheduler, d_.consumer_slots});
+    needs.push_back(
+        {Server::kTensor, 0, d_.mmas_per_stage * d_.mma_m * d_.mma_n * d_.mma_k * d_.bits / 16});
+    freed_.push_back(work_.add({.actor = consumers_[(filled_ - 1) % d_.consumers],
+                                .what = "decode and mma",
+                                .stage = stage,
+                                .delay = Delay::kMma},
+                               needs, after));
+  }
+
   void epilogue(uint32_t cta, uint32_t done) {
     const CtaActors& actors = ctas_[cta];
     const double elements = d_.elements / d_.epilogue_warps / d_.epilogue_steps;
@@ -151,6 +178,7 @@ class Build {
   const Description& d_;
   Work work_;
   std::vector<CtaActors> ctas_;
+  std::vector<uint32_t> consumers_;
   uint32_t mma_ = 0, tensor_ = 0, last_tile_ = 0;
   uint32_t filled_ = 0;             // stages so far
   std::vector<uint32_t> freed_;     // the commit of each
@@ -167,6 +195,7 @@ LaunchWork work_of(const Description& d) {
   launch.ctas_per_cluster = d.ctas_per_cluster;
   launch.ctas_per_sm = d.ctas_per_sm;
   launch.dependent_launch = d.dependent_launch;
+  launch.other_us = d.other_us;
   return launch;
 }
 

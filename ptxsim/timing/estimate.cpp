@@ -43,7 +43,8 @@ LaunchTime time_of(const LaunchWork& work, const Values& values) {
     time.later_waves += slowest(work, later, rest).second.end + at(values, Parameter::kTileSwitch);
   time.gap = at(values, work.dependent_launch ? Parameter::kPdlGap : Parameter::kLaunchGap);
   time.exit = at(values, Parameter::kExit);
-  time.total = time.gap + time.first_wave + time.later_waves + time.exit;
+  time.other = work.other_us;
+  time.total = time.gap + time.first_wave + time.later_waves + time.exit + time.other;
   return time;
 }
 

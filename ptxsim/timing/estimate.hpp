@@ -25,12 +25,13 @@ struct LaunchWork {
   double ctas_per_cluster = 1;
   double ctas_per_sm = 1;
   bool dependent_launch = false;  // programmatic: the gap is kPdlGap
+  double other_us = 0;            // added to the total
 };
 
 // us.
 struct LaunchTime {
   double total = 0;  // from one launch to the next in a stream
-  double gap = 0, exit = 0;
+  double gap = 0, exit = 0, other = 0;
   double first_wave = 0, later_waves = 0;
   uint32_t waves = 0;
   size_t slowest = 0;  // of the classes
