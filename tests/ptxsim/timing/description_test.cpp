@@ -71,6 +71,19 @@ TEST(Description, ADependentLaunchHasASmallerGap) {
   EXPECT_NEAR(time_of(work_of(description(dependent)), values()).total, 0.5 + 5.69 + 0.15, kExact);
 }
 
+// A warpgroup decodes for 1.5 us while its products take 1, then waits 0.2 for them: 1.9 to 3.6, until 5.3, until 7.0. Two
+// take turns and share the schedulers: instructions until 3.4, 4.9 and 6.4, so that only the last wait counts.
+TEST(Description, ConsumersDecodeAndMultiply) {
+  for (const int count : {1, 2}) {
+    const std::string text = replaced(kLaunch, "\"mma\":",
+                                      "\"consumers\": {\"count\": " + std::to_string(count) +
+                                          ", \"slots_per_stage\": 1500}, \"mma\":");
+    EXPECT_NEAR(time_of(work_of(description(text)), values()).first_wave,
+                (count == 1 ? 7.0 : 6.6) + 0.1 + 0.09, kExact)
+        << count;
+  }
+}
+
 // Two operands share A: 64 + 64 columns, 4096 bytes of A once and 2048 of B twice; in a pair 1536 of B.
 TEST(Description, TheCollectorReadsAOnce) {
   for (const bool shares : {false, true}) {
