@@ -3,6 +3,7 @@
 //   ptxsim exec --device b200 -- ./program    a host program, its launches interpreted
 //   ptxsim check kernel.ptx          every entry and function decoded: what is not known is named
 //   ptxsim case kernel.ptx           a case to begin with
+//   ptxsim time kernel.ptx --gpu b200    an estimate of how long it takes there
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
 // that is not valid, or the instruction budget used up: one line on stderr; 130 ended by Ctrl-C.
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
 #include "ptxsim/cli/speed_command.hpp"
+#include "ptxsim/cli/time_command.hpp"
 
 namespace {
 
@@ -78,6 +80,9 @@ int main(int argc, char** argv) {
   CLI::App* exec = app.add_subcommand(
       "exec", "Run a CUDA program without a GPU: its launches are interpreted and checked");
   ptxsim::cli::add_exec_options(*exec, exec_args);
+  ptxsim::cli::TimeArgs time_args;
+  CLI::App* time = app.add_subcommand("time", "Estimate how long a launch takes on a GPU");
+  ptxsim::cli::add_time_options(*time, time_args);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -88,6 +93,7 @@ int main(int argc, char** argv) {
     if (speed->parsed()) return ptxsim::cli::speed_command();
     if (draft->parsed()) return ptxsim::cli::case_command(case_args);
     if (exec->parsed()) return ptxsim::cli::exec_command(exec_args);
+    if (time->parsed()) return ptxsim::cli::time_command(time_args);
     if (mutate->parsed()) return ptxsim::cli::mutate_command(mutate_args);
     return run->parsed() ? ptxsim::cli::run_command(args) : check(checked);
   } catch (const std::bad_alloc&) {

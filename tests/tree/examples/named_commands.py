@@ -14,10 +14,10 @@ import subprocess
 from pages import logical_lines
 
 ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptxsim.md": "ptxsim",
-         "docs/ptxsim_exec.md": "ptxsim"}
+         "docs/ptxsim_exec.md": "ptxsim", "docs/ptxsim_timing.md": "ptxsim"}
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
-PTXSIM = ("run", "check", "case", "mutate", "speed", "exec")
+PTXSIM = ("run", "check", "case", "mutate", "speed", "exec", "time")
 OPERATORS = {"|", "||", "&&", ";", "&", ">", ">>", "<"}
 
 

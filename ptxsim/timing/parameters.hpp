@@ -1,0 +1,73 @@
+// What the clock knows of a GPU: rates, latencies and fixed costs, each with the range that it may lie in, how it is
+// known, and from where. One JSON file for each GPU, gpus/*.json; docs/ptxsim_timing.md has the list.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ptxsim/error.hpp"
+
+namespace ptxsim::timing {
+
+enum class Parameter : uint8_t {
+  kSmClock,  // GHz
+  kNumSms,   //
+  kTensorRate,  // multiply-adds of 16-bit operands per clk and SM; 8 bits twice, 4 bits four times as many
+  kSharedBandwidth,   // B per clk and SM, operands of MMAs
+  kMmaLatency,        // us from the last MMA's turn to its commit being visible
+  kTmaIssue,          // us per instruction
+  kLoadLatency,       // us from a bulk load's issue to its arrival
+  kFirstLoadExtra,    // us more for the first of a CTA: descriptors, cold TLBs and memory
+  kHbm,               // TB/s of the whole GPU
+  kL2,                // TB/s of the whole GPU, delivered to SMs
+  kIngest,            // GB/s that one SM takes in
+  kBarrierHop,        // us from an mbarrier's last arrival to the waiting thread
+  kNamedBarrier,      // us of bar.sync
+  kClusterBarrier,    // us of barrier.cluster
+  kTmemLoad,          // B per clk and SM
+  kTmemLatency,       // us
+  kTmemAlloc,         // us
+  kMufu,              // lanes per clk and SM
+  kIssueSlots,        // warp instructions per clk and SM
+  kEpilogueFactor,    // part of MUFU and issue time that is not hidden
+  kEpilogueTail,      // us from the last statement of a warp that stores to its stores being done
+  kSetup,             // us from a grid's start to the first load's issue
+  kLaunchGap,         // us between grids of a stream
+  kPdlGap,            // us, the same with programmatic dependent launch
+  kExit,              // us
+  kTileSwitch,        // us between tiles of a CTA, and between waves of CTAs
+  kStatementLatency,  // clk that a warp's own next statement waits, on average
+  kGlobalLatency,     // us of ld.global and its like
+  kCount
+};
+inline constexpr size_t kNumParameters = static_cast<size_t>(Parameter::kCount);
+const char* name_of(Parameter parameter);  // the key in the file
+
+using Values = std::array<double, kNumParameters>;
+inline double at(const Values& values, Parameter p) { return values[static_cast<size_t>(p)]; }
+inline double& at(Values& values, Parameter p) { return values[static_cast<size_t>(p)]; }
+
+struct Known {
+  double value = 0, low = 0, high = 0;
+  std::string kind;  // measured, derived, fitted, assumed
+  std::string source;
+};
+
+struct GpuParameters {
+  std::string name;  // "NVIDIA B200"
+  std::array<Known, kNumParameters> known;
+
+  Values values() const;
+};
+
+// `file`: for messages. Every parameter must be there, positive, within its range and with a source.
+Result<GpuParameters> parse_parameters(std::string_view json, const std::string& file);
+
+// The file of a GPU that is built in ("b200", "h200"); empty: there is none of that name.
+std::string_view built_in_parameters(std::string_view gpu);
+std::string built_in_gpus();  // "b200, h200"
+
+}  // namespace ptxsim::timing

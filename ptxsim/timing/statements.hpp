@@ -1,0 +1,22 @@
+// What the clock wants to know of a statement, read once from its text.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ptxsim/ir/program.hpp"
+
+namespace ptxsim::timing {
+
+struct StatementCost {
+  bool is_mufu = false;      // ex2, rcp and their like
+  bool is_pair = false;      // cta_group::2
+  bool reuses_a = false;     // of the collector
+  bool a_in_tmem = false;    // tcgen05.mma
+  double operand_bits = 16;  // of an MMA; 32: TF32
+};
+
+// By Insn::statement.
+std::vector<StatementCost> costs_of(const Program& program);
+
+}  // namespace ptxsim::timing

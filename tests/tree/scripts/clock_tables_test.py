@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""scripts/clock_points, clock_tables and calibrate_clock: the tables of docs/ptxsim_timing.md are what the clock says,
+measured points are read and divided, bad ones refused. Usage: clock_tables_test.py ROOT PTXSIM"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, PTXSIM = pathlib.Path(sys.argv[1]), sys.argv[2]
+DOCUMENT = ROOT / "docs/ptxsim_timing.md"
+# Recorded on an H200: bench_sm90a --all --n 4096 --k 7168 --json, three points of many.
+POINT = {"device": "NVIDIA H200", "sms": 132, "n": 4096, "k": 7168, "a": "e2m1", "scales": "linear", "max_ctas": 132,
+         "kernel": "wgmma", "k_warpgroups": 1}
+POINTS = [dict(POINT, m=128, tile_m=128, tile_n=64, microseconds=27.219428547791072),
+          dict(POINT, m=512, tile_m=256, tile_n=64, microseconds=79.88571269171578),
+          dict(POINT, m=1, kernel="skinny", tile_m=8, tile_n=32, k_warpgroups=0, microseconds=12.17828584568841)]
+
+
+def run(script, *arguments):
+    return subprocess.run([ROOT / "scripts" / script, *map(str, arguments)], capture_output=True, text=True)
+
+
+class ClockTables(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, value):
+        (self.folder / name).write_text(json.dumps(value))
+        return self.folder / name
+
+    def test_published_tables_are_what_the_clock_says(self):
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--check", DOCUMENT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_a_table_that_is_not_is_noticed(self):
+        text = DOCUMENT.read_text()
+        self.assertIn("| GN v2, pair | S1 |", text)
+        wrong = self.folder / "wrong.md"
+        wrong.write_text(text.replace("| GN v2, pair | S1 |", "| GN v2, pair | S0 |"))
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--check", wrong)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(run("clock_tables", "--ptxsim", PTXSIM, "--update", wrong).returncode, 0)
+        self.assertEqual(wrong.read_text(), text)
+
+    def test_kept_points_give_the_errors_of_the_document(self):
+        rows = self.folder / "h200_points.json"
+        result = run("clock_points", "--out", rows)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "h200", "--rows", rows, "--summary", "--check", DOCUMENT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_points_are_divided(self):
+        rows = self.folder / "rows.json"
+        result = run("clock_points", self.write("points.json", POINTS), "--out", rows)
+        self.assertEqual(result.stdout, "2 points, 1 of them held out\n", result.stderr)
+        by_table = {row["table"]: row for row in json.loads(rows.read_text())["rows"]}
+        self.assertEqual(by_table["held out"]["case"], "128x4096x7168")
+        self.assertEqual(by_table["fitted"]["published_us"], 79.89)
+        # 64 tiles: two CTAs each. 128 tiles of 256 rows: a CTA each, whole.
+        self.assertEqual(by_table["held out"]["launch"]["clusters"], 128)
+        self.assertEqual(by_table["held out"]["launch"]["pipeline"]["stages_per_tile"], 14)
+        self.assertEqual(by_table["fitted"]["launch"]["pipeline"]["stages_per_tile"], 28)
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "h200", "--rows", rows)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("| t128x64 k1 | 128x4096x7168 |", result.stdout)
+        self.assertIn("**Held out**", result.stdout)
+
+    def test_points_of_other_kernels_are_refused(self):
+        result = run("clock_points", self.write("points.json", POINTS[2:]), "--out", self.folder / "rows.json")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no point of the wgmma kernel", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
