@@ -57,6 +57,7 @@ def all_of_them() -> list[Program]:
     made += [tutorial("f16, plain copies", PLAIN, "256 512 128", true_findings=frozenset({"R1"})),
              tutorial("f16, plain copies, mended", PLAIN, "256 512 128", edit=FENCE),
              tutorial("f16, TMA", "blackwell/02_mma_tma_sm100.cu", ONE_K_TILE),
+             tutorial("f16, TMA multicast", "blackwell/03_mma_tma_multicast_sm100.cu", "512 1024 128"),
              tutorial("f16, two CTAs", "blackwell/04_mma_tma_2sm_sm100.cu", "512 1024 128"),
              tutorial("f16, epilogue by TMA", "blackwell/05_mma_tma_epi_sm100.cu", "512 1024 128")]
     return made
