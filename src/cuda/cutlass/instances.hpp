@@ -35,5 +35,8 @@ struct Instance {
 // With our store collective: any activation, biases, row scales; D fp16, bf16 or FP32.
 const Instance& instance_1sm();
 const Instance& instance_2sm();
+// With CUTLASS's visitor tree multiplies(SiLU(alpha_gate*acc0), alpha_up*acc1): D fp16, no bias, no
+// row scales.
+const Instance& visitor_1sm();
 
 }  // namespace dualgemm::cuda::gated

@@ -9,7 +9,7 @@ file(GLOB gated_headers CONFIGURE_DEPENDS ${gated_source}/*.hpp ${gated_source}/
   ${PROJECT_SOURCE_DIR}/src/cuda/device/*.cuh ${PROJECT_SOURCE_DIR}/src/cuda/ptx/*.cuh)
 file(MAKE_DIRECTORY ${gated_ptx})
 set(gated_objects "")
-foreach(name gated_1sm gated_2sm)
+foreach(name gated_1sm gated_2sm visitor_1sm)
   add_custom_command(OUTPUT ${gated_ptx}/${name}.o ${gated_ptx}/${name}.ptx
     COMMAND ${CMAKE_COMMAND} -E env NVCC=${CMAKE_CUDA_COMPILER} ${scripts}/build_cutlass_kernels
       ${gated_source}/${name}.cu 100a ${cutlass} ${cache}/_cutlass_kernels ${gated_ptx}/${name}
