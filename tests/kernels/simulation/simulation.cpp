@@ -128,10 +128,15 @@ AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::
   grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
   if (previous_owns_everything_ && launch.overlaps_previous)
     grid.previous_grid = {.writes = names_, .reads = names_};
+  return run(program, grid, options);
+}
+
+AssertionResult Simulation::run(const std::shared_ptr<const ptxsim::Program>& program,
+                                const ptxsim::Launch& grid, const ptxsim::Options& options) {
   last_run_ = ptxsim::run(program, grid, memory_, options);
   if (last_run_.clean()) return AssertionSuccess();
   AssertionResult failure = AssertionFailure();
-  failure << launch.kernel.entry << ", " << describe(options) << ":\n";
+  failure << program->entry->name << ", " << describe(options) << ":\n";
   if (last_run_.error) failure << ptxsim::to_string(*last_run_.error) << "\n";
   for (const ptxsim::Report& report : last_run_.reports.list) {
     failure << ptxsim::to_string(report) << "\n";

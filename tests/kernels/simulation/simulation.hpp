@@ -36,6 +36,9 @@ class Simulation {
   // counts with these options. `instead`: runs in place of the entry that has its name.
   ::testing::AssertionResult run(const cuda::KernelLaunch& launch, const ptxsim::Options& options,
                                  const std::shared_ptr<const ptxsim::Program>& instead = nullptr);
+  // The same for any grid of a decoded kernel.
+  ::testing::AssertionResult run(const std::shared_ptr<const ptxsim::Program>& program,
+                                 const ptxsim::Launch& grid, const ptxsim::Options& options);
   const ptxsim::RunResult& last_run() const { return last_run_; }
 
   // Copies D back to where it came from; its padding with it.

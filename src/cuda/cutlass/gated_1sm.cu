@@ -1,0 +1,29 @@
+// One CTA a tile of 128 x 128 of D: an accumulator of 128 x 256.
+#include "cuda/cutlass/gemm.cuh"
+
+namespace dualgemm::cuda::gated {
+namespace {
+
+using Types = GatedGemm<1, GatedStore>;
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 1)
+    dual_gemm_cutlass_1sm(const __grid_constant__ Types::Kernel::Params params) {
+  extern __shared__ char dynamic_smem[];
+  Types::Kernel{}(params, dynamic_smem);
+}
+
+const Instance& instance_1sm() {
+  static constexpr const char* kEntry = "dual_gemm_cutlass_1sm";
+  static const Instance instance{
+      kEntry, kHalfTile, Types::Mainloop::DispatchPolicy::Stages,
+      [](const Gemm& gemm, EncodeTiled encode_tiled) {
+        const Kernel kernel{"gated_1sm", kEntry,
+                            reinterpret_cast<const void*>(&dual_gemm_cutlass_1sm)};
+        return launch_of<Types>(kernel, gemm, gemm.epilogue, encode_tiled);
+      }};
+  return instance;
+}
+
+}  // namespace dualgemm::cuda::gated
