@@ -1,5 +1,6 @@
 #include "bench/probes/kernels.hpp"
 #include "cuda/device/descriptors.hpp"
+#include "cuda/ptx/proxy_fence.cuh"
 #include "cuda/ptx/tcgen05.cuh"
 #include "cuda/ptx/warp.cuh"
 
@@ -33,12 +34,6 @@ DUALGEMM_DEVICE void fill(PipeSmem& smem) {
     state ^= state << 13, state ^= state >> 17, state ^= state << 5;
     words[i] = i < kScaleWord ? state : (state & 0x3F3F3F3Fu) + 0x08080808u;
   }
-}
-
-// fence.proxy.async.shared::cta;      PTX ISA 8.0, sm_90: what this thread wrote is there for the
-// tensor core.
-DUALGEMM_DEVICE void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 template <int kColumns>
@@ -103,7 +98,7 @@ DUALGEMM_DEVICE void tensor_pipe(const TensorPipeParams& p) {
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  fence_proxy_async();
+  ptx::fence_proxy_async_shared();
   ptx::tcgen05_fence_before_thread_sync();
   __syncthreads();
   ptx::tcgen05_fence_after_thread_sync();

@@ -25,30 +25,30 @@ void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, c
 
 }  // namespace
 
-Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, const Copies& copies,
-               void* workspace, const Tiling& tiling, EncodeTiled encode_tiled, Params& params,
-               std::vector<KernelLaunch>& launches) {
+Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
+                      const Copies& copies, void* workspace, int box_rows_a, int box_rows_gate,
+                      EncodeTiled encode_tiled, const OperandMaps& maps,
+                      std::vector<KernelLaunch>& launches) {
   const int64_t batches = problem.problem.l;
   auto* const base = static_cast<uint8_t*>(workspace);
-  set_scalars(problem, buffers, tiling, params);
   struct {
     TmaOperand operand;
     int box_rows;
     TensorMap *data, *scales;
   } operands[] = {
       {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
-       tiling.box_rows_a,
-       &params.map_a,
-       &params.map_sf_a},
+       box_rows_a,
+       maps.a,
+       maps.sf_a},
       {{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, copies.gate,
         copies.sf_gate},
-       tiling.box_rows_gate,
-       &params.map_gate,
-       &params.map_sf_gate},
+       box_rows_gate,
+       maps.gate,
+       maps.sf_gate},
       {{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-       tiling.box_rows_gate,
-       &params.map_up,
-       &params.map_sf_up},
+       box_rows_gate,
+       maps.up,
+       maps.sf_up},
   };
   for (auto& [operand, box_rows, data, scales] : operands) {
     DUALGEMM_TRY(settle(operand, batches));
@@ -58,6 +58,17 @@ Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, con
     add_copies(operand, batches, base, launches);
   }
   return {};
+}
+
+Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, const Copies& copies,
+               void* workspace, const Tiling& tiling, EncodeTiled encode_tiled, Params& params,
+               std::vector<KernelLaunch>& launches) {
+  set_scalars(problem, buffers, tiling, params);
+  return place_operands(problem, buffers, copies, workspace, tiling.box_rows_a,
+                        tiling.box_rows_gate, encode_tiled,
+                        {&params.map_a, &params.map_gate, &params.map_up, &params.map_sf_a,
+                         &params.map_sf_gate, &params.map_sf_up},
+                        launches);
 }
 
 }  // namespace dualgemm::cuda::sm100a

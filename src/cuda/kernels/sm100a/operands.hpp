@@ -9,14 +9,25 @@
 
 namespace dualgemm::cuda::sm100a {
 
+// Where the views of the operands and of their scales go.
+struct OperandMaps {
+  TensorMap *a, *gate, *up, *sf_a, *sf_gate, *sf_up;
+};
+
+// Encodes the maps, boxes of `box_rows_a` rows of A and `box_rows_gate` of each weight, and appends
+// the copies to `launches`. `copies`, `workspace` and errors: as build_launches() has them.
+Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
+                      const Copies& copies, void* workspace, int box_rows_a, int box_rows_gate,
+                      EncodeTiled encode_tiled, const OperandMaps& maps,
+                      std::vector<KernelLaunch>& launches);
+
 // The extents of what a CTA or a pair of them computes, and of what one CTA loads of it.
 struct Tiling {
   int rows, cols;                 // of D, per tile
   int box_rows_a, box_rows_gate;  // of A and of each weight, per stage and CTA
 };
 
-// Fills in all of `params` and appends the copies to `launches`. `copies`, `workspace` and errors:
-// as build_launches() has them.
+// Fills in all of `params`; the rest as place_operands().
 Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, const Copies& copies,
                void* workspace, const Tiling& tiling, EncodeTiled encode_tiled, Params& params,
                std::vector<KernelLaunch>& launches);
