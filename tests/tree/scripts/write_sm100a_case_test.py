@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/write_sm100a_case: the case that it writes fits the Blackwell kernel, which `ptxsim time` takes on a benchmark
-shape. Usage: write_sm100a_case_test.py ROOT PTXSIM PTX"""
+"""scripts/write_sm100a_case: the cases that it writes fit the Blackwell kernels, which `ptxsim time` takes on benchmark
+shapes. Usage: write_sm100a_case_test.py ROOT PTXSIM PTX_FOLDER"""
 import json
 import pathlib
 import subprocess
@@ -8,14 +8,15 @@ import sys
 import tempfile
 import unittest
 
-ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 SCRIPT = ROOT / "scripts/write_sm100a_case"
+MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny"}
 
 
-def timed(*arguments):
+def timed(*arguments, kernel="tcgen05"):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
-        subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
-        run = subprocess.run([PTXSIM, "time", PTX, "--case", case.name, "--draws", "5", "--json"], check=True,
+        subprocess.run([SCRIPT, *arguments, "--kernel", kernel, "--out", case.name], check=True)
+        run = subprocess.run([PTXSIM, "time", PTX / f"{MODULES[kernel]}.ptx", "--case", case.name, "--draws", "5", "--json"], check=True,
                              stdout=subprocess.PIPE)
     return json.loads(run.stdout)["launches"][0]
 
@@ -34,6 +35,23 @@ class WriteSm100aCase(unittest.TestCase):
         once, twice = (timed("256", "3072", k)["us"] for k in ("2048", "4096"))
         self.assertLess(once, twice)
         self.assertLess(twice, 2 * once)
+
+    def test_a_pair_takes_less_than_one_cta(self):
+        # The study has 12.3 and 12.9 us for kernels built so.
+        shape = ("256", "4096", "7168")
+        self.assertLess(timed(*shape, kernel="tcgen05pair")["us"], timed(*shape)["us"])
+
+    def test_few_rows_take_less_by_the_kernel_for_them(self):
+        shape = ("16", "4096", "7168")
+        few = timed(*shape, kernel="skinny")
+        self.assertLess(few["us"], timed(*shape)["us"])
+        self.assertGreater(few["first_wave_us"], 5.5)  # 33 MB of weights
+
+    def test_a_tile_that_is_not_there(self):
+        for arguments in (("256", "64", "64", "--kernel", "skinny"), ("256", "64", "64", "--tile-n", "48")):
+            run = subprocess.run([SCRIPT, *arguments], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 1)
+            self.assertIn("has no such tile for 256 rows", run.stderr)
 
     def test_what_the_kernel_does_not_take_is_refused(self):
         run = subprocess.run([SCRIPT, "256", "4096", "100"], capture_output=True, text=True)
