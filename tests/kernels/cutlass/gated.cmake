@@ -24,8 +24,8 @@ add_executable(test_gated EXCLUDE_FROM_ALL ${gated_tests} ${gated_host} ${gated_
 set_source_files_properties(${gated_source}/interleave.cu PROPERTIES
   COMPILE_OPTIONS "-gencode=arch=compute_80,code=compute_80")
 target_include_directories(test_gated PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(test_gated PRIVATE GTest::gtest GTest::gtest_main dualgemm_test_simulation dualgemm_test_support
-  ptxsim_lib ptxsim_case ptxsim_driver dualgemm_fmt nlohmann_json::nlohmann_json)
+target_link_libraries(test_gated PRIVATE GTest::gtest GTest::gtest_main dualgemm_test_simulation ptxsim_lib
+  ptxsim_case ptxsim_driver dualgemm_fmt nlohmann_json::nlohmann_json)
 dualgemm_link_layers(test_gated cuda core plan reference)
 add_dependencies(cutlass_cases test_gated)
 
