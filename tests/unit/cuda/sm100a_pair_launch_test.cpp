@@ -50,7 +50,8 @@ TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
     return plan ? plan->config() : plan.status().message();
   };
   EXPECT_EQ(config(256, "isa=sm100a"), "cuda_sm100a_fused_tcgen05pair_t256x64x256_s7_f16");
-  EXPECT_EQ(config(128, "isa=sm100a"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(config(128, "tile_m=128,tile_n=64,stages=5,kernel=tcgen05"),
+            "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
   EXPECT_EQ(config(256, "kernel=tcgen05"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
   EXPECT_EQ(config(5, "kernel=tcgen05pair"), "cuda_sm100a_fused_tcgen05pair_t256x64x256_s7_f16");
   const std::string wide = "cuda_sm100a_fused_tcgen05pair_t256x128x256_s5_f16";

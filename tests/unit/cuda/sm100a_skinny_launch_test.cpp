@@ -131,10 +131,14 @@ TEST(Sm100aSkinnyChoice, PlansTakeItUnlessToldOtherwise) {
   EXPECT_EQ(config(p).substr(0, 25), "cuda_sm100a_fused_tcgen05");
   EXPECT_EQ(config(p, "kernel=skinny"),
             "config: kernel=skinny; no such kernel is compiled for this problem; there are "
-            "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4");
-  p.m = 1;
-  p.batch_invariant = true;
-  EXPECT_EQ(config(p).substr(0, 25), "cuda_sm100a_fused_tcgen05");
+            "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4, tcgen05pair_t256x64x256_s7, "
+            "tcgen05pair_t256x128x256_s5");
+  p.batch_invariant = true;  // one kernel, whatever m is
+  for (const int64_t m : {1, 256}) {
+    p.m = m;
+    EXPECT_EQ(config(p).substr(0, 30), "cuda_sm100a_fused_tcgen05_t128");
+  }
+  EXPECT_EQ(config(p, "kernel=tcgen05pair").substr(0, 31), "config: kernel=tcgen05pair; no ");
 }
 
 TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
