@@ -1,36 +1,9 @@
-// Mutants of the kernel of a pair: each drops or weakens one statement that moves data or synchronises. Every
-// one that is executed must give wrong bits or be reported; survivors.json names the exceptions,
-// each with its reason. DUALGEMM_CAMPAIGN=all tries every mutant of both tile widths
-// (scripts/run_campaign); otherwise an even selection.
-#include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <sstream>
-
+// Mutants of the kernel of a pair.
+#include "kernels/simulation/campaign.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
-#include "ptxsim/case/survivors.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Fate;
-using ptxsim::MutantResult;
-using ptxsim::Mutation;
-
-bool all_mutants() {
-  const char* value = std::getenv("DUALGEMM_CAMPAIGN");
-  return value != nullptr && std::string(value) == "all";
-}
-
-std::vector<ptxsim::Survivor> allowed_survivors() {
-  std::ostringstream text;
-  text << std::ifstream(DUALGEMM_SURVIVORS).rdbuf();
-  auto list = ptxsim::parse_survivors(text.str());
-  EXPECT_TRUE(list.ok()) << (list.ok() ? "" : ptxsim::to_string(list.error()));
-  return list.ok() ? *list : std::vector<ptxsim::Survivor>{};
-}
 
 // The pipeline goes around more than twice, so that every barrier is waited for; M and N end inside
 // a tile.
@@ -67,44 +40,13 @@ class CampaignRunner {
   std::vector<uint8_t> bits_;
 };
 
-struct Counts {
-  uint64_t executed = 0, noticed = 0, allowed = 0;
-};
-
-void run_campaign(int tile_n, uint64_t most) {
-  const auto survivors = allowed_survivors();
-  const auto program = fused_program(tile_n, DataType::kF32);
-  ASSERT_NE(program, nullptr);
-  std::map<std::string, Counts> groups;
-  const auto look_at = [&](const MutantResult& mutant) {
-    Counts& counts = groups[mutant.mutation.group];
-    if (mutant.fate == Fate::kNotExecuted) return;
-    ++counts.executed;
-    if (mutant.fate != Fate::kSurvived) {
-      ++counts.noticed;
-      return;
-    }
-    const auto* reason = ptxsim::find_survivor(survivors, *program, mutant.mutation);
-    counts.allowed += reason != nullptr;
-    if (reason != nullptr)
-      std::cout << "may survive: " << ptxsim::to_string(*program, mutant.mutation) << "\n";
-    EXPECT_NE(reason, nullptr) << "survived: " << ptxsim::to_string(*program, mutant.mutation);
-  };
-  const ptxsim::CampaignOptions options{
-      .seeds = 3, .max_mutants = all_mutants() ? 0 : most, .strict = true};
+void campaign(int tile_n, uint64_t most) {
   CampaignRunner runner(tile_n);
-  const auto campaign = ptxsim::run_campaign(program, {std::ref(runner)}, options, look_at);
-  ASSERT_TRUE(campaign.ok()) << ptxsim::to_string(campaign.error());
-  EXPECT_GE(campaign.value().executed, most / 2);
-  for (const auto& [group, counts] : groups)
-    std::cout << group << ": " << counts.executed << " executed, " << counts.noticed << " noticed, "
-              << counts.allowed << " allowed to survive\n";
-  std::cout << campaign.value().executed << " mutants executed, " << campaign.value().killed
-            << " noticed\n";
+  run_campaign(fused_program(tile_n, DataType::kF32), runner, most, most / 2);
 }
 
-TEST(Sm100aPairMutants, NarrowTile) { run_campaign(64, 24); }
-TEST(Sm100aPairMutants, WideTile) { run_campaign(128, 12); }
+TEST(Sm100aPairMutants, NarrowTile) { campaign(64, 24); }
+TEST(Sm100aPairMutants, WideTile) { campaign(128, 12); }
 
 }  // namespace
 }  // namespace dualgemm::test
