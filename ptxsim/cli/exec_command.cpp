@@ -19,6 +19,7 @@
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cuda/device_model.hpp"
 #include "ptxsim/cuda/settings.hpp"
+#include "ptxsim/timing/parameters.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -67,6 +68,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   if (!args.ptx_folder.empty()) settings.ptx_folder = fs::absolute(args.ptx_folder).string();
   for (const std::string& file : args.substitutes)
     settings.substitutes.push_back(fs::absolute(file).string());
+  settings.time = args.time;
   Options& options = settings.options = options_of(args);
   options.schedule = args.schedule == "eager"  ? Schedule::kEager
                      : args.schedule == "lazy" ? Schedule::kLazy
@@ -128,9 +130,14 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
   out << fmt::format("ptxsim: {}: {} launches of {} kernels, {} warp instructions{}\n",
                      cuda::find_device(args.device)->name, launches, report.kernels.size(),
                      instructions, ending_text(status));
-  if (args.verbose)
-    for (const auto& [name, kernel] : report.kernels)
-      out << fmt::format("  {} times {}: {}\n", kernel.launches, name, kernel.shape);
+  for (const auto& [name, kernel] : report.kernels) {
+    if (!args.verbose && !args.time) break;
+    out << fmt::format("  {} times {}: {}", kernel.launches, name, kernel.shape);
+    if (kernel.timed > 0)
+      out << fmt::format("; {:.2f} us each, an estimate",
+                         kernel.microseconds / static_cast<double>(kernel.timed));
+    out << "\n";
+  }
   for (const ExecFinding& finding : report.findings) {
     if (finding.severity == "advisory" && !args.verbose && !args.strict) continue;
     out << finding.text << "\n";
@@ -151,6 +158,14 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
                                   {"launches", kernel.launches},
                                   {"warp_instructions", kernel.warp_instructions},
                                   {"first_launch", kernel.shape}});
+  if (args.time) {
+    size_t i = 0;
+    for (const auto& [name, kernel] : report.kernels) {
+      Json& of_kernel = all["kernels"][i++];
+      of_kernel["timed"] = kernel.timed;
+      of_kernel["microseconds"] = kernel.microseconds;
+    }
+  }
   for (const ExecFinding& finding : report.findings)
     all["findings"].push_back(
         Json{{"severity", finding.severity}, {"text", finding.text}, {"count", finding.launches}});
@@ -185,6 +200,8 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   add_interpreter_options(app, args);
   app.add_flag("--strict", args.strict,
                "Warnings, leaks among them, and advisories count as errors");
+  app.add_flag("--time", args.time,
+               "Estimate each launch, as `ptxsim time` does of its first cluster");
   app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");
@@ -204,6 +221,9 @@ int exec_command(const ExecArgs& args) {
   if (cuda::find_device(args.device) == nullptr)
     return print_error(refusal(
         fmt::format("--device: '{}'; must be one of {}", args.device, cuda::device_keys())));
+  if (args.time && timing::built_in_parameters(args.device).empty())
+    return print_error(refusal(
+        fmt::format("--time: '{}'; the clock knows {}", args.device, timing::built_in_gpus())));
   const fs::path folder = library_folder();
   const fs::path library = folder / "libptxsim_cuda.so";
   std::error_code none;

@@ -46,6 +46,10 @@ void add_launch(ExecReport& report, const Json& record) {
   if (kernel.launches == 0) kernel.shape = shape_of(record);
   ++kernel.launches;
   kernel.warp_instructions += record.at("warp_instructions").get<uint64_t>();
+  if (record.contains("microseconds")) {
+    ++kernel.timed;
+    kernel.microseconds += record.at("microseconds").get<double>();
+  }
   if (record.contains("error")) {
     const Json& error = record.at("error");
     add(report, "error",

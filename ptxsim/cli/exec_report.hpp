@@ -16,7 +16,9 @@ struct ExecFinding {
 
 struct ExecKernel {
   uint64_t launches = 0, warp_instructions = 0;
-  std::string shape;  // of the first launch
+  uint64_t timed = 0;       // of the launches
+  double microseconds = 0;  // of these, by the clock
+  std::string shape;        // of the first launch
 };
 
 struct ExecReport {

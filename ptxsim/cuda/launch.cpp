@@ -160,12 +160,14 @@ Status Session::launch(const LaunchRequest& request) {
     last_launched_ = kernel.module;
   }
   memory.load_host_memory();
-  const RunResult result =
-      run(kernel.module->with_constants(program), launch, memory.global(), options);
+  const RunResult result = run(kernel.module->with_constants(program), launch, memory.global(),
+                               options, clock ? clock->begin() : std::vector<MakeObserver>());
+  const std::optional<double> microseconds =
+      clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.
   for (const PrintedText& printed : result.printed.texts) std::fputs(printed.text.c_str(), stdout);
-  recorder.launched(kernel.entry->name, launch, result);
+  recorder.launched(kernel.entry->name, launch, result, microseconds);
   if (result.error) sticky = status_of(*result.error);
   return sticky;
 }

@@ -36,8 +36,8 @@ void Recorder::append(const std::string& line) const {
   close(file);
 }
 
-void Recorder::launched(const std::string& kernel, const Launch& launch,
-                        const RunResult& result) const {
+void Recorder::launched(const std::string& kernel, const Launch& launch, const RunResult& result,
+                        std::optional<double> microseconds) const {
   Json record{{"event", "launch"},
               {"kernel", demangled(kernel)},
               {"grid", launch.grid},
@@ -45,6 +45,7 @@ void Recorder::launched(const std::string& kernel, const Launch& launch,
               {"cluster", launch.cluster},
               {"shared", launch.dynamic_shared_bytes},
               {"warp_instructions", result.stats.warp_instructions}};
+  if (microseconds) record["microseconds"] = *microseconds;
   if (result.error)
     record["error"] = Json{{"kind", name_of(result.error->kind)},
                            {"message", result.error->message},

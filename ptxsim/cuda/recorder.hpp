@@ -2,6 +2,7 @@
 // lost when the program crashes. Processes that the program starts append to the same file.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "ptxsim/cuda/device_memory.hpp"
@@ -13,7 +14,9 @@ class Recorder {
  public:
   explicit Recorder(std::string path) : path_(std::move(path)) {}
 
-  void launched(const std::string& kernel, const Launch& launch, const RunResult& result) const;
+  // `microseconds`: the clock's estimate, where there is a clock.
+  void launched(const std::string& kernel, const Launch& launch, const RunResult& result,
+                std::optional<double> microseconds) const;
   // A call that was refused, or did not do what the program may expect. `modelled` false: CUDA would have done it.
   void refused(const std::string& call, int status, const std::string& message,
                bool modelled = true) const;

@@ -34,7 +34,8 @@ Session::Session(Settings from)
     : settings(std::move(from)),
       device(model_of(settings.device)),
       memory(device.memory_bytes),
-      recorder(settings.report) {
+      recorder(settings.report),
+      clock(settings.time ? LaunchClock::of(settings.device) : std::nullopt) {
   settings.options.num_sms = device.sms;
   for (const std::string& problem : redirection_problems())
     recorder.refused("start", kNotSupported, problem, false);

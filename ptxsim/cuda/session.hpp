@@ -4,12 +4,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "ptxsim/cuda/device_memory.hpp"
 #include "ptxsim/cuda/device_model.hpp"
+#include "ptxsim/cuda/launch_clock.hpp"
 #include "ptxsim/cuda/modules.hpp"
 #include "ptxsim/cuda/recorder.hpp"
 #include "ptxsim/cuda/settings.hpp"
@@ -36,6 +38,7 @@ class Session {
   const DeviceModel& device;
   DeviceMemory memory;
   Recorder recorder;
+  std::optional<LaunchClock> clock;  // with settings.time
   Streams streams;
   // A kernel that faulted leaves no call working: the status that all of them give from then on.
   Status sticky = kSuccess;

@@ -20,6 +20,7 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   if (key == "report") settings.report = value;
   if (key == "ptx") settings.ptx_folder = value;
   if (key == "substitute") settings.substitutes.emplace_back(value);
+  if (key == "time") settings.time = value != "0";
   if (key == "schedule") read_number(value, options.schedule);
   if (key == "seed") read_number(value, options.seed);
   if (key == "sanitize") options.sanitize = value != "0";
@@ -35,13 +36,13 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
 std::string to_text(const Settings& settings) {
   const Options& o = settings.options;
   std::string text = fmt::format(
-      "device={}\nreport={}\nptx={}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
+      "device={}\nreport={}\nptx={}\ntime={:d}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
       "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
       "resident={}\n",
-      settings.device, settings.report, settings.ptx_folder, static_cast<int>(o.schedule), o.seed,
-      o.sanitize, o.strict, o.check_uninitialized, static_cast<int>(o.mma), o.max_warp_instructions,
-      o.resident_clusters);
+      settings.device, settings.report, settings.ptx_folder, settings.time,
+      static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict, o.check_uninitialized,
+      static_cast<int>(o.mma), o.max_warp_instructions, o.resident_clusters);
   for (const std::string& file : settings.substitutes) text += "substitute=" + file + "\n";
   return text;
 }

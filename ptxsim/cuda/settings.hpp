@@ -17,7 +17,8 @@ struct Settings {
   std::string report;           // file that records are appended to; empty: they are not kept
   std::string ptx_folder;       // where the PTX of every module is written to; empty: nowhere
   std::vector<std::string>
-      substitutes;  // files of PTX for kernels that a module has as machine code only
+      substitutes;    // files of PTX for kernels that a module has as machine code only
+  bool time = false;  // estimate every launch with the clock of `device`
   Options options;
 };
 

@@ -8,22 +8,10 @@
 #include <utility>
 
 #include "ptxsim/machine/cta.hpp"
-#include "ptxsim/timing/recorder.hpp"
+#include "ptxsim/timing/launch_work.hpp"
 
 namespace ptxsim::timing {
 namespace {
-
-// CUDA C++ Programming Guide, "Compute Capabilities": of an SM of sm_90 and sm_100.
-constexpr uint64_t kSharedOfSm = 228 * 1024, kReservedOfCta = 1024, kThreadsOfSm = 2048,
-                   kMostCtas = 32;
-
-// Registers are not known: ptxas divides them.
-uint64_t ctas_per_sm(const Program& program, const Launch& launch) {
-  const uint64_t shared =
-      program.static_shared_bytes + launch.dynamic_shared_bytes + kReservedOfCta;
-  const uint64_t threads = (volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize;
-  return std::max<uint64_t>(1, std::min({kSharedOfSm / shared, kThreadsOfSm / threads, kMostCtas}));
-}
 
 // Stops the run when the last cluster that is to be recorded has ended.
 class LastCluster : public Observer {
@@ -37,7 +25,7 @@ class LastCluster : public Observer {
 
 }  // namespace
 
-Result<LaunchWork> record(const Case& description, std::shared_ptr<const Program> program,
+Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
                           const RecordOptions& options) {
   Launch launch = description.launch;
   try {
@@ -72,15 +60,7 @@ Result<LaunchWork> record(const Case& description, std::shared_ptr<const Program
        }});
   const auto& error = result.run.error;
   if (error && !(error->kind == ErrorKind::kStopped && stop)) return *error;
-  count_memory_once(*recording, result.memory, static_cast<double>(clusters));
-  LaunchWork work;
-  work.name = program->entry->name;
-  work.clusters = static_cast<double>(clusters);
-  work.ctas_per_cluster = static_cast<double>(volume(launch.cluster));
-  work.ctas_per_sm = static_cast<double>(ctas_per_sm(*program, launch));
-  for (RecordedCluster& cluster : recording->clusters)
-    work.classes.push_back({fmt::format("cluster {}", cluster.index), std::move(cluster.work)});
-  return work;
+  return work_of(*program, launch, result.memory, *recording);
 }
 
 }  // namespace ptxsim::timing

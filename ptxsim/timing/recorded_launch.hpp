@@ -18,7 +18,7 @@ struct RecordOptions {
 };
 
 // Runs without the sanitizer; results are not compared. An error of the run is the error.
-Result<LaunchWork> record(const Case& description, std::shared_ptr<const Program> program,
+Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
                           const RecordOptions& options);
 
 }  // namespace ptxsim::timing

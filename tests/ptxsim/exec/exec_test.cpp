@@ -67,6 +67,23 @@ TEST_F(Exec, ReportAsJsonInAFile) {
   EXPECT_EQ(report.at("kernels").at(0).at("name"), "add");
 }
 
+TEST_F(Exec, LaunchesAreTimed) {
+  const Outcome outcome = start({"exec", "--time", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, " us each, an estimate")) << outcome;
+  start({"exec", "--time", "--json", "--report", "t.json", "--", PTXSIM_DRIVER_PROGRAM});
+  const auto kernel = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
+  EXPECT_EQ(kernel.at("timed"), kernel.at("launches"));
+  // No launch takes less than the gap before it, 2.1 us, and a trifle takes no more than a few.
+  const double each = kernel.at("microseconds").get<double>() / kernel.at("timed").get<double>();
+  EXPECT_GT(each, 2.1);
+  EXPECT_LT(each, 10);
+  const Outcome refused =
+      start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(contains(refused.err, "--time: 'gb10'; the clock knows b200, h200")) << refused;
+}
+
 TEST_F(Exec, ThePtxCanBeKept) {
   std::filesystem::create_directory(path("kept"));
   const Outcome outcome =

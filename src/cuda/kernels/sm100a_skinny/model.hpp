@@ -39,7 +39,8 @@ constexpr double modelled_us(const StreamedWork& work, int num_sms, const Stream
                                  rates.turn_us / static_cast<double>(work.ring_stages),
                                  work.mma_clocks / rates.clocks_per_us});
   const int64_t sms = std::max(num_sms, 1);
-  const auto waves = static_cast<double>((work.ctas + sms - 1) / sms);
+  const int64_t whole_waves = (work.ctas + sms - 1) / sms;
+  const auto waves = static_cast<double>(whole_waves);
   const double sm =
       waves * static_cast<double>(work.stages_per_cta) * stage + (waves - 1) * rates.fixed_us;
   return rates.fixed_us + std::max({hbm, l2, sm});
