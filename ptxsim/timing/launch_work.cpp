@@ -24,7 +24,8 @@ uint64_t ctas_per_sm(const Program& program, const Launch& launch) {
 
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,
                    Recording& recording) {
-  const auto clusters = static_cast<double>(volume(launch.grid) / volume(launch.cluster));
+  const uint64_t whole_clusters = volume(launch.grid) / volume(launch.cluster);
+  const auto clusters = static_cast<double>(whole_clusters);
   count_memory_once(recording, memory, clusters);
   LaunchWork work;
   work.name = program.entry->name;
