@@ -10,13 +10,6 @@ namespace {
 constexpr int kWantedAlgorithms = 24;
 constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
 
-Status check(const cuda::CublasLtLibrary& library, cublasStatus_t status, const char* what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Status::error(
-      status == CUBLAS_STATUS_NOT_SUPPORTED ? StatusCode::kUnsupported : StatusCode::kInternal,
-      what, library.status_name(status), "must succeed");
-}
-
 }  // namespace
 
 Expected<LtContext> LtContext::make() {
@@ -24,7 +17,7 @@ Expected<LtContext> LtContext::make() {
   const Expected<cuda::CublasLtLibrary>& library = cuda::cublaslt();
   if (!library) return library.status();
   context.library = &*library;
-  DUALGEMM_TRY(check(*library, library->create(&context.handle), "cublasLtCreate"));
+  DUALGEMM_TRY(cuda::check(*library, library->create(&context.handle), "cublasLtCreate"));
   auto workspace = cuda::DeviceMemory::allocate(kWorkspaceBytes, "cuBLASLt's workspace");
   if (!workspace) return workspace.status();
   context.workspace = *std::move(workspace);
@@ -43,26 +36,26 @@ Expected<LtGemm> LtGemm::make(LtContext& context, const LtShape& s) {
   LtGemm gemm;
   gemm.context_ = &context;
   gemm.alpha_ = s.alpha;
-  DUALGEMM_TRY(
-      check(lt, lt.desc_init(&gemm.matmul_, sizeof gemm.matmul_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-            "cublasLtMatmulDescInit"));
+  DUALGEMM_TRY(cuda::check(
+      lt, lt.desc_init(&gemm.matmul_, sizeof gemm.matmul_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      "cublasLtMatmulDescInit"));
   const cublasOperation_t transposed = CUBLAS_OP_T;
-  DUALGEMM_TRY(check(
+  DUALGEMM_TRY(cuda::check(
       lt, lt.desc_set(&gemm.matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
       "cublasLtMatmulDescSetAttribute"));
   const bool e4m3 = s.number == LtNumber::kE4M3;
   if (e4m3) {
     const int8_t yes = 1;
-    DUALGEMM_TRY(
-        check(lt, lt.desc_set(&gemm.matmul_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &yes, sizeof yes),
-              "cublasLtMatmulDescSetAttribute"));
+    DUALGEMM_TRY(cuda::check(
+        lt, lt.desc_set(&gemm.matmul_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &yes, sizeof yes),
+        "cublasLtMatmulDescSetAttribute"));
   }
   const auto layout = [&](cublasLtMatrixLayoutOpaque_t* out, cudaDataType_t type, int64_t rows,
                           int64_t cols, int64_t ld) {
-    return check(lt,
-                 lt.layout_init(out, sizeof *out, type, static_cast<uint64_t>(rows),
-                                static_cast<uint64_t>(cols), ld),
-                 "cublasLtMatrixLayoutInit");
+    return cuda::check(lt,
+                       lt.layout_init(out, sizeof *out, type, static_cast<uint64_t>(rows),
+                                      static_cast<uint64_t>(cols), ld),
+                       "cublasLtMatrixLayoutInit");
   };
   const cudaDataType_t type = e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_16F;
   DUALGEMM_TRY(layout(&gemm.w_, type, s.k, s.n, s.k));
@@ -70,19 +63,20 @@ Expected<LtGemm> LtGemm::make(LtContext& context, const LtShape& s) {
   DUALGEMM_TRY(layout(&gemm.d_, CUDA_R_16F, s.n, s.m, s.d_ld));
 
   cublasLtMatmulPreferenceOpaque_t preference;
-  DUALGEMM_TRY(check(lt, lt.preference_init(&preference, sizeof preference),
-                     "cublasLtMatmulPreferenceInit"));
+  DUALGEMM_TRY(cuda::check(lt, lt.preference_init(&preference, sizeof preference),
+                           "cublasLtMatmulPreferenceInit"));
   const auto workspace = static_cast<uint64_t>(kWorkspaceBytes);
-  DUALGEMM_TRY(check(lt,
-                     lt.preference_set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                       &workspace, sizeof workspace),
-                     "cublasLtMatmulPreferenceSetAttribute"));
+  DUALGEMM_TRY(cuda::check(lt,
+                           lt.preference_set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace, sizeof workspace),
+                           "cublasLtMatmulPreferenceSetAttribute"));
   std::array<cublasLtMatmulHeuristicResult_t, kWantedAlgorithms> found{};
   int count = 0;
-  DUALGEMM_TRY(check(lt,
-                     lt.heuristic(context.handle, &gemm.matmul_, &gemm.w_, &gemm.a_, &gemm.d_,
-                                  &gemm.d_, &preference, kWantedAlgorithms, found.data(), &count),
-                     "cublasLtMatmulAlgoGetHeuristic"));
+  DUALGEMM_TRY(
+      cuda::check(lt,
+                  lt.heuristic(context.handle, &gemm.matmul_, &gemm.w_, &gemm.a_, &gemm.d_,
+                               &gemm.d_, &preference, kWantedAlgorithms, found.data(), &count),
+                  "cublasLtMatmulAlgoGetHeuristic"));
   for (int i = 0; i < count; ++i) {
     const auto& candidate = found[static_cast<size_t>(i)];
     if (candidate.state == CUBLAS_STATUS_SUCCESS) gemm.algorithms_.push_back(candidate.algo);
@@ -96,11 +90,12 @@ Status LtGemm::enqueue(int algorithm, const void* w, const void* a, void* d,
                        cudaStream_t stream) const {
   const float zero = 0.0f;
   const cuda::CublasLtLibrary& lt = *context_->library;
-  return check(lt,
-               lt.matmul(context_->handle, &matmul_, &alpha_, w, &w_, a, &a_, &zero, d, &d_, d, &d_,
-                         &algorithms_[static_cast<size_t>(algorithm)], context_->workspace.data(),
-                         static_cast<size_t>(kWorkspaceBytes), stream),
-               "cublasLtMatmul");
+  return cuda::check(
+      lt,
+      lt.matmul(context_->handle, &matmul_, &alpha_, w, &w_, a, &a_, &zero, d, &d_, d, &d_,
+                &algorithms_[static_cast<size_t>(algorithm)], context_->workspace.data(),
+                static_cast<size_t>(kWorkspaceBytes), stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace dualgemm::bench

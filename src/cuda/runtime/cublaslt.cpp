@@ -15,14 +15,6 @@ namespace {
 constexpr int kCandidates = 16;  // algorithms that the heuristics are asked for
 constexpr uint32_t kAlignment = 16;
 
-Status check_lt(const CublasLtLibrary& library, cublasStatus_t status, const char* what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  const StatusCode code = status == CUBLAS_STATUS_NOT_SUPPORTED  ? StatusCode::kUnsupported
-                          : status == CUBLAS_STATUS_ALLOC_FAILED ? StatusCode::kOutOfMemory
-                                                                 : StatusCode::kInternal;
-  return Status::error(code, what, library.status_name(status), "must succeed");
-}
-
 cudaDataType_t type_of(GemmNumber number) {
   switch (number) {
     case GemmNumber::kF16:
@@ -47,18 +39,17 @@ struct Descriptors {
 template <class Value>
 Status set_layout(const CublasLtLibrary& library, cublasLtMatrixLayoutOpaque_t* layout,
                   cublasLtMatrixLayoutAttribute_t attribute, Value value) {
-  return check_lt(library, library.layout_set(layout, attribute, &value, sizeof value),
-                  "cublasLtMatrixLayoutSetAttribute");
+  return check(library, library.layout_set(layout, attribute, &value, sizeof value),
+               "cublasLtMatrixLayoutSetAttribute");
 }
 
 Status make_layout(const CublasLtLibrary& library, cublasLtMatrixLayoutOpaque_t* layout,
                    cudaDataType_t type, int64_t rows, int64_t cols, int64_t ld, int64_t batches,
                    int64_t batch_stride) {
-  DUALGEMM_TRY(
-      check_lt(library,
-               library.layout_init(layout, sizeof *layout, type, static_cast<uint64_t>(rows),
-                                   static_cast<uint64_t>(cols), ld),
-               "cublasLtMatrixLayoutInit"));
+  DUALGEMM_TRY(check(library,
+                     library.layout_init(layout, sizeof *layout, type, static_cast<uint64_t>(rows),
+                                         static_cast<uint64_t>(cols), ld),
+                     "cublasLtMatrixLayoutInit"));
   DUALGEMM_TRY(set_layout(library, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
                           static_cast<int32_t>(batches)));
   return set_layout(library, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
@@ -67,8 +58,8 @@ Status make_layout(const CublasLtLibrary& library, cublasLtMatrixLayoutOpaque_t*
 template <class Value>
 Status set_matmul(const CublasLtLibrary& library, cublasLtMatmulDescOpaque_t* matmul,
                   cublasLtMatmulDescAttributes_t attribute, Value value) {
-  return check_lt(library, library.desc_set(matmul, attribute, &value, sizeof value),
-                  "cublasLtMatmulDescSetAttribute");
+  return check(library, library.desc_set(matmul, attribute, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute");
 }
 
 // Where the block scales lie. Before there are any: an address that is aligned as they are.
@@ -88,7 +79,7 @@ Status set_block_scales(const CublasLtLibrary& library, cublasLtMatmulDescOpaque
 
 Status make_descriptors(const CublasLtLibrary& library, const GemmShape& s,
                         const BlockScales& scales, Descriptors* out) {
-  DUALGEMM_TRY(check_lt(
+  DUALGEMM_TRY(check(
       library, library.desc_init(&out->matmul, sizeof out->matmul, CUBLAS_COMPUTE_32F, CUDA_R_32F),
       "cublasLtMatmulDescInit"));
   DUALGEMM_TRY(set_matmul(library, &out->matmul, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T));
@@ -107,14 +98,14 @@ Status make_descriptors(const CublasLtLibrary& library, const GemmShape& s,
 template <class Value>
 Status prefer(const CublasLtLibrary& library, cublasLtMatmulPreferenceOpaque_t* preference,
               cublasLtMatmulPreferenceAttributes_t attribute, Value value) {
-  return check_lt(library, library.preference_set(preference, attribute, &value, sizeof value),
-                  "cublasLtMatmulPreferenceSetAttribute");
+  return check(library, library.preference_set(preference, attribute, &value, sizeof value),
+               "cublasLtMatmulPreferenceSetAttribute");
 }
 
 // Partial sums of a split k only through the workspace, where they are added in a fixed order.
 Status make_preference(const CublasLtLibrary& library, cublasLtMatmulPreferenceOpaque_t* out) {
   DUALGEMM_TRY(
-      check_lt(library, library.preference_init(out, sizeof *out), "cublasLtMatmulPreferenceInit"));
+      check(library, library.preference_init(out, sizeof *out), "cublasLtMatmulPreferenceInit"));
   DUALGEMM_TRY(prefer(library, out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                       static_cast<uint64_t>(kGemmWorkspaceBytes)));
   DUALGEMM_TRY(prefer(library, out, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -145,7 +136,7 @@ Expected<cublasLtMatmulAlgo_t> choose_algorithm(const CublasLtLibrary& library,
       library.heuristic(handle, &descriptors.matmul, &descriptors.w, &descriptors.a, &descriptors.d,
                         &descriptors.d, &preference, kCandidates, found.data(), &count);
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
-    DUALGEMM_TRY(check_lt(library, status, "cublasLtMatmulAlgoGetHeuristic"));
+    DUALGEMM_TRY(check(library, status, "cublasLtMatmulAlgoGetHeuristic"));
   }
   for (int i = 0; i < count; ++i) {
     const cublasLtMatmulHeuristicResult_t& candidate = found[static_cast<size_t>(i)];
@@ -183,7 +174,7 @@ Expected<Chosen> chosen_for(const CublasLtLibrary& library, const GemmShape& sha
   if (devices.size() <= index) devices.resize(index + 1);
   Device& device = devices[index];
   if (device.handle == nullptr) {
-    DUALGEMM_TRY(check_lt(library, library.create(&device.handle), "cublasLtCreate"));
+    DUALGEMM_TRY(check(library, library.create(&device.handle), "cublasLtCreate"));
   }
   for (const Device::Choice& choice : device.choices) {
     if (choice.shape == shape) return Chosen{device.handle, choice.algorithm};
@@ -211,7 +202,7 @@ Status enqueue_gemm(const GemmShape& shape, const GemmOperands& operands, cudaSt
   DUALGEMM_TRY(
       make_descriptors(*library, shape, {operands.w_scales, operands.a_scales}, &descriptors));
   const float one = 1.0f, zero = 0.0f;
-  return check_lt(
+  return check(
       *library,
       library->matmul(chosen->handle, &descriptors.matmul, &one, operands.w, &descriptors.w,
                       operands.a, &descriptors.a, &zero, operands.d, &descriptors.d, operands.d,

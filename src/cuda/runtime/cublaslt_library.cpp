@@ -66,4 +66,12 @@ const Expected<CublasLtLibrary>& cublaslt() {
   return library;
 }
 
+Status check(const CublasLtLibrary& library, cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  const StatusCode code = status == CUBLAS_STATUS_NOT_SUPPORTED  ? StatusCode::kUnsupported
+                          : status == CUBLAS_STATUS_ALLOC_FAILED ? StatusCode::kOutOfMemory
+                                                                 : StatusCode::kInternal;
+  return Status::error(code, what, library.status_name(status), "must succeed");
+}
+
 }  // namespace dualgemm::cuda

@@ -31,4 +31,7 @@ Expected<CublasLtLibrary> load_cublaslt(std::span<const char* const> names);
 // these declarations fit, wherever the loader looks and in the usual place of a CUDA toolkit.
 const Expected<CublasLtLibrary>& cublaslt();
 
+// `what`: the function that returned it.
+Status check(const CublasLtLibrary& library, cublasStatus_t status, const char* what);
+
 }  // namespace dualgemm::cuda

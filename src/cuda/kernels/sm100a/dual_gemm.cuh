@@ -38,6 +38,7 @@
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm100a/config.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/tcgen05.cuh"
 #include "cuda/ptx/warp.cuh"
@@ -112,24 +113,7 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  if (warp == kMmaWarp) {
-    ptx::tcgen05_alloc(&smem.tmem_base, kTmemCols);
-    ptx::tcgen05_relinquish_alloc_permit();
-  }
-  ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  ptx::tcgen05_fence_after_thread_sync();
-}
-
-// By all threads, when the epilogue has read both accumulators.
-DUALGEMM_DEVICE void teardown(uint32_t tmem_base, uint32_t warp) {
-  __syncwarp();
-  ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  if (warp == kMmaWarp) {
-    ptx::tcgen05_fence_after_thread_sync();
-    ptx::tcgen05_dealloc(tmem_base, kTmemCols);
-  }
+  allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
 }
 
 template <Config kCfg>
@@ -151,7 +135,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   } else {
     epilogue(params, smem, tile, tmem_base, warp);
   }
-  teardown(tmem_base, warp);
+  free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a

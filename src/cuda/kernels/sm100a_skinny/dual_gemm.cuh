@@ -52,6 +52,7 @@
 
 #include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 #include "cuda/ptx/cp_async_bulk.cuh"
@@ -132,26 +133,9 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  if (warp == kMmaWarp) {
-    ptx::tcgen05_alloc(&smem.tmem_base, kTmemCols);
-    ptx::tcgen05_relinquish_alloc_permit();
-  }
-  ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  ptx::tcgen05_fence_after_thread_sync();
+  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-}
-
-// By all threads, when the epilogue has read the accumulator.
-DUALGEMM_DEVICE void teardown(uint32_t tmem_base, uint32_t warp) {
-  __syncwarp();
-  ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  if (warp == kMmaWarp) {
-    ptx::tcgen05_fence_after_thread_sync();
-    ptx::tcgen05_dealloc(tmem_base, kTmemCols);
-  }
 }
 
 template <Config kCfg>
@@ -174,7 +158,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     mix_scales(params, smem, tile, warp);
     if (warp < 2 * Budget<kCfg>::kProductWarps) epilogue(params, smem, tile, tmem_base, warp);
   }
-  teardown(tmem_base, warp);
+  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny
