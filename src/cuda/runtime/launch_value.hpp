@@ -18,7 +18,7 @@ struct Kernel {
 
 // Every kernel of this library takes one struct by value and has a grid along x.
 struct KernelLaunch {
-  static constexpr size_t kMaxParamBytes = 1024;
+  static constexpr size_t kMaxParamBytes = 1536;
 
   Kernel kernel;
   uint32_t ctas = 0;

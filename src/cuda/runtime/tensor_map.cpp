@@ -19,9 +19,7 @@ std::string list(const Number* values, int count) {
   return fmt::format("({})", fmt::join(std::span(values, static_cast<size_t>(count)), ", "));
 }
 
-}  // namespace
-
-Expected<EncodeTiled> driver_encode_tiled() {
+Expected<EncodeTiled> ask_driver() {
   constexpr unsigned kSince = 12000;  // the driver API version that the signature is of
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -32,6 +30,13 @@ Expected<EncodeTiled> driver_encode_tiled() {
   }
   return Status::unsupported("driver", "has no cuTensorMapEncodeTiled",
                              "must be of CUDA 12.0 or later");
+}
+
+}  // namespace
+
+Expected<EncodeTiled> driver_encode_tiled() {
+  static const Expected<EncodeTiled> function = ask_driver();
+  return function;
 }
 
 Status encode(const TensorView& view, EncodeTiled encode_tiled, TensorMap* map) {

@@ -6,12 +6,6 @@
 namespace dualgemm::cuda {
 namespace {
 
-// Asked for once: it does not change while a process lives.
-Expected<EncodeTiled> encode_tiled() {
-  static const Expected<EncodeTiled> function = driver_encode_tiled();
-  return function;
-}
-
 // null: there is none for this instruction set.
 const FusedKernel* kernel_for(Isa isa) {
 #define DUALGEMM_FUSED_KERNEL(name, isa, runs) &fused_kernel_##name(),
@@ -104,7 +98,7 @@ class FusedStrategy final : public Strategy {
     if (plan.prepared && prepared == nullptr) {
       return Status::invalid("prepared", "null", "the plan was made for prepared weights");
     }
-    const Expected<EncodeTiled> encode = encode_tiled();
+    const Expected<EncodeTiled> encode = driver_encode_tiled();
     if (!encode) return encode.status();
     int64_t intermediate_bytes = 0;
     const auto launches =

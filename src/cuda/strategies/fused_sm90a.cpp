@@ -8,19 +8,10 @@
 #include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
-#include "cuda/strategies/kernel_choice.hpp"
+#include "cuda/strategies/sm90a_plan.hpp"
 
 namespace dualgemm::cuda {
 namespace {
-
-KernelChoice choice_of(const sm90a::Instance& instance) {
-  return {.kernel = sm90a::kKernelName,
-          .shape = {.tile_m = instance.config.tile_m,
-                    .tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols,
-                    .tile_k = sm90a::kTileK,
-                    .stages = instance.weight_stages,
-                    .k_warpgroups = instance.config.k_warpgroups}};
-}
 
 KernelChoice choice_of(const sm90a_skinny::Instance& instance) {
   return {.kernel = sm90a_skinny::kKernelName,
@@ -55,7 +46,7 @@ std::vector<KernelChoice> compiled_for(const Plan& plan) {
   }
   for (const sm90a::Instance& instance : sm90a::instances_for(problem)) {
     if (instance.config.prepared == plan.prepared && sm90a::is_for(instance.config, problem))
-      compiled.push_back(choice_of(instance));
+      compiled.push_back(wgmma_choice(instance));
   }
   return compiled;
 }
@@ -80,24 +71,20 @@ const sm90a_skinny::Instance* skinny_instance_of(const Plan& plan) {
 KernelChoice usual_for(const Plan& plan, int num_sms) {
   if (suits_skinny(plan).ok() && sm90a_skinny::is_faster(plan.problem, num_sms, plan.prepared))
     return choice_of(sm90a_skinny::choose_instance(plan.problem, num_sms, plan.prepared));
-  return choice_of(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
+  return wgmma_choice(sm90a::choose_instance(plan.problem, num_sms, plan.prepared));
 }
 
 Status plan_sm90a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const Expected<KernelChoice> kernel =
       choose_kernel(compiled_for(plan), usual_for(plan, caps.num_sms), constraints);
   if (!kernel) return kernel.status();
-  if (constraints.ctas != PlanConstraints::kAny &&
-      (constraints.ctas < 1 || constraints.ctas > caps.num_sms)) {
-    return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
-                           fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
-  }
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
   fill_in(plan, *kernel);
-  const int64_t most = constraints.ctas == PlanConstraints::kAny ? caps.num_sms : constraints.ctas;
   if (const auto* const skinny = skinny_instance_of(plan)) {
-    plan.shape.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, most));
+    plan.shape.ctas = static_cast<int>(sm90a_skinny::ctas_for(plan.problem, skinny->config, *most));
   } else {
-    plan.shape.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, most).ctas;
+    plan.shape.ctas = sm90a::make_schedule(plan.problem, instance_of(plan)->config, *most).ctas;
   }
   return {};
 }

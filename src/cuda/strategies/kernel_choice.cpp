@@ -34,6 +34,13 @@ Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
                              "no such kernel is compiled for this problem; there are " + names);
 }
 
+Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps) {
+  if (constraints.ctas == PlanConstraints::kAny) return caps.num_sms;
+  if (constraints.ctas >= 1 && constraints.ctas <= caps.num_sms) return constraints.ctas;
+  return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
+                         fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
+}
+
 void fill_in(Plan& plan, const KernelChoice& choice) {
   plan.kernel = choice.kernel;
   plan.shape = choice.shape;

@@ -19,6 +19,9 @@ struct KernelChoice {
 Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
                                      const KernelChoice& usual, const PlanConstraints& constraints);
 
+// CTAs of a grid at the most: as the constraints say, or one for each SM.
+Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps);
+
 void fill_in(Plan& plan, const KernelChoice& choice);
 
 }  // namespace dualgemm::cuda

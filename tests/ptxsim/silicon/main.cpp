@@ -4,6 +4,7 @@
 // Exit codes: 0 all agree; 1 a difference; 2 no GPU or unreadable input.
 #include <fmt/format.h>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <sstream>
 
 #include "device.hpp"
@@ -119,6 +121,12 @@ Verdict run_file(const std::filesystem::path& path, const silicon::DeviceInfo& d
 }
 
 static constexpr const char* kNames[] = {"", "DIFFERS: ", "not compared: ", "BROKEN: "};
+// What the processes share: the file whose turn it is, and how many ended how.
+struct Progress {
+  size_t next = 0;
+  int counts[4] = {};
+};
+
 constexpr int kNoDevice = 9;
 
 int print_device() {
@@ -135,25 +143,31 @@ int print_device() {
   return 0;
 }
 
-int print_row(const std::filesystem::path& file) {
+// Until one is broken: a kernel that fails leaves the GPU's context unusable.
+int print_rows(const std::vector<std::filesystem::path>& files, Progress& progress) {
   const auto device = silicon::open_device();
-  const Verdict verdict = device.ok() ? run_file(file, device.value())
-                                      : Verdict{Verdict::kBroken, device.error().message};
-  std::cout << fmt::format("| {} | {}{} |\n", file.stem().string(), kNames[verdict.kind],
-                           verdict.text)
-            << std::flush;
-  return verdict.kind;
+  while (progress.next < files.size()) {
+    const std::filesystem::path& file = files[progress.next];
+    const Verdict verdict = device.ok() ? run_file(file, device.value())
+                                        : Verdict{Verdict::kBroken, device.error().message};
+    std::cout << fmt::format("| {} | {}{} |\n", file.stem().string(), kNames[verdict.kind],
+                             verdict.text)
+              << std::flush;
+    ++progress.counts[verdict.kind];
+    ++progress.next;
+    if (verdict.kind == Verdict::kBroken) break;
+  }
+  return 0;
 }
 
-// In a process of its own: a kernel that fails leaves the GPU's context unusable.
+// In a process of its own. True when it came to its end and returned 0.
 template <class F>
-int apart(F&& f) {
+bool apart(F&& f) {
   const pid_t child = fork();
   if (child == 0) _exit(f());
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-    return Verdict::kBroken;
-  return WEXITSTATUS(status);
+  return child >= 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -169,9 +183,19 @@ int main(int argc, char** argv) {
       if (entry.path().extension() == ".ptx") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  if (files.empty() || apart(print_device) != 0) return 2;
-  int counts[4] = {};
-  for (const auto& file : files) ++counts[std::min(apart([&] { return print_row(file); }), 3)];
+  void* const shared =
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (files.empty() || shared == MAP_FAILED || !apart(print_device)) return 2;
+  Progress& progress = *new (shared) Progress;
+  while (progress.next < files.size()) {
+    const size_t begin = progress.next;
+    if (apart([&] { return print_rows(files, progress); }) && progress.next > begin) continue;
+    std::cout << fmt::format("| {} | {}the process ended |\n", files[progress.next].stem().string(),
+                             kNames[Verdict::kBroken]);
+    ++progress.counts[Verdict::kBroken];
+    ++progress.next;
+  }
+  const int(&counts)[4] = progress.counts;
   std::cout << fmt::format("\n{} agree, {} differ, {} not compared, {} broken\n", counts[0],
                            counts[1], counts[2], counts[3]);
   return counts[1] + counts[3] == 0 ? 0 : 1;

@@ -53,6 +53,14 @@ class ClockTables(unittest.TestCase):
         result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "h200", "--rows", rows, "--summary", "--check", DOCUMENT)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    def test_a_later_campaign_gives_the_errors_of_the_document(self):
+        rows = self.folder / "h200_campaign.json"
+        points = ROOT / "ptxsim/timing/measured/h200_2026_11_23.json"
+        result = run("clock_points", points, "--out", rows)
+        self.assertEqual(result.stdout, "152 points, 56 of them held out\n", result.stderr)
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "h200", "--rows", rows, "--summary", "--check", DOCUMENT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_points_are_divided(self):
         rows = self.folder / "rows.json"
         result = run("clock_points", self.write("points.json", POINTS), "--out", rows)

@@ -74,9 +74,9 @@ TEST_F(VerifyBench, ShapesThatNoMemoryHoldsAreRefusedAtOnce) {
 
 // One sample is no basis for a comparison, and has no spread.
 TEST_F(VerifyBench, OneRoundIsNotRanked) {
-  const ProgramResult result =
-      run({"bench", "--m", "4", "--n", "64", "--k", "128", "--strategy", "two_pass,fused",
-           "--min-rounds", "1", "--max-rounds", "1", "--seconds", "8", "--no-peaks"});
+  const ProgramResult result = run({"bench", "--device", "cpu", "--m", "4", "--n", "64", "--k",
+                                    "128", "--strategy", "two_pass,fused", "--min-rounds", "1",
+                                    "--max-rounds", "1", "--seconds", "8", "--no-peaks"});
   ASSERT_EQ(result.exit_code, 0) << result;
   EXPECT_TRUE(contains(result.out, "no ranking"));
   EXPECT_TRUE(contains(result.out, "n/a (1)"));
@@ -86,6 +86,8 @@ TEST_F(VerifyBench, OneRoundIsNotRanked) {
 
 std::vector<std::string> small_bench(const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"bench",
+                                        "--device",
+                                        "cpu",
                                         "--m",
                                         "4",
                                         "--n",

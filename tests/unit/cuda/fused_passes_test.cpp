@@ -1,6 +1,6 @@
 // fused_epilogue and fused_sequential. Without a GPU: what they refuse and plan. On one: random
-// shapes against the oracle's bound, exact sums with ==, the bits of the fused mma.sync kernel,
-// repeated calls, nothing written but D and the workspace.
+// shapes against the oracle's bound, exact sums with ==, by the mma.sync kernels the bits of their
+// fused one, repeated calls, nothing written but D and the workspace.
 #include <gtest/gtest.h>
 
 #include "reference/dual_gemm.hpp"
@@ -18,7 +18,7 @@ Expected<Plan> passes_plan(const Problem& p, const PlanOptions& options, int com
 
 TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
   const Problem p{.m = 3, .n = 17, .k = 64, .l = 2};
-  for (const int capability : {80, 86, 89, 90, 100, 103, 120}) {
+  for (const int capability : {80, 86, 89, 100, 103, 120}) {
     const auto epilogue =
         passes_plan(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
     ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
@@ -32,6 +32,23 @@ TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
     EXPECT_EQ(sequential->workspace_bytes, 0);
   }
   EXPECT_FALSE(passes_plan(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());
+}
+
+TEST(FusedPasses, PlanTheWgmmaKernelOnHopper) {
+  const Problem p{.m = 512, .n = 4096, .k = 7168};
+  const auto epilogue = passes_plan(p, {.strategy = StrategyId::kFusedEpilogue}, 90);
+  ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
+  EXPECT_EQ(epilogue->config(), "cuda_sm90a_fused_epilogue_wgmma_c128_w1_t256x64x256_s4_f16");
+  EXPECT_EQ(epilogue->workspace_bytes, 512 * 4096 * 4 + 2 * 512 * 7168 * 2) << "R1, A twice";
+  const auto sequential = passes_plan(p, {.strategy = StrategyId::kFusedSequential}, 90);
+  ASSERT_TRUE(sequential.ok()) << sequential.status().message();
+  EXPECT_EQ(sequential->config(), "cuda_sm90a_fused_sequential_wgmma_c128_w1_t128x64x256_s4_f16");
+  EXPECT_EQ(sequential->workspace_bytes, 512 * 7168 * 2) << "A in 16 bits";
+  for (const StrategyId id : kBoth) {
+    const auto sm80 = passes_plan(p, {.strategy = id, .isa = Isa::kSm80}, 90);
+    ASSERT_TRUE(sm80.ok()) << sm80.status().message();
+    EXPECT_EQ(sm80->kernel, "mma");
+  }
 }
 
 TEST(FusedPasses, RefuseWhatTheyCannotDo) {
@@ -48,10 +65,10 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
               "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
     EXPECT_EQ(refusal({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}, caps), "ok");
     const auto forced =
-        passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm90a}, 90);
+        passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .isa = Isa::kSm100a}, 100);
     ASSERT_FALSE(forced.ok());
     EXPECT_EQ(forced.status().message(),
-              std::string("isa: sm90a; ") + name_of(id) + " has kernels for sm80");
+              std::string("isa: sm100a; ") + name_of(id) + " has kernels for sm80 and sm90a");
     const auto prepared =
         passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id, .prepared = true}, 90);
     EXPECT_EQ(prepared.status().argument(), "prepared");
@@ -65,11 +82,15 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
 
 TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   for (const StrategyId id : kBoth) {
-    Plan plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
+    Plan plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 80);
     plan.shape.tile_m = 24;
-    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).message(),
-              "plan: tile 24 x 16; must be one of the compiled kernels");
-    plan.isa = Isa::kSm90a;
+    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).rule(),
+              "must be one of the compiled kernels");
+    plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
+    plan.shape.tile_m = 24;
+    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).rule(),
+              "must be one of the compiled kernels");
+    plan.isa = Isa::kSm100a;
     EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).argument(), "isa");
   }
 }
@@ -105,7 +126,7 @@ std::vector<uint8_t> run(const Problem& p, OnGpu& device, const PlanOptions& opt
   return device.d();
 }
 
-TEST(FusedPassesOnGpu, LieWithinTheBoundAndHaveTheBitsOfFused) {
+TEST(FusedPassesOnGpu, LieWithinTheBoundAndOnSm80HaveTheBitsOfFused) {
   DUALGEMM_NEEDS_MMA_SYNC();
   Rng rng;
   for (int round = 0; round < 60; ++round) {
@@ -122,11 +143,17 @@ TEST(FusedPassesOnGpu, LieWithinTheBoundAndHaveTheBitsOfFused) {
     const std::vector<uint8_t> fused =
         run(p, device, {.strategy = StrategyId::kFused, .isa = Isa::kSm80});
     for (const StrategyId id : kBoth) {
-      const std::vector<uint8_t> got = run(p, device, {.strategy = id});
+      const std::vector<uint8_t> got = run(p, device, {.strategy = id, .isa = Isa::kSm80});
       ASSERT_EQ(got, fused) << name_of(id);
     }
     std::copy(fused.begin(), fused.end(), data.d.data.data());
     ASSERT_TRUE(within_bound(p, data.buffers(), Isa::kSm80));
+    for (const StrategyId id : kBoth) {
+      const std::vector<uint8_t> got = run(p, device, {.strategy = id, .unaligned = true});
+      std::copy(got.begin(), got.end(), data.d.data.data());
+      ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder))
+          << name_of(id);
+    }
   }
 }
 

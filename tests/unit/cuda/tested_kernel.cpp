@@ -1,9 +1,12 @@
 #include "unit/cuda/tested_kernel.hpp"
 
+#include <array>
+
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
+#include "cuda/strategies/passes_kernel.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -46,6 +49,35 @@ TestedKernel tested(const sm90a::Instance& instance) {
     if (!encode) return encode.status();
     return sm90a::build_launches(call.problem, buffers, pieces(call), workspace, instance,
                                  schedule(call), *encode, packed);
+  };
+  return kernel;
+}
+
+// fused_epilogue or fused_sequential by this instance.
+TestedKernel tested(const sm90a::Instance& instance, cuda::GateProduct gate) {
+  const auto plan = [&instance](const KernelCall& call) {
+    Plan made;
+    made.problem = call.problem.problem;
+    made.unaligned = call.unaligned;
+    made.shape = {.tile_m = instance.config.tile_m,
+                  .tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols,
+                  .k_warpgroups = instance.config.k_warpgroups,
+                  .ctas = static_cast<int>(call.max_ctas)};
+    return made;
+  };
+  TestedKernel kernel = tested(instance);
+  const bool kept = gate == cuda::GateProduct::kKept;
+  if (!kept) kernel.name += "_r1";
+  kernel.tile_n *= 2;  // halves of a weight side by side
+  kernel.suits = [](const Problem& p) { return p.combine == Combine::kGlu; };
+  kernel.workspace_bytes = [plan, gate](const KernelCall& call) {
+    return cuda::passes_kernel_sm90a().workspace_bytes(plan(call), gate);
+  };
+  kernel.launches = [plan, gate](const KernelCall& call, const Buffers& buffers, const uint8_t*,
+                                 void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
+    const auto encode = cuda::driver_encode_tiled();
+    if (!encode) return encode.status();
+    return cuda::passes_kernel_sm90a().launches(plan(call), gate, buffers, workspace, *encode);
   };
   return kernel;
 }
@@ -115,6 +147,14 @@ const std::vector<TestedKernel>& tested_kernels() {
   static const std::vector<TestedKernel> all = [] {
     std::vector<TestedKernel> kernels;
     for (const auto& instance : sm90a::instances()) kernels.push_back(tested(instance));
+    for (const auto& instance : sm90a::sequential_instances())
+      kernels.push_back(tested(instance, cuda::GateProduct::kKept));
+    for (const auto& [tile_m, tile_n, k_warpgroups] :
+         {std::array{16, 32, 4}, {64, 128, 1}, {256, 64, 1}}) {
+      kernels.push_back(
+          tested(*sm90a::find_instance(tile_m, tile_n, k_warpgroups, tile_m == 256, false),
+                 cuda::GateProduct::kInMemory));
+    }
     for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
     for (const auto& instance : sm80::instances()) {
       // kGate writes no D: kUp runs it. Groups have tests of their own.

@@ -133,7 +133,12 @@ Schedule make_schedule(const Problem& problem, const Config& config, int64_t max
     return schedule;
   }
   return pair_or_deal_out(config, tiles_of(problem, config), divisor, most,
-                          problem.batch_invariant);
+                          problem.batch_invariant || config.sequential);
+}
+
+bool have_suitable_linear_scales(const core::ResolvedProblem& problem) {
+  const int64_t batches = problem.problem.l;
+  return linear_scales_suit(problem.gate, batches) && linear_scales_suit(problem.up, batches);
 }
 
 bool may_share(const Problem& problem, const Schedule& schedule) {
@@ -141,26 +146,42 @@ bool may_share(const Problem& problem, const Schedule& schedule) {
                                              : !problem.batch_invariant;
 }
 
+// Of the tiles that a sequential instance does in one wave after another, as group_tile_cost() has it.
+const Instance& choose_sequential_instance(const Problem& problem, int num_sms) {
+  const Instance* best = nullptr;
+  int64_t least = 0;
+  for (const Instance& instance : sequential_instances()) {
+    if (!is_for(instance.config, problem)) continue;
+    const int64_t cost = ceil_div(tiles_of(problem, instance.config), num_sms) *
+                         group_tile_cost(instance.config.tile_m);
+    if (best == nullptr || cost < least) best = &instance, least = cost;
+  }
+  return *best;
+}
+
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
-                         const Schedule& schedule, bool unaligned) {
+                         const Schedule& schedule, bool unaligned,
+                         const core::ResolvedProblem* of_up) {
   const int64_t batches = problem.problem.l;
   core::Arena arena(nullptr, kWorkspaceAlignment);
   const auto data = [&](const core::ResolvedMatrix& matrix) {
-    if (!unaligned && !data_needs_copy(matrix, batches)) return Workspace::kDirect;
+    if (!unaligned && !data_needs_copy(matrix, batches)) return WeightCopies::kDirect;
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
-  const bool linear =
-      linear_scales_suit(problem.gate, batches) && linear_scales_suit(problem.up, batches);
+  const bool linear = have_suitable_linear_scales(problem) &&
+                      (of_up == nullptr || have_suitable_linear_scales(*of_up));
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
-    if (!unaligned && (linear || swizzled_scales_suit(matrix, batches))) return Workspace::kDirect;
+    if (!unaligned && (linear || swizzled_scales_suit(matrix, batches)))
+      return WeightCopies::kDirect;
     return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Workspace pieces;
   if (!config.prepared) {
-    pieces.gate = data(problem.gate);
-    pieces.up = data(problem.up);
-    pieces.sf_gate = scales(problem.gate);
-    pieces.sf_up = scales(problem.up);
+    const auto copies_of = [&](const core::ResolvedProblem& weights) -> WeightCopies {
+      return {data(weights.gate), data(weights.up), scales(weights.gate), scales(weights.up)};
+    };
+    pieces.weights = copies_of(problem);
+    if (of_up != nullptr) pieces.of_up = copies_of(*of_up);
   }
   pieces.activations = arena.take_offset(batches_of_a(problem.problem) * problem.problem.m *
                                          k_tiles_of(problem.problem) * kTileK * 2);

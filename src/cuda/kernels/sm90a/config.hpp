@@ -20,6 +20,9 @@ struct Config {
   bool bf16;         // the type that both operands are decoded to: bf16, else fp16
   bool prepared;     // weights as PackedUnit has them, else as NVFP4 has them
   bool grouped;      // rows are groups of experts: tiles are those of a table
+  // Gate through all of k, then Up, each with sums of its own. A stage's two operands are then the
+  // two halves of one of them, as for a plain product.
+  bool sequential = false;
   bool operator==(const Config&) const = default;
 };
 
@@ -64,6 +67,8 @@ constexpr bool can_pair(const Config& config) {
 template <Config kCfg>
 struct Budget {
   static constexpr int kTileN = kCfg.n_warpgroups * kWarpgroupCols;  // of D
+  static_assert(!kCfg.sequential ||
+                (kCfg.k_warpgroups == 1 && kCfg.tile_m <= 128 && !kCfg.prepared && !kCfg.grouped));
   static_assert(kTileN <= 128, "swizzled scales of a tile lie in one scale tile of 128 rows");
   static_assert(kSubK == kUnitK, "a sub-tile is a chunk of prepared weights");
   static_assert(kTileN <= kUnitMultiple * kUnitCols, "prepared weights of a tile are contiguous");

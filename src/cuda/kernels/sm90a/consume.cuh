@@ -234,7 +234,13 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
     float acc[kCfg.tile_m / 2];
     const RowPlace place = place_of_thread<kCfg>(params.linear_scales, group, tile.n_begin);
     consumer.accumulate(segment, place, acc);
-    finish_segment<kCfg>(params, smem, segment, tile, group, k_warpgroup, acc);
+    if constexpr (kCfg.sequential) {
+      float up[kCfg.tile_m / 2];
+      consumer.accumulate(segment, place, up);
+      finish_sequential<kCfg>(params, smem, segment, tile, group, acc, up);
+    } else {
+      finish_segment<kCfg>(params, smem, segment, tile, group, k_warpgroup, acc);
+    }
   }
 }
 

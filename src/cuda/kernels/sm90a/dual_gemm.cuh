@@ -29,6 +29,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/device/group_tiles.cuh"
 #include "cuda/device/pipeline.cuh"
@@ -79,6 +80,13 @@ DUALGEMM_DEVICE const Schedule& schedule_of(const Params& params, const SharedSt
 // Bytes of dynamic shared memory of a launch: the storage, and room to align it.
 template <Config kCfg>
 inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
+
+// Along k, of a tile.
+template <Config kCfg>
+inline constexpr uint32_t kPasses = kCfg.sequential ? 2 : 1;
+
+template <Config kCfg>
+using ParamsOf = std::conditional_t<kCfg.sequential, SequentialParams, Params>;
 
 // Where a tile lies.
 struct Tile {
@@ -148,7 +156,7 @@ DUALGEMM_DEVICE SharedStorage<kCfg>& storage() {
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+DUALGEMM_DEVICE void dual_gemm(const ParamsOf<kCfg>& params) {
   using B = Budget<kCfg>;
   static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
   SharedStorage<kCfg>& smem = storage<kCfg>();

@@ -12,7 +12,7 @@ constexpr bool bf16 = true, f16 = false;  // as the list of instances spells the
 
 // Runs in images that have wgmma; any other traps, and the host refuses before it comes to that.
 template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
+DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const ParamsOf<kCfg>& params) {
 #if DUALGEMM_TARGET_SM90
   dual_gemm<kCfg>(params);
 #else

@@ -91,11 +91,10 @@ DUALGEMM_DEVICE bool is_side_by_side(const Params& params) {
   return Budget<kCfg>::kSideBySide && params.combine.side_by_side;
 }
 
-// gate[i] becomes the output of `product`.
+// By the decoder's unit, alphas and row scales, and biases of column `col` of `end`.
 template <Config kCfg>
-DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alphas,
-                                        const WarpPlace& place, int product,
-                                        Outputs<kCfg>& outputs) {
+DUALGEMM_DEVICE void scale(const Params& params, const Alphas& alphas, const WarpPlace& place,
+                           uint32_t col, uint32_t end, Outputs<kCfg>& outputs) {
   constexpr int kCount = Outputs<kCfg>::kCount;
   const uint32_t thread = ptx::thread_index_anew();
 #pragma unroll
@@ -111,8 +110,16 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
       outputs.gate[i] *= scale, outputs.up[i] *= scale;
     }
   }
-  const uint32_t col = place.col + thread % 32 / 4;
-  if (col < params.n) add_column_bias(params, place.batch, col, outputs.gate, outputs.up);
+  if (col < end) add_column_bias(params, place.batch, col, outputs.gate, outputs.up);
+}
+
+// gate[i] becomes the output of `product`.
+template <Config kCfg>
+DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alphas,
+                                        const WarpPlace& place, int product,
+                                        Outputs<kCfg>& outputs) {
+  constexpr int kCount = Outputs<kCfg>::kCount;
+  scale(params, alphas, place, place.col + ptx::thread_index_anew() % 32 / 4, params.n, outputs);
   if (!is_side_by_side<kCfg>(params)) {
     activate_all_silu_first(params.act, outputs.gate, outputs.up);
   } else if (product == 1) {
@@ -135,6 +142,29 @@ DUALGEMM_DEVICE void add_residual(const Params& params, const WarpPlace& place,
         with_residual(params, params.output, address_of(params, place, row, col + columns.shift),
                       outputs.gate[i]);
   }
+}
+
+// Up's sums become outputs by what lies in memory of Gate's.
+template <Config kCfg>
+DUALGEMM_DEVICE void activate_with_r1(const Params& params, const WarpPlace& place,
+                                      const Columns& columns, Outputs<kCfg>& outputs) {
+  constexpr int kCount = Outputs<kCfg>::kCount;
+  const uint32_t thread = ptx::thread_index_anew(), col = place.col + thread % 32 / 4;
+  const uint64_t columns_of_d = params.n + params.combine.up_column;
+  float gate[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const uint32_t row = place.row + row_of(i, thread);
+    gate[i] = 0.0f;
+    if (col < columns.end && row < place.rows_end) {
+      gate[i] =
+          params.combine
+              .r1[(uint64_t{place.batch} * params.m + row) * columns_of_d + col + columns.shift];
+    }
+  }
+  activate_all_silu_first(params.act, gate, outputs.gate);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) outputs.gate[i] = gate[i];
 }
 
 // 8 neighbours of a row in each lane, through the warp's scratch.
@@ -253,6 +283,7 @@ DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& sm
   auto* const rows = reinterpret_cast<uint4*>(
       smem.scratch[group] + ptx::thread_index_anew() / 32 % 4 * Budget<kCfg>::kScratchFloats);
   if constexpr (Budget<kCfg>::kSideBySide) {
+    if (params.combine.r1 != nullptr) activate_with_r1<kCfg>(params, place, columns, outputs);
     if (params.combine.residual != nullptr) add_residual<kCfg>(params, place, columns, outputs);
   }
   __syncwarp();
@@ -266,6 +297,37 @@ DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& sm
   } else {
     store_floats<kCfg>(params, place, columns, outputs);
   }
+}
+
+// By all consumers, each with the sums of its columns in both halves of D: those of Gate, those of
+// Up.
+template <Config kCfg>
+DUALGEMM_DEVICE void finish_sequential(const Params& params, SharedStorage<kCfg>& smem,
+                                       const Segment& segment, const Tile& tile, uint32_t group,
+                                       const float (&gate)[kCfg.tile_m / 2],
+                                       const float (&up)[kCfg.tile_m / 2]) {
+  using B = Budget<kCfg>;
+#pragma unroll 1
+  for (uint32_t step = 0; step < 2 * (kCfg.tile_m / B::kChunk); ++step) {
+    const uint32_t chunk = step / 2;
+    const auto half = static_cast<int>(step % 2);
+    const uint32_t thread = ptx::thread_index_anew();
+    const WarpPlace place{tile.batch, tile.m_begin + chunk * B::kChunk, tile.m_end,
+                          tile.n_begin + group * kWarpgroupCols + thread / 32 % 4 * kWarpCols};
+    const Columns columns = columns_of(params, half);
+    Outputs<kCfg> outputs = take_chunk<kCfg>(chunk, gate);
+    const Outputs<kCfg> others = take_chunk<kCfg>(chunk, up);
+#pragma unroll
+    for (int i = 0; i < Outputs<kCfg>::kCount; ++i) {
+      if (half == 1) outputs.gate[i] = outputs.up[i];
+      outputs.up[i] = half == 0 ? others.gate[i] : others.up[i];
+    }
+    scale<kCfg>(params, alphas_of(params, tile.batch), place,
+                place.col + thread % 32 / 4 + columns.shift, columns.end + columns.shift, outputs);
+    activate_all_silu_first(params.act, outputs.gate, outputs.up);
+    store_product<kCfg>(params, smem, place, segment.tile, group, half, outputs);
+  }
+  __syncwarp();  // the scratch is read
 }
 
 // By all consumers, each with its accumulators.

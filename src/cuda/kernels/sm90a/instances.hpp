@@ -25,6 +25,9 @@
   X(name, prepared, true, 64, 4, 1, type)                    \
   X(name, prepared, true, 128, 2, 1, type)                   \
   X(name, prepared, true, 256, 2, 1, type)
+// X(tile_m, n_warpgroups, bf16 or f16). A thread has the sums of two products.
+#define DUALGEMM_SM90A_SEQUENTIAL_INSTANCES(X) \
+  X(64, 2, f16) X(64, 2, bf16) X(128, 2, f16) X(128, 2, bf16)
 #define DUALGEMM_SM90A_LIST(X, shapes, name)                                                     \
   shapes(X, name, false, f16) shapes(X, name, false, bf16) shapes(X, name##_prepared, true, f16) \
       shapes(X, name##_prepared, true, bf16)
@@ -45,5 +48,6 @@ struct Instance {
 
 std::span<const Instance> instances();
 std::span<const Instance> group_instances();
+std::span<const Instance> sequential_instances();
 
 }  // namespace dualgemm::cuda::sm90a

@@ -93,30 +93,37 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
+bool can_read_linear_scales(const core::ResolvedProblem& problem, const Buffers& buffers) {
+  return have_suitable_linear_scales(problem) && is_tma_aligned(buffers.gate_scales) &&
+         is_tma_aligned(buffers.up_scales);
+}
+
+// Where the views of two operands go.
+struct MapsOfWeights {
+  TensorMap &gate, &up, &sf_gate, &sf_up;
+};
+
 // The weights' tensor maps, for tiles of `tile_n` columns, and the copies that they need.
 Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
-                   const Workspace& pieces, int64_t tile_n, uint8_t* base, EncodeTiled encode_tiled,
-                   Params& params, std::vector<KernelLaunch>& launches) {
+                   const WeightCopies& pieces, bool linear_scales, int64_t tile_n, uint8_t* base,
+                   EncodeTiled encode_tiled, const MapsOfWeights& maps,
+                   std::vector<KernelLaunch>& launches) {
   const int64_t batches = problem.problem.l;
-  params.linear_scales = linear_scales_suit(problem.gate, batches) &&
-                         linear_scales_suit(problem.up, batches) &&
-                         is_tma_aligned(buffers.gate_scales) && is_tma_aligned(buffers.up_scales);
   for (Weight weight : {Weight{{"gate", "gate_scales", &problem.gate, buffers.gate,
                                 buffers.gate_scales, pieces.gate, pieces.sf_gate},
-                               &params.map_gate,
-                               &params.map_sf_gate},
+                               &maps.gate,
+                               &maps.sf_gate},
                         Weight{{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales,
                                 pieces.up, pieces.sf_up},
-                               &params.map_up,
-                               &params.map_sf_up}}) {
+                               &maps.up,
+                               &maps.sf_up}}) {
     DUALGEMM_TRY(settle_copy(weight.name, weight.data, data_needs_copy(*weight.matrix, batches),
                              &weight.data_copy));
-    const bool suit = params.linear_scales || swizzled_scales_suit(*weight.matrix, batches);
+    const bool suit = linear_scales || swizzled_scales_suit(*weight.matrix, batches);
     DUALGEMM_TRY(settle_copy(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
     DUALGEMM_TRY(encode(data_view(weight, batches, tile_n, base), encode_tiled, weight.data_map));
-    DUALGEMM_TRY(encode(params.linear_scales
-                            ? linear_scale_view(weight, batches, kScaleRowBytes, tile_n)
-                            : swizzled_scale_view(weight, batches, kScaleTiles, base),
+    DUALGEMM_TRY(encode(linear_scales ? linear_scale_view(weight, batches, kScaleRowBytes, tile_n)
+                                      : swizzled_scale_view(weight, batches, kScaleTiles, base),
                         encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);
   }
@@ -138,24 +145,37 @@ Status check_row_experts(const Problem& p, const Buffers& buffers, int64_t tile_
 
 }  // namespace
 
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
-                                                   const Buffers& buffers, Workspace pieces,
-                                                   void* workspace, const Instance& instance,
-                                                   const Schedule& schedule,
-                                                   EncodeTiled encode_tiled,
-                                                   const uint8_t* prepared) {
+Expected<std::vector<KernelLaunch>> build_launches(
+    const core::ResolvedProblem& given, const Buffers& buffers, Workspace pieces, void* workspace,
+    const Instance& instance, const Schedule& schedule, EncodeTiled encode_tiled,
+    const uint8_t* prepared, const OtherProduct& other) {
   const core::ResolvedProblem problem = with_shared_rows(given);
   const Config& config = instance.config;
   const int64_t tile_n = tile_n_of(config);
   DUALGEMM_TRY(check_row_experts(problem.problem, buffers, tile_n));
   auto* const base = static_cast<uint8_t*>(workspace);
-  Params params = scalar_params(problem, buffers, config, schedule, pieces, base);
+  SequentialParams params{
+      scalar_params(problem, buffers, config, schedule, pieces, base), {}, {}, {}, {}};
+  params.combine.r1 = other.r1;
   std::vector<KernelLaunch> launches;
+  const auto add = [&](const core::ResolvedProblem& weights, const Buffers& their,
+                       const WeightCopies& copies, const MapsOfWeights& maps) {
+    return add_weights(weights, their, copies, params.linear_scales, tile_n, base, encode_tiled,
+                       maps, launches);
+  };
   if (config.prepared) {
     params.packed = packed_weights(problem.problem, prepared);
   } else {
-    DUALGEMM_TRY(
-        add_weights(problem, buffers, pieces, tile_n, base, encode_tiled, params, launches));
+    params.linear_scales =
+        can_read_linear_scales(problem, buffers) &&
+        (!config.sequential || can_read_linear_scales(*other.of_up, *other.up_buffers));
+    DUALGEMM_TRY(add(problem, buffers, pieces.weights,
+                     {params.map_gate, params.map_up, params.map_sf_gate, params.map_sf_up}));
+  }
+  if (config.sequential) {
+    DUALGEMM_TRY(add(*other.of_up, *other.up_buffers, pieces.of_up,
+                     {params.map_up_first, params.map_up_second, params.map_sf_up_first,
+                      params.map_sf_up_second}));
   }
   DUALGEMM_TRY(encode(activations_view(problem.problem, base + pieces.activations, instance),
                       encode_tiled, &params.map_a));
@@ -168,14 +188,20 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
     launches.back().overlaps_previous = true;
   }
   launches.push_back(preparation(problem, buffers, config, schedule, pieces, base));
-  const char* const module = config.grouped ? "dual_gemm_sm90a_groups" : "dual_gemm_sm90a";
+  const char* const module = config.grouped      ? "dual_gemm_sm90a_groups"
+                             : config.sequential ? "dual_gemm_sm90a_sequential"
+                                                 : "dual_gemm_sm90a";
   KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
                       .ctas = schedule.ctas,
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .cluster_ctas = schedule.paired ? 2u : 1u,
                       .overlaps_previous = !copies};
-  launch.set_params(params);
+  if (config.sequential) {
+    launch.set_params(params);
+  } else {
+    launch.set_params(static_cast<const Params&>(params));
+  }
   launches.push_back(launch);
   return launches;
 }

@@ -24,6 +24,9 @@ Status supports(const Problem& problem);
 // tuning_table(). `prepared`: for weights as packed_weights.hpp has them.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared);
 
+// Likewise of sequential_instances(), for the halves of one of the two products.
+const Instance& choose_sequential_instance(const Problem& problem, int num_sms);
+
 // instances() or group_instances().
 std::span<const Instance> instances_for(const Problem& problem);
 
@@ -55,26 +58,41 @@ bool may_share(const Problem& problem, const Schedule& schedule);
 // Prepared weights are never copied.
 // `unaligned`: there is room for a copy of every operand; those that start at a multiple of 16
 // bytes are read where they lie all the same, if nothing else forbids it.
-struct Workspace {
+struct WeightCopies {
   static constexpr int64_t kDirect = kNoCopy;
   int64_t gate = kDirect, up = kDirect;
   int64_t sf_gate = kDirect, sf_up = kDirect;
+};
+struct Workspace {
+  WeightCopies weights, of_up;
   int64_t activations = 0, groups = 0, flags = 0, partials = 0;
   int64_t bytes = 0;
 };
+// of_up: of sequential instances; `problem` then has the halves of Gate, this one those of Up.
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
-                         const Schedule& schedule, bool unaligned);
+                         const Schedule& schedule, bool unaligned,
+                         const core::ResolvedProblem* of_up = nullptr);
+
+// Both weights have linear scales that the TMA unit can read, if they begin at a multiple of 16 bytes.
+bool have_suitable_linear_scales(const core::ResolvedProblem& problem);
+
+// Where Gate's product and Up's are not computed side by side, but one after the other.
+struct OtherProduct {
+  // For Up's halves: Gate's product, as CombineParams has it.
+  const float* r1 = nullptr;
+  // For sequential instances: the halves of Up.
+  const core::ResolvedProblem* of_up = nullptr;
+  const Buffers* up_buffers = nullptr;
+};
 
 // The launches in stream order: the copies, of groups their table, A's preparation, then the
 // kernel, which begins while a is still being prepared. All pointers of `buffers` and `workspace`
 // are device memory and are not read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
 // pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do
 // not count.
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers, Workspace pieces,
-                                                   void* workspace, const Instance& instance,
-                                                   const Schedule& schedule,
-                                                   EncodeTiled encode_tiled,
-                                                   const uint8_t* prepared);
+Expected<std::vector<KernelLaunch>> build_launches(
+    const core::ResolvedProblem& problem, const Buffers& buffers, Workspace pieces, void* workspace,
+    const Instance& instance, const Schedule& schedule, EncodeTiled encode_tiled,
+    const uint8_t* prepared, const OtherProduct& other = {});
 
 }  // namespace dualgemm::cuda::sm90a

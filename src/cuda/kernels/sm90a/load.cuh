@@ -17,10 +17,25 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, t
   }
 }
 
+// Of both weights, or of the halves of one.
+struct WeightMaps {
+  const TensorMap *gate, *up, *sf_gate, *sf_up;
+};
+
+// pass: 0, or of sequential instances 1 for Up.
+DUALGEMM_DEVICE WeightMaps maps_of(const Params& params, uint32_t) {
+  return {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up};
+}
+DUALGEMM_DEVICE WeightMaps maps_of(const SequentialParams& params, uint32_t pass) {
+  if (pass == 0) return maps_of(static_cast<const Params&>(params), 0);
+  return {&params.map_up_first, &params.map_up_second, &params.map_sf_up_first,
+          &params.map_sf_up_second};
+}
+
 template <Config kCfg>
-DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, false>& stage,
-                                       ptx::Barrier* full, const Tile& tile, uint32_t k_tile,
-                                       ptx::CachePolicy policy) {
+DUALGEMM_DEVICE void load_weight_stage(const Params& params, const WeightMaps& maps,
+                                       WeightStage<kCfg, false>& stage, ptx::Barrier* full,
+                                       const Tile& tile, uint32_t k_tile, ptx::CachePolicy policy) {
   const auto n_begin = static_cast<int32_t>(tile.n_begin);
   const auto batch = static_cast<int32_t>(tile.batch);
   const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
@@ -28,19 +43,18 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, f
   constexpr uint32_t kSwizzledBytes = 2 * kScaleTiles * kScaleTileBytes;
   ptx::mbarrier_arrive_expect_tx(
       full, Budget<kCfg>::kCodeBytes + (params.linear_scales ? kLinearBytes : kSwizzledBytes));
-  ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
-  ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, policy);
+  ptx::cp_async_bulk_tensor_3d(stage.gate, maps.gate, k_byte, n_begin, batch, full, policy);
+  ptx::cp_async_bulk_tensor_3d(stage.up, maps.up, k_byte, n_begin, batch, full, policy);
   if (params.linear_scales) {
     const auto col = static_cast<int32_t>(k_tile * kScaleRowBytes);
-    ptx::cp_async_bulk_tensor_3d(stage.sf_gate, &params.map_sf_gate, col, n_begin, batch, full,
-                                 policy);
-    ptx::cp_async_bulk_tensor_3d(stage.sf_up, &params.map_sf_up, col, n_begin, batch, full, policy);
+    ptx::cp_async_bulk_tensor_3d(stage.sf_gate, maps.sf_gate, col, n_begin, batch, full, policy);
+    ptx::cp_async_bulk_tensor_3d(stage.sf_up, maps.sf_up, col, n_begin, batch, full, policy);
   } else {
     const auto scale_tile = static_cast<int32_t>(k_tile * kScaleTiles);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, scale_tile, n_begin / 128,
-                                 batch, full, policy);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, scale_tile, n_begin / 128,
-                                 batch, full, policy);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, maps.sf_gate, 0, scale_tile, n_begin / 128, batch,
+                                 full, policy);
+    ptx::cp_async_bulk_tensor_4d(stage.sf_up, maps.sf_up, 0, scale_tile, n_begin / 128, batch, full,
+                                 policy);
   }
 }
 
@@ -48,7 +62,7 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, f
 // prepare kernel (of groups, all threads have): nothing before this call in the stream is still at
 // work on the weights.
 template <Config kCfg>
-DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& smem) {
+DUALGEMM_DEVICE void load_weights(const ParamsOf<kCfg>& params, SharedStorage<kCfg>& smem) {
   constexpr int kStages = Budget<kCfg>::kWeightStages;
   // Read once if there is one tile of rows; else every tile of rows reads them again.
   const ptx::CachePolicy policy =
@@ -60,14 +74,22 @@ DUALGEMM_DEVICE void load_weights(const Params& params, SharedStorage<kCfg>& sme
   for (Segment segment; scheduler.next(segment);) {
     const Tile tile = locate<kCfg>(params, segment.tile);
 #pragma unroll 1
-    for (uint32_t k_tile = segment.k_begin; k_tile < segment.k_end; ++k_tile, ring.advance()) {
-      if (filled >= kStages) {
-        ptx::mbarrier_wait_parity(&smem.w_empty[ring.stage], ring.round_parity ^ 1);
-      } else {
-        ++filled;
+    for (uint32_t pass = 0; pass < kPasses<kCfg>; ++pass) {
+#pragma unroll 1
+      for (uint32_t k_tile = segment.k_begin; k_tile < segment.k_end; ++k_tile, ring.advance()) {
+        if (filled >= kStages) {
+          ptx::mbarrier_wait_parity(&smem.w_empty[ring.stage], ring.round_parity ^ 1);
+        } else {
+          ++filled;
+        }
+        WeightStage<kCfg>& stage = smem.weights[ring.stage];
+        ptx::Barrier* const full = &smem.w_full[ring.stage];
+        if constexpr (kCfg.prepared) {
+          load_weight_stage<kCfg>(params, stage, full, tile, k_tile, policy);
+        } else {
+          load_weight_stage<kCfg>(params, maps_of(params, pass), stage, full, tile, k_tile, policy);
+        }
       }
-      load_weight_stage<kCfg>(params, smem.weights[ring.stage], &smem.w_full[ring.stage], tile,
-                              k_tile, policy);
     }
   }
 }
@@ -86,18 +108,21 @@ DUALGEMM_DEVICE void load_activations(const Params& params, SharedStorage<kCfg>&
     const uint32_t a_batch = kCfg.grouped && params.groups.one_batch ? 0 : tile.batch;
     ptx::griddepcontrol_wait();  // once: it is passed at once from then on
 #pragma unroll 1
-    for (uint32_t sub = segment.k_begin * kSubs; sub < segment.k_end * kSubs;
-         sub += B::kActSubs, ring.advance()) {
-      if (filled >= B::kActStages) {
-        ptx::mbarrier_wait_parity(&smem.a_empty[ring.stage], ring.round_parity ^ 1);
-      } else {
-        ++filled;
+    for (uint32_t pass = 0; pass < kPasses<kCfg>; ++pass) {
+#pragma unroll 1
+      for (uint32_t sub = segment.k_begin * kSubs; sub < segment.k_end * kSubs;
+           sub += B::kActSubs, ring.advance()) {
+        if (filled >= B::kActStages) {
+          ptx::mbarrier_wait_parity(&smem.a_empty[ring.stage], ring.round_parity ^ 1);
+        } else {
+          ++filled;
+        }
+        ptx::Barrier* const full = &smem.a_full[ring.stage];
+        ptx::mbarrier_arrive_expect_tx(full, B::kActBytes);
+        ptx::cp_async_bulk_tensor_4d(smem.a[ring.stage], &params.map_a, 0,
+                                     static_cast<int32_t>(tile.m_begin), static_cast<int32_t>(sub),
+                                     static_cast<int32_t>(a_batch), full, policy);
       }
-      ptx::Barrier* const full = &smem.a_full[ring.stage];
-      ptx::mbarrier_arrive_expect_tx(full, B::kActBytes);
-      ptx::cp_async_bulk_tensor_4d(smem.a[ring.stage], &params.map_a, 0,
-                                   static_cast<int32_t>(tile.m_begin), static_cast<int32_t>(sub),
-                                   static_cast<int32_t>(a_batch), full, policy);
     }
   }
 }

@@ -124,4 +124,11 @@ struct Params {
   Shifts shifts;
 };
 
+// Of sequential instances: Params has the halves of Gate, this those of Up. Only whole tiles are dealt
+// out, and `combine` is side by side.
+struct SequentialParams : Params {
+  TensorMap map_up_first, map_up_second;
+  TensorMap map_sf_up_first, map_sf_up_second;
+};
+
 }  // namespace dualgemm::cuda::sm90a

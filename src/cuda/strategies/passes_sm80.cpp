@@ -1,0 +1,54 @@
+// fused_epilogue and fused_sequential by the mma.sync kernels of kernels/sm80: on every GPU of compute
+// capability 8.0 or later, with the bits of its fused one.
+#include <span>
+
+#include "cuda/strategies/passes_kernel.hpp"
+#include "cuda/strategies/sm80_plan.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+using sm80::Pass;
+
+std::span<const Pass> sm80_passes_of(GateProduct gate) {
+  static constexpr Pass kInMemory[] = {Pass::kGate, Pass::kUp}, kKept[] = {Pass::kSequential};
+  if (gate == GateProduct::kInMemory) return kInMemory;
+  return kKept;
+}
+
+Status supports_passes_sm80(const Problem& problem, GateProduct gate) {
+  DUALGEMM_TRY(sm80::supports(problem));
+  return gate == GateProduct::kInMemory ? sm80::supports_r1(problem) : Status();
+}
+
+Status plan_passes_sm80(Plan& plan, GateProduct gate, const DeviceCaps&,
+                        const PlanConstraints& constraints) {
+  return plan_sm80(plan, sm80_passes_of(gate).front(), constraints);
+}
+
+int64_t workspace_bytes_of_passes_sm80(const Plan& plan, GateProduct gate) {
+  return gate == GateProduct::kInMemory ? sm80::r1_bytes(plan.problem) : 0;
+}
+
+Expected<std::vector<KernelLaunch>> launches_of_passes_sm80(const Plan& plan, GateProduct gate,
+                                                            const Buffers& buffers, void* workspace,
+                                                            EncodeTiled) {
+  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  std::vector<KernelLaunch> launches;
+  for (const Pass pass : sm80_passes_of(gate)) {
+    const Expected<const sm80::Instance*> instance = find_sm80(plan, pass);
+    if (!instance) return instance.status();
+    launches.push_back(sm80::build_launch(problem, buffers, workspace, **instance));
+  }
+  return launches;
+}
+
+}  // namespace
+
+const PassesKernel& passes_kernel_sm80() {
+  static const PassesKernel kernel{Isa::kSm80, supports_passes_sm80, plan_passes_sm80,
+                                   workspace_bytes_of_passes_sm80, launches_of_passes_sm80};
+  return kernel;
+}
+
+}  // namespace dualgemm::cuda
