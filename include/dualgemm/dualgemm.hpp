@@ -60,8 +60,9 @@ const char* version() noexcept;
 // What this machine offers. Detected once, then cached; thread-safe.
 const DeviceCaps& device_caps();
 
-// The same for one kind of device; kCuda: the current GPU. An error says why there is none: no GPU,
-// no driver, or a build without CUDA.
+// The same for one kind of device; kCuda: the current GPU, which is asked through a CUDA context if
+// its compute capability is 10.x. An error says why there is none: no GPU, no driver, or a build
+// without CUDA.
 Expected<DeviceCaps> device_caps(DeviceKind kind);
 
 // Every rule of Problem (and of Problem with Buffers) that can be checked without running: shapes,

@@ -228,6 +228,9 @@ struct DeviceCaps {
   int64_t l3_bytes = 0;          // shared; 0 = unknown or none
   int compute_capability = 0;    // kCuda: 10 * major + minor
   int num_sms = 0;               // kCuda: streaming multiprocessors
+  // kCuda: clusters of two CTAs that run at once, each CTA on an SM of its own; -1: not known, so
+  // half of num_sms is taken for it.
+  int max_pairs = -1;
 };
 
 struct PlanOptions {

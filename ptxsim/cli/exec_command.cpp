@@ -69,6 +69,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   for (const std::string& file : args.substitutes)
     settings.substitutes.push_back(fs::absolute(file).string());
   settings.time = args.time;
+  settings.max_clusters = args.max_clusters;
   Options& options = settings.options = options_of(args);
   options.schedule = args.schedule == "eager"  ? Schedule::kEager
                      : args.schedule == "lazy" ? Schedule::kLazy
@@ -197,6 +198,9 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
       ->check(CLI::IsMember({"eager", "lazy", "random"}))
       ->capture_default_str();
   app.add_option("--seed", args.seed, "Of random choices")->check(kUnsigned)->capture_default_str();
+  app.add_option("--max-clusters", args.max_clusters,
+                 "The GPU runs no more clusters at once, as occupancy calls say; 0: launches none")
+      ->check(kUnsigned);
   add_interpreter_options(app, args);
   app.add_flag("--strict", args.strict,
                "Warnings, leaks among them, and advisories count as errors");

@@ -13,6 +13,7 @@ namespace ptxsim::cli {
 struct ExecArgs : InterpreterArgs {
   std::string device = "b200", schedule = "eager";
   uint64_t seed = 1;
+  uint32_t max_clusters = UINT32_MAX;
   bool verbose = false, json = false, time = false;
   std::string report_file;               // empty: stderr
   std::string ptx_folder;                // empty: the PTX is not kept

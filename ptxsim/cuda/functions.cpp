@@ -98,7 +98,8 @@ uint32_t resident_clusters(const Session& session, const Kernel& kernel,
       uint64_t{session.blocks_per_sm(kernel, static_cast<uint32_t>(volume(request.block)),
                                      request.dynamic_shared_bytes)} *
       session.device.sms;
-  return static_cast<uint32_t>(ctas / std::max<uint64_t>(volume(request.cluster), 1));
+  const uint64_t clusters = ctas / std::max<uint64_t>(volume(request.cluster), 1);
+  return static_cast<uint32_t>(std::min<uint64_t>(clusters, session.settings.max_clusters));
 }
 
 }  // namespace ptxsim::cuda

@@ -126,6 +126,10 @@ Status Session::check_launch(const LaunchRequest& request) const {
             "{} bytes of shared memory, {} of them dynamic; allowed are {}, and up to {} with "
             "cudaFuncAttributeMaxDynamicSharedMemorySize",
             shared, request.dynamic_shared_bytes, allowed, device.shared_bytes_per_block()));
+  if (volume(cluster) > 1 && settings.max_clusters == 0)
+    return refuse(
+        kInvalidClusterSize,
+        fmt::format("cluster {}; none can be scheduled, as --max-clusters says", text_of(cluster)));
   const uint64_t resident = uint64_t{blocks_per_sm(kernel, static_cast<uint32_t>(threads),
                                                    request.dynamic_shared_bytes)} *
                             device.sms;

@@ -29,6 +29,7 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   if (key == "mma") read_number(value, options.mma);
   if (key == "budget") read_number(value, options.max_warp_instructions);
   if (key == "resident") read_number(value, options.resident_clusters);
+  if (key == "max_clusters") read_number(value, settings.max_clusters);
 }
 
 }  // namespace
@@ -39,10 +40,10 @@ std::string to_text(const Settings& settings) {
       "device={}\nreport={}\nptx={}\ntime={:d}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
       "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
-      "resident={}\n",
+      "resident={}\nmax_clusters={}\n",
       settings.device, settings.report, settings.ptx_folder, settings.time,
       static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict, o.check_uninitialized,
-      static_cast<int>(o.mma), o.max_warp_instructions, o.resident_clusters);
+      static_cast<int>(o.mma), o.max_warp_instructions, o.resident_clusters, settings.max_clusters);
   for (const std::string& file : settings.substitutes) text += "substitute=" + file + "\n";
   return text;
 }

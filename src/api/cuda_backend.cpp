@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "cuda/kernels/convert/quantize.hpp"
-#include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/pointers.hpp"
 #include "cuda/strategies/strategies.hpp"
@@ -37,7 +36,7 @@ class CudaBackend final : public Backend {
     const std::lock_guard lock(mutex);
     const auto found = known.find(gpu);
     if (found != known.end()) return found->second;
-    return known.emplace(gpu, cuda::detect_device_caps()).first->second;
+    return known.emplace(gpu, cuda::current_gpu_caps()).first->second;
   }
 
   std::span<const Strategy* const> strategies() const override { return cuda::strategies(); }
@@ -45,7 +44,8 @@ class CudaBackend final : public Backend {
   Status check_isa(const Plan& plan) const override {
     const Expected<DeviceCaps>& caps = capabilities();
     if (!caps) return caps.status();
-    if (std::find(caps->isas.begin(), caps->isas.end(), plan.isa) != caps->isas.end()) return {};
+    if (std::find(caps->isas.begin(), caps->isas.end(), plan.isa) != caps->isas.end())
+      return cuda::check_schedulable(plan, *caps);
     return Status::unsupported("plan.isa", name_of(plan.isa),
                                caps->name + " does not offer it: plan for this GPU");
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cuda/runtime/small_tensor.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::submission {
@@ -45,11 +46,14 @@ View scales_view(const uint8_t* scales, uint64_t rows, uint64_t k, uint64_t l) {
 // Whether the driver took it.
 bool encode(const View& view, EncodeTiled encode_tiled, cuda::TensorMap* map) {
   constexpr cuuint32_t kElementStrides[4] = {1, 1, 1, 1};
-  return encode_tiled(reinterpret_cast<CUtensorMap*>(map), view.type, view.rank,
-                      const_cast<void*>(view.address), view.dims, view.stride_bytes, view.box,
-                      kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, view.swizzle,
-                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  auto* const encoded = reinterpret_cast<CUtensorMap*>(map);
+  const CUresult result = encode_tiled(
+      encoded, view.type, view.rank, const_cast<void*>(view.address), view.dims, view.stride_bytes,
+      view.box, kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, view.swizzle,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) return false;
+  cuda::correct_small_tensor(encoded, view.type, view.rank, view.dims, view.stride_bytes);
+  return true;
 }
 
 }  // namespace

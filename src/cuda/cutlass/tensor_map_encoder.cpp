@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cuda/runtime/small_tensor.hpp"
+
 namespace dualgemm::cuda::gated {
 namespace {
 
@@ -30,7 +32,10 @@ CUresult encode_in_scope(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t 
   const CUresult result =
       current->encode_tiled_(map, type, rank, address, dims, strides, box, element_strides,
                              interleave, swizzle, promotion, fill);
-  if (result == CUDA_SUCCESS) return result;
+  if (result == CUDA_SUCCESS) {
+    correct_small_tensor(map, type, rank, dims, strides);
+    return result;
+  }
   *map = {};
   if (current->first_error_ == CUDA_SUCCESS) current->first_error_ = result;
   return CUDA_SUCCESS;

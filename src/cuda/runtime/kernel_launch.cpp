@@ -4,34 +4,63 @@
 
 namespace dualgemm::cuda {
 
-Status enqueue(const KernelLaunch& launch, cudaStream_t stream) {
+namespace {
+
+// A launch as the runtime wants it, with the attributes that it points to.
+class RuntimeConfig {
+ public:
+  RuntimeConfig(const KernelLaunch& launch, cudaStream_t stream) {
+    config_.gridDim = dim3(launch.ctas);
+    config_.blockDim = dim3(launch.threads);
+    config_.dynamicSmemBytes = launch.dynamic_smem_bytes;
+    config_.stream = stream;
+    config_.attrs = attributes_.data();
+    if (launch.overlaps_previous) {
+      cudaLaunchAttribute& overlap = attributes_[config_.numAttrs++];
+      overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (launch.cluster_ctas > 1) {
+      cudaLaunchAttribute& cluster = attributes_[config_.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim.x = launch.cluster_ctas;
+      cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    }
+  }
+  RuntimeConfig(const RuntimeConfig&) = delete;
+  RuntimeConfig& operator=(const RuntimeConfig&) = delete;
+  const cudaLaunchConfig_t* get() const noexcept { return &config_; }
+
+ private:
+  std::array<cudaLaunchAttribute, 2> attributes_{};
+  cudaLaunchConfig_t config_{};
+};
+
+Status allow_shared_memory(const KernelLaunch& launch) {
   constexpr uint32_t kWithoutPermission = 48 << 10;  // more than this must be asked for
-  if (launch.dynamic_smem_bytes > kWithoutPermission) {
-    DUALGEMM_CUDA_TRY(cudaFuncSetAttribute(launch.kernel.handle,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(launch.dynamic_smem_bytes)));
-  }
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(launch.ctas);
-  config.blockDim = dim3(launch.threads);
-  config.dynamicSmemBytes = launch.dynamic_smem_bytes;
-  config.stream = stream;
-  std::array<cudaLaunchAttribute, 2> attributes{};
-  config.attrs = attributes.data();
-  if (launch.overlaps_previous) {
-    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-  }
-  if (launch.cluster_ctas > 1) {
-    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = launch.cluster_ctas;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  }
-  void* arguments[] = {const_cast<uint8_t*>(launch.params.data())};  // only read
-  DUALGEMM_CUDA_TRY(cudaLaunchKernelExC(&config, launch.kernel.handle, arguments));
+  if (launch.dynamic_smem_bytes <= kWithoutPermission) return {};
+  DUALGEMM_CUDA_TRY(cudaFuncSetAttribute(launch.kernel.handle,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(launch.dynamic_smem_bytes)));
   return {};
+}
+
+}  // namespace
+
+Status enqueue(const KernelLaunch& launch, cudaStream_t stream) {
+  DUALGEMM_TRY(allow_shared_memory(launch));
+  const RuntimeConfig config(launch, stream);
+  void* arguments[] = {const_cast<uint8_t*>(launch.params.data())};  // only read
+  DUALGEMM_CUDA_TRY(cudaLaunchKernelExC(config.get(), launch.kernel.handle, arguments));
+  return {};
+}
+
+Expected<int> max_active_clusters(const KernelLaunch& launch) {
+  DUALGEMM_TRY(allow_shared_memory(launch));
+  const RuntimeConfig config(launch, nullptr);
+  int clusters = 0;
+  DUALGEMM_CUDA_TRY(cudaOccupancyMaxActiveClusters(&clusters, launch.kernel.handle, config.get()));
+  return clusters;
 }
 
 }  // namespace dualgemm::cuda

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/small_tensor.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -50,6 +51,7 @@ Status encode(const TensorView& view, EncodeTiled encode_tiled, TensorMap* map) 
       dims, strides, view.box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, view.swizzle,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) {
+    correct_small_tensor(&encoded, view.type, static_cast<uint32_t>(view.rank), dims, strides);
     std::memcpy(map, &encoded, sizeof *map);
     return {};
   }

@@ -2,14 +2,19 @@
 // rows, of one CTA per tile, or of a pair.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
+#include "cuda/kernels/sm100a_pair/occupancy.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
+#include "cuda/runtime/device.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
+#include "cuda/strategies/strategies.hpp"
+#include "plan/config_text.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -54,16 +59,26 @@ Status suits_pair(const Problem& problem) {
   return sm100a_pair::supports(problem);
 }
 
+// Of a plan that was made for another GPU, too.
+Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps) {
+  if (caps.max_pairs != 0) return {};
+  return Status::unsupported(argument, observed,
+                             caps.name + " runs no cluster of two CTAs with an SM for each");
+}
+bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
+  return caps.max_pairs != 0 && suits_pair(problem).ok();
+}
+
 // The tiles of one CTA, of a pair, and those for few rows. A caller's constraints choose among
 // them, so that any kernel can stand in for another.
-std::vector<KernelChoice> compiled_for(const Problem& problem) {
+std::vector<KernelChoice> compiled_for(const Problem& problem, const DeviceCaps& caps) {
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
   for (const sm100a::Instance& instance : sm100a::instances()) {
     if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
       compiled.push_back(choice_of(instance));
   }
-  if (suits_pair(problem).ok()) {
+  if (takes_pairs(problem, caps)) {
     for (const sm100a_pair::Instance& instance : sm100a_pair::instances()) {
       if (sm100a_pair::find_instance(instance.config.tile_n, output) == &instance)
         compiled.push_back(choice_of(instance));
@@ -76,18 +91,22 @@ std::vector<KernelChoice> compiled_for(const Problem& problem) {
   return compiled;
 }
 
-KernelChoice usual_for(const Problem& p, int num_sms) {
+KernelChoice usual_for(const Problem& p, const DeviceCaps& caps) {
+  const int num_sms = caps.num_sms;
   if (suits_skinny(p).ok() && sm100a_skinny::is_faster(p, num_sms))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms));
-  const sm100a_pair::TileChoice tile = sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms);
+  const sm100a_pair::TileChoice tile =
+      sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
   if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p).ok())
     return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  if (constraints.kernel == sm100a_pair::kKernelName)
+    DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   const Expected<KernelChoice> kernel =
-      choose_kernel(compiled_for(plan.problem), usual_for(plan.problem, caps.num_sms), constraints);
+      choose_kernel(compiled_for(plan.problem, caps), usual_for(plan.problem, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};
@@ -136,6 +155,20 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
 }
 
 }  // namespace
+
+Expected<DeviceCaps> current_gpu_caps() {
+  Expected<DeviceCaps> caps = detect_device_caps();
+  if (!caps) return caps;
+  const auto& isas = caps->isas;
+  if (std::find(isas.begin(), isas.end(), Isa::kSm100a) == isas.end()) return caps;
+  if (const Expected<int> pairs = sm100a_pair::count_pairs()) caps->max_pairs = *pairs;
+  return caps;
+}
+
+Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
+  if (plan.kernel != sm100a_pair::kKernelName) return {};
+  return check_pairs("plan.kernel", plan.kernel, caps);
+}
 
 const FusedKernel& fused_kernel_sm100a() {
   static const FusedKernel kernel{Isa::kSm100a,           kNumerics,

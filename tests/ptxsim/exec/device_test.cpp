@@ -124,6 +124,7 @@ TEST(Settings, ComeBackFromTheirText) {
   settings.options.strict = true;
   settings.options.check_uninitialized = false;
   settings.options.resident_clusters = 7;
+  settings.max_clusters = 0;
   const Settings read = settings_of(to_text(settings));
   EXPECT_EQ(to_text(read), to_text(settings));
   EXPECT_EQ(read.report, settings.report);

@@ -30,6 +30,22 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
         -m ${rows} -n 128 -k 256 -l 1,2 --strategies fused,fused_sequential,fused_epilogue)
     set_tests_properties(ptxsim_exec.dualgemm_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   endforeach()
+  # A B200 that runs fewer pairs of CTAs than it has pairs of SMs: another tile is taken, and without any, or by name, none.
+  # <name>|<clusters>|<constraint>|<text>
+  foreach(row "all|1000|isa=sm100a|_tcgen05pair_t256x64x256_" "few|40|isa=sm100a|_tcgen05_t128x64x256_"
+      "none|0|isa=sm100a|_tcgen05_t128x64x256_"
+      "refused|0|kernel=tcgen05pair|kernel=tcgen05pair. NVIDIA B200 runs no cluster of two CTAs with an SM for each")
+    string(REPLACE "|" ";" row "${row}")
+    list(GET row 0 name)
+    list(GET row 1 clusters)
+    list(GET row 2 constraint)
+    list(GET row 3 text)
+    add_test(NAME ptxsim_exec.pairs_${name}
+      COMMAND ptxsim exec --device b200 --max-clusters ${clusters} ${substitutes} -- $<TARGET_FILE:dualgemm_cli> plan
+        --device cuda -m 256 -n 4096 -k 7168 "--config=${constraint}")
+    set_tests_properties(ptxsim_exec.pairs_${name} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
+      PASS_REGULAR_EXPRESSION "${text}")
+  endforeach()
 endif()
 
 # The questions to a GPU: whether each asks what it means to. And the whole day with a GPU that is not there.

@@ -60,6 +60,13 @@ TEST_F(ExecProgram, RefusalsAreThoseOfCuda) {
   }
 }
 
+TEST_F(ExecProgram, AGpuThatRunsNoClusterRefusesThem) {
+  const Outcome outcome =
+      start({"exec", "--max-clusters", "0", "--", PTXSIM_NVCC_PROGRAM, "cluster"});
+  EXPECT_NE(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "cluster 2x1x1; none can be scheduled")) << outcome;
+}
+
 TEST_F(ExecProgram, FaultIsSticky) {
   const Outcome outcome = run_part("fault");
   EXPECT_EQ(outcome.exit_code, 1) << outcome;

@@ -43,6 +43,41 @@ TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
   EXPECT_EQ(tile(4096, 4096, 7168, 0).ctas, 1);  // a GPU that does not tell its size
 }
 
+// What a GPU says of itself counts; its number of SMs is but the most.
+TEST(Sm100aPairChoice, FewerPairsThanPairsOfSmsAreMoreWaves) {
+  const auto tile = [](int max_pairs) { return choose_tile(256, 4096, 7168, 1, 148, max_pairs); };
+  EXPECT_EQ(tile(-1), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(64), (TileChoice{2, 64}));  // all of them in one wave
+  EXPECT_EQ(tile(63), (TileChoice{1, 64}));  // in two
+  EXPECT_EQ(tile(0), (TileChoice{1, 64}));
+}
+
+TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
+  const Problem problem{.m = 256, .n = 4096, .k = 7168};
+  DeviceCaps caps = test::made_up_gpu(100, 148);
+  const auto plan_of = [&](const std::string& config) {
+    return plan::choose(problem, {.config = config}, caps, strategies(), "");
+  };
+  const Expected<Plan> pairs = plan_of("isa=sm100a");
+  ASSERT_TRUE(pairs.ok());
+  EXPECT_EQ(pairs->kernel, kKernelName);
+  caps.max_pairs = 0;
+  EXPECT_EQ(plan_of("isa=sm100a")->config(), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
+  EXPECT_EQ(plan_of("kernel=tcgen05pair").status().message(),
+            "config: kernel=tcgen05pair; made up GPU runs no cluster of two CTAs with an SM for "
+            "each");
+  EXPECT_EQ(plan_of("tile_m=256").status().message(),
+            "config: tile_m=256; no such kernel is compiled for this problem; there are "
+            "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4");
+  // A plan of another GPU, before anything is launched.
+  EXPECT_EQ(
+      check_schedulable(*pairs, caps).message(),
+      "plan.kernel: tcgen05pair; made up GPU runs no cluster of two CTAs with an SM for each");
+  EXPECT_TRUE(check_schedulable(*plan_of("isa=sm100a"), caps).ok());
+  caps.max_pairs = 1;
+  EXPECT_TRUE(check_schedulable(*pairs, caps).ok());
+}
+
 TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
   const auto config = [](int64_t m, const std::string& text) {
     const auto plan = plan::choose({.m = m, .n = 4096, .k = 7168}, {.config = text},

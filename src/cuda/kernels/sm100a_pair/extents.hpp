@@ -40,26 +40,31 @@ constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms) {
       {tensor_core, bytes / kPortBytes, bytes * static_cast<double>(busy_sms) / kL2Bytes});
 }
 
-// Clocks of all waves of tiles. Each wave begins and ends by itself: barriers, first bytes, the
-// epilogue.
+// Clocks of all waves of tiles, `at_once` of them in each. Each wave begins and ends by itself:
+// barriers, first bytes, the epilogue.
 constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t k, int64_t l,
-                           int64_t num_sms) {
+                           int64_t at_once) {
   constexpr double kClocksPerWave = 4800;  // 3 us at 1.6 GHz
   const int64_t tiles = ceil_div(m, int64_t{kCtaRows} * tile.ctas) * ceil_div(n, tile.tile_n) * l;
-  const int64_t at_once = std::max<int64_t>(num_sms / tile.ctas, 1);
   const int64_t busy = std::min(tiles, at_once) * tile.ctas;
   return static_cast<double>(ceil_div(tiles, at_once)) *
          (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
 }
 
-// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower.
-// Up to 128 rows one CTA has them all, and half of a pair would compute rows that do not exist.
-constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms) {
-  if (m <= kCtaRows || num_sms < kPairCtas) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
+// The tile that takes the least on a GPU of `num_sms` SMs that runs `max_pairs` pairs at once, or
+// as many as it has pairs of SMs (-1); of equals a pair's, then the narrower. Up to 128 rows one CTA
+// has them all, and half of a pair would compute rows that do not exist.
+constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
+                                 int max_pairs = -1) {
+  const int pairs = max_pairs < 0 ? num_sms / kPairCtas : max_pairs;
+  if (m <= kCtaRows || pairs < 1) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
+  const auto clocks = [&](const TileChoice& tile) {
+    return clocks_of(tile, m, n, k, l, tile.ctas == kPairCtas ? pairs : num_sms);
+  };
   TileChoice best{kPairCtas, 64};
   for (const TileChoice tile :
        {TileChoice{kPairCtas, 128}, TileChoice{1, 64}, TileChoice{1, 128}}) {
-    if (clocks_of(tile, m, n, k, l, num_sms) < clocks_of(best, m, n, k, l, num_sms)) best = tile;
+    if (clocks(tile) < clocks(best)) best = tile;
   }
   return best;
 }
