@@ -120,7 +120,8 @@
   X(kGpuF16, DUALGEMM_PREPARED_GPU_F16, 5, "gpu_f16", "any GPU: decoded to fp16") \
   X(kGpuBF16, DUALGEMM_PREPARED_GPU_BF16, 6, "gpu_bf16", "any GPU: decoded to bf16") \
   X(kGpuE4M3, DUALGEMM_PREPARED_GPU_E4M3, 7, "gpu_e4m3", "any GPU: E4M3 with a scale per row") \
-  X(kGpuNvfp4, DUALGEMM_PREPARED_GPU_NVFP4, 8, "gpu_nvfp4", "any GPU: NVFP4 with swizzled scales")
+  X(kGpuNvfp4, DUALGEMM_PREPARED_GPU_NVFP4, 8, "gpu_nvfp4", "any GPU: NVFP4 with swizzled scales") \
+  X(kSm100a, DUALGEMM_PREPARED_SM100A, 9, "sm100a", "B200, B300: NVFP4 in the order of the tensor core")
 
 /* Whether Gate and Up have a bias, and its type: BiasType. */
 #define DUALGEMM_BIAS_TABLE(X) \

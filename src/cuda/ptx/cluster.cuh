@@ -55,4 +55,11 @@ DUALGEMM_DEVICE void mbarrier_arrive_expect_tx_cluster(uint32_t bar, uint32_t by
                : "memory");
 }
 
+// mbarrier.arrive.release.cluster.shared::cluster.b64 _, [bar];      PTX ISA 8.0, sm_90: at a
+// barrier of any CTA of the cluster; `bar` from mapa.
+DUALGEMM_DEVICE void mbarrier_arrive_cluster(uint32_t bar) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar)
+               : "memory");
+}
+
 }  // namespace dualgemm::cuda::ptx

@@ -9,6 +9,7 @@
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/occupancy.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
@@ -45,7 +46,7 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
 
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
 // ones with its operands in the other roles, or over a pair, is so in the interpreter, and nobody
-// promises it.
+// promises it. Prepared weights have one kernel, the pair's, whatever m is.
 Status suits_other_kernels(const Problem& problem) {
   if (!problem.batch_invariant) return {};
   return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");
@@ -54,8 +55,8 @@ Status suits_skinny(const Problem& problem) {
   DUALGEMM_TRY(suits_other_kernels(problem));
   return sm100a_skinny::supports(problem);
 }
-Status suits_pair(const Problem& problem) {
-  DUALGEMM_TRY(suits_other_kernels(problem));
+Status suits_pair(const Problem& problem, bool prepared) {
+  if (!prepared) DUALGEMM_TRY(suits_other_kernels(problem));
   return sm100a_pair::supports(problem);
 }
 
@@ -66,14 +67,22 @@ Status check_pairs(const char* argument, const std::string& observed, const Devi
                              caps.name + " runs no cluster of two CTAs with an SM for each");
 }
 bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
-  return caps.max_pairs != 0 && suits_pair(problem).ok();
+  return caps.max_pairs != 0 && suits_pair(problem, false).ok();
 }
 
 // The tiles of one CTA, of a pair, and those for few rows. A caller's constraints choose among
 // them, so that any kernel can stand in for another.
-std::vector<KernelChoice> compiled_for(const Problem& problem, const DeviceCaps& caps) {
+std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
+                                       const DeviceCaps& caps) {
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
+  if (prepared) {
+    for (const sm100a_pair::Instance& instance : sm100a_pair::prepared_instances()) {
+      if (sm100a_pair::find_instance(instance.config.tile_n, output, true) == &instance)
+        compiled.push_back(choice_of(instance));
+    }
+    return compiled;
+  }
   for (const sm100a::Instance& instance : sm100a::instances()) {
     if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
       compiled.push_back(choice_of(instance));
@@ -91,13 +100,18 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, const DeviceCaps&
   return compiled;
 }
 
-KernelChoice usual_for(const Problem& p, const DeviceCaps& caps) {
+KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
+  if (prepared) {
+    const int tile_n =
+        sm100a_pair::choose_prepared_tile_n(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
+    return choice_of(*sm100a_pair::find_instance(tile_n, p.d.type, true));
+  }
   if (suits_skinny(p).ok() && sm100a_skinny::is_faster(p, num_sms))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile =
       sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p).ok())
+  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, false).ok())
     return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
@@ -105,15 +119,20 @@ KernelChoice usual_for(const Problem& p, const DeviceCaps& caps) {
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (constraints.kernel == sm100a_pair::kKernelName)
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
+  if (plan.prepared) {
+    DUALGEMM_TRY(check_pairs("prepared", "true", caps));
+    DUALGEMM_TRY(suits_pair(plan.problem, true));
+  }
   const Expected<KernelChoice> kernel =
-      choose_kernel(compiled_for(plan.problem, caps), usual_for(plan.problem, caps), constraints);
+      choose_kernel(compiled_for(plan.problem, plan.prepared, caps),
+                    usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};
 }
 
 sm100a::Copies copies_of(const Plan& plan) {
-  return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned);
+  return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned, plan.prepared);
 }
 
 constexpr const char* kNumerics =
@@ -123,7 +142,7 @@ constexpr const char* kNumerics =
 int64_t workspace_bytes_sm100a(const Plan& plan) { return copies_of(plan).workspace_bytes; }
 
 Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
-                                                    const uint8_t*, void* workspace,
+                                                    const uint8_t* prepared, void* workspace,
                                                     EncodeTiled encode_tiled,
                                                     int64_t* intermediate_bytes) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
@@ -143,16 +162,22 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   }
   const DataType output = plan.problem.d.type;
   if (plan.kernel == sm100a_pair::kKernelName) {
-    DUALGEMM_TRY(suits_pair(plan.problem));
-    if (const auto* const instance = sm100a_pair::find_instance(plan.shape.tile_n, output))
+    DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
+    if (const auto* const instance =
+            sm100a_pair::find_instance(plan.shape.tile_n, output, plan.prepared))
       return sm100a_pair::build_launches(problem, buffers, copies, workspace, *instance,
-                                         encode_tiled);
+                                         encode_tiled, prepared);
   } else if (const auto* const instance = sm100a::find_instance(plan.shape.tile_n, output)) {
     return sm100a::build_launches(problem, buffers, copies, workspace, *instance, encode_tiled);
   }
   return Status::unsupported("plan.shape.tile_n", std::to_string(plan.shape.tile_n),
-                             "must be 64 or 128");
+                             "must be of a compiled kernel");
 }
+
+PreparedFormat prepared_format_sm100a(const Problem&) { return PreparedFormat::kSm100a; }
+
+constexpr WeightPacking kPacking{prepared_format_sm100a, sm100a_pair::packed_batch_bytes,
+                                 sm100a_pair::pack_weights_launch};
 
 }  // namespace
 
@@ -171,9 +196,9 @@ Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
 }
 
 const FusedKernel& fused_kernel_sm100a() {
-  static const FusedKernel kernel{Isa::kSm100a,           kNumerics,
-                                  sm100a::supports,       plan_sm100a,
-                                  workspace_bytes_sm100a, launches_sm100a};
+  static const FusedKernel kernel{
+      Isa::kSm100a,           kNumerics,       sm100a::supports, plan_sm100a,
+      workspace_bytes_sm100a, launches_sm100a, &kPacking};
   return kernel;
 }
 

@@ -126,8 +126,11 @@ AssertionResult Simulation::run(const cuda::KernelLaunch& launch, const ptxsim::
   grid.block = {launch.threads, 1, 1};
   grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
   grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
-  if (previous_owns_everything_ && launch.overlaps_previous)
-    grid.previous_grid = {.writes = names_, .reads = names_};
+  if (previous_owns_everything_ && launch.overlaps_previous) {
+    std::vector<std::string> owned = names_;
+    std::erase(owned, complete_);
+    grid.previous_grid = {.writes = owned, .reads = owned};
+  }
   return run(program, grid, options);
 }
 

@@ -29,8 +29,11 @@ class Simulation {
   void* scratch(const char* name, int64_t bytes);
 
   // From now on launches that overlap the one before them are judged by what that one may still do
-  // (R21): write and read all operands, D and scratch.
-  void let_previous_grid_own_everything() { previous_owns_everything_ = true; }
+  // (R21): write and read all operands, D and scratch, but not what has the name `complete`.
+  void let_previous_grid_own_everything(const char* complete = "") {
+    previous_owns_everything_ = true;
+    complete_ = complete;
+  }
 
   // Runs one launch. Fails on an error of the interpreter and on any report of the sanitizer that
   // counts with these options. `instead`: runs in place of the entry that has its name.
@@ -58,6 +61,7 @@ class Simulation {
   int64_t misalign_;
   std::vector<std::string> names_;  // of what is in memory_
   bool previous_owns_everything_ = false;
+  std::string complete_;  // what the grid before has nothing to do with
   Buffers buffers_;
   ptxsim::RunResult last_run_;
 };

@@ -12,8 +12,9 @@ namespace {
 constexpr const char* kWait = "griddepcontrol.wait;";
 
 // The kernel without its wait number `index`; null: it has no more.
-std::shared_ptr<const ptxsim::Program> without_wait(const std::string& entry, int index) {
-  const std::string path = std::string(DUALGEMM_PTX_FOLDER) + "/dual_gemm_sm100a_pair.ptx";
+std::shared_ptr<const ptxsim::Program> without_wait(const std::string& module_name,
+                                                    const std::string& entry, int index) {
+  const std::string path = std::string(DUALGEMM_PTX_FOLDER) + "/" + module_name + ".ptx";
   std::ostringstream stream;
   stream << std::ifstream(path).rdbuf();
   std::string text = stream.str();
@@ -29,15 +30,17 @@ std::shared_ptr<const ptxsim::Program> without_wait(const std::string& entry, in
   return *program;
 }
 
-TEST(Sm100aPairOverlap, EveryWaitIsNeeded) {
+void expect_every_wait_needed(bool prepared) {
   const Problem p = swizzled({.m = 130, .n = 20, .k = 64, .d = {.type = DataType::kF32}});
-  const std::string entry = cuda::sm100a_pair::find_instance(64, DataType::kF32)->entry;
+  const std::string entry = cuda::sm100a_pair::find_instance(64, DataType::kF32, prepared)->entry;
+  const std::string module_name =
+      prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair";
   Rng rng;
   RandomCase data(p, rng, Values::kRandom);
   data.a_row_scale.assign(static_cast<size_t>(p.m), 2.0f);  // read before the sums are there
   int waits = 0;
-  for (; const auto program = without_wait(entry, waits); ++waits) {
-    SimulatedRun run{.tile_n = 64};
+  for (; const auto program = without_wait(module_name, entry, waits); ++waits) {
+    SimulatedRun run{.tile_n = 64, .prepared = prepared};
     run.mutant = program;
     EXPECT_FALSE(simulate(data, run));
     ASSERT_FALSE(run.result.reports.list.empty()) << "wait " << waits;
@@ -45,6 +48,10 @@ TEST(Sm100aPairOverlap, EveryWaitIsNeeded) {
   }
   EXPECT_EQ(waits, 2);  // of the thread that loads, and of the epilogue
 }
+
+TEST(Sm100aPairOverlap, EveryWaitIsNeeded) { expect_every_wait_needed(false); }
+// Prepared weights are read before it, and are not the grid's before (simulate() says so).
+TEST(Sm100aPairOverlap, EveryWaitIsNeededWithPreparedWeights) { expect_every_wait_needed(true); }
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -1,5 +1,6 @@
 #include "kernels/sm100a_pair/simulated_run.hpp"
 
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -14,23 +15,35 @@ namespace {
 Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
                                                       const Buffers& buffers,
                                                       const cuda::sm100a::Copies& copies,
-                                                      void* workspace, const SimulatedRun& run) {
+                                                      void* workspace, const SimulatedRun& run,
+                                                      const uint8_t* packed) {
   const DataType output = data.problem.d.type;
   if (run.one_cta) {
     return cuda::sm100a::build_launches(data.resolved, buffers, copies, workspace,
                                         *cuda::sm100a::find_instance(run.tile_n, output),
                                         simulated_encode_tiled());
   }
-  return cuda::sm100a_pair::build_launches(data.resolved, buffers, copies, workspace,
-                                           *cuda::sm100a_pair::find_instance(run.tile_n, output),
-                                           simulated_encode_tiled());
+  return cuda::sm100a_pair::build_launches(
+      data.resolved, buffers, copies, workspace,
+      *cuda::sm100a_pair::find_instance(run.tile_n, output, run.prepared), simulated_encode_tiled(),
+      packed);
 }
 
 }  // namespace
 
-std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
-  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type);
-  return program_of({"dual_gemm_sm100a_pair", instance->entry, instance->kernel});
+std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type, bool prepared) {
+  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type, prepared);
+  return program_of({prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair",
+                     instance->entry, instance->kernel});
+}
+
+uint8_t* pack_weights(const RandomCase& data, Simulation& simulation,
+                      const ptxsim::Options& options, AssertionResult& result) {
+  auto* const packed = static_cast<uint8_t*>(
+      simulation.scratch(kPackedName, cuda::sm100a_pair::packed_bytes(data.problem)));
+  result = simulation.run(
+      cuda::sm100a_pair::pack_weights_launch(data.resolved, simulation.buffers(), packed), options);
+  return result ? packed : nullptr;
 }
 
 AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
@@ -38,10 +51,20 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
     return AssertionFailure() << status.message();
   }
   Simulation simulation(data, run.misalign);
-  simulation.let_previous_grid_own_everything();
-  const auto copies = cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  Buffers buffers = simulation.buffers();
+  uint8_t* packed = nullptr;
+  if (run.prepared) {
+    AssertionResult result = AssertionSuccess();
+    packed = pack_weights(data, simulation, run.options, result);
+    if (packed == nullptr) return result;
+    buffers.gate = buffers.up = nullptr;
+    buffers.gate_scales = buffers.up_scales = nullptr;
+  }
+  simulation.let_previous_grid_own_everything(kPackedName);
+  const auto copies =
+      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
-  const auto launches = launches_of(data, simulation.buffers(), copies, workspace, run);
+  const auto launches = launches_of(data, buffers, copies, workspace, run, packed);
   if (!launches) {
     return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
   }

@@ -14,6 +14,7 @@ struct SimulatedRun {
   int tile_n = 128;
   int64_t misalign = 0;        // Simulation's
   bool one_cta = false;        // run the other kernel, that of one CTA
+  bool prepared = false;       // weights, packed in the interpreter by the kernel that does it
   ptxsim::Stats stats{};       // of the last launch, filled in
   size_t launches = 0;         // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in
@@ -28,6 +29,11 @@ struct SimulatedRun {
 ::testing::AssertionResult simulate(RandomCase& data, SimulatedRun& run);
 
 // The decoded kernel that simulate() runs for this tile width and type of D.
-std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type);
+std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type, bool prepared);
+
+inline constexpr const char* kPackedName = "prepared weights";  // of the memory
+// Packs `data`'s weights into memory of that name; null: `result` says why not.
+uint8_t* pack_weights(const RandomCase& data, Simulation& simulation,
+                      const ptxsim::Options& options, ::testing::AssertionResult& result);
 
 }  // namespace dualgemm::test

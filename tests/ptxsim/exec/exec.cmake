@@ -16,8 +16,8 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 # This repository's own command as it is installed, its kernels by the PTX that their tests have.
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
-  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_skinny dual_gemm_sm80 dual_gemm_sm90a
-      dual_gemm_sm90a_skinny pack_weights_sm90a prepare_sm90a repack)
+  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny
+      dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_skinny pack_weights_sm100a pack_weights_sm90a prepare_sm90a repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   foreach(device b200 h200 rtx5090)
@@ -46,6 +46,11 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.pairs_${name} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
       PASS_REGULAR_EXPRESSION "${text}")
   endforeach()
+  # Prepared on the device, and taken from there.
+  add_test(NAME ptxsim_exec.dualgemm_b200_prepared
+    COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+      -m 16,150 -n 128 -k 256 -l 1,2 --strategies fused --prepared)
+  set_tests_properties(ptxsim_exec.dualgemm_b200_prepared PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
 endif()
 
 # The questions to a GPU: whether each asks what it means to. And the whole day with a GPU that is not there.

@@ -16,7 +16,7 @@ MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair"
 def timed(*arguments, kernel="tcgen05"):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--kernel", kernel, "--out", case.name], check=True)
-        run = subprocess.run([PTXSIM, "time", PTX / f"{MODULES[kernel]}.ptx", "--case", case.name, "--draws", "5", "--json"], check=True,
+        run = subprocess.run([PTXSIM, "time", PTX / f"{MODULES[kernel]}{'_prepared' if '--prepared' in arguments else ''}.ptx", "--case", case.name, "--draws", "5", "--json"], check=True,
                              stdout=subprocess.PIPE)
     return json.loads(run.stdout)["launches"][0]
 
@@ -41,6 +41,11 @@ class WriteSm100aCase(unittest.TestCase):
         shape = ("256", "4096", "7168")
         self.assertLess(timed(*shape, kernel="tcgen05pair")["us"], timed(*shape)["us"])
 
+    def test_prepared_weights_take_less_than_unpacked_ones(self):
+        shape = ("512", "4096", "7168")
+        wide = timed(*shape, "--tile-n", "128", kernel="tcgen05pair")["us"]
+        self.assertLess(timed(*shape, "--tile-n", "112", "--prepared", kernel="tcgen05pair")["us"], wide)
+
     def test_few_rows_take_less_by_the_kernel_for_them(self):
         shape = ("16", "4096", "7168")
         few = timed(*shape, kernel="skinny")
@@ -54,6 +59,9 @@ class WriteSm100aCase(unittest.TestCase):
             self.assertIn("has no such tile for 256 rows", run.stderr)
 
     def test_what_the_kernel_does_not_take_is_refused(self):
+        run = subprocess.run([SCRIPT, "256", "4096", "256", "--prepared"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("takes unpacked weights only", run.stderr)
         run = subprocess.run([SCRIPT, "256", "4096", "100"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
         self.assertIn("K a multiple of 64", run.stderr)

@@ -92,7 +92,7 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
   const Problem p{.m = 8, .n = 64, .k = 256};
-  for (const int capability : {80, 89, 100, 120}) {
+  for (const int capability : {80, 89, 120}) {
     EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, capability).status().message(),
               "prepared: true; fused has no weights to prepare");
     const auto raw = plan::choose(p, {.strategy = StrategyId::kFused}, made_up_gpu(capability),
@@ -102,6 +102,36 @@ TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
   EXPECT_EQ(
       prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80}).status().message(),
       "prepared: true; fused has no weights to prepare");
+}
+
+// Blackwell's: one layout for every m and every tile, which the plan chooses by m.
+TEST(FusedPrepared, PairsOfBlackwellChooseATileForEachM) {
+  const auto plan_for = [](int64_t m, const std::string& config = "") {
+    return plan::choose({.m = m, .n = 4096, .k = 7168}, {.prepared = true, .config = config},
+                        made_up_gpu(100, 148), cuda::strategies(), "");
+  };
+  const int64_t bytes = 256 + int64_t{28} * 512 * (2048 + 256);
+  for (const int64_t m : {1, 256, 512}) {
+    const auto plan = plan_for(m);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->kernel, "tcgen05pair");
+    EXPECT_EQ(plan->prepared_bytes, bytes);
+  }
+  EXPECT_EQ(plan_for(512)->config(), "cuda_sm100a_fused_tcgen05pair_t256x112x256_s6_f16_prepared");
+  EXPECT_EQ(plan_for(512, "tile_n=80")->shape.tile_n, 80);
+  EXPECT_EQ(plan_for(512, "kernel=tcgen05").status().message(),
+            "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
+            "tcgen05pair_t256x48x256_s8, tcgen05pair_t256x64x256_s8, tcgen05pair_t256x80x256_s7, "
+            "tcgen05pair_t256x96x256_s6, tcgen05pair_t256x112x256_s6, "
+            "tcgen05pair_t256x128x256_s5");
+  // Layouts of the weights that need a copy where they are not prepared.
+  Problem p{.m = 300, .n = 100, .k = 272};
+  p.gate.ld = p.up.ld = 276;
+  p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+  Problem tidy = p;
+  tidy.gate.ld = tidy.up.ld = 288;
+  EXPECT_EQ(prepared_plan(p, {}, 100)->workspace_bytes,
+            prepared_plan(tidy, {}, 100)->workspace_bytes);
 }
 
 TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
@@ -130,7 +160,7 @@ class FusedPreparedOnGpu : public ::testing::Test {
 
   void SetUp() override {
     DUALGEMM_NEEDS_GPU();
-    if (gpu_caps().isas.front() != Isa::kSm90a) GTEST_SKIP() << "fused prepares nothing here";
+    if (gpu_caps().isas.front() != Isa::kSm90a) GTEST_SKIP() << "needs Hopper";
   }
   static Plan plan_of(const Problem& problem, bool prepared = true) {
     const auto plan =

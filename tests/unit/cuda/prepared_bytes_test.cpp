@@ -58,6 +58,10 @@ TEST(PreparedBytesOfGpus, DescriptorsFollowFromThePlan) {
   p = {.m = 3, .n = 20, .k = 64};
   EXPECT_EQ(descriptor_for(p, StrategyId::kCached, 100)->format, PreparedFormat::kGpuNvfp4);
   EXPECT_FALSE(descriptor_for(p, StrategyId::kFused, 80).ok());
+  const auto pair = descriptor_for(p, StrategyId::kFused, 100);
+  ASSERT_TRUE(pair.ok()) << pair.status().message();
+  EXPECT_EQ(pair->format, PreparedFormat::kSm100a);
+  EXPECT_EQ(pair->expert_bytes, 256 + 3 * (2048 + 256));  // 20 columns: three units
 }
 
 // A case on the GPU, and what was prepared of it.
@@ -66,7 +70,7 @@ class PreparedBytesOnGpu : public ::testing::TestWithParam<StrategyId> {
   void SetUp() override {
     DUALGEMM_NEEDS_GPU();
     if (GetParam() == StrategyId::kFused && gpu_caps().isas.front() != Isa::kSm90a)
-      GTEST_SKIP() << "fused prepares nothing here";
+      GTEST_SKIP() << "these cases have 16-bit A, or nothing to prepare";
     if (GetParam() == StrategyId::kFp8 && gpu_caps().compute_capability < 89)
       GTEST_SKIP() << "no FP8 here";
   }

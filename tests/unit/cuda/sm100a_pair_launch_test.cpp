@@ -7,6 +7,7 @@
 #include "cuda/kernels/sm100a/params.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::cuda::sm100a_pair {
@@ -22,6 +23,14 @@ TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
     EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
   }
   EXPECT_EQ(instances().size(), 8u);
+  for (const Instance& instance : prepared_instances()) {
+    EXPECT_EQ(instance.entry, "dual_gemm_sm100a_pair_prepared_t256x" +
+                                  std::to_string(instance.config.tile_n) + "x256_s" +
+                                  std::to_string(instance.stages) + "_" +
+                                  name_of(instance.config.output));
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+  }
+  EXPECT_EQ(prepared_instances().size(), 24u);
   EXPECT_EQ(find_instance(96, DataType::kF16), nullptr);
 }
 
@@ -76,6 +85,28 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
   EXPECT_TRUE(check_schedulable(*plan_of("isa=sm100a"), caps).ok());
   caps.max_pairs = 1;
   EXPECT_TRUE(check_schedulable(*pairs, caps).ok());
+  EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true},
+                         test::made_up_gpu(100, 148), strategies(), "")
+                ->kernel,
+            kKernelName);
+  caps.max_pairs = 0;
+  EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true}, caps, strategies(), "")
+                .status()
+                .message(),
+            "prepared: true; made up GPU runs no cluster of two CTAs with an SM for each");
+}
+
+TEST(Sm100aPairChoice, PreparedWeightsHaveTilesBetween) {
+  const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
+    return choose_prepared_tile_n(m, n, k, 1, num_sms);
+  };
+  EXPECT_EQ(tile(256, 4096), 64);
+  EXPECT_EQ(tile(512, 4096), 112);  // 74 pairs: every SM
+  EXPECT_EQ(tile(256, 3072, 4096), 48);
+  EXPECT_EQ(tile(512, 3072), 96);
+  EXPECT_EQ(tile(4096, 4096), 128);
+  EXPECT_EQ(tile(1, 1), 48);
+  EXPECT_EQ(tile(256, 4096, 7168, 0), 128);  // a GPU that does not tell its size
 }
 
 TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
@@ -106,7 +137,7 @@ TEST(Sm100aPairChoice, RefusesWhatTheKernelDoesNotDo) {
   const Problem many{.m = 1, .n = 1, .k = 16, .l = int64_t{1} << 30};
   EXPECT_EQ(sm100a::supports(many).message(), "ok");
   EXPECT_EQ(supports(many).message(),
-            "m, n, l: 1, 1, 1073741824; must be at most 2^30 - 1 tiles of 256 x 64");
+            "m, n, l: 1, 1, 1073741824; must be at most 2^30 - 1 tiles of 256 x 48");
 }
 
 std::vector<std::vector<uint32_t>> boxes;
@@ -156,6 +187,35 @@ TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
   EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 4u);
   EXPECT_EQ(params.map_up.opaque[0] & 0xFF, 5u);
   EXPECT_EQ(params.map_sf_up.opaque[0] & 0xFF, 6u);
+}
+
+// Nothing of the weights but what was prepared, in two views.
+TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
+  const auto at = [](uint64_t number) { return reinterpret_cast<uint8_t*>(number << 40); };
+  Buffers buffers;
+  buffers.a = at(1), buffers.a_scales = at(2), buffers.d = at(7);
+  const Problem problem = swizzled({.m = 300, .n = 200, .k = 320, .l = 2});
+  boxes.clear();
+  const auto launches =
+      build_launches(core::resolve(problem), buffers, {}, nullptr,
+                     *find_instance(112, DataType::kF16, true), &record_box, at(3));
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_EQ(boxes, (std::vector<std::vector<uint32_t>>{
+                       {256, 7, 1, 1},  // codes of half of the tile: 2 048 bytes of 8 columns
+                       {32, 14, 1, 1},  // scales of the tile
+                       {128, 128, 1},   // a
+                       {256, 4, 1, 1}}));
+  const KernelLaunch& launch = launches->front();
+  EXPECT_EQ(launch.ctas, 2u * 2 * 2 * 2);
+  EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_prepared");
+  sm100a::Params params;
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 1u);
+  EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 2u);
+  EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 3u);
+  EXPECT_EQ(params.map_sf_a.opaque[0] & 0xFF, 4u);
+  EXPECT_EQ(packed_batch_bytes(problem), 2 * 25 * (2048 + 256));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
   return *find_instance(choose_tile_n(problem.m, problem.n, problem.l, num_sms), problem.d.type);
 }
 
-Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
   const int64_t batches = problem.problem.l;
   core::Arena arena(nullptr, kWorkspaceAlignment);
   const auto data = [&](const core::ResolvedMatrix& matrix) {
@@ -61,11 +61,15 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
   };
   Copies copies;
   copies.a = data(problem.a);
-  copies.gate = data(problem.gate);
-  copies.up = data(problem.up);
+  if (!prepared) {
+    copies.gate = data(problem.gate);
+    copies.up = data(problem.up);
+  }
   copies.sf_a = scales(problem.a);
-  copies.sf_gate = scales(problem.gate);
-  copies.sf_up = scales(problem.up);
+  if (!prepared) {
+    copies.sf_gate = scales(problem.gate);
+    copies.sf_up = scales(problem.up);
+  }
   copies.workspace_bytes = arena.used();
   return copies;
 }

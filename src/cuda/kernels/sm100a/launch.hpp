@@ -39,7 +39,8 @@ struct Copies {
   int64_t sf_a = kDirect, sf_gate = kDirect, sf_up = kDirect;
   int64_t workspace_bytes = 0;
 };
-Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned);
+// `prepared`: weights are not read where they lay.
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared = false);
 
 // The launches in stream order: the copies, then the kernel. All pointers of `buffers` and
 // `workspace` are device memory and are not read. An operand that must be copied and has no room

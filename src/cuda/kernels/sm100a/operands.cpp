@@ -13,7 +13,8 @@ Status settle(TmaOperand& operand, int64_t batches) {
                      !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy);
 }
 
-// Everything but the tensor maps.
+}  // namespace
+
 void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, const Tiling& tiling,
                  Params& params) {
   const Problem& p = problem.problem;
@@ -23,15 +24,24 @@ void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, c
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tiling.cols));
 }
 
-}  // namespace
+Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
+                     EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
+                     std::vector<KernelLaunch>& launches) {
+  auto* const base = static_cast<uint8_t*>(workspace);
+  DUALGEMM_TRY(settle(operand, batches));
+  DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
+  DUALGEMM_TRY(
+      encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+  add_copies(operand, batches, base, launches);
+  return {};
+}
 
 Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
                       const Copies& copies, void* workspace, int box_rows_a, int box_rows_gate,
                       EncodeTiled encode_tiled, const OperandMaps& maps,
                       std::vector<KernelLaunch>& launches) {
   const int64_t batches = problem.problem.l;
-  auto* const base = static_cast<uint8_t*>(workspace);
-  struct {
+  const struct {
     TmaOperand operand;
     int box_rows;
     TensorMap *data, *scales;
@@ -50,12 +60,9 @@ Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffe
        maps.up,
        maps.sf_up},
   };
-  for (auto& [operand, box_rows, data, scales] : operands) {
-    DUALGEMM_TRY(settle(operand, batches));
-    DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
+  for (const auto& [operand, box_rows, data, scales] : operands) {
     DUALGEMM_TRY(
-        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
-    add_copies(operand, batches, base, launches);
+        place_operand(operand, batches, box_rows, workspace, encode_tiled, data, scales, launches));
   }
   return {};
 }

@@ -14,6 +14,11 @@ struct OperandMaps {
   TensorMap *a, *gate, *up, *sf_a, *sf_gate, *sf_up;
 };
 
+// One operand's settled copies, which go to `launches`, and its two maps, boxes of `box_rows` rows.
+Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
+                     EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
+                     std::vector<KernelLaunch>& launches);
+
 // Encodes the maps, boxes of `box_rows_a` rows of A and `box_rows_gate` of each weight, and appends
 // the copies to `launches`. `copies`, `workspace` and errors: as build_launches() has them.
 Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
@@ -26,6 +31,10 @@ struct Tiling {
   int rows, cols;                 // of D, per tile
   int box_rows_a, box_rows_gate;  // of A and of each weight, per stage and CTA
 };
+
+// Everything of `params` but the tensor maps.
+void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, const Tiling& tiling,
+                 Params& params);
 
 // Fills in all of `params`; the rest as place_operands().
 Status fill_in(const core::ResolvedProblem& problem, const Buffers& buffers, const Copies& copies,

@@ -24,8 +24,9 @@ using sm100a::kTmemCols;
 inline constexpr const char* kKernelName = "tcgen05pair";  // as plans say
 
 struct Config {
-  int tile_n;         // columns of D per pair: as many rows of Gate and of Up
-  OutputType output;  // of D
+  int tile_n;             // columns of D per pair: as many rows of Gate and of Up
+  OutputType output;      // of D
+  bool prepared = false;  // weights: packed_weights.hpp
   bool operator==(const Config&) const = default;
 };
 
@@ -38,8 +39,11 @@ inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
 inline constexpr int kWarps = 10;
+inline constexpr int kEarlyStages = 2;  // whose prepared weights are loaded before A may be read
 inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kNarrowestTile = 48;  // columns of D, of what is compiled
 inline constexpr int kEpilogueGroups = 2;  // warps 0-3 and 6-9
+inline constexpr int kEpilogueWarps = 8;
 static_assert((kMmaWarp + 1) % 4 == 2, "warps 6-9 have one of each quarter, too");
 
 // Derived from a Config; every rule stands under what it limits. Bytes and columns are those of one
@@ -47,26 +51,37 @@ static_assert((kMmaWarp + 1) % 4 == 2, "warps 6-9 have one of each quarter, too"
 template <Config kCfg>
 struct Budget {
   static constexpr int kTileN = kCfg.tile_n;
-  static_assert(kTileN == 64 || kTileN == 128,
-                "64 or 128: a 128-row scale tile is used whole or by halves, and both "
-                "accumulators must leave TMEM columns for scales");
-  static constexpr int kGroupCols = kTileN / kEpilogueGroups;  // of a warp of the epilogue
-  static_assert(kGroupCols % kEpilogueCols == 0, "the epilogue takes whole chunks of columns");
+  static_assert(kCfg.prepared || kTileN == 64 || kTileN == 128,
+                "unpacked weights: a 128-row scale tile is used whole or by halves");
+  static_assert(kTileN % 16 == 0 && kTileN <= kScaleTileRows,
+                "N of a pair's MMA is a multiple of 16; both accumulators must leave TMEM columns "
+                "for scales");
+  // Columns of the epilogue's first four warps; the other four have the rest.
+  static constexpr int kFirstGroupCols =
+      (kTileN / kEpilogueGroups + kEpilogueCols - 1) / kEpilogueCols * kEpilogueCols;
 
   static constexpr int kWeightRows = kTileN / kPairCtas;  // of Gate and of Up
   static_assert(kWeightRows % 8 == 0, "whole swizzle atoms");
   static constexpr int kOperandBytes = (kCtaRows + 2 * kWeightRows) * kRowBytes;
-  static constexpr int kScaleBytes = 3 * kMmaSteps * kScaleTileBytes;
+  // A scale tile has room for 128 rows. Where they are arranged here, one has Gate's and Up's if
+  // both fit.
+  static constexpr bool kScalesShareTile = kCfg.prepared && 2 * kTileN <= kScaleTileRows;
+  static constexpr int kWeightScaleTiles = kScalesShareTile ? 1 : 2;  // of one MMA step
+  static constexpr int kWeightScaleBytes = kWeightScaleTiles * kMmaSteps * kScaleTileBytes;
+  static constexpr int kScaleBytes = kMmaSteps * kScaleTileBytes + kWeightScaleBytes;
   static constexpr int kStageBytes = kOperandBytes + kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
 
   static constexpr int kStages = (kSmemBytes - kSmemReserve) / kStageBytes;
   static_assert(kStages >= 2, "loads must overlap the MMAs");
+  static_assert(kStages <= kEpilogueWarps, "each stage's scales are arranged by a warp of its own");
 
   static constexpr int kAccGateCol = 0;
   static constexpr int kAccUpCol = kTileN;
   static constexpr int kScaleCol = 2 * kTileN;
-  static constexpr int kStepCols = 3 * kScaleTileCols;  // A, Gate, Up of one MMA step
+  // Of one MMA step: A, then Gate and Up.
+  static constexpr int kStepCols = (1 + kWeightScaleTiles) * kScaleTileCols;
+  static constexpr int kUpScaleCol = kScalesShareTile ? kScaleTileCols / 2 : kScaleTileCols;
   static constexpr int kStageCols = kMmaSteps * kStepCols;
   static_assert(kScaleCol + kStages * kStageCols <= kTmemCols,
                 "every stage has scale columns of its own: they are written again only after the "

@@ -7,8 +7,9 @@
 //
 //   warp      role           does
 //   0-3, 6-9  epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) .., the
-//                            first four the left half of the columns
-//   4         load_operands  one thread: six TMA loads a stage, into its own CTA
+//                            first four the left half of the columns; before that, with prepared
+//                            weights, arrange_scales, each warp in a stage of its own
+//   4         load_operands  one thread: six TMA loads a stage, into its own CTA; load_prepared four
 //   5         issue_mma      makes the barriers, allocates and frees TMEM; in the leader one thread:
 //                            scales to the TMEM of both, two MMAs per K = 64
 //
@@ -16,15 +17,20 @@
 //   K-major, 128-byte swizzle; then 4 scale tiles of 512 bytes each for A (its own rows), Gate, Up
 //   (all tile_n rows: the MMA reads them in both CTAs). 30 720 bytes for tile_n 64 (7 stages),
 //   38 912 for 128 (5 stages). Behind the stages: barriers, the TMEM address.
+//   Prepared weights: Gate and Up in turns of 8 rows, so that one box brings both; their scales
+//   arrive row by row, 16 bytes for K = 256, and are arranged as scale tiles in the same place: a
+//   tile may then begin at any column. Up to 64 columns Gate and Up share a scale tile.
 //
 //   TMEM columns, in both      tile_n 64        tile_n 128
 //   accumulator of Gate        0 .. 63          0 .. 127
 //   accumulator of Up          64 .. 127        128 .. 255
 //   scales, 48 per stage       128 .. 463       256 .. 495
-//   of each of the 4 steps in a stage: A 4, Gate 4, Up 4
+//   of each of the 4 steps in a stage: A 4, Gate 4, Up 4; prepared, tile_n <= 64: A 4, both 4
 //
 //   barrier      of      count        arrives                         waits          first wait
 //   ab_full[s]   leader  2 (+bytes)   load_operands and TMA of both   issue_mma      phase 0
+//                        prepared: 4  and arrange_scales of both
+//   sf_full[s]   each    1 (+bytes)   prepared: load_prepared and TMA arrange_scales phase 0
 //   ab_empty[s]  each    1            issue_mma (tcgen05.commit)      load_operands  phase 0, in
 //                                                                                    round 1
 //   acc_full     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0
@@ -41,20 +47,24 @@
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
 //
 // The grid may begin while the one before it ends, and lets the next one do so from the beginning
-// on: every thread that reads or writes global memory waits first (griddepcontrol.wait).
+// on: every thread that reads or writes global memory waits first (griddepcontrol.wait), but for
+// prepared weights, which are complete.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of two CTAs; 227 KB of shared memory.
 // Views and alignment: sm100a/params.hpp, with 128 rows of A and tile_n/2 of Gate and Up a box.
+// Prepared weights: map_gate is of their codes, map_sf_gate of their scales (packed_weights.hpp),
+// map_up and map_sf_up are of nothing.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm100a/params.hpp"
-#include "cuda/kernels/sm100a_pair/config.hpp"
+#include "cuda/kernels/sm100a_pair/packed_unit.hpp"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/cp_async_bulk_pair.cuh"
 #include "cuda/ptx/grid.cuh"
+#include "cuda/ptx/proxy_fence.cuh"
 #include "cuda/ptx/tcgen05_pair.cuh"
 #include "cuda/ptx/warp.cuh"
 
@@ -62,7 +72,7 @@ namespace dualgemm::cuda::sm100a_pair {
 
 using sm100a::Params;
 
-template <Config kCfg>
+template <Config kCfg, bool kPrepared = kCfg.prepared>
 struct Stage {
   using B = Budget<kCfg>;
   alignas(kSwizzleAlignment) uint8_t a[kCtaRows * kRowBytes];  // (kCtaRows, kTileK/2), K-major
@@ -74,10 +84,23 @@ struct Stage {
 };
 
 template <Config kCfg>
+struct Stage<kCfg, true> {
+  using B = Budget<kCfg>;
+  alignas(kSwizzleAlignment) uint8_t a[kCtaRows * kRowBytes];
+  UnitCodes codes[B::kWeightRows / kUnitCols];
+  uint8_t sf_a[kMmaSteps * kScaleTileBytes];
+  union {
+    UnitScales as_loaded[B::kTileN / kUnitCols];
+    uint4 tiles[kMmaSteps][B::kWeightScaleTiles][kScaleTileBytes / sizeof(uint4)];
+  } sf_weights;
+};
+
+template <Config kCfg>
 struct SharedStorage {
   static constexpr int kStages = Budget<kCfg>::kStages;
   Stage<kCfg> stages[kStages];
   ptx::Barrier ab_full[kStages];  // used in the leader
+  ptx::Barrier sf_full[kStages];  // used with prepared weights
   ptx::Barrier ab_empty[kStages];
   ptx::Barrier acc_full;
   uint32_t tmem_base;
@@ -90,9 +113,9 @@ inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleA
 template <Config kCfg>
 struct StorageRules {
   static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
-  static_assert(offsetof(Stage<kCfg>, gate) % kSwizzleAlignment == 0, "operands start at atoms");
-  static_assert(offsetof(Stage<kCfg>, up) % kSwizzleAlignment == 0, "operands start at atoms");
-  static_assert(offsetof(Stage<kCfg>, sf_a) % 128 == 0, "TMA destinations: 128 bytes");
+  static_assert(kCtaRows * kRowBytes % kSwizzleAlignment == 0 &&
+                    Budget<kCfg>::kWeightRows * kRowBytes % kSwizzleAlignment == 0,
+                "operands start at atoms, scales where TMA can put them");
   static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
@@ -115,6 +138,7 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 }  // namespace dualgemm::cuda::sm100a_pair
 
+#include "cuda/kernels/sm100a_pair/load.cuh"
 #include "cuda/kernels/sm100a_pair/roles.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
@@ -123,7 +147,8 @@ namespace dualgemm::cuda::sm100a_pair {
 template <Config kCfg>
 DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
   for (int stage = 0; stage < smem.kStages; ++stage) {
-    ptx::mbarrier_init(&smem.ab_full[stage], kPairCtas);
+    ptx::mbarrier_init(&smem.ab_full[stage], kCfg.prepared ? 2 * kPairCtas : kPairCtas);
+    if constexpr (kCfg.prepared) ptx::mbarrier_init(&smem.sf_full[stage], 1);
     ptx::mbarrier_init(&smem.ab_empty[stage], 1);
   }
   ptx::mbarrier_init(&smem.acc_full, 1);
@@ -131,10 +156,15 @@ DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
 }
 
 // By one thread; performance only.
+template <Config kCfg>
 DUALGEMM_DEVICE void prefetch_maps(const Params& params) {
-  for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a, &params.map_sf_gate,
-                               &params.map_sf_up, &params.map_sf_a}) {
+  for (const TensorMap* map :
+       {&params.map_gate, &params.map_sf_gate, &params.map_a, &params.map_sf_a}) {
     ptx::prefetch_tensormap(map);
+  }
+  if constexpr (!kCfg.prepared) {
+    ptx::prefetch_tensormap(&params.map_up);
+    ptx::prefetch_tensormap(&params.map_sf_up);
   }
 }
 
@@ -144,7 +174,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
   ptx::griddepcontrol_launch_dependents();
   if (warp == kMmaWarp && ptx::elect_sync()) make_barriers(smem);
-  if (warp == kLoadWarp && ptx::elect_sync()) prefetch_maps(params);
+  if (warp == kLoadWarp && ptx::elect_sync()) prefetch_maps<kCfg>(params);
   __syncwarp();
   ptx::cluster_sync();
   if (warp == kMmaWarp) {
@@ -179,10 +209,19 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   prologue(params, smem, warp);
   const Tile tile = tile_of_cta<kCfg>(params);
   if (warp == kLoadWarp) {
-    if (ptx::elect_sync()) load_operands(params, smem, tile);
+    if (ptx::elect_sync()) {
+      if constexpr (kCfg.prepared) {
+        load_prepared(params, smem, tile);
+      } else {
+        load_operands(params, smem, tile);
+      }
+    }
     __syncwarp();
     ptx::cluster_wait();
   } else {
+    if constexpr (kCfg.prepared) {
+      if (warp != kMmaWarp) arrange_scales(params, smem, warp > kMmaWarp ? warp - 2 : warp);
+    }
     ptx::cluster_wait();
     ptx::tcgen05_fence_after_thread_sync();
     if (warp != kMmaWarp) {

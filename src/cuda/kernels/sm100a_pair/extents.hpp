@@ -25,7 +25,9 @@ struct TileChoice {
 // Clocks of the SM that a stage takes when `busy_sms` SMs work: the longest of three. The rates are
 // those of docs/kernels/sm100a_pair.md: others have measured or fitted them on B200, nobody has
 // measured these kernels.
-constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms) {
+// `weight_scale_bytes`: of a stage, into one SM.
+constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
+                              int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {
   constexpr double kPortBytes = 112;   // a clock, into one SM
   constexpr double kL2Bytes = 12'600;  // a clock, out of the L2 cache
   constexpr double kReadA = 32;        // clocks of an MMA that reads A from shared memory
@@ -34,8 +36,8 @@ constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms) {
   // Gate and Up: 2 * tile_n columns at two a clock, or A once and B twice from shared memory.
   const double tensor_core =
       kMmaSteps * std::max(columns, kReadA + 2 * read_b_per_column * columns);
-  const double bytes =
-      (kCtaRows + 2 * columns / tile.ctas) * kRowBytes + 3 * kMmaSteps * kScaleTileBytes;
+  const double bytes = (kCtaRows + 2 * columns / tile.ctas) * kRowBytes +
+                       kMmaSteps * kScaleTileBytes + weight_scale_bytes;
   return std::max(
       {tensor_core, bytes / kPortBytes, bytes * static_cast<double>(busy_sms) / kL2Bytes});
 }
@@ -51,12 +53,39 @@ constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t
          (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
 }
 
-// The tile that takes the least on a GPU of `num_sms` SMs that runs `max_pairs` pairs at once, or
-// as many as it has pairs of SMs (-1); of equals a pair's, then the narrower. Up to 128 rows one CTA
-// has them all, and half of a pair would compute rows that do not exist.
+// How many pairs a GPU runs at once: what it says, or as many as it has pairs of SMs (-1).
+constexpr int pairs_at_once(int num_sms, int max_pairs) {
+  return max_pairs < 0 ? num_sms / kPairCtas : max_pairs;
+}
+
+// The columns of a pair's tile that take the least with prepared weights; of equals the narrower.
+// Their scales come as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the
+// more columns there are.
+constexpr int choose_prepared_tile_n(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
+                                     int max_pairs = -1) {
+  constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
+  constexpr double kClocksPerColumn = 12;  // 0.5 us for 64 more
+  const int64_t at_once = std::max(pairs_at_once(num_sms, max_pairs), 1);
+  const auto clocks = [&](int tile_n) {
+    const int64_t pairs = num_pairs(m, n, l, tile_n);
+    const double stage = stage_clocks({kPairCtas, tile_n}, std::min(pairs, at_once) * kPairCtas,
+                                      2 * tile_n * (kTileK / 16));
+    return static_cast<double>(ceil_div(pairs, at_once)) *
+           (static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksPerWave +
+            kClocksPerColumn * (tile_n - 64));
+  };
+  int best = kNarrowestTile;
+  for (const int tile_n : {64, 80, 96, 112, 128}) {
+    if (clocks(tile_n) < clocks(best)) best = tile_n;
+  }
+  return best;
+}
+
+// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower. Up
+// to 128 rows one CTA has them all, and half of a pair would compute rows that do not exist.
 constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
                                  int max_pairs = -1) {
-  const int pairs = max_pairs < 0 ? num_sms / kPairCtas : max_pairs;
+  const int pairs = pairs_at_once(num_sms, max_pairs);
   if (m <= kCtaRows || pairs < 1) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
   const auto clocks = [&](const TileChoice& tile) {
     return clocks_of(tile, m, n, k, l, tile.ctas == kPairCtas ? pairs : num_sms);

@@ -19,6 +19,20 @@
   X(128, 5, kF32, f32)                    \
   X(128, 5, kE2M1, e2m1)
 
+// The same for prepared weights.
+#define DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, tile_n, stages) \
+  X(tile_n, stages, kF16, f16)                                   \
+  X(tile_n, stages, kBF16, bf16)                                 \
+  X(tile_n, stages, kF32, f32)                                   \
+  X(tile_n, stages, kE2M1, e2m1)
+#define DUALGEMM_SM100A_PAIR_PREPARED_INSTANCES(X) \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 48, 8)  \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 64, 8)  \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 80, 7)  \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 96, 6)  \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 112, 6) \
+  DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 128, 5)
+
 namespace dualgemm::cuda::sm100a_pair {
 
 struct Instance {
@@ -30,5 +44,6 @@ struct Instance {
 };
 
 std::span<const Instance> instances();
+std::span<const Instance> prepared_instances();
 
 }  // namespace dualgemm::cuda::sm100a_pair

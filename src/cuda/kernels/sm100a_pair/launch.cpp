@@ -5,44 +5,65 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a_pair {
+namespace {
+
+// All of `params`, where the weights are prepared.
+Status fill_in_prepared(const core::ResolvedProblem& problem, const Buffers& buffers,
+                        const sm100a::Copies& copies, void* workspace, const sm100a::Tiling& tiling,
+                        EncodeTiled encode_tiled, const uint8_t* packed, sm100a::Params& params,
+                        std::vector<KernelLaunch>& launches) {
+  const Problem& p = problem.problem;
+  sm100a::set_scalars(problem, buffers, tiling, params);
+  DUALGEMM_TRY(encode(unit_codes_view(p, packed, tiling.cols), encode_tiled, &params.map_gate));
+  DUALGEMM_TRY(encode(unit_scales_view(p, packed, tiling.cols), encode_tiled, &params.map_sf_gate));
+  return sm100a::place_operand(
+      {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a}, p.l,
+      tiling.box_rows_a, workspace, encode_tiled, &params.map_a, &params.map_sf_a, launches);
+}
+
+}  // namespace
 
 Status supports(const Problem& problem) {
   DUALGEMM_TRY(sm100a::supports(problem));
-  int64_t ctas = num_pairs(problem.m, problem.n, 1, 64) * kPairCtas;  // below 2^50
+  int64_t ctas = num_pairs(problem.m, problem.n, 1, kNarrowestTile) * kPairCtas;  // below 2^50
   if (!__builtin_mul_overflow(ctas, problem.l, &ctas) && ctas <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "must be at most 2^30 - 1 tiles of 256 x 64");
+                             "must be at most 2^30 - 1 tiles of 256 x 48");
 }
 
-const Instance* find_instance(int64_t tile_n, DataType output) {
-  for (const Instance& instance : instances()) {
-    if (instance.config == Config{static_cast<int>(tile_n), output_type_of(output)})
-      return &instance;
+const Instance* find_instance(int64_t tile_n, DataType output, bool prepared) {
+  const Config wanted{static_cast<int>(tile_n), output_type_of(output), prepared};
+  for (const Instance& instance : prepared ? prepared_instances() : instances()) {
+    if (instance.config == wanted) return &instance;
   }
   return nullptr;
 }
 
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers,
-                                                   const sm100a::Copies& copies, void* workspace,
-                                                   const Instance& instance,
-                                                   EncodeTiled encode_tiled) {
+Expected<std::vector<KernelLaunch>> build_launches(
+    const core::ResolvedProblem& problem, const Buffers& buffers, const sm100a::Copies& copies,
+    void* workspace, const Instance& instance, EncodeTiled encode_tiled, const uint8_t* packed) {
   const Problem& p = problem.problem;
   const int tile_n = instance.config.tile_n;
   sm100a::Params params{};
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a::fill_in(problem, buffers, copies, workspace,
-                               {kTileM, tile_n, kCtaRows, tile_n / kPairCtas}, encode_tiled, params,
-                               launches));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_pair", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(num_pairs(p.m, p.n, p.l, tile_n) * kPairCtas),
-                      .threads = kThreads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .cluster_ctas = kPairCtas,
-                      .overlaps_previous = true};
+  const sm100a::Tiling tiling{kTileM, tile_n, kCtaRows, tile_n / kPairCtas};
+  const bool prepared = instance.config.prepared;
+  DUALGEMM_TRY(prepared ? fill_in_prepared(problem, buffers, copies, workspace, tiling,
+                                           encode_tiled, packed, params, launches)
+                        : sm100a::fill_in(problem, buffers, copies, workspace, tiling, encode_tiled,
+                                          params, launches));
+  KernelLaunch launch{
+      .kernel = {prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair",
+                 instance.entry, instance.kernel},
+      .ctas = static_cast<uint32_t>(num_pairs(p.m, p.n, p.l, tile_n) * kPairCtas),
+      .threads = kThreads,
+      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+      .cluster_ctas = kPairCtas,
+      .overlaps_previous = true};
   launch.set_params(params);
   launches.push_back(launch);
   return launches;

@@ -17,13 +17,16 @@ namespace dualgemm::cuda::sm100a_pair {
 // ok, or what the kernel does not do.
 Status supports(const Problem& problem);
 
-const Instance* find_instance(int64_t tile_n, DataType output);  // null: not compiled
+// null: not compiled.
+const Instance* find_instance(int64_t tile_n, DataType output, bool prepared = false);
 
-// As sm100a::build_launches().
+// As sm100a::build_launches(). `packed`: prepared weights behind the first header, for instances
+// that take them; null for the others.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,
                                                    const Instance& instance,
-                                                   EncodeTiled encode_tiled);
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* packed = nullptr);
 
 }  // namespace dualgemm::cuda::sm100a_pair

@@ -1,47 +1,33 @@
-// The three roles in the order of the data flow. Part of dual_gemm.cuh, which has the tables.
+// What follows the loads, in the order of the data flow. Part of dual_gemm.cuh, which has the
+// tables.
 #pragma once
 
 #include "cuda/kernels/sm100a/epilogue.cuh"
 #include "cuda/kernels/sm100a/stage_descriptors.cuh"
+#include "cuda/kernels/sm100a_pair/scale_tiles.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
 
-// Runs on: one thread of kLoadWarp in each CTA.   Waits: the grid before, ab_empty[stage].
-// Arrives: ab_full[stage] of the leader.
+// Runs on: the warps of the epilogue; `index` counts them, each for the stage of that number: of two
+// rounds of a stage a warp that saw only the second could take the barrier's phase before the first
+// for it.   Waits: sf_full[stage].   Arrives: ab_full[stage] of the leader.
 template <Config kCfg>
-DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem, Tile tile) {
-  // Weights are read once per column of tiles, at about the same time; A by all columns.
-  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
-  const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
-  const auto m_begin = static_cast<int32_t>(tile.m_begin);
-  const auto weight_begin =
-      static_cast<int32_t>(tile.n_begin + tile.rank * Budget<kCfg>::kWeightRows);
-  const auto batch = static_cast<int32_t>(tile.batch);
-  const int32_t n_scale_tile = static_cast<int32_t>(tile.n_begin) / kScaleTileRows;
-  const int32_t m_scale_tile = m_begin / kScaleTileRows;
-  RingPosition<smem.kStages> ring;
-  ptx::griddepcontrol_wait();
+DUALGEMM_DEVICE void arrange_scales(const Params& params, SharedStorage<kCfg>& smem,
+                                    uint32_t index) {
+  if (index >= smem.kStages) return;
+  Stage<kCfg>& stage = smem.stages[index];
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
+  uint32_t round_parity = 0;
 #pragma unroll 1
-  for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
-    Stage<kCfg>& stage = smem.stages[ring.stage];
-    const uint32_t full = ptx::mapa(&smem.ab_full[ring.stage], 0);
-    if (k_tile >= smem.kStages) {  // the stage was used in the round before, of the other parity
-      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
-    }
-    ptx::mbarrier_arrive_expect_tx_cluster(full, sizeof(Stage<kCfg>));
-    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-    const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
-    ptx::cp_async_bulk_tensor_3d_pair(stage.gate, &params.map_gate, k_byte, weight_begin, batch,
-                                      full, pass);
-    ptx::cp_async_bulk_tensor_3d_pair(stage.up, &params.map_up, k_byte, weight_begin, batch, full,
-                                      pass);
-    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile,
-                                      n_scale_tile, batch, full, pass);
-    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
-                                      batch, full, pass);
-    ptx::cp_async_bulk_tensor_3d_pair(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
-    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, m_scale_tile,
-                                      batch, full, keep);
+  for (uint32_t k_tile = index; k_tile < params.num_k_tiles; k_tile += smem.kStages) {
+    ptx::mbarrier_wait_parity(&smem.sf_full[index], round_parity);
+    arrange_stage<kCfg>(stage, lane);
+    ptx::fence_proxy_async_shared();
+    __syncwarp();
+    if (lane == 0) ptx::mbarrier_arrive_cluster(full);
+    __syncwarp();
+    round_parity ^= 1;
   }
 }
 
@@ -53,23 +39,26 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, 
   using Cols = Budget<kCfg>;
   constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kTileM, kCfg.tile_n);
   constexpr uint32_t kStepBytes = kMmaK / 2;
-  // A tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM columns.
-  const uint32_t half_tile_col = tile.n_begin % kScaleTileRows / 32;
+  // Unpacked, a tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM
+  // columns.
+  const uint32_t half_tile_col = kCfg.prepared ? 0 : tile.n_begin % kScaleTileRows / 32;
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
-    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+    wait_for_stage<kCfg>(&smem.ab_full[ring.stage], ring.round_parity);
     ptx::tcgen05_fence_after_thread_sync();
-    const sm100a::StageDescriptors from = sm100a::describe(smem.stages[ring.stage]);
+    const sm100a::StageDescriptors from = describe_stage(smem.stages[ring.stage]);
 #pragma unroll
     for (int step = 0; step < kMmaSteps; ++step) {
       const uint32_t sf_a =
           tmem_base + Cols::kScaleCol + ring.stage * Cols::kStageCols + step * Cols::kStepCols;
-      const uint32_t sf_gate = sf_a + kScaleTileCols, sf_up = sf_gate + kScaleTileCols;
+      const uint32_t sf_gate = sf_a + kScaleTileCols, sf_up = sf_gate + Cols::kUpScaleCol;
       const uint32_t scale = step * kScaleTileBytes, data = step * kStepBytes;
+      const uint32_t weight_scale = kCfg.prepared ? Cols::kWeightScaleTiles * scale : scale;
       ptx::tcgen05_cp_32x128b_warpx4_pair(sf_a, advance_descriptor(from.sf_a, scale));
-      ptx::tcgen05_cp_32x128b_warpx4_pair(sf_gate, advance_descriptor(from.sf_gate, scale));
-      ptx::tcgen05_cp_32x128b_warpx4_pair(sf_up, advance_descriptor(from.sf_up, scale));
+      ptx::tcgen05_cp_32x128b_warpx4_pair(sf_gate, advance_descriptor(from.sf_gate, weight_scale));
+      if constexpr (!Cols::kScalesShareTile)
+        ptx::tcgen05_cp_32x128b_warpx4_pair(sf_up, advance_descriptor(from.sf_up, weight_scale));
       const uint32_t accumulate = k_tile != 0 || step != 0;
       ptx::tcgen05_mma_mxf4nvf4_block16_pair<ptx::CollectorA::kFill>(
           tmem_base + Cols::kAccGateCol, advance_descriptor(from.a, data),
@@ -95,7 +84,9 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
   const uint32_t first_lane = 32 * (warp % 4);
   const uint32_t first_row = tile.m_begin + first_lane;
   const uint32_t row = first_row + threadIdx.x % 32;
-  const uint32_t first_col = group * Cols::kGroupCols;      // of the tile
+  // Of the tile.
+  const uint32_t first_col = group * Cols::kFirstGroupCols;
+  const uint32_t end_col = group == 0 ? Cols::kFirstGroupCols : kCfg.tile_n;
   const uint32_t quarter = tmem_base + (first_lane << 16);  // the lane field: this warp's own
 
   ptx::griddepcontrol_wait();  // D may still be read, and what scales may still be written
@@ -103,8 +94,8 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
   if constexpr (kCfg.output == OutputType::kE2M1) {
     // A CTA without any row has no tile of scales either.
     if (tile.m_begin < params.m && row >= params.m) {
-      const uint32_t n_begin = tile.n_begin + first_col;
-      sm100a::clear_scales(params, tile.batch, row, n_begin, n_begin + Cols::kGroupCols);
+      sm100a::clear_scales(params, tile.batch, row, tile.n_begin + first_col,
+                           tile.n_begin + end_col);
     }
     __syncwarp();
   }
@@ -113,8 +104,8 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
   ptx::tcgen05_fence_after_thread_sync();
   if (first_row >= params.m) return;  // no row of this warp exists
 #pragma unroll 1
-  for (uint32_t col = first_col;
-       col < first_col + Cols::kGroupCols && tile.n_begin + col < params.n; col += kEpilogueCols) {
+  for (uint32_t col = first_col; col < end_col && tile.n_begin + col < params.n;
+       col += kEpilogueCols) {
     float g[kEpilogueCols], u[kEpilogueCols];
     ptx::tcgen05_ld_32x32b_x16_pair(quarter + Cols::kAccGateCol + col,
                                     quarter + Cols::kAccUpCol + col, g, u);

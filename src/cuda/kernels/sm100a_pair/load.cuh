@@ -1,0 +1,100 @@
+// The role that fills the ring. Part of dual_gemm.cuh, which has the tables.
+#pragma once
+
+namespace dualgemm::cuda::sm100a_pair {
+
+// Runs on: one thread of kLoadWarp in each CTA.   Waits: the grid before, ab_empty[stage].
+// Arrives: ab_full[stage] of the leader.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem, Tile tile) {
+  // Weights are read once per column of tiles, at about the same time; A by all columns.
+  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
+  const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
+  const auto m_begin = static_cast<int32_t>(tile.m_begin);
+  const auto weight_begin =
+      static_cast<int32_t>(tile.n_begin + tile.rank * Budget<kCfg>::kWeightRows);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  const int32_t n_scale_tile = static_cast<int32_t>(tile.n_begin) / kScaleTileRows;
+  const int32_t m_scale_tile = m_begin / kScaleTileRows;
+  RingPosition<smem.kStages> ring;
+  ptx::griddepcontrol_wait();
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+    Stage<kCfg>& stage = smem.stages[ring.stage];
+    const uint32_t full = ptx::mapa(&smem.ab_full[ring.stage], 0);
+    if (k_tile >= smem.kStages) {  // the stage was used in the round before, of the other parity
+      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
+    }
+    ptx::mbarrier_arrive_expect_tx_cluster(full, sizeof(Stage<kCfg>));
+    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+    const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
+    ptx::cp_async_bulk_tensor_3d_pair(stage.gate, &params.map_gate, k_byte, weight_begin, batch,
+                                      full, pass);
+    ptx::cp_async_bulk_tensor_3d_pair(stage.up, &params.map_up, k_byte, weight_begin, batch, full,
+                                      pass);
+    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile,
+                                      n_scale_tile, batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
+                                      batch, full, pass);
+    ptx::cp_async_bulk_tensor_3d_pair(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
+    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, m_scale_tile,
+                                      batch, full, keep);
+  }
+}
+
+// Codes of both weights of one stage, and their scales, which are asked for first: they are arranged
+// while the rest arrives. What arrives at ab_full includes A and its scales, load_a()'s.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
+                                uint32_t index, uint32_t k_tile, ptx::CachePolicy policy) {
+  Stage<kCfg>& stage = smem.stages[index];
+  const auto unit = static_cast<int32_t>(tile.n_begin / kUnitCols);
+  const auto own_units = static_cast<int32_t>(tile.rank * Budget<kCfg>::kWeightRows / kUnitCols);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  ptx::mbarrier_arrive_expect_tx(&smem.sf_full[index], sizeof(stage.sf_weights.as_loaded));
+  ptx::cp_async_bulk_tensor_4d(stage.sf_weights.as_loaded, &params.map_sf_gate, 0, unit,
+                               static_cast<int32_t>(k_tile), batch, &smem.sf_full[index], policy);
+  const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
+  ptx::mbarrier_arrive_expect_tx_cluster(
+      full, sizeof(stage.a) + sizeof(stage.codes) + sizeof(stage.sf_a));
+  ptx::cp_async_bulk_tensor_4d_pair(stage.codes, &params.map_gate, 0, unit + own_units,
+                                    static_cast<int32_t>(k_tile), batch, full, policy);
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void load_a(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
+                            uint32_t index, uint32_t k_tile, ptx::CachePolicy policy) {
+  Stage<kCfg>& stage = smem.stages[index];
+  const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
+  const auto m_begin = static_cast<int32_t>(tile.m_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  ptx::cp_async_bulk_tensor_3d_pair(stage.a, &params.map_a,
+                                    static_cast<int32_t>(k_tile * kRowBytes), m_begin, batch, full,
+                                    policy);
+  ptx::cp_async_bulk_tensor_4d_pair(stage.sf_a, &params.map_sf_a, 0,
+                                    static_cast<int32_t>(k_tile * kMmaSteps),
+                                    m_begin / kScaleTileRows, batch, full, policy);
+}
+
+// Runs on: one thread of kLoadWarp in each CTA.   Waits: the grid before, but for weights;
+// ab_empty[stage].   Arrives: sf_full[stage], ab_full[stage] of the leader.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_prepared(const Params& params, SharedStorage<kCfg>& smem, Tile tile) {
+  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
+  const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
+  const uint32_t early = min(params.num_k_tiles, static_cast<uint32_t>(kEarlyStages));
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < early; ++k_tile)
+    load_units(params, smem, tile, k_tile, k_tile, pass);
+  ptx::griddepcontrol_wait();
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+    if (k_tile >= smem.kStages)  // the stage was used in the round before, of the other parity
+      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
+    if (k_tile >= early) load_units(params, smem, tile, ring.stage, k_tile, pass);
+    load_a(params, smem, tile, ring.stage, k_tile, keep);
+  }
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair
