@@ -4,6 +4,7 @@
 // reads R1. fused_sequential: both in one launch, sums of Gate's tile in registers meanwhile.
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "core/arena.hpp"
@@ -78,7 +79,14 @@ Halves halves_of(const Problem& p, GateProduct gate) {
           halves_of(p, Weight::kUp, p.d)};
 }
 
+constexpr int64_t kMostForMmaSync = 8;
+
 Status supports_passes_sm90a(const Problem& problem, GateProduct gate) {
+  if (gate == GateProduct::kKept && problem.m <= kMostForMmaSync) {
+    // (4096, 7168) on an H200: 59 us at 16 rows, where the mma.sync kernel takes 35 at 8.
+    return Status::unsupported("m", std::to_string(problem.m),
+                               "must be above 8 for the wgmma kernel of this strategy");
+  }
   const Halves halves = halves_of(problem, gate);
   DUALGEMM_TRY(sm90a::supports(halves.gate.problem));
   return sm90a::supports(halves.up.problem);

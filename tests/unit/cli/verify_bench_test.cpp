@@ -139,8 +139,9 @@ TEST_F(VerifyBench, BenchRanksAndChecks) {
 TEST_F(VerifyBench, Fp8IsListedWithItsError) {
   for (const char* strategies : {"fused,fp8", "fp8"}) {
     const ProgramResult result =
-        run({"bench", "--m", "16", "--n", "64", "--k", "512", "--strategy", strategies,
-             "--min-rounds", "1", "--max-rounds", "1", "--seconds", "8", "--no-peaks", "--json"});
+        run({"bench", "--device", "cpu", "--m", "16", "--n", "64", "--k", "512", "--strategy",
+             strategies, "--min-rounds", "1", "--max-rounds", "1", "--seconds", "8", "--no-peaks",
+             "--json"});
     ASSERT_EQ(result.exit_code, 0) << result;
     int listed = 0;
     const json report = json::parse(result.out);
@@ -152,8 +153,8 @@ TEST_F(VerifyBench, Fp8IsListedWithItsError) {
       EXPECT_GT(entry["median_ms"].get<double>(), 0.0);
     }
     EXPECT_EQ(listed, 1);
-    const ProgramResult verified =
-        run({"verify", "--m", "16", "--n", "64", "--k", "512", "--strategy", strategies});
+    const ProgramResult verified = run({"verify", "--device", "cpu", "--m", "16", "--n", "64",
+                                        "--k", "512", "--strategy", strategies});
     ASSERT_EQ(verified.exit_code, 0) << verified;
     EXPECT_TRUE(contains(verified.out, "fp8"));
     EXPECT_TRUE(contains(verified.out, "e-02")) << verified;

@@ -76,9 +76,14 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
   EXPECT_EQ(config("tile_n=8,kernel=skinny,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
             "cuda_sm90a_fused_skinny_c9_t8x8x256_s2_f16");
   EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_t8x8x128_f16");
-  EXPECT_EQ(config("strategy=fused_sequential,tile_m=8", p),
+  EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=8", p),
             "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
-  EXPECT_EQ(config("strategy=fused_epilogue", p), "cuda_sm80_fused_epilogue_mma_t64x32x128_f16");
+  EXPECT_EQ(config("isa=sm80,strategy=fused_epilogue", p),
+            "cuda_sm80_fused_epilogue_mma_t64x32x128_f16");
+  EXPECT_EQ(config("strategy=fused_sequential,tile_m=128", p),
+            "cuda_sm90a_fused_sequential_wgmma_c32_w1_t128x64x256_s4_f16");
+  EXPECT_EQ(config("strategy=fused_epilogue,tile_m=256", p),
+            "cuda_sm90a_fused_epilogue_wgmma_c64_w1_t256x64x256_s4_f16");
   EXPECT_EQ(config("strategy=two_pass", p), "cuda_sm80_two_pass_cublaslt_f16");
   const auto blackwell = choose(p, {.config = "tile_n=128"}, made_up_gpu(100));
   ASSERT_TRUE(blackwell.ok()) << blackwell.status().message();
@@ -111,8 +116,11 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(status("tile_m=16", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_t8x8x128, mma_t64x16x128, "
             "mma_t8x16x128");
-  EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p).rule(),
+  EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_t8x16x128, mma_t64x32x128");
+  EXPECT_EQ(status("tile_m=16,strategy=fused_sequential", p).rule(),
+            "no such kernel is compiled for this problem; there are wgmma_w1_t64x64x256_s7, "
+            "wgmma_w1_t128x64x256_s4");
   EXPECT_EQ(status("ctas=133", p).message(),
             "config: ctas=133; must be 1 .. 132, as this GPU has SMs");
   EXPECT_EQ(status("ctas=0", p).message(), "config: ctas=0; must be 1 .. 132, as this GPU has SMs");

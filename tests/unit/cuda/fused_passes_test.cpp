@@ -38,12 +38,17 @@ TEST(FusedPasses, PlanTheWgmmaKernelOnHopper) {
   const Problem p{.m = 512, .n = 4096, .k = 7168};
   const auto epilogue = passes_plan(p, {.strategy = StrategyId::kFusedEpilogue}, 90);
   ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
-  EXPECT_EQ(epilogue->config(), "cuda_sm90a_fused_epilogue_wgmma_c128_w1_t256x64x256_s4_f16");
+  EXPECT_EQ(epilogue->config(), "cuda_sm90a_fused_epilogue_wgmma_c128_w1_t128x64x256_s4_f16");
   EXPECT_EQ(epilogue->workspace_bytes, 512 * 4096 * 4 + 2 * 512 * 7168 * 2) << "R1, A twice";
   const auto sequential = passes_plan(p, {.strategy = StrategyId::kFusedSequential}, 90);
   ASSERT_TRUE(sequential.ok()) << sequential.status().message();
   EXPECT_EQ(sequential->config(), "cuda_sm90a_fused_sequential_wgmma_c128_w1_t128x64x256_s4_f16");
   EXPECT_EQ(sequential->workspace_bytes, 512 * 7168 * 2) << "A in 16 bits";
+  // Up to 8 rows of an instance of 64: the mma.sync kernel.
+  const auto few =
+      passes_plan({.m = 8, .n = 4096, .k = 7168}, {.strategy = StrategyId::kFusedSequential}, 90);
+  ASSERT_TRUE(few.ok()) << few.status().message();
+  EXPECT_EQ(few->config(), "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
   for (const StrategyId id : kBoth) {
     const auto sm80 = passes_plan(p, {.strategy = id, .isa = Isa::kSm80}, 90);
     ASSERT_TRUE(sm80.ok()) << sm80.status().message();
