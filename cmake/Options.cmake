@@ -15,6 +15,7 @@ option(DUALGEMM_UNITY "Compile up to eight files as one unit: half the time for 
 set(DUALGEMM_SANITIZE "" CACHE STRING "Argument of -fsanitize=, e.g. address,undefined or thread")
 set(DUALGEMM_CUDA "AUTO" CACHE STRING "AUTO: compile the CUDA part when nvcc is found; ON: demand it; OFF")
 set_property(CACHE DUALGEMM_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(DUALGEMM_CUTLASS "" CACHE PATH "CUTLASS's headers, as scripts/get_cutlass has them: the strategy cutlass, minutes more")
 
 # -ffp-contract=off: results must not depend on where the compiler sees a multiply beside an add.
 add_library(dualgemm_flags INTERFACE)

@@ -78,7 +78,8 @@
   X(kFusedEpilogue, DUALGEMM_STRATEGY_FUSED_EPILOGUE, 6, "fused_epilogue", "GEMM Gate -> R1, GEMM Up reads R1, writes D") \
   X(kFusedSequential, DUALGEMM_STRATEGY_FUSED_SEQUENTIAL, 7, "fused_sequential", "one call: Gate loop, Up loop, epilogue") \
   X(kFused, DUALGEMM_STRATEGY_FUSED, 8, "fused", "one pass: A read once, both accumulators in registers") \
-  X(kFp8, DUALGEMM_STRATEGY_FP8, 9, "fp8", "operands re-quantised to FP8: a comparison, not exact")
+  X(kFp8, DUALGEMM_STRATEGY_FP8, 9, "fp8", "operands re-quantised to FP8: a comparison, not exact") \
+  X(kCutlass, DUALGEMM_STRATEGY_CUTLASS, 10, "cutlass", "CUDA: CUTLASS's NVFP4 GEMM over Gate and Up, in builds with it")
 
 /* DeviceKind. */
 #define DUALGEMM_DEVICE_TABLE(X) \
@@ -121,7 +122,8 @@
   X(kGpuBF16, DUALGEMM_PREPARED_GPU_BF16, 6, "gpu_bf16", "any GPU: decoded to bf16") \
   X(kGpuE4M3, DUALGEMM_PREPARED_GPU_E4M3, 7, "gpu_e4m3", "any GPU: E4M3 with a scale per row") \
   X(kGpuNvfp4, DUALGEMM_PREPARED_GPU_NVFP4, 8, "gpu_nvfp4", "any GPU: NVFP4 with swizzled scales") \
-  X(kSm100a, DUALGEMM_PREPARED_SM100A, 9, "sm100a", "B200, B300: NVFP4 in the order of the tensor core")
+  X(kSm100a, DUALGEMM_PREPARED_SM100A, 9, "sm100a", "B200, B300: NVFP4 in the order of the tensor core") \
+  X(kGpuInterleaved, DUALGEMM_PREPARED_GPU_INTERLEAVED, 10, "gpu_interleaved", "any GPU: NVFP4, 128 rows of Gate and Up by turns")
 
 /* Whether Gate and Up have a bias, and its type: BiasType. */
 #define DUALGEMM_BIAS_TABLE(X) \

@@ -17,7 +17,11 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& instance_1sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_1sm";
   static const Instance instance{
-      kEntry, kHalfTile, Types::Mainloop::DispatchPolicy::Stages,
+      "cutlass",
+      kEntry,
+      true,
+      kHalfTile,
+      Types::Mainloop::DispatchPolicy::Stages,
       [](const Gemm& gemm, EncodeTiled encode_tiled) {
         const Kernel kernel{"gated_1sm", kEntry,
                             reinterpret_cast<const void*>(&dual_gemm_cutlass_1sm)};

@@ -18,7 +18,11 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& instance_2sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_2sm";
   static const Instance instance{
-      kEntry, 2 * kHalfTile, Types::Mainloop::DispatchPolicy::Stages,
+      "cutlass",
+      kEntry,
+      true,
+      2 * kHalfTile,
+      Types::Mainloop::DispatchPolicy::Stages,
       [](const Gemm& gemm, EncodeTiled encode_tiled) {
         const Kernel kernel{"gated_2sm", kEntry,
                             reinterpret_cast<const void*>(&dual_gemm_cutlass_2sm)};

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
-#include "cuda/cutlass/grid_launch.hpp"
 #include "cuda/cutlass/params.hpp"
+#include "cuda/runtime/grid_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
 
 namespace dualgemm::cuda::gated {
@@ -26,8 +27,10 @@ struct Gemm {
 };
 
 struct Instance {
+  const char* kernel;  // as plans say
   const char* entry;
-  int tile_m;  // rows of D a tile: 128, or 256 by two CTAs
+  bool any_epilogue;  // else SiLU, D fp16, no biases, no row scales
+  int tile_m;         // rows of D a tile: 128, or 256 by two CTAs
   int stages;
   Expected<GridLaunch> (*launch)(const Gemm& gemm, EncodeTiled encode_tiled);
 };
@@ -38,5 +41,8 @@ const Instance& instance_2sm();
 // With CUTLASS's visitor tree multiplies(SiLU(alpha_gate*acc0), alpha_up*acc1): D fp16, no bias, no
 // row scales.
 const Instance& visitor_1sm();
+
+// All of them, or none in a build without CUTLASS.
+std::span<const Instance* const> instances();
 
 }  // namespace dualgemm::cuda::gated

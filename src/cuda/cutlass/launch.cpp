@@ -86,8 +86,22 @@ Status supports(const Problem& problem) {
   return {};
 }
 
-const Instance& choose_instance(const Problem& problem) {
-  return problem.m > kHalfTile ? instance_2sm() : instance_1sm();
+Status suits(const Instance& instance, const Problem& problem) {
+  if (instance.any_epilogue) return {};
+  if (problem.act.kind != ActivationKind::kSilu) {
+    return Status::unsupported("act.kind", dualgemm::name_of(problem.act.kind),
+                               "the visitor tree computes silu");
+  }
+  if (problem.d.type != DataType::kF16) {
+    return Status::unsupported("d.type", dualgemm::name_of(problem.d.type),
+                               "the visitor tree writes f16");
+  }
+  if (problem.bias == BiasType::kNone) return {};
+  return Status::unsupported("bias", dualgemm::name_of(problem.bias), "the visitor tree adds none");
+}
+
+int choose_tile_m(const Problem& problem, bool has_pairs) {
+  return problem.m > kHalfTile && has_pairs ? 2 * kHalfTile : kHalfTile;
 }
 
 Workspace plan_workspace(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {

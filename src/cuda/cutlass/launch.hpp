@@ -18,8 +18,11 @@ namespace dualgemm::cuda::gated {
 // ok, or what the kernels do not do.
 Status supports(const Problem& problem);
 
-// For (validated, supported) `problem`: two CTAs a tile where there are rows for both.
-const Instance& choose_instance(const Problem& problem);
+// Whether this kernel's epilogue does it, too. Row scales are a matter of the buffers.
+Status suits(const Instance& instance, const Problem& problem);
+
+// Rows of a tile: two CTAs have one where there are rows for both, on a GPU that runs pairs.
+int choose_tile_m(const Problem& problem, bool has_pairs);
 
 // What lies in the workspace, by offsets. Depends on the plan alone.
 struct Workspace {

@@ -24,7 +24,11 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& visitor_1sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_visitor_1sm";
   static const Instance instance{
-      kEntry, kHalfTile, Types::Mainloop::DispatchPolicy::Stages,
+      "cutlassvisitor",
+      kEntry,
+      false,
+      kHalfTile,
+      Types::Mainloop::DispatchPolicy::Stages,
       [](const Gemm& gemm, EncodeTiled encode_tiled) {
         const EpilogueParams& p = gemm.epilogue;
         Types::Kernel::EpilogueArguments arguments{};

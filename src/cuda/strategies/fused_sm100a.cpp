@@ -2,16 +2,13 @@
 // rows, of one CTA per tile, or of a pair.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
-#include "cuda/kernels/sm100a_pair/occupancy.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
-#include "cuda/runtime/device.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
 #include "cuda/strategies/strategies.hpp"
@@ -60,12 +57,6 @@ Status suits_pair(const Problem& problem, bool prepared) {
   return sm100a_pair::supports(problem);
 }
 
-// Of a plan that was made for another GPU, too.
-Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps) {
-  if (caps.max_pairs != 0) return {};
-  return Status::unsupported(argument, observed,
-                             caps.name + " runs no cluster of two CTAs with an SM for each");
-}
 bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, false).ok();
 }
@@ -180,20 +171,6 @@ constexpr WeightPacking kPacking{prepared_format_sm100a, sm100a_pair::packed_bat
                                  sm100a_pair::pack_weights_launch};
 
 }  // namespace
-
-Expected<DeviceCaps> current_gpu_caps() {
-  Expected<DeviceCaps> caps = detect_device_caps();
-  if (!caps) return caps;
-  const auto& isas = caps->isas;
-  if (std::find(isas.begin(), isas.end(), Isa::kSm100a) == isas.end()) return caps;
-  if (const Expected<int> pairs = sm100a_pair::count_pairs()) caps->max_pairs = *pairs;
-  return caps;
-}
-
-Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
-  if (plan.kernel != sm100a_pair::kKernelName) return {};
-  return check_pairs("plan.kernel", plan.kernel, caps);
-}
 
 const FusedKernel& fused_kernel_sm100a() {
   static const FusedKernel kernel{

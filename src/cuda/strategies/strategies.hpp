@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "plan/strategy.hpp"
 
@@ -18,10 +19,12 @@ inline Status check_combine(const Problem& problem) {
 // capability 10.x that starts a context.
 Expected<DeviceCaps> current_gpu_caps();
 
-// Whether the GPU can run the plan's kernel at all.
+// Whether the GPU can run the plan's kernel at all; one of pairs needs clusters of two CTAs.
 Status check_schedulable(const Plan& plan, const DeviceCaps& caps);
+Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps);
 
-// In the order of the documentation's table. The objects live as long as the program.
+// In the order of the documentation's table, those of this build. The objects live as long as the
+// program.
 std::span<const Strategy* const> strategies();
 
 const Strategy& two_pass_strategy() noexcept;
@@ -32,5 +35,6 @@ const Strategy& fused_epilogue_strategy() noexcept;
 const Strategy& fused_sequential_strategy() noexcept;
 const Strategy& fused_strategy() noexcept;
 const Strategy& fp8_strategy() noexcept;
+const Strategy& cutlass_strategy() noexcept;
 
 }  // namespace dualgemm::cuda

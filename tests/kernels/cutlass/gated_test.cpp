@@ -153,11 +153,6 @@ TEST(GatedPreparation, InterleavesRowsAndScalesOfBothWeights) {
   }
 }
 
-TEST(GatedPreparation, ATileIsChosenByItsRows) {
-  EXPECT_EQ(cuda::gated::choose_instance({.m = 128, .n = 8, .k = 16}).tile_m, 128);
-  EXPECT_EQ(cuda::gated::choose_instance({.m = 129, .n = 8, .k = 16}).tile_m, 256);
-}
-
 TEST(GatedPreparation, WhatItDoesNotTakeIsAStatusByName) {
   const auto refusal = [](const Problem& p) { return cuda::gated::supports(p).argument(); };
   const Problem taken{.m = 4, .n = 8, .k = 32};

@@ -40,7 +40,7 @@ AssertionResult only_known(const ptxsim::Reports& reports) {
   return AssertionSuccess();
 }
 
-AssertionResult run_gemm(Simulation& simulation, const cuda::gated::GridLaunch& launch,
+AssertionResult run_gemm(Simulation& simulation, const cuda::GridLaunch& launch,
                          const ptxsim::Options& options) {
   const auto program = program_of(launch.kernel);
   if (program == nullptr) return AssertionFailure() << launch.kernel.entry << " was not decoded";

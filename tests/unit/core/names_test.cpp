@@ -28,7 +28,7 @@ TEST(Names, NumbersAndNamesAreKept) {
                                "relu2", "sigmoid", "identity"});
   expect_kept<Grouping>({"none", "contiguous", "masked"});
   expect_kept<StrategyId>({"auto", "reference", "two_pass", "cached", "graph", "streams",
-                           "fused_epilogue", "fused_sequential", "fused", "fp8"});
+                           "fused_epilogue", "fused_sequential", "fused", "fp8", "cutlass"});
   expect_kept<DeviceKind>({"auto", "cpu", "cuda"});
   expect_kept<Isa>(
       {"auto", "scalar", "avx2", "avx512_vnni", "amx_bf16", "sm100a", "sm90a", "sm80"});

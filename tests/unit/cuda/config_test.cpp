@@ -45,7 +45,7 @@ TEST(CudaConfig, APlansOwnTextGivesThePlanAgain) {
     const DeviceCaps caps =
         made_up_gpu(rng.pick(kCapabilities), static_cast<int>(rng.integer(8, 160)));
     PlanOptions options;
-    options.strategy = static_cast<StrategyId>(rng.integer(0, 9));
+    options.strategy = static_cast<StrategyId>(rng.integer(0, 10));
     options.prepared = rng.chance(0.2);
     options.unaligned = rng.chance(0.2);
     if (rng.chance(0.3)) options.config = "ctas=" + std::to_string(rng.integer(1, caps.num_sms));

@@ -1,5 +1,5 @@
-// A launch of one of CUTLASS's kernels as a value: its scheduler wants a grid of three dimensions,
-// and its parameters hold eight tensor maps, so KernelLaunch is too small for it.
+// A launch as a value where KernelLaunch is too small for it: CUTLASS's schedulers want a grid of
+// three dimensions, and their parameters hold eight tensor maps.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "cuda/runtime/launch_value.hpp"
 
-namespace dualgemm::cuda::gated {
+namespace dualgemm::cuda {
 
 struct GridLaunch {
   static constexpr size_t kMaxParamBytes = 4096;
@@ -21,4 +21,4 @@ struct GridLaunch {
   alignas(128) std::array<uint8_t, kMaxParamBytes> params{};
 };
 
-}  // namespace dualgemm::cuda::gated
+}  // namespace dualgemm::cuda
