@@ -46,37 +46,39 @@ struct GroupedStorage : SharedStorage<kCfg> {
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
 
-// The tiles of this CTA, in order. Rows of the next one are asked for while one is worked at.
+// The tiles of this CTA, in order. Rows of the next one are asked for before a tile is worked at, and
+// looked at after it.
 class GroupedTiles {
  public:
   DUALGEMM_DEVICE explicit GroupedTiles(const Params& params)
       : row_tiles_(number_of_tiles(params.groups)),
         end_(row_tiles_ * params.tiles_n),
         index_(blockIdx.x) {
-    if (is_valid()) ahead_ = rows_at(params, index_);
-    next_rows(params);
+    if (is_valid()) rows_ = group_tile_of(rows_at(params, index_));
   }
 
   DUALGEMM_DEVICE bool is_valid() const { return index_ < end_; }
-  DUALGEMM_DEVICE void advance(const Params& params) {
+  // Once for each tile, which is valid. Without a next one any will do: behind a branch the words
+  // would be waited for.
+  DUALGEMM_DEVICE void ask_for_next(const Params& params) {
+    next_ = rows_at(params, min(index_ + gridDim.x, end_ - 1));
+  }
+  DUALGEMM_DEVICE void advance() {
     index_ += gridDim.x;
-    next_rows(params);
+    rows_ = group_tile_of(next_);
   }
 
   DUALGEMM_DEVICE const GroupTile& rows() const { return rows_; }
   DUALGEMM_DEVICE uint32_t column_tile() const { return index_ / row_tiles_; }
 
  private:
-  DUALGEMM_DEVICE GroupTile rows_at(const Params& params, uint32_t index) const {
-    return tile_of(params.groups, index % row_tiles_);
-  }
-  DUALGEMM_DEVICE void next_rows(const Params& params) {
-    rows_ = ahead_;
-    if (index_ + gridDim.x < end_) ahead_ = rows_at(params, index_ + gridDim.x);
+  DUALGEMM_DEVICE uint4 rows_at(const Params& params, uint32_t index) const {
+    return tile_words_of(params.groups, index % row_tiles_);
   }
 
   uint32_t row_tiles_, end_, index_;
-  GroupTile rows_{}, ahead_{};
+  GroupTile rows_{};
+  uint4 next_;
 };
 
 DUALGEMM_DEVICE uint32_t tiles_of_cta(const Params& params) {

@@ -13,7 +13,8 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(params)) {
+  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+    tiles.ask_for_next(params);
     const Tile tile = tile_of<kCfg>(tiles);
     const ScalesOfA scales = scales_of_a(params, tiles.rows());
     const auto m_begin = static_cast<int32_t>(tiles.rows().begin);
@@ -73,7 +74,8 @@ DUALGEMM_DEVICE void mix_tiles(const Params& params, GroupedStorage<kCfg>& smem,
   const uint32_t lane = threadIdx.x % 32;
   uint32_t index = warp, round_parity = 0, k_tile = warp;  // k_tile: of the tile, or behind it
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(params)) {
+  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+    tiles.ask_for_next(params);
     const uint32_t word = tile_of<kCfg>(tiles).n_begin % kScaleTileRows / kGroupRows;
     const uint32_t first = scales_of_a(params, tiles.rows()).first;
     const uint32_t rows = tiles.rows().end - tiles.rows().begin;
@@ -131,7 +133,8 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, GroupedStorage<kCfg>& sm
   RingPosition<Budget<kCfg>::kAccs> acc;
   uint32_t place = 0;  // of the turn, in `exchange`
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(params), acc.advance()) {
+  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(), acc.advance()) {
+    tiles.ask_for_next(params);
     const Tile tile = tile_of<kCfg>(tiles);
     const WarpColumns mine = columns_of_warp<kCfg>(tile, warp);
     const ColumnFactors factors = factors_of(params, tile.batch, mine.col);
