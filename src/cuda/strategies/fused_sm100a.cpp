@@ -2,6 +2,7 @@
 // rows, of one CTA per tile, or of a pair.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
@@ -61,10 +62,27 @@ bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, false).ok();
 }
 
+// Of groups one kernel knows, that for few rows.
+Status supports_sm100a(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
+                                             : sm100a_skinny::supports(problem);
+}
+
+std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
+  std::vector<KernelChoice> compiled;
+  for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem)) {
+    const auto& [tile_m, tile_n, grouped] = instance.config;
+    if (sm100a_skinny::find_instance(problem, tile_m, tile_n) == &instance)
+      compiled.push_back(choice_of(instance));
+  }
+  return compiled;
+}
+
 // The tiles of one CTA, of a pair, and those for few rows. A caller's constraints choose among
 // them, so that any kernel can stand in for another.
 std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
                                        const DeviceCaps& caps) {
+  if (problem.grouping != Grouping::kNone) return compiled_for_groups(problem);
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
   if (prepared) {
@@ -93,6 +111,7 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
 
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
+  if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   if (prepared) {
     const int tile_n =
         sm100a_pair::choose_prepared_tile_n(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
@@ -107,9 +126,17 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
+// null: no compiled tile of the kernel for few rows that the plan's problem may have.
+const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
+  return sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n);
+}
+
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (constraints.kernel == sm100a_pair::kKernelName)
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
+  if (plan.prepared && plan.problem.grouping != Grouping::kNone) {
+    return Status::unsupported("prepared", "true", "groups of experts take unpacked weights here");
+  }
   if (plan.prepared) {
     DUALGEMM_TRY(check_pairs("prepared", "true", caps));
     DUALGEMM_TRY(suits_pair(plan.problem, true));
@@ -119,6 +146,11 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
                     usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
+  if (plan.problem.grouping == Grouping::kNone) return {};
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
+  plan.shape.ctas =
+      static_cast<int>(sm100a_skinny::ctas_for(plan.problem, skinny_of(plan)->config, *most));
   return {};
 }
 
@@ -130,7 +162,13 @@ constexpr const char* kNumerics =
     "16-blocks exact, four of them and the sum added with one truncation to FP32, steps in "
     "ascending k: the same bits for every tile and every m of a kernel";
 
-int64_t workspace_bytes_sm100a(const Plan& plan) { return copies_of(plan).workspace_bytes; }
+int64_t workspace_bytes_sm100a(const Plan& plan) {
+  const sm100a::Copies copies = copies_of(plan);
+  const bool skinny = plan.kernel == sm100a_skinny::kKernelName;
+  const sm100a_skinny::Instance* const instance = skinny ? skinny_of(plan) : nullptr;
+  if (instance == nullptr) return copies.workspace_bytes;
+  return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
+}
 
 Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
                                                     const uint8_t* prepared, void* workspace,
@@ -140,15 +178,17 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   const sm100a::Copies copies = copies_of(plan);
   *intermediate_bytes = 2 * copies.workspace_bytes;
   if (plan.kernel == sm100a_skinny::kKernelName) {
-    DUALGEMM_TRY(suits_skinny(plan.problem));
-    const sm100a_skinny::Instance* const skinny =
-        sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n);
+    const bool grouped = plan.problem.grouping != Grouping::kNone;
+    DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem) : suits_skinny(plan.problem));
+    const sm100a_skinny::Instance* const skinny = skinny_of(plan);
     if (skinny == nullptr) {
       return Status::unsupported("plan.shape",
                                  fmt::format("{} x {}", plan.shape.tile_m, plan.shape.tile_n),
                                  "must be a compiled tile of the kernel for few rows that has m");
     }
-    return sm100a_skinny::build_launches(problem, buffers, copies, workspace, *skinny,
+    const int64_t ctas = sm100a_skinny::ctas_for(plan.problem, skinny->config,
+                                                 std::max<int64_t>(plan.shape.ctas, 1));
+    return sm100a_skinny::build_launches(problem, buffers, copies, workspace, *skinny, ctas,
                                          encode_tiled);
   }
   const DataType output = plan.problem.d.type;
@@ -159,6 +199,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
       return sm100a_pair::build_launches(problem, buffers, copies, workspace, *instance,
                                          encode_tiled, prepared);
   } else if (const auto* const instance = sm100a::find_instance(plan.shape.tile_n, output)) {
+    DUALGEMM_TRY(sm100a::supports(plan.problem));
     return sm100a::build_launches(problem, buffers, copies, workspace, *instance, encode_tiled);
   }
   return Status::unsupported("plan.shape.tile_n", std::to_string(plan.shape.tile_n),
@@ -174,7 +215,7 @@ constexpr WeightPacking kPacking{prepared_format_sm100a, sm100a_pair::packed_bat
 
 const FusedKernel& fused_kernel_sm100a() {
   static const FusedKernel kernel{
-      Isa::kSm100a,           kNumerics,       sm100a::supports, plan_sm100a,
+      Isa::kSm100a,           kNumerics,       supports_sm100a, plan_sm100a,
       workspace_bytes_sm100a, launches_sm100a, &kPacking};
   return kernel;
 }

@@ -5,21 +5,22 @@
 namespace dualgemm::test {
 namespace {
 
-// One instance on a problem whose ring goes around more than twice, so that every barrier is waited
-// for; M and N end inside a tile, and a warp of the epilogue has rows twice.
+// One instance on one problem.
 class CampaignRunner {
  public:
-  CampaignRunner(const Problem& problem, int tile_n)
-      : tile_n_(tile_n), data_(problem, rng_, Values::kWide) {
-    SkinnyRun run{.tile_n = tile_n_};
-    EXPECT_TRUE(simulate(data_, run));
+  CampaignRunner(const Problem& problem, SkinnyRun run, const std::vector<int32_t>& experts = {})
+      : run_(std::move(run)), data_(problem, rng_, Values::kWide, experts) {
+    data_.poison_d();
+    SkinnyRun first = run_;
+    EXPECT_TRUE(simulate(data_, first));
     codes_.assign(data_.d.data.begin(), data_.d.data.end());
     scales_.assign(data_.d.scales.begin(), data_.d.scales.end());
   }
 
   ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
                            const ptxsim::Options& options) {
-    SkinnyRun run{.options = options, .tile_n = tile_n_};
+    SkinnyRun run = run_;
+    run.options = options;
     run.mutant = std::move(program);
     data_.poison_d();
     const bool ran = static_cast<bool>(simulate(data_, run));
@@ -29,24 +30,39 @@ class CampaignRunner {
   }
 
  private:
-  int tile_n_;
+  SkinnyRun run_;
   Rng rng_;
   RandomCase data_;
   std::vector<uint8_t> codes_, scales_;
 };
 
+// The ring goes around more than twice, so that every barrier is waited for; M and N end inside a
+// tile, and a warp of the epilogue has rows twice.
 void campaign(int64_t m, int tile_n, DataType output, uint64_t most) {
   Problem problem = swizzled({.m = m, .n = tile_n + 16, .d = {.type = output}});
   problem.d.scale_layout = ScaleLayout::kSwizzled128x4;
   const auto& instance = instance_of(problem, {.tile_n = tile_n});
   problem.k = 256 * (2 * instance.stages + 1) + 64;
-  CampaignRunner runner(problem, tile_n);
+  CampaignRunner runner(problem, {.tile_n = tile_n});
   run_campaign(program_of({"dual_gemm_sm100a_skinny", instance.entry, instance.kernel}), runner,
                most, most / 4);
 }
 
 TEST(Sm100aSkinnyMutants, WideTile) { campaign(28, 64, DataType::kF32, 48); }
 TEST(Sm100aSkinnyMutants, NarrowTile) { campaign(124, 32, DataType::kE2M1, 24); }
+
+// A CTA has nine tiles of 320 along k: the ring and both accumulators go around more than twice.
+// Rows of some tiles have their scales of A in two tiles of 128.
+TEST(Sm100aSkinnyMutants, Groups) {
+  Problem problem{.m = 150, .n = 150, .k = 320, .l = 5, .grouping = Grouping::kContiguous};
+  problem.gate.scale_layout = problem.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.d.type = DataType::kF32;
+  const SkinnyRun run{.tile_m = 32, .max_ctas = 2};
+  CampaignRunner runner(problem, run, {0, 1, 1, 60, 120, 150});
+  const auto& instance = instance_of(problem, run);
+  run_campaign(program_of({"dual_gemm_sm100a_skinny_groups", instance.entry, instance.kernel}),
+               runner, 72, 18);
+}
 
 }  // namespace
 }  // namespace dualgemm::test

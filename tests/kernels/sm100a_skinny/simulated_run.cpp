@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "core/scale_padding.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -28,23 +32,45 @@ std::string describe(const Problem& p, const SkinnyRun& run) {
                      instance_of(p, run).config.tile_m, run.tile_n, run.misalign);
 }
 
+namespace {
+
+// Copies read A's scales as far as operand_sizes() says, whatever the offsets are.
+void enlarge_scales_of_a(RandomCase& data) {
+  const Problem& p = data.problem;
+  if (p.grouping != Grouping::kContiguous || p.a.scale_layout != ScaleLayout::kSwizzled128x4)
+    return;
+  const ScaleMap map(p.a.scale_layout, core::most_padded_rows(p.m, p.l), data.resolved.a.sf_cols);
+  if (map.required_span_size() <= data.a.scales.size()) return;
+  Guarded<uint8_t> larger(map.required_span_size());
+  larger.fill(kPoison);
+  std::copy(data.a.scales.begin(), data.a.scales.end(), larger.begin());
+  data.a.scales = std::move(larger);
+}
+
+}  // namespace
+
 AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
   if (const Status status = skinny::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
-  Simulation simulation(data, run.misalign);
   const cuda::sm100a::Copies copies =
       cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
-  void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
-  const auto launches =
-      skinny::build_launches(data.resolved, simulation.buffers(), copies, workspace,
-                             instance_of(data.problem, run), simulated_encode_tiled());
+  if (copies.sf_a != cuda::sm100a::Copies::kDirect && data.row_experts.empty())
+    enlarge_scales_of_a(data);
+  Simulation simulation(data, run.misalign);
+  const skinny::Instance& instance = instance_of(data.problem, run);
+  void* const workspace =
+      simulation.scratch("workspace", skinny::workspace_bytes(data.problem, copies, instance));
+  const int64_t ctas = skinny::ctas_for(data.problem, instance.config, run.max_ctas);
+  const auto launches = skinny::build_launches(data.resolved, simulation.buffers(), copies,
+                                               workspace, instance, ctas, simulated_encode_tiled());
   if (!launches) {
     return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
   }
   run.launches = launches->size();
   simulation.let_previous_grid_own_everything();
   for (const cuda::KernelLaunch& launch : *launches) {
-    AssertionResult result = simulation.run(launch, run.options, run.mutant);
+    const bool is_last = &launch == &launches->back();
+    AssertionResult result = simulation.run(launch, run.options, is_last ? run.mutant : nullptr);
     run.result = simulation.last_run();
     run.stats = run.result.stats;
     if (!result) return result;

@@ -12,7 +12,8 @@ namespace dualgemm::test {
 struct SkinnyRun {
   ptxsim::Options options{};
   int tile_n = 64;
-  int tile_m = 0;              // 0: the fewest rows that hold the problem's
+  int tile_m = 0;              // 0: the fewest rows that hold the problem's; of groups 16
+  int64_t max_ctas = 3;        // of groups
   int64_t misalign = 0;        // Simulation's
   ptxsim::Stats stats{};       // of the last launch, filled in
   size_t launches = 0;         // filled in

@@ -16,8 +16,9 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 # This repository's own command as it is installed, its kernels by the PTX that their tests have.
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
-  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny
-      dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_skinny pack_weights_sm100a pack_weights_sm90a prepare_sm90a repack)
+  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared
+      dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_sequential
+      dual_gemm_sm90a_skinny group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   foreach(device b200 h200 rtx5090)
@@ -51,6 +52,14 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
       -m 16,150 -n 128 -k 256 -l 1,2 --strategies fused --prepared)
   set_tests_properties(ptxsim_exec.dualgemm_b200_prepared PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  # Groups of experts: a recorded graph whose counts change, and a quantised layer of experts from a checkpoint.
+  string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device b200 ${substitutes} --)
+  add_test(NAME ptxsim_exec.groups_b200 COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:test_cuda>
+    --gtest_filter=*GroupsOnGpu.ARecordedGraph*/skinny_t16:*GroupsOnGpu.ThePublicInterface/skinny_t16)
+  add_test(NAME ptxsim_exec.experts_b200 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/experts.sh
+    $<TARGET_FILE:dualgemm_cli> ${CMAKE_CURRENT_BINARY_DIR}/experts_b200 "${through}")
+  set_tests_properties(ptxsim_exec.groups_b200 ptxsim_exec.experts_b200 PROPERTIES LABELS ptxsim_exec
+    TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
 endif()
 
 # The questions to a GPU: whether each asks what it means to. And the whole day with a GPU that is not there.

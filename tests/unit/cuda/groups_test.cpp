@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/kernels/sm100a_skinny/config.hpp"
 #include "cuda/kernels/sm80/config.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a_skinny/config.hpp"
@@ -33,6 +34,9 @@ constexpr GroupKernel kKernels[] = {
     {cuda::sm90a::kKernelName, Isa::kSm90a, 128, true},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 256, false},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 256, true},
+    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 16, false},
+    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 64, false},
+    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, false},
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupKernel& kernel) {
@@ -46,8 +50,6 @@ PlanOptions options_of(const GroupKernel& kernel) {
           .prepared = kernel.prepared,
           .config = fmt::format("kernel={},tile_m={}", kernel.name, kernel.tile_m)};
 }
-
-const std::vector<DataType> kTypesOfA{DataType::kE2M1, DataType::kF16, DataType::kBF16};
 
 class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
  protected:
@@ -68,6 +70,11 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
     on_gpu.download_d(data);
     return ::testing::AssertionSuccess();
   }
+  static const std::vector<DataType>& types_of_a() {
+    static const std::vector<DataType> all{DataType::kE2M1, DataType::kF16, DataType::kBF16};
+    static const std::vector<DataType> codes{DataType::kE2M1};
+    return GetParam().isa == Isa::kSm100a ? codes : all;
+  }
   // Of NVFP4: 8 columns, so that a D of NVFP4 gets the other tile.
   static bool has_half_blocks() { return GetParam().isa == Isa::kSm80 && GetParam().tile_m == 8; }
   // Rows for which the host chooses such a tile, if it has the choice between two.
@@ -84,7 +91,7 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
 TEST_P(GroupsOnGpu, EveryWayThatRowsFallToExperts) {
   Rng rng;
   const SimulateCase simulate = [&](RandomCase& data) { return run(data); };
-  for (const GroupedCase& one : grouped_cases(kTypesOfA, GetParam().tile_m, 72, 576, rng)) {
+  for (const GroupedCase& one : grouped_cases(types_of_a(), GetParam().tile_m, 72, 576, rng)) {
     expect_right(one, simulate, rng);
   }
 }
@@ -160,7 +167,7 @@ TEST_P(GroupsOnGpu, WritesNvfp4AsItsWideOutputQuantized) {
     for (const bool swizzled_scales : {false, true}) {
       Problem p = usual(grouping, 7);
       p.n = 208;
-      p.a.type = kTypesOfA[static_cast<size_t>(next) % 3];
+      p.a.type = types_of_a()[static_cast<size_t>(next) % types_of_a().size()];
       p = with_nvfp4_output(p, swizzled_scales, false);
       if (!swizzled_scales) p.d.scale_ld = p.n / 16 + 3;
       SCOPED_TRACE(::testing::Message() << "case " << next);
@@ -181,7 +188,7 @@ TEST_P(GroupsOnGpu, RowsNameTheirExperts) {
     for (const int64_t experts : {1, 5, 60}) {
       Problem p = usual(Grouping::kContiguous, experts);
       p.n = 96, p.k = 512;
-      p.a.type = rng.pick(kTypesOfA);
+      p.a.type = rng.pick(types_of_a());
       // The number of rows decides about the tile: as many as usual for it, and all of one expert
       // or none as it comes.
       p.m = std::max<int64_t>(std::min(p.m, m), 1);
@@ -267,7 +274,8 @@ TEST(GroupsPlans, EveryKernelIsPlannedForTheTestsOnGpu) {
                       .k = 1024,
                       .l = 8,
                       .grouping = grouping};
-      const auto plan = make_plan(p, options_of(kernel), made_up_gpu(90));
+      const auto plan =
+          make_plan(p, options_of(kernel), made_up_gpu(kernel.isa == Isa::kSm100a ? 100 : 90));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       EXPECT_EQ(plan->kernel, kernel.name);
       EXPECT_EQ(plan->shape.tile_m, kernel.tile_m);

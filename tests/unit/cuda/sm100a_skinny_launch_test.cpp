@@ -52,7 +52,7 @@ std::string tile(int64_t m, int64_t n, int64_t k, int64_t l = 1) {
 
 TEST(Sm100aSkinnyChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : instances()) {
-    const auto& [tile_m, tile_n] = instance.config;
+    const auto& [tile_m, tile_n, grouped] = instance.config;
     EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_t" + std::to_string(tile_m) + "x" +
                                   std::to_string(tile_n) + "x256_s" +
                                   std::to_string(instance.stages));
@@ -146,8 +146,7 @@ TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
   EXPECT_EQ(reason({.m = 128, .n = 1, .k = 16}), "ok");
   EXPECT_EQ(reason({.m = 1, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}}), "ok");
   EXPECT_EQ(reason({.m = 129, .n = 1, .k = 16}), "m: 129; must be at most 128 for this kernel");
-  EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}),
-            "grouping: masked; the sm_100a kernel takes none");
+  EXPECT_EQ(reason({.m = 129, .n = 1, .k = 16, .grouping = Grouping::kMasked}), "ok");
   EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kBF16}}),
             "a.type: bf16; the sm_100a kernel takes e2m1");
   EXPECT_EQ(reason({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 33}),
@@ -156,12 +155,106 @@ TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
   EXPECT_EQ(find_instance({.m = 1, .n = 16, .k = 16}, 8, 32), nullptr);
 }
 
+// Groups have this kernel only, in tiles of their own.
+TEST(Sm100aSkinnyGroupsChoice, NamesSayWhatTheInstancesAre) {
+  for (const Instance& instance : group_instances()) {
+    const auto& [tile_m, tile_n, grouped] = instance.config;
+    EXPECT_TRUE(grouped);
+    EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_groups_t" + std::to_string(tile_m) + "x" +
+                                  std::to_string(tile_n) + "x256_s" +
+                                  std::to_string(instance.stages));
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+    EXPECT_EQ(instance.threads, 320u);
+  }
+  EXPECT_EQ(group_instances().size(), 4u);
+}
+
+// Contiguous: as if rows per expert were spread around the mean; masked: all that there may be.
+TEST(Sm100aSkinnyGroupsChoice, RowsOfATileFollowTheRowsOfAnExpert) {
+  const auto rows = [](int64_t m, int64_t l, Grouping grouping) {
+    const Problem p{.m = m, .n = 2048, .k = 7168, .l = l, .grouping = grouping};
+    return choose_instance(p, 148).config.tile_m;
+  };
+  EXPECT_EQ(rows(1, 1, Grouping::kContiguous), 16);
+  EXPECT_EQ(rows(32 * 8, 32, Grouping::kContiguous), 16);
+  EXPECT_EQ(rows(32 * 10, 32, Grouping::kContiguous), 32);
+  EXPECT_EQ(rows(32 * 32, 32, Grouping::kContiguous), 64);
+  EXPECT_EQ(rows(32 * 1024, 32, Grouping::kContiguous), 128);
+  EXPECT_EQ(rows(8, 32, Grouping::kMasked), 16);
+  EXPECT_EQ(rows(17, 32, Grouping::kMasked), 32);
+  EXPECT_EQ(rows(64, 32, Grouping::kMasked), 64);
+  EXPECT_EQ(rows(4096, 2, Grouping::kMasked), 128);
+}
+
+TEST(Sm100aSkinnyGroupsChoice, Plans) {
+  const auto config = [](const Problem& p, const char* text = "") {
+    const auto plan =
+        make_plan(p, {.strategy = StrategyId::kFused, .config = text}, made_up_gpu(100));
+    return plan ? plan->config() : plan.status().message();
+  };
+  Problem p{.m = 64, .n = 2048, .k = 7168, .l = 32, .grouping = Grouping::kContiguous};
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_skinny_c132_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, "tile_m=64"), "cuda_sm100a_fused_skinny_c132_t64x64x256_s6_f16");
+  EXPECT_EQ(config(p, "ctas=5"), "cuda_sm100a_fused_skinny_c5_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, config(p).c_str()), config(p));
+  EXPECT_EQ(config(p, "ctas=149"), "config: ctas=149; must be 1 .. 132, as this GPU has SMs");
+  EXPECT_EQ(
+      config(p, "kernel=tcgen05"),
+      "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
+      "skinny_t16x64x256_s8, skinny_t32x64x256_s7, skinny_t64x64x256_s6, skinny_t128x64x256_s5");
+  p.batch_invariant = true;  // one tile, whatever m is
+  for (const int64_t m : {1, 4096}) {
+    p.m = m;
+    EXPECT_EQ(config(p).substr(config(p).find("_t")), "_t128x64x256_s5_f16");
+  }
+  p.batch_invariant = false;
+  p.m = 1, p.n = 65, p.l = 1;  // no more CTAs than there can be tiles
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_skinny_c2_t16x64x256_s8_f16");
+  p.m = int64_t{1} << 30, p.n = 1 << 20, p.k = 64;
+  EXPECT_EQ(supports(p).argument(), "m, n, l");
+}
+
+TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
+  boxes.clear();
+  Problem p = swizzled({.m = 300, .n = 200, .k = 320, .l = 3, .grouping = Grouping::kContiguous});
+  const core::ResolvedProblem resolved = core::resolve(p);
+  const Instance& instance = *find_instance(p, 32, 64);
+  const int64_t ctas = ctas_for(p, instance.config, 148);
+  EXPECT_EQ(ctas, 4 * (3 + 297 / 32));
+  auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
+  const auto launches =
+      build_launches(resolved, far_buffers(), {}, workspace, instance, ctas, &record_box);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 2u);
+  EXPECT_STREQ(launches->front().kernel.entry, "dual_gemm_group_tiles");
+  EXPECT_TRUE(launches->front().overlaps_previous);
+  const KernelLaunch& launch = launches->back();
+  EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_skinny_groups");
+  EXPECT_STREQ(launch.kernel.entry, "dual_gemm_sm100a_skinny_groups_t32x64x256_s7");
+  EXPECT_EQ(launch.ctas, ctas);
+  EXPECT_TRUE(launch.overlaps_previous);
+  Params params;
+  ASSERT_EQ(launch.param_bytes, sizeof params);
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(static_cast<const void*>(params.groups.table), workspace);
+  EXPECT_TRUE(params.groups.one_batch);
+  EXPECT_TRUE(params.padded_scales_of_a);
+  EXPECT_EQ(params.tiles_n, 4u);
+  EXPECT_EQ(workspace_bytes(p, {}, instance), 16 * 301);
+
+  p.grouping = Grouping::kNone;
+  const auto none =
+      build_launches(core::resolve(p), far_buffers(), {}, workspace, instance, 1, &record_box);
+  EXPECT_EQ(none.status().message(), "grouping: none; this tile is for groups");
+}
+
 TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {
   boxes.clear();
   const core::ResolvedProblem resolved =
       core::resolve(swizzled({.m = 30, .n = 200, .k = 320, .l = 2}));
   const Instance& instance = *find_instance(resolved.problem, 32, 64);
-  const auto launches = build_launches(resolved, far_buffers(), {}, nullptr, instance, &record_box);
+  const auto launches = build_launches(resolved, far_buffers(), {}, nullptr, instance,
+                                       ctas_for(resolved.problem, instance.config, 1), &record_box);
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 1u);
   const KernelLaunch& launch = launches->front();
@@ -195,12 +288,12 @@ TEST(Sm100aSkinnyLaunch, BadInputIsRefusedBeforeAnythingIsLaunched) {
   Buffers buffers = far_buffers();
   buffers.up = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(buffers.up) + 24);
   const Instance& instance = *find_instance(resolved.problem, 8, 64);
-  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, &record_box);
+  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, 1, &record_box);
   EXPECT_EQ(misaligned.status().message(),
             "up: address % 16 = 8; must be aligned to 16 bytes, or planned for with "
             "PlanOptions::unaligned");
   const core::ResolvedProblem more = core::resolve(swizzled({.m = 9, .n = 9, .k = 64}));
-  const auto too_few = build_launches(more, far_buffers(), {}, nullptr, instance, &record_box);
+  const auto too_few = build_launches(more, far_buffers(), {}, nullptr, instance, 1, &record_box);
   EXPECT_EQ(too_few.status().message(), "m: 9; must be at most 8 for this tile");
 }
 

@@ -72,7 +72,7 @@ TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, int64
   const core::ResolvedMatrix& matrix = *operand.matrix;
   const bool copied = operand.scale_copy != kNoCopy;
   const int64_t tile_cols = core::ceil_div(matrix.cols, 64),
-                tile_rows = core::ceil_div(matrix.rows, 128);
+                tile_rows = core::ceil_div(scale_rows_of(operand), 128);
   const int64_t row_stride = tile_cols * kTmaScaleTileBytes;
   const int64_t batch_stride =
       copied || batches == 1 ? tile_rows * row_stride : matrix.scale_batch_stride;
@@ -116,7 +116,7 @@ void add_copies(const TmaOperand& operand, int64_t batches, uint8_t* workspace,
                                              .destination = workspace + operand.scale_copy,
                                              .source_ld = linear ? matrix.scale_ld : 0,
                                              .source_batch_bytes = matrix.scale_batch_stride,
-                                             .rows = matrix.rows,
+                                             .rows = scale_rows_of(operand),
                                              .sf_cols = matrix.sf_cols,
                                              .batches = batches}));
   }

@@ -24,6 +24,7 @@ struct TmaOperand {
   const void* data;
   const uint8_t* scales;
   int64_t data_copy, scale_copy;  // offsets into the workspace, or kNoCopy
+  int64_t scale_rows = 0;         // swizzled: if not 0, other than the matrix has
 };
 
 inline int64_t copied_row_bytes(const core::ResolvedMatrix& matrix) {
@@ -37,6 +38,11 @@ bool data_needs_copy(const core::ResolvedMatrix& matrix, int64_t batches);
 // padding in a scale tile, which would be multiplied (0 * NaN is NaN).
 bool linear_scales_suit(const core::ResolvedMatrix& matrix, int64_t batches);
 bool swizzled_scales_suit(const core::ResolvedMatrix& matrix, int64_t batches);
+
+// Rows of swizzled scales, of a batch.
+inline int64_t scale_rows_of(const TmaOperand& operand) {
+  return operand.scale_rows != 0 ? operand.scale_rows : operand.matrix->rows;
+}
 
 bool is_tma_aligned(const void* data);
 

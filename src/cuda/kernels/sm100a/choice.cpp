@@ -7,6 +7,7 @@
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -16,11 +17,7 @@ constexpr int64_t kWorkspaceAlignment = 64;  // what the library's interface pro
 
 }  // namespace
 
-Status supports(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
-                               "the sm_100a kernel takes none");
-  }
+Status check_operands(const Problem& problem) {
   if (problem.a.type != DataType::kE2M1) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
                                "the sm_100a kernel takes e2m1");
@@ -29,7 +26,15 @@ Status supports(const Problem& problem) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("a", resolved.a));
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
-  DUALGEMM_TRY(check_strides("up", resolved.up));
+  return check_strides("up", resolved.up);
+}
+
+Status supports(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               "the sm_100a kernel takes none");
+  }
+  DUALGEMM_TRY(check_operands(problem));
   int64_t tiles = ceil_div(problem.m, kTileM) * ceil_div(problem.n, 64);  // below 2^50
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
@@ -49,26 +54,27 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 }
 
 Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
-  const int64_t batches = problem.problem.l;
+  const int64_t experts = problem.problem.l;
+  const RowsOfA rows_of_a = count_rows_of_a(problem, false);
   core::Arena arena(nullptr, kWorkspaceAlignment);
-  const auto data = [&](const core::ResolvedMatrix& matrix) {
+  const auto data = [&](const core::ResolvedMatrix& matrix, int64_t batches) {
     if (!unaligned && !data_needs_copy(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
-  const auto scales = [&](const core::ResolvedMatrix& matrix) {
+  const auto scales = [&](const core::ResolvedMatrix& matrix, int64_t batches, int64_t rows) {
     if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
-    return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
+    return arena.take_offset(swizzled_scale_bytes(rows, matrix.sf_cols) * batches);
   };
   Copies copies;
-  copies.a = data(problem.a);
+  copies.a = data(problem.a, rows_of_a.batches);
   if (!prepared) {
-    copies.gate = data(problem.gate);
-    copies.up = data(problem.up);
+    copies.gate = data(problem.gate, experts);
+    copies.up = data(problem.up, experts);
   }
-  copies.sf_a = scales(problem.a);
+  copies.sf_a = scales(problem.a, rows_of_a.batches, rows_of_a.scale_rows);
   if (!prepared) {
-    copies.sf_gate = scales(problem.gate);
-    copies.sf_up = scales(problem.up);
+    copies.sf_gate = scales(problem.gate, experts, problem.gate.rows);
+    copies.sf_up = scales(problem.up, experts, problem.up.rows);
   }
   copies.workspace_bytes = arena.used();
   return copies;

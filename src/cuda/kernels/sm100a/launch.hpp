@@ -19,6 +19,9 @@ namespace dualgemm::cuda::sm100a {
 // ok, or what the kernel does not do.
 Status supports(const Problem& problem);
 
+// The part of it that every kernel of this folder's operands has: A's type, extents, strides.
+Status check_operands(const Problem& problem);
+
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs.
 const Instance& choose_instance(const Problem& problem, int num_sms);
 

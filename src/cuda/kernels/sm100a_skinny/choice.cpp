@@ -1,9 +1,13 @@
 // Which problems the kernel takes, with which instance, and whether it should.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/int_math.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_skinny/model.hpp"
+#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
@@ -35,9 +39,53 @@ StreamedWork work_of(const Problem& problem, const sm100a::Instance& instance) {
       .mma_clocks = kMmaSteps * mma_clocks(tile_n, 2)};
 }
 
+Status check_groups_of(const Problem& problem) {
+  DUALGEMM_TRY(sm100a::check_operands(problem));
+  DUALGEMM_TRY(check_groups(problem));
+  constexpr int64_t kFewestRows = 16, kCols = 64;
+  int64_t tiles = most_listed_tiles(problem, kFewestRows);
+  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kCols), &tiles) && tiles <= kMaxCtas)
+    return {};
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "experts must have at most 2^31 - 1 tiles of 16 x 64");
+}
+
+// Of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
+// geometrically, since routers make them unequal. Masked ones may all be full.
+double usual_tiles(const Problem& problem, int tile_m) {
+  if (problem.grouping == Grouping::kMasked)
+    return static_cast<double>(ceil_div(problem.m, tile_m));
+  const double mean = static_cast<double>(problem.m) / static_cast<double>(problem.l);
+  return 1 / (1 - std::exp(-tile_m / mean));
+}
+
+// Bits that must not depend on m come from one instance.
+bool is_for(const Config& config, const Problem& problem) {
+  if (!config.grouped) return config.tile_m >= problem.m;
+  return !problem.batch_invariant || config.tile_m == kMaxRows;
+}
+
+// Weights come from HBM once, whatever the tile is; this is what is left to an SM.
+const Instance& choose_for_groups(const Problem& problem) {
+  const Instance* best = nullptr;
+  double least = 0;
+  for (const Instance& instance : group_instances()) {
+    if (!is_for(instance.config, problem)) continue;
+    const double us =
+        usual_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
+    if (best == nullptr || us < least) best = &instance, least = us;
+  }
+  return *best;
+}
+
 }  // namespace
 
+std::span<const Instance> instances_for(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+}
+
 Status supports(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) return check_groups_of(problem);
   DUALGEMM_TRY(sm100a::supports(problem));
   if (problem.m > kMaxRows) {
     return Status::unsupported("m", std::to_string(problem.m),
@@ -52,9 +100,9 @@ Status supports(const Problem& problem) {
 }
 
 const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n) {
-  for (const Instance& instance : instances()) {
+  for (const Instance& instance : instances_for(problem)) {
     const Config& config = instance.config;
-    if (config.tile_m == tile_m && config.tile_n == tile_n && config.tile_m >= problem.m)
+    if (config.tile_m == tile_m && config.tile_n == tile_n && is_for(config, problem))
       return &instance;
   }
   return nullptr;
@@ -65,6 +113,7 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
 // stages or fewer: narrow ones keep more on their way.
 const Instance& choose_instance(const Problem& problem, int num_sms) {
+  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
   const Instance* best = nullptr;
   double least = 0;
   for (const int tile_n : {64, 32}) {
@@ -85,6 +134,12 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 bool is_faster(const Problem& problem, int num_sms) {
   return modelled_us(work_of(problem, choose_instance(problem, num_sms)), num_sms) <=
          modelled_us(work_of(problem, sm100a::choose_instance(problem, num_sms)), num_sms);
+}
+
+int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
+  const int64_t tiles_n = ceil_div(problem.n, config.tile_n);
+  if (!config.grouped) return tiles_n * problem.l;
+  return std::min(most_group_tiles(problem, config.tile_m) * tiles_n, most);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

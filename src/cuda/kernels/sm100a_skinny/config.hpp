@@ -24,8 +24,9 @@ using sm100a::kTmemCols;
 inline constexpr const char* kKernelName = "skinny";  // as plans say
 
 struct Config {
-  int tile_m;  // rows of A and D, the MMA's N: all of a problem
-  int tile_n;  // columns of D per CTA: as many rows of Gate and of Up, together the MMA's M
+  int tile_m;  // rows of A and D, the MMA's N: all of a problem, or some of a group's
+  int tile_n;  // columns of D per tile: as many rows of Gate and of Up, together the MMA's M
+  bool grouped = false;  // tiles of groups of experts, several for a CTA
   bool operator==(const Config&) const = default;
 };
 
@@ -36,7 +37,11 @@ inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
-inline constexpr int kThreads = 6 * 32;
+// Of groups: warps that only mix, as the epilogue's are still at the last tile.
+inline constexpr int kFirstMixWarp = 6;
+constexpr int threads_of(const Config& config) {
+  return 32 * (config.grouped ? kFirstMixWarp + kEpilogueWarps : kFirstMixWarp);
+}
 static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");
 
@@ -55,23 +60,33 @@ struct Budget {
   static constexpr int kWeightBytes = kUsedRows * kRowBytes;
   static constexpr int kABytes = kCfg.tile_m * kRowBytes;
   static constexpr int kScaleBytes = kMmaSteps * kScaleTileBytes;  // of one operand
-  static constexpr int kStageBytes = kWeightBytes + kABytes + 3 * kScaleBytes;
+  // A group's rows begin anywhere in a scale tile.
+  static constexpr int kScaleTilesOfA = kCfg.grouped ? 2 : 1;
+  static constexpr int kStageBytes = kWeightBytes + kABytes + (2 + kScaleTilesOfA) * kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
   static_assert(kMmaM * kRowBytes <= kStageBytes,
                 "rows of the MMA that nobody uses are what lies behind the weights in their stage");
 
   static constexpr int kAccCol = 0;
-  static constexpr int kScaleCol = kCfg.tile_m;
+  static constexpr int kAccs = kCfg.grouped ? 2 : 1;  // accumulators: one is read, one written
+  static constexpr int kScaleCol = kAccs * kCfg.tile_m;
   static constexpr int kStepCols = 2 * kScaleTileCols;  // weights and A of one MMA step
   static constexpr int kStageCols = kMmaSteps * kStepCols;
+
+  // Rows that a warp of the epilogue finishes at a time: 8 where more would leave Up's warps
+  // without any.
+  static constexpr int kTurnRows = kCfg.tile_m >= 64 ? 16 : 8;
+  // Of groups gate and up meet in turns, in one of two places.
+  static constexpr int kExchangeBytes = kCfg.grouped ? 2 * 2 * kTurnRows * kCfg.tile_n * 4 : 0;
 
   // As many as shared memory takes, and TMEM: every stage has scale columns of its own, which are
   // written again only after the MMAs that read them are known to be complete.
   static constexpr int kStages =
-      std::min((kSmemBytes - kSmemReserve) / kStageBytes, (kTmemCols - kScaleCol) / kStageCols);
+      std::min((kSmemBytes - kSmemReserve - kExchangeBytes) / kStageBytes,
+               (kTmemCols - kScaleCol) / kStageCols);
   static_assert(kStages >= kEpilogueWarps,
                 "each of these warps mixes the scales of stages of its own");
-  static_assert(kCfg.tile_m * kCfg.tile_n * 4 <= kStages * kStageBytes,
+  static_assert(kCfg.grouped || kCfg.tile_m * kCfg.tile_n * 4 <= kStages * kStageBytes,
                 "gate and up meet in the stages' place");
 };
 

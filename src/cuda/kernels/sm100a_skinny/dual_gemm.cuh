@@ -70,7 +70,7 @@ struct Stage {
   // [step along K = 64][row][word]; Gate's become those of the MMA's rows.
   uint32_t sf_gate[kMmaSteps][kGroupRows][kScaleTileCols];
   uint32_t sf_up[kMmaSteps][kGroupRows][kScaleTileCols];
-  uint32_t sf_a[kMmaSteps][kGroupRows][kScaleTileCols];
+  uint32_t sf_a[Budget<kCfg>::kScaleTilesOfA][kMmaSteps][kGroupRows][kScaleTileCols];
 };
 
 template <Config kCfg>
@@ -80,21 +80,32 @@ struct SharedStorage {
   ptx::Barrier ab_full[kStages];
   ptx::Barrier sf_full[kStages];
   ptx::Barrier ab_empty[kStages];
-  ptx::Barrier acc_full;
+  ptx::Barrier acc_full[Budget<kCfg>::kAccs];
   uint32_t tmem_base;
 };
-
-// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
-template <Config kCfg>
-inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
 
 template <Config kCfg>
 struct StorageRules {
   static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
-  static_assert(sizeof(Stage<kCfg>::sf_a) == Budget<kCfg>::kScaleBytes);
+  static_assert(sizeof(Stage<kCfg>::sf_a[0]) == Budget<kCfg>::kScaleBytes);
   static_assert(offsetof(Stage<kCfg>, a) % kSwizzleAlignment == 0, "operands start at atoms");
-  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
+
+// In dynamic shared memory, at a multiple of its alignment.
+template <class Storage>
+DUALGEMM_DEVICE Storage& storage_in(uint8_t* dynamic_smem) {
+  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
+  return *reinterpret_cast<Storage*>(dynamic_smem +
+                                     (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+}
+
+// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
+template <class Storage>
+constexpr int dynamic_smem_bytes() {
+  constexpr int kBytes = sizeof(Storage) + kSwizzleAlignment;
+  static_assert(kBytes <= kSmemBytes, "one CTA fits an SM");
+  return kBytes;
+}
 
 // The columns of D that a CTA computes.
 struct Tile {
@@ -114,37 +125,45 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 namespace dualgemm::cuda::sm100a_skinny {
 
+// By one thread. The barriers' inits are not yet fenced.
+template <Config kCfg>
+DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>& smem) {
+  for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a, &params.map_sf_gate,
+                               &params.map_sf_up, &params.map_sf_a}) {
+    ptx::prefetch_tensormap(map);
+  }
+  for (int stage = 0; stage < smem.kStages; ++stage) {
+    ptx::mbarrier_init(&smem.ab_full[stage], 1);
+    ptx::mbarrier_init(&smem.sf_full[stage], 1);
+    ptx::mbarrier_init(&smem.ab_empty[stage], 1);
+  }
+  for (ptx::Barrier& full : smem.acc_full) ptx::mbarrier_init(&full, 1);
+}
+
 // By all threads: barriers and TMEM are there for everyone afterwards, and what the grid before
 // this one has written. Nothing of the problem may be read earlier, the weights neither: nobody
 // promises that they are not that grid's work.
+DUALGEMM_DEVICE void enter(uint32_t& tmem_base, uint32_t warp) {
+  __syncwarp();
+  sm100a::allocate_tmem(&tmem_base, warp == kMmaWarp);
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
   if (warp == kLoadWarp && ptx::elect_sync()) {
-    for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a,
-                                 &params.map_sf_gate, &params.map_sf_up, &params.map_sf_a}) {
-      ptx::prefetch_tensormap(map);
-    }
-    for (int stage = 0; stage < smem.kStages; ++stage) {
-      ptx::mbarrier_init(&smem.ab_full[stage], 1);
-      ptx::mbarrier_init(&smem.sf_full[stage], 1);
-      ptx::mbarrier_init(&smem.ab_empty[stage], 1);
-    }
-    ptx::mbarrier_init(&smem.acc_full, 1);
+    prefetch_and_init(params, smem);
     ptx::fence_mbarrier_init();
   }
-  __syncwarp();
-  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
+  enter(smem.tmem_base, warp);
 }
 
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
-      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  auto& smem = storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);

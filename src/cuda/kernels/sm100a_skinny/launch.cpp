@@ -1,6 +1,7 @@
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 
@@ -9,40 +10,72 @@ namespace {
 
 using core::ceil_div;
 
+constexpr int64_t kTableAlignment = 64;
+
+int64_t table_offset(const sm100a::Copies& copies) {
+  return core::round_up(copies.workspace_bytes, kTableAlignment);
+}
+
 // Everything but the tensor maps.
 Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers,
-                     const Config& config) {
+                     const Config& config, const void* table) {
   const Problem& p = problem.problem;
   Params params{};
   set_epilogue(problem, buffers, params);
   params.output = output_type_of(p.d.type);
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));
+  params.groups = group_tiles_of(p, buffers, table);
+  params.padded_scales_of_a =
+      sm100a::count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
   return params;
+}
+
+Status check_instance(const Problem& problem, const Config& config) {
+  const bool grouped = problem.grouping != Grouping::kNone;
+  if (config.grouped != grouped) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               config.grouped ? "this tile is for groups" : "this tile takes none");
+  }
+  if (grouped || problem.m <= config.tile_m) return {};
+  return Status::unsupported("m", std::to_string(problem.m),
+                             "must be at most " + std::to_string(config.tile_m) + " for this tile");
 }
 
 }  // namespace
 
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
+                        const Instance& instance) {
+  if (!instance.config.grouped) return copies.workspace_bytes;
+  return table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
+}
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,
-                                                   const Instance& instance,
+                                                   const Instance& instance, int64_t ctas,
                                                    EncodeTiled encode_tiled) {
-  const auto& [tile_m, tile_n] = instance.config;
-  if (problem.problem.m > tile_m) {
-    return Status::unsupported("m", std::to_string(problem.problem.m),
-                               "must be at most " + std::to_string(tile_m) + " for this tile");
-  }
-  Params params = scalar_params(problem, buffers, instance.config);
+  const Config& config = instance.config;
+  DUALGEMM_TRY(check_instance(given.problem, config));
+  const core::ResolvedProblem problem = with_shared_rows(given);
+  void* const table =
+      config.grouped ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
+  Params params = scalar_params(problem, buffers, config, table);
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, tile_m, tile_n,
-                                      encode_tiled,
+  DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m,
+                                      config.tile_n, encode_tiled,
                                       {&params.map_a, &params.map_gate, &params.map_up,
                                        &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
                                       launches));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_skinny", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(params.tiles_n * problem.problem.l),
-                      .threads = kThreads,
+  if (config.grouped) {
+    launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
+    launches.back().overlaps_previous = true;
+  }
+  const char* const module =
+      config.grouped ? "dual_gemm_sm100a_skinny_groups" : "dual_gemm_sm100a_skinny";
+  KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(ctas),
+                      .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .overlaps_previous = true};
   launch.set_params(params);

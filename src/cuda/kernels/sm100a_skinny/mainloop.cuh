@@ -7,6 +7,24 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
+// By one thread: a stage's rows of both weights, and their scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weights(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
+                                  const Tile& tile, ptx::Barrier* full, ptx::CachePolicy policy) {
+  const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+  const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
+  const auto n_begin = static_cast<int32_t>(tile.n_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  const int32_t n_scale_tile = n_begin / kScaleTileRows;
+  ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
+  ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, policy);
+  // Two or four CTAs read a scale tile of the weights, at about the same time.
+  ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile, n_scale_tile,
+                               batch, full, policy);
+  ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile, batch,
+                               full, policy);
+}
+
 // Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem,
@@ -14,9 +32,7 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
   // Weights are read once, A by all CTAs.
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
-  const auto n_begin = static_cast<int32_t>(tile.n_begin);
   const auto batch = static_cast<int32_t>(tile.batch);
-  const int32_t n_scale_tile = n_begin / kScaleTileRows;
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
@@ -26,15 +42,9 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
       ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
     }
     ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
+    load_weights(params, stage, k_tile, tile, full, pass);
     const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
     const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
-    ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, pass);
-    ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, pass);
-    // Two or four CTAs read a scale tile of the weights, at about the same time.
-    ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile, n_scale_tile,
-                                 batch, full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
-                                 batch, full, pass);
     ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, 0, batch, full, keep);
     ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, 0, batch, full,
                                  keep);
@@ -54,6 +64,16 @@ DUALGEMM_DEVICE uint4 mixed_row(const uint32_t (&gate)[kScaleTileCols],
   }
 }
 
+// By a warp: `first` is the word of the tile's first columns in the scale tiles of the weights.
+template <Config kCfg>
+DUALGEMM_DEVICE void mix_weights(Stage<kCfg>& stage, uint32_t first, uint32_t lane) {
+#pragma unroll
+  for (int step = 0; step < kMmaSteps; ++step) {
+    *reinterpret_cast<uint4*>(stage.sf_gate[step][lane]) =
+        mixed_row<kCfg>(stage.sf_gate[step][lane], stage.sf_up[step][lane], first);
+  }
+}
+
 // Runs on: warps 0 .. kEpilogueWarps-1, each for its own stages of the ring.   Waits:
 // ab_full[stage].   Arrives: sf_full[stage]. A stage by one warp: shared by all of them each would
 // wait for every stage, and fence and arrive there, for a quarter of this work. The ring's stages
@@ -69,11 +89,7 @@ DUALGEMM_DEVICE void mix_scales(const Params& params, SharedStorage<kCfg>& smem,
   while (round_begin + index < params.num_k_tiles) {
     Stage<kCfg>& stage = smem.stages[index];
     ptx::mbarrier_wait_parity(&smem.ab_full[index], round_parity);
-#pragma unroll
-    for (int step = 0; step < kMmaSteps; ++step) {
-      *reinterpret_cast<uint4*>(stage.sf_gate[step][lane]) =
-          mixed_row<kCfg>(stage.sf_gate[step][lane], stage.sf_up[step][lane], first);
-    }
+    mix_weights(stage, first, lane);
     ptx::fence_proxy_async_shared();
     __syncwarp();
     if (lane == 0) ptx::mbarrier_arrive(&smem.sf_full[index]);
@@ -99,37 +115,44 @@ DUALGEMM_DEVICE StageDescriptors describe(const Stage<kCfg>& stage) {
   return {rows(stage.gate), rows(stage.a), scales(stage.sf_gate), scales(stage.sf_a)};
 }
 
+// By one thread: a stage of the ring to the accumulator in column `acc`, which it begins if
+// `is_first`.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_stage(const SharedStorage<kCfg>& smem, uint32_t stage,
+                                    uint32_t tmem_base, uint32_t acc, bool is_first) {
+  using Cols = Budget<kCfg>;
+  constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kMmaM, kCfg.tile_m);
+  constexpr uint32_t kStepBytes = kMmaK / 2;
+  const StageDescriptors from = describe(smem.stages[stage]);
+#pragma unroll
+  for (int step = 0; step < kMmaSteps; ++step) {
+    const uint32_t sf_weights =
+        tmem_base + Cols::kScaleCol + stage * Cols::kStageCols + step * Cols::kStepCols;
+    const uint32_t sf_a = sf_weights + kScaleTileCols;
+    const uint32_t scale = step * kScaleTileBytes, data = step * kStepBytes;
+    ptx::tcgen05_cp_32x128b_warpx4(sf_weights, advance_descriptor(from.sf_weights, scale));
+    ptx::tcgen05_cp_32x128b_warpx4(sf_a, advance_descriptor(from.sf_a, scale));
+    ptx::tcgen05_mma_mxf4nvf4_block16_once(tmem_base + acc, advance_descriptor(from.weights, data),
+                                           advance_descriptor(from.a, data), kInstruction,
+                                           sf_weights, sf_a, !is_first || step != 0);
+  }
+}
+
 // Runs on: one thread of kMmaWarp.   Waits: ab_full[stage], sf_full[stage].   Arrives:
 // ab_empty[stage], acc_full.
 template <Config kCfg>
 DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem,
                                uint32_t tmem_base) {
-  using Cols = Budget<kCfg>;
-  constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kMmaM, kCfg.tile_m);
-  constexpr uint32_t kStepBytes = kMmaK / 2;
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
     ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
     ptx::mbarrier_wait_parity(&smem.sf_full[ring.stage], ring.round_parity);
     ptx::tcgen05_fence_after_thread_sync();
-    const StageDescriptors from = describe(smem.stages[ring.stage]);
-#pragma unroll
-    for (int step = 0; step < kMmaSteps; ++step) {
-      const uint32_t sf_weights =
-          tmem_base + Cols::kScaleCol + ring.stage * Cols::kStageCols + step * Cols::kStepCols;
-      const uint32_t sf_a = sf_weights + kScaleTileCols;
-      const uint32_t scale = step * kScaleTileBytes, data = step * kStepBytes;
-      ptx::tcgen05_cp_32x128b_warpx4(sf_weights, advance_descriptor(from.sf_weights, scale));
-      ptx::tcgen05_cp_32x128b_warpx4(sf_a, advance_descriptor(from.sf_a, scale));
-      ptx::tcgen05_mma_mxf4nvf4_block16_once(tmem_base + Cols::kAccCol,
-                                             advance_descriptor(from.weights, data),
-                                             advance_descriptor(from.a, data), kInstruction,
-                                             sf_weights, sf_a, k_tile != 0 || step != 0);
-    }
+    multiply_stage(smem, ring.stage, tmem_base, Budget<kCfg>::kAccCol, k_tile == 0);
     if (k_tile + smem.kStages < params.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);
   }
-  ptx::tcgen05_commit(&smem.acc_full);
+  ptx::tcgen05_commit(&smem.acc_full[0]);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

@@ -29,20 +29,24 @@ struct StreamedWork {
   double mma_clocks;  // of a stage
 };
 
-// HBM and L2 serve all CTAs together. An SM does its CTAs one after another, each stage no faster
-// than it can be taken in, than the ring turns, than the tensor core multiplies.
+// A stage on one SM: no faster than it can be taken in, than the ring turns, than the tensor core
+// multiplies.
+constexpr double stage_us(const StreamedWork& work, const StreamRates& rates = {}) {
+  return std::max({static_cast<double>(work.stage_bytes) / rates.ingest_bytes_per_us,
+                   rates.turn_us / static_cast<double>(work.ring_stages),
+                   work.mma_clocks / rates.clocks_per_us});
+}
+
+// HBM and L2 serve all CTAs together. An SM does its CTAs one after another.
 constexpr double modelled_us(const StreamedWork& work, int num_sms, const StreamRates& rates = {}) {
   const auto stages = static_cast<double>(work.ctas * work.stages_per_cta);
   const double hbm = stages * static_cast<double>(work.weight_bytes) / rates.hbm_bytes_per_us;
   const double l2 = stages * static_cast<double>(work.stage_bytes) / rates.l2_bytes_per_us;
-  const double stage = std::max({static_cast<double>(work.stage_bytes) / rates.ingest_bytes_per_us,
-                                 rates.turn_us / static_cast<double>(work.ring_stages),
-                                 work.mma_clocks / rates.clocks_per_us});
   const int64_t sms = std::max(num_sms, 1);
   const int64_t whole_waves = (work.ctas + sms - 1) / sms;
   const auto waves = static_cast<double>(whole_waves);
-  const double sm =
-      waves * static_cast<double>(work.stages_per_cta) * stage + (waves - 1) * rates.fixed_us;
+  const double sm = waves * static_cast<double>(work.stages_per_cta) * stage_us(work, rates) +
+                    (waves - 1) * rates.fixed_us;
   return rates.fixed_us + std::max({hbm, l2, sm});
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
 #include "cuda/device/combine.hpp"
+#include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
@@ -18,6 +19,8 @@ namespace dualgemm::cuda::sm100a_skinny {
 //   map_sf_gate, map_sf_up  (256, ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1): a row
 //                           of the view is a scale tile of 512 bytes
 //   map_sf_a                (256, ceil(k/64), 1, l), the same
+// Contiguous groups have one batch of A in all its views, and of its scales as many rows of tiles
+// as there are; masked ones ceil(m/128).
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
 struct Params {
@@ -34,10 +37,12 @@ struct Params {
   CombineParams combine;
   ActParams act;
   OutputType output;
-  uint32_t m, n;              // m: at most tile_m
+  uint32_t m, n;              // m: at most tile_m, unless grouped
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1
-  uint32_t tiles_n;           // CTAs: tiles_n * l, tile_n innermost
+  uint32_t tiles_n;           // CTAs: tiles_n * l, tile_n innermost; of groups: as wanted
+  GroupTiles groups;          // of instances for groups
+  bool padded_scales_of_a;    // each group's begin at a multiple of 128 rows
 };
 
 }  // namespace dualgemm::cuda::sm100a_skinny

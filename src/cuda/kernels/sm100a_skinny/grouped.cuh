@@ -1,0 +1,146 @@
+// The same for groups of experts: persistent CTAs over the table of tiles (device/group_tiles.hpp).
+//
+// A tile is tile_n columns of D for up to tile_m rows of one expert. Tile number n * row_tiles + r
+// has columns n and entry r of the table; CTA c does the tiles c, c + CTAs, ...: tiles of one expert
+// and the same columns run next to each other, so that HBM gives their weights once, and nobody asks
+// for those of an expert without rows. Rows and columns of D that a tile has depend on the table
+// alone, never on how many CTAs there are.
+//
+//   warp   role            does
+//   0-3    finish_tiles    the epilogue, while the next tile is multiplied
+//   4      load_tiles      one thread: six or seven TMA loads a stage
+//   5      multiply_tiles  allocates and frees TMEM; one thread: scales to TMEM, MMAs
+//   6-9    mix_tiles       the scales of the MMA's rows, from Gate's and Up's tiles; A's in order
+//
+//   The ring goes on from tile to tile, and barriers with it. Two accumulators, in columns
+//   0 .. tile_m-1 and tile_m .. 2*tile_m-1, take turns.
+//
+//   barrier        count   arrives                          waits                  first wait
+//   ab_full, sf_full       as without groups
+//   ab_empty[s]    1       multiply_tiles (tcgen05.commit)  load_tiles             passes
+//   acc_full[a]    1       multiply_tiles (tcgen05.commit)  finish_tiles           phase 0
+//   acc_empty[a]   4       finish_tiles, a lane of a warp   multiply_tiles         passes
+//   bar.sync 1             finish_tiles: what the other product's warps left is there, and what they
+//                          left two turns ago is read
+//
+// Rows of A come by their number: those behind the tile's last one are the next expert's, or
+// zeros, and their sums are never stored. Scales of A in the swizzled layout have 128 rows a tile,
+// and a row of the MMA needs its own at its own place. Row 0 of a tile of D may be any row of theirs
+// (contiguous groups whose scales are one matrix, as row_experts or linear scales have it), or a
+// multiple of tile_m behind one of 128 (masked, or padded for each expert): so one or two of their
+// tiles are loaded, and mix_tiles puts words where they belong; rows that the tile does not have get
+// zeros. No copy of scales depends on the table.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/group_tiles.cuh"
+#include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
+
+namespace dualgemm::cuda::sm100a_skinny {
+
+template <Config kCfg>
+struct GroupedStorage : SharedStorage<kCfg> {
+  // [turn % 2][row: those that Gate's warps finish, then Up's][column]
+  float exchange[2][2 * Budget<kCfg>::kTurnRows][kCfg.tile_n];
+  ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
+};
+
+// The tiles of this CTA, in order. Rows of the next one are asked for before a tile is worked at, and
+// looked at after it.
+class GroupedTiles {
+ public:
+  DUALGEMM_DEVICE explicit GroupedTiles(const Params& params)
+      : row_tiles_(number_of_tiles(params.groups)),
+        end_(row_tiles_ * params.tiles_n),
+        index_(blockIdx.x) {
+    if (is_valid()) rows_ = group_tile_of(rows_at(params, index_));
+  }
+
+  DUALGEMM_DEVICE bool is_valid() const { return index_ < end_; }
+  // Once for each tile, which is valid. Without a next one any will do: behind a branch the words
+  // would be waited for.
+  DUALGEMM_DEVICE void ask_for_next(const Params& params) {
+    next_ = rows_at(params, min(index_ + gridDim.x, end_ - 1));
+  }
+  DUALGEMM_DEVICE void advance() {
+    index_ += gridDim.x;
+    rows_ = group_tile_of(next_);
+  }
+
+  DUALGEMM_DEVICE const GroupTile& rows() const { return rows_; }
+  DUALGEMM_DEVICE uint32_t column_tile() const { return index_ / row_tiles_; }
+
+ private:
+  DUALGEMM_DEVICE uint4 rows_at(const Params& params, uint32_t index) const {
+    return tile_words_of(params.groups, index % row_tiles_);
+  }
+
+  uint32_t row_tiles_, end_, index_;
+  GroupTile rows_{};
+  uint4 next_;
+};
+
+DUALGEMM_DEVICE uint32_t tiles_of_cta(const Params& params) {
+  const uint32_t end = number_of_tiles(params.groups) * params.tiles_n;
+  return blockIdx.x < end ? (end - blockIdx.x - 1) / gridDim.x + 1 : 0;
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE Tile tile_of(const GroupedTiles& tiles) {
+  return {tiles.column_tile() * kCfg.tile_n, tiles.rows().expert};
+}
+
+// Where the scales of a tile's rows of A lie.
+struct ScalesOfA {
+  uint32_t tile;   // first row of scale tiles
+  uint32_t first;  // row in it
+  bool in_two;     // the rest is in the next one
+};
+
+DUALGEMM_DEVICE ScalesOfA scales_of_a(const Params& params, const GroupTile& rows) {
+  const uint32_t begin = params.padded_scales_of_a ? rows.padded_begin : rows.begin;
+  const uint32_t first = begin % kScaleTileRows;
+  return {begin / kScaleTileRows, first, first + (rows.end - rows.begin) > kScaleTileRows};
+}
+
+}  // namespace dualgemm::cuda::sm100a_skinny
+
+#include "cuda/kernels/sm100a_skinny/grouped_roles.cuh"
+
+namespace dualgemm::cuda::sm100a_skinny {
+
+template <Config kCfg>
+DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>& smem,
+                                      uint32_t warp) {
+  if (warp == kLoadWarp && ptx::elect_sync()) {
+    prefetch_and_init<kCfg>(params, smem);
+    for (ptx::Barrier& empty : smem.acc_empty) ptx::mbarrier_init(&empty, kEpilogueWarps);
+    ptx::fence_mbarrier_init();
+  }
+  enter(smem.tmem_base, warp);
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void grouped_dual_gemm(const Params& params) {
+  static_assert(sizeof(StorageRules<kCfg>) > 0);
+  static_assert(Budget<kCfg>::kUsedRows == kMmaM, "all warps of the epilogue have lanes");
+  extern __shared__ uint8_t dynamic_smem[];
+  auto& smem = storage_in<GroupedStorage<kCfg>>(dynamic_smem);
+  const uint32_t warp = ptx::warp_index();
+
+  grouped_prologue(params, smem, warp);
+  const uint32_t tmem_base = smem.tmem_base;
+  if (warp == kLoadWarp) {
+    if (ptx::elect_sync()) load_tiles(params, smem);
+  } else if (warp == kMmaWarp) {
+    if (ptx::elect_sync()) multiply_tiles(params, smem, tmem_base);
+  } else if (warp < kEpilogueWarps) {
+    finish_tiles(params, smem, tmem_base, warp);
+  } else {
+    mix_tiles(params, smem, warp - kFirstMixWarp);
+  }
+  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
+}
+
+}  // namespace dualgemm::cuda::sm100a_skinny

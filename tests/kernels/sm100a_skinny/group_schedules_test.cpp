@@ -1,0 +1,93 @@
+// Tiles of groups in every schedule, and beside the grid before: as schedules_test.cpp and
+// overlap_test.cpp have it.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "kernels/sm100a_skinny/simulated_run.hpp"
+#include "support/bound.hpp"
+#include "support/grouped.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+using ptxsim::Schedule;
+
+constexpr uint64_t kSeedsOfGroups = 12;  // of the random and of the lazy schedule
+
+// Tiles that begin anywhere in a scale tile of A, several for each of two CTAs.
+void expect_same_tiles_in_every_schedule(int tile_m, int64_t m, int64_t k, DataType output) {
+  Problem p{.m = m, .n = 80, .k = k, .l = 4, .d = {.type = output}};
+  p.grouping = Grouping::kContiguous;
+  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;  // A's are copied
+  p.d.scale_layout = ScaleLayout::kSwizzled128x4;
+  if (output != DataType::kE2M1) p.d.scale_layout = ScaleLayout::kLinear;
+  Rng rng;
+  const auto rows = static_cast<int32_t>(m);
+  RandomCase data(p, rng, Values::kWide, {0, rows / 2 + 1, rows / 2 + 1, rows - 3, rows});
+  SkinnyRun eager{.tile_m = tile_m, .max_ctas = 2};
+  data.poison_d();
+  ASSERT_TRUE(simulate(data, eager));
+  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));
+  EXPECT_EQ(eager.launches, 3u);
+  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
+  const std::vector<uint8_t> scales(data.d.scales.begin(), data.d.scales.end());
+  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
+    for (uint64_t seed = 1; seed <= kSeedsOfGroups; ++seed) {
+      SkinnyRun run{.tile_m = tile_m, .max_ctas = 2};
+      run.options.schedule = schedule;
+      run.options.seed = seed;
+      data.poison_d();
+      ASSERT_TRUE(simulate(data, run));
+      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
+          << describe(run.options);
+      ASSERT_TRUE(std::equal(scales.begin(), scales.end(), data.d.scales.begin()));
+    }
+  }
+}
+
+TEST(Sm100aSkinnyGroupSchedules, ShortTiles) {
+  expect_same_tiles_in_every_schedule(16, 70, 256 * 3 - 64, DataType::kF32);
+}
+TEST(Sm100aSkinnyGroupSchedules, RingsGoAroundInATile) {
+  expect_same_tiles_in_every_schedule(32, 70, 256 * 9, DataType::kE2M1);
+}
+TEST(Sm100aSkinnyGroupSchedules, ManyRows) {
+  expect_same_tiles_in_every_schedule(64, 300, 320, DataType::kF32);
+}
+
+TEST(Sm100aSkinnyGroupOverlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded) {
+  Problem p = swizzled({.m = 5, .n = 70, .k = 320, .l = 2, .grouping = Grouping::kMasked});
+  p.bias = BiasType::kF32;
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom, {5, 2});
+  SkinnyRun run;
+  ASSERT_TRUE(simulate(data, run));
+
+  std::ostringstream read;
+  read << std::ifstream(DUALGEMM_PTX_FOLDER "/dual_gemm_sm100a_skinny_groups.ptx").rdbuf();
+  std::string text = read.str();
+  const std::string wait = "griddepcontrol.wait;";
+  size_t waits = 0;
+  for (size_t at = text.find(wait); at != std::string::npos; at = text.find(wait, at), ++waits)
+    text.erase(at, wait.size());
+  EXPECT_EQ(waits, cuda::sm100a_skinny::group_instances().size());
+  auto module = ptxsim::load(text, "without_wait.ptx");
+  ASSERT_TRUE(module.ok()) << ptxsim::to_string(module.error());
+  auto program = ptxsim::decode(*module, instance_of(p, run).entry);
+  ASSERT_TRUE(program.ok()) << ptxsim::to_string(program.error());
+  run.mutant = *program;
+  EXPECT_FALSE(simulate(data, run));
+  const auto& reports = run.result.reports.list;
+  const auto found = [&](const std::string& instruction) {
+    return std::any_of(reports.begin(), reports.end(), [&](const ptxsim::Report& report) {
+      return report.rule == 21 && ptxsim::to_string(report).find(instruction) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(found("ld.global.v4")) << "the table of tiles";
+  EXPECT_TRUE(found("cp.async.bulk.tensor.3d")) << "loads of operands";
+  EXPECT_TRUE(found("st.global")) << "D";
+}
+
+}  // namespace
+}  // namespace dualgemm::test

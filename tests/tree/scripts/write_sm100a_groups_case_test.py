@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""scripts/write_sm100a_groups_case: the cases that it writes fit the kernel, whose time `ptxsim time` bounds by memory.
+Usage: write_sm100a_groups_case_test.py ROOT PTXSIM PTX_FOLDER"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+SCRIPT = ROOT / "scripts/write_sm100a_groups_case"
+
+
+def timed(*arguments):
+    with tempfile.NamedTemporaryFile(suffix=".json") as case:
+        subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
+        run = subprocess.run([PTXSIM, "time", PTX / "dual_gemm_sm100a_skinny_groups.ptx", "--case", case.name, "--draws", "5",
+                              "--json"], check=True, stdout=subprocess.PIPE)
+    return json.loads(run.stdout)["launches"][0]
+
+
+class WriteSm100aGroupsCase(unittest.TestCase):
+    def test_twice_the_experts_read_twice_the_weights(self):
+        # 37.7 MB of weights take 6.3 us at 6 TB/s.
+        once, twice = (timed("4", "1024", "2048", experts)["us"] for experts in ("16", "32"))
+        self.assertGreater(once, 6.3)
+        self.assertGreater(twice, once + 5.5)
+
+    def test_every_tile(self):
+        for rows in ("16", "32", "64", "128"):
+            self.assertEqual(timed("20", "128", "256", "3", "--tile-m", rows)["waves"], 1)
+
+    def test_what_the_kernel_does_not_take_is_refused(self):
+        run = subprocess.run([SCRIPT, "1", "64", "100", "2"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("K a multiple of 64", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
