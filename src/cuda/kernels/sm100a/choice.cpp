@@ -56,6 +56,7 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix) {
+    if (matrix.type != DataType::kE2M1) return Copies::kDirect;  // there are none
     if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };

@@ -6,11 +6,16 @@
 namespace dualgemm::cuda::sm100a {
 namespace {
 
-Status settle(TmaOperand& operand, int64_t batches) {
+// `scales` null: there are none.
+Status place(TmaOperand& operand, int64_t batches, int box_rows, const uint8_t* workspace,
+             EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales) {
   DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
                            &operand.data_copy));
-  return settle_copy(operand.scales_name, operand.scales,
-                     !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy);
+  DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, workspace), encode_tiled, data));
+  if (scales == nullptr) return {};
+  DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales,
+                           !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy));
+  return encode(swizzled_scale_view(operand, batches, kMmaSteps, workspace), encode_tiled, scales);
 }
 
 // Everything but the tensor maps.
@@ -51,10 +56,7 @@ Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffe
        maps.sf_up},
   };
   for (auto& [operand, box_rows, data, scales] : operands) {
-    DUALGEMM_TRY(settle(operand, batches));
-    DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
-    DUALGEMM_TRY(
-        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+    DUALGEMM_TRY(place(operand, batches, box_rows, base, encode_tiled, data, scales));
     add_copies(operand, batches, base, launches);
   }
   return {};

@@ -9,7 +9,7 @@
 
 namespace dualgemm::cuda::sm100a {
 
-// Where the views of the operands and of their scales go.
+// Where the views of the operands and of their scales go; sf_a null: A has no scales.
 struct OperandMaps {
   TensorMap *a, *gate, *up, *sf_a, *sf_gate, *sf_up;
 };
