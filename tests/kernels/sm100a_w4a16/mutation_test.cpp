@@ -45,8 +45,8 @@ void campaign(int64_t m, DataType type, DataType output, int split, uint64_t mos
                most, most / 4);
 }
 
-TEST(Sm100aW4a16Mutants, Fp16) { campaign(28, DataType::kF16, DataType::kE2M1, 2, 20); }
-TEST(Sm100aW4a16Mutants, Bf16) { campaign(60, DataType::kBF16, DataType::kF32, 3, 28); }
+TEST(Sm100aW4a16Mutants, OneCta) { campaign(28, DataType::kF16, DataType::kE2M1, 1, 20); }
+TEST(Sm100aW4a16Mutants, Cluster) { campaign(60, DataType::kBF16, DataType::kF32, 3, 28); }
 
 }  // namespace
 }  // namespace dualgemm::test

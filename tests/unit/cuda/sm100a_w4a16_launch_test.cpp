@@ -66,20 +66,20 @@ TEST(Sm100aW4a16Choice, NamesSayWhatTheInstancesAre) {
     // What a stage more would take: shared memory is full.
     EXPECT_GT((instance.stages + 1) * instance.stage_bytes + 1280, 227 * 1024);
   }
-  EXPECT_EQ(instances().size(), 8u);
+  EXPECT_EQ(instances().size(), 6u);
 }
 
 TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 4096, .k = 7168})), "8 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 4096, .k = 7168})), "16 / 2");
   EXPECT_EQ(chosen(w4a16({.m = 16, .n = 4096, .k = 7168})), "16 / 2");
   EXPECT_EQ(chosen(w4a16({.m = 17, .n = 4096, .k = 7168}, DataType::kBF16)), "32 / 2");
   EXPECT_EQ(chosen(w4a16({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168})), "8 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
   // Decoding to bf16 takes longer.
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168}, DataType::kBF16)), "8 / 3");
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "8 / 1");     // 448 tiles
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168}, DataType::kBF16)), "16 / 3");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
   EXPECT_EQ(chosen(w4a16({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "8 / 1");          // a single tile of k
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
   EXPECT_EQ(choose(w4a16({.m = 1, .n = 64, .k = 256}), 0).split, 1);      // size not told
   // The same bits for every m: one tile, one order.
   for (const int64_t m : {1, 64, 100}) {
@@ -89,11 +89,11 @@ TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
 
 TEST(Sm100aW4a16Choice, SplitsAsFarAsCtasAndTilesOfKGo) {
   const Problem p = w4a16({.m = 1, .n = 256, .k = 1280});
-  EXPECT_EQ(largest_split(p, 8, 3), 0);
-  EXPECT_EQ(largest_split(p, 8, 4), 1);
-  EXPECT_EQ(largest_split(p, 8, 15), 3);
-  EXPECT_EQ(largest_split(p, 8, 1000), 5);
-  EXPECT_EQ(largest_split(w4a16({.m = 1, .n = 256, .k = 7168}), 8, 1000), 8);
+  EXPECT_EQ(largest_split(p, 16, 3), 0);
+  EXPECT_EQ(largest_split(p, 16, 4), 1);
+  EXPECT_EQ(largest_split(p, 16, 15), 3);
+  EXPECT_EQ(largest_split(p, 16, 1000), 5);
+  EXPECT_EQ(largest_split(w4a16({.m = 1, .n = 256, .k = 7168}), 16, 1000), 8);
 }
 
 TEST(Sm100aW4a16Choice, PlansTakeIt) {
@@ -103,13 +103,13 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
     return plan ? plan->config() : plan.status().message();
   };
   const Problem p = w4a16({.m = 1, .n = 4096, .k = 7168}, DataType::kBF16);
-  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c128_t8x64x256_s9_f16");
-  EXPECT_EQ(config(p, "ctas=64"), "cuda_sm100a_fused_w4a16_c64_t8x64x256_s9_f16");
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c128_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, "ctas=64"), "cuda_sm100a_fused_w4a16_c64_t16x64x256_s8_f16");
   EXPECT_EQ(config(p, "tile_m=32,ctas=300"), "cuda_sm100a_fused_w4a16_c256_t32x64x256_s6_f16");
   EXPECT_EQ(config(p, "ctas=63"), "config: ctas=63; must be at least 64, the tiles of D");
   EXPECT_EQ(config(p, "kernel=tcgen05"),
             "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
-            "w4a16_t8x64x256_s9, w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
+            "w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
   EXPECT_EQ(config(p, config(p)), config(p));
 }
 
@@ -124,7 +124,7 @@ TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {
             "grouping: masked; the sm_100a kernel takes none");
   EXPECT_EQ(reason(w4a16({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 9})),
             "m, n, l: 1, 2147483647, 9; must be at most 2^28 - 1 tiles of 64 x 64");
-  EXPECT_EQ(find_instance(w4a16({.m = 9, .n = 16, .k = 16}), 8), nullptr);
+  EXPECT_EQ(find_instance(w4a16({.m = 17, .n = 16, .k = 16}), 16), nullptr);
   EXPECT_EQ(find_instance(w4a16({.m = 65, .n = 16, .k = 16}), 32), nullptr);
   EXPECT_EQ(find_instance(w4a16({.m = 1, .n = 16, .k = 16}), 12), nullptr);
 }
@@ -168,7 +168,7 @@ TEST(Sm100aW4a16Launch, ViewsAndGrid) {
 
 TEST(Sm100aW4a16Launch, BadInputIsRefusedBeforeAnythingIsLaunched) {
   const core::ResolvedProblem resolved = core::resolve(w4a16({.m = 5, .n = 9, .k = 320}));
-  const Instance& instance = *find_instance(resolved.problem, 8);
+  const Instance& instance = *find_instance(resolved.problem, 16);
   for (const int split : {0, 3, 9}) {  // two tiles of k
     const auto launches =
         build_launches(resolved, far_buffers(), {}, nullptr, instance, split, &record_view);

@@ -61,8 +61,9 @@ inline constexpr int kTurnRows = 8;
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
-  static_assert(kCfg.tile_m % kTurnRows == 0 && kCfg.tile_m >= 8 && kCfg.tile_m <= kMaxTileM,
-                "an N of kind::f16, whole turns of the epilogue");
+  static_assert(kCfg.tile_m % 16 == 0 && kCfg.tile_m >= 16 && kCfg.tile_m <= kMaxTileM,
+                "an N of kind::f16 with M = 128 and A in tensor memory");
+  static_assert(kCfg.tile_m % kTurnRows == 0);
   static constexpr int kWeightBytes = kMmaM * kRowBytes;
   static constexpr int kABytes = kCfg.tile_m * kRowsOfA * kRowBytes;
   static constexpr int kScaleBytes = kScaleSteps * kScaleTileBytes;  // of one weight

@@ -30,6 +30,7 @@
 //   w_empty[g][i]  1            issue_mma (tcgen05.commit)    decoder group g   phase 0, in round 1
 //   acc_full       1            issue_mma (tcgen05.commit)    leave_sums              phase 0
 //   cluster        all threads: the sums are there; then: they have been read, a CTA may leave
+//   bar.sync 1     with one CTA in the place of the first: warps 0-7
 //   The first round of stages and of slots needs no wait, and the last one no commit: each phase
 //   that completes is waited for, so that nothing arrives at a CTA that has gone.
 //
@@ -152,6 +153,12 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   ptx::griddepcontrol_launch_dependents();
 }
 
+// By the threads of a role that ends here, whole warps: every thread of a cluster meets at its barrier.
+DUALGEMM_DEVICE void end_role(const Params& params) {
+  __syncwarp();
+  if (params.split > 1) ptx::cluster_sync();
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
@@ -166,22 +173,24 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const Tile tile = tile_of_cta<kCfg>(params);
   if (warp == kLoadWarp) {
     if (ptx::elect_sync()) load_operands(params, smem, tile);
-    __syncwarp();
-    ptx::cluster_sync();
+    end_role(params);
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) issue_mma(smem, tile, tmem_base);
-    __syncwarp();
-    ptx::cluster_sync();
+    end_role(params);
   } else {
     decode_weights(smem, tile, tmem_base, warp);
     const ColumnFactors factors = begin_columns<kCfg>(params, tile, warp);
     leave_sums(params, smem, tile, tmem_base, warp);
-    ptx::cluster_sync();
+    if (params.split > 1) {
+      ptx::cluster_sync();
+    } else {
+      ptx::barrier_sync(kSumsBarrier, 32 * kWorkWarps);
+    }
     store_sums(params, smem, tile, factors, warp);
   }
-  ptx::cluster_arrive();
+  if (params.split > 1) ptx::cluster_arrive();
   sm100a::free_tmem(tmem_base, warp == kMmaWarp);
-  ptx::cluster_wait();
+  if (params.split > 1) ptx::cluster_wait();
 }
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

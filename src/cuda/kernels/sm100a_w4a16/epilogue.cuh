@@ -13,6 +13,8 @@ namespace dualgemm::cuda::sm100a_w4a16 {
 
 using sm100a_skinny::ColumnFactors;
 
+constexpr uint32_t kSumsBarrier = 1;
+
 // What a warp has: lanes of Gate (product 0) or of Up, that is, 32 columns of the tile.
 struct WarpColumns {
   uint32_t group, product, in_tile;  // in_tile: this lane's column
@@ -41,8 +43,8 @@ DUALGEMM_DEVICE ColumnFactors begin_columns(const Params& params, const Tile& ti
   return sm100a_skinny::factors_of(params, tile.batch, col);
 }
 
-// Runs on: warps 0 .. kWorkWarps-1.   Waits: acc_full.   Arrives: nothing; the cluster's barrier says
-// that the sums are there.
+// Runs on: warps 0 .. kWorkWarps-1.   Waits: acc_full.   Arrives: nothing; a barrier of the cluster,
+// or of these warps, says that the sums are there.
 template <Config kCfg>
 DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t tmem_base, uint32_t warp) {
@@ -62,7 +64,7 @@ DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem,
   }
 }
 
-// Runs on: warps 0 .. kWorkWarps-1, behind the cluster's barrier.
+// Runs on: warps 0 .. kWorkWarps-1, behind that barrier.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_sums(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 const ColumnFactors& factors, uint32_t warp) {

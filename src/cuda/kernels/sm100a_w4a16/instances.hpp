@@ -8,11 +8,9 @@
 
 // X(type, bf16, tile_m, stages): the Config, and what the entry's name needs besides.
 #define DUALGEMM_SM100A_W4A16_INSTANCES(X) \
-  X(f16, false, 8, 9)                      \
   X(f16, false, 16, 8)                     \
   X(f16, false, 32, 6)                     \
   X(f16, false, 64, 4)                     \
-  X(bf16, true, 8, 9)                      \
   X(bf16, true, 16, 8)                     \
   X(bf16, true, 32, 6)                     \
   X(bf16, true, 64, 4)
