@@ -75,8 +75,7 @@ TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
   EXPECT_EQ(chosen(w4a16({.m = 17, .n = 4096, .k = 7168}, DataType::kBF16)), "32 / 2");
   EXPECT_EQ(chosen(w4a16({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
   EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
-  // Decoding to bf16 takes longer.
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168}, DataType::kBF16)), "16 / 3");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 1536, .k = 7168})), "16 / 4");
   EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
   EXPECT_EQ(chosen(w4a16({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
   EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
@@ -91,8 +90,8 @@ TEST(Sm100aW4a16Choice, SplitsAsFarAsCtasAndTilesOfKGo) {
   const Problem p = w4a16({.m = 1, .n = 256, .k = 1280});
   EXPECT_EQ(largest_split(p, 16, 3), 0);
   EXPECT_EQ(largest_split(p, 16, 4), 1);
-  EXPECT_EQ(largest_split(p, 16, 15), 3);
-  EXPECT_EQ(largest_split(p, 16, 1000), 5);
+  EXPECT_EQ(largest_split(p, 16, 15), 2);
+  EXPECT_EQ(largest_split(p, 16, 1000), 4);  // five tiles of k
   EXPECT_EQ(largest_split(w4a16({.m = 1, .n = 256, .k = 7168}), 16, 1000), 8);
 }
 

@@ -16,8 +16,9 @@ using core::ceil_div;
 // Of a stage: instructions that each scheduler issues for its two decoding warps (counted in the
 // PTX, two codes a conversion and a multiplication; bf16: three more), at one a clock.
 constexpr double kDecodeClocksF16 = 400, kDecodeClocksBf16 = 850;
-// Of a stage: 16 MMAs of 128 rows, half as many clocks as they have columns.
-constexpr double mma_clocks(int tile_m) { return kTileK / kMmaK * 0.5 * tile_m; }
+// Of a stage: MMAs of 128 rows, half as many clocks each as they have columns.
+constexpr int kMmasOfStage = kTileK / kMmaK;
+constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
 
 // That the sums of several CTAs meet: the cluster's barriers (0.19 each on B300) and reads of
 // another CTA's shared memory (about 200 clocks).
@@ -64,7 +65,8 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m) {
 
 int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
   const int64_t most = std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
-  return static_cast<int>(std::min(most, ctas / num_tiles(problem, tile_m)));
+  const int64_t split = std::min(most, ctas / num_tiles(problem, tile_m));
+  return split < 2 ? static_cast<int>(split) : split < 4 ? 2 : split < kMaxSplit ? 4 : kMaxSplit;
 }
 
 double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms) {
@@ -83,7 +85,8 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
 }
 
 // With one row on 148 SMs and K = 7168: N = 4096 has 64 tiles of D, whose decoders are not as fast
-// as HBM, and 128 CTAs with a split of 2 are. Decoding to bf16 asks for more CTAs.
+// as HBM, and 128 CTAs with a split of 2 are. Powers of two: clusters of other sizes are legal, and
+// nobody is known to run them.
 Choice choose(const Problem& problem, int num_sms) {
   const Instance* fewest = nullptr;  // rows
   for (const Instance& instance : instances()) {
@@ -94,9 +97,9 @@ Choice choose(const Problem& problem, int num_sms) {
   }
   Choice best{fewest, 1};
   double least = modelled_us(problem, *fewest, 1, num_sms);
-  const int64_t most =
-      problem.batch_invariant ? 1 : std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
-  for (int split = 2; split <= most; ++split) {
+  const int64_t most = problem.batch_invariant ? 1 : ceil_div(problem.k, kTileK);
+  for (const int split : {2, 4, kMaxSplit}) {
+    if (split > most) break;
     const double us = modelled_us(problem, *fewest, split, num_sms);
     if (us < least) best.split = split, least = us;
   }

@@ -155,8 +155,9 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
 
 // By the threads of a role that ends here, whole warps: every thread of a cluster meets at its barrier.
 DUALGEMM_DEVICE void end_role(const Params& params) {
+  if (params.split == 1) return;
   __syncwarp();
-  if (params.split > 1) ptx::cluster_sync();
+  ptx::cluster_sync();
 }
 
 template <Config kCfg>

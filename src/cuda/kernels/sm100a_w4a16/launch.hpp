@@ -35,12 +35,13 @@ struct Choice {
   int split;
 };
 
-// For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, and the split
-// that modelled_us() calls fastest, of equal ones the smallest. batch_invariant: the same whatever m
+// For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, and the split,
+// 1, 2, 4 or 8, that modelled_us() calls fastest, of equal ones the smallest. batch_invariant: the same whatever m
 // is.
 Choice choose(const Problem& problem, int num_sms);
 
-// The most CTAs up to `ctas` that can share the tiles of k; 0: there are more tiles of D.
+// The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles of
+// D at the most; 0: there are more tiles of D.
 int largest_split(const Problem& problem, int tile_m, int64_t ctas);
 
 // Time of a launch from bytes, decoding and MMAs, as sm100a_skinny/model.hpp has it.
