@@ -110,6 +110,12 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
             "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
             "w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
   EXPECT_EQ(config(p, config(p)), config(p));
+  Problem same_bits = p;  // whatever m is
+  same_bits.batch_invariant = true;
+  EXPECT_EQ(config(same_bits, "ctas=1000"), "cuda_sm100a_fused_w4a16_c64_t64x64x256_s4_f16");
+  EXPECT_EQ(config(same_bits, "tile_m=16"),
+            "config: tile_m=16; no such kernel is compiled for this problem; there are "
+            "w4a16_t64x64x256_s4");
 }
 
 TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {

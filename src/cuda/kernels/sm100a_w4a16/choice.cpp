@@ -24,6 +24,11 @@ constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
 // another CTA's shared memory (about 200 clocks).
 constexpr double kMeetUs = 0.5;
 
+// Every CTA has a tile of k. How many would be best depends on m, and then so would the bits.
+int64_t most_split(const Problem& problem) {
+  return problem.batch_invariant ? 1 : std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
+}
+
 }  // namespace
 
 Status supports(const Problem& problem) {
@@ -53,7 +58,8 @@ int64_t num_tiles(const Problem& problem, int tile_m) {
 
 bool is_for(const Config& config, const Problem& problem) {
   return config.bf16 == (problem.a.type == DataType::kBF16) &&
-         config.tile_m >= std::min<int64_t>(problem.m, kMaxTileM);
+         config.tile_m >=
+             (problem.batch_invariant ? kMaxTileM : std::min<int64_t>(problem.m, kMaxTileM));
 }
 
 const Instance* find_instance(const Problem& problem, int64_t tile_m) {
@@ -64,8 +70,7 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m) {
 }
 
 int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
-  const int64_t most = std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
-  const int64_t split = std::min(most, ctas / num_tiles(problem, tile_m));
+  const int64_t split = std::min(most_split(problem), ctas / num_tiles(problem, tile_m));
   return split < 2 ? static_cast<int>(split) : split < 4 ? 2 : split < kMaxSplit ? 4 : kMaxSplit;
 }
 
@@ -91,15 +96,13 @@ Choice choose(const Problem& problem, int num_sms) {
   const Instance* fewest = nullptr;  // rows
   for (const Instance& instance : instances()) {
     const int tile_m = instance.config.tile_m;
-    if (!is_for(instance.config, problem) || (problem.batch_invariant && tile_m != kMaxTileM))
-      continue;
+    if (!is_for(instance.config, problem)) continue;
     if (fewest == nullptr || tile_m < fewest->config.tile_m) fewest = &instance;
   }
   Choice best{fewest, 1};
   double least = modelled_us(problem, *fewest, 1, num_sms);
-  const int64_t most = problem.batch_invariant ? 1 : ceil_div(problem.k, kTileK);
   for (const int split : {2, 4, kMaxSplit}) {
-    if (split > most) break;
+    if (split > most_split(problem)) break;
     const double us = modelled_us(problem, *fewest, split, num_sms);
     if (us < least) best.split = split, least = us;
   }

@@ -23,7 +23,7 @@ Status supports(const Problem& problem);
 int64_t num_tiles(const Problem& problem, int tile_m);
 
 // Whether the instance multiplies A's type and has rows enough: all of the problem's, or as many as
-// any has.
+// any has, which batch_invariant demands: the same MMA whatever m is.
 bool is_for(const Config& config, const Problem& problem);
 
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
