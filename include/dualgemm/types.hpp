@@ -271,7 +271,7 @@ struct KernelShape {
   int64_t tile_k = 0;  // elements along k that are decoded at a time (kCuda: that a stage holds)
   int64_t stages = 0;  // kCuda: tiles along k in flight between memory and tensor core
   int64_t k_warpgroups = 0;  // kCuda, wgmma: warpgroups that take turns with the tiles along k
-  int64_t ctas = 0;          // kCuda: of a persistent grid, each with an equal share of the work
+  int64_t ctas = 0;          // kCuda: of a grid whose CTAs have equal shares of the work
   int64_t l2_rows = 0;       // kCpu: rows of A whose tiles stay in L2 while panels pass by
   int64_t l2_pairs = 0;      // kCpu: panel pairs that share one pass over those rows
   bool operator==(const KernelShape&) const = default;
@@ -289,8 +289,8 @@ struct Plan {
   bool prepared = false;
   bool unaligned = false;         // PlanOptions::unaligned
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
-  // kCuda: "tcgen05", "wgmma", "skinny" (few rows of A), "mma", "cublaslt". kCpu: its regime's
-  // name, or "oracle".
+  // kCuda: "tcgen05", "wgmma", "skinny" (few rows of A), "w4a16", "mma", "cublaslt". kCpu: its
+  // regime's name, or "oracle".
   std::string kernel;
   KernelShape shape;
   Preparation preparation = Preparation::kNone;

@@ -61,9 +61,13 @@ void Enumeration::tcgen05(const Statement& s) {
   if (has(s, "mma")) {
     drop("mma");
     // Operands: D, A, B, idesc, SFA, SFB, enable-input-d.
-    change("descriptor", 1, "A descriptor: start address + 32 B", 2);
+    if (s.operands[1].kind == Operand::Kind::kAddress) {
+      change("descriptor", 1, "A column + 2", 2);
+    } else {
+      change("descriptor", 1, "A descriptor: start address + 32 B", 2);
+      change("descriptor", 1, "A descriptor: stride + 16 B", uint64_t{1} << 32);
+    }
     change("descriptor", 2, "B descriptor: start address + 32 B", 2);
-    change("descriptor", 1, "A descriptor: stride + 16 B", uint64_t{1} << 32);
     change("descriptor", 2, "B descriptor: swizzle flipped", 0, uint64_t{1} << 62);
     if (has(s, "block_scale")) {
       change("descriptor", 3, "instruction descriptor: N - 8", ~uint64_t{0} << 17);

@@ -193,7 +193,7 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
     case Isa::kSm80:
       return Accumulation::kAnyOrder;
     case Isa::kSm100a:
-      return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kBlockPartial;
+      return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kAnyOrder;
     case Isa::kAmxBf16:
       return nvfp4 ? Accumulation::kAnyOrder : Accumulation::kBlockPartial;
     case Isa::kAuto:

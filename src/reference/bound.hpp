@@ -21,7 +21,7 @@ enum class Accumulation : int32_t {
   kTensorCoreStep = 3,
 };
 
-// What the kernels of `isa` do. AMX tiles and sm_100a take NVFP4 activations only.
+// What the kernels of `isa` do. AMX tiles take NVFP4 activations only.
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept;
 
 // Bound on |FP32 accumulator - acc.value|.

@@ -104,6 +104,17 @@ void check_lane(const MmaShape& shape, uint32_t lane, const char* name) {
                             lane, may_be_16 ? " or 16" : "", shape.m));
 }
 
+// CuTe's assertions (mma_sm100_umma.hpp, SM100_MMA_F16BF16_TS and its neighbours): with A in tensor
+// memory N goes in steps of 16 for 128 rows, of 32 for a pair.
+void check_columns_beside_tmem(const MmaShape& s) {
+  const uint32_t step = s.m == 64 ? 8 : 16 * s.ctas;
+  if (s.scales == 0 && s.n % step != 0)
+    throw Fault(fmt::format(
+        "tcgen05.mma: N is {}; must be a multiple of {} with A in tensor memory and M = "
+        "{} (R14)",
+        s.n, step, s.m));
+}
+
 // Allocation (R9) and overlaps (R14) of what the operation touches in tensor memory.
 void check_tmem(const MmaOperation& op) {
   const MmaShape& s = op.shape;
@@ -123,6 +134,7 @@ void check_tmem(const MmaOperation& op) {
           fmt::format("tcgen05.mma: A starts at lane {}, D at lane {}; must be the same "
                       "(R14)",
                       op.a_tmem.lane, op.d.lane));
+    check_columns_beside_tmem(s);
     if (s.layout == DLayout::kSplit)
       throw Fault("tcgen05.mma: A in tensor memory with M = 128 and cta_group::2 is not modelled");
     check_overlap(op.d.column, s.d_columns(), "D", op.a_tmem.column, kMmaKBytes / 4, "A");

@@ -48,4 +48,13 @@ DUALGEMM_HOST_DEVICE constexpr uint32_t nvfp4_instruction_descriptor(uint32_t m,
   return kE2M1 << 7 | kE2M1 << 10 | (n >> 3) << 17 | (m >> 7) << 27;
 }
 
+// kind::f16 with fp16 or bf16 operands, both K-major, an FP32 accumulator, K = 16. PTX ISA 9.0,
+// "tcgen05 instruction descriptor".
+DUALGEMM_HOST_DEVICE constexpr uint32_t half_instruction_descriptor(uint32_t m, uint32_t n,
+                                                                    bool bf16) {
+  constexpr uint32_t kF32 = 1;
+  const uint32_t type = bf16 ? 1 : 0;
+  return kF32 << 4 | type << 7 | type << 10 | (n >> 3) << 17 | (m >> 4) << 24;
+}
+
 }  // namespace dualgemm::cuda

@@ -48,6 +48,13 @@ DUALGEMM_DEVICE void st_shared_cluster(uint32_t to, float a, float b, float c, f
                : "memory");
 }
 
+// ld.shared::cluster.f32 d, [from];      PTX ISA 7.8, sm_90; `from` from mapa
+DUALGEMM_DEVICE float ld_shared_cluster(uint32_t from) {
+  float d;
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(d) : "r"(from) : "memory");
+  return d;
+}
+
 // mbarrier.arrive.expect_tx.shared::cluster.b64 _, [bar], bytes;      PTX ISA 8.0, sm_90,
 // "mbarrier.arrive": at a barrier of any CTA of the cluster; `bar` from mapa.
 DUALGEMM_DEVICE void mbarrier_arrive_expect_tx_cluster(uint32_t bar, uint32_t bytes) {

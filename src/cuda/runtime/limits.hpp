@@ -32,9 +32,10 @@ inline Status check_extents(const Problem& problem) {
   return {};
 }
 
-// Of NVFP4 data and its scales.
+// Of data and, if it is NVFP4, its scales.
 inline Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
-  for (const int64_t bytes : {matrix.ld / 2, matrix.batch_stride / 2, matrix.scale_batch_stride}) {
+  for (const int64_t bytes : {matrix.row_bytes(), core::bytes_of(matrix.type, matrix.batch_stride),
+                              matrix.scale_batch_stride}) {
     if (bytes >= kMaxStrideBytes) {
       return Status::unsupported(name, fmt::format("a stride of {} bytes", bytes),
                                  "must be below 2^40 on this GPU");

@@ -1,5 +1,5 @@
 // fused on Blackwell: the operands' copies where the TMA unit needs them, then one kernel: for few
-// rows, of one CTA per tile, or of a pair.
+// rows, of one CTA per tile, of a pair, or for 16-bit A.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
+#include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/kernel_choice.hpp"
 #include "cuda/strategies/strategies.hpp"
@@ -42,6 +43,17 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
                     .stages = instance.stages}};
 }
 
+// With its CTAs: `split` for each tile of D.
+KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Choice& chosen) {
+  const auto& [instance, split] = chosen;
+  return {.kernel = sm100a_w4a16::kKernelName,
+          .shape = {.tile_m = instance->config.tile_m,
+                    .tile_n = sm100a_w4a16::kTileN,
+                    .tile_k = sm100a_w4a16::kTileK,
+                    .stages = instance->stages,
+                    .ctas = sm100a_w4a16::num_tiles(problem, instance->config.tile_m) * split}};
+}
+
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
 // ones with its operands in the other roles, or over a pair, is so in the interpreter, and nobody
 // promises it. Prepared weights have one kernel, the pair's, whatever m is.
@@ -62,8 +74,12 @@ bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, false).ok();
 }
 
+// 16-bit A has a kernel of its own.
+bool is_w4a16(const Problem& problem) { return problem.a.type != DataType::kE2M1; }
+
 // Of groups one kernel knows, that for few rows.
 Status supports_sm100a(const Problem& problem) {
+  if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
                                              : sm100a_skinny::supports(problem);
 }
@@ -131,7 +147,32 @@ const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
   return sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n);
 }
 
+Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  const Problem& p = plan.problem;
+  if (plan.prepared)
+    return Status::unsupported("prepared", "true", "16-bit A takes unpacked weights here");
+  std::vector<KernelChoice> compiled;
+  for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances()) {
+    if (sm100a_w4a16::is_for(instance.config, p)) compiled.push_back(choice_of(p, {&instance, 1}));
+  }
+  const Expected<KernelChoice> kernel =
+      choose_kernel(compiled, choice_of(p, sm100a_w4a16::choose(p, caps.num_sms)), constraints);
+  if (!kernel) return kernel.status();
+  fill_in(plan, *kernel);
+  if (constraints.ctas == PlanConstraints::kAny) return {};
+  const int tile_m = static_cast<int>(plan.shape.tile_m);
+  const int64_t tiles = sm100a_w4a16::num_tiles(p, tile_m);
+  const int split = sm100a_w4a16::largest_split(p, tile_m, constraints.ctas);
+  if (split < 1) {
+    return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
+                           fmt::format("must be at least {}, the tiles of D", tiles));
+  }
+  plan.shape.ctas = tiles * split;
+  return {};
+}
+
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
   if (constraints.kernel == sm100a_pair::kKernelName)
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   if (plan.prepared && plan.problem.grouping != Grouping::kNone) {
@@ -159,8 +200,10 @@ sm100a::Copies copies_of(const Plan& plan) {
 }
 
 constexpr const char* kNumerics =
-    "16-blocks exact, four of them and the sum added with one truncation to FP32, steps in "
-    "ascending k: the same bits for every tile and every m of a kernel";
+    "NVFP4 A: 16-blocks exact, four of them and the sum added with one truncation to FP32, steps "
+    "in "
+    "ascending k: the same bits for every tile and every m of a kernel; 16-bit A: weights exact in "
+    "A's type, products added in FP32 in the order of the tensor cores";
 
 int64_t workspace_bytes_sm100a(const Plan& plan) {
   const sm100a::Copies copies = copies_of(plan);
@@ -177,6 +220,17 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const sm100a::Copies copies = copies_of(plan);
   *intermediate_bytes = 2 * copies.workspace_bytes;
+  if (plan.kernel == sm100a_w4a16::kKernelName) {
+    const int tile_m = static_cast<int>(plan.shape.tile_m);
+    const auto* const instance = sm100a_w4a16::find_instance(plan.problem, tile_m);
+    if (instance == nullptr) {
+      return Status::unsupported("plan.shape.tile_m", std::to_string(tile_m),
+                                 "must be a compiled tile of the kernel for 16-bit A");
+    }
+    const int64_t split = plan.shape.ctas / sm100a_w4a16::num_tiles(plan.problem, tile_m);
+    return sm100a_w4a16::build_launches(problem, buffers, copies, workspace, *instance,
+                                        static_cast<int>(split), encode_tiled);
+  }
   if (plan.kernel == sm100a_skinny::kKernelName) {
     const bool grouped = plan.problem.grouping != Grouping::kNone;
     DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem) : suits_skinny(plan.problem));

@@ -87,6 +87,12 @@ uint32_t cute_instruction_descriptor() {
                                                   kKMajor>();
 }
 
+// kind::f16; Half: cutlass::half_t or cutlass::bfloat16_t
+template <class Half, int M, int N>
+uint32_t cute_half_instruction_descriptor() {
+  return cute::UMMA::make_instr_desc<Half, Half, float, M, N, kKMajor, kKMajor>().desc_;
+}
+
 // Offset of the scale of element (row, k) of batch l, in an operand of rows x k x batches.
 inline int64_t cute_scale_offset(int rows, int k_extent, int batches, int row, int k, int l) {
   const auto layout =

@@ -66,6 +66,22 @@ TEST(Descriptors, InstructionsAreCutes) {
   compare_instructions<256, 16, 16>();  // a pair
 }
 
+template <int M, int N>
+void compare_half_instructions() {
+  EXPECT_EQ(gpu::half_instruction_descriptor(M, N, false),
+            (cutlass_case::cute_half_instruction_descriptor<cutlass::half_t, M, N>()));
+  EXPECT_EQ(gpu::half_instruction_descriptor(M, N, true),
+            (cutlass_case::cute_half_instruction_descriptor<cutlass::bfloat16_t, M, N>()));
+}
+
+TEST(Descriptors, HalfInstructionsAreCutes) {
+  compare_half_instructions<128, 8>();
+  compare_half_instructions<128, 16>();
+  compare_half_instructions<128, 32>();
+  compare_half_instructions<128, 64>();
+  compare_half_instructions<64, 256>();
+}
+
 TEST(Descriptors, ScaleLayoutIsCutes) {
   for (const auto& [rows, k, batches] :
        std::vector<std::array<int, 3>>{{128, 64, 1}, {200, 544, 1}, {300, 1344, 3}, {1, 16, 2}}) {

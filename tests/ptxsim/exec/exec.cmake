@@ -17,10 +17,15 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
   foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared
-      dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_sequential
-      dual_gemm_sm90a_skinny group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
+      dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm100a_w4a16 dual_gemm_sm80 dual_gemm_sm90a
+      dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a
+      quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
+  add_test(NAME ptxsim_exec.dualgemm_w4a16_b200
+    COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+      --a-type bf16 -m 1,40,150 -n 128 -k 512 -l 1,2 --strategies fused)
+  set_tests_properties(ptxsim_exec.dualgemm_w4a16_b200 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   foreach(device b200 h200 rtx5090)
     set(rows 16,40)
     if(device STREQUAL "b200")

@@ -55,6 +55,18 @@ TEST(TcRules, Alignment) {
                "scale factor id 1; must be 0 for scale_vec::4X");
 }
 
+TEST(TcRules, ColumnsBesideAInTensorMemory) {
+  const auto text = [](uint32_t instruction) {
+    return at("%x0", 0) + at("%x2", 256) + set32("%x1", instruction) +
+           set64("%d1", descriptor(0x4000, 0, 1024, 2)) +
+           "  tcgen05.mma.cta_group::1.kind::f16 [%x0], [%x2], %d1, %x1, 0;\n";
+  };
+  run_clean(kernel_of(text(1u << 4 | 2u << 17 | 8u << 24)));
+  run_clean(kernel_of(text(1u << 4 | 1u << 17 | 4u << 24)));  // M = 64, N = 8
+  expect_error(kernel_of(text(1u << 4 | 1u << 17 | 8u << 24)),
+               "N is 8; must be a multiple of 16 with A in tensor memory and M = 128 (R14)");
+}
+
 TEST(TcRules, ColumnsOfTheAllocation) {
   Kernel kernel = kernel_of(Mma{.d = 480}.text());
   expect_error(kernel, "columns 480 .. 543 of tensor memory, which has columns 0 .. 511 (R9)");

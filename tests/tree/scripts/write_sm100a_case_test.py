@@ -10,7 +10,8 @@ import unittest
 
 ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 SCRIPT = ROOT / "scripts/write_sm100a_case"
-MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny"}
+MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny",
+           "w4a16": "dual_gemm_sm100a_w4a16"}
 
 
 def timed(*arguments, kernel="tcgen05"):
@@ -51,6 +52,12 @@ class WriteSm100aCase(unittest.TestCase):
         few = timed(*shape, kernel="skinny")
         self.assertLess(few["us"], timed(*shape)["us"])
         self.assertGreater(few["first_wave_us"], 5.5)  # 33 MB of weights
+
+    def test_few_rows_of_16_bits(self):
+        for a_type in ("f16", "bf16"):
+            launch = timed("16", "4096", "7168", "--a-type", a_type, "--split", "2", kernel="w4a16")
+            self.assertEqual(launch["waves"], 1)
+            self.assertGreater(launch["first_wave_us"], 5.5)  # 33 MB of weights
 
     def test_a_tile_that_is_not_there(self):
         for arguments in (("256", "64", "64", "--kernel", "skinny"), ("256", "64", "64", "--tile-n", "48")):

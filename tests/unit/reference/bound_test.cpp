@@ -288,6 +288,7 @@ TEST(Bound, OrderOfEveryIsa) {
     EXPECT_EQ(reference::accumulation_of(p, Isa::kSm90a), Accumulation::kAnyOrder);
     EXPECT_EQ(reference::accumulation_of(p, Isa::kSm80), Accumulation::kAnyOrder);
   }
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kSm100a), Accumulation::kAnyOrder);  // kF16
 }
 
 // The largest k of the challenge. One lost 16-block of 448 must show in nearly every element, not

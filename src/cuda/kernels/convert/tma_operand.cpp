@@ -9,11 +9,15 @@ namespace {
 
 constexpr uint32_t kBoxBytes = 128;  // of one row of a stage, one swizzle atom wide
 
+int64_t batch_bytes(const core::ResolvedMatrix& matrix) {
+  return core::bytes_of(matrix.type, matrix.batch_stride);
+}
+
 }  // namespace
 
 bool data_needs_copy(const core::ResolvedMatrix& matrix, int64_t batches) {
-  return (matrix.rows > 1 && matrix.ld / 2 % kTmaAlignment != 0) ||
-         (batches > 1 && matrix.batch_stride / 2 % kTmaAlignment != 0);
+  return (matrix.rows > 1 && matrix.row_bytes() % kTmaAlignment != 0) ||
+         (batches > 1 && batch_bytes(matrix) % kTmaAlignment != 0);
 }
 
 bool linear_scales_suit(const core::ResolvedMatrix& matrix, int64_t batches) {
@@ -36,16 +40,17 @@ TensorView data_view(const TmaOperand& operand, int64_t batches, int64_t box_row
   const core::ResolvedMatrix& matrix = *operand.matrix;
   const bool copied = operand.data_copy != kNoCopy;
   // A stride that is never used must be legal all the same.
-  const int64_t row_stride = copied || matrix.rows == 1 ? copied_row_bytes(matrix) : matrix.ld / 2;
+  const int64_t row_stride =
+      copied || matrix.rows == 1 ? copied_row_bytes(matrix) : matrix.row_bytes();
   const int64_t batch_stride =
-      copied || batches == 1 ? row_stride * matrix.rows : matrix.batch_stride / 2;
+      copied || batches == 1 ? row_stride * matrix.rows : batch_bytes(matrix);
   return {.name = operand.name,
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
           .rank = 3,
           .address = copied ? workspace + operand.data_copy : operand.data,
-          .dims = {static_cast<uint64_t>(matrix.cols / 2), static_cast<uint64_t>(matrix.rows),
-                   static_cast<uint64_t>(batches)},
+          .dims = {static_cast<uint64_t>(core::bytes_of(matrix.type, matrix.cols)),
+                   static_cast<uint64_t>(matrix.rows), static_cast<uint64_t>(batches)},
           .stride_bytes = {static_cast<uint64_t>(row_stride), static_cast<uint64_t>(batch_stride)},
           .box = {kBoxBytes, static_cast<uint32_t>(box_rows), 1}};
 }
@@ -103,9 +108,9 @@ void add_copies(const TmaOperand& operand, int64_t batches, uint8_t* workspace,
   if (operand.data_copy != kNoCopy) {
     launches.push_back(repack_rows_launch({.source = static_cast<const uint8_t*>(operand.data),
                                            .destination = workspace + operand.data_copy,
-                                           .source_row_bytes = matrix.ld / 2,
-                                           .source_batch_bytes = matrix.batch_stride / 2,
-                                           .row_bytes = matrix.cols / 2,
+                                           .source_row_bytes = matrix.row_bytes(),
+                                           .source_batch_bytes = batch_bytes(matrix),
+                                           .row_bytes = core::bytes_of(matrix.type, matrix.cols),
                                            .destination_row_bytes = copied_row_bytes(matrix),
                                            .rows = matrix.rows,
                                            .batches = batches}));

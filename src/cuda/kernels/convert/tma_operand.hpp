@@ -1,4 +1,4 @@
-// An NVFP4 operand that the TMA unit reads: where it lies, what it must be copied for, its views.
+// An operand that the TMA unit reads, NVFP4 or 16-bit numbers: where it lies, what it must be copied for, its views.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr int64_t kNoCopy = -1;        // instead of an offset: read wher
 // A scale tile of the swizzled layout: 128 rows x 4 scales, so 64 elements along k.
 inline constexpr int64_t kTmaScaleTileBytes = 512;
 
-// One operand with its scales, and where the kernel reads them.
+// One operand with its scales (16-bit numbers: none), and where the kernel reads them.
 struct TmaOperand {
   const char* name;
   const char* scales_name;
@@ -28,7 +28,7 @@ struct TmaOperand {
 };
 
 inline int64_t copied_row_bytes(const core::ResolvedMatrix& matrix) {
-  return core::round_up(matrix.cols / 2, kTmaAlignment);
+  return core::round_up(core::bytes_of(matrix.type, matrix.cols), kTmaAlignment);
 }
 
 // What the TMA unit cannot read wherever it begins: rows or batches that are no multiple of 16
@@ -54,7 +54,7 @@ Status settle_copy(const char* name, const void* data, bool needs_copy, int64_t*
 void add_copies(const TmaOperand& operand, int64_t batches, uint8_t* workspace,
                 std::vector<KernelLaunch>& launches);
 
-// Rows of k/2 bytes; a stage takes 128 bytes of `box_rows` of them, swizzled.
+// Rows of bytes; a stage takes 128 neighbours of `box_rows` of them, swizzled.
 TensorView data_view(const TmaOperand& operand, int64_t batches, int64_t box_rows,
                      const uint8_t* workspace);
 // Rows of k/16 scales; a stage takes `box_cols` of `box_rows` of them.

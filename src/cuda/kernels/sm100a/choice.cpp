@@ -62,6 +62,7 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool pr
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix, int64_t batches, int64_t rows) {
+    if (matrix.type != DataType::kE2M1) return Copies::kDirect;  // there are none
     if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(swizzled_scale_bytes(rows, matrix.sf_cols) * batches);
   };

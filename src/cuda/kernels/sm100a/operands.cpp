@@ -5,17 +5,6 @@
 #include "cuda/kernels/sm100a/extents.hpp"
 
 namespace dualgemm::cuda::sm100a {
-namespace {
-
-Status settle(TmaOperand& operand, int64_t batches) {
-  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
-                           &operand.data_copy));
-  return settle_copy(operand.scales_name, operand.scales,
-                     !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy);
-}
-
-}  // namespace
-
 void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, const Tiling& tiling,
                  Params& params) {
   const Problem& p = problem.problem;
@@ -29,10 +18,15 @@ Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* wo
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
                      std::vector<KernelLaunch>& launches) {
   auto* const base = static_cast<uint8_t*>(workspace);
-  DUALGEMM_TRY(settle(operand, batches));
+  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
+                           &operand.data_copy));
   DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
-  DUALGEMM_TRY(
-      encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+  if (scales != nullptr) {
+    DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales,
+                             !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy));
+    DUALGEMM_TRY(
+        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+  }
   add_copies(operand, batches, base, launches);
   return {};
 }

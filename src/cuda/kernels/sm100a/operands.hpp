@@ -9,12 +9,13 @@
 
 namespace dualgemm::cuda::sm100a {
 
-// Where the views of the operands and of their scales go.
+// Where the views of the operands and of their scales go; sf_a null: A has no scales.
 struct OperandMaps {
   TensorMap *a, *gate, *up, *sf_a, *sf_gate, *sf_up;
 };
 
 // One operand's settled copies, which go to `launches`, and its two maps, boxes of `box_rows` rows.
+// `scales` null: there are none.
 Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
                      std::vector<KernelLaunch>& launches);

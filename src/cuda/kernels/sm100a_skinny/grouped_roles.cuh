@@ -144,7 +144,7 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, GroupedStorage<kCfg>& sm
                           (32 * warp << 16);  // its own quarter
 
     if (params.output == OutputType::kE2M1 && !mine.up)
-      clear_scales<kCfg>(params, rows, begin, mine.col - threadIdx.x % 32);
+      clear_scales(params, rows, begin, kCfg.tile_m, mine.col - threadIdx.x % 32);
     ptx::mbarrier_wait_parity(&smem.acc_full[acc.stage], acc.round_parity);
     __syncwarp();
     ptx::tcgen05_fence_after_thread_sync();

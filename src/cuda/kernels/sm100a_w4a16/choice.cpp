@@ -1,0 +1,112 @@
+// Which problems the kernel takes, with which instance and split.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/int_math.hpp"
+#include "cuda/kernels/sm100a_skinny/model.hpp"
+#include "cuda/kernels/sm100a_w4a16/launch.hpp"
+#include "cuda/runtime/limits.hpp"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+namespace {
+
+using core::ceil_div;
+
+// Of a stage: instructions that each scheduler issues for its two decoding warps (counted in the
+// PTX, two codes a conversion and a multiplication; bf16: three more), at one a clock.
+constexpr double kDecodeClocksF16 = 400, kDecodeClocksBf16 = 850;
+// Of a stage: MMAs of 128 rows, half as many clocks each as they have columns.
+constexpr int kMmasOfStage = kTileK / kMmaK;
+constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
+
+// That the sums of several CTAs meet: the cluster's barriers (0.19 each on B300) and reads of
+// another CTA's shared memory (about 200 clocks).
+constexpr double kMeetUs = 0.5;
+
+// Every CTA has a tile of k. How many would be best depends on m, and then so would the bits.
+int64_t most_split(const Problem& problem) {
+  return problem.batch_invariant ? 1 : std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
+}
+
+}  // namespace
+
+Status supports(const Problem& problem) {
+  if (problem.grouping != Grouping::kNone) {
+    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
+                               "the sm_100a kernel takes none");
+  }
+  if (problem.a.type == DataType::kE2M1) {
+    return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
+                               "this kernel takes f16 and bf16");
+  }
+  DUALGEMM_TRY(check_rows_type(problem));
+  DUALGEMM_TRY(check_extents(problem));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  DUALGEMM_TRY(check_strides("a", resolved.a));
+  DUALGEMM_TRY(check_strides("gate", resolved.gate));
+  DUALGEMM_TRY(check_strides("up", resolved.up));
+  int64_t ctas = ceil_div(problem.m, kMaxTileM) * ceil_div(problem.n, kTileN) * kMaxSplit;
+  if (!__builtin_mul_overflow(ctas, problem.l, &ctas) && ctas <= kMaxCtas) return {};
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "must be at most 2^28 - 1 tiles of 64 x 64");
+}
+
+int64_t num_tiles(const Problem& problem, int tile_m) {
+  return ceil_div(problem.m, tile_m) * ceil_div(problem.n, kTileN) * problem.l;
+}
+
+bool is_for(const Config& config, const Problem& problem) {
+  return config.bf16 == (problem.a.type == DataType::kBF16) &&
+         config.tile_m >=
+             (problem.batch_invariant ? kMaxTileM : std::min<int64_t>(problem.m, kMaxTileM));
+}
+
+const Instance* find_instance(const Problem& problem, int64_t tile_m) {
+  for (const Instance& instance : instances()) {
+    if (instance.config.tile_m == tile_m && is_for(instance.config, problem)) return &instance;
+  }
+  return nullptr;
+}
+
+int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
+  const int64_t split = std::min(most_split(problem), ctas / num_tiles(problem, tile_m));
+  return split < 2 ? static_cast<int>(split) : split < 4 ? 2 : split < kMaxSplit ? 4 : kMaxSplit;
+}
+
+double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms) {
+  const Config& config = instance.config;
+  const int64_t tiles_m = ceil_div(problem.m, config.tile_m);
+  const double decode = config.bf16 ? kDecodeClocksBf16 : kDecodeClocksF16;
+  const sm100a_skinny::StreamedWork work{
+      .ctas = num_tiles(problem, config.tile_m) * split,
+      .stages_per_cta = ceil_div(ceil_div(problem.k, kTileK), split),
+      .stage_bytes = instance.stage_bytes,
+      // Codes and scales of both weights; other rows of A find them in L2.
+      .weight_bytes = 2 * kTileN * (kTileK / 2 + kTileK / 16) / tiles_m,
+      .ring_stages = instance.stages,
+      .mma_clocks = std::max(decode, mma_clocks(config.tile_m))};
+  return sm100a_skinny::modelled_us(work, num_sms) + (split > 1 ? kMeetUs : 0);
+}
+
+// With one row on 148 SMs and K = 7168: N = 4096 has 64 tiles of D, whose decoders are not as fast
+// as HBM, and 128 CTAs with a split of 2 are. Powers of two: clusters of other sizes are legal, and
+// nobody is known to run them.
+Choice choose(const Problem& problem, int num_sms) {
+  const Instance* fewest = nullptr;  // rows
+  for (const Instance& instance : instances()) {
+    const int tile_m = instance.config.tile_m;
+    if (!is_for(instance.config, problem)) continue;
+    if (fewest == nullptr || tile_m < fewest->config.tile_m) fewest = &instance;
+  }
+  Choice best{fewest, 1};
+  double least = modelled_us(problem, *fewest, 1, num_sms);
+  for (const int split : {2, 4, kMaxSplit}) {
+    if (split > most_split(problem)) break;
+    const double us = modelled_us(problem, *fewest, split, num_sms);
+    if (us < least) best.split = split, least = us;
+  }
+  return best;
+}
+
+}  // namespace dualgemm::cuda::sm100a_w4a16

@@ -1,0 +1,77 @@
+// What can be chosen about the sm_100a kernel for 16-bit A, and what follows from the choice:
+// bytes, stages, TMEM columns. Host and device.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/sm100a/config.hpp"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+
+using sm100a::kRowBytes;
+using sm100a::kScaleTileBytes;
+using sm100a::kScaleTileCols;
+using sm100a::kScaleTileRows;
+using sm100a::kSmemBytes;
+using sm100a::kSmemReserve;
+using sm100a::kSwizzleAlignment;
+using sm100a::kTileK;
+using sm100a::kTmemCols;
+
+inline constexpr const char* kKernelName = "w4a16";  // as plans say
+
+struct Config {
+  int tile_m;  // rows of A and D per CTA, the MMA's N
+  bool bf16;   // A; else fp16
+  bool operator==(const Config&) const = default;
+};
+
+inline constexpr int kTileN = 64;   // columns of D per CTA
+inline constexpr int kMmaM = 128;   // so many rows of Gate, and under them of Up
+inline constexpr int kMmaK = 16;    // elements along K per MMA
+inline constexpr int kMmaCols = 8;  // TMEM columns of the MMA's A
+inline constexpr int kMaxTileM = 64;
+inline constexpr int kMaxSplit = 8;  // CTAs that share K: a cluster
+static_assert(kMmaM == 2 * kTileN);
+
+// A stage's K in parts: A's rows of 128 bytes; the weights by a scale tile (64 elements), and by
+// decoder warpgroup.
+inline constexpr int kRowsOfA = kTileK * 2 / kRowBytes;  // of 128 bytes, for one row of A
+inline constexpr int kScaleSteps = kTileK / 64;
+inline constexpr int kDecoders = 2;  // groups of four warps, each with its own part of every stage
+inline constexpr int kDecodedK = kTileK / kDecoders;
+inline constexpr int kDecoderSteps = kScaleSteps / kDecoders;
+
+inline constexpr int kGroupWarps = 4;  // warp w reaches TMEM lanes 32 * (w % 4) .. + 31
+inline constexpr int kWorkWarps = kDecoders * kGroupWarps;  // decode, and then store D
+inline constexpr int kLoadWarp = kWorkWarps;
+inline constexpr int kMmaWarp = kWorkWarps + 1;
+inline constexpr int kThreads = 32 * (kWorkWarps + 2);
+static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
+
+// TMEM: the accumulator, then decoded weights, a ring of slots for each group of decoders.
+inline constexpr int kSlotCols = kDecodedK / 2;
+inline constexpr int kSlots = 3;
+inline constexpr int kSlotCol = kMaxTileM;
+static_assert(kSlotCol + kDecoders * kSlots * kSlotCols <= kTmemCols);
+
+// Rows of D that a thread finishes at a time.
+inline constexpr int kTurnRows = 8;
+
+// Derived from a Config; every rule stands under what it limits.
+template <Config kCfg>
+struct Budget {
+  static_assert(kCfg.tile_m % 16 == 0 && kCfg.tile_m >= 16 && kCfg.tile_m <= kMaxTileM,
+                "an N of kind::f16 with M = 128 and A in tensor memory");
+  static_assert(kCfg.tile_m % kTurnRows == 0);
+  static constexpr int kWeightBytes = kMmaM * kRowBytes;
+  static constexpr int kABytes = kCfg.tile_m * kRowsOfA * kRowBytes;
+  static constexpr int kScaleBytes = kScaleSteps * kScaleTileBytes;  // of one weight
+  static constexpr int kStageBytes = kWeightBytes + kABytes + 2 * kScaleBytes;
+  static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
+  static constexpr int kStages = (kSmemBytes - kSmemReserve) / kStageBytes;
+  static_assert(2 * kCfg.tile_m * kTileN * 4 <= kStages * kStageBytes,
+                "sums of Gate and Up meet in the stages' place");
+};
+
+}  // namespace dualgemm::cuda::sm100a_w4a16

@@ -1,0 +1,63 @@
+#include "cuda/kernels/sm100a_w4a16/launch.hpp"
+
+#include <string>
+
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/sm100a/operands.hpp"
+#include "cuda/kernels/sm100a_w4a16/params.hpp"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+namespace {
+
+using core::ceil_div;
+
+// Everything but the tensor maps.
+Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers, int tile_m,
+                     int split) {
+  const Problem& p = problem.problem;
+  Params params{};
+  set_epilogue(problem, buffers, params);
+  params.output = output_type_of(p.d.type);
+  params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
+  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, kTileN));
+  params.split = static_cast<uint32_t>(split);
+  return params;
+}
+
+}  // namespace
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers,
+                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const Instance& instance, int split,
+                                                   EncodeTiled encode_tiled) {
+  const Problem& p = problem.problem;
+  const int tile_m = instance.config.tile_m;
+  if (split < 1 || split > kMaxSplit || split > ceil_div(p.k, kTileK)) {
+    return Status::unsupported("plan.shape.ctas", std::to_string(num_tiles(p, tile_m) * split),
+                               "must be 1 to 8 CTAs for each tile of D, at most one a tile of k");
+  }
+  Params params = scalar_params(problem, buffers, tile_m, split);
+  std::vector<KernelLaunch> launches;
+  DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, tile_m, kTileN,
+                                      encode_tiled,
+                                      {.a = &params.map_a,
+                                       .gate = &params.map_gate,
+                                       .up = &params.map_up,
+                                       .sf_a = nullptr,
+                                       .sf_gate = &params.map_sf_gate,
+                                       .sf_up = &params.map_sf_up},
+                                      launches));
+  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_w4a16", instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(num_tiles(p, tile_m) * split),
+                      .threads = kThreads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .cluster_ctas = static_cast<uint32_t>(split),
+                      .overlaps_previous = true};
+  launch.set_params(params);
+  launches.push_back(launch);
+  return launches;
+}
+
+}  // namespace dualgemm::cuda::sm100a_w4a16

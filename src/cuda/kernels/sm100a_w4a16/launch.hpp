@@ -1,0 +1,59 @@
+// From a problem with 16-bit A to the launches that solve it on Blackwell. Nothing here calls the
+// CUDA runtime: all is decided and filled in by plain functions, whose results a GPU and an
+// interpreter run alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/problem.hpp"
+#include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a_w4a16/config.hpp"
+#include "cuda/kernels/sm100a_w4a16/instances.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/tensor_map.hpp"
+#include "dualgemm/dualgemm.hpp"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+
+// ok, or what the kernel does not do.
+Status supports(const Problem& problem);
+
+// Tiles of D, each computed by a cluster.
+int64_t num_tiles(const Problem& problem, int tile_m);
+
+// Whether the instance multiplies A's type and has rows enough: all of the problem's, or as many as
+// any has, which batch_invariant demands: the same MMA whatever m is.
+bool is_for(const Config& config, const Problem& problem);
+
+// A compiled instance for a (supported) problem; null: not compiled, or not for it.
+const Instance* find_instance(const Problem& problem, int64_t tile_m);
+
+// An instance, and how many CTAs share the tiles of k of each tile of D.
+struct Choice {
+  const Instance* instance;
+  int split;
+};
+
+// For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, and the split,
+// 1, 2, 4 or 8, that modelled_us() calls fastest, of equal ones the smallest. batch_invariant: the same whatever m
+// is.
+Choice choose(const Problem& problem, int num_sms);
+
+// The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles of
+// D at the most; 0: there are more tiles of D.
+int largest_split(const Problem& problem, int tile_m, int64_t ctas);
+
+// Time of a launch from bytes, decoding and MMAs, as sm100a_skinny/model.hpp has it.
+double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms);
+
+// The launches in stream order: the copies, then the kernel. All pointers of `buffers` and
+// `workspace` are device memory and are not read. An operand that must be copied and has no room
+// among `copies` (sm100a::plan_copies()) is an error, and so is a split that leaves a CTA nothing.
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers,
+                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const Instance& instance, int split,
+                                                   EncodeTiled encode_tiled);
+
+}  // namespace dualgemm::cuda::sm100a_w4a16

@@ -1,0 +1,151 @@
+// From global memory to the accumulator: three roles in the order of the data flow. Part of
+// dual_gemm.cuh, which has the tables.
+#pragma once
+
+#include "cuda/kernels/sm100a_w4a16/decode.cuh"
+#include "cuda/ptx/tcgen05_f16.cuh"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+
+// Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
+template <Config kCfg>
+DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem,
+                                   const Tile& tile) {
+  // Weights are read by one CTA, or by few that follow each other; A by all columns of tiles.
+  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
+  const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
+  const auto m_begin = static_cast<int32_t>(tile.m_begin);
+  const auto n_begin = static_cast<int32_t>(tile.n_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  const int32_t n_scale_tile = n_begin / kScaleTileRows;
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance()) {
+    Stage<kCfg>& stage = smem.stages[ring.stage];
+    ptx::Barrier* const full = &smem.ab_full[ring.stage];
+    if (step >= smem.kStages) {  // the stage was used in the round before, of the other parity
+      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
+    }
+    ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
+    const uint32_t k_tile = tile.k_begin + step;
+    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+    const auto k_scale_tile = static_cast<int32_t>(k_tile * kScaleSteps);
+    ptx::cp_async_bulk_tensor_3d(stage.weights, &params.map_gate, k_byte, n_begin, batch, full,
+                                 pass);
+    ptx::cp_async_bulk_tensor_3d(stage.weights + kTileN * kRowBytes, &params.map_up, k_byte,
+                                 n_begin, batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.scales[0], &params.map_sf_gate, 0, k_scale_tile,
+                                 n_scale_tile, batch, full, pass);
+    ptx::cp_async_bulk_tensor_4d(stage.scales[1], &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
+                                 batch, full, pass);
+#pragma unroll
+    for (int part = 0; part < kRowsOfA; ++part) {
+      ptx::cp_async_bulk_tensor_3d(stage.a[part], &params.map_a,
+                                   static_cast<int32_t>(kRowsOfA * k_byte + part * kRowBytes),
+                                   m_begin, batch, full, keep);
+    }
+  }
+}
+
+// Where a thread finds its row of every stage, and where it writes it.
+struct DecoderRow {
+  uint32_t group;    // of decoders: its part of a stage's k
+  uint32_t row;      // of the MMA's A
+  uint32_t product;  // 0: Gate, 1: Up
+  uint32_t word;     // of 16 bytes of a scale tile
+  uint32_t tmem;     // the group's first slot, with the lanes of this warp
+};
+
+DUALGEMM_DEVICE DecoderRow row_of_decoder(const Tile& tile, uint32_t tmem_base, uint32_t warp) {
+  const uint32_t group = warp / kGroupWarps, quarter = warp % kGroupWarps;
+  return {group, 32 * quarter + threadIdx.x % 32, quarter / 2,
+          tile.n_begin % kScaleTileRows / 32 + quarter % 2,
+          tmem_base + kSlotCol + group * kSlots * kSlotCols + (32 * quarter << 16)};
+}
+
+// 16-byte chunk `chunk` of the row's 128 bytes: 32 codes.
+DUALGEMM_DEVICE uint4 load_codes(const uint8_t* weights, uint32_t row, uint32_t chunk) {
+  const uint32_t swizzled = chunk ^ row % 8;
+  return *reinterpret_cast<const uint4*>(weights + row * kRowBytes + swizzled * 16);
+}
+
+// Runs on: warps 0 .. kWorkWarps-1.   Waits: ab_full[stage], w_empty[group][slot].   Arrives:
+// w_full[group][slot].
+template <Config kCfg>
+DUALGEMM_DEVICE void decode_weights(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t tmem_base,
+                                    uint32_t warp) {
+  const DecoderRow mine = row_of_decoder(tile, tmem_base, warp);
+  const uint32_t lane = threadIdx.x % 32;
+  RingPosition<smem.kStages> ring;
+  RingPosition<kSlots> slots;
+#pragma unroll 1
+  for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance(), slots.advance()) {
+    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+    const Stage<kCfg>& stage = smem.stages[ring.stage];
+    uint32_t scales[kDecoderSteps];
+    uint4 codes[kDecoderSteps][2];
+#pragma unroll
+    for (uint32_t i = 0; i < kDecoderSteps; ++i) {
+      const uint32_t at = mine.group * kDecoderSteps + i;
+      scales[i] = stage.scales[mine.product][at][lane][mine.word];
+      codes[i][0] = load_codes(stage.weights, mine.row, 2 * at);
+      codes[i][1] = load_codes(stage.weights, mine.row, 2 * at + 1);
+    }
+    if (step >= kSlots) {
+      ptx::mbarrier_wait_parity(&smem.w_empty[mine.group][slots.stage], slots.round_parity ^ 1);
+    }
+    __syncwarp();
+    ptx::tcgen05_fence_after_thread_sync();
+    const uint32_t to = mine.tmem + slots.stage * kSlotCols;
+#pragma unroll
+    for (int i = 0; i < kDecoderSteps; ++i) {
+      uint32_t pairs[32], scale[4];
+      expand_scales<kCfg.bf16>(scales[i], scale);
+      const uint32_t words[8] = {codes[i][0].x, codes[i][0].y, codes[i][0].z, codes[i][0].w,
+                                 codes[i][1].x, codes[i][1].y, codes[i][1].z, codes[i][1].w};
+#pragma unroll
+      for (int word = 0; word < 8; ++word)
+        decode_word<kCfg.bf16>(words[word], scale[word / 2], pairs + 4 * word);
+      ptx::tcgen05_st_32x32b(to + 32 * i, pairs);
+    }
+    ptx::tcgen05_wait_st();
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncwarp();
+    if (lane == 0) ptx::mbarrier_arrive(&smem.w_full[mine.group][slots.stage]);
+  }
+}
+
+// Runs on: one thread of kMmaWarp.   Waits: ab_full[stage], w_full[group][slot].   Arrives:
+// w_empty[group][slot], ab_empty[stage], acc_full.
+template <Config kCfg>
+DUALGEMM_DEVICE void issue_mma(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t tmem_base) {
+  constexpr uint32_t kInstruction = half_instruction_descriptor(kMmaM, kCfg.tile_m, kCfg.bf16);
+  constexpr uint32_t kStepsOfRow = kRowBytes / 2 / kMmaK;  // MMAs for 128 bytes of a row of A
+  RingPosition<smem.kStages> ring;
+  RingPosition<kSlots> slots;
+#pragma unroll 1
+  for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance(), slots.advance()) {
+    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+#pragma unroll
+    for (uint32_t group = 0; group < kDecoders; ++group) {
+      ptx::mbarrier_wait_parity(&smem.w_full[group][slots.stage], slots.round_parity);
+      ptx::tcgen05_fence_after_thread_sync();
+      const uint32_t weights = tmem_base + kSlotCol + (group * kSlots + slots.stage) * kSlotCols;
+#pragma unroll
+      for (uint32_t i = 0; i < kDecodedK / kMmaK; ++i) {
+        const uint32_t k = group * (kDecodedK / kMmaK) + i;  // of the stage, in MMAs
+        const uint8_t* const rows = smem.stages[ring.stage].a[k / kStepsOfRow];
+        const uint64_t a =
+            smem_descriptor(ptx::shared_address(rows), kSwizzledRows128B, SmemSwizzle::k128B);
+        ptx::tcgen05_mma_f16(tmem_base, weights + i * kMmaCols,
+                             advance_descriptor(a, k % kStepsOfRow * (2 * kMmaK)), kInstruction,
+                             step != 0 || k != 0);
+      }
+      if (step + kSlots < tile.num_k_tiles) ptx::tcgen05_commit(&smem.w_empty[group][slots.stage]);
+    }
+    if (step + smem.kStages < tile.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);
+  }
+  ptx::tcgen05_commit(&smem.acc_full);
+}
+
+}  // namespace dualgemm::cuda::sm100a_w4a16

@@ -1,0 +1,51 @@
+#include "kernels/sm100a_w4a16/simulated_run.hpp"
+
+#include <fmt/format.h>
+
+#include "ptxsim/driver/tensor_map.hpp"
+
+namespace dualgemm::test {
+
+namespace w4a16 = cuda::sm100a_w4a16;
+using ::testing::AssertionFailure;
+using ::testing::AssertionResult;
+using ::testing::AssertionSuccess;
+
+const w4a16::Instance& instance_of(const Problem& problem, const W4a16Run& run) {
+  if (run.tile_m != 0) return *w4a16::find_instance(problem, run.tile_m);
+  return *w4a16::choose(problem, 148).instance;
+}
+
+std::string describe(const Problem& p, const W4a16Run& run) {
+  return fmt::format(
+      "m {} n {} k {} l {}, a {}, d {}, {}, bias {}, tile {} x 64, split {}, misalign {}", p.m, p.n,
+      p.k, p.l, name_of(p.a.type), name_of(p.d.type), name_of(p.act.kind), name_of(p.bias),
+      instance_of(p, run).config.tile_m, run.split, run.misalign);
+}
+
+AssertionResult simulate(RandomCase& data, W4a16Run& run) {
+  if (const Status status = w4a16::supports(data.problem); !status.ok())
+    return AssertionFailure() << status.message();
+  Simulation simulation(data, run.misalign);
+  const cuda::sm100a::Copies copies =
+      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
+  const auto launches =
+      w4a16::build_launches(data.resolved, simulation.buffers(), copies, workspace,
+                            instance_of(data.problem, run), run.split, simulated_encode_tiled());
+  if (!launches) {
+    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
+  }
+  run.launches = launches->size();
+  simulation.let_previous_grid_own_everything();
+  for (const cuda::KernelLaunch& launch : *launches) {
+    AssertionResult result = simulation.run(launch, run.options, run.mutant);
+    run.result = simulation.last_run();
+    run.stats = run.result.stats;
+    if (!result) return result;
+  }
+  simulation.download_d(data);
+  return AssertionSuccess();
+}
+
+}  // namespace dualgemm::test

@@ -1,0 +1,46 @@
+// The sm_100a kernel for 16-bit A in the interpreter, with the copies before it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cuda/kernels/sm100a_w4a16/launch.hpp"
+#include "kernels/simulation/simulation.hpp"
+
+namespace dualgemm::test {
+
+struct W4a16Run {
+  ptxsim::Options options{};
+  int tile_m = 0;              // 0: the fewest rows that hold the problem's, or the most
+  int split = 1;               // CTAs of a cluster
+  int64_t misalign = 0;        // Simulation's
+  ptxsim::Stats stats{};       // of the last launch, filled in
+  size_t launches = 0;         // filled in
+  ptxsim::RunResult result{};  // of the last launch, filled in
+  // When set: runs in place of the entry that has its name.
+  std::shared_ptr<const ptxsim::Program> mutant{};
+};
+
+// Runs `data`'s problem with one instance and stores D in data.d, whose other bytes stay as they
+// are. Fails on an error of the interpreter and on any report of the sanitizer at severity error.
+::testing::AssertionResult simulate(RandomCase& data, W4a16Run& run);
+
+// The instance that simulate() runs, which must exist.
+const cuda::sm100a_w4a16::Instance& instance_of(const Problem& problem, const W4a16Run& run);
+
+// As a test's message says it.
+std::string describe(const Problem& problem, const W4a16Run& run);
+
+// `p` with rows of A of that type, and swizzled scales of the weights.
+inline Problem with_rows(Problem p, DataType type) {
+  p.a.type = type;
+  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
+// One of the two types after the other.
+inline DataType type_of_rows(int64_t number) {
+  return number % 2 == 0 ? DataType::kBF16 : DataType::kF16;
+}
+
+}  // namespace dualgemm::test

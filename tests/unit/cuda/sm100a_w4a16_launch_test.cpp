@@ -1,0 +1,193 @@
+// What the host decides for the sm_100a kernel for 16-bit A: which problems, which instance and
+// split, which views. No GPU is needed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cuda/kernels/sm100a_w4a16/launch.hpp"
+#include "cuda/kernels/sm100a_w4a16/params.hpp"
+#include "dualgemm/dualgemm.hpp"
+#include "unit/cuda/on_gpu.hpp"
+
+namespace dualgemm::cuda::sm100a_w4a16 {
+namespace {
+
+using test::made_up_gpu;
+
+struct View {
+  std::vector<uint64_t> dims;
+  std::vector<uint32_t> box;
+};
+std::vector<View> views;
+
+CUresult record_view(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
+                     const cuuint64_t* dims, const cuuint64_t*, const cuuint32_t* box,
+                     const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                     CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  std::memset(map, static_cast<int>(views.size()) + 1, sizeof *map);
+  views.push_back({{dims, dims + rank}, {box, box + rank}});
+  return CUDA_SUCCESS;
+}
+
+// Addresses that nobody reads.
+Buffers far_buffers() {
+  const auto at = [](uint64_t number) { return number << 40; };
+  Buffers buffers;
+  buffers.a = reinterpret_cast<void*>(at(1));
+  buffers.gate = reinterpret_cast<void*>(at(3));
+  buffers.gate_scales = reinterpret_cast<uint8_t*>(at(4));
+  buffers.up = reinterpret_cast<void*>(at(5));
+  buffers.up_scales = reinterpret_cast<uint8_t*>(at(6));
+  buffers.d = reinterpret_cast<void*>(at(7));
+  return buffers;
+}
+
+Problem w4a16(Problem p, DataType type = DataType::kF16) {
+  p.a.type = type;
+  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
+// "tile_m / split" on a B200.
+std::string chosen(const Problem& p) {
+  const Choice choice = choose(p, 148);
+  return std::to_string(choice.instance->config.tile_m) + " / " + std::to_string(choice.split);
+}
+
+TEST(Sm100aW4a16Choice, NamesSayWhatTheInstancesAre) {
+  for (const Instance& instance : instances()) {
+    const Config& config = instance.config;
+    EXPECT_EQ(instance.entry,
+              std::string("dual_gemm_sm100a_w4a16_") + (config.bf16 ? "bf16" : "f16") + "_t" +
+                  std::to_string(config.tile_m) + "x64x256_s" + std::to_string(instance.stages));
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+    // What a stage more would take: shared memory is full.
+    EXPECT_GT((instance.stages + 1) * instance.stage_bytes + 1280, 227 * 1024);
+  }
+  EXPECT_EQ(instances().size(), 6u);
+}
+
+TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 4096, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 16, .n = 4096, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 17, .n = 4096, .k = 7168}, DataType::kBF16)), "32 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 1536, .k = 7168})), "16 / 4");
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
+  EXPECT_EQ(chosen(w4a16({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
+  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
+  EXPECT_EQ(choose(w4a16({.m = 1, .n = 64, .k = 256}), 0).split, 1);      // size not told
+  // The same bits for every m: one tile, one order.
+  for (const int64_t m : {1, 64, 100}) {
+    EXPECT_EQ(chosen(w4a16({.m = m, .n = 4096, .k = 7168, .batch_invariant = true})), "64 / 1");
+  }
+}
+
+TEST(Sm100aW4a16Choice, SplitsAsFarAsCtasAndTilesOfKGo) {
+  const Problem p = w4a16({.m = 1, .n = 256, .k = 1280});
+  EXPECT_EQ(largest_split(p, 16, 3), 0);
+  EXPECT_EQ(largest_split(p, 16, 4), 1);
+  EXPECT_EQ(largest_split(p, 16, 15), 2);
+  EXPECT_EQ(largest_split(p, 16, 1000), 4);  // five tiles of k
+  EXPECT_EQ(largest_split(w4a16({.m = 1, .n = 256, .k = 7168}), 16, 1000), 8);
+}
+
+TEST(Sm100aW4a16Choice, PlansTakeIt) {
+  const auto config = [](const Problem& p, const std::string& text = "") {
+    const auto plan =
+        make_plan(p, {.strategy = StrategyId::kFused, .config = text}, made_up_gpu(100, 148));
+    return plan ? plan->config() : plan.status().message();
+  };
+  const Problem p = w4a16({.m = 1, .n = 4096, .k = 7168}, DataType::kBF16);
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c128_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, "ctas=64"), "cuda_sm100a_fused_w4a16_c64_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, "tile_m=32,ctas=300"), "cuda_sm100a_fused_w4a16_c256_t32x64x256_s6_f16");
+  EXPECT_EQ(config(p, "ctas=63"), "config: ctas=63; must be at least 64, the tiles of D");
+  EXPECT_EQ(config(p, "kernel=tcgen05"),
+            "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
+            "w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
+  EXPECT_EQ(config(p, config(p)), config(p));
+  Problem same_bits = p;  // whatever m is
+  same_bits.batch_invariant = true;
+  EXPECT_EQ(config(same_bits, "ctas=1000"), "cuda_sm100a_fused_w4a16_c64_t64x64x256_s4_f16");
+  EXPECT_EQ(config(same_bits, "tile_m=16"),
+            "config: tile_m=16; no such kernel is compiled for this problem; there are "
+            "w4a16_t64x64x256_s4");
+}
+
+TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {
+  const auto reason = [](Problem p) { return supports(p).message(); };
+  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16})), "ok");
+  EXPECT_EQ(reason(w4a16({.m = 5000, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}})), "ok");
+  EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16}), "a.type: e2m1; this kernel takes f16 and bf16");
+  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16}, DataType::kF32)),
+            "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
+  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked})),
+            "grouping: masked; the sm_100a kernel takes none");
+  EXPECT_EQ(reason(w4a16({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 9})),
+            "m, n, l: 1, 2147483647, 9; must be at most 2^28 - 1 tiles of 64 x 64");
+  EXPECT_EQ(find_instance(w4a16({.m = 17, .n = 16, .k = 16}), 16), nullptr);
+  EXPECT_EQ(find_instance(w4a16({.m = 65, .n = 16, .k = 16}), 32), nullptr);
+  EXPECT_EQ(find_instance(w4a16({.m = 1, .n = 16, .k = 16}), 12), nullptr);
+}
+
+TEST(Sm100aW4a16Launch, ViewsAndGrid) {
+  views.clear();
+  const core::ResolvedProblem resolved =
+      core::resolve(w4a16({.m = 30, .n = 200, .k = 576, .l = 2}, DataType::kBF16));
+  const Instance& instance = *find_instance(resolved.problem, 32);
+  const auto launches =
+      build_launches(resolved, far_buffers(), {}, nullptr, instance, 3, &record_view);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 1u);
+  const KernelLaunch& launch = launches->front();
+  EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_w4a16");
+  EXPECT_STREQ(launch.kernel.entry, "dual_gemm_sm100a_w4a16_bf16_t32x64x256_s6");
+  EXPECT_EQ(launch.ctas, 4u * 2 * 3);
+  EXPECT_EQ(launch.cluster_ctas, 3u);
+  EXPECT_EQ(launch.threads, 320u);
+  EXPECT_TRUE(launch.overlaps_previous);
+  ASSERT_EQ(views.size(), 5u);
+  EXPECT_EQ(views[0].dims, (std::vector<uint64_t>{1152, 30, 2}));  // A, in bytes
+  EXPECT_EQ(views[0].box, (std::vector<uint32_t>{128, 32, 1}));
+  EXPECT_EQ(views[1].dims, (std::vector<uint64_t>{288, 200, 2}));  // Gate
+  EXPECT_EQ(views[1].box, (std::vector<uint32_t>{128, 64, 1}));
+  EXPECT_EQ(views[2].box, (std::vector<uint32_t>{256, 4, 1, 1}));
+  Params params;
+  ASSERT_EQ(launch.param_bytes, sizeof params);
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(params.num_k_tiles, 3u);
+  EXPECT_EQ(params.tiles_m, 1u);
+  EXPECT_EQ(params.tiles_n, 4u);
+  EXPECT_EQ(params.split, 3u);
+  // Each map is where its operand's loads look for it: the recorder numbered them.
+  EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 1u);
+  EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 2u);
+  EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 3u);
+  EXPECT_EQ(params.map_up.opaque[0] & 0xFF, 4u);
+  EXPECT_EQ(params.map_sf_up.opaque[0] & 0xFF, 5u);
+}
+
+TEST(Sm100aW4a16Launch, BadInputIsRefusedBeforeAnythingIsLaunched) {
+  const core::ResolvedProblem resolved = core::resolve(w4a16({.m = 5, .n = 9, .k = 320}));
+  const Instance& instance = *find_instance(resolved.problem, 16);
+  for (const int split : {0, 3, 9}) {  // two tiles of k
+    const auto launches =
+        build_launches(resolved, far_buffers(), {}, nullptr, instance, split, &record_view);
+    EXPECT_EQ(launches.status().message(),
+              "plan.shape.ctas: " + std::to_string(split) +
+                  "; must be 1 to 8 CTAs for each tile of D, at most one a tile of k");
+  }
+  Buffers buffers = far_buffers();
+  buffers.a = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(buffers.a) + 2);
+  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, 1, &record_view);
+  EXPECT_EQ(misaligned.status().message(),
+            "a: address % 16 = 2; must be aligned to 16 bytes, or planned for with "
+            "PlanOptions::unaligned");
+}
+
+}  // namespace
+}  // namespace dualgemm::cuda::sm100a_w4a16
