@@ -262,7 +262,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
 
 PreparedFormat prepared_format_sm100a(const Problem&) { return PreparedFormat::kSm100a; }
 
-constexpr WeightPacking kPacking{prepared_format_sm100a, sm100a_pair::packed_batch_bytes,
+constexpr WeightPacking kPackingSm100a{prepared_format_sm100a, sm100a_pair::packed_batch_bytes,
                                  sm100a_pair::pack_weights_launch};
 
 }  // namespace
@@ -270,7 +270,7 @@ constexpr WeightPacking kPacking{prepared_format_sm100a, sm100a_pair::packed_bat
 const FusedKernel& fused_kernel_sm100a() {
   static const FusedKernel kernel{
       Isa::kSm100a,           kNumerics,       supports_sm100a, plan_sm100a,
-      workspace_bytes_sm100a, launches_sm100a, &kPacking};
+      workspace_bytes_sm100a, launches_sm100a, &kPackingSm100a};
   return kernel;
 }
 
