@@ -43,15 +43,17 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
                     .stages = instance.stages}};
 }
 
-// With its CTAs: `split` for each tile of D.
-KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Choice& chosen) {
-  const auto& [instance, split] = chosen;
+// With its CTAs: those that share k, for each tile of D.
+KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& instance,
+                       int num_sms) {
+  const int tile_m = instance.config.tile_m;
   return {.kernel = sm100a_w4a16::kKernelName,
-          .shape = {.tile_m = instance->config.tile_m,
+          .shape = {.tile_m = tile_m,
                     .tile_n = sm100a_w4a16::kTileN,
                     .tile_k = sm100a_w4a16::kTileK,
-                    .stages = instance->stages,
-                    .ctas = sm100a_w4a16::num_tiles(problem, instance->config.tile_m) * split}};
+                    .stages = instance.stages,
+                    .ctas = sm100a_w4a16::num_tiles(problem, tile_m) *
+                            sm100a_w4a16::choose_split(problem, instance, num_sms)}};
 }
 
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
@@ -153,10 +155,11 @@ Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
     return Status::unsupported("prepared", "true", "16-bit A takes unpacked weights here");
   std::vector<KernelChoice> compiled;
   for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances()) {
-    if (sm100a_w4a16::is_for(instance.config, p)) compiled.push_back(choice_of(p, {&instance, 1}));
+    if (sm100a_w4a16::is_for(instance.config, p))
+      compiled.push_back(choice_of(p, instance, caps.num_sms));
   }
-  const Expected<KernelChoice> kernel =
-      choose_kernel(compiled, choice_of(p, sm100a_w4a16::choose(p, caps.num_sms)), constraints);
+  const Expected<KernelChoice> kernel = choose_kernel(
+      compiled, choice_of(p, sm100a_w4a16::choose_instance(p), caps.num_sms), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   if (constraints.ctas == PlanConstraints::kAny) return {};

@@ -12,7 +12,7 @@ void expect_whole_shape_right(int64_t m) {
   RandomCase data(p, rng, Values::kChallenge);
   // Products of a deviation of about 2: activations bend, fp16 does not overflow.
   data.alpha_gate = data.alpha_up = 1.0f / 16;
-  W4a16Run run{.split = cuda::sm100a_w4a16::choose(p, 148).split};
+  W4a16Run run{.split = cuda::sm100a_w4a16::choose_split(p, instance_of(p, {}), 148)};
   ASSERT_TRUE(simulate(data, run));
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
   std::printf(

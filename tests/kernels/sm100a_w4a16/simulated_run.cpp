@@ -13,7 +13,7 @@ using ::testing::AssertionSuccess;
 
 const w4a16::Instance& instance_of(const Problem& problem, const W4a16Run& run) {
   if (run.tile_m != 0) return *w4a16::find_instance(problem, run.tile_m);
-  return *w4a16::choose(problem, 148).instance;
+  return w4a16::choose_instance(problem);
 }
 
 std::string describe(const Problem& p, const W4a16Run& run) {

@@ -52,8 +52,9 @@ Problem w4a16(Problem p, DataType type = DataType::kF16) {
 
 // "tile_m / split" on a B200.
 std::string chosen(const Problem& p) {
-  const Choice choice = choose(p, 148);
-  return std::to_string(choice.instance->config.tile_m) + " / " + std::to_string(choice.split);
+  const Instance& instance = choose_instance(p);
+  return std::to_string(instance.config.tile_m) + " / " +
+         std::to_string(choose_split(p, instance, 148));
 }
 
 TEST(Sm100aW4a16Choice, NamesSayWhatTheInstancesAre) {
@@ -79,7 +80,8 @@ TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
   EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
   EXPECT_EQ(chosen(w4a16({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
   EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
-  EXPECT_EQ(choose(w4a16({.m = 1, .n = 64, .k = 256}), 0).split, 1);      // size not told
+  EXPECT_EQ(choose_split(w4a16({.m = 1, .n = 64, .k = 256}), instances()[0], 0),
+            1);  // size not told
   // The same bits for every m: one tile, one order.
   for (const int64_t m : {1, 64, 100}) {
     EXPECT_EQ(chosen(w4a16({.m = m, .n = 4096, .k = 7168, .batch_invariant = true})), "64 / 1");
@@ -103,6 +105,7 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
   };
   const Problem p = w4a16({.m = 1, .n = 4096, .k = 7168}, DataType::kBF16);
   EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c128_t16x64x256_s8_f16");
+  EXPECT_EQ(config(p, "tile_m=64"), "cuda_sm100a_fused_w4a16_c128_t64x64x256_s4_f16");
   EXPECT_EQ(config(p, "ctas=64"), "cuda_sm100a_fused_w4a16_c64_t16x64x256_s8_f16");
   EXPECT_EQ(config(p, "tile_m=32,ctas=300"), "cuda_sm100a_fused_w4a16_c256_t32x64x256_s6_f16");
   EXPECT_EQ(config(p, "ctas=63"), "config: ctas=63; must be at least 64, the tiles of D");

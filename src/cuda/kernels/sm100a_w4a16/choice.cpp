@@ -92,21 +92,24 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
 // With one row on 148 SMs and K = 7168: N = 4096 has 64 tiles of D, whose decoders are not as fast
 // as HBM, and 128 CTAs with a split of 2 are. Powers of two: clusters of other sizes are legal, and
 // nobody is known to run them.
-Choice choose(const Problem& problem, int num_sms) {
-  const Instance* fewest = nullptr;  // rows
-  for (const Instance& instance : instances()) {
-    const int tile_m = instance.config.tile_m;
-    if (!is_for(instance.config, problem)) continue;
-    if (fewest == nullptr || tile_m < fewest->config.tile_m) fewest = &instance;
-  }
-  Choice best{fewest, 1};
-  double least = modelled_us(problem, *fewest, 1, num_sms);
+int choose_split(const Problem& problem, const Instance& instance, int num_sms) {
+  int best = 1;
+  double least = modelled_us(problem, instance, best, num_sms);
   for (const int split : {2, 4, kMaxSplit}) {
     if (split > most_split(problem)) break;
-    const double us = modelled_us(problem, *fewest, split, num_sms);
-    if (us < least) best.split = split, least = us;
+    const double us = modelled_us(problem, instance, split, num_sms);
+    if (us < least) best = split, least = us;
   }
   return best;
+}
+
+const Instance& choose_instance(const Problem& problem) {
+  const Instance* fewest = nullptr;  // rows
+  for (const Instance& instance : instances()) {
+    if (!is_for(instance.config, problem)) continue;
+    if (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m) fewest = &instance;
+  }
+  return *fewest;
 }
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

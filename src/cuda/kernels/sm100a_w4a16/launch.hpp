@@ -29,16 +29,12 @@ bool is_for(const Config& config, const Problem& problem);
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
 const Instance* find_instance(const Problem& problem, int64_t tile_m);
 
-// An instance, and how many CTAs share the tiles of k of each tile of D.
-struct Choice {
-  const Instance* instance;
-  int split;
-};
+// For a (validated, supported) problem: the fewest rows.
+const Instance& choose_instance(const Problem& problem);
 
-// For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, and the split,
-// 1, 2, 4 or 8, that modelled_us() calls fastest, of equal ones the smallest. batch_invariant: the same whatever m
-// is.
-Choice choose(const Problem& problem, int num_sms);
+// How many CTAs share the tiles of k of each tile of D on a GPU of `num_sms` SMs: 1, 2, 4 or 8, what
+// modelled_us() calls fastest, of equals the fewest. batch_invariant: 1.
+int choose_split(const Problem& problem, const Instance& instance, int num_sms);
 
 // The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles of
 // D at the most; 0: there are more tiles of D.
