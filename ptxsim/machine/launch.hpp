@@ -62,6 +62,8 @@ struct Options {
   uint64_t max_warp_instructions = 2'000'000'000;
   uint32_t resident_clusters = 4;  // how many run at the same time
   uint32_t num_sms = 148;          // %nsmid
+  // clusterlaunchcontrol finds no cluster that waits, as on a GPU that has room for all of them.
+  bool all_clusters_started = false;
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;

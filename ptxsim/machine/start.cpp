@@ -247,7 +247,7 @@ void Machine::launch_next_cluster() {
 }
 
 bool Machine::cancel_pending_cluster(Dim3& first_ctaid) {
-  if (pending_clusters_.empty()) return false;
+  if (pending_clusters_.empty() || options_.all_clusters_started) return false;
   const Dim3 clusters{launch_.grid[0] / launch_.cluster[0], launch_.grid[1] / launch_.cluster[1],
                       launch_.grid[2] / launch_.cluster[2]};
   const Dim3 id = unflatten(pending_clusters_.front(), clusters);

@@ -20,6 +20,25 @@ add_dependencies(cutlass_cases test_gated)
 add_test(NAME cutlass.gated COMMAND test_gated)
 set_tests_properties(cutlass.gated PROPERTIES FIXTURES_REQUIRED cutlass_cases LABELS cutlass TIMEOUT 1500)
 
+# Their launches by the clock.
+add_executable(write_cutlass_case EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/case/write_case.cpp ${gated_parts})
+set_target_properties(write_cutlass_case PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+target_link_libraries(write_cutlass_case PRIVATE ptxsim_driver ptxsim_lib dualgemm_fmt nlohmann_json::nlohmann_json)
+target_include_directories(write_cutlass_case PRIVATE ${PROJECT_SOURCE_DIR})
+dualgemm_link_layers(write_cutlass_case cuda core plan)
+add_dependencies(write_cutlass_case dualgemm_cutlass_kernels)
+add_dependencies(cutlass_cases write_cutlass_case)
+foreach(pair "gated_1sm|128" "gated_2sm|256")
+  string(REPLACE "|" ";" pair "${pair}")
+  list(GET pair 0 module)
+  list(GET pair 1 rows)
+  set(case ${CMAKE_CURRENT_BINARY_DIR}/case_${rows})
+  add_test(NAME cutlass.time_${module} COMMAND sh -c
+    "$<TARGET_FILE:write_cutlass_case> 256 256 512 ${rows} ${case} && exec $<TARGET_FILE:ptxsim> time \
+     ${PROJECT_BINARY_DIR}/ptx/${module}.ptx --case ${case}/case.json --gpu b200")
+  set_tests_properties(cutlass.time_${module} PROPERTIES FIXTURES_REQUIRED cutlass_cases LABELS cutlass TIMEOUT 1500)
+endforeach()
+
 # The command as a build with DUALGEMM_CUTLASS has it, below ptxsim.
 if(NOT TARGET dualgemm_cli OR NOT TARGET ptxsim_cuda)
   return()

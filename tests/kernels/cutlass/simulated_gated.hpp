@@ -10,6 +10,8 @@
 
 namespace dualgemm::test {
 
+inline constexpr uint64_t kSeeds = 10;  // of the random and of the lazy schedule
+
 struct GatedRun {
   const cuda::gated::Instance& instance;
   ptxsim::Options options{};

@@ -38,9 +38,10 @@ const std::string kCase = R"({"grid": [2], "block": [BLOCK], "check_uninitialize
   "buffers": [{"name": "data", "bytes": 4096}], "params": [{"buffer": "data"}]})";
 
 Result<LaunchWork> recorded(const std::string& text, const std::string& threads,
-                            const RecordOptions& options = {}) {
+                            const RecordOptions& options = {}, const std::string& ctas = "2") {
   std::string json = kCase;
   json.replace(json.find("BLOCK"), 5, threads);
+  json.replace(json.find("[2]") + 1, 1, ctas);
   auto module = load(text, "k.ptx");
   if (!module.ok()) return module.error();
   auto program = decode(*module, "k");
@@ -149,6 +150,39 @@ TEST(Recorder, AKernelThatFaultsHasNoTime) {
       recorded(kernel("  mov.u64 %rd1, 0;\n  ld.global.u32 %r1, [%rd1];\n  ret;\n"), "32");
   ASSERT_FALSE(work.ok());
   EXPECT_EQ(work.error().kind, ErrorKind::kFault);
+}
+
+// A CTA that does the work of all that have not begun: where every one has an SM, of none.
+TEST(Recorder, NobodyTakesOverWorkWhereAllCtasHaveAnSm) {
+  std::string text = kernel(R"(
+  .reg .b128 %q0;
+  .shared .align 16 .b8 response[16];
+  mov.u32 %r1, full;
+  mov.u32 %r2, response;
+  mov.u32 %r3, 0;
+  mbarrier.init.shared::cta.b64 [%r1], 1;
+$next:
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 16;
+  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r1];
+$wait:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r3;
+  @!%p1 bra $wait;
+  xor.b32 %r3, %r3, 1;
+  ld.shared.b128 %q0, [%r2];
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q0;
+  @%p2 bra $next;
+  ret;
+)");
+  text.replace(text.find("sm_90a"), 6, "sm_100a");
+  const auto first_wave = [&](const std::string& ctas) {
+    auto work = recorded(text, "1", {}, ctas);
+    EXPECT_TRUE(work.ok()) << to_string(work.error());
+    return work.ok() ? time_of(*work, round_values()).first_wave : 0;
+  };
+  const double alone = first_wave("1");
+  EXPECT_EQ(first_wave("2"), alone);
+  EXPECT_EQ(first_wave("148"), alone);
+  EXPECT_GT(first_wave("149"), 2 * alone);
 }
 
 }  // namespace
