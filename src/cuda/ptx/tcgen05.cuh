@@ -50,8 +50,8 @@ DUALGEMM_DEVICE void tcgen05_cp_32x128b_warpx4(uint32_t tmem, uint64_t descripto
                : "memory");
 }
 
-// What becomes of A in the collector buffer.
-enum class CollectorA { kFill, kLastUse };
+// What becomes of A in the collector buffer; kDiscard: nothing.
+enum class CollectorA { kFill, kLastUse, kDiscard };
 
 // tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16.collector::a::...      PTX ISA
 // 8.8 (with .scale_vec::4X for .block16, which family targets do not know: 8.6), "tcgen05.mma".
@@ -113,6 +113,17 @@ DUALGEMM_DEVICE void tcgen05_ld_32x32b_x16_pair(uint32_t tmem_p, uint32_t tmem_q
       "tcgen05.wait::ld.sync.aligned;"
       : DUALGEMM_OUT_16(p), DUALGEMM_OUT_16(q)
       : "r"(tmem_p), "r"(tmem_q)
+      : "memory");
+}
+
+// The same of one place.
+DUALGEMM_DEVICE void tcgen05_ld_32x32b_x16(uint32_t tmem, float (&values)[16]) {
+  asm volatile(
+      "tcgen05.ld.sync.aligned.32x32b.x16.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+      "%12, %13, %14, %15}, [%16];\n"
+      "tcgen05.wait::ld.sync.aligned;"
+      : DUALGEMM_OUT_16(values)
+      : "r"(tmem)
       : "memory");
 }
 #undef DUALGEMM_OUT_16

@@ -48,27 +48,24 @@ DUALGEMM_DEVICE void tcgen05_mma_mxf4nvf4_block16_pair(uint32_t tmem_d, uint64_t
                                                        uint64_t desc_b, uint32_t instruction,
                                                        uint32_t tmem_sf_a, uint32_t tmem_sf_b,
                                                        uint32_t accumulate) {
+#define DUALGEMM_MMA_PAIR(collector)                                                              \
+  asm volatile(                                                                                   \
+      "{\n"                                                                                       \
+      ".reg .pred enable_input_d;\n"                                                              \
+      "setp.ne.b32 enable_input_d, %6, 0;\n"                                                      \
+      "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16.collector::a::" collector      \
+      " [%0], %1, %2, %3, [%4], [%5], enable_input_d;\n"                                          \
+      "}\n" ::"r"(tmem_d),                                                                        \
+      "l"(desc_a), "l"(desc_b), "r"(instruction), "r"(tmem_sf_a), "r"(tmem_sf_b), "r"(accumulate) \
+      : "memory")
   if constexpr (kCollector == CollectorA::kFill) {
-    asm volatile(
-        "{\n"
-        ".reg .pred enable_input_d;\n"
-        "setp.ne.b32 enable_input_d, %6, 0;\n"
-        "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16.collector::a::fill "
-        "[%0], %1, %2, %3, [%4], [%5], enable_input_d;\n"
-        "}\n" ::"r"(tmem_d),
-        "l"(desc_a), "l"(desc_b), "r"(instruction), "r"(tmem_sf_a), "r"(tmem_sf_b), "r"(accumulate)
-        : "memory");
+    DUALGEMM_MMA_PAIR("fill");
+  } else if constexpr (kCollector == CollectorA::kLastUse) {
+    DUALGEMM_MMA_PAIR("lastuse");
   } else {
-    asm volatile(
-        "{\n"
-        ".reg .pred enable_input_d;\n"
-        "setp.ne.b32 enable_input_d, %6, 0;\n"
-        "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16.collector::a::lastuse "
-        "[%0], %1, %2, %3, [%4], [%5], enable_input_d;\n"
-        "}\n" ::"r"(tmem_d),
-        "l"(desc_a), "l"(desc_b), "r"(instruction), "r"(tmem_sf_a), "r"(tmem_sf_b), "r"(accumulate)
-        : "memory");
+    DUALGEMM_MMA_PAIR("discard");
   }
+#undef DUALGEMM_MMA_PAIR
 }
 
 // tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar],

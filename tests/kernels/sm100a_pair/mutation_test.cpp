@@ -21,6 +21,7 @@ class CampaignRunner {
         prepared_(prepared),
         data_(problem_of(tile_n, prepared), rng_, Values::kWide) {
     SimulatedRun run{.tile_n = tile_n_, .prepared = prepared_};
+    run.options.strict = true;  // what the campaign takes for noticed must not be there without it
     EXPECT_TRUE(simulate(data_, run));
     bits_.assign(data_.d.data.begin(), data_.d.data.end());
   }

@@ -57,7 +57,7 @@ TEST(Sm100aPairPrepared, BytesAreThoseOfTheDocument) {
       SCOPED_TRACE(::testing::Message() << "n " << n << ", l " << l);
       Simulation simulation(data, 1);
       ::testing::AssertionResult result = ::testing::AssertionSuccess();
-      ASSERT_NE(pack_weights(data, simulation, {}, result), nullptr) << result.message();
+      ASSERT_NE(pack_weights(data, simulation, result), nullptr) << result.message();
       std::vector<uint8_t> expected;
       for (int64_t expert = 0; expert < l; ++expert) {
         const std::vector<uint8_t> weights = weights_of_document(data, expert);

@@ -37,12 +37,11 @@ std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type
                      instance->entry, instance->kernel});
 }
 
-uint8_t* pack_weights(const RandomCase& data, Simulation& simulation,
-                      const ptxsim::Options& options, AssertionResult& result) {
+uint8_t* pack_weights(const RandomCase& data, Simulation& simulation, AssertionResult& result) {
   auto* const packed = static_cast<uint8_t*>(
       simulation.scratch(kPackedName, cuda::sm100a_pair::packed_bytes(data.problem)));
   result = simulation.run(
-      cuda::sm100a_pair::pack_weights_launch(data.resolved, simulation.buffers(), packed), options);
+      cuda::sm100a_pair::pack_weights_launch(data.resolved, simulation.buffers(), packed), {});
   return result ? packed : nullptr;
 }
 
@@ -55,7 +54,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   uint8_t* packed = nullptr;
   if (run.prepared) {
     AssertionResult result = AssertionSuccess();
-    packed = pack_weights(data, simulation, run.options, result);
+    packed = pack_weights(data, simulation, result);
     if (packed == nullptr) return result;
     buffers.gate = buffers.up = nullptr;
     buffers.gate_scales = buffers.up_scales = nullptr;

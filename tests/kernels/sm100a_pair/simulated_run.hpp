@@ -34,6 +34,6 @@ std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type
 inline constexpr const char* kPackedName = "prepared weights";  // of the memory
 // Packs `data`'s weights into memory of that name; null: `result` says why not.
 uint8_t* pack_weights(const RandomCase& data, Simulation& simulation,
-                      const ptxsim::Options& options, ::testing::AssertionResult& result);
+                      ::testing::AssertionResult& result);
 
 }  // namespace dualgemm::test

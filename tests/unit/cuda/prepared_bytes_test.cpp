@@ -9,6 +9,7 @@
 #include "core/int_math.hpp"
 #include "cuda/runtime/pointers.hpp"
 #include "dualgemm/dualgemm.hpp"
+#include "plan/prepared_bytes.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::test {
@@ -62,6 +63,22 @@ TEST(PreparedBytesOfGpus, DescriptorsFollowFromThePlan) {
   ASSERT_TRUE(pair.ok()) << pair.status().message();
   EXPECT_EQ(pair->format, PreparedFormat::kSm100a);
   EXPECT_EQ(pair->expert_bytes, 256 + 3 * (2048 + 256));  // 20 columns: three units
+}
+
+TEST(PreparedBytesOfGpus, AnotherFamilysAndTruncatedOnesAreRefusedByName) {
+  const Problem p{.m = 300, .n = 20, .k = 64};
+  const auto hopper = descriptor_for(p, StrategyId::kFused, 90),
+             blackwell = descriptor_for(p, StrategyId::kFused, 100);
+  ASSERT_TRUE(hopper.ok() && blackwell.ok());
+  const auto refusal = [&](const PreparedDescriptor& made, int64_t bytes) {
+    const PreparedView view{made, reinterpret_cast<const void*>(uintptr_t{4096}), bytes};
+    return plan::check_view_fits(*blackwell, view).message();
+  };
+  EXPECT_EQ(refusal(*blackwell, blackwell->bytes), "ok");
+  EXPECT_EQ(refusal(*hopper, hopper->bytes),
+            "prepared: sm90a_f16 version 1, n 20, k 64, l 1; must be made for the plan's sm100a "
+            "version 1, n 20, k 64, l 1");
+  EXPECT_EQ(refusal(*blackwell, 7167), "prepared: 7167 bytes; must be at least 7168");
 }
 
 // A case on the GPU, and what was prepared of it.

@@ -172,7 +172,7 @@ TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
   const KernelLaunch& launch = launches->front();
   EXPECT_EQ(launch.ctas, 2u * 2 * 4 * 2);
   EXPECT_EQ(launch.cluster_ctas, 2u);
-  EXPECT_EQ(launch.threads, 320u);
+  EXPECT_EQ(launch.threads, 576u);
   EXPECT_TRUE(launch.overlaps_previous);
   sm100a::Params params;
   ASSERT_EQ(launch.param_bytes, sizeof params);

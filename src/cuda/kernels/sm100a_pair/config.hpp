@@ -35,16 +35,16 @@ inline constexpr int kCtaRows = 128;  // of A and D per CTA: a CTA's part of M =
 inline constexpr int kTileM = kPairCtas * kCtaRows;
 inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
 
-// Warp w reads TMEM lanes 32 * (w % 4) ..: two warps share a quarter and divide the columns.
-inline constexpr int kLoadWarp = 4;
+inline constexpr int kLoadWarp = 4;  // the others but kMmaWarp are the epilogue's
 inline constexpr int kMmaWarp = 5;
-inline constexpr int kWarps = 10;
-inline constexpr int kEarlyStages = 2;  // whose prepared weights are loaded before A may be read
-inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kEarlyStages = 1;     // whose prepared weights are asked for before A may be
 inline constexpr int kNarrowestTile = 48;  // columns of D, of what is compiled
-inline constexpr int kEpilogueGroups = 2;  // warps 0-3 and 6-9
-inline constexpr int kEpilogueWarps = 8;
-static_assert((kMmaWarp + 1) % 4 == 2, "warps 6-9 have one of each quarter, too");
+
+// Numbers of the warps but two, 0 .. kEpilogueWarps - 1: four neighbours from a multiple of 4 on
+// have one of each quarter.
+DUALGEMM_HOST_DEVICE constexpr uint32_t epilogue_index(uint32_t warp) {
+  return warp > kMmaWarp ? warp - 2 : warp;
+}
 
 // Derived from a Config; every rule stands under what it limits. Bytes and columns are those of one
 // CTA.
@@ -56,9 +56,15 @@ struct Budget {
   static_assert(kTileN % 16 == 0 && kTileN <= kScaleTileRows,
                 "N of a pair's MMA is a multiple of 16; both accumulators must leave TMEM columns "
                 "for scales");
-  // Columns of the epilogue's first four warps; the other four have the rest.
-  static constexpr int kFirstGroupCols =
-      (kTileN / kEpilogueGroups + kEpilogueCols - 1) / kEpilogueCols * kEpilogueCols;
+  // Warp w reads TMEM lanes 32 * (w % 4) ..: groups of four warps divide the columns, so that each
+  // scheduler has four warps to hide an activation's latencies in. With 18 warps a thread has 96
+  // registers, with 14, which encode NVFP4, 128.
+  static constexpr int kEpilogueGroups = kCfg.output == OutputType::kE2M1 ? 3 : 4;
+  static constexpr int kEpilogueWarps = 4 * kEpilogueGroups;
+  static constexpr int kThreads = (kEpilogueWarps + 2) * 32;
+  // Columns of a group; the last ones may have fewer, or none.
+  static constexpr int kGroupCols = (kTileN + kEpilogueGroups * kEpilogueCols - 1) /
+                                    (kEpilogueGroups * kEpilogueCols) * kEpilogueCols;
 
   static constexpr int kWeightRows = kTileN / kPairCtas;  // of Gate and of Up
   static_assert(kWeightRows % 8 == 0, "whole swizzle atoms");
@@ -76,9 +82,15 @@ struct Budget {
   static_assert(kStages >= 2, "loads must overlap the MMAs");
   static_assert(kStages <= kEpilogueWarps, "each stage's scales are arranged by a warp of its own");
 
+  // The last stages, whose MMAs of Gate come before those of Up: A is then read twice, which costs
+  // nothing from 112 columns on.
+  static constexpr uint32_t kTailStages = kTileN >= 96 ? 4 : 2;
+  static_assert(kTailStages <= kStages, "no stage of the tail is filled again");
+
   static constexpr int kAccGateCol = 0;
-  static constexpr int kAccUpCol = kTileN;
-  static constexpr int kScaleCol = 2 * kTileN;
+  // At a multiple of 32, as all published kernels have accumulators, where there is room for that.
+  static constexpr int kAccUpCol = kTileN == 112 ? kTileN : (kTileN + 31) / 32 * 32;
+  static constexpr int kScaleCol = kAccUpCol + kTileN;
   // Of one MMA step: A, then Gate and Up.
   static constexpr int kStepCols = (1 + kWeightScaleTiles) * kScaleTileCols;
   static constexpr int kUpScaleCol = kScalesShareTile ? kScaleTileCols / 2 : kScaleTileCols;

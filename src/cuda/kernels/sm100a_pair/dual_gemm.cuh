@@ -6,9 +6,9 @@
 // of both (cta_group::2).
 //
 //   warp      role           does
-//   0-3, 6-9  epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) .., the
-//                            first four the left half of the columns; before that, with prepared
-//                            weights, arrange_scales, each warp in a stage of its own
+//   0-3, 6-17 epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) .., four
+//                            warps a quarter of the columns; before that, with prepared weights,
+//                            arrange_scales, each warp in a stage of its own
 //   4         load_operands  one thread: six TMA loads a stage, into its own CTA; load_prepared four
 //   5         issue_mma      makes the barriers, allocates and frees TMEM; in the leader one thread:
 //                            scales to the TMEM of both, two MMAs per K = 64
@@ -33,15 +33,19 @@
 //   sf_full[s]   each    1 (+bytes)   prepared: load_prepared and TMA arrange_scales phase 0
 //   ab_empty[s]  each    1            issue_mma (tcgen05.commit)      load_operands  phase 0, in
 //                                                                                    round 1
-//   acc_full     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0
+//   acc_gate     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0
+//   acc_up       each    1            the same
 //   The commits arrive in both CTAs. The first round of stages needs no wait, and the last one no
-//   commit: each phase of ab_empty that completes is waited for.
+//   commit: each phase of ab_empty that completes is waited for. Of the last kTailStages stages the
+//   MMAs of Gate come first, so that the epilogue activates while those of Up are at work.
+//
+//   sums_read    each    2 * 16, 12      every warp of both epilogues    kMmaWarp       phase 0
 //
 //   cluster barrier, all threads of both CTAs
 //   1st  barriers are made: the other CTA's loads and commits may arrive
 //   2nd  TMEM is there, and its address; load_operands arrives at once and waits when it is done
-//   3rd  the epilogues are done: no CTA goes while the other's arrivals are on their way, and no
-//        TMEM is freed that is being read
+//   At the end there is none: a CTA stays until sums_read is complete, and then nothing is on its
+//   way to it any more, and no TMEM is being read in either.
 //
 //   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
@@ -102,7 +106,7 @@ struct SharedStorage {
   ptx::Barrier ab_full[kStages];  // used in the leader
   ptx::Barrier sf_full[kStages];  // used with prepared weights
   ptx::Barrier ab_empty[kStages];
-  ptx::Barrier acc_full;
+  ptx::Barrier acc_up, acc_gate, sums_read;
   uint32_t tmem_base;
 };
 
@@ -138,8 +142,10 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 }  // namespace dualgemm::cuda::sm100a_pair
 
+#include "cuda/kernels/sm100a_pair/epilogue.cuh"
 #include "cuda/kernels/sm100a_pair/load.cuh"
-#include "cuda/kernels/sm100a_pair/roles.cuh"
+#include "cuda/kernels/sm100a_pair/multiply.cuh"
+#include "cuda/kernels/sm100a_pair/scale_tiles.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
 
@@ -151,7 +157,9 @@ DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
     if constexpr (kCfg.prepared) ptx::mbarrier_init(&smem.sf_full[stage], 1);
     ptx::mbarrier_init(&smem.ab_empty[stage], 1);
   }
-  ptx::mbarrier_init(&smem.acc_full, 1);
+  ptx::mbarrier_init(&smem.acc_gate, 1);
+  ptx::mbarrier_init(&smem.acc_up, 1);
+  ptx::mbarrier_init(&smem.sums_read, kPairCtas * Budget<kCfg>::kEpilogueWarps);
   ptx::fence_mbarrier_init();
 }
 
@@ -185,16 +193,14 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   ptx::cluster_arrive();
 }
 
-// By all threads, when the epilogue has read both accumulators.
+// By kMmaWarp, the last warp of a CTA that is needed: everything that arrives here from the other
+// CTA has been waited for.
 template <Config kCfg>
-DUALGEMM_DEVICE void teardown(const SharedStorage<kCfg>& smem, uint32_t warp) {
+DUALGEMM_DEVICE void teardown(const SharedStorage<kCfg>& smem) {
+  ptx::mbarrier_wait_parity_cluster(&smem.sums_read, 0);
   __syncwarp();
-  ptx::tcgen05_fence_before_thread_sync();
-  ptx::cluster_sync();
-  if (warp == kMmaWarp) {
-    ptx::tcgen05_fence_after_thread_sync();
-    ptx::tcgen05_dealloc_pair(smem.tmem_base, kTmemCols);
-  }
+  ptx::tcgen05_fence_after_thread_sync();
+  ptx::tcgen05_dealloc_pair(smem.tmem_base, kTmemCols);
 }
 
 template <Config kCfg>
@@ -220,17 +226,17 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     ptx::cluster_wait();
   } else {
     if constexpr (kCfg.prepared) {
-      if (warp != kMmaWarp) arrange_scales(params, smem, warp > kMmaWarp ? warp - 2 : warp);
+      if (warp != kMmaWarp) arrange_scales(params, smem, epilogue_index(warp));
     }
     ptx::cluster_wait();
     ptx::tcgen05_fence_after_thread_sync();
     if (warp != kMmaWarp) {
-      epilogue(params, smem, tile, smem.tmem_base, warp);
-    } else if (tile.rank == 0 && ptx::elect_sync()) {
-      issue_mma(params, smem, tile, smem.tmem_base);
+      epilogue(params, smem, tile, smem.tmem_base, epilogue_index(warp));
+    } else {
+      if (tile.rank == 0 && ptx::elect_sync()) issue_mma(params, smem, tile, smem.tmem_base);
+      teardown(smem);
     }
   }
-  teardown(smem, warp);
 }
 
 }  // namespace dualgemm::cuda::sm100a_pair

@@ -24,13 +24,16 @@ DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
 #define DUALGEMM_SM100A_PAIR_KERNEL(prepared, name, tile_n, stages, output, output_name) \
   static_assert(Budget<Config{tile_n, OutputType::output, prepared}>::kStages == stages, \
                 "the name says how many stages there are");                              \
-  extern "C" __global__ void __launch_bounds__(kThreads, 1)                              \
+  extern "C" __global__ void __launch_bounds__(                                          \
+      Budget<Config{tile_n, OutputType::output, prepared}>::kThreads, 1)                 \
       name##_t256x##tile_n##x256_s##stages##_##output_name(                              \
           const __grid_constant__ Params params) {                                       \
     dual_gemm_or_trap<Config{tile_n, OutputType::output, prepared}>(params);             \
   }
 #define DUALGEMM_SM100A_PAIR_INSTANCE(prepared, name, tile_n, stages, output, output_name) \
-  Instance{Config{tile_n, OutputType::output, prepared}, stages,                           \
+  Instance{Config{tile_n, OutputType::output, prepared},                                   \
+           stages,                                                                         \
+           Budget<Config{tile_n, OutputType::output, prepared}>::kThreads,                 \
            kDynamicSmemBytes<Config{tile_n, OutputType::output, prepared}>,                \
            #name "_t256x" #tile_n "x256_s" #stages "_" #output_name,                       \
            reinterpret_cast<const void*>(&name##_t256x##tile_n##x256_s##stages##_##output_name)},

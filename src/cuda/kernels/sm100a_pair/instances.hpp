@@ -38,6 +38,7 @@ namespace dualgemm::cuda::sm100a_pair {
 struct Instance {
   Config config;
   int stages;
+  uint32_t threads;             // of one CTA
   uint32_t dynamic_smem_bytes;  // of one CTA
   const char* entry;            // name of the kernel's entry point
   const void* kernel;           // its host handle

@@ -60,7 +60,7 @@ Expected<std::vector<KernelLaunch>> build_launches(
       .kernel = {prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair",
                  instance.entry, instance.kernel},
       .ctas = static_cast<uint32_t>(num_pairs(p.m, p.n, p.l, tile_n) * kPairCtas),
-      .threads = kThreads,
+      .threads = instance.threads,
       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
       .cluster_ctas = kPairCtas,
       .overlaps_previous = true};

@@ -57,34 +57,26 @@ DUALGEMM_DEVICE void arrange_stage(Stage<kCfg>& stage, uint32_t lane) {
   }
 }
 
+// Runs on: the warps of the epilogue; `index` counts them, each for the stage of that number: of two
+// rounds of a stage a warp that saw only the second could take the barrier's phase before the first
+// for it.   Waits: sf_full[stage].   Arrives: ab_full[stage] of the leader.
 template <Config kCfg>
-DUALGEMM_DEVICE sm100a::StageDescriptors describe_stage(const Stage<kCfg>& stage) {
-  if constexpr (kCfg.prepared) {
-    const auto rows = [](const void* operand, SmemStrides strides) {
-      return smem_descriptor(ptx::shared_address(operand), strides, SmemSwizzle::k128B);
-    };
-    const auto scales = [](const void* tile) {
-      return smem_descriptor(ptx::shared_address(tile), dualgemm::cuda::kScaleTileRows,
-                             SmemSwizzle::kNone);
-    };
-    // Atoms of Gate and of Up follow each other in turns.
-    constexpr SmemStrides kUnits{kSwizzledRows128B.leading_bytes, sizeof(UnitCodes)};
-    constexpr int kLastTile = Budget<kCfg>::kWeightScaleTiles - 1;
-    return {rows(stage.a, kSwizzledRows128B),     rows(stage.codes[0].rows[0], kUnits),
-            rows(stage.codes[0].rows[1], kUnits), scales(stage.sf_a),
-            scales(stage.sf_weights.tiles[0][0]), scales(stage.sf_weights.tiles[0][kLastTile])};
-  } else {
-    return sm100a::describe(stage);
-  }
-}
-
-// Until the stage is there; prepared, warps of both CTAs have written in it.
-template <Config kCfg>
-DUALGEMM_DEVICE void wait_for_stage(const ptx::Barrier* full, uint32_t parity) {
-  if constexpr (kCfg.prepared) {
-    ptx::mbarrier_wait_parity_cluster(full, parity);
-  } else {
-    ptx::mbarrier_wait_parity(full, parity);
+DUALGEMM_DEVICE void arrange_scales(const Params& params, SharedStorage<kCfg>& smem,
+                                    uint32_t index) {
+  if (index >= smem.kStages) return;
+  Stage<kCfg>& stage = smem.stages[index];
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
+  uint32_t round_parity = 0;
+#pragma unroll 1
+  for (uint32_t k_tile = index; k_tile < params.num_k_tiles; k_tile += smem.kStages) {
+    ptx::mbarrier_wait_parity(&smem.sf_full[index], round_parity);
+    arrange_stage<kCfg>(stage, lane);
+    ptx::fence_proxy_async_shared();
+    __syncwarp();
+    if (lane == 0) ptx::mbarrier_arrive_cluster(full);
+    __syncwarp();
+    round_parity ^= 1;
   }
 }
 

@@ -1,0 +1,149 @@
+// The role that issues what the tensor core does. Part of dual_gemm.cuh, which has the tables.
+#pragma once
+
+#include "cuda/kernels/sm100a/stage_descriptors.cuh"
+
+namespace dualgemm::cuda::sm100a_pair {
+
+template <Config kCfg>
+DUALGEMM_DEVICE sm100a::StageDescriptors describe_stage(const Stage<kCfg>& stage) {
+  if constexpr (kCfg.prepared) {
+    const auto rows = [](const void* operand, SmemStrides strides) {
+      return smem_descriptor(ptx::shared_address(operand), strides, SmemSwizzle::k128B);
+    };
+    const auto scales = [](const void* tile) {
+      return smem_descriptor(ptx::shared_address(tile), dualgemm::cuda::kScaleTileRows,
+                             SmemSwizzle::kNone);
+    };
+    // Atoms of Gate and of Up follow each other in turns.
+    constexpr SmemStrides kUnits{kSwizzledRows128B.leading_bytes, sizeof(UnitCodes)};
+    constexpr int kLastTile = Budget<kCfg>::kWeightScaleTiles - 1;
+    return {rows(stage.a, kSwizzledRows128B),     rows(stage.codes[0].rows[0], kUnits),
+            rows(stage.codes[0].rows[1], kUnits), scales(stage.sf_a),
+            scales(stage.sf_weights.tiles[0][0]), scales(stage.sf_weights.tiles[0][kLastTile])};
+  } else {
+    return sm100a::describe(stage);
+  }
+}
+
+// Until the stage is there; prepared, warps of both CTAs have written in it.
+template <Config kCfg>
+DUALGEMM_DEVICE void wait_for_stage(const ptx::Barrier* full, uint32_t parity) {
+  if constexpr (kCfg.prepared) {
+    ptx::mbarrier_wait_parity_cluster(full, parity);
+  } else {
+    ptx::mbarrier_wait_parity(full, parity);
+  }
+}
+
+// One stage in shared memory and the TMEM columns of its scales, as the MMAs address them.
+template <Config kCfg>
+class StageMmas {
+ public:
+  DUALGEMM_DEVICE StageMmas(const Stage<kCfg>& stage, uint32_t tmem_base, uint32_t index,
+                            uint32_t half_tile_col)
+      : from_(describe_stage(stage)),
+        tmem_base_(tmem_base),
+        scale_col_(tmem_base + B::kScaleCol + index * B::kStageCols),
+        half_tile_col_(half_tile_col) {}
+
+  DUALGEMM_DEVICE void copy_scales(int step) const {
+    const uint32_t scale = step * kScaleTileBytes;
+    const uint32_t weight_scale = kCfg.prepared ? B::kWeightScaleTiles * scale : scale;
+    const uint32_t sf_a = sf_a_col(step);
+    ptx::tcgen05_cp_32x128b_warpx4_pair(sf_a, advance_descriptor(from_.sf_a, scale));
+    ptx::tcgen05_cp_32x128b_warpx4_pair(sf_a + kScaleTileCols,
+                                        advance_descriptor(from_.sf_gate, weight_scale));
+    if constexpr (!B::kScalesShareTile) {
+      ptx::tcgen05_cp_32x128b_warpx4_pair(sf_a + kScaleTileCols + B::kUpScaleCol,
+                                          advance_descriptor(from_.sf_up, weight_scale));
+    }
+  }
+
+  template <ptx::CollectorA kCollector>
+  DUALGEMM_DEVICE void multiply_gate(int step, uint32_t accumulate) const {
+    multiply<kCollector>(step, B::kAccGateCol, from_.gate, 0, accumulate);
+  }
+  template <ptx::CollectorA kCollector>
+  DUALGEMM_DEVICE void multiply_up(int step, uint32_t accumulate) const {
+    multiply<kCollector>(step, B::kAccUpCol, from_.up, B::kUpScaleCol, accumulate);
+  }
+
+ private:
+  using B = Budget<kCfg>;
+  static constexpr uint32_t kInstruction = nvfp4_instruction_descriptor(kTileM, kCfg.tile_n);
+
+  DUALGEMM_DEVICE uint32_t sf_a_col(int step) const { return scale_col_ + step * B::kStepCols; }
+
+  template <ptx::CollectorA kCollector>
+  DUALGEMM_DEVICE void multiply(int step, uint32_t acc_col, uint64_t weights, uint32_t weight_scale,
+                                uint32_t accumulate) const {
+    constexpr uint32_t kStepBytes = kMmaK / 2;
+    const uint32_t data = step * kStepBytes;
+    ptx::tcgen05_mma_mxf4nvf4_block16_pair<kCollector>(
+        tmem_base_ + acc_col, advance_descriptor(from_.a, data), advance_descriptor(weights, data),
+        kInstruction, sf_a_col(step),
+        sf_a_col(step) + kScaleTileCols + weight_scale + half_tile_col_, accumulate);
+  }
+
+  sm100a::StageDescriptors from_;
+  uint32_t tmem_base_, scale_col_, half_tile_col_;
+};
+
+// Runs on: one thread of the leader's kMmaWarp.   Waits: ab_full[stage].
+// Arrives: ab_empty[stage], acc_gate and acc_up of both CTAs.
+template <Config kCfg>
+DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, Tile tile,
+                               uint32_t tmem_base) {
+  using Collector = ptx::CollectorA;
+  // Unpacked, a tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM
+  // columns.
+  const uint32_t half_tile_col = kCfg.prepared ? 0 : tile.n_begin % kScaleTileRows / 32;
+  const uint32_t tail_begin =
+      params.num_k_tiles - min(params.num_k_tiles, Budget<kCfg>::kTailStages);
+  using Ring = RingPosition<SharedStorage<kCfg>::kStages>;
+  const auto wait = [&](const Ring& at) {
+    wait_for_stage<kCfg>(&smem.ab_full[at.stage], at.round_parity);
+    ptx::tcgen05_fence_after_thread_sync();
+  };
+  const auto mmas_of = [&](uint32_t stage) {
+    return StageMmas<kCfg>(smem.stages[stage], tmem_base, stage, half_tile_col);
+  };
+  Ring ring;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < tail_begin; ++k_tile, ring.advance()) {
+    wait(ring);
+    const StageMmas<kCfg> mmas = mmas_of(ring.stage);
+#pragma unroll
+    for (int step = 0; step < kMmaSteps; ++step) {
+      mmas.copy_scales(step);
+      mmas.template multiply_gate<Collector::kFill>(step, k_tile != 0 || step != 0);
+      mmas.template multiply_up<Collector::kLastUse>(step, k_tile != 0 || step != 0);
+    }
+    if (k_tile + smem.kStages < params.num_k_tiles)
+      ptx::tcgen05_commit_pair(&smem.ab_empty[ring.stage], kBothCtas);
+  }
+  // The last stages stay as they are: first all of Gate, for the epilogue to begin with, then Up.
+  Ring again = ring;
+#pragma unroll 1
+  for (uint32_t k_tile = tail_begin; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+    wait(ring);
+    const StageMmas<kCfg> mmas = mmas_of(ring.stage);
+#pragma unroll
+    for (int step = 0; step < kMmaSteps; ++step) {
+      mmas.copy_scales(step);
+      mmas.template multiply_gate<Collector::kDiscard>(step, k_tile != 0 || step != 0);
+    }
+  }
+  ptx::tcgen05_commit_pair(&smem.acc_gate, kBothCtas);
+#pragma unroll 1
+  for (uint32_t k_tile = tail_begin; k_tile < params.num_k_tiles; ++k_tile, again.advance()) {
+    const StageMmas<kCfg> mmas = mmas_of(again.stage);
+#pragma unroll
+    for (int step = 0; step < kMmaSteps; ++step)
+      mmas.template multiply_up<Collector::kDiscard>(step, k_tile != 0 || step != 0);
+  }
+  ptx::tcgen05_commit_pair(&smem.acc_up, kBothCtas);
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair
