@@ -127,7 +127,10 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 }
 
 sm100a::Copies copies_of(const Plan& plan) {
-  return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned);
+  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  return plan.kernel == sm100a_skinny::kKernelName
+             ? sm100a_skinny::plan_copies(problem, plan.unaligned)
+             : sm100a::plan_copies(problem, plan.unaligned);
 }
 
 constexpr const char* kNumerics =
