@@ -228,7 +228,7 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, GroupedStorage<kCfg>& sm
 #pragma unroll 1
     for (uint32_t turn = 0; turn < num_rows; turn += 2 * kRows, place ^= 1) {
       // Gate's warps finish the first rows of a turn, Up's the others.
-      const uint32_t own = mine.up ? kRows : 0, others = kRows - own;
+      const uint32_t own = mine.up ? kRows : 0, others = mine.up ? 0 : kRows;
       if (turn + others < num_rows) {
         leave_turn<kCfg>(from + turn + others, smem.exchange[place] + others, mine.in_tile);
       }
