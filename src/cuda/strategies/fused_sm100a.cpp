@@ -199,7 +199,10 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 }
 
 sm100a::Copies copies_of(const Plan& plan) {
-  return sm100a::plan_copies(core::resolve(plan.problem), plan.unaligned, plan.prepared);
+  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  return plan.kernel == sm100a_skinny::kKernelName
+             ? sm100a_skinny::plan_copies(problem, plan.unaligned)
+             : sm100a::plan_copies(problem, plan.unaligned, plan.prepared);
 }
 
 constexpr const char* kNumerics =
@@ -266,7 +269,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
 PreparedFormat prepared_format_sm100a(const Problem&) { return PreparedFormat::kSm100a; }
 
 constexpr WeightPacking kPackingSm100a{prepared_format_sm100a, sm100a_pair::packed_batch_bytes,
-                                 sm100a_pair::pack_weights_launch};
+                                       sm100a_pair::pack_weights_launch};
 
 }  // namespace
 

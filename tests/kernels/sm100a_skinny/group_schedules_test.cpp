@@ -19,7 +19,8 @@ constexpr uint64_t kSeedsOfGroups = 12;  // of the random and of the lazy schedu
 void expect_same_tiles_in_every_schedule(int tile_m, int64_t m, int64_t k, DataType output) {
   Problem p{.m = m, .n = 80, .k = k, .l = 4, .d = {.type = output}};
   p.grouping = Grouping::kContiguous;
-  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;  // A's are copied
+  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  const bool copies = k % 256 != 0;  // of A's scales, which are linear
   p.d.scale_layout = ScaleLayout::kSwizzled128x4;
   if (output != DataType::kE2M1) p.d.scale_layout = ScaleLayout::kLinear;
   Rng rng;
@@ -29,7 +30,7 @@ void expect_same_tiles_in_every_schedule(int tile_m, int64_t m, int64_t k, DataT
   data.poison_d();
   ASSERT_TRUE(simulate(data, eager));
   ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));
-  EXPECT_EQ(eager.launches, 3u);
+  EXPECT_EQ(eager.launches, copies ? 3u : 2u);
   const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
   const std::vector<uint8_t> scales(data.d.scales.begin(), data.d.scales.end());
   for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {

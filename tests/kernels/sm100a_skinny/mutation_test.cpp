@@ -52,10 +52,11 @@ TEST(Sm100aSkinnyMutants, WideTile) { campaign(28, 64, DataType::kF32, 48); }
 TEST(Sm100aSkinnyMutants, NarrowTile) { campaign(124, 32, DataType::kE2M1, 24); }
 
 // A CTA has nine tiles of 320 along k: the ring and both accumulators go around more than twice.
-// Rows of some tiles have their scales of A in two tiles of 128.
+// Rows of some tiles have their scales of A in two tiles of 128, Gate's lie in rows.
 TEST(Sm100aSkinnyMutants, Groups) {
   Problem problem{.m = 150, .n = 150, .k = 320, .l = 5, .grouping = Grouping::kContiguous};
-  problem.gate.scale_layout = problem.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.gate.scale_ld = 32;
   problem.d.type = DataType::kF32;
   const SkinnyRun run{.tile_m = 32, .max_ctas = 2};
   CampaignRunner runner(problem, run, {0, 1, 1, 60, 120, 150});

@@ -52,8 +52,7 @@ void enlarge_scales_of_a(RandomCase& data) {
 AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
   if (const Status status = skinny::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
-  const cuda::sm100a::Copies copies =
-      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  const cuda::sm100a::Copies copies = skinny::plan_copies(data.resolved, run.misalign % 16 != 0);
   if (copies.sf_a != cuda::sm100a::Copies::kDirect && data.row_experts.empty())
     enlarge_scales_of_a(data);
   Simulation simulation(data, run.misalign);

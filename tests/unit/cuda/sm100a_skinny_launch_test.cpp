@@ -248,6 +248,35 @@ TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
   EXPECT_EQ(none.status().message(), "grouping: none; this tile is for groups");
 }
 
+// Those of a row 16 bytes at a time; in tiles, after a copy, where rows are not 16 bytes apart.
+TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
+  const auto launches_of = [](const Problem& p, Params& params) {
+    boxes.clear();
+    const core::ResolvedProblem resolved = core::resolve(p);
+    auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
+    const auto launches = build_launches(resolved, far_buffers(), plan_copies(resolved, false),
+                                         workspace, *find_instance(p, 32, 64), 1, &record_box);
+    EXPECT_TRUE(launches.ok()) << launches.status().message();
+    std::memcpy(&params, launches->back().params.data(), sizeof params);
+    return launches->size();
+  };
+  const std::vector<uint32_t> rows_of_a{16, 32, 1}, rows_of_weights{16, 64, 1}, tiles{256, 4, 1, 1};
+  Params params;
+  Problem p{.m = 300, .n = 200, .k = 512, .l = 3, .grouping = Grouping::kMasked};
+  EXPECT_EQ(launches_of(p, params), 2u);
+  EXPECT_TRUE(params.linear_a && params.linear_gate && params.linear_up);
+  EXPECT_EQ(boxes[1], rows_of_a);
+  EXPECT_EQ(boxes[3], rows_of_weights);
+  EXPECT_EQ(boxes[5], rows_of_weights);
+  p.k = 320;
+  p.gate.scale_ld = 32;
+  EXPECT_EQ(launches_of(p, params), 4u);
+  EXPECT_TRUE(!params.linear_a && params.linear_gate && !params.linear_up);
+  EXPECT_EQ(boxes[1], tiles);
+  EXPECT_EQ(boxes[3], rows_of_weights);
+  EXPECT_EQ(boxes[5], tiles);
+}
+
 TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {
   boxes.clear();
   const core::ResolvedProblem resolved =

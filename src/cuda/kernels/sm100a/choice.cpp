@@ -7,7 +7,6 @@
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -54,28 +53,27 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
 }
 
 Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
-  const int64_t experts = problem.problem.l;
-  const RowsOfA rows_of_a = count_rows_of_a(problem, false);
+  const int64_t batches = problem.problem.l;
   core::Arena arena(nullptr, kWorkspaceAlignment);
-  const auto data = [&](const core::ResolvedMatrix& matrix, int64_t batches) {
+  const auto data = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && !data_needs_copy(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
-  const auto scales = [&](const core::ResolvedMatrix& matrix, int64_t batches, int64_t rows) {
+  const auto scales = [&](const core::ResolvedMatrix& matrix) {
     if (matrix.type != DataType::kE2M1) return Copies::kDirect;  // there are none
     if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
-    return arena.take_offset(swizzled_scale_bytes(rows, matrix.sf_cols) * batches);
+    return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Copies copies;
-  copies.a = data(problem.a, rows_of_a.batches);
+  copies.a = data(problem.a);
   if (!prepared) {
-    copies.gate = data(problem.gate, experts);
-    copies.up = data(problem.up, experts);
+    copies.gate = data(problem.gate);
+    copies.up = data(problem.up);
   }
-  copies.sf_a = scales(problem.a, rows_of_a.batches, rows_of_a.scale_rows);
+  copies.sf_a = scales(problem.a);
   if (!prepared) {
-    copies.sf_gate = scales(problem.gate, experts, problem.gate.rows);
-    copies.sf_up = scales(problem.up, experts, problem.up.rows);
+    copies.sf_gate = scales(problem.gate);
+    copies.sf_up = scales(problem.up);
   }
   copies.workspace_bytes = arena.used();
   return copies;

@@ -1,6 +1,5 @@
 #include "cuda/kernels/sm100a/operands.hpp"
 
-#include "core/scale_padding.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm100a/extents.hpp"
 
@@ -31,44 +30,31 @@ Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* wo
   return {};
 }
 
-RowsOfA count_rows_of_a(const core::ResolvedProblem& problem, bool rows_name_experts) {
-  const Problem& p = problem.problem;
-  if (p.grouping != Grouping::kContiguous) return {p.l, p.m, false};
-  const bool padded = problem.a.scale_layout == ScaleLayout::kSwizzled128x4 && !rows_name_experts;
-  return {1, padded ? core::most_padded_rows(p.m, p.l) : p.m, padded};
-}
-
 Status place_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
                       const Copies& copies, void* workspace, int box_rows_a, int box_rows_gate,
                       EncodeTiled encode_tiled, const OperandMaps& maps,
                       std::vector<KernelLaunch>& launches) {
-  const int64_t experts = problem.problem.l;
-  const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
+  const int64_t batches = problem.problem.l;
   const struct {
     TmaOperand operand;
-    int64_t batches;
     int box_rows;
     TensorMap *data, *scales;
   } operands[] = {
-      {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a,
-        rows_of_a.scale_rows},
-       rows_of_a.batches,
+      {{"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
        box_rows_a,
        maps.a,
        maps.sf_a},
       {{"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales, copies.gate,
         copies.sf_gate},
-       experts,
        box_rows_gate,
        maps.gate,
        maps.sf_gate},
       {{"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-       experts,
        box_rows_gate,
        maps.up,
        maps.sf_up},
   };
-  for (const auto& [operand, batches, box_rows, data, scales] : operands) {
+  for (const auto& [operand, box_rows, data, scales] : operands) {
     DUALGEMM_TRY(
         place_operand(operand, batches, box_rows, workspace, encode_tiled, data, scales, launches));
   }

@@ -19,15 +19,6 @@ struct OperandMaps {
 Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
                      std::vector<KernelLaunch>& launches);
-// A as the views have it: contiguous groups share one batch. Their swizzled scales begin anew at 128
-// rows with each expert, unless rows name their experts: then, and where a copy swizzles linear ones,
-// they are those of one matrix.
-struct RowsOfA {
-  int64_t batches;
-  int64_t scale_rows;  // of a batch; for any offsets
-  bool padded;         // for each expert
-};
-RowsOfA count_rows_of_a(const core::ResolvedProblem& problem, bool rows_name_experts);
 
 // Encodes the maps, boxes of `box_rows_a` rows of A and `box_rows_gate` of each weight, and appends
 // the copies to `launches`. `copies`, `workspace` and errors: as build_launches() has them.

@@ -30,6 +30,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row of a stage, where they lie in rows
+
 inline constexpr int kMmaM = 128;      // the only M of kind::mxf4nvf4 for one CTA
 inline constexpr int kMaxRows = 128;   // of A
 inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of 32 bits
@@ -63,6 +65,8 @@ struct Budget {
   // A group's rows begin anywhere in a scale tile.
   static constexpr int kScaleTilesOfA = kCfg.grouped ? 2 : 1;
   static constexpr int kStageBytes = kWeightBytes + kABytes + (2 + kScaleTilesOfA) * kScaleBytes;
+  static_assert(kScaleBytes >= kMaxRows * kRowScaleBytes,
+                "scales in rows have room in their place");
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
   static_assert(kMmaM * kRowBytes <= kStageBytes,
                 "rows of the MMA that nobody uses are what lies behind the weights in their stage");

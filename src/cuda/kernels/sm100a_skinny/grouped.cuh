@@ -26,10 +26,10 @@
 // Rows of A come by their number: those behind the tile's last one are the next expert's, or
 // zeros, and their sums are never stored. Scales of A in the swizzled layout have 128 rows a tile,
 // and a row of the MMA needs its own at its own place. Row 0 of a tile of D may be any row of theirs
-// (contiguous groups whose scales are one matrix, as row_experts or linear scales have it), or a
-// multiple of tile_m behind one of 128 (masked, or padded for each expert): so one or two of their
-// tiles are loaded, and mix_tiles puts words where they belong; rows that the tile does not have get
-// zeros. No copy of scales depends on the table.
+// (contiguous groups whose scales are one matrix, as with row_experts), or a multiple of tile_m
+// behind one of 128 (masked, or padded for each expert): so one or two of their tiles are loaded,
+// and mix_tiles puts words where they belong; rows that the tile does not have get zeros. Linear
+// scales, of any operand, come as 16 bytes a row, a word for each step. No copy depends on the table.
 #pragma once
 
 #include <cstdint>
@@ -91,7 +91,7 @@ DUALGEMM_DEVICE Tile tile_of(const GroupedTiles& tiles) {
   return {tiles.column_tile() * kCfg.tile_n, tiles.rows().expert};
 }
 
-// Where the scales of a tile's rows of A lie.
+// Where the scales of a tile's rows of A lie, if not in rows as A itself.
 struct ScalesOfA {
   uint32_t tile;   // first row of scale tiles
   uint32_t first;  // row in it

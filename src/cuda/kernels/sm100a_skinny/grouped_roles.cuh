@@ -6,6 +6,31 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
+// By one thread: a stage's scales of one operand, from `row` on of its rows or of rows of scale tiles.
+DUALGEMM_DEVICE void load_scales(void* to, const TensorMap& map, bool linear, uint32_t k_tile,
+                                 uint32_t row, int32_t batch, ptx::Barrier* full,
+                                 ptx::CachePolicy policy) {
+  const auto from = static_cast<int32_t>(row);
+  if (linear) {
+    ptx::cp_async_bulk_tensor_3d(to, &map, static_cast<int32_t>(k_tile * kRowScaleBytes), from,
+                                 batch, full, policy);
+  } else {
+    ptx::cp_async_bulk_tensor_4d(to, &map, 0, static_cast<int32_t>(k_tile * kMmaSteps), from, batch,
+                                 full, policy);
+  }
+}
+
+// Of the scales of a stage.
+template <Config kCfg>
+DUALGEMM_DEVICE uint32_t scale_bytes_of_stage(const Params& params, const ScalesOfA& scales) {
+  constexpr uint32_t kTiles = Budget<kCfg>::kScaleBytes;
+  constexpr uint32_t kWeightRows = kCfg.tile_n * kRowScaleBytes;
+  return (params.linear_gate ? kWeightRows : kTiles) + (params.linear_up ? kWeightRows : kTiles) +
+         (params.linear_a ? kCfg.tile_m * kRowScaleBytes
+          : scales.in_two ? 2 * kTiles
+                          : kTiles);
+}
+
 // Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem) {
@@ -17,10 +42,14 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
     tiles.ask_for_next(params);
     const Tile tile = tile_of<kCfg>(tiles);
     const ScalesOfA scales = scales_of_a(params, tiles.rows());
-    const auto m_begin = static_cast<int32_t>(tiles.rows().begin);
-    const auto scale_tile = static_cast<int32_t>(scales.tile);
-    const auto batch = params.groups.one_batch ? 0 : static_cast<int32_t>(tile.batch);
-    const uint32_t bytes = sizeof(Stage<kCfg>) - (scales.in_two ? 0 : Budget<kCfg>::kScaleBytes);
+    const auto expert = static_cast<int32_t>(tile.batch);
+    const int32_t batch = params.groups.one_batch ? 0 : expert;
+    const uint32_t bytes = Budget<kCfg>::kWeightBytes + Budget<kCfg>::kABytes +
+                           scale_bytes_of_stage<kCfg>(params, scales);
+    const uint32_t gate_row = params.linear_gate ? tile.n_begin : tile.n_begin / kScaleTileRows;
+    const uint32_t up_row = params.linear_up ? tile.n_begin : tile.n_begin / kScaleTileRows;
+    const uint32_t m_begin = tiles.rows().begin, a_row = params.linear_a ? m_begin : scales.tile;
+    const bool in_two = !params.linear_a && scales.in_two;
 #pragma unroll 1
     for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
       Stage<kCfg>& stage = smem.stages[ring.stage];
@@ -28,43 +57,92 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
       ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
       ptx::mbarrier_arrive_expect_tx(full, bytes);
       load_weights(params, stage, k_tile, tile, full, pass);
-      const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-      const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
-      ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, m_begin, batch, full, keep);
-      ptx::cp_async_bulk_tensor_4d(stage.sf_a[0], &params.map_sf_a, 0, k_scale_tile, scale_tile,
-                                   batch, full, keep);
-      if (scales.in_two) {
-        ptx::cp_async_bulk_tensor_4d(stage.sf_a[1], &params.map_sf_a, 0, k_scale_tile,
-                                     scale_tile + 1, batch, full, keep);
+      load_scales(stage.sf_gate, params.map_sf_gate, params.linear_gate, k_tile, gate_row, expert,
+                  full, pass);
+      load_scales(stage.sf_up, params.map_sf_up, params.linear_up, k_tile, up_row, expert, full,
+                  pass);
+      ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, static_cast<int32_t>(k_tile * kRowBytes),
+                                   static_cast<int32_t>(m_begin), batch, full, keep);
+      load_scales(stage.sf_a[0], params.map_sf_a, params.linear_a, k_tile, a_row, batch, full,
+                  keep);
+      if (in_two) {
+        load_scales(stage.sf_a[1], params.map_sf_a, false, k_tile, a_row + 1, batch, full, keep);
       }
     }
   }
 }
 
-// By a warp: the scales of `rows` rows of A, the first of which is row `first` of the stage's scale
-// tiles, to row 0 and those behind it; zeros for the rest of the MMA's rows.
+// Scales of the MMA's row 32 * word + lane, of each step: what the lane writes.
+using ScaleWords = uint32_t[kMmaSteps][kScaleTileCols];
+
+// Row `row` of a stage's scales in rows.
+DUALGEMM_DEVICE void take_row(const void* scales, uint32_t row, int word, ScaleWords& words) {
+  const uint4 steps = static_cast<const uint4*>(scales)[row];
+  words[0][word] = steps.x, words[1][word] = steps.y;
+  words[2][word] = steps.z, words[3][word] = steps.w;
+}
+
+// By a warp: one weight's scales of the tile's columns, to words `to` and `to` + 1. `first`: their
+// first word in scale tiles.
 template <Config kCfg>
-DUALGEMM_DEVICE void align_scales_of_a(Stage<kCfg>& stage, uint32_t first, uint32_t rows,
-                                       uint32_t lane) {
-  constexpr uint32_t kWords = (kCfg.tile_m + kGroupRows - 1) / kGroupRows;
-  uint32_t words[kMmaSteps][kScaleTileCols] = {};
+DUALGEMM_DEVICE void take_weight_scales(
+    const uint32_t (&scales)[kMmaSteps][kGroupRows][kScaleTileCols], bool linear, uint32_t first,
+    uint32_t lane, int to, ScaleWords& words) {
+  static_assert(Budget<kCfg>::kGroups == 2, "tiles of groups have 64 columns");
+  if (linear) {
+    take_row(scales, lane, to, words);
+    take_row(scales, kGroupRows + lane, to + 1, words);
+    return;
+  }
 #pragma unroll
-  for (uint32_t word = 0; word < kWords; ++word) {
-    if (word * kGroupRows + lane >= rows) continue;
-    const uint32_t row = first + word * kGroupRows + lane, in_tile = row % kScaleTileRows;
+  for (int step = 0; step < kMmaSteps; ++step) {
+    const uint2 pair = *reinterpret_cast<const uint2*>(&scales[step][lane][first]);
+    words[step][to] = pair.x, words[step][to + 1] = pair.y;
+  }
+}
+
+// The same of `rows` rows of A, of which the first is row `first` of the stage's scale tiles; zeros
+// for the rest of the MMA's rows.
+template <Config kCfg>
+DUALGEMM_DEVICE void take_scales_of_a(const Stage<kCfg>& stage, bool linear, uint32_t first,
+                                      uint32_t rows, uint32_t lane, ScaleWords& words) {
+#pragma unroll
+  for (int word = 0; word < (kCfg.tile_m + kGroupRows - 1) / kGroupRows; ++word) {
+    const uint32_t in_group = word * kGroupRows + lane;
+    if (in_group >= rows) continue;
+    if (linear) {
+      take_row(stage.sf_a, in_group, word, words);
+      continue;
+    }
+    const uint32_t row = first + in_group, in_tile = row % kScaleTileRows;
 #pragma unroll
     for (int step = 0; step < kMmaSteps; ++step) {
       words[step][word] =
           stage.sf_a[row / kScaleTileRows][step][in_tile % kGroupRows][in_tile / kGroupRows];
     }
   }
-  __syncwarp();  // all rows are read, and may be written
+}
+
+DUALGEMM_DEVICE void write_scales(const ScaleWords& words, uint32_t lane,
+                                  uint32_t (&to)[kMmaSteps][kGroupRows][kScaleTileCols]) {
 #pragma unroll
   for (int step = 0; step < kMmaSteps; ++step) {
-    const uint32_t(&row)[kScaleTileCols] = words[step];
-    *reinterpret_cast<uint4*>(stage.sf_a[0][step][lane]) =
-        make_uint4(row[0], row[1], row[2], row[3]);
+    *reinterpret_cast<uint4*>(to[step][lane]) =
+        make_uint4(words[step][0], words[step][1], words[step][2], words[step][3]);
   }
+}
+
+// By a warp: a stage's scales as the MMA wants them, in the place of Gate's and of A's first tile.
+template <Config kCfg>
+DUALGEMM_DEVICE void arrange_scales(const Params& params, Stage<kCfg>& stage, uint32_t word,
+                                    uint32_t first, uint32_t rows, uint32_t lane) {
+  ScaleWords weights, a{};
+  take_weight_scales<kCfg>(stage.sf_gate, params.linear_gate, word, lane, 0, weights);
+  take_weight_scales<kCfg>(stage.sf_up, params.linear_up, word, lane, 2, weights);
+  take_scales_of_a(stage, params.linear_a, first, rows, lane, a);
+  __syncwarp();  // all rows are read, and may be written
+  write_scales(weights, lane, stage.sf_gate);
+  write_scales(a, lane, stage.sf_a[0]);
 }
 
 // Runs on: warps kFirstMixWarp .. of kEpilogueWarps, each for its own stages of the ring, as
@@ -83,8 +161,7 @@ DUALGEMM_DEVICE void mix_tiles(const Params& params, GroupedStorage<kCfg>& smem,
     while (k_tile < params.num_k_tiles) {
       Stage<kCfg>& stage = smem.stages[index];
       ptx::mbarrier_wait_parity(&smem.ab_full[index], round_parity);
-      mix_weights(stage, word, lane);
-      align_scales_of_a(stage, first, rows, lane);
+      arrange_scales(params, stage, word, first, rows, lane);
       ptx::fence_proxy_async_shared();
       __syncwarp();
       if (lane == 0) ptx::mbarrier_arrive(&smem.sf_full[index]);
@@ -151,7 +228,7 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, GroupedStorage<kCfg>& sm
 #pragma unroll 1
     for (uint32_t turn = 0; turn < num_rows; turn += 2 * kRows, place ^= 1) {
       // Gate's warps finish the first rows of a turn, Up's the others.
-      const uint32_t own = mine.up ? kRows : 0, others = kRows - own;
+      const uint32_t own = mine.up ? kRows : 0, others = mine.up ? 0 : kRows;
       if (turn + others < num_rows) {
         leave_turn<kCfg>(from + turn + others, smem.exchange[place] + others, mine.in_tile);
       }

@@ -3,6 +3,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
@@ -26,8 +27,6 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));
   params.groups = group_tiles_of(p, buffers, table);
-  params.padded_scales_of_a =
-      sm100a::count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
   return params;
 }
 
@@ -43,6 +42,11 @@ Status check_instance(const Problem& problem, const Config& config) {
 }
 
 }  // namespace
+
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
+  return problem.problem.grouping == Grouping::kNone ? sm100a::plan_copies(problem, unaligned)
+                                                     : plan_group_copies(problem, unaligned);
+}
 
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
                         const Instance& instance) {
@@ -62,14 +66,17 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
       config.grouped ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
   Params params = scalar_params(problem, buffers, config, table);
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m,
-                                      config.tile_n, encode_tiled,
-                                      {&params.map_a, &params.map_gate, &params.map_up,
-                                       &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
-                                      launches));
   if (config.grouped) {
+    DUALGEMM_TRY(place_group_operands(problem, buffers, copies, workspace, config, encode_tiled,
+                                      params, launches));
     launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
     launches.back().overlaps_previous = true;
+  } else {
+    DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m,
+                                        config.tile_n, encode_tiled,
+                                        {&params.map_a, &params.map_gate, &params.map_up,
+                                         &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
+                                        launches));
   }
   const char* const module =
       config.grouped ? "dual_gemm_sm100a_skinny_groups" : "dual_gemm_sm100a_skinny";

@@ -40,13 +40,16 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // tiles as can be while each one's follow each other.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
+// The copies that the TMA unit makes necessary.
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned);
+
 // Copies first, behind them the table of groups.
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
                         const Instance& instance);
 
 // The launches in stream order: the copies, of groups the table, then the kernel on `ctas` CTAs. All
 // pointers of `buffers` and `workspace` are device memory and are not read. An operand that must be
-// copied and has no room among `copies` (sm100a::plan_copies()) is an error, and so is an instance
+// copied and has no room among `copies` is an error, and so is an instance
 // of fewer rows, or one for groups without them.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,

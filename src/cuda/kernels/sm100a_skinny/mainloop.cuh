@@ -7,17 +7,25 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-// By one thread: a stage's rows of both weights, and their scales.
+// By one thread: a stage's rows of both weights.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_weights(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
                                   const Tile& tile, ptx::Barrier* full, ptx::CachePolicy policy) {
   const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-  const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
   const auto n_begin = static_cast<int32_t>(tile.n_begin);
   const auto batch = static_cast<int32_t>(tile.batch);
-  const int32_t n_scale_tile = n_begin / kScaleTileRows;
   ptx::cp_async_bulk_tensor_3d(stage.gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
   ptx::cp_async_bulk_tensor_3d(stage.up, &params.map_up, k_byte, n_begin, batch, full, policy);
+}
+
+// And their scales, in scale tiles.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weight_scales(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
+                                        const Tile& tile, ptx::Barrier* full,
+                                        ptx::CachePolicy policy) {
+  const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
+  const auto n_scale_tile = static_cast<int32_t>(tile.n_begin / kScaleTileRows);
+  const auto batch = static_cast<int32_t>(tile.batch);
   // Two or four CTAs read a scale tile of the weights, at about the same time.
   ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile, n_scale_tile,
                                batch, full, policy);
@@ -43,6 +51,7 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
     }
     ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
     load_weights(params, stage, k_tile, tile, full, pass);
+    load_weight_scales(params, stage, k_tile, tile, full, pass);
     const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
     const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
     ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, 0, batch, full, keep);

@@ -20,7 +20,8 @@ namespace dualgemm::cuda::sm100a_skinny {
 //                           of the view is a scale tile of 512 bytes
 //   map_sf_a                (256, ceil(k/64), 1, l), the same
 // Contiguous groups have one batch of A in all its views, and of its scales as many rows of tiles
-// as there are; masked ones ceil(m/128).
+// as there are; masked ones ceil(m/128). Scales of groups may lie in rows instead (linear_*):
+//   map_sf_*                (k/16, n or m, l) bytes, box (16, tile_n or tile_m, 1)
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
 struct Params {
@@ -42,7 +43,8 @@ struct Params {
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1
   uint32_t tiles_n;           // CTAs: tiles_n * l, tile_n innermost; of groups: as wanted
   GroupTiles groups;          // of instances for groups
-  bool padded_scales_of_a;    // each group's begin at a multiple of 128 rows
+  bool padded_scales_of_a;    // each group's begin at a multiple of 128 rows, if not linear
+  bool linear_gate, linear_up, linear_a;
 };
 
 }  // namespace dualgemm::cuda::sm100a_skinny

@@ -1,0 +1,97 @@
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
+
+#include "core/arena.hpp"
+#include "core/scale_padding.hpp"
+#include "cuda/kernels/convert/repack.hpp"
+#include "cuda/kernels/convert/tma_operand.hpp"
+
+namespace dualgemm::cuda::sm100a_skinny {
+namespace {
+
+constexpr int64_t kArenaAlignment = 64;  // what the library's interface promises of workspaces
+
+// A as the views have it: contiguous groups share one batch. Their swizzled scales begin anew at 128
+// rows with each expert, unless rows name their experts: then, and where a copy swizzles linear ones,
+// they are those of one matrix.
+struct RowsOfA {
+  int64_t batches;
+  int64_t scale_rows;  // of a batch; for any offsets
+  bool padded;         // for each expert
+};
+RowsOfA count_rows_of_a(const core::ResolvedProblem& problem, bool rows_name_experts) {
+  const Problem& p = problem.problem;
+  if (p.grouping != Grouping::kContiguous) return {p.l, p.m, false};
+  const bool padded = problem.a.scale_layout == ScaleLayout::kSwizzled128x4 && !rows_name_experts;
+  return {1, padded ? core::most_padded_rows(p.m, p.l) : p.m, padded};
+}
+
+bool scales_suit(const core::ResolvedMatrix& matrix, int64_t batches) {
+  return swizzled_scales_suit(matrix, batches) || linear_scales_suit(matrix, batches);
+}
+
+// One operand's maps; `linear`: whether its scales are read in rows.
+Status place(TmaOperand operand, int64_t batches, int box_rows, uint8_t* workspace,
+             EncodeTiled encode_tiled, TensorMap& data, TensorMap& scales, bool& linear,
+             std::vector<KernelLaunch>& launches) {
+  const core::ResolvedMatrix& matrix = *operand.matrix;
+  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(matrix, batches),
+                           &operand.data_copy));
+  DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales, !scales_suit(matrix, batches),
+                           &operand.scale_copy));
+  linear = operand.scale_copy == kNoCopy && matrix.scale_layout == ScaleLayout::kLinear;
+  DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, workspace), encode_tiled, &data));
+  DUALGEMM_TRY(encode(linear ? linear_scale_view(operand, batches, kRowScaleBytes, box_rows)
+                             : swizzled_scale_view(operand, batches, kMmaSteps, workspace),
+                      encode_tiled, &scales));
+  add_copies(operand, batches, workspace, launches);
+  return {};
+}
+
+}  // namespace
+
+sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned) {
+  const int64_t experts = problem.problem.l;
+  const RowsOfA rows_of_a = count_rows_of_a(problem, false);
+  core::Arena arena(nullptr, kArenaAlignment);
+  const auto data = [&](const core::ResolvedMatrix& matrix, int64_t batches) {
+    if (!unaligned && !data_needs_copy(matrix, batches)) return kNoCopy;
+    return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
+  };
+  const auto scales = [&](const core::ResolvedMatrix& matrix, int64_t batches, int64_t rows) {
+    if (!unaligned && scales_suit(matrix, batches)) return kNoCopy;
+    return arena.take_offset(swizzled_scale_bytes(rows, matrix.sf_cols) * batches);
+  };
+  sm100a::Copies copies;
+  copies.a = data(problem.a, rows_of_a.batches);
+  copies.gate = data(problem.gate, experts);
+  copies.up = data(problem.up, experts);
+  copies.sf_a = scales(problem.a, rows_of_a.batches, rows_of_a.scale_rows);
+  copies.sf_gate = scales(problem.gate, experts, problem.gate.rows);
+  copies.sf_up = scales(problem.up, experts, problem.up.rows);
+  copies.workspace_bytes = arena.used();
+  return copies;
+}
+
+Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
+                            const sm100a::Copies& copies, void* workspace, const Config& config,
+                            EncodeTiled encode_tiled, Params& params,
+                            std::vector<KernelLaunch>& launches) {
+  const int64_t experts = problem.problem.l;
+  const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
+  auto* const base = static_cast<uint8_t*>(workspace);
+  params.padded_scales_of_a = rows_of_a.padded;
+  DUALGEMM_TRY(place({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a,
+                      copies.sf_a, rows_of_a.scale_rows},
+                     rows_of_a.batches, config.tile_m, base, encode_tiled, params.map_a,
+                     params.map_sf_a, params.linear_a, launches));
+  DUALGEMM_TRY(place({"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales,
+                      copies.gate, copies.sf_gate},
+                     experts, config.tile_n, base, encode_tiled, params.map_gate,
+                     params.map_sf_gate, params.linear_gate, launches));
+  return place(
+      {"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
+      experts, config.tile_n, base, encode_tiled, params.map_up, params.map_sf_up, params.linear_up,
+      launches);
+}
+
+}  // namespace dualgemm::cuda::sm100a_skinny

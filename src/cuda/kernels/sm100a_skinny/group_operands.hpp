@@ -1,0 +1,23 @@
+// Operands of groups of experts: what is read where it lies, what is copied before, in which views.
+#pragma once
+
+#include <vector>
+
+#include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a_skinny/config.hpp"
+#include "cuda/kernels/sm100a_skinny/params.hpp"
+
+namespace dualgemm::cuda::sm100a_skinny {
+
+// As sm100a::plan_copies(), but linear scales whose rows lie multiples of 16 bytes apart are read in
+// place. A copy of A's swizzled scales reads them as far as operand_sizes() says.
+sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned);
+
+// Fills in the maps of `params` and how their scales lie, and appends the copies to `launches`.
+// Precondition: with_shared_rows().
+Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
+                            const sm100a::Copies& copies, void* workspace, const Config& config,
+                            EncodeTiled encode_tiled, Params& params,
+                            std::vector<KernelLaunch>& launches);
+
+}  // namespace dualgemm::cuda::sm100a_skinny
