@@ -4,6 +4,7 @@
 #include "cuda/kernels/sm100a/extents.hpp"
 
 namespace dualgemm::cuda::sm100a {
+
 void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, const Tiling& tiling,
                  Params& params) {
   const Problem& p = problem.problem;

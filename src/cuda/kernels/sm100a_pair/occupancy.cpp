@@ -12,7 +12,7 @@ Expected<int> count_pairs() {
   const Expected<int> pairs =
       max_active_clusters({.kernel = {"dual_gemm_sm100a_pair", instance.entry, instance.kernel},
                            .ctas = kPairCtas,
-                           .threads = kThreads,
+                           .threads = instance.threads,
                            .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                            .cluster_ctas = kPairCtas});
   if (!pairs) static_cast<void>(cudaGetLastError());  // not the next call's error
