@@ -67,9 +67,9 @@ TEST_F(PreparedRefusal, AnotherDescriptor) {
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.version = 2; }),
             "prepared: cpu_panels version 2; this library knows version 1");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor = {}; }),
-            "prepared: format 0; this library knows 1 .. 9");
+            "prepared: format 0; this library knows 1 .. 10");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.format = static_cast<PreparedFormat>(99); }),
-            "prepared: format 99; this library knows 1 .. 9");
+            "prepared: format 99; this library knows 1 .. 10");
   for (const auto member : {&PreparedDescriptor::expert_bytes, &PreparedDescriptor::bytes,
                             &PreparedDescriptor::alignment}) {
     EXPECT_NE(answer([&](PreparedView& v) {
@@ -233,7 +233,7 @@ TEST_F(PreparedRefusal, Borrow) {
   wrong.bytes -= 1;
   EXPECT_EQ(PreparedWeights::borrow(wrong).status().argument(), "prepared");
   EXPECT_EQ(PreparedWeights::borrow({}).status().message(),
-            "prepared: format 0; this library knows 1 .. 9");
+            "prepared: format 0; this library knows 1 .. 10");
   EXPECT_EQ(PreparedWeights().view(), PreparedView());
 }
 
