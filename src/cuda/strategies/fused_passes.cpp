@@ -65,9 +65,8 @@ class FusedPassesStrategy final : public Strategy {
              RunInfo* info) const override {
     DUALGEMM_TRY(check_isa(plan));
     DUALGEMM_TRY(supports_problem(plan.problem));
-    const Expected<EncodeTiled> encode = driver_encode_tiled();
-    if (!encode) return encode.status();
-    const auto launches = passes_for(plan.isa)->launches(plan, gate_, buffers, workspace, *encode);
+    const auto launches =
+        passes_for(plan.isa)->launches(plan, gate_, buffers, workspace, driver_encode_tiled);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));

@@ -20,9 +20,10 @@ struct PassesKernel {
   Status (*plan)(Plan& plan, GateProduct gate, const DeviceCaps& caps,
                  const PlanConstraints& constraints);
   int64_t (*workspace_bytes)(const Plan& plan, GateProduct gate);
+  // encoder: asked where there are tensor maps to make, which not every kernel has.
   Expected<std::vector<KernelLaunch>> (*launches)(const Plan& plan, GateProduct gate,
                                                   const Buffers& buffers, void* workspace,
-                                                  EncodeTiled encode_tiled);
+                                                  Expected<EncodeTiled> (*encoder)());
 };
 
 const PassesKernel& passes_kernel_sm90a();

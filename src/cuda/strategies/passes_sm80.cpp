@@ -32,7 +32,7 @@ int64_t workspace_bytes_of_passes_sm80(const Plan& plan, GateProduct gate) {
 
 Expected<std::vector<KernelLaunch>> launches_of_passes_sm80(const Plan& plan, GateProduct gate,
                                                             const Buffers& buffers, void* workspace,
-                                                            EncodeTiled) {
+                                                            Expected<EncodeTiled> (*)()) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   std::vector<KernelLaunch> launches;
   for (const Pass pass : sm80_passes_of(gate)) {

@@ -169,7 +169,7 @@ int64_t workspace_bytes_of_passes_sm90a(const Plan& plan, GateProduct gate) {
 Expected<std::vector<KernelLaunch>> launches_of_passes_sm90a(const Plan& plan, GateProduct gate,
                                                              const Buffers& buffers,
                                                              void* workspace,
-                                                             EncodeTiled encode_tiled) {
+                                                             Expected<EncodeTiled> (*encoder)()) {
   const sm90a::Instance* const instance = instance_of(plan, gate);
   if (instance == nullptr) {
     return Status::unsupported("plan",
@@ -177,6 +177,8 @@ Expected<std::vector<KernelLaunch>> launches_of_passes_sm90a(const Plan& plan, G
                                            plan.shape.tile_n, plan.shape.k_warpgroups),
                                "must be one of the compiled kernels");
   }
+  const Expected<EncodeTiled> encode_tiled = encoder();
+  if (!encode_tiled) return encode_tiled.status();
   const Passes passes = passes_of(plan, gate, instance->config);
   auto* const base = static_cast<uint8_t*>(workspace);
   Buffers of_gate = buffers_of(plan.problem, Weight::kGate, buffers);
@@ -184,7 +186,7 @@ Expected<std::vector<KernelLaunch>> launches_of_passes_sm90a(const Plan& plan, G
   const auto launches_of = [&](const core::ResolvedProblem& halves, const Buffers& operands,
                                const Product& product, const sm90a::OtherProduct& other) {
     return sm90a::build_launches(halves, operands, product.pieces, base + product.begin, *instance,
-                                 product.schedule, encode_tiled, nullptr, other);
+                                 product.schedule, *encode_tiled, nullptr, other);
   };
   if (gate == GateProduct::kKept) {
     // One epilogue for both, with each product's own factors and biases.

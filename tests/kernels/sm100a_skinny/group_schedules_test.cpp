@@ -1,9 +1,8 @@
 // Tiles of groups in every schedule, and beside the grid before: as schedules_test.cpp and
 // overlap_test.cpp have it.
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "kernels/simulation/overlap.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"
 #include "support/bound.hpp"
 #include "support/grouped.hpp"
@@ -65,29 +64,14 @@ TEST(Sm100aSkinnyGroupOverlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded
   SkinnyRun run;
   ASSERT_TRUE(simulate(data, run));
 
-  std::ostringstream read;
-  read << std::ifstream(DUALGEMM_PTX_FOLDER "/dual_gemm_sm100a_skinny_groups.ptx").rdbuf();
-  std::string text = read.str();
-  const std::string wait = "griddepcontrol.wait;";
-  size_t waits = 0;
-  for (size_t at = text.find(wait); at != std::string::npos; at = text.find(wait, at), ++waits)
-    text.erase(at, wait.size());
-  EXPECT_EQ(waits, cuda::sm100a_skinny::group_instances().size());
-  auto module = ptxsim::load(text, "without_wait.ptx");
-  ASSERT_TRUE(module.ok()) << ptxsim::to_string(module.error());
-  auto program = ptxsim::decode(*module, instance_of(p, run).entry);
-  ASSERT_TRUE(program.ok()) << ptxsim::to_string(program.error());
-  run.mutant = *program;
+  const Waits waits("dual_gemm_sm100a_skinny_groups", instance_of(p, run).entry);
+  EXPECT_EQ(waits.count(), 1u);
+  run.mutant = waits.without_all();
   EXPECT_FALSE(simulate(data, run));
   const auto& reports = run.result.reports.list;
-  const auto found = [&](const std::string& instruction) {
-    return std::any_of(reports.begin(), reports.end(), [&](const ptxsim::Report& report) {
-      return report.rule == 21 && ptxsim::to_string(report).find(instruction) != std::string::npos;
-    });
-  };
-  EXPECT_TRUE(found("ld.global.v4")) << "the table of tiles";
-  EXPECT_TRUE(found("cp.async.bulk.tensor.3d")) << "loads of operands";
-  EXPECT_TRUE(found("st.global")) << "D";
+  EXPECT_TRUE(is_reported_as_unwaited(reports, "ld.global.v4")) << "the table of tiles";
+  EXPECT_TRUE(is_reported_as_unwaited(reports, "cp.async.bulk.tensor.3d")) << "loads of operands";
+  EXPECT_TRUE(is_reported_as_unwaited(reports, "st.global")) << "D";
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ AssertionResult simulate(RandomCase& data, PassesRun& run) {
   if (!status.ok()) return AssertionFailure() << status.message();
   Simulation simulation(data, run.misalign);
   void* const workspace = simulation.scratch("workspace", kernel.workspace_bytes(plan, run.gate));
-  const auto launches =
-      kernel.launches(plan, run.gate, simulation.buffers(), workspace, simulated_encode_tiled());
+  const auto launches = kernel.launches(plan, run.gate, simulation.buffers(), workspace,
+                                        [] { return Expected(simulated_encode_tiled()); });
   if (!launches) {
     return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
   }

@@ -83,7 +83,7 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=128", p),
             "cuda_sm90a_fused_sequential_wgmma_c32_w1_t128x64x256_s4_f16");
   EXPECT_EQ(config("strategy=fused_epilogue,tile_m=256", p),
-            "cuda_sm90a_fused_epilogue_wgmma_c64_w1_t256x64x256_s4_f16");
+            "cuda_sm90a_fused_epilogue_wgmma_c132_w1_t256x64x256_s4_f16");
   EXPECT_EQ(config("strategy=two_pass", p), "cuda_sm80_two_pass_cublaslt_f16");
   const auto blackwell = choose(p, {.config = "tile_n=128"}, made_up_gpu(100));
   ASSERT_TRUE(blackwell.ok()) << blackwell.status().message();

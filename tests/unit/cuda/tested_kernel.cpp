@@ -75,9 +75,8 @@ TestedKernel tested(const sm90a::Instance& instance, cuda::GateProduct gate) {
   };
   kernel.launches = [plan, gate](const KernelCall& call, const Buffers& buffers, const uint8_t*,
                                  void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
-    const auto encode = cuda::driver_encode_tiled();
-    if (!encode) return encode.status();
-    return cuda::passes_kernel_sm90a().launches(plan(call), gate, buffers, workspace, *encode);
+    return cuda::passes_kernel_sm90a().launches(plan(call), gate, buffers, workspace,
+                                                cuda::driver_encode_tiled);
   };
   return kernel;
 }

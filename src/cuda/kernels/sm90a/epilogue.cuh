@@ -283,7 +283,7 @@ DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& sm
   auto* const rows = reinterpret_cast<uint4*>(
       smem.scratch[group] + ptx::thread_index_anew() / 32 % 4 * Budget<kCfg>::kScratchFloats);
   if constexpr (Budget<kCfg>::kSideBySide) {
-    if (params.combine.r1 != nullptr) activate_with_r1<kCfg>(params, place, columns, outputs);
+    if (params.r1 != nullptr) activate_with_r1<kCfg>(params, place, columns, outputs);
     if (params.combine.residual != nullptr) add_residual<kCfg>(params, place, columns, outputs);
   }
   __syncwarp();

@@ -156,7 +156,7 @@ Expected<std::vector<KernelLaunch>> build_launches(
   auto* const base = static_cast<uint8_t*>(workspace);
   SequentialParams params{
       scalar_params(problem, buffers, config, schedule, pieces, base), {}, {}, {}, {}};
-  params.combine.r1 = other.r1;
+  params.r1 = other.r1;
   std::vector<KernelLaunch> launches;
   const auto add = [&](const core::ResolvedProblem& weights, const Buffers& their,
                        const WeightCopies& copies, const MapsOfWeights& maps) {

@@ -78,7 +78,7 @@ bool have_suitable_linear_scales(const core::ResolvedProblem& problem);
 
 // Where Gate's product and Up's are not computed side by side, but one after the other.
 struct OtherProduct {
-  // For Up's halves: Gate's product, as CombineParams has it.
+  // For Up's halves: Gate's product, as Params::r1.
   const float* r1 = nullptr;
   // For sequential instances: the halves of Up.
   const core::ResolvedProblem* of_up = nullptr;

@@ -1,0 +1,73 @@
+// Kernels without their griddepcontrol.wait, and what the sanitizer says of them (R21).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "ptxsim/ptxsim.hpp"
+#include "ptxsim/report.hpp"
+
+namespace dualgemm::test {
+
+// The waits of an entry in the order of its text.
+class Waits {
+ public:
+  // module: of a PTX file of the build.
+  Waits(const std::string& module, const std::string& entry)
+      : path_(std::string(DUALGEMM_PTX_FOLDER) + "/" + module + ".ptx"), entry_(entry) {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    text_ = text.str();
+    const size_t begin = text_.find(".entry " + entry + "(");
+    const size_t end = std::min(text_.find(".entry ", begin + 1), text_.size());
+    for (size_t at = text_.find(kWait, begin); at < end; at = text_.find(kWait, at + 1))
+      places_.push_back(at);
+  }
+  size_t count() const { return places_.size(); }
+
+  std::shared_ptr<const ptxsim::Program> without(size_t index) const { return decode({index}); }
+  std::shared_ptr<const ptxsim::Program> without_all() const {
+    std::vector<size_t> all(count());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return decode(all);
+  }
+
+ private:
+  static constexpr const char* kWait = "griddepcontrol.wait;";
+
+  std::shared_ptr<const ptxsim::Program> decode(const std::vector<size_t>& indices) const {
+    std::string text = text_;
+    const size_t length = std::string(kWait).size();
+    for (const size_t index : indices) text.replace(places_[index], length, length, ' ');
+    auto module = ptxsim::load(text, path_);
+    if (!module.ok()) {
+      ADD_FAILURE() << ptxsim::to_string(module.error());
+      return nullptr;
+    }
+    auto program = ptxsim::decode(*module, entry_);
+    if (!program.ok()) {
+      ADD_FAILURE() << ptxsim::to_string(program.error());
+      return nullptr;
+    }
+    return *program;
+  }
+
+  std::string path_, entry_, text_;
+  std::vector<size_t> places_;
+};
+
+// Whether an access by this instruction was reported as one that does not wait for the grid before.
+inline bool is_reported_as_unwaited(const std::vector<ptxsim::Report>& reports,
+                                    const std::string& instruction) {
+  return std::any_of(reports.begin(), reports.end(), [&](const ptxsim::Report& report) {
+    return report.rule == 21 && ptxsim::to_string(report).find(instruction) != std::string::npos;
+  });
+}
+
+}  // namespace dualgemm::test
