@@ -158,8 +158,7 @@ DUALGEMM_DEVICE void activate_with_r1(const Params& params, const WarpPlace& pla
     gate[i] = 0.0f;
     if (col < columns.end && row < place.rows_end) {
       gate[i] =
-          params.combine
-              .r1[(uint64_t{place.batch} * params.m + row) * columns_of_d + col + columns.shift];
+          params.r1[(uint64_t{place.batch} * params.m + row) * columns_of_d + col + columns.shift];
     }
   }
   activate_all_silu_first(params.act, gate, outputs.gate);
