@@ -89,7 +89,9 @@ if [[ ! -x /usr/bin/compute-sanitizer && ! -x /bin/compute-sanitizer ]]; then # 
 fi
 
 plant_good
-program test_cuda 'echo "[  SKIPPED ] Kernels/A.B"; exit 0'
+program test_cuda 'printf "a_test.cpp:1: Skipped\nnot a kernel of a GPU\n\nb_test.cpp:2: Skipped\nt8 does not run on a GPU\n"'
+expect 0 'cuda_tests: passed' "$steps passed, 0 failed"
+program test_cuda 'printf "a_test.cpp:1: Skipped\nnot a kernel of a GPU\n\nb_test.cpp:2: Skipped\nno CUDA device\n"'
 program test_cpu 'echo "a CPU test failed"; exit 1'
 expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' 'core passed' "$((steps - 2)) passed, 2 failed"
 
