@@ -13,8 +13,11 @@ function(dualgemm_add_cutlass_kernels objects headers)
   set(source ${PROJECT_SOURCE_DIR}/src/cuda/cutlass)
   set(ptx ${PROJECT_BINARY_DIR}/ptx)
   set(script ${PROJECT_SOURCE_DIR}/scripts/build_cutlass_kernels)
-  file(GLOB own_headers CONFIGURE_DEPENDS ${source}/*.hpp ${source}/*.cuh ${PROJECT_SOURCE_DIR}/src/cuda/device/*.cuh
-    ${PROJECT_SOURCE_DIR}/src/cuda/ptx/*.cuh)
+  set(folders ${source} ${PROJECT_SOURCE_DIR}/src/cuda/device ${PROJECT_SOURCE_DIR}/src/cuda/ptx
+    ${PROJECT_SOURCE_DIR}/src/cuda/runtime ${PROJECT_SOURCE_DIR}/src/core)
+  list(TRANSFORM folders APPEND /*.hpp OUTPUT_VARIABLE hpp)
+  list(TRANSFORM folders APPEND /*.cuh OUTPUT_VARIABLE cuh)
+  file(GLOB own_headers CONFIGURE_DEPENDS ${hpp} ${cuh})
   file(MAKE_DIRECTORY ${ptx})
   set(made "")
   foreach(name gated_1sm gated_2sm visitor_1sm)
