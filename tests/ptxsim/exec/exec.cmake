@@ -52,6 +52,11 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.pairs_${name} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
       PASS_REGULAR_EXPRESSION "${text}")
   endforeach()
+  # Of the challenge's test shapes the smallest; the script does all ten.
+  add_test(NAME ptxsim_exec.test_shape COMMAND ${CMAKE_COMMAND} -E env DUALGEMM_BUILD=${PROJECT_BINARY_DIR}
+    ${PROJECT_SOURCE_DIR}/scripts/simulate_test_shapes 256,512,256)
+  set_tests_properties(ptxsim_exec.test_shape PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
+    PASS_REGULAR_EXPRESSION "1 shapes, 0 failed")
   # Prepared on the device, and taken from there.
   add_test(NAME ptxsim_exec.dualgemm_b200_prepared
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
