@@ -3,38 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-// D as fp32, batches one below the other.
-std::vector<float> result_of(const RandomCase& data) {
-  std::vector<float> values;
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t col = 0; col < p.n; ++col) {
-        const int64_t index = l * data.resolved.d.batch_stride + row * data.resolved.d.ld + col;
-        values.push_back(load_element(data.d.data.data(), p.d.type, index));
-      }
-    }
-  }
-  return values;
-}
-
-std::vector<float> simulated(RandomCase& data, SimulatedRun run) {
-  data.poison_d();
-  EXPECT_TRUE(simulate(data, run));
-  return result_of(data);
-}
-
-std::vector<float> expected(RandomCase& data) {
-  data.poison_d();
-  EXPECT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
-  return result_of(data);
-}
 
 // Both CTAs, both halves of a scale tile, a ring that goes around, a pair whose second CTA has no
 // row.
@@ -46,7 +20,8 @@ TEST(Sm100aPairExact, ProductsAreTheOraclesBitForBit) {
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
     // g * u of exact g and u is rounded once, by both to the nearest.
-    EXPECT_EQ(simulated(data, {.tile_n = tile_n}), expected(data)) << "tile_n " << tile_n;
+    EXPECT_EQ(simulated<SimulatedRun>(data, {.tile_n = tile_n}), expected(data))
+        << "tile_n " << tile_n;
   }
 }
 
@@ -70,10 +45,10 @@ TEST(Sm100aPairExact, RowsDoNotDependOnTheTileOrOnTheKernel) {
   const Problem p = swizzled({.m = 140, .n = 128, .k = 512, .d = {.type = DataType::kF32}});
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  const std::vector<float> narrow = simulated(data, {.tile_n = 64});
-  EXPECT_EQ(narrow, simulated(data, {.tile_n = 128}));
-  EXPECT_EQ(narrow, simulated(data, {.tile_n = 128, .misalign = 3}));
-  EXPECT_EQ(narrow, simulated(data, {.tile_n = 64, .one_cta = true}));
+  const std::vector<float> narrow = simulated<SimulatedRun>(data, {.tile_n = 64});
+  EXPECT_EQ(narrow, simulated<SimulatedRun>(data, {.tile_n = 128}));
+  EXPECT_EQ(narrow, simulated<SimulatedRun>(data, {.tile_n = 128, .misalign = 3}));
+  EXPECT_EQ(narrow, simulated<SimulatedRun>(data, {.tile_n = 64, .one_cta = true}));
 }
 
 // A NaN scale reaches the row or column it belongs to, and nothing else. Elsewhere the padding,
@@ -85,7 +60,7 @@ TEST(Sm100aPairExact, NanScalesReachTheirRowOrColumn) {
   data.a.scales[data.resolved.a.scale_map()(131, 5)] = 0x7F;
   data.gate.scales[data.resolved.gate.scale_map()(2, 0)] = 0xFF;
   data.up.scales[data.resolved.up.scale_map()(100, 7)] = 0x7F;
-  const std::vector<float> got = simulated(data, {.tile_n = 64});
+  const std::vector<float> got = simulated<SimulatedRun>(data, {.tile_n = 64});
   for (int64_t row = 0; row < p.m; ++row) {
     for (int64_t col = 0; col < p.n; ++col) {
       const bool lost = row == 131 || col == 2 || col == 100;

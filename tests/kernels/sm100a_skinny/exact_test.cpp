@@ -3,32 +3,12 @@
 // what NaN may and may not reach.
 #include <cmath>
 
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-// D as fp32, batches one below the other.
-std::vector<float> result_of(const RandomCase& data) {
-  std::vector<float> values;
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t col = 0; col < p.n; ++col) {
-        const int64_t index = l * data.resolved.d.batch_stride + row * data.resolved.d.ld + col;
-        values.push_back(load_element(data.d.data.data(), p.d.type, index));
-      }
-    }
-  }
-  return values;
-}
-
-std::vector<float> simulated(RandomCase& data, SkinnyRun run) {
-  data.poison_d();
-  EXPECT_TRUE(simulate(data, run));
-  return result_of(data);
-}
 
 // By the kernel of 128 rows, whose MMA has the operands the other way around.
 std::vector<float> by_many_rows(RandomCase& data) {
@@ -54,7 +34,7 @@ TEST(Sm100aSkinnyExact, ProductsAreTheOraclesBitForBit) {
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
     // g * u of exact g and u is rounded once, by both to the nearest.
-    const auto got = simulated(data, {.tile_n = tile_n, .tile_m = tile_m});
+    const auto got = simulated<SkinnyRun>(data, {.tile_n = tile_n, .tile_m = tile_m});
     data.poison_d();
     ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
     EXPECT_EQ(got, result_of(data)) << instance.entry;
@@ -68,9 +48,10 @@ TEST(Sm100aSkinnyExact, RowsDoNotDependOnTheTileOrTheKernel) {
   const std::vector<float> bits = by_many_rows(data);
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
     const auto& [tile_m, tile_n, grouped] = instance.config;
-    EXPECT_EQ(bits, simulated(data, {.tile_n = tile_n, .tile_m = tile_m})) << instance.entry;
+    EXPECT_EQ(bits, simulated<SkinnyRun>(data, {.tile_n = tile_n, .tile_m = tile_m}))
+        << instance.entry;
   }
-  EXPECT_EQ(bits, simulated(data, {.tile_n = 64, .misalign = 3}));
+  EXPECT_EQ(bits, simulated<SkinnyRun>(data, {.tile_n = 64, .misalign = 3}));
 }
 
 // A NaN scale reaches the row or column it belongs to, and nothing else. Elsewhere the padding,
@@ -85,7 +66,7 @@ TEST(Sm100aSkinnyExact, NanScalesReachTheirRowOrColumn) {
     data.gate.scales[data.resolved.gate.scale_map()(100, 4)] = 0x7F;
     data.up.scales[data.resolved.up.scale_map()(69, 7)] = 0x7F;
     data.up.scales[data.resolved.up.scale_map()(139, 1)] = 0x7F;
-    const std::vector<float> got = simulated(data, {.tile_n = tile_n});
+    const std::vector<float> got = simulated<SkinnyRun>(data, {.tile_n = tile_n});
     for (int64_t row = 0; row < p.m; ++row) {
       for (int64_t col = 0; col < p.n; ++col) {
         const bool lost = row == 31 || col == 2 || col == 100 || col == 69 || col == 139;

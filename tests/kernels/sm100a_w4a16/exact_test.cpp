@@ -3,26 +3,12 @@
 #include <cmath>
 
 #include "core/e2m1.hpp"
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_w4a16/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-// D as fp32, batches one below the other.
-std::vector<float> result_of(const RandomCase& data) {
-  std::vector<float> values;
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t col = 0; col < p.n; ++col) {
-        const int64_t index = l * data.resolved.d.batch_stride + row * data.resolved.d.ld + col;
-        values.push_back(load_element(data.d.data.data(), p.d.type, index));
-      }
-    }
-  }
-  return values;
-}
 
 std::vector<float> simulated(RandomCase& data, W4a16Run run) {
   data.poison_d();

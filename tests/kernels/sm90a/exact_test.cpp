@@ -3,38 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
-#include "reference/dual_gemm.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-// D as fp32, batches one below the other.
-std::vector<float> result_of(const RandomCase& data) {
-  std::vector<float> values;
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    for (int64_t row = 0; row < p.m; ++row) {
-      for (int64_t col = 0; col < p.n; ++col) {
-        const int64_t index = l * data.resolved.d.batch_stride + row * data.resolved.d.ld + col;
-        values.push_back(load_element(data.d.data.data(), p.d.type, index));
-      }
-    }
-  }
-  return values;
-}
-
-std::vector<float> simulated(RandomCase& data, SimulatedRun run) {
-  data.poison_d();
-  EXPECT_TRUE(simulate(data, run));
-  return result_of(data);
-}
-
-std::vector<float> expected(RandomCase& data) {
-  data.poison_d();
-  EXPECT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
-  return result_of(data);
-}
 
 struct Shape {
   int tile_m, tile_n, k_warpgroups;
@@ -74,9 +47,11 @@ TEST(Sm90aExact, BatchInvariantRowsDoNotDependOnTheTile) {
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
   for (const bool prepared : {false, true}) {
-    const std::vector<float> bits = simulated(data, {.max_ctas = 3, .prepared = prepared});
+    const std::vector<float> bits =
+        simulated<SimulatedRun>(data, {.max_ctas = 3, .prepared = prepared});
     const auto of_tile = [&](int tile_m, int tile_n) {
-      return simulated(data, {.tile_m = tile_m, .tile_n = tile_n, .prepared = prepared});
+      return simulated<SimulatedRun>(data,
+                                     {.tile_m = tile_m, .tile_n = tile_n, .prepared = prepared});
     };
     EXPECT_EQ(bits, of_tile(64, 128));
     EXPECT_EQ(bits, of_tile(128, 64));
@@ -96,7 +71,7 @@ TEST(Sm90aExact, NanScalesReachTheirRowOrColumn) {
     data.gate.scales[data.resolved.gate.scale_map()(2, 0)] = 0xFF;
     data.up.scales[data.resolved.up.scale_map()(69, 7)] = 0x7F;
     for (const bool prepared : {false, true}) {
-      const std::vector<float> got = simulated(data, {.prepared = prepared});
+      const std::vector<float> got = simulated<SimulatedRun>(data, {.prepared = prepared});
       for (int64_t row = 0; row < p.m; ++row) {
         for (int64_t col = 0; col < p.n; ++col) {
           const bool lost = row == 11 || col == 2 || col == 69;
