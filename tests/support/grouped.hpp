@@ -11,6 +11,7 @@
 
 #include "reference/bound.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm::test {
@@ -81,18 +82,6 @@ inline std::vector<GroupedCase> grouped_cases(const std::vector<DataType>& a_typ
   return cases;
 }
 
-// Row scales and alphas of each expert.
-inline void add_expert_factors(RandomCase& data, Rng& rng) {
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
-  const int64_t batches = p.grouping == Grouping::kContiguous ? 1 : p.l;
-  for (int64_t row = 0; row < batches * p.m; ++row)
-    data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
-}
-
 // Every byte of D that belongs to no expert's row is as it was: poison, or in place the residual.
 inline ::testing::AssertionResult others_are_poison(RandomCase& data) {
   const Problem& p = data.problem;
@@ -123,7 +112,7 @@ inline void expect_right(const GroupedCase& one, const SimulateCase& simulate, R
   if (p.grouping == Grouping::kContiguous && one.experts.empty() && rng.chance(0.5))
     rows = random_row_experts(rng, p.l, p.m);
   RandomCase data(p, rng, Values::kRandom, one.experts, rows);
-  if (rng.chance(0.5)) add_expert_factors(data, rng);
+  if (rng.chance(0.5)) add_alphas_and_row_scales(data, rng);
   ASSERT_TRUE(simulate(data));
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
   EXPECT_TRUE(others_are_poison(data));

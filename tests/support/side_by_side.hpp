@@ -9,6 +9,7 @@
 #include "core/scale_padding.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 #include "support/grouped.hpp"
 
 namespace dualgemm::test {
@@ -69,7 +70,7 @@ inline void expect_side_by_side(const Problem& p, const SimulateCase& simulate, 
     RandomCase c = side_by_side_case(p, rng, values);
     SCOPED_TRACE(describe_side_by_side(c));
     c.in_place = p.residual && rng.chance(0.5);
-    if (values == Values::kRandom && rng.chance(0.5)) add_expert_factors(c, rng);
+    if (values == Values::kRandom && rng.chance(0.5)) add_alphas_and_row_scales(c, rng);
     c.poison_d();
     ASSERT_TRUE(simulate(c));
     EXPECT_TRUE(others_are_poison(c));

@@ -6,12 +6,12 @@
 #include "kernels/cutlass/simulated_gated.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 
 namespace dualgemm::test {
 namespace {
 
 using cuda::gated::Instance;
-using ptxsim::Schedule;
 using reference::Accumulation;
 
 std::vector<uint8_t> bits_of(const RandomCase& data) {
@@ -24,10 +24,7 @@ void expect_right(const Problem& p, GatedRun run, Values values = Values::kRando
                                     << name_of(p.act.kind) << ", misalign " << run.misalign);
   Rng rng;
   RandomCase data(p, rng, values);
-  for (int64_t l = 0; l < p.l && p.l > 1; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
+  if (p.l > 1) add_alphas(data, rng);
   ASSERT_TRUE(simulate(data, run));
   EXPECT_TRUE(within_bound(p, data.buffers(), Accumulation::kTensorCoreStep));
 }
@@ -63,22 +60,7 @@ TEST_P(Gated, TheSameBitsInEverySchedule) {
   Problem p = swizzled({.m = m, .n = 520, .k = 768, .d = {.type = DataType::kBF16}});
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  std::vector<uint8_t> bits;
-  for (const Schedule schedule : {Schedule::kEager, Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= (schedule == Schedule::kEager ? 1 : kSeeds); ++seed) {
-      GatedRun run{.instance = instance()};
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      run.options.resident_clusters = seed % 4 == 2 ? 4 : 1;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run)) << describe(run.options);
-      if (bits.empty()) {
-        ASSERT_TRUE(within_bound(p, data.buffers(), Accumulation::kTensorCoreStep));
-        bits = bits_of(data);
-      }
-      EXPECT_EQ(bits, bits_of(data)) << describe(run.options);
-    }
-  }
+  expect_same_gated_bits_in_schedules(data, instance());
 }
 
 TEST_P(Gated, RaggedShapesOutputsAndActivations) {

@@ -1,5 +1,6 @@
 #include "kernels/cutlass/simulated_gated.hpp"
 
+#include "kernels/simulation/schedules.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -92,6 +93,13 @@ AssertionResult simulate(RandomCase& data, GatedRun& run) {
   AssertionResult result = run_gemm(simulation, launches->gemm, run.options);
   if (result) simulation.download_d(data);
   return result;
+}
+
+void expect_same_gated_bits_in_schedules(RandomCase& data, const cuda::gated::Instance& instance) {
+  constexpr uint64_t kSeeds = 10;  // of the random and of the lazy schedule
+  expect_same_bits_in_schedules(
+      data, GatedRun{.instance = instance}, kSeeds, reference::Accumulation::kTensorCoreStep, {},
+      [](GatedRun& run) { run.options.resident_clusters = run.options.seed % 4 == 2 ? 4 : 1; });
 }
 
 }  // namespace dualgemm::test

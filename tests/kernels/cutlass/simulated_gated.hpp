@@ -10,8 +10,6 @@
 
 namespace dualgemm::test {
 
-inline constexpr uint64_t kSeeds = 10;  // of the random and of the lazy schedule
-
 struct GatedRun {
   const cuda::gated::Instance& instance;
   ptxsim::Options options{};
@@ -24,5 +22,8 @@ struct GatedRun {
 // error of the interpreter, on any report of the sanitizer at severity error, and on any below it
 // that is not one of CUTLASS's known ones.
 ::testing::AssertionResult simulate(RandomCase& data, GatedRun& run);
+
+// One cluster does all tiles, or four at a time.
+void expect_same_gated_bits_in_schedules(RandomCase& data, const cuda::gated::Instance& instance);
 
 }  // namespace dualgemm::test

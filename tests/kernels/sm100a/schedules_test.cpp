@@ -1,13 +1,10 @@
-// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
-// or at random, and the sanitizer has nothing to say. Rings that go around several times, tiles of
-// both widths, several CTAs, copies before the kernel.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
+// times, tiles of both widths, several CTAs, copies before the kernel.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a/simulated_run.hpp"
-#include "support/bound.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Schedule;
 
 constexpr uint64_t kSeeds = 20;  // of the random and of the lazy schedule
 
@@ -22,22 +19,9 @@ void expect_same_in_every_schedule(int tile_n, int64_t k) {
   Rng rng;
   const Problem p = schedule_problem(k);
   RandomCase data(p, rng, Values::kWide);
-  SimulatedRun eager{.tile_n = tile_n};
-  ASSERT_TRUE(simulate(data, eager));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));
-  EXPECT_EQ(eager.launches, 2u);
-  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      SimulatedRun run{.tile_n = tile_n};
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-          << describe(run.options);
-    }
-  }
+  expect_same_bits_in_schedules(data, SimulatedRun{.tile_n = tile_n}, kSeeds,
+                                reference::Accumulation::kTensorCoreStep,
+                                [](const SimulatedRun& run) { EXPECT_EQ(run.launches, 2u); });
 }
 
 TEST(Sm100aSchedules, NarrowTile) { expect_same_in_every_schedule(64, 256 * 11 - 64); }

@@ -4,6 +4,7 @@
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 #include "support/nvfp4_output.hpp"
 #include "support/side_by_side.hpp"
 
@@ -19,11 +20,7 @@ void expect_right(const Problem& p, int tile_n, Values values = Values::kRandom,
                                     << ", tile_n " << tile_n << ", misalign " << misalign);
   Rng rng;
   RandomCase data(p, rng, values);
-  for (int64_t l = 0; l < p.l; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
-  for (int64_t row = 0; row < p.l * p.m; ++row) data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+  add_alphas_and_row_scales(data, rng);
   SimulatedRun run{.tile_n = tile_n, .misalign = misalign, .prepared = true};
   ASSERT_TRUE(simulate(data, run));
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));

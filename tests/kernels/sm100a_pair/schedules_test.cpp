@@ -1,13 +1,10 @@
-// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
-// or at random, and the sanitizer has nothing to say. Rings that go around, tiles of both widths,
-// several pairs, copies before the kernel, a grid before it that is still at work.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around, tiles of
+// both widths, several pairs, copies before the kernel, a grid before it that is still at work.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
-#include "support/bound.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Schedule;
 
 constexpr uint64_t kSeeds = 12;  // of the random and of the lazy schedule
 
@@ -23,24 +20,13 @@ void expect_same_in_every_schedule(int tile_n, int64_t k, bool prepared = false,
   Rng rng;
   const Problem p = schedule_problem(k);
   RandomCase data(p, rng, Values::kWide);
-  SimulatedRun eager{.tile_n = tile_n, .prepared = prepared};
-  ASSERT_TRUE(simulate(data, eager));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));
-  EXPECT_EQ(eager.launches, prepared ? 1u : 2u);
-  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      SimulatedRun run{.tile_n = tile_n, .prepared = prepared};
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_TRUE(run.result.reports.list.empty())  // no warning or advisory either
-          << ptxsim::to_string(run.result.reports.list.front());
-      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-          << describe(run.options);
-    }
-  }
+  const SimulatedRun fixed{.tile_n = tile_n, .prepared = prepared};
+  expect_same_bits_in_schedules(data, fixed, seeds, reference::Accumulation::kTensorCoreStep,
+                                [prepared](const SimulatedRun& run) {
+                                  EXPECT_EQ(run.launches, prepared ? 1u : 2u);
+                                  EXPECT_TRUE(run.result.reports.list.empty())  // no warning either
+                                      << ptxsim::to_string(run.result.reports.list.front());
+                                });
 }
 
 TEST(Sm100aPairSchedules, NarrowTile) { expect_same_in_every_schedule(64, 256 * 15 - 64); }

@@ -1,16 +1,12 @@
 // Tiles of groups in every schedule, and beside the grid before: as schedules_test.cpp and
 // overlap_test.cpp have it.
-#include <algorithm>
-
 #include "kernels/simulation/overlap.hpp"
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"
-#include "support/bound.hpp"
 #include "support/grouped.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Schedule;
 
 constexpr uint64_t kSeedsOfGroups = 12;  // of the random and of the lazy schedule
 
@@ -25,25 +21,10 @@ void expect_same_tiles_in_every_schedule(int tile_m, int64_t m, int64_t k, DataT
   Rng rng;
   const auto rows = static_cast<int32_t>(m);
   RandomCase data(p, rng, Values::kWide, {0, rows / 2 + 1, rows / 2 + 1, rows - 3, rows});
-  SkinnyRun eager{.tile_m = tile_m, .max_ctas = 2};
-  data.poison_d();
-  ASSERT_TRUE(simulate(data, eager));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kTensorCoreStep));
-  EXPECT_EQ(eager.launches, copies ? 3u : 2u);
-  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
-  const std::vector<uint8_t> scales(data.d.scales.begin(), data.d.scales.end());
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= kSeedsOfGroups; ++seed) {
-      SkinnyRun run{.tile_m = tile_m, .max_ctas = 2};
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-          << describe(run.options);
-      ASSERT_TRUE(std::equal(scales.begin(), scales.end(), data.d.scales.begin()));
-    }
-  }
+  const SkinnyRun fixed{.tile_m = tile_m, .max_ctas = 2};
+  expect_same_bits_in_schedules(
+      data, fixed, kSeedsOfGroups, reference::Accumulation::kTensorCoreStep,
+      [copies](const SkinnyRun& run) { EXPECT_EQ(run.launches, copies ? 3u : 2u); });
 }
 
 TEST(Sm100aSkinnyGroupSchedules, ShortTiles) {

@@ -1,13 +1,10 @@
-// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
-// or at random, and the sanitizer has nothing to say. Rings that go around several times, one CTA
-// for all of k and several, a copy before the kernel.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
+// times, one CTA for all of k and several, a copy before the kernel.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_w4a16/simulated_run.hpp"
-#include "support/bound.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Schedule;
 
 constexpr uint64_t kSeeds = 12;  // of the random and of the lazy schedule
 
@@ -16,22 +13,9 @@ void expect_same_in_every_schedule(int64_t m, DataType type, int64_t k, int spli
   p.gate.scale_layout = ScaleLayout::kSwizzled128x4;  // Up stays linear: one copy
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  W4a16Run eager{.split = split};
-  ASSERT_TRUE(simulate(data, eager));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-  EXPECT_EQ(eager.launches, 2u);
-  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      W4a16Run run{.split = split};
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-          << describe(run.options);
-    }
-  }
+  expect_same_bits_in_schedules(data, W4a16Run{.split = split}, kSeeds,
+                                reference::Accumulation::kAnyOrder,
+                                [](const W4a16Run& run) { EXPECT_EQ(run.launches, 2u); });
 }
 
 TEST(Sm100aW4a16Schedules, OneRow) {

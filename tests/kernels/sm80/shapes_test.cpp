@@ -7,6 +7,7 @@
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -22,14 +23,7 @@ void expect_right(const Problem& p, const SimulatedRun& run = {}, Values values 
                << run.misalign << ", " << name_of(run.passes));
   Rng rng;
   RandomCase data(p, rng, values);
-  if (per_batch) {
-    for (int64_t l = 0; l < p.l; ++l) {
-      data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-      data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-    }
-    for (int64_t row = 0; row < p.l * p.m; ++row)
-      data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
-  }
+  if (per_batch) add_alphas_and_row_scales(data, rng);
   ASSERT_TRUE(simulate(data, run));
   EXPECT_TRUE(within_bound(p, data.buffers(), Accumulation::kAnyOrder));
 }

@@ -7,6 +7,7 @@
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 #include "support/nvfp4_output.hpp"
 
 namespace dualgemm::test {
@@ -80,12 +81,7 @@ void expect_passes_right(const PassesCase& c) {
                  << ", misalign " << c.misalign);
     Rng rng;
     RandomCase data(p, rng, Values::kRandom);
-    for (int64_t l = 0; l < p.l && p.l > 1; ++l) {
-      data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-      data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-    }
-    for (int64_t row = 0; row < p.l * p.m && p.l > 1; ++row)
-      data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+    if (p.l > 1) add_alphas_and_row_scales(data, rng);
     PassesRun run{.gate = gate, .tile_m = c.tile_m, .misalign = c.misalign};
     ASSERT_TRUE(simulate(data, run));
     EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));

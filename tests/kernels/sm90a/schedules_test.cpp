@@ -1,13 +1,10 @@
-// The same bits in every schedule: asynchronous operations complete at once, as late as they may,
-// or at random, and the sanitizer has nothing to say. Rings that go around several times, tiles
-// that several CTAs share, through memory or in clusters of two.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
+// times, tiles that several CTAs share, through memory or in clusters of two.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
-#include "support/bound.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-using ptxsim::Schedule;
 
 enum class Sharing { kMemory, kPairs };
 
@@ -23,26 +20,14 @@ void expect_same_in_every_schedule(int tile_m, int tile_n, int k_warpgroups,
                            .k_warpgroups = k_warpgroups,
                            .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3,
                            .prepared = prepared};
-  SimulatedRun eager = fixed;
-  ASSERT_TRUE(simulate(data, eager));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-  EXPECT_EQ(eager.shares_tiles, !pairs);
-  EXPECT_EQ(eager.pairs_ctas, pairs);
-  const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
   // Of the random and of the lazy schedule. A run of the widest tile takes four times as long, and has a quarter of the
   // warpgroups that could come in another order.
   const uint64_t seeds = tile_m < 128 ? 6 : 3;
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      SimulatedRun run = fixed;
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-          << describe(run.options);
-    }
-  }
+  expect_same_bits_in_schedules(data, fixed, seeds, reference::Accumulation::kAnyOrder,
+                                [pairs](const SimulatedRun& run) {
+                                  EXPECT_EQ(run.shares_tiles, !pairs);
+                                  EXPECT_EQ(run.pairs_ctas, pairs);
+                                });
 }
 
 TEST(Sm90aSchedules, FourPhases) { expect_same_in_every_schedule(8, 32, 4); }

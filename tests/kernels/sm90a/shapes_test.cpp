@@ -3,6 +3,7 @@
 #include "kernels/sm90a/simulated_run.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -26,14 +27,7 @@ void expect_right(Case c, int* sharing = nullptr) {
                << c.run.misalign << (c.run.prepared ? ", prepared" : ""));
   Rng rng;
   RandomCase data(p, rng, c.values);
-  if (c.per_batch) {
-    for (int64_t l = 0; l < p.l; ++l) {
-      data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-      data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-    }
-    for (int64_t row = 0; row < p.l * p.m; ++row)
-      data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
-  }
+  if (c.per_batch) add_alphas_and_row_scales(data, rng);
   ASSERT_TRUE(simulate(data, c.run));
   EXPECT_TRUE(within_bound(p, data.buffers(), Accumulation::kAnyOrder));
   if (sharing != nullptr) *sharing += c.run.shares_tiles;

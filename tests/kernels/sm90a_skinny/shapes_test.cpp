@@ -1,18 +1,18 @@
 // The kernel for few rows against the oracle, every element within the bound of docs/numerics.md:
 // shapes, layouts, strides, types, activations; exact sums bit for bit; the same bits in every
 // schedule. Everything that must not be read for its value is poison.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 #include "support/hand_made.hpp"
 
 namespace dualgemm::test {
 namespace {
 
 constexpr int64_t kCols[] = {8, 16, 24, 32};
-
-using ptxsim::Schedule;
 
 void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) {
   SCOPED_TRACE(::testing::Message()
@@ -23,12 +23,7 @@ void expect_right_once(const Problem& p, const SimulatedRun& run, bool factors) 
                << " past a multiple of 256, rows " << p.a.scale_ld);
   Rng rng;
   RandomCase data(p, rng, Values::kRandom);
-  for (int64_t l = 0; factors && l < p.l; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
-  for (int64_t row = 0; factors && row < p.l * p.m; ++row)
-    data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
+  if (factors) add_alphas_and_row_scales(data, rng);
   ASSERT_TRUE(simulate(data, run));
   EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
 }
@@ -187,20 +182,8 @@ void expect_same_in_every_schedule(int64_t m, bool prepared) {
     const Problem p{.m = m, .n = 5 * cols + 3, .k = 256 * 19 - 64, .d = {.type = DataType::kF32}};
     Rng rng;
     RandomCase data(p, rng, Values::kWide);
-    SimulatedRun run{.cols = cols, .max_ctas = 2, .prepared = prepared};
-    ASSERT_TRUE(simulate(data, run));
-    ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-    const std::vector<uint8_t> bits(data.d.data.begin(), data.d.data.end());
-    for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-      for (uint64_t seed = 1; seed <= 4; ++seed) {
-        run.options.schedule = schedule;
-        run.options.seed = seed;
-        data.poison_d();
-        ASSERT_TRUE(simulate(data, run));
-        ASSERT_TRUE(std::equal(bits.begin(), bits.end(), data.d.data.begin()))
-            << describe(run.options);
-      }
-    }
+    const SimulatedRun run{.cols = cols, .max_ctas = 2, .prepared = prepared};
+    expect_same_bits_in_schedules(data, run, 4, reference::Accumulation::kAnyOrder);
   }
 }
 

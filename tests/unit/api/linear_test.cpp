@@ -10,6 +10,7 @@
 
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 #include "support/grouped.hpp"
 #include "support/side_by_side.hpp"
 
@@ -103,7 +104,7 @@ TEST(Linear, RandomInputsStayWithinTheBoundOfTheUncutProduct) {
   Rng rng;
   for (const int64_t n : kColumns) {
     Uncut one = random_uncut(rng, n, rng.pick(kOutputs), Values::kRandom);
-    if (rng.chance(0.5)) test::add_expert_factors(one.data, rng);
+    if (rng.chance(0.5)) test::add_alphas_and_row_scales(one.data, rng);
     SCOPED_TRACE(test::describe_side_by_side(one.data));
     one.data.in_place = one.linear.residual && rng.chance(0.7);
     one.data.poison_d();

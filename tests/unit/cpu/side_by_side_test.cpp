@@ -6,6 +6,7 @@
 
 #include "core/scale_padding.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 #include "support/grouped.hpp"
 #include "support/side_by_side.hpp"
 #include "unit/cpu/run.hpp"
@@ -60,7 +61,7 @@ TEST_P(SideBySide, RandomInputsStayWithinTheBound) {
   for (const int64_t n : kEdgesOfN) {
     for (const DataType d : kEveryTypeOfD) {
       RandomCase c = side_by_side_case(random_side_by_side(rng, n, d), rng, Values::kRandom);
-      if (rng.chance(0.5)) add_expert_factors(c, rng);
+      if (rng.chance(0.5)) add_alphas_and_row_scales(c, rng);
       SCOPED_TRACE(describe_side_by_side(c));
       c.in_place = c.problem.residual && rng.chance(0.5);
       bytes_of_run(c, {.isa = GetParam()});

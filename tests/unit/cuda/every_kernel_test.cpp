@@ -6,6 +6,7 @@
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
+#include "support/factors.hpp"
 #include "unit/cuda/tested_kernel.hpp"
 
 namespace dualgemm::test {
@@ -78,15 +79,6 @@ Problem random_problem(Rng& rng, const TestedKernel& kernel, int round) {
   return p;
 }
 
-void add_factors(RandomCase& data, Rng& rng) {
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
-  for (int64_t row = 0; row < p.l * p.m; ++row) data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
-}
-
 std::string describe(const Problem& p) {
   return "m " + std::to_string(p.m) + " n " + std::to_string(p.n) + " k " + std::to_string(p.k) +
          " l " + std::to_string(p.l) + ", a " + name_of(p.a.type) + " ld " +
@@ -126,7 +118,7 @@ TEST_P(EveryKernelOnGpu, RandomProblemsLieWithinTheBound) {
   for (int round = 0; round < 16; ++round) {
     const Problem p = random_problem(rng, GetParam(), round);
     RandomCase data(p, rng, rng.pick(kValues));
-    if (rng.chance(0.4)) add_factors(data, rng);
+    if (rng.chance(0.4)) add_alphas_and_row_scales(data, rng);
     const int64_t ctas = rng.chance(0.5) ? 0 : rng.integer(1, 12);
     const Shifts shifts = random_shifts(GetParam(), rng);
     SCOPED_TRACE(describe(p) + ", ctas " + std::to_string(ctas) + ", shifts " +
@@ -177,7 +169,7 @@ TEST_P(EveryKernelOnGpu, SmallProblem) {
     p.d.ld = 69;
     p.bias = BiasType::kBF16;
     RandomCase data(p, rng, Values::kRandom);
-    add_factors(data, rng);
+    add_alphas_and_row_scales(data, rng);
     const Shifts shifts{.a = GetParam().any_alignment ? 4 : 0,
                         .weights = GetParam().any_weights() ? 4 : 0};
     KernelRun(GetParam(), data, 2, shifts).run(data);

@@ -8,6 +8,7 @@
 #include "cuda/runtime/cublaslt_library.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
+#include "support/factors.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::test {
@@ -161,22 +162,13 @@ std::string describe(const Problem& p, StrategyId id) {
          ", bias " + name_of(p.bias);
 }
 
-void add_factors(RandomCase& data, Rng& rng) {
-  const Problem& p = data.problem;
-  for (int64_t l = 0; l < p.l; ++l) {
-    data.alpha_gate_per_batch.push_back(rng.uniform(0.25f, 2.0f));
-    data.alpha_up_per_batch.push_back(rng.uniform(-2.0f, 2.0f));
-  }
-  for (int64_t row = 0; row < p.l * p.m; ++row) data.a_row_scale.push_back(rng.uniform(0.5f, 2.0f));
-}
-
 TEST(GemmStrategiesOnGpu, AreWithinTheBoundAndEqual) {
   DUALGEMM_NEEDS_GPU();
   Rng rng;
   for (int round = 0; round < 60; ++round) {
     const Problem p = random_gemm_problem(rng);
     RandomCase data(p, rng, rng.chance(0.2) ? Values::kWide : Values::kRandom);
-    if (rng.chance(0.5)) add_factors(data, rng);
+    if (rng.chance(0.5)) add_alphas_and_row_scales(data, rng);
     const bool unaligned = rng.chance(0.3);
     OnGpu on_gpu(data, unaligned ? (p.a.type == DataType::kE2M1 ? 4 : 2) : 0);
     std::vector<uint8_t> first;
@@ -222,7 +214,7 @@ TEST(GemmStrategiesOnGpu, Fp8IsNearButNotEqual) {
       Problem p{.m = 65, .n = 200, .k = 528, .l = 2, .d = {.type = DataType::kF32}};
       p.a.type = type;
       RandomCase data(p, rng, Values::kRandom);
-      add_factors(data, rng);
+      add_alphas_and_row_scales(data, rng);
       OnGpu on_gpu(data);
       GpuRun run(p, on_gpu.buffers(), {.strategy = StrategyId::kFp8, .prepared = prepared});
       const Status status = run.run(on_gpu.buffers());

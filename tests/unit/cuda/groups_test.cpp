@@ -9,6 +9,7 @@
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 #include "cuda/runtime/pointers.hpp"
 #include "dualgemm/dualgemm.hpp"
+#include "support/factors.hpp"
 #include "support/grouped.hpp"
 #include "support/nvfp4_output.hpp"
 #include "unit/cuda/on_gpu.hpp"
@@ -209,7 +210,7 @@ TEST_P(GroupsOnGpu, RowsNameTheirExperts) {
 TEST_P(GroupsOnGpu, TheSameBitsAgainAndOnTwoStreams) {
   Rng rng;
   RandomCase data(swizzled(usual(Grouping::kContiguous, 16)), rng, Values::kWide);
-  add_expert_factors(data, rng);
+  add_alphas_and_row_scales(data, rng);
   OnGpu on_gpu[2] = {OnGpu(data), OnGpu(data)};
   GpuRun runs[2] = {GpuRun(data.problem, on_gpu[0].buffers(), options_of(GetParam())),
                     GpuRun(data.problem, on_gpu[1].buffers(), options_of(GetParam()))};
