@@ -16,16 +16,22 @@ void set_scalars(const core::ResolvedProblem& problem, const Buffers& buffers, c
 
 Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
-                     std::vector<KernelLaunch>& launches) {
+                     std::vector<KernelLaunch>& launches, bool* linear) {
+  const core::ResolvedMatrix& matrix = *operand.matrix;
   auto* const base = static_cast<uint8_t*>(workspace);
-  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(*operand.matrix, batches),
+  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(matrix, batches),
                            &operand.data_copy));
   DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, base), encode_tiled, data));
   if (scales != nullptr) {
-    DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales,
-                             !swizzled_scales_suit(*operand.matrix, batches), &operand.scale_copy));
-    DUALGEMM_TRY(
-        encode(swizzled_scale_view(operand, batches, kMmaSteps, base), encode_tiled, scales));
+    const bool suit = swizzled_scales_suit(matrix, batches) ||
+                      (linear != nullptr && linear_scales_suit(matrix, batches));
+    DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales, !suit, &operand.scale_copy));
+    const bool in_rows =
+        operand.scale_copy == kNoCopy && matrix.scale_layout == ScaleLayout::kLinear;
+    DUALGEMM_TRY(encode(in_rows ? linear_scale_view(operand, batches, kTileK / 16, box_rows)
+                                : swizzled_scale_view(operand, batches, kMmaSteps, base),
+                        encode_tiled, scales));
+    if (linear != nullptr) *linear = in_rows;
   }
   add_copies(operand, batches, base, launches);
   return {};

@@ -15,10 +15,11 @@ struct OperandMaps {
 };
 
 // One operand's settled copies, which go to `launches`, and its two maps, boxes of `box_rows` rows.
-// `scales` null: there are none.
+// `scales` null: there are none. `linear` null: they are read in scale tiles; otherwise as they lie,
+// where that suits, and `*linear` says whether that is in rows.
 Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
-                     std::vector<KernelLaunch>& launches);
+                     std::vector<KernelLaunch>& launches, bool* linear = nullptr);
 
 // Encodes the maps, boxes of `box_rows_a` rows of A and `box_rows_gate` of each weight, and appends
 // the copies to `launches`. `copies`, `workspace` and errors: as build_launches() has them.

@@ -4,6 +4,7 @@
 #include "core/scale_padding.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
+#include "cuda/kernels/sm100a/operands.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
@@ -27,24 +28,6 @@ RowsOfA count_rows_of_a(const core::ResolvedProblem& problem, bool rows_name_exp
 
 bool scales_suit(const core::ResolvedMatrix& matrix, int64_t batches) {
   return swizzled_scales_suit(matrix, batches) || linear_scales_suit(matrix, batches);
-}
-
-// One operand's maps; `linear`: whether its scales are read in rows.
-Status place(TmaOperand operand, int64_t batches, int box_rows, uint8_t* workspace,
-             EncodeTiled encode_tiled, TensorMap& data, TensorMap& scales, bool& linear,
-             std::vector<KernelLaunch>& launches) {
-  const core::ResolvedMatrix& matrix = *operand.matrix;
-  DUALGEMM_TRY(settle_copy(operand.name, operand.data, data_needs_copy(matrix, batches),
-                           &operand.data_copy));
-  DUALGEMM_TRY(settle_copy(operand.scales_name, operand.scales, !scales_suit(matrix, batches),
-                           &operand.scale_copy));
-  linear = operand.scale_copy == kNoCopy && matrix.scale_layout == ScaleLayout::kLinear;
-  DUALGEMM_TRY(encode(data_view(operand, batches, box_rows, workspace), encode_tiled, &data));
-  DUALGEMM_TRY(encode(linear ? linear_scale_view(operand, batches, kRowScaleBytes, box_rows)
-                             : swizzled_scale_view(operand, batches, kMmaSteps, workspace),
-                      encode_tiled, &scales));
-  add_copies(operand, batches, workspace, launches);
-  return {};
 }
 
 }  // namespace
@@ -78,20 +61,20 @@ Status place_group_operands(const core::ResolvedProblem& problem, const Buffers&
                             std::vector<KernelLaunch>& launches) {
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
-  auto* const base = static_cast<uint8_t*>(workspace);
   params.padded_scales_of_a = rows_of_a.padded;
-  DUALGEMM_TRY(place({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a,
-                      copies.sf_a, rows_of_a.scale_rows},
-                     rows_of_a.batches, config.tile_m, base, encode_tiled, params.map_a,
-                     params.map_sf_a, params.linear_a, launches));
-  DUALGEMM_TRY(place({"gate", "gate_scales", &problem.gate, buffers.gate, buffers.gate_scales,
-                      copies.gate, copies.sf_gate},
-                     experts, config.tile_n, base, encode_tiled, params.map_gate,
-                     params.map_sf_gate, params.linear_gate, launches));
-  return place(
+  DUALGEMM_TRY(sm100a::place_operand({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales,
+                                      copies.a, copies.sf_a, rows_of_a.scale_rows},
+                                     rows_of_a.batches, config.tile_m, workspace, encode_tiled,
+                                     &params.map_a, &params.map_sf_a, launches, &params.linear_a));
+  DUALGEMM_TRY(sm100a::place_operand({"gate", "gate_scales", &problem.gate, buffers.gate,
+                                      buffers.gate_scales, copies.gate, copies.sf_gate},
+                                     experts, config.tile_n, workspace, encode_tiled,
+                                     &params.map_gate, &params.map_sf_gate, launches,
+                                     &params.linear_gate));
+  return sm100a::place_operand(
       {"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-      experts, config.tile_n, base, encode_tiled, params.map_up, params.map_sf_up, params.linear_up,
-      launches);
+      experts, config.tile_n, workspace, encode_tiled, &params.map_up, &params.map_sf_up, launches,
+      &params.linear_up);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny
