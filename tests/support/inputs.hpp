@@ -172,6 +172,20 @@ inline Problem swizzled(Problem p) {
   return p;
 }
 
+// `p` with rows of A of that type, 16-bit numbers, and swizzled scales of the weights.
+inline Problem with_rows(Problem p, DataType type = DataType::kF16) {
+  p.a.type = type;
+  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  return p;
+}
+
+// What is left to a call when its weights have been prepared.
+inline Buffers without_weights(Buffers buffers) {
+  buffers.gate = buffers.up = nullptr;
+  buffers.gate_scales = buffers.up_scales = nullptr;
+  return buffers;
+}
+
 // A valid problem with its operands. Everything that must not be read for its value is poison; so
 // is D. The optional members (row scales, alphas for each batch) are used when they are not empty.
 struct RandomCase {

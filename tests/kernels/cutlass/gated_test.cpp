@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cutlass/simulated_gated.hpp"
+#include "kernels/simulation/results.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
 #include "support/factors.hpp"
@@ -13,10 +14,6 @@ namespace {
 
 using cuda::gated::Instance;
 using reference::Accumulation;
-
-std::vector<uint8_t> bits_of(const RandomCase& data) {
-  return {data.d.data.begin(), data.d.data.end()};
-}
 
 void expect_right(const Problem& p, GatedRun run, Values values = Values::kRandom) {
   SCOPED_TRACE(::testing::Message() << run.instance.entry << " m " << p.m << " n " << p.n << " k "

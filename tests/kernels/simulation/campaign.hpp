@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -14,8 +15,10 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/simulation/simulation.hpp"
 #include "ptxsim/case/survivors.hpp"
 
 namespace dualgemm::test {
@@ -32,6 +35,50 @@ inline std::vector<ptxsim::Survivor> allowed_survivors() {
   EXPECT_TRUE(list.ok()) << (list.ok() ? "" : ptxsim::to_string(list.error()));
   return list.ok() ? *list : std::vector<ptxsim::Survivor>{};
 }
+
+// Mutants of one instance on one problem, by the simulate() of a kernel's tests: what is right is what
+// the kernel itself leaves.
+template <class Run>
+class CampaignRunner {
+ public:
+  CampaignRunner(const Problem& problem, Run fixed, const std::vector<int32_t>& experts = {})
+      : fixed_(std::move(fixed)), data_(problem, rng_, Values::kWide, experts) {
+    Run run = fixed_;
+    EXPECT_TRUE(run_on(run));
+    codes_.assign(data_.d.data.begin(), data_.d.data.end());
+    scales_.assign(data_.d.scales.begin(), data_.d.scales.end());
+  }
+
+  ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
+                           const ptxsim::Options& options) {
+    Run run = mutated(std::move(program), options);
+    const bool ran = static_cast<bool>(run_on(run));
+    const bool same = std::equal(codes_.begin(), codes_.end(), data_.d.data.begin()) &&
+                      std::equal(scales_.begin(), scales_.end(), data_.d.scales.begin());
+    return {ran && same, std::move(run.result)};
+  }
+
+ protected:
+  Run mutated(std::shared_ptr<const ptxsim::Program> program,
+              const ptxsim::Options& options) const {
+    Run run = fixed_;
+    run.options = options;
+    run.mutant = std::move(program);
+    return run;
+  }
+  // On a poisoned D; fails on what is reported, too.
+  ::testing::AssertionResult run_on(Run& run) {
+    data_.poison_d();
+    return simulate(data_, run);
+  }
+  const RandomCase& data() const { return data_; }
+
+ private:
+  Run fixed_;
+  Rng rng_;
+  RandomCase data_;
+  std::vector<uint8_t> codes_, scales_;
+};
 
 // `runner(program, options)` runs one mutant and says what became of D. At most `most` mutants, of
 // which at least `least` must be executed: of D's other types none is.

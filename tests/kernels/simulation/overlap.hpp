@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "kernels/simulation/simulation.hpp"
 #include "ptxsim/ptxsim.hpp"
 #include "ptxsim/report.hpp"
 
@@ -68,6 +70,22 @@ inline bool is_reported_as_unwaited(const std::vector<ptxsim::Report>& reports,
   return std::any_of(reports.begin(), reports.end(), [&](const ptxsim::Report& report) {
     return report.rule == 21 && ptxsim::to_string(report).find(instruction) != std::string::npos;
   });
+}
+
+struct Access {
+  const char *instruction, *what;
+};
+
+// A kernel whose only wait was taken out must be reported for all of these.
+template <class Run>
+void expect_reported_without_wait(RandomCase& data, Run run, const Waits& waits,
+                                  std::initializer_list<Access> accesses) {
+  ASSERT_TRUE(simulate(data, run));
+  EXPECT_EQ(waits.count(), 1u);
+  run.mutant = waits.without_all();
+  EXPECT_FALSE(simulate(data, run));
+  for (const auto& [instruction, what] : accesses)
+    EXPECT_TRUE(is_reported_as_unwaited(run.result.reports.list, instruction)) << what;
 }
 
 }  // namespace dualgemm::test

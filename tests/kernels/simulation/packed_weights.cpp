@@ -7,13 +7,10 @@ namespace dualgemm::test {
 ::testing::AssertionResult PackedInSimulation::pack(const RandomCase& data, Simulation& simulation,
                                                     const ptxsim::Options& options) {
   namespace sm90a = cuda::sm90a;
-  buffers_ = simulation.buffers();
+  buffers_ = without_weights(simulation.buffers());
   units_ = static_cast<uint8_t*>(simulation.scratch(kName, sm90a::packed_bytes(data.problem)));
-  auto result =
-      simulation.run(sm90a::pack_weights_launch(data.resolved, buffers_, units_), options);
-  buffers_.gate = buffers_.up = nullptr;
-  buffers_.gate_scales = buffers_.up_scales = nullptr;
-  return result;
+  return simulation.run(sm90a::pack_weights_launch(data.resolved, simulation.buffers(), units_),
+                        options);
 }
 
 }  // namespace dualgemm::test

@@ -1,4 +1,4 @@
-// D of a case as numbers: as a simulated kernel leaves it, and as the oracle does.
+// D of a case, as numbers and as bits: as a simulated kernel leaves it, and as the oracle does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "kernels/simulation/simulation.hpp"
 #include "reference/dual_gemm.hpp"
+#include "support/hand_made.hpp"
 
 namespace dualgemm::test {
 
@@ -32,6 +33,25 @@ std::vector<float> simulated(RandomCase& data, Run run) {
   data.poison_d();
   EXPECT_TRUE(simulate(data, run));
   return result_of(data);
+}
+
+inline std::vector<uint8_t> bits_of(const RandomCase& data) {
+  return {data.d.data.begin(), data.d.data.end()};
+}
+
+template <class Run>
+std::vector<uint8_t> simulated_bits(RandomCase& data, Run run) {
+  data.poison_d();
+  EXPECT_TRUE(simulate(data, run));
+  return bits_of(data);
+}
+
+// The numbers that were written out by hand.
+template <class Run>
+::testing::AssertionResult is_exact(HandMade made, Run run) {
+  made.data.poison_d();
+  if (auto result = simulate(made.data, run); !result) return result;
+  return made.is(bits_of(made.data));
 }
 
 inline std::vector<float> expected(RandomCase& data) {

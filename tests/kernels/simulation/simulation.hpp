@@ -12,6 +12,7 @@
 
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
+#include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
 #include "support/inputs.hpp"
 
@@ -65,6 +66,27 @@ class Simulation {
   Buffers buffers_;
   ptxsim::RunResult last_run_;
 };
+
+// Runs the launches one after the other, `run.mutant` in place of the entry that has its name, and
+// stores D in data.d. Fills in what `run` says of them.
+template <class Run>
+::testing::AssertionResult run_launches(Simulation& simulation,
+                                        const Expected<std::vector<cuda::KernelLaunch>>& launches,
+                                        RandomCase& data, Run& run) {
+  if (!launches) {
+    return ::testing::AssertionFailure() << launches.status().message() << "\n"
+                                         << ptxsim::last_encode_error();
+  }
+  run.launches = launches->size();
+  for (const cuda::KernelLaunch& launch : *launches) {
+    ::testing::AssertionResult result = simulation.run(launch, run.options, run.mutant);
+    run.result = simulation.last_run();
+    run.stats = run.result.stats;
+    if (!result) return result;
+  }
+  simulation.download_d(data);
+  return ::testing::AssertionSuccess();
+}
 
 // The decoded kernel. Every entry of every PTX file is read and decoded once.
 std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel);

@@ -14,52 +14,30 @@ Problem campaign_problem(int tile_n) {
                    .d = {.type = DataType::kF32}});
 }
 
-// Mutants are compared with the right D, or, as `ptxsim mutate` does with a case that expects no
-// results, with what the unchanged kernel leaves under the same schedule and seed.
-enum class Compared { kWithExpected, kWithUnchanged };
-
-class CampaignRunner {
+// Compared with what the unchanged kernel leaves under the same schedule and seed, as `ptxsim mutate`
+// does with a case that expects no results.
+class RunnerWithoutExpected : public CampaignRunner<SimulatedRun> {
  public:
-  CampaignRunner(int tile_n, Compared compared)
-      : tile_n_(tile_n), compared_(compared), data_(campaign_problem(tile_n), rng_, Values::kWide) {
-    SimulatedRun run{.tile_n = tile_n_};
-    EXPECT_TRUE(simulate(data_, run));
-    bits_.assign(data_.d.data.begin(), data_.d.data.end());
-  }
-
+  using CampaignRunner::CampaignRunner;
   ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
                            const ptxsim::Options& options) {
-    SimulatedRun run{.options = options, .tile_n = tile_n_};
-    run.mutant = std::move(program);
-    data_.poison_d();
-    const bool ran = static_cast<bool>(simulate(data_, run));
-    if (compared_ == Compared::kWithUnchanged) {
-      const auto* first = reinterpret_cast<const std::byte*>(data_.d.data.data());
-      ptxsim::Outputs outputs{{{"d", {first, first + bits_.size()}, {}, true}}};
-      return {ran, std::move(run.result), std::move(outputs)};
-    }
-    const bool same = std::equal(bits_.begin(), bits_.end(), data_.d.data.begin());
-    return {ran && same, std::move(run.result)};
+    SimulatedRun run = mutated(std::move(program), options);
+    const bool ran = static_cast<bool>(run_on(run));
+    const auto* first = reinterpret_cast<const std::byte*>(data().d.data.data());
+    ptxsim::Outputs outputs{{{"d", {first, first + data().d.data.size()}, {}, true}}};
+    return {ran, std::move(run.result), std::move(outputs)};
   }
-
- private:
-  int tile_n_;
-  Compared compared_;
-  Rng rng_;
-  RandomCase data_;
-  std::vector<uint8_t> bits_;
 };
 
-void campaign(int tile_n, uint64_t most, Compared compared) {
-  CampaignRunner runner(tile_n, compared);
+template <class Runner>
+void campaign(int tile_n, uint64_t most) {
+  Runner runner(campaign_problem(tile_n), SimulatedRun{.tile_n = tile_n});
   run_campaign(fused_program(tile_n, DataType::kF32), runner, most, most / 2);
 }
 
-TEST(Sm100aMutants, NarrowTile) { campaign(64, 64, Compared::kWithExpected); }
-TEST(Sm100aMutants, WideTile) { campaign(128, 32, Compared::kWithExpected); }
-TEST(Sm100aMutants, NarrowTileWithoutExpectedResults) {
-  campaign(64, 24, Compared::kWithUnchanged);
-}
+TEST(Sm100aMutants, NarrowTile) { campaign<CampaignRunner<SimulatedRun>>(64, 64); }
+TEST(Sm100aMutants, WideTile) { campaign<CampaignRunner<SimulatedRun>>(128, 32); }
+TEST(Sm100aMutants, NarrowTileWithoutExpectedResults) { campaign<RunnerWithoutExpected>(64, 24); }
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -4,7 +4,6 @@ namespace dualgemm::test {
 
 using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
 std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type) {
   const auto* instance = cuda::sm100a::find_instance(tile_n, d_type);
@@ -22,18 +21,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   const auto launches = sm100a::build_launches(
       data.resolved, simulation.buffers(), copies, workspace,
       *sm100a::find_instance(run.tile_n, data.problem.d.type), simulated_encode_tiled());
-  if (!launches) {
-    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
-  }
-  run.launches = launches->size();
-  for (const cuda::KernelLaunch& launch : *launches) {
-    AssertionResult result = simulation.run(launch, run.options, run.mutant);
-    run.result = simulation.last_run();
-    run.stats = run.result.stats;
-    if (!result) return result;
-  }
-  simulation.download_d(data);
-  return AssertionSuccess();
+  return run_launches(simulation, launches, data, run);
 }
 
 }  // namespace dualgemm::test

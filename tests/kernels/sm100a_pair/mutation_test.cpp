@@ -14,43 +14,12 @@ Problem campaign_problem(int tile_n, int stages) {
                    .d = {.type = DataType::kF32}});
 }
 
-class CampaignRunner {
- public:
-  CampaignRunner(int tile_n, bool prepared)
-      : tile_n_(tile_n),
-        prepared_(prepared),
-        data_(problem_of(tile_n, prepared), rng_, Values::kWide) {
-    SimulatedRun run{.tile_n = tile_n_, .prepared = prepared_};
-    run.options.strict = true;  // what the campaign takes for noticed must not be there without it
-    EXPECT_TRUE(simulate(data_, run));
-    bits_.assign(data_.d.data.begin(), data_.d.data.end());
-  }
-
-  ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
-                           const ptxsim::Options& options) {
-    SimulatedRun run{.options = options, .tile_n = tile_n_, .prepared = prepared_};
-    run.mutant = std::move(program);
-    data_.poison_d();
-    const bool ran = static_cast<bool>(simulate(data_, run));
-    const bool same = std::equal(bits_.begin(), bits_.end(), data_.d.data.begin());
-    return {ran && same, std::move(run.result)};
-  }
-
- private:
-  static Problem problem_of(int tile_n, bool prepared) {
-    return campaign_problem(
-        tile_n, cuda::sm100a_pair::find_instance(tile_n, DataType::kF32, prepared)->stages);
-  }
-
-  int tile_n_;
-  bool prepared_;
-  Rng rng_;
-  RandomCase data_;
-  std::vector<uint8_t> bits_;
-};
-
 void campaign(int tile_n, bool prepared, uint64_t most) {
-  CampaignRunner runner(tile_n, prepared);
+  const auto& instance = *cuda::sm100a_pair::find_instance(tile_n, DataType::kF32, prepared);
+  // strict: what the campaign takes for noticed must not be there without it.
+  CampaignRunner runner(
+      campaign_problem(tile_n, instance.stages),
+      SimulatedRun{.options = {.strict = true}, .tile_n = tile_n, .prepared = prepared});
   run_campaign(fused_program(tile_n, DataType::kF32, prepared), runner, most, most / 2);
 }
 

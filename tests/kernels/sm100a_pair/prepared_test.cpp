@@ -1,5 +1,6 @@
 // Every tile on prepared weights against the oracle: shapes, layouts before the preparation, strides,
 // types, activations; outputs that are quantised or side by side; and that a tile does not matter.
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
@@ -75,20 +76,16 @@ TEST(Sm100aPairPrepared, EveryActivationOutputAndBias) {
   }
 }
 
-std::vector<uint8_t> bits_of(RandomCase& data, SimulatedRun run) {
-  data.poison_d();
-  EXPECT_TRUE(simulate(data, run));
-  return {data.d.data.begin(), data.d.data.end()};
-}
-
 // Every finite scale byte with every code: the bits are those of unpacked weights and of one CTA.
 TEST(Sm100aPairPrepared, RowsDoNotDependOnTheTileOrOnThePreparation) {
   const Problem p = swizzled({.m = 140, .n = 240, .k = 512, .d = {.type = DataType::kF32}});
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  const std::vector<uint8_t> expected = bits_of(data, {.tile_n = 64, .one_cta = true});
+  const std::vector<uint8_t> expected =
+      simulated_bits<SimulatedRun>(data, {.tile_n = 64, .one_cta = true});
   for (const int tile_n : kTiles)
-    EXPECT_EQ(bits_of(data, {.tile_n = tile_n, .prepared = true}), expected) << tile_n;
+    EXPECT_EQ(simulated_bits<SimulatedRun>(data, {.tile_n = tile_n, .prepared = true}), expected)
+        << tile_n;
 }
 
 // Products that are exact, and an identity epilogue.
@@ -98,7 +95,8 @@ TEST(Sm100aPairPrepared, ProductsAreTheOraclesBitForBit) {
     p.act.kind = ActivationKind::kIdentity;
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
-    const std::vector<uint8_t> got = bits_of(data, {.tile_n = tile_n, .prepared = true});
+    const std::vector<uint8_t> got =
+        simulated_bits<SimulatedRun>(data, {.tile_n = tile_n, .prepared = true});
     data.poison_d();
     ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
     EXPECT_TRUE(std::equal(got.begin(), got.end(), data.d.data.begin())) << tile_n;

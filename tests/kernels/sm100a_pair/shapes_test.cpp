@@ -1,37 +1,14 @@
 // The kernel against the oracle, every element within the bound of docs/numerics.md: shapes,
 // layouts, strides, types, activations. Everything that must not be read for its value is poison,
 // and the grid before is at work until the kernel has waited for it.
+#include "kernels/simulation/tile_case.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
-#include "support/bound.hpp"
 #include "support/every_activation.hpp"
-#include "support/factors.hpp"
 
 namespace dualgemm::test {
 namespace {
 
-using reference::Accumulation;
-
-struct Case {
-  Problem problem;
-  Values values = Values::kRandom;
-  int tile_n = 128;
-  int64_t misalign = 0;
-  bool per_batch = false;  // alphas for each batch, and row scales
-};
-
-void expect_right(const Case& c) {
-  const Problem& p = c.problem;
-  SCOPED_TRACE(::testing::Message()
-               << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l << ", d "
-               << name_of(p.d.type) << ", " << name_of(p.act.kind) << ", bias " << name_of(p.bias)
-               << ", tile_n " << c.tile_n << ", misalign " << c.misalign);
-  Rng rng;
-  RandomCase data(p, rng, c.values);
-  if (c.per_batch) add_alphas_and_row_scales(data, rng);
-  SimulatedRun run{.tile_n = c.tile_n, .misalign = c.misalign};
-  ASSERT_TRUE(simulate(data, run));
-  EXPECT_TRUE(within_bound(p, data.buffers(), Accumulation::kTensorCoreStep));
-}
+void expect_right(const TileCase& c) { expect_right_in_tiles<SimulatedRun>(c); }
 
 // The challenge's four benchmark shapes, a sixteenth of N, a fourteenth of K.
 TEST(Sm100aPairShapes, TheChallengesFourScaled) {

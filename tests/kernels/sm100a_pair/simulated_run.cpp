@@ -56,26 +56,14 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
     AssertionResult result = AssertionSuccess();
     packed = pack_weights(data, simulation, result);
     if (packed == nullptr) return result;
-    buffers.gate = buffers.up = nullptr;
-    buffers.gate_scales = buffers.up_scales = nullptr;
+    buffers = without_weights(buffers);
   }
   simulation.let_previous_grid_own_everything(kPackedName);
   const auto copies =
       cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
   const auto launches = launches_of(data, buffers, copies, workspace, run, packed);
-  if (!launches) {
-    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
-  }
-  run.launches = launches->size();
-  for (const cuda::KernelLaunch& launch : *launches) {
-    AssertionResult result = simulation.run(launch, run.options, run.mutant);
-    run.result = simulation.last_run();
-    run.stats = run.result.stats;
-    if (!result) return result;
-  }
-  simulation.download_d(data);
-  return AssertionSuccess();
+  return run_launches(simulation, launches, data, run);
 }
 
 }  // namespace dualgemm::test

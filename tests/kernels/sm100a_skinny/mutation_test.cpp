@@ -5,37 +5,6 @@
 namespace dualgemm::test {
 namespace {
 
-// One instance on one problem.
-class CampaignRunner {
- public:
-  CampaignRunner(const Problem& problem, SkinnyRun run, const std::vector<int32_t>& experts = {})
-      : run_(std::move(run)), data_(problem, rng_, Values::kWide, experts) {
-    data_.poison_d();
-    SkinnyRun first = run_;
-    EXPECT_TRUE(simulate(data_, first));
-    codes_.assign(data_.d.data.begin(), data_.d.data.end());
-    scales_.assign(data_.d.scales.begin(), data_.d.scales.end());
-  }
-
-  ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
-                           const ptxsim::Options& options) {
-    SkinnyRun run = run_;
-    run.options = options;
-    run.mutant = std::move(program);
-    data_.poison_d();
-    const bool ran = static_cast<bool>(simulate(data_, run));
-    const bool same = std::equal(codes_.begin(), codes_.end(), data_.d.data.begin()) &&
-                      std::equal(scales_.begin(), scales_.end(), data_.d.scales.begin());
-    return {ran && same, std::move(run.result)};
-  }
-
- private:
-  SkinnyRun run_;
-  Rng rng_;
-  RandomCase data_;
-  std::vector<uint8_t> codes_, scales_;
-};
-
 // The ring goes around more than twice, so that every barrier is waited for; M and N end inside a
 // tile, and a warp of the epilogue has rows twice.
 void campaign(int64_t m, int tile_n, DataType output, uint64_t most) {
@@ -43,7 +12,7 @@ void campaign(int64_t m, int tile_n, DataType output, uint64_t most) {
   problem.d.scale_layout = ScaleLayout::kSwizzled128x4;
   const auto& instance = instance_of(problem, {.tile_n = tile_n});
   problem.k = 256 * (2 * instance.stages + 1) + 64;
-  CampaignRunner runner(problem, {.tile_n = tile_n});
+  CampaignRunner runner(problem, SkinnyRun{.tile_n = tile_n});
   run_campaign(program_of({"dual_gemm_sm100a_skinny", instance.entry, instance.kernel}), runner,
                most, most / 4);
 }

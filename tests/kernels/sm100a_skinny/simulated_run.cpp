@@ -13,7 +13,6 @@ namespace dualgemm::test {
 namespace skinny = cuda::sm100a_skinny;
 using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
 const skinny::Instance& instance_of(const Problem& problem, const SkinnyRun& run) {
   if (run.tile_m != 0) return *skinny::find_instance(problem, run.tile_m, run.tile_n);
@@ -62,20 +61,8 @@ AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
   const int64_t ctas = skinny::ctas_for(data.problem, instance.config, run.max_ctas);
   const auto launches = skinny::build_launches(data.resolved, simulation.buffers(), copies,
                                                workspace, instance, ctas, simulated_encode_tiled());
-  if (!launches) {
-    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
-  }
-  run.launches = launches->size();
   simulation.let_previous_grid_own_everything();
-  for (const cuda::KernelLaunch& launch : *launches) {
-    const bool is_last = &launch == &launches->back();
-    AssertionResult result = simulation.run(launch, run.options, is_last ? run.mutant : nullptr);
-    run.result = simulation.last_run();
-    run.stats = run.result.stats;
-    if (!result) return result;
-  }
-  simulation.download_d(data);
-  return AssertionSuccess();
+  return run_launches(simulation, launches, data, run);
 }
 
 }  // namespace dualgemm::test

@@ -5,42 +5,13 @@
 namespace dualgemm::test {
 namespace {
 
-// One instance on a problem whose rings go around more than twice, so that every barrier is waited
-// for; M and N end inside a tile.
-class CampaignRunner {
- public:
-  CampaignRunner(const Problem& problem, int split)
-      : split_(split), data_(problem, rng_, Values::kWide) {
-    W4a16Run run{.split = split_};
-    EXPECT_TRUE(simulate(data_, run));
-    codes_.assign(data_.d.data.begin(), data_.d.data.end());
-    scales_.assign(data_.d.scales.begin(), data_.d.scales.end());
-  }
-
-  ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
-                           const ptxsim::Options& options) {
-    W4a16Run run{.options = options, .split = split_};
-    run.mutant = std::move(program);
-    data_.poison_d();
-    const bool ran = static_cast<bool>(simulate(data_, run));
-    const bool same = std::equal(codes_.begin(), codes_.end(), data_.d.data.begin()) &&
-                      std::equal(scales_.begin(), scales_.end(), data_.d.scales.begin());
-    return {ran && same, std::move(run.result)};
-  }
-
- private:
-  int split_;
-  Rng rng_;
-  RandomCase data_;
-  std::vector<uint8_t> codes_, scales_;
-};
-
+// Rings go around more than twice, so that every barrier is waited for; M and N end inside a tile.
 void campaign(int64_t m, DataType type, DataType output, int split, uint64_t most) {
   Problem problem = with_rows({.m = m, .n = 80, .d = {.type = output}}, type);
   problem.d.scale_layout = ScaleLayout::kSwizzled128x4;
   const auto& instance = instance_of(problem, {});
   problem.k = 256 * split * (2 * instance.stages + 1) + 64;
-  CampaignRunner runner(problem, split);
+  CampaignRunner runner(problem, W4a16Run{.split = split});
   run_campaign(program_of({"dual_gemm_sm100a_w4a16", instance.entry, instance.kernel}), runner,
                most, most / 4);
 }

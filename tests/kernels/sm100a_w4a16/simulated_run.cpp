@@ -9,7 +9,6 @@ namespace dualgemm::test {
 namespace w4a16 = cuda::sm100a_w4a16;
 using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
 const w4a16::Instance& instance_of(const Problem& problem, const W4a16Run& run) {
   if (run.tile_m != 0) return *w4a16::find_instance(problem, run.tile_m);
@@ -33,19 +32,8 @@ AssertionResult simulate(RandomCase& data, W4a16Run& run) {
   const auto launches =
       w4a16::build_launches(data.resolved, simulation.buffers(), copies, workspace,
                             instance_of(data.problem, run), run.split, simulated_encode_tiled());
-  if (!launches) {
-    return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
-  }
-  run.launches = launches->size();
   simulation.let_previous_grid_own_everything();
-  for (const cuda::KernelLaunch& launch : *launches) {
-    AssertionResult result = simulation.run(launch, run.options, run.mutant);
-    run.result = simulation.last_run();
-    run.stats = run.result.stats;
-    if (!result) return result;
-  }
-  simulation.download_d(data);
-  return AssertionSuccess();
+  return run_launches(simulation, launches, data, run);
 }
 
 }  // namespace dualgemm::test

@@ -31,13 +31,6 @@ const cuda::sm100a_w4a16::Instance& instance_of(const Problem& problem, const W4
 // As a test's message says it.
 std::string describe(const Problem& problem, const W4a16Run& run);
 
-// `p` with rows of A of that type, and swizzled scales of the weights.
-inline Problem with_rows(Problem p, DataType type) {
-  p.a.type = type;
-  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
-
 // One of the two types after the other.
 inline DataType type_of_rows(int64_t number) {
   return number % 2 == 0 ? DataType::kBF16 : DataType::kF16;

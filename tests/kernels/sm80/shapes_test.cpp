@@ -3,6 +3,7 @@
 // bit for bit. Everything that must not be read for its value is poison.
 #include <cmath>
 
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm80/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
@@ -120,12 +121,6 @@ TEST(Sm80Shapes, EveryPassOverSeveralTiles) {
   }
 }
 
-std::vector<uint8_t> bits_of(RandomCase& data, const SimulatedRun& run) {
-  data.poison_d();
-  EXPECT_TRUE(simulate(data, run));
-  return {data.d.data.begin(), data.d.data.end()};
-}
-
 TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
   for (const DataType type : kTypesOfA) {
     Problem p{.m = 70, .n = 40, .k = 1344, .l = 2, .a = {.type = type}};
@@ -135,11 +130,10 @@ TEST(Sm80Exact, SumsAreTheOraclesBitForBit) {
     Rng rng;
     RandomCase data(p, rng, Values::kExact);
     for (const Passes& passes : kPasses) {
-      const auto got = bits_of(data, {.passes = passes});
+      const auto got = simulated_bits<SimulatedRun>(data, {.passes = passes});
       data.poison_d();
       ASSERT_TRUE(reference::dual_gemm(p, data.buffers()).ok());
-      EXPECT_EQ(got, std::vector<uint8_t>(data.d.data.begin(), data.d.data.end()))
-          << name_of(passes);
+      EXPECT_EQ(got, bits_of(data)) << name_of(passes);
     }
   }
 }
@@ -152,16 +146,18 @@ TEST(Sm80Exact, NeitherTheTileNorThePassNorTheScheduleMatters) {
     p.bias = BiasType::kF32;
     Rng rng;
     RandomCase data(p, rng, Values::kRandom);
-    const auto bits = bits_of(data, {.tile_m = 64});
+    const auto bits = simulated_bits<SimulatedRun>(data, {.tile_m = 64});
     for (const Passes& passes : kPasses) {
       SCOPED_TRACE(name_of(passes));
-      EXPECT_EQ(bits, bits_of(data, {.tile_m = 64, .passes = passes}));
-      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .passes = passes}));
-      EXPECT_EQ(bits, bits_of(data, {.tile_m = 8, .misalign = 3, .passes = passes}));
+      EXPECT_EQ(bits, simulated_bits<SimulatedRun>(data, {.tile_m = 64, .passes = passes}));
+      EXPECT_EQ(bits, simulated_bits<SimulatedRun>(data, {.tile_m = 8, .passes = passes}));
+      EXPECT_EQ(bits,
+                simulated_bits<SimulatedRun>(data, {.tile_m = 8, .misalign = 3, .passes = passes}));
       for (uint64_t seed = 1; seed <= 3; ++seed) {
         const ptxsim::Options random{
             .schedule = ptxsim::Schedule::kRandom, .seed = seed, .strict = true};
-        EXPECT_EQ(bits, bits_of(data, {.options = random, .tile_m = 64, .passes = passes}))
+        EXPECT_EQ(bits, simulated_bits<SimulatedRun>(
+                            data, {.options = random, .tile_m = 64, .passes = passes}))
             << "seed " << seed;
       }
     }

@@ -1,16 +1,10 @@
 // Every code with every scale, as a weight and as an activation, against values written out by
 // hand, and the ends of the range. What depends on the decoding alone is tried with one instance.
+#include "kernels/simulation/results.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
-#include "support/hand_made.hpp"
 
 namespace dualgemm::test {
 namespace {
-
-::testing::AssertionResult is_exact(HandMade made, SimulatedRun run) {
-  made.data.poison_d();
-  if (auto result = simulate(made.data, run); !result) return result;
-  return made.is({made.data.d.data.begin(), made.data.d.data.end()});
-}
 
 constexpr int kTokens = 256, kCtas = 4;  // the fewest tiles
 

@@ -1,6 +1,7 @@
 // The kernel for few rows against the oracle, every element within the bound of docs/numerics.md:
 // shapes, layouts, strides, types, activations; exact sums bit for bit; the same bits in every
 // schedule. Everything that must not be read for its value is poison.
+#include "kernels/simulation/results.hpp"
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
@@ -158,10 +159,10 @@ TEST(Sm90aSkinnyExact, EveryCodeTimesEveryScale) {
   Rng rng;
   const auto is_exact = [](HandMade made) -> ::testing::AssertionResult {
     for (const bool prepared : {false, true}) {
-      made.data.poison_d();
       const SimulatedRun run{.cols = 32, .max_ctas = 2, .prepared = prepared};
+      made.data.poison_d();
       if (auto result = simulate(made.data, run); !result) return result;
-      auto result = made.is({made.data.d.data.begin(), made.data.d.data.end()});
+      auto result = made.is(bits_of(made.data));
       if (!result) return result << (prepared ? ", prepared" : "");
     }
     return ::testing::AssertionSuccess();

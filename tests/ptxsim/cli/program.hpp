@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/contains.hpp"
+
 namespace ptxsim_test {
 
 struct Outcome {
@@ -29,11 +31,6 @@ inline std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
   return stream << "exit code " << outcome.exit_code << "\nstdout:\n"
                 << outcome.out << "\nstderr:\n"
                 << outcome.err;
-}
-
-inline testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
 }
 
 // Doubles each of 32 values.

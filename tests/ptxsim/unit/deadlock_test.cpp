@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <string>
 
+#include "ptxsim/contains.hpp"
 #include "ptxsim/unit/small_kernel.hpp"
 
 namespace {
 
+using ptxsim_test::contains;
 using ptxsim_test::run_small;
 using ptxsim_test::SmallKernel;
 
@@ -16,11 +18,6 @@ std::string report_of(const SmallKernel& kernel) {
   if (!result.error) return "no error";
   EXPECT_EQ(result.error->kind, ptxsim::ErrorKind::kDeadlock);
   return to_string(*result.error);
-}
-
-testing::AssertionResult has(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
 }
 
 // The number of the line of small.ptx that begins with these words.
@@ -49,12 +46,12 @@ wait:
   mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;
   @!%p2 bra wait;)"};
   const std::string report = report_of(kernel);
-  EXPECT_TRUE(has(report, "deadlock: no warp can go on and nothing is in flight (R13)"));
-  EXPECT_TRUE(has(report, "CTA (0,0,0), warp 0, all lanes"));
-  EXPECT_TRUE(has(report, "waits for phase parity 0 of mbarrier 0x"));
-  EXPECT_TRUE(has(report, "(phase 0, 2 of 3 arrivals pending, tx-count 256)"));
+  EXPECT_TRUE(contains(report, "deadlock: no warp can go on and nothing is in flight (R13)"));
+  EXPECT_TRUE(contains(report, "CTA (0,0,0), warp 0, all lanes"));
+  EXPECT_TRUE(contains(report, "waits for phase parity 0 of mbarrier 0x"));
+  EXPECT_TRUE(contains(report, "(phase 0, 2 of 3 arrivals pending, tx-count 256)"));
   EXPECT_TRUE(
-      has(report, "small.ptx:" + std::to_string(line_of(kernel, "mbarrier.try_wait")) + ": "));
+      contains(report, "small.ptx:" + std::to_string(line_of(kernel, "mbarrier.try_wait")) + ": "));
 }
 
 TEST(Deadlock, NamesTheSourceLineOfTheLocDirective) {
@@ -68,7 +65,7 @@ wait:
 .file 1 "dual_gemm.cuh"
 .visible .entry other()
 {)"};
-  EXPECT_TRUE(has(report_of(kernel), "(dual_gemm.cuh:88)"));
+  EXPECT_TRUE(contains(report_of(kernel), "(dual_gemm.cuh:88)"));
 }
 
 TEST(Deadlock, CountsPhasesThatHaveCompleted) {
@@ -79,8 +76,8 @@ TEST(Deadlock, CountsPhasesThatHaveCompleted) {
 wait:
   mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 1;
   @!%p2 bra wait;)"};
-  EXPECT_TRUE(has(report_of(kernel), "phase parity 1 of mbarrier 0x"));
-  EXPECT_TRUE(has(report_of(kernel), "(phase 1, 2 of 3 arrivals pending, tx-count 0)"));
+  EXPECT_TRUE(contains(report_of(kernel), "phase parity 1 of mbarrier 0x"));
+  EXPECT_TRUE(contains(report_of(kernel), "(phase 1, 2 of 3 arrivals pending, tx-count 0)"));
 }
 
 TEST(Deadlock, LanesThatWaitForDifferentMbarriersHaveALineEach) {
@@ -95,20 +92,20 @@ wait:
   mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;
   @!%p2 bra wait;)"};
   const std::string report = report_of(kernel);
-  EXPECT_TRUE(has(report, "lanes 00000001"));
-  EXPECT_TRUE(has(report, "5 of 5 arrivals pending"));
-  EXPECT_TRUE(has(report, "lanes 00000002"));
-  EXPECT_TRUE(has(report, "6 of 6 arrivals pending"));
+  EXPECT_TRUE(contains(report, "lanes 00000001"));
+  EXPECT_TRUE(contains(report, "5 of 5 arrivals pending"));
+  EXPECT_TRUE(contains(report, "lanes 00000002"));
+  EXPECT_TRUE(contains(report, "6 of 6 arrivals pending"));
 }
 
 TEST(Deadlock, CountsTheThreadsAtANamedBarrier) {
   const SmallKernel kernel{"bar.sync 3, 96;\nsetp.gt.u32 %p1, %r0, 63;\n@%p1 ret;\nbar.sync 3, 96;",
                            {96, 1, 1}};
   const std::string report = report_of(kernel);
-  EXPECT_TRUE(has(report, "warp 0, all lanes"));
-  EXPECT_TRUE(has(report, "warp 1, all lanes"));
-  EXPECT_TRUE(has(report, "named barrier 3 (phase 1, 64 of 96 threads have arrived)"));
-  EXPECT_TRUE(has(report, "'bar.sync 3, 96;'"));
+  EXPECT_TRUE(contains(report, "warp 0, all lanes"));
+  EXPECT_TRUE(contains(report, "warp 1, all lanes"));
+  EXPECT_TRUE(contains(report, "named barrier 3 (phase 1, 64 of 96 threads have arrived)"));
+  EXPECT_TRUE(contains(report, "'bar.sync 3, 96;'"));
 }
 
 TEST(Deadlock, CountsTheThreadsAtTheClusterBarrier) {
@@ -133,11 +130,12 @@ TEST(Deadlock, CountsTheThreadsAtTheClusterBarrier) {
                                      {2, 1, 1}};
   EXPECT_EQ(report_of(kernel), "no error");
   const std::string report = report_of(one_warp_missing);
-  EXPECT_TRUE(has(report,
-                  "the cluster barrier (phase 0, 96 threads have arrived, 128 of the cluster's 128 "
-                  "have not exited)"));
-  EXPECT_TRUE(has(report, "CTA (1,0,0) rank 1, warp 0, all lanes"));
-  EXPECT_TRUE(has(report, "named barrier 1 (phase 0, 32 of 64 threads have arrived)"));
+  EXPECT_TRUE(
+      contains(report,
+               "the cluster barrier (phase 0, 96 threads have arrived, 128 of the cluster's 128 "
+               "have not exited)"));
+  EXPECT_TRUE(contains(report, "CTA (1,0,0) rank 1, warp 0, all lanes"));
+  EXPECT_TRUE(contains(report, "named barrier 1 (phase 0, 32 of 64 threads have arrived)"));
 }
 
 TEST(Deadlock, LanesThatWaitForOthersOfTheirWarpSaySo) {
@@ -149,10 +147,10 @@ wait:
 together:
   bar.warp.sync 0xffffffff;)"};
   const std::string report = report_of(kernel);
-  EXPECT_TRUE(has(report, "lanes 00000001"));
-  EXPECT_TRUE(has(report, "3 of 3 arrivals pending"));
-  EXPECT_TRUE(has(report, "lanes fffffffe"));
-  EXPECT_TRUE(has(report, "waits for the other lanes of the warp"));
+  EXPECT_TRUE(contains(report, "lanes 00000001"));
+  EXPECT_TRUE(contains(report, "3 of 3 arrivals pending"));
+  EXPECT_TRUE(contains(report, "lanes fffffffe"));
+  EXPECT_TRUE(contains(report, "waits for the other lanes of the warp"));
 }
 
 }  // namespace

@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <string>
 
+#include "ptxsim/contains.hpp"
 #include "ptxsim/unit/small_kernel.hpp"
 
 namespace {
 
 using ptxsim::Schedule;
+using ptxsim_test::contains;
 using ptxsim_test::run_small;
 using ptxsim_test::SmallKernel;
-
-testing::AssertionResult has(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
-}
 
 const std::string kInit = R"(
   mov.u32 %r1, full;
@@ -60,21 +57,23 @@ TEST(MissedPhase, TheEagerScheduleReleasesTheWaiterAndSaysSo) {
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->rule, 10);
   EXPECT_EQ(report->severity, ptxsim::Severity::kAdvisory);
-  EXPECT_TRUE(has(report->message,
-                  "'mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;' "
-                  "nearly missed phase 0 of mbarrier 0x"));
-  EXPECT_TRUE(has(report->message, "phase 1 completed before the warp went on"));
-  EXPECT_TRUE(has(report->other, "'mbarrier.arrive.shared::cta.b64 %rd4, [%r1];' at small.ptx:"));
+  EXPECT_TRUE(contains(report->message,
+                       "'mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;' "
+                       "nearly missed phase 0 of mbarrier 0x"));
+  EXPECT_TRUE(contains(report->message, "phase 1 completed before the warp went on"));
+  EXPECT_TRUE(
+      contains(report->other, "'mbarrier.arrive.shared::cta.b64 %rd4, [%r1];' at small.ptx:"));
 }
 
 TEST(MissedPhase, ADeadlockUnderTheLazyScheduleNamesIt) {
   const ptxsim::RunResult result = run_small(two_phases(Schedule::kLazy));
   ASSERT_TRUE(result.error);
   EXPECT_EQ(result.error->kind, ptxsim::ErrorKind::kDeadlock);
-  EXPECT_TRUE(has(result.error->message,
-                  "waits for phase parity 0 of mbarrier 0x440 (phase 2, 1 of 1 arrivals pending, "
-                  "tx-count 0); missed phase 0: it has completed, and the barrier went on to phase "
-                  "2, of the same parity"));
+  EXPECT_TRUE(
+      contains(result.error->message,
+               "waits for phase parity 0 of mbarrier 0x440 (phase 2, 1 of 1 arrivals pending, "
+               "tx-count 0); missed phase 0: it has completed, and the barrier went on to phase "
+               "2, of the same parity"));
 }
 
 // A poll that gives up the turn is no suspended wait: the thread may be elsewhere.
@@ -84,7 +83,7 @@ TEST(MissedPhase, TestWaitIsNotReleased) {
   kernel.body.replace(at, 8, "test_wait");
   const ptxsim::RunResult result = run_small(kernel);
   ASSERT_TRUE(result.error);
-  EXPECT_TRUE(has(result.error->message, "missed phase 0: it has completed"));
+  EXPECT_TRUE(contains(result.error->message, "missed phase 0: it has completed"));
 }
 
 TEST(MissedPhase, APhaseThatIsWaitedForInTimeIsNotMissed) {
@@ -144,7 +143,7 @@ end:)",
                            .block = {64, 1, 1}};
   const ptxsim::RunResult result = run_small(kernel);
   ASSERT_TRUE(result.error);
-  EXPECT_TRUE(has(result.error->message, "missed phase 1: it has completed"));
+  EXPECT_TRUE(contains(result.error->message, "missed phase 1: it has completed"));
 }
 
 // What the released waiter knows is what the phase handed over: not the store before the second
@@ -180,7 +179,8 @@ waiter:
 end:)"};
   const ptxsim::RunResult result = run_small(kernel);
   ASSERT_TRUE(result.error);
-  EXPECT_TRUE(has(result.error->message, "tx-count 0); may have missed phase 0: it has completed"));
+  EXPECT_TRUE(
+      contains(result.error->message, "tx-count 0); may have missed phase 0: it has completed"));
 }
 
 // The state form names its phase: a suspended wait for it is answered, too.

@@ -219,9 +219,7 @@ TEST(Api, PreparedWeightsOutliveTheRawOnes) {
   EXPECT_EQ(prepared->size_bytes(), plan.prepared_bytes);
   const PreparedWeights moved = *std::move(prepared);
 
-  Buffers buffers = data.buffers();
-  buffers.gate = buffers.up = nullptr;
-  buffers.gate_scales = buffers.up_scales = nullptr;
+  Buffers buffers = test::without_weights(data.buffers());
   buffers.prepared = &moved;
   for (const int64_t m : {int64_t{1}, kProblem.m}) {  // m and isa may differ from the plan's
     for (const Isa isa : device_caps().isas) {

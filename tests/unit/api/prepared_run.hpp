@@ -38,12 +38,6 @@ inline PreparedView view_of(const Plan& plan, const Guarded<uint8_t>& memory) {
   return {descriptor ? *descriptor : PreparedDescriptor{}, memory.data(), memory.size()};
 }
 
-inline Buffers without_weights(Buffers buffers) {
-  buffers.gate = buffers.up = nullptr;
-  buffers.gate_scales = buffers.up_scales = nullptr;
-  return buffers;
-}
-
 // d's bytes and scales after a run on `weights` alone.
 inline Bytes run_with(const Plan& plan, RandomCase& data,
                       const std::function<void(Buffers&)>& set_weights) {

@@ -37,8 +37,7 @@ std::vector<uint8_t> run_plan(const Plan& plan, RandomCase& data, const Prepared
   Buffers buffers = data.buffers();
   if (prepared != nullptr) {
     buffers.prepared = prepared;
-    buffers.gate = buffers.up = nullptr;
-    buffers.gate_scales = buffers.up_scales = nullptr;
+    buffers = test::without_weights(buffers);
   }
   RunInfo info;
   const Status status = run(plan, buffers, workspace.data(), workspace.size(), &info);

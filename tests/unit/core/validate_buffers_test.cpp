@@ -106,10 +106,8 @@ TEST(ValidateBuffers, PreparedWeightsReplaceTheRawOnes) {
   Rng rng;
   RandomCase data(p, rng, Values::kRandom);
   static const uint8_t some_object = 0;  // only its address counts here
-  Buffers buffers = data.buffers();
+  Buffers buffers = test::without_weights(data.buffers());
   buffers.prepared = reinterpret_cast<const PreparedWeights*>(&some_object);
-  buffers.gate = buffers.up = nullptr;
-  buffers.gate_scales = buffers.up_scales = nullptr;
   EXPECT_TRUE(validate(p, buffers).ok()) << validate(p, buffers).message();
   buffers.gate = buffers.up = buffers.d;  // where weights were before they were freed
   EXPECT_TRUE(validate(p, buffers).ok()) << validate(p, buffers).message();

@@ -10,6 +10,7 @@
 #include "cpu/strategies.hpp"
 #include "plan/choose.hpp"
 #include "support/guarded.hpp"
+#include "support/inputs.hpp"
 
 namespace dualgemm::test {
 
@@ -54,8 +55,7 @@ inline RunResult run_cpu(const Problem& problem, Buffers buffers, const RunOptio
     result.status = strategy->prepare(*plan, buffers, prepared.data());
     if (!result.status.ok()) return result;
     buffers.prepared_view = &view;
-    buffers.gate = buffers.up = nullptr;  // a prepared run must not look at the rows again
-    buffers.gate_scales = buffers.up_scales = nullptr;
+    buffers = without_weights(buffers);  // a prepared run must not look at the rows again
   }
   Guarded<uint8_t> workspace(plan->workspace_bytes);
   result.status = strategy->run(*plan, buffers, workspace.data(), &result.info);

@@ -195,13 +195,6 @@ class OnGpu {
   Buffers buffers_;
 };
 
-// What is left to a call when its weights have been prepared.
-inline Buffers without_weights(Buffers buffers) {
-  buffers.gate = buffers.up = nullptr;
-  buffers.gate_scales = buffers.up_scales = nullptr;
-  return buffers;
-}
-
 inline const DeviceCaps& gpu_caps() {
   static const DeviceCaps caps = [] {
     auto detected = cuda::detect_device_caps();

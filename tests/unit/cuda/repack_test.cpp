@@ -9,14 +9,10 @@
 
 #include "cuda/runtime/device_memory.hpp"
 #include "dualgemm/formats.hpp"
+#include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::cuda {
 namespace {
-
-bool has_gpu() {
-  int devices = 0;
-  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
-}
 
 // Bytes that no two neighbours share and none of which is 0.
 std::vector<uint8_t> pattern(int64_t bytes) {
@@ -42,7 +38,7 @@ std::vector<uint8_t> run(const KernelLaunch& launch, const DeviceMemory& destina
 }
 
 TEST(Repack, RowsOfAnyAlignment) {
-  if (!has_gpu()) GTEST_SKIP() << "no CUDA device on this machine";
+  DUALGEMM_NEEDS_GPU();
   constexpr int64_t kRows = 37, kBatches = 3, kRowBytes = 56, kTo = 64;
   for (const int64_t stride : {56, 57, 64, 70}) {
     for (const int64_t shift : {0, 1, 8, 13}) {
@@ -70,7 +66,7 @@ TEST(Repack, RowsOfAnyAlignment) {
 }
 
 TEST(Repack, ScalesOfBothLayouts) {
-  if (!has_gpu()) GTEST_SKIP() << "no CUDA device on this machine";
+  DUALGEMM_NEEDS_GPU();
   constexpr int64_t kBatches = 2, kShift = 3;
   for (const auto& [rows, cols] :
        {std::pair<int64_t, int64_t>{1, 1}, {130, 5}, {256, 8}, {7, 67}}) {

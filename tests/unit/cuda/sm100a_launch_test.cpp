@@ -11,51 +11,15 @@
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
 #include "support/inputs.hpp"
+#include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a {
 namespace {
 
+using test::far_buffers;
+using test::record_view;
 using test::swizzled;
-
-// One call of the encoder, as it was made.
-struct View {
-  CUtensorMapDataType type;
-  CUtensorMapSwizzle swizzle;
-  uint64_t address;
-  std::vector<uint64_t> dims, strides;
-  std::vector<uint32_t> box;
-};
-std::vector<View> views;
-CUresult answer = CUDA_SUCCESS;
-
-CUresult record_view(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
-                     const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
-                     const cuuint32_t* element_strides, CUtensorMapInterleave,
-                     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  EXPECT_TRUE(std::all_of(element_strides, element_strides + rank, [](auto s) { return s == 1; }));
-  std::memset(map, static_cast<int>(views.size()) + 1, sizeof *map);
-  views.push_back({type,
-                   swizzle,
-                   reinterpret_cast<uint64_t>(address),
-                   {dims, dims + rank},
-                   {strides, strides + rank - 1},
-                   {box, box + rank}});
-  return answer;
-}
-
-// Addresses that nobody reads.
-Buffers far_buffers() {
-  const auto at = [](uint64_t number) { return number << 40; };
-  Buffers buffers;
-  buffers.a = reinterpret_cast<void*>(at(1));
-  buffers.a_scales = reinterpret_cast<uint8_t*>(at(2));
-  buffers.gate = reinterpret_cast<void*>(at(3));
-  buffers.gate_scales = reinterpret_cast<uint8_t*>(at(4));
-  buffers.up = reinterpret_cast<void*>(at(5));
-  buffers.up_scales = reinterpret_cast<uint8_t*>(at(6));
-  buffers.d = reinterpret_cast<void*>(at(7));
-  return buffers;
-}
+using test::views;
 
 void* const kWorkspace = reinterpret_cast<void*>(uint64_t{8} << 40);
 
@@ -150,7 +114,7 @@ TEST(Sm100aLaunch, ViewsOfOperandsReadInPlace) {
       launches_of(swizzled({.m = 300, .n = 200, .k = 320, .l = 2}), far_buffers(), 64);
   ASSERT_EQ(launches.size(), 1u);
   ASSERT_EQ(views.size(), 6u);
-  const View& a = views[0];
+  const test::RecordedView& a = views[0];
   EXPECT_EQ(a.type, CU_TENSOR_MAP_DATA_TYPE_UINT8);
   EXPECT_EQ(a.swizzle, CU_TENSOR_MAP_SWIZZLE_128B);
   EXPECT_EQ(a.address, uint64_t{1} << 40);
@@ -158,7 +122,7 @@ TEST(Sm100aLaunch, ViewsOfOperandsReadInPlace) {
   EXPECT_EQ(a.strides, (std::vector<uint64_t>{160, 48000}));
   EXPECT_EQ(a.box, (std::vector<uint32_t>{128, 128, 1}));
   EXPECT_EQ(views[2].box, (std::vector<uint32_t>{128, 64, 1}));
-  const View& sf_gate = views[3];
+  const test::RecordedView& sf_gate = views[3];
   EXPECT_EQ(sf_gate.type, CU_TENSOR_MAP_DATA_TYPE_UINT16);
   EXPECT_EQ(sf_gate.swizzle, CU_TENSOR_MAP_SWIZZLE_NONE);
   EXPECT_EQ(sf_gate.dims, (std::vector<uint64_t>{256, 5, 2, 2}));
@@ -241,12 +205,12 @@ TEST(Sm100aLaunch, ScalarsOfTheEpilogue) {
 }
 
 TEST(Sm100aLaunch, AnEncoderThatRefusesIsAnErrorThatNamesTheView) {
-  answer = CUDA_ERROR_INVALID_VALUE;
+  test::encoder_answer = CUDA_ERROR_INVALID_VALUE;
   views.clear();
   const Problem problem = swizzled({.m = 5, .n = 9, .k = 64});
   const auto launches = build_launches(core::resolve(problem), far_buffers(), {}, kWorkspace,
                                        *find_instance(64, DataType::kF16), &record_view);
-  answer = CUDA_SUCCESS;
+  test::encoder_answer = CUDA_SUCCESS;
   ASSERT_FALSE(launches.ok());
   EXPECT_EQ(launches.status().message(),
             "tensor map of a: CUresult 1 for dims (32, 5, 1), strides (32, 160) bytes, box (128, "

@@ -9,10 +9,14 @@
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "unit/cuda/on_gpu.hpp"
+#include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a_pair {
 namespace {
 
+using test::boxes;
+using test::far_buffers;
+using test::record_view;
 using test::swizzled;
 
 TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
@@ -140,35 +144,18 @@ TEST(Sm100aPairChoice, RefusesWhatTheKernelDoesNotDo) {
             "m, n, l: 1, 1, 1073741824; must be at most 2^30 - 1 tiles of 256 x 48");
 }
 
-std::vector<std::vector<uint32_t>> boxes;
-
-CUresult record_box(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
-                    const cuuint64_t*, const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
-                    CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                    CUtensorMapFloatOOBfill) {
-  boxes.push_back({box, box + rank});
-  std::memset(map, static_cast<int>(boxes.size()), sizeof *map);
-  return CUDA_SUCCESS;
-}
-
 TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
-  const auto at = [](uint64_t number) { return reinterpret_cast<uint8_t*>(number << 40); };
-  Buffers buffers;
-  buffers.a = at(1), buffers.a_scales = at(2);
-  buffers.gate = at(3), buffers.gate_scales = at(4);
-  buffers.up = at(5), buffers.up_scales = at(6);
-  buffers.d = at(7);
   const Problem problem = swizzled({.m = 300, .n = 200, .k = 320, .l = 2});
-  boxes.clear();
-  const auto launches = build_launches(core::resolve(problem), buffers, {}, nullptr,
-                                       *find_instance(64, DataType::kF16), &record_box);
+  test::views.clear();
+  const auto launches = build_launches(core::resolve(problem), far_buffers(), {}, nullptr,
+                                       *find_instance(64, DataType::kF16), &record_view);
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 1u);
-  ASSERT_EQ(boxes.size(), 6u);
-  EXPECT_EQ(boxes[0], (std::vector<uint32_t>{128, 128, 1}));   // a: a CTA's rows
-  EXPECT_EQ(boxes[2], (std::vector<uint32_t>{128, 32, 1}));    // gate: half of the tile's
-  EXPECT_EQ(boxes[4], (std::vector<uint32_t>{128, 32, 1}));    // up
-  EXPECT_EQ(boxes[3], (std::vector<uint32_t>{256, 4, 1, 1}));  // all of the tile's scales
+  ASSERT_EQ(boxes().size(), 6u);
+  EXPECT_EQ(boxes()[0], (std::vector<uint32_t>{128, 128, 1}));   // a: a CTA's rows
+  EXPECT_EQ(boxes()[2], (std::vector<uint32_t>{128, 32, 1}));    // gate: half of the tile's
+  EXPECT_EQ(boxes()[4], (std::vector<uint32_t>{128, 32, 1}));    // up
+  EXPECT_EQ(boxes()[3], (std::vector<uint32_t>{256, 4, 1, 1}));  // all of the tile's scales
   const KernelLaunch& launch = launches->front();
   EXPECT_EQ(launch.ctas, 2u * 2 * 4 * 2);
   EXPECT_EQ(launch.cluster_ctas, 2u);
@@ -195,17 +182,17 @@ TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
   Buffers buffers;
   buffers.a = at(1), buffers.a_scales = at(2), buffers.d = at(7);
   const Problem problem = swizzled({.m = 300, .n = 200, .k = 320, .l = 2});
-  boxes.clear();
+  test::views.clear();
   const auto launches =
       build_launches(core::resolve(problem), buffers, {}, nullptr,
-                     *find_instance(112, DataType::kF16, true), &record_box, at(3));
+                     *find_instance(112, DataType::kF16, true), &record_view, at(3));
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 1u);
-  EXPECT_EQ(boxes, (std::vector<std::vector<uint32_t>>{
-                       {256, 7, 1, 1},  // codes of half of the tile: 2 048 bytes of 8 columns
-                       {32, 14, 1, 1},  // scales of the tile
-                       {128, 128, 1},   // a
-                       {256, 4, 1, 1}}));
+  EXPECT_EQ(boxes(), (std::vector<std::vector<uint32_t>>{
+                         {256, 7, 1, 1},  // codes of half of the tile: 2 048 bytes of 8 columns
+                         {32, 14, 1, 1},  // scales of the tile
+                         {128, 128, 1},   // a
+                         {256, 4, 1, 1}}));
   const KernelLaunch& launch = launches->front();
   EXPECT_EQ(launch.ctas, 2u * 2 * 2 * 2);
   EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_prepared");

@@ -12,37 +12,16 @@
 #include "dualgemm/dualgemm.hpp"
 #include "support/inputs.hpp"
 #include "unit/cuda/on_gpu.hpp"
+#include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
 
+using test::boxes;
+using test::far_buffers;
 using test::made_up_gpu;
+using test::record_view;
 using test::swizzled;
-
-std::vector<std::vector<uint32_t>> boxes;
-
-CUresult record_box(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
-                    const cuuint64_t*, const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
-                    CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                    CUtensorMapFloatOOBfill) {
-  std::memset(map, static_cast<int>(boxes.size()) + 1, sizeof *map);
-  boxes.emplace_back(box, box + rank);
-  return CUDA_SUCCESS;
-}
-
-// Addresses that nobody reads.
-Buffers far_buffers() {
-  const auto at = [](uint64_t number) { return number << 40; };
-  Buffers buffers;
-  buffers.a = reinterpret_cast<void*>(at(1));
-  buffers.a_scales = reinterpret_cast<uint8_t*>(at(2));
-  buffers.gate = reinterpret_cast<void*>(at(3));
-  buffers.gate_scales = reinterpret_cast<uint8_t*>(at(4));
-  buffers.up = reinterpret_cast<void*>(at(5));
-  buffers.up_scales = reinterpret_cast<uint8_t*>(at(6));
-  buffers.d = reinterpret_cast<void*>(at(7));
-  return buffers;
-}
 
 // "tile_m x tile_n" on a B200.
 std::string tile(int64_t m, int64_t n, int64_t k, int64_t l = 1) {
@@ -215,7 +194,7 @@ TEST(Sm100aSkinnyGroupsChoice, Plans) {
 }
 
 TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
-  boxes.clear();
+  test::views.clear();
   Problem p = swizzled({.m = 300, .n = 200, .k = 320, .l = 3, .grouping = Grouping::kContiguous});
   const core::ResolvedProblem resolved = core::resolve(p);
   const Instance& instance = *find_instance(p, 32, 64);
@@ -223,7 +202,7 @@ TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
   EXPECT_EQ(ctas, 4 * (3 + 297 / 32));
   auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
   const auto launches =
-      build_launches(resolved, far_buffers(), {}, workspace, instance, ctas, &record_box);
+      build_launches(resolved, far_buffers(), {}, workspace, instance, ctas, &record_view);
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 2u);
   EXPECT_STREQ(launches->front().kernel.entry, "dual_gemm_group_tiles");
@@ -244,18 +223,18 @@ TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
 
   p.grouping = Grouping::kNone;
   const auto none =
-      build_launches(core::resolve(p), far_buffers(), {}, workspace, instance, 1, &record_box);
+      build_launches(core::resolve(p), far_buffers(), {}, workspace, instance, 1, &record_view);
   EXPECT_EQ(none.status().message(), "grouping: none; this tile is for groups");
 }
 
 // Those of a row 16 bytes at a time; in tiles, after a copy, where rows are not 16 bytes apart.
 TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
   const auto launches_of = [](const Problem& p, Params& params) {
-    boxes.clear();
+    test::views.clear();
     const core::ResolvedProblem resolved = core::resolve(p);
     auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
     const auto launches = build_launches(resolved, far_buffers(), plan_copies(resolved, false),
-                                         workspace, *find_instance(p, 32, 64), 1, &record_box);
+                                         workspace, *find_instance(p, 32, 64), 1, &record_view);
     EXPECT_TRUE(launches.ok()) << launches.status().message();
     std::memcpy(&params, launches->back().params.data(), sizeof params);
     return launches->size();
@@ -265,26 +244,27 @@ TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
   Problem p{.m = 300, .n = 200, .k = 512, .l = 3, .grouping = Grouping::kMasked};
   EXPECT_EQ(launches_of(p, params), 2u);
   EXPECT_TRUE(params.linear_a && params.linear_gate && params.linear_up);
-  EXPECT_EQ(boxes[1], rows_of_a);
-  EXPECT_EQ(boxes[3], rows_of_weights);
-  EXPECT_EQ(boxes[5], rows_of_weights);
+  EXPECT_EQ(boxes()[1], rows_of_a);
+  EXPECT_EQ(boxes()[3], rows_of_weights);
+  EXPECT_EQ(boxes()[5], rows_of_weights);
   p.k = 320;
   p.gate.scale_ld = 32;
   p.gate.scale_batch_stride = 200 * 32;
   EXPECT_EQ(launches_of(p, params), 4u);
   EXPECT_TRUE(!params.linear_a && params.linear_gate && !params.linear_up);
-  EXPECT_EQ(boxes[1], tiles);
-  EXPECT_EQ(boxes[3], rows_of_weights);
-  EXPECT_EQ(boxes[5], tiles);
+  EXPECT_EQ(boxes()[1], tiles);
+  EXPECT_EQ(boxes()[3], rows_of_weights);
+  EXPECT_EQ(boxes()[5], tiles);
 }
 
 TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {
-  boxes.clear();
+  test::views.clear();
   const core::ResolvedProblem resolved =
       core::resolve(swizzled({.m = 30, .n = 200, .k = 320, .l = 2}));
   const Instance& instance = *find_instance(resolved.problem, 32, 64);
-  const auto launches = build_launches(resolved, far_buffers(), {}, nullptr, instance,
-                                       ctas_for(resolved.problem, instance.config, 1), &record_box);
+  const auto launches =
+      build_launches(resolved, far_buffers(), {}, nullptr, instance,
+                     ctas_for(resolved.problem, instance.config, 1), &record_view);
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 1u);
   const KernelLaunch& launch = launches->front();
@@ -293,11 +273,11 @@ TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {
   EXPECT_EQ(launch.ctas, 8u);
   EXPECT_EQ(launch.threads, 192u);
   EXPECT_TRUE(launch.overlaps_previous);
-  ASSERT_EQ(boxes.size(), 6u);
-  EXPECT_EQ(boxes[0], (std::vector<uint32_t>{128, 32, 1}));  // A
-  EXPECT_EQ(boxes[1], (std::vector<uint32_t>{256, 4, 1, 1}));
-  EXPECT_EQ(boxes[2], (std::vector<uint32_t>{128, 64, 1}));  // Gate
-  EXPECT_EQ(boxes[4], (std::vector<uint32_t>{128, 64, 1}));  // Up
+  ASSERT_EQ(boxes().size(), 6u);
+  EXPECT_EQ(boxes()[0], (std::vector<uint32_t>{128, 32, 1}));  // A
+  EXPECT_EQ(boxes()[1], (std::vector<uint32_t>{256, 4, 1, 1}));
+  EXPECT_EQ(boxes()[2], (std::vector<uint32_t>{128, 64, 1}));  // Gate
+  EXPECT_EQ(boxes()[4], (std::vector<uint32_t>{128, 64, 1}));  // Up
   Params params;
   ASSERT_EQ(launch.param_bytes, sizeof params);
   std::memcpy(&params, launch.params.data(), sizeof params);
@@ -318,12 +298,12 @@ TEST(Sm100aSkinnyLaunch, BadInputIsRefusedBeforeAnythingIsLaunched) {
   Buffers buffers = far_buffers();
   buffers.up = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(buffers.up) + 24);
   const Instance& instance = *find_instance(resolved.problem, 8, 64);
-  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, 1, &record_box);
+  const auto misaligned = build_launches(resolved, buffers, {}, nullptr, instance, 1, &record_view);
   EXPECT_EQ(misaligned.status().message(),
             "up: address % 16 = 8; must be aligned to 16 bytes, or planned for with "
             "PlanOptions::unaligned");
   const core::ResolvedProblem more = core::resolve(swizzled({.m = 9, .n = 9, .k = 64}));
-  const auto too_few = build_launches(more, far_buffers(), {}, nullptr, instance, 1, &record_box);
+  const auto too_few = build_launches(more, far_buffers(), {}, nullptr, instance, 1, &record_view);
   EXPECT_EQ(too_few.status().message(), "m: 9; must be at most 8 for this tile");
 }
 

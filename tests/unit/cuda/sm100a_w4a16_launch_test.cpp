@@ -10,45 +10,16 @@
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "unit/cuda/on_gpu.hpp"
+#include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 namespace {
 
+using test::far_buffers;
 using test::made_up_gpu;
-
-struct View {
-  std::vector<uint64_t> dims;
-  std::vector<uint32_t> box;
-};
-std::vector<View> views;
-
-CUresult record_view(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void*,
-                     const cuuint64_t* dims, const cuuint64_t*, const cuuint32_t* box,
-                     const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                     CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  std::memset(map, static_cast<int>(views.size()) + 1, sizeof *map);
-  views.push_back({{dims, dims + rank}, {box, box + rank}});
-  return CUDA_SUCCESS;
-}
-
-// Addresses that nobody reads.
-Buffers far_buffers() {
-  const auto at = [](uint64_t number) { return number << 40; };
-  Buffers buffers;
-  buffers.a = reinterpret_cast<void*>(at(1));
-  buffers.gate = reinterpret_cast<void*>(at(3));
-  buffers.gate_scales = reinterpret_cast<uint8_t*>(at(4));
-  buffers.up = reinterpret_cast<void*>(at(5));
-  buffers.up_scales = reinterpret_cast<uint8_t*>(at(6));
-  buffers.d = reinterpret_cast<void*>(at(7));
-  return buffers;
-}
-
-Problem w4a16(Problem p, DataType type = DataType::kF16) {
-  p.a.type = type;
-  p.gate.scale_layout = p.up.scale_layout = ScaleLayout::kSwizzled128x4;
-  return p;
-}
+using test::record_view;
+using test::views;
+using test::with_rows;
 
 // "tile_m / split" on a B200.
 std::string chosen(const Problem& p) {
@@ -71,30 +42,30 @@ TEST(Sm100aW4a16Choice, NamesSayWhatTheInstancesAre) {
 }
 
 TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 4096, .k = 7168})), "16 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 16, .n = 4096, .k = 7168})), "16 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 17, .n = 4096, .k = 7168}, DataType::kBF16)), "32 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 1536, .k = 7168})), "16 / 4");
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
-  EXPECT_EQ(chosen(w4a16({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
-  EXPECT_EQ(chosen(w4a16({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
-  EXPECT_EQ(choose_split(w4a16({.m = 1, .n = 64, .k = 256}), instances()[0], 0),
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 4096, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(with_rows({.m = 16, .n = 4096, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(with_rows({.m = 17, .n = 4096, .k = 7168}, DataType::kBF16)), "32 / 2");
+  EXPECT_EQ(chosen(with_rows({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 1536, .k = 7168})), "16 / 4");
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
+  EXPECT_EQ(chosen(with_rows({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
+  EXPECT_EQ(choose_split(with_rows({.m = 1, .n = 64, .k = 256}), instances()[0], 0),
             1);  // size not told
   // The same bits for every m: one tile, one order.
   for (const int64_t m : {1, 64, 100}) {
-    EXPECT_EQ(chosen(w4a16({.m = m, .n = 4096, .k = 7168, .batch_invariant = true})), "64 / 1");
+    EXPECT_EQ(chosen(with_rows({.m = m, .n = 4096, .k = 7168, .batch_invariant = true})), "64 / 1");
   }
 }
 
 TEST(Sm100aW4a16Choice, SplitsAsFarAsCtasAndTilesOfKGo) {
-  const Problem p = w4a16({.m = 1, .n = 256, .k = 1280});
+  const Problem p = with_rows({.m = 1, .n = 256, .k = 1280});
   EXPECT_EQ(largest_split(p, 16, 3), 0);
   EXPECT_EQ(largest_split(p, 16, 4), 1);
   EXPECT_EQ(largest_split(p, 16, 15), 2);
   EXPECT_EQ(largest_split(p, 16, 1000), 4);  // five tiles of k
-  EXPECT_EQ(largest_split(w4a16({.m = 1, .n = 256, .k = 7168}), 16, 1000), 8);
+  EXPECT_EQ(largest_split(with_rows({.m = 1, .n = 256, .k = 7168}), 16, 1000), 8);
 }
 
 TEST(Sm100aW4a16Choice, PlansTakeIt) {
@@ -103,7 +74,7 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
         make_plan(p, {.strategy = StrategyId::kFused, .config = text}, made_up_gpu(100, 148));
     return plan ? plan->config() : plan.status().message();
   };
-  const Problem p = w4a16({.m = 1, .n = 4096, .k = 7168}, DataType::kBF16);
+  const Problem p = with_rows({.m = 1, .n = 4096, .k = 7168}, DataType::kBF16);
   EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c128_t16x64x256_s8_f16");
   EXPECT_EQ(config(p, "tile_m=64"), "cuda_sm100a_fused_w4a16_c128_t64x64x256_s4_f16");
   EXPECT_EQ(config(p, "ctas=64"), "cuda_sm100a_fused_w4a16_c64_t16x64x256_s8_f16");
@@ -123,24 +94,24 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
 
 TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {
   const auto reason = [](Problem p) { return supports(p).message(); };
-  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16})), "ok");
-  EXPECT_EQ(reason(w4a16({.m = 5000, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}})), "ok");
+  EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16})), "ok");
+  EXPECT_EQ(reason(with_rows({.m = 5000, .n = 16, .k = 16, .d = {.type = DataType::kE2M1}})), "ok");
   EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16}), "a.type: e2m1; this kernel takes f16 and bf16");
-  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16}, DataType::kF32)),
+  EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16}, DataType::kF32)),
             "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
-  EXPECT_EQ(reason(w4a16({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked})),
+  EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked})),
             "grouping: masked; the sm_100a kernel takes none");
-  EXPECT_EQ(reason(w4a16({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 9})),
+  EXPECT_EQ(reason(with_rows({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 9})),
             "m, n, l: 1, 2147483647, 9; must be at most 2^28 - 1 tiles of 64 x 64");
-  EXPECT_EQ(find_instance(w4a16({.m = 17, .n = 16, .k = 16}), 16), nullptr);
-  EXPECT_EQ(find_instance(w4a16({.m = 65, .n = 16, .k = 16}), 32), nullptr);
-  EXPECT_EQ(find_instance(w4a16({.m = 1, .n = 16, .k = 16}), 12), nullptr);
+  EXPECT_EQ(find_instance(with_rows({.m = 17, .n = 16, .k = 16}), 16), nullptr);
+  EXPECT_EQ(find_instance(with_rows({.m = 65, .n = 16, .k = 16}), 32), nullptr);
+  EXPECT_EQ(find_instance(with_rows({.m = 1, .n = 16, .k = 16}), 12), nullptr);
 }
 
 TEST(Sm100aW4a16Launch, ViewsAndGrid) {
   views.clear();
   const core::ResolvedProblem resolved =
-      core::resolve(w4a16({.m = 30, .n = 200, .k = 576, .l = 2}, DataType::kBF16));
+      core::resolve(with_rows({.m = 30, .n = 200, .k = 576, .l = 2}, DataType::kBF16));
   const Instance& instance = *find_instance(resolved.problem, 32);
   const auto launches =
       build_launches(resolved, far_buffers(), {}, nullptr, instance, 3, &record_view);
@@ -175,7 +146,7 @@ TEST(Sm100aW4a16Launch, ViewsAndGrid) {
 }
 
 TEST(Sm100aW4a16Launch, BadInputIsRefusedBeforeAnythingIsLaunched) {
-  const core::ResolvedProblem resolved = core::resolve(w4a16({.m = 5, .n = 9, .k = 320}));
+  const core::ResolvedProblem resolved = core::resolve(with_rows({.m = 5, .n = 9, .k = 320}));
   const Instance& instance = *find_instance(resolved.problem, 16);
   for (const int split : {0, 3, 9}) {  // two tiles of k
     const auto launches =
