@@ -65,8 +65,9 @@ class FusedPassesStrategy final : public Strategy {
              RunInfo* info) const override {
     DUALGEMM_TRY(check_isa(plan));
     DUALGEMM_TRY(supports_problem(plan.problem));
-    const auto launches =
-        passes_for(plan.isa)->launches(plan, gate_, buffers, workspace, driver_encode_tiled);
+    const PassesKernel& kernel = *passes_for(plan.isa);
+    DUALGEMM_TRY(kernel.supports(plan.problem, gate_));
+    const auto launches = kernel.launches(plan, gate_, buffers, workspace, driver_encode_tiled);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));

@@ -88,8 +88,16 @@ Status supports_passes_sm90a(const Problem& problem, GateProduct gate) {
                                "must be above 8 for the wgmma kernel of this strategy");
   }
   const Halves halves = halves_of(problem, gate);
-  DUALGEMM_TRY(sm90a::supports(halves.gate.problem));
-  return sm90a::supports(halves.up.problem);
+  for (const core::ResolvedProblem* product : {&halves.gate, &halves.up}) {
+    const Status status = sm90a::supports(product->problem);
+    if (status.ok()) continue;
+    if (status.argument() != "m, n, k, l") return status;
+    // With the caller's n, of which the halves have half.
+    return Status::unsupported(
+        "m, n, k, l", fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
+        status.rule());
+  }
+  return {};
 }
 
 std::span<const sm90a::Instance> instances_for(GateProduct gate) {

@@ -100,6 +100,28 @@ TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   }
 }
 
+// A plan is public: its problem may have been changed to one that the wgmma kernel does not take, and
+// the mma.sync kernel does.
+TEST(FusedPasses, AProblemThatThePlansKernelDoesNotTakeEnqueuesNothing) {
+  const Problem taken{.m = 512, .n = 64, .k = 256};
+  const auto refusal = [&](StrategyId id, const Problem& p) {
+    Plan plan = *passes_plan(taken, {.strategy = id}, 90);
+    EXPECT_EQ(plan.isa, Isa::kSm90a);
+    EXPECT_TRUE(strategy_of(id).supports(p, made_up_gpu(90)).ok());
+    plan.problem = p;
+    return strategy_of(id).run(plan, {}, nullptr, nullptr).message();
+  };
+  const Problem long_rows{.m = 1 << 20, .n = 64, .k = 1 << 20};
+  for (const StrategyId id : kBoth) {
+    EXPECT_EQ(
+        refusal(id, long_rows),
+        "m, n, k, l: 1048576, 64, 1048576, 1; must be at most 2^31 - 1 tiles of 8 x 32 x 256, "
+        "and a at most 2^40 bytes in 16 bits");
+  }
+  EXPECT_EQ(refusal(StrategyId::kFusedSequential, {.m = 8, .n = 64, .k = 256}),
+            "m: 8; must be above 8 for the wgmma kernel of this strategy");
+}
+
 #define DUALGEMM_NEEDS_MMA_SYNC()                       \
   if (!has_gpu() || gpu_caps().compute_capability < 80) \
   GTEST_SKIP() << "no GPU of compute capability 8.0 or later"
