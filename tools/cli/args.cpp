@@ -33,6 +33,7 @@ void add_plan(CLI::App& app, PlanCommand& command) {
       add_command(app, "plan", "What would run, why, and what was rejected", help::kPlan);
   bind_shape(sub, command.shape);
   bind_problem(sub, command.problem);
+  bind_grouping(sub, command.problem.grouping);
   bind_strategy(sub, command.strategy);
   bind_execution(sub, command.execution, Devices::kDescribed);
   sub->add_flag("--json", command.json, "JSON on stdout");
@@ -170,6 +171,9 @@ void add_verify(CLI::App& app, VerifyCommand& command) {
   CLI::App* sub = add_command(app, "verify", "Every strategy against the oracle", help::kVerify);
   bind_shape_lists(sub, command.shapes, "None given: --random-shapes seeded ones");
   bind_problem(sub, command.problem);
+  bind_grouping(sub, command.problem.grouping);
+  sub->add_flag("--row-experts", command.row_experts,
+                "--grouping contiguous: the expert of each row (m_indices) instead of offsets");
   bind_strategies(sub, command.strategies, "default: all");
   bind_execution(sub, command.execution);
   bind_layer_files(sub, command.files, false);
@@ -353,6 +357,13 @@ Status check(const VerifyCommand& command) {
     return Status::invalid("--m, --n, --k, --l", "given with --weights",
                            "the files determine the shape");
   }
+  const Grouping grouping = command.problem.grouping;
+  if (!command.files.weights.empty() && grouping != Grouping::kNone) {
+    return Status::invalid("--grouping", name_of(grouping),
+                           "is for random operands; `run --experts --check` takes files");
+  }
+  if (command.row_experts && grouping != Grouping::kContiguous)
+    return Status::invalid("--row-experts", name_of(grouping), "needs --grouping contiguous");
   DUALGEMM_TRY(check_config(command.execution, command.strategies.size()));
   return check_lists(command.shapes);
 }

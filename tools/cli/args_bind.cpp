@@ -142,6 +142,14 @@ void bind_problem(CLI::App* app, ProblemOptions& problem) {
       ->default_str(name_of(problem.bias));
 }
 
+void bind_grouping(CLI::App* app, Grouping& grouping) {
+  add_value(
+      app, "--grouping", grouping, parse_grouping, "GROUPING",
+      "groups of L experts: contiguous (M rows in all, one expert's behind another's) or masked "
+      "(up to M rows each)")
+      ->default_str(name_of(grouping));
+}
+
 void bind_execution(CLI::App* app, ExecutionOptions& execution, Devices devices) {
   bind_device(app, execution, devices);
   add_value(app, "--isa", execution.isa, parse_isa, "ISA",
@@ -227,6 +235,8 @@ void group_options(CLI::App* app) {
       {"act-limit", "Problem"},
       {"batch-invariant", "Problem"},
       {"bias", "Problem"},
+      {"grouping", "Problem"},
+      {"row-experts", "Problem"},
       {"d-global-scale", "Problem"},
       {"quantize-x", "Problem"},
       {"quantize-h", "Problem"},

@@ -57,6 +57,7 @@ CLI::Option* add_value(CLI::App* app, const std::string& name, Target& target,
 void bind_shape(CLI::App* app, Shape& shape);
 void bind_shape_lists(CLI::App* app, ShapeLists& shapes, const std::string& fallback);
 void bind_problem(CLI::App* app, ProblemOptions& problem);
+void bind_grouping(CLI::App* app, Grouping& grouping);
 // `plan` also plans for GPUs that are not there.
 enum class Devices { kPresent, kDescribed };
 void bind_execution(CLI::App* app, ExecutionOptions& execution,

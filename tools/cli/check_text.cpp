@@ -5,6 +5,10 @@
 namespace dualgemm::cli {
 
 std::string verdict(const verify::CheckReport& report, DataType d_type) {
+  if (report.written_elsewhere > 0) {
+    return fmt::format("WRONG: {} of {} elements, and {} written in rows that are no expert's",
+                       report.failed, report.compared, report.written_elsewhere);
+  }
   if (!report.passed())
     return fmt::format("WRONG: {} of {} elements", report.failed, report.compared);
   std::string text = fmt::format("ok, {} elements within the bound", report.compared);
@@ -35,6 +39,7 @@ Json to_json(const verify::CheckReport& report) {
   return {{"passed", report.passed()},
           {"compared", report.compared},
           {"failed", report.failed},
+          {"written_elsewhere", report.written_elsewhere},
           {"worst_share_of_bound", number(report.worst_share)},
           {"worst",
            {{"batch", report.worst_batch},

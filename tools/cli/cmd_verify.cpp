@@ -28,8 +28,8 @@ std::vector<StrategyId> strategies_of(const VerifyCommand& command) {
 class CaseVerifier {
  public:
   CaseVerifier(const VerifyCommand& command, const Problem& problem, const Buffers& inputs,
-               uint64_t seed)
-      : command_(command), inputs_(inputs), item_{problem, seed, {}} {}
+               uint64_t seed, verify::ExpertRows rows)
+      : command_(command), inputs_(inputs), item_{problem, seed, rows, {}} {}
 
   void verify(StrategyId strategy) {
     VerifyResult result{strategy, {}, {}, {}, {}};
@@ -63,8 +63,8 @@ class CaseVerifier {
     Buffers buffers = inputs_;
     output->attach_to(buffers);
     if (strategy == StrategyId::kFp8) return measure_fp8(buffers, result);
-    const Expected<verify::CheckReport> check =
-        verify::check_result(item_.problem, buffers, isa, {command_.samples, item_.seed});
+    const Expected<verify::CheckReport> check = verify::check_result(
+        item_.problem, buffers, isa, {command_.samples, item_.seed, verify::kUnwritten});
     if (!check) return check.status();
     result.check = *check;
     if (check->passed() && !trusted_) trusted_ = *std::move(output);
@@ -95,8 +95,9 @@ class CaseVerifier {
 };
 
 VerifyCase verify_problem(const VerifyCommand& command, const Problem& problem,
-                          const Buffers& inputs, uint64_t seed) {
-  CaseVerifier verifier(command, problem, inputs, seed);
+                          const Buffers& inputs, uint64_t seed,
+                          verify::ExpertRows rows = verify::ExpertRows::kRagged) {
+  CaseVerifier verifier(command, problem, inputs, seed, rows);
   for (const StrategyId strategy : strategies_of(command)) verifier.verify(strategy);
   return verifier.item();
 }
@@ -114,8 +115,9 @@ std::vector<RandomCase> random_cases(const VerifyCommand& command) {
     }
     return cases;
   }
+  const bool groups = command.problem.grouping != Grouping::kNone;
   for (const verify::RandomShape& s :
-       verify::random_shapes(command.problem.d_type, command.random_shapes, command.seed)) {
+       verify::random_shapes(command.problem.d_type, command.random_shapes, command.seed, groups)) {
     cases.push_back({command.problem.problem(s.m, s.n, s.k, s.l), s.seed});
   }
   return cases;
@@ -141,18 +143,30 @@ Status check_cases(VerifyCommand& command, const std::vector<RandomCase>& cases)
   return some ? Status() : hopeless;
 }
 
+// All ways in which rows can fall to experts; one where there are none.
+std::vector<verify::ExpertRows> ways_of_rows(const VerifyCommand& command) {
+  using verify::ExpertRows;
+  const Grouping grouping = command.problem.grouping;
+  if (grouping == Grouping::kNone) return {ExpertRows::kRagged};
+  if (grouping == Grouping::kContiguous && !command.row_experts)
+    return {ExpertRows::kRagged, ExpertRows::kOneExpert};
+  return {ExpertRows::kRagged, ExpertRows::kOneExpert, ExpertRows::kNobody};
+}
+
 Status verify_random(VerifyCommand& command, std::vector<VerifyCase>& done) {
   const std::vector<RandomCase> cases = random_cases(command);
   DUALGEMM_TRY(check_cases(command, cases));
-  Progress progress(static_cast<int64_t>(cases.size()));
+  const std::vector<verify::ExpertRows> ways = ways_of_rows(command);
+  Progress progress(static_cast<int64_t>(cases.size() * ways.size()));
   for (const RandomCase& item : cases) {
     const Problem& p = item.problem;
-    progress.show(static_cast<int64_t>(done.size()),
-                  fmt::format("{} x {} x {} x {}", p.m, p.n, p.k, p.l));
-    const Expected<verify::Operands> operands =
-        verify::random_operands(p, verify::RandomKind::kEdges, item.seed);
-    if (!operands) return operands.status();
-    done.push_back(verify_problem(command, p, operands->buffers(), item.seed));
+    for (const verify::ExpertRows rows : ways) {
+      progress.show(static_cast<int64_t>(done.size()), name_of(VerifyCase{p, item.seed, rows, {}}));
+      const Expected<verify::Operands> operands = verify::random_operands(
+          p, verify::RandomKind::kEdges, item.seed, {command.row_experts, rows});
+      if (!operands) return operands.status();
+      done.push_back(verify_problem(command, p, operands->buffers(), item.seed, rows));
+    }
   }
   return {};
 }
@@ -186,12 +200,10 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
       }
       ++(result.failed() ? failed : passed);
       if (!result.failed()) continue;
-      const Problem& p = item.problem;
-      std::string text =
-          fmt::format("{} on {} x {} x {} x {}: ", name_of(result.strategy), p.m, p.n, p.k, p.l);
+      std::string text = fmt::format("{} on {}: ", name_of(result.strategy), name_of(item));
       if (!result.error.ok()) text += result.error.message();
       if (result.check)
-        text += verdict(*result.check, p.d.type) + "\n" + failure_details(*result.check);
+        text += verdict(*result.check, item.problem.d.type) + "\n" + failure_details(*result.check);
       if (result.fp8) text += fmt::format("relative L2 error {:.3g}", result.fp8->rel_l2);
       talk(text + (text.back() == '\n' ? "" : "\n") +
            "  repeat with: " + reproduction(command, item, result.strategy));

@@ -62,6 +62,7 @@ Examples:
   dualgemm plan --m 1 --n 14336 --k 4096 --a-type bf16 --prepared      decoding, weights in 4 bits
   dualgemm plan --m 64 --n 4096 --k 7168 --strategy two_pass --isa avx2 --json
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --prepared
+  dualgemm plan --m 1024 --n 2048 --k 7168 --l 32 --grouping contiguous --device b200     experts
   dualgemm plan --m 64 --n 4096 --k 7168 --device b200                 a GPU that is not here
   dualgemm plan --m 64 --n 4096 --k 7168 --device cuda --config tile_m=64,ctas=66)";
 
@@ -140,12 +141,15 @@ Runs every strategy and compares D with the double-precision oracle: each elemen
 bound derived from the operands, so that one lost tile cannot hide in an average. Without --m, --n,
 --k it tries seeded shapes chosen to hit edges (1, tile-1, tile, tile+1 ...). On failure it prints
 the worst element, a map of the 16x16 tiles (. right, X wrong) and one line that repeats the
-failure; the exit status is 1.
+failure; the exit status is 1. With --grouping every shape is tried with ragged rows, an expert that
+has none among them, with all rows of one expert, and where that can be said with rows of nobody;
+rows of D that are no expert's must stay as they were.
 
 Examples:
   dualgemm verify
   dualgemm verify --m 1:70:3 --n 48 --k 16,128,1040 --strategy fused,two_pass --act gelu_tanh
   dualgemm verify --m 512 --n 4096 --k 7168 --samples 8192       a sample instead of every element
+  dualgemm verify --grouping masked --m 40 --n 128 --k 256 --l 1,5     groups of experts
   dualgemm verify --weights nvfp4.safetensors --activations x.npy)";
 
 const char* const kBench = R"(

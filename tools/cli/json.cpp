@@ -31,7 +31,8 @@ Json to_json(const Problem& problem) {
           {"weight_scale_layout", name_of(problem.gate.scale_layout)},
           {"act", to_json(problem.act)},
           {"batch_invariant", problem.batch_invariant},
-          {"bias", name_of(problem.bias)}};
+          {"bias", name_of(problem.bias)},
+          {"grouping", name_of(problem.grouping)}};
 }
 
 Json to_json(const Plan& plan) {

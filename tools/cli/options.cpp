@@ -30,6 +30,7 @@ Problem ProblemOptions::problem(int64_t m, int64_t n, int64_t k, int64_t l) cons
   problem.act = activation();
   problem.batch_invariant = batch_invariant;
   problem.bias = bias;
+  problem.grouping = grouping;
   return problem;
 }
 

@@ -22,6 +22,7 @@ struct ProblemOptions {
   std::optional<double> act_alpha, act_beta, act_limit;
   bool batch_invariant = false;
   BiasType bias = BiasType::kNone;
+  Grouping grouping = Grouping::kNone;  // `plan` and `verify`
 
   Activation activation() const;
   Problem problem(int64_t m, int64_t n, int64_t k, int64_t l) const;
@@ -141,7 +142,8 @@ struct VerifyCommand {
   ExecutionOptions execution;
   std::vector<StrategyId> strategies;  // empty = all
   int64_t random_shapes = 12;
-  int64_t samples = 0;  // 0 = every element
+  int64_t samples = 0;       // 0 = every element
+  bool row_experts = false;  // contiguous groups by the expert of each row instead of offsets
   uint64_t seed = 1;
   bool json = false;
 };

@@ -62,6 +62,8 @@ std::string problem_options(const ProblemOptions& problem) {
   if (problem.act_limit) text += fmt::format(" --act-limit {}", *problem.act_limit);
   if (problem.batch_invariant) text += " --batch-invariant";
   if (problem.bias != BiasType::kNone) text += fmt::format(" --bias {}", name_of(problem.bias));
+  if (problem.grouping != Grouping::kNone)
+    text += fmt::format(" --grouping {}", name_of(problem.grouping));
   return text;
 }
 
@@ -73,17 +75,27 @@ bool VerifyResult::failed() const {
   return !check || !check->passed();
 }
 
+std::string name_of(const VerifyCase& item) {
+  const Problem& p = item.problem;
+  std::string text = fmt::format("{} x {} x {} x {}", p.m, p.n, p.k, p.l);
+  if (p.grouping == Grouping::kNone) return text;
+  return text + fmt::format(", {}, rows {}", name_of(p.grouping), verify::name_of(item.rows));
+}
+
 std::string verify_table(const std::vector<VerifyCase>& cases,
                          const std::vector<StrategyId>& strategies, const Style& style) {
   std::vector<Column> columns = {{"M"}, {"N"}, {"K"}, {"L"}, {"seed"}};
+  const bool groups = !cases.empty() && cases.front().problem.grouping != Grouping::kNone;
+  if (groups) columns.push_back({"rows"});
+  const size_t keys = columns.size();  // what names a problem
   for (const StrategyId strategy : strategies) columns.push_back({name_of(strategy)});
-  constexpr size_t kKeys = 5;  // what names a problem
-  Table table(std::move(columns), kKeys);
+  Table table(std::move(columns), keys);
   for (const VerifyCase& item : cases) {
     const Problem& p = item.problem;
     std::vector<std::string> row;
     for (const int64_t extent : {p.m, p.n, p.k, p.l}) row.push_back(std::to_string(extent));
     row.push_back(std::to_string(item.seed));
+    if (groups) row.push_back(verify::name_of(item.rows));
     for (const VerifyResult& result : item.results) row.push_back(cell(result, p.d.type));
     table.add_row(std::move(row));
   }
@@ -105,8 +117,10 @@ Json verify_json(const std::vector<VerifyCase>& cases) {
       results.push_back(std::move(entry));
       passed = passed && !result.failed();
     }
-    list.push_back(
-        {{"problem", to_json(item.problem)}, {"seed", item.seed}, {"results", std::move(results)}});
+    Json entry = {
+        {"problem", to_json(item.problem)}, {"seed", item.seed}, {"results", std::move(results)}};
+    if (item.problem.grouping != Grouping::kNone) entry["rows"] = verify::name_of(item.rows);
+    list.push_back(std::move(entry));
   }
   return {{"passed", passed}, {"cases", std::move(list)}, {"build", provenance()}};
 }
@@ -120,6 +134,7 @@ std::string reproduction(const VerifyCommand& command, const VerifyCase& item,
                       name_of(execution.isa), execution.threads);
   if (execution.device != DeviceKind::kAuto)
     text += fmt::format(" --device {}", name_of(execution.device));
+  if (command.row_experts) text += " --row-experts";
   if (execution.prepared) text += " --prepared";
   if (!execution.config.empty()) text += " --config " + quoted(execution.config);
   if (command.samples > 0) text += fmt::format(" --samples {}", command.samples);

@@ -9,6 +9,7 @@
 #include "tools/cli/options.hpp"
 #include "tools/cli/terminal.hpp"
 #include "tools/verify/check.hpp"
+#include "tools/verify/operands.hpp"
 
 namespace dualgemm::cli {
 
@@ -26,12 +27,15 @@ struct VerifyResult {
 
 struct VerifyCase {
   Problem problem;
-  uint64_t seed = 0;  // of random operands
+  uint64_t seed = 0;                                      // of random operands
+  verify::ExpertRows rows = verify::ExpertRows::kRagged;  // of groups
   std::vector<VerifyResult> results;
 };
 
 std::string verify_table(const std::vector<VerifyCase>& cases,
                          const std::vector<StrategyId>& strategies, const Style& style);
+// "40 x 64 x 128 x 1", of groups with how rows fall to experts.
+std::string name_of(const VerifyCase& item);
 Json verify_json(const std::vector<VerifyCase>& cases);
 
 // A command that computes and compares the same again.

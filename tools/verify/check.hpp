@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,19 +18,24 @@ inline constexpr int64_t kMapTile =
 enum class TileState : uint8_t { kNotCompared = 0, kRight = 1, kWrong = 2 };
 
 struct CheckReport {
-  int64_t compared = 0;  // elements; for an NVFP4 D blocks of 16 count as 16
-  int64_t failed = 0;    // outside the bound
+  int64_t compared = 0;             // elements; for an NVFP4 D blocks of 16 count as 16
+  int64_t failed = 0;               // outside the bound
+  bool nothing_to_compare = false;  // no row is any expert's
+  int64_t written_elsewhere = 0;  // elements of rows that are no expert's; CheckOptions::unwritten
 
   // The worst element: a failed one if there is any, else the one that uses most of its bound.
   double worst_share = 0.0;  // |actual - expected| / bound on that side; above 1 only if failed
+  // Batch: of groups the expert. Row: of D, of kMasked of the expert's own.
   int64_t worst_batch = 0, worst_row = 0, worst_col = 0;
   double actual = 0.0, expected = 0.0, lowest = 0.0, highest = 0.0;
 
-  // One state per tile of kMapTile x kMapTile; batches one below the other.
+  // One state per tile of kMapTile x kMapTile; D's batches one below the other.
   int64_t map_rows = 0, map_cols = 0;
   std::vector<TileState> map;
 
-  bool passed() const noexcept { return failed == 0 && compared > 0; }
+  bool passed() const noexcept {
+    return failed == 0 && written_elsewhere == 0 && (compared > 0 || nothing_to_compare);
+  }
   // One line per row of tiles: '.' right, 'X' wrong, ' ' not compared. At the most max_rows x
   // max_cols characters: a character of a larger map stands for several tiles and is 'X' if any of
   // them is wrong.
@@ -41,11 +47,13 @@ struct CheckOptions {
   // depends on the seed.
   int64_t samples = 0;
   uint64_t seed = 1;
+  // What every byte of D was before the run: then rows that are no expert's must be so still.
+  std::optional<uint8_t> unwritten = {};
 };
 
 // D of `buffers` against the double-precision oracle; each element within a bound derived from the
-// operands (docs/numerics.md). `isa` is the one that computed D. Grouping::kNone only. The caller
-// may hand in any bytes as D: nothing but D decides.
+// operands (docs/numerics.md). `isa` is the one that computed D. Of groups the rows that are an
+// expert's. The caller may hand in any bytes as D: nothing but D decides.
 Expected<CheckReport> check_result(const Problem& problem, const Buffers& buffers, Isa isa,
                                    const CheckOptions& options = {});
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include "core/problem.hpp"
 #include "dualgemm/dualgemm.hpp"
@@ -45,7 +46,8 @@ enum Stream : uint64_t {
   kShape,
   kBiasGate,
   kBiasUp,
-  kResidual
+  kResidual,
+  kExperts
 };
 uint64_t stream_seed(uint64_t seed, Stream stream) noexcept { return random_bits(seed, stream); }
 
@@ -84,30 +86,30 @@ struct OperandMemory {
   AlignedBytes data, scales;
 };
 
-Expected<OperandMemory> allocate_operand(const core::ResolvedMatrix& matrix, int64_t batches,
-                                         uint8_t fill) {
+// scale_bytes: 0 where the type has no scales.
+Expected<OperandMemory> allocate_operand(int64_t bytes, int64_t scale_bytes, uint8_t fill) {
   OperandMemory memory;
-  Expected<AlignedBytes> data = allocate_filled(matrix.data_span_bytes(batches), fill);
+  Expected<AlignedBytes> data = allocate_filled(bytes, fill);
   if (!data) return data.status();
   memory.data = *std::move(data);
-  if (matrix.type != DataType::kE2M1) return memory;
-  Expected<AlignedBytes> scales = allocate_filled(matrix.scale_span_bytes(batches), fill);
+  if (scale_bytes == 0) return memory;
+  Expected<AlignedBytes> scales = allocate_filled(scale_bytes, fill);
   if (!scales) return scales.status();
   memory.scales = *std::move(scales);
   return memory;
 }
 
-Expected<OperandMemory> random_operand(const core::ResolvedMatrix& matrix, int64_t batches,
+Expected<OperandMemory> random_operand(DataType type, int64_t bytes, int64_t scale_bytes,
                                        RandomKind kind, uint64_t data_seed, uint64_t scale_seed) {
-  Expected<OperandMemory> memory = allocate_operand(matrix, batches, 0);
+  Expected<OperandMemory> memory = allocate_operand(bytes, scale_bytes, 0);
   if (!memory) return memory;
-  if (matrix.type == DataType::kE2M1) {
+  if (type == DataType::kE2M1) {
     fill_codes(memory->data, data_seed);
     fill_scales(memory->scales, kind, scale_seed);
     return memory;
   }
-  const int64_t count = memory->data.size() * 8 / core::bits_of(matrix.type);
-  DUALGEMM_TRY(random_normal(matrix.type, count, 1.0, 0, 1.0, data_seed, memory->data.data()));
+  const int64_t count = memory->data.size() * 8 / core::bits_of(type);
+  DUALGEMM_TRY(random_normal(type, count, 1.0, 0, 1.0, data_seed, memory->data.data()));
   return memory;
 }
 
@@ -125,9 +127,80 @@ Status fill_bias(const core::ResolvedProblem& problem, uint64_t seed, AlignedByt
   return fill_normal(type, core::bias_span_bytes(problem), seed, bias);
 }
 
-Status fill_residual(const core::ResolvedProblem& problem, uint64_t seed, AlignedBytes& residual) {
-  if (!problem.problem.residual) return {};
-  return fill_normal(problem.d.type, problem.d.data_span_bytes(problem.problem.l), seed, residual);
+Status fill_residual(const Problem& problem, int64_t bytes, uint64_t seed, AlignedBytes& residual) {
+  if (!problem.residual) return {};
+  return fill_normal(problem.d.type, bytes, seed, residual);
+}
+
+// The rows of each of l experts, in all `total`; every third expert or so has none.
+std::vector<int32_t> ragged_rows(int64_t l, int64_t total, uint64_t seed) {
+  const int64_t empty = l >= 3 ? static_cast<int64_t>(random_bits(seed, 0) % 3) : l;
+  std::vector<double> weight;
+  double sum = 0.0;
+  for (int64_t e = 0; e < l; ++e) {
+    weight.push_back(e % 3 == empty ? 0.0 : 0.05 + random_unit(seed, static_cast<uint64_t>(e) + 1));
+    sum += weight.back();
+  }
+  std::vector<int32_t> rows;
+  int64_t left = total;
+  for (int64_t e = 0; e < l; ++e) {
+    const auto wanted =
+        static_cast<int64_t>(weight[static_cast<size_t>(e)] / sum * static_cast<double>(total));
+    rows.push_back(static_cast<int32_t>(std::min(wanted, left)));
+    left -= rows.back();
+  }
+  // What rounding left over: the first expert's that has rows.
+  const auto first = std::find_if(weight.begin(), weight.end(), [](double w) { return w > 0.0; });
+  rows[static_cast<size_t>(first - weight.begin())] += static_cast<int32_t>(left);
+  return rows;
+}
+
+// kContiguous: how many of the m rows each expert has. kMasked: of its own m.
+std::vector<int32_t> rows_of_experts(const Problem& p, ExpertRows rows, uint64_t seed) {
+  std::vector<int32_t> counts(static_cast<size_t>(p.l), 0);
+  if (rows == ExpertRows::kNobody) return counts;
+  if (rows == ExpertRows::kOneExpert) {
+    counts[random_bits(seed, 0) % counts.size()] = static_cast<int32_t>(p.m);
+    return counts;
+  }
+  if (p.grouping == Grouping::kContiguous) return ragged_rows(p.l, p.m, seed);
+  for (size_t e = 0; e < counts.size(); ++e) {
+    if (p.l >= 3 && e % 3 == seed % 3) continue;
+    counts[e] = 1 + static_cast<int32_t>(random_bits(seed, e) % static_cast<uint64_t>(p.m));
+  }
+  return counts;
+}
+
+// Runs of an expert's rows in ascending order; the first row of each is nobody's, by any number that
+// names no expert.
+std::vector<int32_t> experts_of_rows(const Problem& p, const std::vector<int32_t>& counts,
+                                     ExpertRows rows) {
+  const int32_t nobody[] = {-1, static_cast<int32_t>(p.l), INT32_MIN, INT32_MAX};
+  std::vector<int32_t> experts;
+  for (size_t e = 0; e < counts.size(); ++e)
+    experts.insert(experts.end(), static_cast<size_t>(counts[e]), static_cast<int32_t>(e));
+  experts.resize(static_cast<size_t>(p.m), -1);
+  if (rows == ExpertRows::kOneExpert) return experts;
+  int32_t before = -1;  // the expert that the row before was given
+  for (size_t row = 0; row < experts.size(); ++row) {
+    const bool begins = std::exchange(before, experts[row]) != experts[row];
+    if (rows == ExpertRows::kNobody || (begins && p.m > p.l)) experts[row] = nobody[row % 4];
+  }
+  return experts;
+}
+
+void add_groups(const Problem& p, const RandomGroups& groups, uint64_t seed, Operands& operands) {
+  if (p.grouping == Grouping::kNone) return;
+  const std::vector<int32_t> counts = rows_of_experts(p, groups.rows, seed);
+  if (p.grouping == Grouping::kMasked) {
+    operands.expert_rows = counts;
+  } else if (groups.row_experts) {
+    operands.row_experts = experts_of_rows(p, counts, groups.rows);
+  } else {
+    operands.expert_offsets.push_back(0);
+    for (const int32_t count : counts)
+      operands.expert_offsets.push_back(operands.expert_offsets.back() + count);
+  }
 }
 
 double mean_square(DataType type, RandomKind kind) noexcept {
@@ -158,6 +231,9 @@ Buffers Operands::buffers() const noexcept {
   buffers.bias_gate = bias_gate.data();
   buffers.bias_up = bias_up.data();
   buffers.residual = residual.data();
+  buffers.expert_offsets = expert_offsets.empty() ? nullptr : expert_offsets.data();
+  buffers.expert_rows = expert_rows.empty() ? nullptr : expert_rows.data();
+  buffers.row_experts = row_experts.empty() ? nullptr : row_experts.data();
   return buffers;
 }
 
@@ -168,25 +244,42 @@ void Output::attach_to(Buffers& buffers) noexcept {
 }
 
 void Output::poison() noexcept {
-  std::memset(d.data(), 0xFF, static_cast<size_t>(d.size()));
-  if (d_scales.size() > 0) std::memset(d_scales.data(), 0xFF, static_cast<size_t>(d_scales.size()));
+  std::memset(d.data(), kUnwritten, static_cast<size_t>(d.size()));
+  if (d_scales.size() > 0)
+    std::memset(d_scales.data(), kUnwritten, static_cast<size_t>(d_scales.size()));
 }
 
-Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed) {
-  DUALGEMM_TRY(validate(problem));
-  if (problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", name_of(problem.grouping),
-                               "random operands are made for none");
+const char* name_of(ExpertRows rows) noexcept {
+  switch (rows) {
+    case ExpertRows::kRagged:
+      return "ragged";
+    case ExpertRows::kOneExpert:
+      return "one_expert";
+    case ExpertRows::kNobody:
+      return "nobody";
   }
+  return "unknown";
+}
+
+Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed,
+                                   const RandomGroups& groups) {
+  DUALGEMM_TRY(validate(problem));
+  const bool by_offsets = problem.grouping == Grouping::kContiguous && !groups.row_experts;
+  if (by_offsets && groups.rows == ExpertRows::kNobody) {
+    return Status::unsupported("rows", name_of(groups.rows), "offsets give every row to an expert");
+  }
+  const Expected<OperandSizes> sizes = operand_sizes(problem);
+  if (!sizes) return sizes.status();
   const core::ResolvedProblem resolved = core::resolve(problem);
-  Expected<OperandMemory> a = random_operand(resolved.a, problem.l, kind, stream_seed(seed, kA),
-                                             stream_seed(seed, kAScales));
+  Expected<OperandMemory> a = random_operand(problem.a.type, sizes->a, sizes->a_scales, kind,
+                                             stream_seed(seed, kA), stream_seed(seed, kAScales));
   if (!a) return a.status();
-  Expected<OperandMemory> gate = random_operand(
-      resolved.gate, problem.l, kind, stream_seed(seed, kGate), stream_seed(seed, kGateScales));
+  Expected<OperandMemory> gate =
+      random_operand(DataType::kE2M1, sizes->gate, sizes->gate_scales, kind,
+                     stream_seed(seed, kGate), stream_seed(seed, kGateScales));
   if (!gate) return gate.status();
-  Expected<OperandMemory> up = random_operand(resolved.up, problem.l, kind, stream_seed(seed, kUp),
-                                              stream_seed(seed, kUpScales));
+  Expected<OperandMemory> up = random_operand(DataType::kE2M1, sizes->up, sizes->up_scales, kind,
+                                              stream_seed(seed, kUp), stream_seed(seed, kUpScales));
   if (!up) return up.status();
 
   Operands operands{std::move(a->data),
@@ -200,10 +293,14 @@ Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint
                     1.0f,
                     {},
                     {},
+                    {},
+                    {},
+                    {},
                     {}};
   DUALGEMM_TRY(fill_bias(resolved, stream_seed(seed, kBiasGate), operands.bias_gate));
   DUALGEMM_TRY(fill_bias(resolved, stream_seed(seed, kBiasUp), operands.bias_up));
-  DUALGEMM_TRY(fill_residual(resolved, stream_seed(seed, kResidual), operands.residual));
+  DUALGEMM_TRY(fill_residual(problem, sizes->d, stream_seed(seed, kResidual), operands.residual));
+  add_groups(problem, groups, stream_seed(seed, kExperts), operands);
   const double deviation =
       std::sqrt(mean_square(problem.a.type, kind) * mean_square(DataType::kE2M1, kind) *
                 static_cast<double>(problem.k));
@@ -211,7 +308,7 @@ Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint
   operands.alpha_up =
       static_cast<float>(1.5 / deviation);  // differs, so that exchanged alphas show
   if (kind == RandomKind::kEdges && seed % 2 == 1) {
-    operands.a_row_scale.resize(static_cast<size_t>(problem.m * problem.l));
+    operands.a_row_scale.resize(static_cast<size_t>(sizes->a_row_scale) / sizeof(float));
     for (size_t i = 0; i < operands.a_row_scale.size(); ++i) {
       operands.a_row_scale[i] =
           static_cast<float>(0.5 + 1.5 * random_unit(stream_seed(seed, kRowScale), i));
@@ -222,7 +319,9 @@ Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint
 
 Expected<Output> allocate_output(const Problem& problem) {
   DUALGEMM_TRY(validate(problem));
-  Expected<OperandMemory> memory = allocate_operand(core::resolve(problem).d, problem.l, 0xFF);
+  const Expected<OperandSizes> sizes = operand_sizes(problem);
+  if (!sizes) return sizes.status();
+  Expected<OperandMemory> memory = allocate_operand(sizes->d, sizes->d_scales, kUnwritten);
   if (!memory) return memory.status();
   // |d| seldom exceeds 32 with random_operands' alphas; 6 * 448 * 2^-6 = 42.
   return Output{std::move(memory->data), std::move(memory->scales),
@@ -246,10 +345,11 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
   return {};
 }
 
-std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed) {
+std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed, bool groups) {
   // Around the row regimes (4 | 32), the vector width 16, and the k-tile of 512.
   constexpr int64_t kM[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 70};
   constexpr int64_t kN[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 64, 80, 127, 128, 144};
+  constexpr int64_t kExpertCounts[] = {5, 1, 3, 9, 2};
   constexpr int64_t kK[] = {16, 32, 48, 64, 112, 128, 144, 496, 512, 528, 1024, 1040};
   const auto pick = [&](const auto& list, uint64_t index) {
     return list[random_bits(stream_seed(seed, kShape), index) % std::size(list)];
@@ -259,6 +359,7 @@ std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t 
     const uint64_t base = static_cast<uint64_t>(i) * 4;
     RandomShape shape{pick(kM, base), pick(kN, base + 1), pick(kK, base + 2), i % 4 == 3 ? 3 : 1,
                       seed + static_cast<uint64_t>(i)};
+    if (groups) shape.l = kExpertCounts[i % 5];
     if (d_type == DataType::kE2M1) shape.n = (shape.n + 15) / 16 * 16;
     shapes.push_back(shape);
   }

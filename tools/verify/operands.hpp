@@ -24,19 +24,34 @@ enum class RandomKind {
            // seeds)
 };
 
+// How the rows of a problem with groups fall to its experts.
+enum class ExpertRows {
+  kRagged,     // any numbers; of three experts or more one has none
+  kOneExpert,  // all are one expert's
+  kNobody,     // none is anybody's; offsets cannot say so
+};
+struct RandomGroups {
+  bool row_experts = false;  // kContiguous: Buffers::row_experts instead of offsets
+  ExpertRows rows = ExpertRows::kRagged;
+};
+const char* name_of(ExpertRows rows) noexcept;
+
 // Everything that a run reads. Alphas are chosen so that both products have a deviation of about 2:
 // activations bend, fp16 does not overflow.
 struct Operands {
   AlignedBytes a, a_scales, gate, gate_scales, up, up_scales;
   std::vector<float> a_row_scale;
   float alpha_gate = 1.0f, alpha_up = 1.0f;
-  AlignedBytes bias_gate, bias_up;  // deviation 1
-  AlignedBytes residual;            // likewise, as D lies
+  AlignedBytes bias_gate, bias_up;                                // deviation 1
+  AlignedBytes residual;                                          // likewise, as D lies
+  std::vector<int32_t> expert_offsets, expert_rows, row_experts;  // of groups
 
   Buffers buffers() const noexcept;  // without D
 };
 
-// D and its scales, filled with 0xFF: NaN in every type and in every scale, so that an element
+inline constexpr uint8_t kUnwritten = 0xFF;  // what an Output begins as
+
+// D and its scales, filled with kUnwritten: NaN in every type and in every scale, so that an element
 // nobody wrote shows.
 struct Output {
   AlignedBytes d, d_scales;
@@ -46,9 +61,10 @@ struct Output {
   void poison() noexcept;
 };
 
-// Grouping::kNone only. The same (problem, kind, seed) gives the same bytes on every machine and
-// for any number of threads.
-Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed);
+// The same (problem, kind, seed, groups) gives the same bytes on every machine and for any number of
+// threads. `groups` counts where the problem has some.
+Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed,
+                                   const RandomGroups& groups = {});
 
 // d_global_scale fits the magnitudes that random_operands gives.
 Expected<Output> allocate_output(const Problem& problem);
@@ -59,11 +75,12 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
                      double outlier, uint64_t seed, void* values);
 
 // `count` seeded shapes that hit edges: m in 1 .. 70 around the tile sizes, small n, k from 16 with
-// short last k-tiles. n % 16 == 0 when D is E2M1.
+// short last k-tiles. n % 16 == 0 when D is E2M1. `groups`: up to 9 experts instead of batches.
 struct RandomShape {
   int64_t m, n, k, l;
   uint64_t seed;  // for random_operands
 };
-std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed);
+std::vector<RandomShape> random_shapes(DataType d_type, int64_t count, uint64_t seed,
+                                       bool groups = false);
 
 }  // namespace dualgemm::verify

@@ -18,8 +18,8 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
   foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared
       dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm100a_w4a16 dual_gemm_sm80 dual_gemm_sm90a
-      dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a
-      quantize quantize_rows repack)
+      dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups group_tiles
+      pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   add_test(NAME ptxsim_exec.dualgemm_w4a16_b200
@@ -35,6 +35,14 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
       COMMAND ptxsim exec --device ${device} ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
         -m ${rows} -n 128 -k 256 -l 1,2 --strategies fused,fused_sequential,fused_epilogue)
     set_tests_properties(ptxsim_exec.dualgemm_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+    foreach(way "contiguous" "contiguous;--row-experts" "masked")  # groups of experts, ragged, empty and single ones
+      string(REPLACE ";" "" name "${way}")
+      add_test(NAME ptxsim_exec.dualgemm_${device}_${name}
+        COMMAND ptxsim exec --device ${device} ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+          --grouping ${way} -m 40 -n 80 -k 272 -l 1,4 --strategies fused)
+      set_tests_properties(ptxsim_exec.dualgemm_${device}_${name} PROPERTIES LABELS ptxsim_exec
+        TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+    endforeach()
   endforeach()
   # A B200 that runs fewer pairs of CTAs than it has pairs of SMs: another tile is taken, and without any, or by name, none.
   # <name>|<clusters>|<constraint>|<text>

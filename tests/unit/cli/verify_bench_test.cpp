@@ -41,6 +41,63 @@ TEST_F(VerifyBench, VerifySampled) {
   EXPECT_LT(compared, 40 * 320);
 }
 
+// Each shape with every way in which rows can fall to experts; offsets leave no row to nobody.
+TEST_F(VerifyBench, VerifyGroupsOfExperts) {
+  const auto verify = [this](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"verify",
+                                          "--device",
+                                          "cpu",
+                                          "--m",
+                                          "20",
+                                          "--n",
+                                          "48",
+                                          "--k",
+                                          "64",
+                                          "--l",
+                                          "1,4",
+                                          "--strategy",
+                                          "reference,fused,fp8",
+                                          "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  const auto rows_of = [](const json& report) {
+    std::vector<std::string> rows;
+    for (const json& item : report["cases"]) rows.push_back(item["rows"]);
+    return rows;
+  };
+  using Rows = std::vector<std::string>;
+  const ProgramResult offsets = verify({"--grouping", "contiguous"});
+  ASSERT_EQ(offsets.exit_code, 0) << offsets;
+  EXPECT_EQ(rows_of(json::parse(offsets.out)),
+            (Rows{"ragged", "one_expert", "ragged", "one_expert"}));
+  EXPECT_EQ(json::parse(offsets.out)["cases"][0]["problem"]["grouping"], "contiguous");
+  for (const std::vector<std::string>& groups :
+       {Rows{"--grouping", "contiguous", "--row-experts"}, Rows{"--grouping", "masked"}}) {
+    const ProgramResult result = verify(groups);
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_EQ(rows_of(json::parse(result.out)),
+              (Rows{"ragged", "one_expert", "nobody", "ragged", "one_expert", "nobody"}));
+    EXPECT_TRUE(contains(result.err, "18 comparisons right, 0 wrong"));
+  }
+}
+
+TEST_F(VerifyBench, GroupsThatCannotBeAreRefused) {
+  const auto refusal = [this](const std::vector<std::string>& arguments) {
+    const ProgramResult result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    return result.err;
+  };
+  EXPECT_TRUE(contains(refusal({"verify", "--grouping", "maskd"}), "did you mean masked?"));
+  EXPECT_EQ(refusal({"verify", "--grouping", "masked", "--row-experts"}),
+            "dualgemm: --row-experts: masked; needs --grouping contiguous\n");
+  EXPECT_EQ(refusal({"verify", "--row-experts"}),
+            "dualgemm: --row-experts: none; needs --grouping contiguous\n");
+  EXPECT_EQ(refusal({"verify", "--weights", "w", "--activations", "x", "--grouping", "masked"}),
+            "dualgemm: --grouping: masked; is for random operands; `run --experts --check` takes "
+            "files\n");
+}
+
 TEST_F(VerifyBench, VerifyGivenFiles) {
   make_layer();
   quantize();

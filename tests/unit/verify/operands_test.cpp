@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -118,8 +119,47 @@ TEST(RandomOperands, ProductsHaveTheDeviationPromised) {
 TEST(RandomOperands, RefusesInvalidProblems) {
   EXPECT_FALSE(random_operands(problem_of(4, 4, 17), RandomKind::kUniform, 1).ok());
   Problem grouped = problem_of(4, 16, 16);
-  grouped.grouping = Grouping::kMasked;
-  EXPECT_FALSE(random_operands(grouped, RandomKind::kUniform, 1).ok());
+  grouped.grouping = Grouping::kContiguous;
+  EXPECT_EQ(random_operands(grouped, RandomKind::kUniform, 1, {.rows = ExpertRows::kNobody})
+                .status()
+                .message(),
+            "rows: nobody; offsets give every row to an expert");
+}
+
+TEST(RandomOperands, RaggedRowsLeaveAnExpertOutAndOneExpertMayHaveAll) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Problem p = problem_of(40, 16, 16);
+    p.l = 5;
+    p.grouping = Grouping::kContiguous;
+    const std::vector<int32_t> offsets =
+        random_operands(p, RandomKind::kUniform, seed)->expert_offsets;
+    ASSERT_EQ(offsets.size(), 6u);
+    EXPECT_EQ(offsets.front(), 0);
+    EXPECT_EQ(offsets.back(), 40);
+    EXPECT_TRUE(std::is_sorted(offsets.begin(), offsets.end()));
+    EXPECT_NE(std::adjacent_find(offsets.begin(), offsets.end()), offsets.end()) << "none is empty";
+    EXPECT_GE(std::set<int32_t>(offsets.begin(), offsets.end()).size(), 4u) << "fewer than three";
+
+    const auto experts_of = [&](ExpertRows rows) {
+      return random_operands(p, RandomKind::kUniform, seed, {.row_experts = true, .rows = rows})
+          ->row_experts;
+    };
+    const std::vector<int32_t> ragged = experts_of(ExpertRows::kRagged);
+    const auto is_expert = [](int32_t expert) { return expert >= 0 && expert < 5; };
+    const auto computed = std::count_if(ragged.begin(), ragged.end(), is_expert);
+    EXPECT_GT(computed, 20);
+    EXPECT_LT(computed, 40);
+    const std::vector<int32_t> one = experts_of(ExpertRows::kOneExpert);
+    EXPECT_EQ(std::set<int32_t>(one.begin(), one.end()).size(), 1u);
+    const std::vector<int32_t> nobody = experts_of(ExpertRows::kNobody);
+    EXPECT_TRUE(std::none_of(nobody.begin(), nobody.end(), is_expert));
+
+    p.grouping = Grouping::kMasked;
+    const std::vector<int32_t> rows = random_operands(p, RandomKind::kUniform, seed)->expert_rows;
+    ASSERT_EQ(rows.size(), 5u);
+    EXPECT_GE(std::count(rows.begin(), rows.end(), 0), 1);
+    EXPECT_TRUE(std::all_of(rows.begin(), rows.end(), [](int32_t r) { return r >= 0 && r <= 40; }));
+  }
 }
 
 TEST(RandomNormal, MomentsAndOutliers) {
