@@ -89,7 +89,8 @@ std::string unplaced_message(const CommandDoc& command, const std::vector<std::s
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
     options.push_back(name);
-    if (const std::string near = nearest(name, option_names(command)); !near.empty())
+    const std::string near = nearest(name, option_names(command));
+    if (!near.empty() && std::find(meant.begin(), meant.end(), near) == meant.end())
       meant.push_back(near);
   }
   if (options.empty()) return command.name + ": '" + words.front() + "'; takes no further argument";

@@ -135,8 +135,13 @@ Expected<std::vector<StrategyId>> parse_strategy_list(const std::string& text) {
   if (text == "all") return all_strategies();
   std::vector<StrategyId> strategies;
   for (const std::string& part : split(text, ',')) {
+    if (part == "all") return bad_value(part, "must stand alone");
     const Expected<StrategyId> strategy = parse_strategy(part);
-    if (!strategy) return strategy.status();
+    if (!strategy) {
+      std::string names;
+      for (const StrategyId id : all_strategies()) names += std::string(", ") + name_of(id);
+      return bad_value(part, "must be all, or some of " + names.substr(2));
+    }
     if (*strategy == StrategyId::kAuto) return bad_value(part, "name the strategies, or say 'all'");
     if (std::find(strategies.begin(), strategies.end(), *strategy) != strategies.end()) {
       return bad_value(part, "is named twice");
@@ -149,8 +154,8 @@ Expected<std::vector<StrategyId>> parse_strategy_list(const std::string& text) {
 Expected<checkpoint::Convention> parse_nvfp4_convention(const std::string& text) {
   const Expected<checkpoint::Convention> convention =
       checkpoint::parse_convention(with_underscores(text));
-  if (convention && (*convention == checkpoint::Convention::kPlain ||
-                     *convention == checkpoint::Convention::kTorchao)) {
+  if (!convention || *convention == checkpoint::Convention::kPlain ||
+      *convention == checkpoint::Convention::kTorchao) {
     return bad_value(text, "must be modelopt, compressed_tensors or ggml");
   }
   return convention;

@@ -20,6 +20,32 @@ bool begins(std::string_view text, std::string_view with) {
   return with.size() >= kTelling && text.substr(0, with.size()) == with;
 }
 
+// What others call a thing: no misspelling, but what was meant.
+constexpr struct {
+  std::string_view said, ours;
+} kOtherWords[] = {{"gpu", "cuda"},    {"nvfp4", "e2m1"},    {"fp4", "e2m1"},
+                   {"half", "f16"},    {"float32", "f32"},   {"swish", "silu"},
+                   {"swiglu", "silu"}, {"geglu", "gelu_erf"}};
+
+std::string by_another_word(std::string_view text, const std::vector<std::string>& names) {
+  const std::string said = plain(text);
+  for (const auto& word : kOtherWords) {
+    if (said == word.said && std::find(names.begin(), names.end(), word.ours) != names.end())
+      return std::string(word.ours);
+  }
+  return {};
+}
+
+// To the name, or to what it begins with up to a '_'.
+int least_distance(std::string_view text, const std::string& name) {
+  int least = edit_distance(text, name);
+  for (size_t end = name.find('_'); end != std::string::npos; end = name.find('_', end + 1)) {
+    // One edit more than it takes: whole names come first.
+    least = std::min(least, 1 + edit_distance(text, std::string_view(name).substr(0, end)));
+  }
+  return least;
+}
+
 }  // namespace
 
 int edit_distance(std::string_view first, std::string_view second) {
@@ -42,12 +68,13 @@ int edit_distance(std::string_view first, std::string_view second) {
 
 std::string nearest(std::string_view text, const std::vector<std::string>& names) {
   if (text.empty() || text.size() > kLongest) return {};
+  if (std::string ours = by_another_word(text, names); !ours.empty()) return ours;
   std::string best;
   int best_distance = 0;
   for (const std::string& name : names) {
     // What is only left off at the end is no mistake.
     const bool abbreviated = begins(plain(name), plain(text));
-    const int distance = abbreviated ? 0 : edit_distance(text, name);
+    const int distance = abbreviated ? 0 : least_distance(text, name);
     const int allowed = std::max<int>(1, static_cast<int>(std::max(text.size(), name.size()) / 3));
     const bool near =
         distance <= allowed || begins(plain(name), plain(text)) || begins(plain(text), plain(name));
@@ -61,7 +88,8 @@ std::string nearest(std::string_view text, const std::vector<std::string>& names
 }
 
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& names) {
-  const std::string name = nearest(text, names);
+  const bool is_one = std::find(names.begin(), names.end(), text) != names.end();
+  const std::string name = is_one ? std::string() : nearest(text, names);
   return name.empty() ? "" : "; did you mean " + name + "?";
 }
 

@@ -57,6 +57,19 @@ TEST(Suggest, NearNamesOnly) {
   EXPECT_EQ(nearest(std::string(100000, 'f'), names), "");
   EXPECT_EQ(did_you_mean("fusde", names), "; did you mean fused?");
   EXPECT_EQ(did_you_mean("zzz", names), "");
+  EXPECT_EQ(did_you_mean("fused", names), "") << "it is one of them: something else was wrong";
+}
+
+TEST(Suggest, MisspeltBeginningsAndWhatOthersSay) {
+  const std::vector<std::string> names = {"silu",           "gelu_erf", "gelu_tanh", "linear",
+                                          "swizzled_128x4", "cpu",      "cuda",      "e2m1"};
+  EXPECT_EQ(nearest("gleu", names), "gelu_erf");
+  EXPECT_EQ(nearest("swizled", names), "swizzled_128x4");
+  EXPECT_EQ(nearest("swizled_128x4", names), "swizzled_128x4");
+  EXPECT_EQ(nearest("gpu", names), "cuda");
+  EXPECT_EQ(nearest("GPU", {"cpu"}), "cpu") << "only what there is";
+  EXPECT_EQ(nearest("swiglu", names), "silu");
+  EXPECT_EQ(nearest("nvfp4", names), "e2m1");
 }
 
 TEST(Suggest, DistanceCountsASwapOnce) {
