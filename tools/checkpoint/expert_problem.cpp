@@ -265,36 +265,6 @@ Expected<std::vector<int64_t>> read_expert_rows(const std::string& path, int64_t
   });
 }
 
-Problem ExpertProblem::problem_of(int64_t expert) const {
-  Problem one = problem;
-  one.m = rows[static_cast<size_t>(expert)];
-  one.l = 1;
-  one.grouping = Grouping::kNone;
-  return one;
-}
-
-Buffers ExpertProblem::buffers_of(int64_t expert, const void* d) const {
-  const auto index = static_cast<size_t>(expert);
-  const int64_t row = first_row(*this, expert), n = problem.n, k = problem.k;
-  Buffers one;
-  one.a = a.data() + core::bytes_of(problem.a.type, row * k);
-  if (problem.a.type == DataType::kE2M1) one.a_scales = a_scales.data() + row * (k / kSfVec);
-  one.gate = gate.data() + expert * n * (k / 2);
-  one.gate_scales = gate_scales.data() + expert * n * (k / kSfVec);
-  one.up = up.data() + expert * n * (k / 2);
-  one.up_scales = up_scales.data() + expert * n * (k / kSfVec);
-  one.alpha_gate = alpha_gate[index];
-  one.alpha_up = alpha_up[index];
-  if (problem.bias != BiasType::kNone) {
-    one.bias_gate = bias_gate.data() + expert * n;
-    one.bias_up = bias_up.data() + expert * n;
-  }
-  // Checks read D and write nothing.
-  one.d = const_cast<uint8_t*>(static_cast<const uint8_t*>(d)) +
-          core::bytes_of(problem.d.type, row * n);
-  return one;
-}
-
 Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std::string& rows_path,
                                             bool masked, const Problem& request, int threads) {
   return guarded(source.weights, [&]() -> Expected<ExpertProblem> {

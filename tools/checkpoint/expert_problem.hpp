@@ -25,11 +25,6 @@ struct ExpertProblem {
   std::string prefix;
   std::vector<std::string> notes;
 
-  // The rows of one expert as a problem of their own, with the same bits of every operand; `d` is
-  // the whole result. Rows of the expert must be > 0.
-  Problem problem_of(int64_t expert) const;
-  Buffers buffers_of(int64_t expert, const void* d) const;
-
   verify::AlignedBytes a, a_scales, gate, gate_scales, up, up_scales;
   std::vector<float> alpha_gate, alpha_up;
   std::vector<float> bias_gate, bias_up;  // [experts][n], or both empty

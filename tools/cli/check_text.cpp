@@ -18,6 +18,7 @@ std::string verdict(const verify::CheckReport& report, DataType d_type) {
 }
 
 std::string failure_details(const verify::CheckReport& report) {
+  if (report.failed == 0) return {};
   std::string text =
       fmt::format("  worst element: d[{}][{}][{}] (batch, row, column) in tile ({}, {})\n",
                   report.worst_batch, report.worst_row, report.worst_col,

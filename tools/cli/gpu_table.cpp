@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dualgemm_gpus.h"
+#include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
 namespace {
@@ -15,11 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kLargestFile = 1 << 20;
-
-std::string with_underscores(std::string text) {
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
 
 // The whole number under `key`, lowest .. highest.
 Expected<int64_t> whole(const json& object, const char* key, int64_t lowest, int64_t highest,

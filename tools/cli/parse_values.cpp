@@ -55,13 +55,12 @@ Status append_range(const std::string& text, std::vector<int64_t>& values) {
   return {};
 }
 
-// '-' and '_' mean the same in names, as people type both.
+}  // namespace
+
 std::string with_underscores(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
 }
-
-}  // namespace
 
 Expected<int64_t> parse_int(const std::string& text) {
   return parse_whole<int64_t>(text, "must be a whole number in 64 bits");

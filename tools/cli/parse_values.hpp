@@ -10,6 +10,9 @@
 
 namespace dualgemm::cli {
 
+// '-' and '_' mean the same in names, as people type both.
+std::string with_underscores(std::string text);
+
 // Decimal digits with an optional minus; nothing else.
 Expected<int64_t> parse_int(const std::string& text);
 Expected<int64_t> parse_positive_int(const std::string& text);  // >= 1

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -23,26 +24,14 @@ namespace {
 struct Outcome {
   double seconds = 0.0;
   RunInfo info;
-  int64_t checked = 0, compared = 0;                // experts, elements
-  int64_t wrong_expert = -1;                        // the first one
-  std::optional<verify::CheckReport> wrong_report;  // of it
+  std::optional<verify::CheckReport>
+      check;  // of all experts' rows, and that no others were written
+
+  bool wrong() const { return check && !check->passed(); }
 };
 
-// Each expert that has rows against the oracle, as a problem of its own.
-Status check_experts(const checkpoint::ExpertProblem& layer, const verify::Output& output,
-                     Outcome& outcome) {
-  for (int64_t expert = 0; expert < layer.problem.l; ++expert) {
-    if (layer.rows[static_cast<size_t>(expert)] == 0) continue;
-    const Expected<verify::CheckReport> report = verify::check_result(
-        layer.problem_of(expert), layer.buffers_of(expert, output.d.data()), outcome.info.isa);
-    if (!report) return report.status();
-    ++outcome.checked;
-    outcome.compared += report->compared;
-    if (report->passed() || outcome.wrong_expert >= 0) continue;
-    outcome.wrong_expert = expert;
-    outcome.wrong_report = *report;
-  }
-  return {};
+int64_t experts_with_rows(const checkpoint::ExpertProblem& layer) {
+  return std::count_if(layer.rows.begin(), layer.rows.end(), [](int64_t rows) { return rows > 0; });
 }
 
 // Rows that belong to no expert stay as they are in a run; in a file they are 0.
@@ -65,7 +54,6 @@ Status write_output(const RunCommand& command, const checkpoint::ExpertProblem& 
   view.dtype = checkpoint::element_type(problem.d.type);
   view.shape = {problem.m, problem.n};
   if (problem.grouping == Grouping::kMasked) view.shape.insert(view.shape.begin(), problem.l);
-  // allocate_output() gives every batch m rows; groups that share m rows need only the first m.
   view.data = {reinterpret_cast<const std::byte*>(output.d.data()),
                static_cast<size_t>(core::bytes_of(problem.d.type, view.elements()))};
   checkpoint::TensorFile file;
@@ -73,10 +61,13 @@ Status write_output(const RunCommand& command, const checkpoint::ExpertProblem& 
   return write_tensors(command.out, file);
 }
 
-std::string check_line(const Outcome& outcome) {
-  if (outcome.wrong_expert >= 0) return fmt::format("WRONG: expert {}", outcome.wrong_expert);
-  return fmt::format("ok, {} elements of {} experts within the bound", outcome.compared,
-                     outcome.checked);
+std::string check_line(const checkpoint::ExpertProblem& layer, const Outcome& outcome) {
+  if (!outcome.wrong())
+    return fmt::format("ok, {} elements of {} experts within the bound", outcome.check->compared,
+                       experts_with_rows(layer));
+  const std::string text = verdict(*outcome.check, layer.problem.d.type);
+  if (outcome.check->failed == 0) return text;
+  return text + fmt::format("; the worst is expert {}'s", outcome.check->worst_batch);
 }
 
 void report(const RunCommand& command, const checkpoint::ExpertProblem& layer, const Plan& plan,
@@ -94,9 +85,9 @@ void report(const RunCommand& command, const checkpoint::ExpertProblem& layer, c
                  {"out", command.out},
                  {"build", provenance()}};
     if (command.check)
-      json["check"] = {{"passed", outcome.wrong_expert < 0},
-                       {"experts", outcome.checked},
-                       {"compared", outcome.compared}};
+      json["check"] = {{"passed", !outcome.wrong()},
+                       {"experts", experts_with_rows(layer)},
+                       {"compared", outcome.check->compared}};
     print(dump(json));
     return;
   }
@@ -112,7 +103,7 @@ void report(const RunCommand& command, const checkpoint::ExpertProblem& layer, c
   line("plan", plan.config());
   line("time",
        fmt::format("{:.3f} ms, once, {} threads", outcome.seconds * 1e3, outcome.info.threads));
-  if (command.check) line("check", check_line(outcome));
+  if (command.check) line("check", check_line(layer, outcome));
   if (!command.out.empty()) line("written", command.out);
 }
 
@@ -137,18 +128,20 @@ int run_experts(const RunCommand& command) {
   if (const Status status = ready->run(&outcome.info); !status.ok()) return fail(status);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (command.check) {
-    if (const Status status = check_experts(*layer, *output, outcome); !status.ok())
-      return fail(status);
+    const Expected<verify::CheckReport> check = verify::check_result(
+        layer->problem, buffers, outcome.info.isa, {.unwritten = verify::kUnwritten});
+    if (!check) return fail(check.status());
+    outcome.check = *check;
   }
   clear_unused_rows(*layer, *output);
-  if (outcome.wrong_expert < 0) {
+  if (!outcome.wrong()) {
     if (const Status status = write_output(command, *layer, *output); !status.ok())
       return fail(status);
   }
   report(command, *layer, ready->plan(), outcome);
-  if (outcome.wrong_expert < 0) return 0;
+  if (!outcome.wrong()) return 0;
   talk("the result does not agree with the oracle; nothing written\n" +
-       failure_details(*outcome.wrong_report));
+       failure_details(*outcome.check));
   return 1;
 }
 

@@ -208,6 +208,31 @@ TEST(Reproduction, AsksForTheSameAgain) {
   EXPECT_TRUE(again.execution.prepared);
 }
 
+// Whoever repeats it gets all ways of rows, the wrong one among them.
+TEST(Reproduction, NamesGroups) {
+  const VerifyCommand command =
+      parsed_verify({"verify", "--m", "8", "--grouping", "contiguous", "--row-experts"});
+  VerifyCase item;
+  item.problem = command.problem.problem(8, 16, 32, 4);
+  item.rows = verify::ExpertRows::kOneExpert;
+  EXPECT_EQ(name_of(item), "8 x 16 x 32 x 4, contiguous, rows one_expert");
+  std::vector<std::string> arguments = words(reproduction(command, item, StrategyId::kFused));
+  arguments.erase(arguments.begin());
+  const VerifyCommand again = parsed_verify(arguments);
+  EXPECT_EQ(again.problem.grouping, Grouping::kContiguous);
+  EXPECT_TRUE(again.row_experts);
+}
+
+TEST(Verdict, SaysWhatWasWrittenInRowsOfNobody) {
+  verify::CheckReport report;
+  report.compared = 100;
+  EXPECT_TRUE(report.passed());
+  report.written_elsewhere = 2;
+  EXPECT_FALSE(report.passed());
+  EXPECT_EQ(verdict(report, DataType::kF16),
+            "WRONG: 0 of 100 elements, and 2 written in rows that are no expert's");
+}
+
 TEST(Reproduction, QuotesFileNames) {
   VerifyCommand command = parsed_verify({"verify", "--weights", "my layer's.safetensors",
                                          "--activations", "x.npy", "--prefix", "a.b"});
