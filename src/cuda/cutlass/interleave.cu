@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/device/scale_offset.cuh"
+#include "cuda/device/unaligned_word.cuh"
 
 namespace dualgemm::cuda::gated {
 namespace {
@@ -11,16 +12,6 @@ constexpr int kThreads = 256;
 constexpr int64_t kMaxCtas = 65535;
 constexpr int kWordBytes = 8;     // of a row, one thread's piece
 constexpr int kScaleWords = 128;  // of a tile of 128 x 4, 4 bytes each
-
-// 8 bytes at any address.
-__device__ uint64_t load_word(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % kWordBytes == 0) {
-    return *reinterpret_cast<const uint64_t*>(from);
-  }
-  uint64_t word = 0;
-  for (int i = 0; i < kWordBytes; ++i) word |= static_cast<uint64_t>(from[i]) << (8 * i);
-  return word;
-}
 
 struct Place {
   const InterleaveParams::Source* source;
@@ -39,8 +30,8 @@ __device__ void write_codes(const InterleaveParams& p, int64_t expert, int64_t w
   const Place place = place_of(p, row);
   uint64_t codes = 0;
   if (place.row < p.n && byte < p.k / 2) {
-    codes = load_word(place.source->codes + expert * place.source->batch_bytes +
-                      place.row * place.source->row_bytes + byte);
+    codes = load_unaligned_u64(place.source->codes + expert * place.source->batch_bytes +
+                               place.row * place.source->row_bytes + byte);
   }
   reinterpret_cast<uint64_t*>(p.out + expert * p.expert_bytes)[word] = codes;
 }

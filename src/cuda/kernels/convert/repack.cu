@@ -2,14 +2,18 @@
 
 #include <algorithm>
 
+#include "cuda/device/scale_offset.cuh"
+#include "cuda/device/unaligned_word.cuh"
+
 namespace dualgemm::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kMaxCtas = 65535;
-constexpr int kWordBytes = 8;        // of a row, one thread's piece
-constexpr int kScaleTileRows = 128;  // a scale tile: 128 rows x 4, as 128 words of 4 bytes
-constexpr int kScaleTileCols = 4;
+constexpr int kWordBytes = 8;  // of a row, one thread's piece
+constexpr int64_t kScaleTileRows =
+    kTileRows;  // a scale tile: 128 rows x 4, as 128 words of 4 bytes
+constexpr int64_t kScaleTileCols = kTileCols;
 
 uint32_t ctas_for(int64_t pieces) {
   return static_cast<uint32_t>(
@@ -20,23 +24,6 @@ __device__ int64_t first_piece() {
   return blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
 }
 __device__ int64_t piece_stride() { return gridDim.x * static_cast<int64_t>(kThreads); }
-
-// 8 bytes at any address.
-__device__ uint64_t load_word(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % kWordBytes == 0) {
-    return *reinterpret_cast<const uint64_t*>(from);
-  }
-  uint64_t word = 0;
-  for (int i = 0; i < kWordBytes; ++i) word |= static_cast<uint64_t>(from[i]) << (8 * i);
-  return word;
-}
-
-// Where scale (row, col) of a swizzled 128x4 layout lies: docs/formats.md, "Scale layouts".
-__device__ int64_t swizzled_offset(int64_t row, int64_t col, int64_t tile_cols) {
-  const int64_t tile = row / kScaleTileRows * tile_cols + col / kScaleTileCols;
-  return tile * (kScaleTileRows * kScaleTileCols) + row % 32 * 16 + row % kScaleTileRows / 32 * 4 +
-         col % kScaleTileCols;
-}
 
 }  // namespace
 
@@ -51,7 +38,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int64_t byte = (word - flat_row * row_words) * kWordBytes;
     const uint8_t* const from =
         p.source + batch * p.source_batch_bytes + row * p.source_row_bytes + byte;
-    reinterpret_cast<uint64_t*>(p.destination)[word] = byte < p.row_bytes ? load_word(from) : 0;
+    reinterpret_cast<uint64_t*>(p.destination)[word] =
+        byte < p.row_bytes ? load_unaligned_u64(from) : 0;
   }
 }
 
@@ -73,8 +61,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     uint32_t scales = 0;
     for (int i = 0; i < kScaleTileCols; ++i) {
       if (row >= p.rows || col + i >= p.sf_cols) break;
-      const int64_t offset =
-          p.source_ld != 0 ? row * p.source_ld + col + i : swizzled_offset(row, col + i, tile_cols);
+      const int64_t offset = scale_offset(p.source_ld, static_cast<uint32_t>(tile_cols), row,
+                                          static_cast<uint32_t>(col + i));
       scales |= static_cast<uint32_t>(from[offset]) << (8 * i);
     }
     reinterpret_cast<uint32_t*>(p.destination)[word] = scales;
