@@ -22,4 +22,18 @@ DUALGEMM_DEVICE float max_nan(float a, float b) {
   return d;
 }
 
+// max.NaN.f16x2 d, a, b;      PTX ISA 7.0, sm_80, "max": in each half, NaN if one of them is
+DUALGEMM_DEVICE uint32_t max_nan_f16x2(uint32_t a, uint32_t b) {
+  uint32_t d;
+  asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+
+// max.NaN.bf16x2 d, a, b;      PTX ISA 7.0, sm_80: the same of bf16
+DUALGEMM_DEVICE uint32_t max_nan_bf16x2(uint32_t a, uint32_t b) {
+  uint32_t d;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+
 }  // namespace dualgemm::cuda::ptx

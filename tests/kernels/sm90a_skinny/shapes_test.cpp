@@ -204,7 +204,7 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   EXPECT_EQ(cols(14336), 24);
   EXPECT_EQ(
       skinny::tile_n_of(skinny::choose_instance({.m = 1, .n = 14336, .k = 4096}, 132, true).config),
-      32);  // the fourth tile of 32 costs less than the fifth of 24
+      32);  // the fourth tile, of 16, costs less than the fifth of 24
   const auto faster = [](int64_t n, int64_t m = 1) {
     return skinny::is_faster({.m = m, .n = n, .k = 4096}, 132, false);
   };
@@ -218,11 +218,10 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
     return skinny::is_faster(p, 132, true);
   };
   for (const int64_t n : {3072, 4232, 14336, 18432}) EXPECT_TRUE(prepared_faster(n, 8)) << n;
-  for (const int64_t n : {3072, 8192}) EXPECT_TRUE(prepared_faster(n, 16)) << n;
-  EXPECT_FALSE(prepared_faster(4232, 9));
-  EXPECT_FALSE(prepared_faster(11008, 9));  // a decoded three times by a CTA
-  EXPECT_TRUE(prepared_faster(11008, 9, DataType::kF16));
-  EXPECT_FALSE(prepared_faster(14336, 9, DataType::kF16));
+  for (const int64_t n : {3072, 4232, 8192, 11008}) EXPECT_TRUE(prepared_faster(n, 16)) << n;
+  EXPECT_FALSE(prepared_faster(14336, 9));  // a decoded four times by a CTA
+  EXPECT_TRUE(prepared_faster(14336, 9, DataType::kF16));
+  EXPECT_FALSE(prepared_faster(28672, 9, DataType::kF16));
   for (const int64_t m : {1, 8, 9, 16}) {
     const skinny::Config& config =
         skinny::choose_instance({.m = m, .n = 3072, .k = 4096}, 132, true).config;

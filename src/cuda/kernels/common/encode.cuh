@@ -106,9 +106,11 @@ DUALGEMM_DEVICE float round_to_code(float y, const HalfReciprocal& half) {
                             ptx::add_sat(half_v, -2.0f)};
     return __fmaf_rn(4.0f, ramps[0], __fmaf_rn(2.0f, ramps[1], __fadd_rn(ramps[2], kCodeRounder)));
   }
-  return fminf(
-      fminf(__fmaf_rn(4.0f, half_v, kCodeRounder), __fmaf_rn(2.0f, half_v, kCodeRounder + 2.0f)),
-      __fadd_rn(half_v, kCodeRounder + 4.0f));
+  // Positive numbers are in the order of their bits, of which sm_90 has a minimum of three.
+  const int least = min(min(__float_as_int(__fmaf_rn(4.0f, half_v, kCodeRounder)),
+                            __float_as_int(__fmaf_rn(2.0f, half_v, kCodeRounder + 2.0f))),
+                        __float_as_int(__fadd_rn(half_v, kCodeRounder + 4.0f)));
+  return __int_as_float(least);
 }
 
 template <bool kError, bool kRare>

@@ -23,11 +23,12 @@ DUALGEMM_HOST_DEVICE constexpr int matrix_rows(WideType type) {
 }
 inline constexpr int kAmaxThreads = 256, kAmaxBytes = 128;  // in flight in a thread
 inline constexpr int kMaxPartials = 512;  // CTAs of the search for the largest magnitude
-inline constexpr int kFewRows = 256;      // up to so many a thread takes one block of its CTA's row
 inline constexpr int kKeptBlocks = 2;     // of a row, in a thread's registers
 inline constexpr int kMaxRowThreads = 512;
 // With a scale for each row: a CTA asks for its next row before it encodes one.
 DUALGEMM_HOST_DEVICE constexpr bool reads_ahead(WideType type) { return type == WideType::kF32; }
+// Few rows are divided among CTAs, so many in all at the most, each with 32 blocks or more.
+inline constexpr int kFewRowCtas = 128;
 inline constexpr int kDequantizeThreads = 256;
 // Chunks that a thread loads before it decodes the first. 2 and 4 the other way round: 5 % and 1 %
 // more time for 8192 x 7168 in FP32 and 16384 x 7168 in bf16 (H100, 2026-11-22).

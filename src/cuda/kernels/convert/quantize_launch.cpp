@@ -75,14 +75,14 @@ TensorParams tensor_params(const core::ResolvedQuantize& problem, const RowGroup
   return p;
 }
 
-// launch(params of a part, its units) for as many rows at a time as a launch can count; at least
-// once, if `always`.
+// launch(params of a part, its units) for as many rows at a time as a launch can count, a multiple of
+// 32 if more than one launch has to; at least once, if `always`.
 template <class Launch>
 void for_parts(const core::ResolvedQuantize& problem, TensorParams params, int64_t row_units,
                bool always, const Launch& launch) {
   params.row_units = Divisor(static_cast<uint32_t>(row_units));
   const int64_t rows = problem.batches() * problem.problem.rows;
-  const int64_t part = std::max<int64_t>(1, kMaxUnits / row_units);
+  const int64_t part = std::max<int64_t>(1, kMaxUnits / row_units / 32 * 32);
   for (int64_t begin = 0; begin < rows || (always && begin == 0); begin += part) {
     const int64_t count = std::min(part, rows - begin);
     params.row_begin = static_cast<uint32_t>(begin);
@@ -134,6 +134,13 @@ int64_t amax_ctas(const core::ResolvedQuantize& problem, int64_t units) {
   return std::clamp<int64_t>(core::ceil_div(units, unit), 1, kMaxPartials);
 }
 
+// Two to this power CTAs take a row of so many units, where there are few rows.
+uint32_t row_shift(int64_t rows, int64_t units) {
+  uint32_t shift = 0;
+  while (rows << (shift + 1) <= kFewRowCtas && units >> (shift + 1) >= 32) ++shift;
+  return shift;
+}
+
 void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& params,
               std::vector<KernelLaunch>& launches) {
   const int64_t units = row_blocks(problem);
@@ -145,7 +152,9 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   for_parts(problem, params.tensor, units, false, [&](const TensorParams& part, int64_t) {
     QuantizeParams own = params;
     own.tensor = part;
-    launches.push_back(launch_of(kernel, std::min<int64_t>(part.count, most), threads, own));
+    own.row_shift = row_shift(part.count, units);
+    launches.push_back(
+        launch_of(kernel, std::min(int64_t{part.count} << own.row_shift, most), threads, own));
   });
 }
 

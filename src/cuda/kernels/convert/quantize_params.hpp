@@ -47,6 +47,8 @@ struct QuantizeParams {
   float* found_scale;        // or null
   const uint32_t* partials;  // kFromPartials: bits of magnitudes, the largest of them counts
   uint32_t num_partials;
+  // With a scale for each row: 1 << row_shift CTAs divide a row's blocks, all of them look at all.
+  uint32_t row_shift;
 };
 
 struct AmaxParams {

@@ -1,5 +1,6 @@
 // Quantising with a global scale of its own for each row: a CTA takes a row after the other, keeps
-// it in registers as far as it goes, and reads the rest again.
+// it in registers as far as it goes, and reads the rest again. Of few rows several CTAs take one:
+// each looks for the largest magnitude of all of it and encodes a part.
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"
@@ -18,13 +19,6 @@ __device__ uint32_t max_of_row(uint32_t value) {
   const uint32_t all = __reduce_max_sync(0xFFFFFFFFu, lane < warps ? of_warp[lane] : 0u);
   __syncthreads();
   return all;
-}
-
-template <WideType kType>
-__device__ float amax_of(const WideBlock<kType>& raw) {
-  float x[kBlock];
-  raw.values(x);
-  return amax_of_block(x);
 }
 
 template <WideType kType, bool kFourOverSix>
@@ -56,6 +50,14 @@ struct KeptBlocks {
   }
 };
 
+// The CTAs that divide a row, and this one's part of it: every so many-th 32 blocks.
+struct RowPart {
+  uint32_t mask, index;
+  __device__ explicit RowPart(const QuantizeParams& p)
+      : mask((1u << p.row_shift) - 1), index(blockIdx.x & mask) {}
+  __device__ bool has(uint32_t block) const { return (block / 32 & mask) == index; }
+};
+
 // Calls with what is beyond the kept blocks of a row.
 template <WideType kType, class Use>
 __device__ void read_rest(const TensorParams& p, const RowPlace& at, const Use& use) {
@@ -69,31 +71,32 @@ __device__ void read_rest(const TensorParams& p, const RowPlace& at, const Use& 
 
 // prefetch: asks for the next row, while the threads wait for each other.
 template <WideType kType, bool kFourOverSix, class Prefetch>
-__device__ void quantize_row(const QuantizeParams& p, const RowPlace& at,
+__device__ void quantize_row(const QuantizeParams& p, const RowPlace& at, const RowPart& part,
                              const KeptBlocks<kType>& kept, const Prefetch& prefetch) {
   const TensorParams& tensor = p.tensor;
   float amax = 0.0f, kept_amax[kKeptBlocks];
 #pragma unroll
   for (int i = 0; i < kKeptBlocks; ++i) {
     if (kept.number(i) >= tensor.blocks) continue;
-    kept_amax[i] = amax_of(kept.raw[i]);
+    kept_amax[i] = kept.raw[i].amax();
     amax = ptx::max_nan(amax, kept_amax[i]);
   }
   prefetch();
   read_rest<kType>(tensor, at, [&](uint32_t, const WideBlock<kType>& raw) {
-    amax = ptx::max_nan(amax, amax_of(raw));
+    amax = ptx::max_nan(amax, raw.amax());
   });
   const GlobalFactor factor = factor_of_amax(max_of_row(__float_as_uint(amax)));
-  if (threadIdx.x == 0)
+  if (threadIdx.x == 0 && part.index == 0)
     p.found_scale[static_cast<int64_t>(at.batch) * tensor.rows.value + at.row] = factor.dequantize;
 #pragma unroll
   for (int i = 0; i < kKeptBlocks; ++i) {
-    if (kept.number(i) >= tensor.blocks) continue;
+    if (kept.number(i) >= tensor.blocks || !part.has(kept.number(i))) continue;
     store_block<kType, kFourOverSix>(tensor, at, kept.number(i), kept.raw[i], kept_amax[i],
                                      factor.quantize);
   }
   read_rest<kType>(tensor, at, [&](uint32_t block, const WideBlock<kType>& raw) {
-    store_block<kType, kFourOverSix>(tensor, at, block, raw, amax_of(raw), factor.quantize);
+    if (part.has(block))
+      store_block<kType, kFourOverSix>(tensor, at, block, raw, raw.amax(), factor.quantize);
   });
 }
 
@@ -103,7 +106,7 @@ DUALGEMM_DEVICE RowPlace place_of(const TensorParams& p, uint32_t index) {
   return place_of_row(p, cursor, index);
 }
 
-// Rows blockIdx.x, blockIdx.x + gridDim.x, ... In FP32 each is on its way while the one before it
+// Every so many-th row, or part of one. In FP32 each is on its way while the one before it
 // is encoded. 16 bits have as much to compute for half the bytes: there the registers that this
 // takes are worth more as warps (16384 x 7168 in bf16: 125 us, ahead 161; 8192 x 7168 in FP32: 110,
 // ahead 96; H100, 2026-11-22).
@@ -111,26 +114,29 @@ template <WideType kType, bool kFourOverSix>
 __device__ void quantize_rows(const QuantizeParams& p) {
   const TensorParams& tensor = p.tensor;
   constexpr bool kAhead = reads_ahead(kType);
-  RowPlace next = place_of(tensor, blockIdx.x);
+  const RowPart part(p);
+  const uint32_t step = gridDim.x >> p.row_shift;
+  RowPlace next = place_of(tensor, blockIdx.x >> p.row_shift);
   KeptBlocks<kType> coming;
   if constexpr (kAhead) coming.load(tensor, next);
-  for (uint32_t index = blockIdx.x;;) {
+  for (uint32_t index = blockIdx.x >> p.row_shift;;) {
     const RowPlace at = kAhead ? next : place_of(tensor, index);
     if constexpr (!kAhead) coming.load(tensor, at);
     const KeptBlocks<kType> kept = coming;
-    const bool last = tensor.count - index <= gridDim.x;
-    index += gridDim.x;
+    const bool last = tensor.count - index <= step;
+    index += step;
     const auto prefetch = [&] {
       if (!kAhead || last) return;
       next = place_of(tensor, index);
       coming.load(tensor, next);
     };
     for (uint32_t block = threadIdx.x; block < tensor.row_units.value; block += blockDim.x) {
+      if (!part.has(block)) continue;
       if (block >= tensor.blocks && at.has_scales) *scale_at(tensor, at, at.scale_row, block) = 0;
       clear_rows_below(tensor, at, block);
     }
     if (at.wanted) {  // the same in all threads
-      quantize_row<kType, kFourOverSix>(p, at, kept, prefetch);
+      quantize_row<kType, kFourOverSix>(p, at, part, kept, prefetch);
     } else {
       prefetch();
     }

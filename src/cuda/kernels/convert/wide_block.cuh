@@ -7,6 +7,7 @@
 
 #include "cuda/kernels/common/encode.cuh"
 #include "cuda/kernels/convert/quantize_params.hpp"
+#include "cuda/ptx/float_range.cuh"
 
 namespace dualgemm::cuda {
 
@@ -18,7 +19,11 @@ struct WideBlock {
 
   // From an address that suits an element.
   DUALGEMM_DEVICE void load(const uint8_t* from) {
-    if (reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+    load(from, reinterpret_cast<uintptr_t>(from) % 16 == 0);
+  }
+  // aligned: to 16.
+  DUALGEMM_DEVICE void load(const uint8_t* from, bool aligned) {
+    if (aligned) {
 #pragma unroll
       for (int i = 0; i < kWords; i += 4) {
         const uint4 four = reinterpret_cast<const uint4*>(from)[i / 4];
@@ -42,12 +47,28 @@ struct WideBlock {
     for (int i = 0; i < kBlock; ++i) {
       if constexpr (kType == WideType::kF32) {
         out[i] = __uint_as_float(words[i]);
-      } else if constexpr (kType == WideType::kBF16) {
-        out[i] = __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xFFFF0000u);
       } else {
-        const auto bits = static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16));
-        out[i] = __half2float(__ushort_as_half(bits));
+        out[i] = half_of(words[i / 2], i % 2);
       }
+    }
+  }
+
+  // The largest magnitude; NaN if there is one. Of 16 bits two at a time: it is exact in FP32.
+  DUALGEMM_DEVICE float amax() const {
+    if constexpr (kType == WideType::kF32) {
+      float x[kBlock];
+      values(x);
+      return amax_of_block(x);
+    } else {
+      constexpr uint32_t kMagnitudes = 0x7FFF7FFFu;
+      uint32_t most = words[0] & kMagnitudes;
+#pragma unroll
+      for (int i = 1; i < kWords; ++i) {
+        const uint32_t magnitudes = words[i] & kMagnitudes;
+        most = kType == WideType::kBF16 ? ptx::max_nan_bf16x2(most, magnitudes)
+                                        : ptx::max_nan_f16x2(most, magnitudes);
+      }
+      return ptx::max_nan(half_of(most, 0), half_of(most, 1));
     }
   }
 
@@ -71,15 +92,25 @@ struct WideBlock {
       out[word] = (even >> 4 & 0x08080808u) | (odd & 0x80808080u);
     }
   }
+
+ private:
+  static DUALGEMM_DEVICE float half_of(uint32_t pair, int half) {
+    if constexpr (kType == WideType::kBF16)
+      return __uint_as_float(half == 0 ? pair << 16 : pair & 0xFFFF0000u);
+    return __half2float(__ushort_as_half(static_cast<unsigned short>(pair >> (half * 16))));
+  }
 };
 
-// Eight bytes of codes to any address.
-DUALGEMM_DEVICE void store_codes(uint8_t* to, const uint32_t (&words)[2]) {
-  if (reinterpret_cast<uintptr_t>(to) % 8 == 0) {
+// Eight bytes of codes to any address. aligned: to 8.
+DUALGEMM_DEVICE void store_codes(uint8_t* to, const uint32_t (&words)[2], bool aligned) {
+  if (aligned) {
     *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
     return;
   }
   for (int i = 0; i < 8; ++i) to[i] = static_cast<uint8_t>(words[i / 4] >> (i % 4 * 8));
+}
+DUALGEMM_DEVICE void store_codes(uint8_t* to, const uint32_t (&words)[2]) {
+  store_codes(to, words, reinterpret_cast<uintptr_t>(to) % 8 == 0);
 }
 
 }  // namespace dualgemm::cuda

@@ -116,15 +116,46 @@ int64_t tiles_of(const Problem& problem, const Config& config) {
 }
 
 // What the busiest CTA has to do, in twentieths of a unit: its units, and for each tile after the
-// first two thirds of one, of prepared weights 1.1, as their units take less (fitted to four shapes
-// and four widths on an H200, bench_sm90a --all).
-int64_t cost_of(const Problem& problem, const Config& config, int num_sms) {
-  const int64_t tiles = tiles_of(problem, config);
-  const int64_t waves = core::ceil_div(tiles, num_sms);
-  return waves * 20 * config.units + (config.prepared ? 22 : 13) * (waves - 1);
+// first two thirds of one, of prepared weights 1.1, as their units take less, or 0.4 where warps may
+// be a tile apart (fitted to four shapes and four widths on an H200, bench_sm90a --all).
+int64_t cost_of(const Problem& problem, const Instance& given, int num_sms) {
+  const Config& config = launched_instance(problem, given, num_sms).config;
+  const Split split = split_of(problem, config, num_sms);
+  int64_t waves = core::ceil_div(tiles_of(problem, config), num_sms);
+  int64_t units = waves * config.units;
+  if (split.narrow_units > 0) {
+    waves = split.wide_tiles / num_sms + 1;
+    units = (waves - 1) * config.units + split.narrow_units;
+  }
+  const int64_t tile = config.many ? 8 : config.prepared ? 22 : 13;
+  return 20 * units + tile * (waves - 1);
 }
 
 }  // namespace
+
+const Instance& launched_instance(const Problem& problem, const Instance& instance, int64_t ctas) {
+  if (problem.grouping != Grouping::kNone || tiles_of(problem, instance.config) <= ctas)
+    return instance;
+  Config many = instance.config;
+  many.many = true;
+  for (const Instance& other : many_instances()) {
+    if (other.config == many) return other;
+  }
+  return instance;
+}
+
+Split split_of(const Problem& problem, const Config& config, int64_t ctas) {
+  const int64_t tiles = core::ceil_div(problem.n, tile_n_of(config));
+  const Split whole{.tiles = tiles, .wide_tiles = tiles, .narrow_units = 0};
+  if (!has_narrow_tiles(config) || problem.l != 1 || tiles <= ctas) return whole;
+  const int64_t units = core::ceil_div(problem.n, kUnitCols);
+  const int64_t wide = units / (config.units * ctas) * ctas;
+  const int64_t left = units - wide * config.units;
+  int64_t narrow = core::ceil_div(left, ctas);
+  if (problem.d.type == DataType::kE2M1) narrow += narrow % 2;  // a block is two units
+  if (left == 0 || narrow >= config.units) return whole;
+  return {.tiles = wide + core::ceil_div(left, narrow), .wide_tiles = wide, .narrow_units = narrow};
+}
 
 const Instance* find_instance(const Problem& problem, int64_t cols, bool prepared) {
   return find_instance(problem, tile_m_for(problem), cols, prepared);
@@ -148,7 +179,7 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   for (const Instance& instance : instances_for(problem)) {
     const bool suits = instance.config.tile_m == tile_m_for(problem);
     if (!suits || !is_for(instance.config, problem, prepared)) continue;
-    const int64_t cost = cost_of(problem, instance.config, num_sms);
+    const int64_t cost = cost_of(problem, instance, num_sms);
     if (best == nullptr || cost <= least) best = &instance, least = cost;
   }
   return *best;
@@ -173,7 +204,8 @@ int64_t most_group_rows(const Problem& problem, bool prepared) {
 bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   if (problem.grouping != Grouping::kNone)
     return usual_rows(problem) <= most_group_rows(problem, prepared);
-  const Config& config = choose_instance(problem, num_sms, prepared).config;
+  const Instance& instance = choose_instance(problem, num_sms, prepared);
+  const Config& config = instance.config;
   const int64_t tiles = tiles_of(problem, config);
   if (tiles <= num_sms) return true;
   // However unequal the work: at (4232, 7168), one unit too many for a wave, 15.6 us and 16.7 of
@@ -181,17 +213,16 @@ bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   // (H200).
   if (prepared && problem.m <= kGroupRows) return true;
   // Every tile decodes a again. Prepared, 16 rows of NVFP4 and of fp16, this kernel and the other
-  // one: 2 tiles of the busiest CTA (8192, 4096) 15.8 and 17.2 us, 15.0 and 17.2; 3 (11008, 4096)
-  // 22.9 and 23.9, 21.3 and 23.7; 4 (14336, 4096) 30.0 and 28.9, 28.0 and 28.8. The other one has
-  // become 1.7 us faster at the last one since. Unpacked, 5 tiles, (14336, 4096): m = 1 26.5
+  // one: 2.6 tiles a CTA (11008, 4096) 21.8 and 23.9 us, 20.2 and 23.7; 3.4 (14336, 4096) 27.2 and
+  // 27.1, 25.4 and 27.8; 6.8 (28672, 8192) 88 and 87. Unpacked, 5 tiles, (14336, 4096): m = 1 26.5
   // here, m = 8 25.8 there.
   const bool decodes_a = problem.a.type == DataType::kE2M1;
-  const int64_t most_tiles = !prepared ? 4 : decodes_a ? 2 : 3;
+  const int64_t most_tiles = !prepared || !decodes_a ? 4 : 3;
   if (tiles > most_tiles * num_sms) return false;
   // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; of prepared
   // weights 1.45.
   const int64_t most = prepared ? 29 : 28;
-  return cost_of(problem, config, num_sms) * num_sms * kUnitCols <= most * problem.n * problem.l;
+  return cost_of(problem, instance, num_sms) * num_sms * kUnitCols <= most * problem.n * problem.l;
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

@@ -20,6 +20,7 @@ struct Config {
   bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
   int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
   bool grouped;   // rows are groups of experts: tiles are those of a table
+  bool many;      // CTAs have many tiles: warps may be a tile apart
   bool operator==(const Config&) const = default;
 };
 
@@ -47,6 +48,12 @@ DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
   return config.units % 2 == 0;
 }
 
+// What is left for less than a tile a CTA may be dealt out in tiles of fewer units. Groups have more
+// tiles, whatever their table says.
+DUALGEMM_HOST_DEVICE constexpr bool has_narrow_tiles(const Config& config) {
+  return config.many && !config.grouped && config.units > 1;
+}
+
 // Rows of a that there are instances for; groups have any number, in tiles of at most so many.
 DUALGEMM_HOST_DEVICE constexpr int most_rows(bool prepared) {
   return prepared ? 2 * kGroupRows : kGroupRows;
@@ -60,12 +67,16 @@ struct Budget {
   // Warps that do nothing but add the others' sums and store outputs, one for each unit. Weights as
   // NVFP4 has them leave no registers for them.
   static constexpr int kFinishers = kCfg.prepared ? kCfg.units : 0;
+  // Tiles whose sums there is room for: of many tiles a warp goes on to its next one when it has left
+  // its sums, the others may be a tile behind.
+  static constexpr int kTilesInFlight = kCfg.many ? 2 : 1;
   static constexpr int kThreads = 32 * (kMultipliers + kFinishers);
   // Of a warp of prepared weights, chunks on their way: the same 74 KB of an SM, or less.
   static constexpr int kSlots = 8 / kCfg.units;
   // k-tiles of each warp that there is room for.
   static constexpr int kStages = (kUnitsAhead + kCfg.units - 1) / kCfg.units;
   static_assert(kCfg.units * 4 <= kWarps, "four warps finish a unit");
+  static_assert(kCfg.prepared || !kCfg.many, "warps that only finish tiles");
   static_assert(kCfg.tile_m % kGroupRows == 0 && kCfg.tile_m <= most_rows(kCfg.prepared));
 };
 

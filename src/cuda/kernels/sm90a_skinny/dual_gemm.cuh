@@ -44,14 +44,20 @@ struct RingStorage<kCfg, true> {
   ChunkStorage<kCfg> chunks[Budget<kCfg>::kSlots];
 };
 
+// The sums of a tile: mma's d of each lane.
+template <Config kCfg>
+using Sums = float4[kCfg.units * Budget<kCfg>::kGroups][Budget<kCfg>::kMultipliers][32];
+
 template <Config kCfg>
 struct SharedStorage {
   RingStorage<kCfg> rings[Budget<kCfg>::kMultipliers];
-  float4 sums[kCfg.units * Budget<kCfg>::kGroups][Budget<kCfg>::kMultipliers]
-             [32];  // mma's d of each lane
+  Sums<kCfg> sums[Budget<kCfg>::kTilesInFlight];
   // Of prepared weights, for each chunk of a ring. Count 1 (+ bytes): lane 0, TMA hardware; waits:
   // the warp.
   ptx::Barrier full[Budget<kCfg>::kMultipliers][Budget<kCfg>::kSlots];
+  // Of many tiles, for each of sums. left: all threads that multiply arrive, those that finish
+  // wait; free: the other way round.
+  ptx::Barrier left[Budget<kCfg>::kTilesInFlight], free[Budget<kCfg>::kTilesInFlight];
 };
 
 template <Config kCfg>
@@ -63,7 +69,13 @@ struct Tile {
   uint32_t m_begin, rows;   // of A and D, in their batch
   uint32_t padded_begin;    // row m_begin in swizzled scales
   uint32_t index;           // of groups: in their table
+  uint32_t units;           // of the Config's, or fewer
 };
+
+template <Config kCfg>
+DUALGEMM_DEVICE uint32_t units_of(const Tile& tile) {
+  return has_narrow_tiles(kCfg) ? tile.units : kCfg.units;
+}
 
 // How many tiles there are; of groups only their table says so.
 template <Config kCfg>
@@ -91,10 +103,22 @@ DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
             rows.begin,
             rows.end - rows.begin,
             rows.padded_begin,
-            index};
+            index,
+            static_cast<uint32_t>(kCfg.units)};
+  }
+  if (has_narrow_tiles(kCfg) && tile >= params.wide_tiles) {
+    const uint32_t units =
+        params.wide_tiles * kCfg.units + (tile - params.wide_tiles) * params.narrow_units;
+    return {units * kUnitCols, 0, 0, params.m, 0, 0, params.narrow_units};
   }
   const uint32_t batch = tile < params.tiles_n ? 0 : tile / params.tiles_n;
-  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg), batch, 0, params.m, 0, 0};
+  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg),
+          batch,
+          0,
+          params.m,
+          0,
+          0,
+          static_cast<uint32_t>(kCfg.units)};
 }
 
 // Sums of one warp: [unit * groups + group of 8 rows of A][mma's d].
@@ -136,8 +160,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   ptx::griddepcontrol_launch_dependents();
   warp.begin(params);
 
-  // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
-  // reports those that are .aligned, racecheck sees no order at others.
+  [[maybe_unused]] uint32_t order = 0;
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < tiles.get(params); t += gridDim.x) {
     Tile tile = locate<kCfg>(params, t);
@@ -147,15 +170,21 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     if constexpr (kCfg.grouped && kCfg.prepared)
       next = locate<kCfg>(params, min(t + gridDim.x, tiles.get(params) - 1));
     warp.multiply_tile(params, tile, next, first, acc);
+    if constexpr (kCfg.many) {
+      hand_over<kCfg>(params, smem, tile, index, order++, acc);
+      continue;
+    }
     // Kept over the loop along k, what the table says spills in the kernel for fp16 and 32 columns.
-    if constexpr (kCfg.grouped && !kCfg.prepared) tile = locate<kCfg>(params, t);
+    if constexpr (kCfg.grouped) tile = locate<kCfg>(params, t);
+    // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
+    // reports those that are .aligned, racecheck sees no order at others.
     if (!first) __syncthreads();  // the last tile's sums have been read
-    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem, tile, index, acc);
+    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem.sums[0], tile, index, acc);
     __syncthreads();
     if constexpr (!kCfg.prepared) {
-      finish_tile<kCfg>(params, smem, tile, index);
+      finish_tile<kCfg>(params, smem.sums[0], tile, index);
     } else if (index >= Budget<kCfg>::kMultipliers) {
-      finish_unit<kCfg>(params, smem, tile, index - Budget<kCfg>::kMultipliers);
+      finish_unit<kCfg>(params, smem.sums[0], tile, index - Budget<kCfg>::kMultipliers);
     }
   }
 }

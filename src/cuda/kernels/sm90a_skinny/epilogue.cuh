@@ -7,6 +7,7 @@
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/warp.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
@@ -131,9 +132,10 @@ DUALGEMM_DEVICE void add_across(float4& sum) {
   }
 }
 
-// To shared memory: this warp's sums, only what belongs to a row that exists.
+// To shared memory: this warp's sums, only what belongs to a row that exists (of a narrow tile's
+// missing units zeros, which nobody reads).
 template <Config kCfg>
-DUALGEMM_DEVICE void leave_sums(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t warp,
+DUALGEMM_DEVICE void leave_sums(Sums<kCfg>& sums, const Tile& tile, uint32_t warp,
                                 const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
@@ -143,7 +145,7 @@ DUALGEMM_DEVICE void leave_sums(SharedStorage<kCfg>& smem, const Tile& tile, uin
     for (int unit = 0; unit < kCfg.units; ++unit) {
       const int at = unit * Budget<kCfg>::kGroups + group;
       const float(&mine)[4] = acc[at];
-      smem.sums[at][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
+      sums[at][warp][lane] = make_float4(mine[0], mine[1], mine[2], mine[3]);
     }
   }
   __syncwarp();
@@ -151,51 +153,51 @@ DUALGEMM_DEVICE void leave_sums(SharedStorage<kCfg>& smem, const Tile& tile, uin
 
 // The sums of four warps, in ascending order.
 template <Config kCfg>
-DUALGEMM_DEVICE float4 add_four(const SharedStorage<kCfg>& smem, uint32_t unit, uint32_t first,
+DUALGEMM_DEVICE float4 add_four(const Sums<kCfg>& sums, uint32_t unit, uint32_t first,
                                 uint32_t slot) {
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) add(total, smem.sums[unit][first + i][slot]);
+  for (int i = 0; i < 4; ++i) add(total, sums[unit][first + i][slot]);
   return total;
 }
 
 // As finish_tile() does, with the same sums: a warp takes both units of a block, a lane all of an
 // output's.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_blocks(const Params& params, const SharedStorage<kCfg>& smem,
-                                   const Tile& tile, uint32_t warp) {
+DUALGEMM_DEVICE void finish_blocks(const Params& params, const Sums<kCfg>& sums, const Tile& tile,
+                                   uint32_t warp) {
   const uint32_t lane = ptx::thread_index_anew() % 32, unit = 2 * warp;
   if (unit >= kCfg.units) return;
-  float4 sums[2] = {};
+  float4 totals[2] = {};
   if (first_row(0, lane) < tile.rows) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float4 parts[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) parts[i] = add_four<kCfg>(smem, unit + half, 4 * i, lane);
+      for (int i = 0; i < 4; ++i) parts[i] = add_four<kCfg>(sums, unit + half, 4 * i, lane);
       add(parts[0], parts[1]), add(parts[2], parts[3]), add(parts[0], parts[2]);
-      sums[half] = parts[0];
+      totals[half] = parts[0];
     }
   }
   __syncwarp();
-  store_block<kCfg>(params, tile, unit, 0, lane, sums);
+  store_block<kCfg>(params, tile, unit, 0, lane, totals);
 }
 
 // By all threads of the CTA, when the sums of all warps are there. Four warps finish one unit: a
 // lane adds the sums of four warps in ascending order, then the four lanes that share an output add
 // theirs.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>& smem,
-                                 const Tile& tile, uint32_t warp) {
+DUALGEMM_DEVICE void finish_tile(const Params& params, const Sums<kCfg>& sums, const Tile& tile,
+                                 uint32_t warp) {
   if constexpr (writes_nvfp4(kCfg)) {
-    if (params.output == OutputType::kE2M1) return finish_blocks<kCfg>(params, smem, tile, warp);
+    if (params.output == OutputType::kE2M1) return finish_blocks<kCfg>(params, sums, tile, warp);
   }
   const uint32_t lane = ptx::thread_index_anew() % 32;
   const uint32_t unit = warp / 4, slot = warp % 4 * 8 + lane % 8, first = lane / 8 * 4;
   if (unit >= kCfg.units) return;
   const bool exists = first_row(0, slot) < tile.rows;
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  if (exists) total = add_four<kCfg>(smem, unit, first, slot);
+  if (exists) total = add_four<kCfg>(sums, unit, first, slot);
   __syncwarp();
   add_across(total);
   if (lane < 8 && exists) store_outputs<kCfg>(params, tile, unit, 0, slot, total);
@@ -204,11 +206,11 @@ DUALGEMM_DEVICE void finish_tile(const Params& params, const SharedStorage<kCfg>
 
 // The sums of all warps, in ascending order.
 template <Config kCfg>
-DUALGEMM_DEVICE float4 add_all(const SharedStorage<kCfg>& smem, uint32_t unit, uint32_t group) {
+DUALGEMM_DEVICE float4 add_all(const Sums<kCfg>& sums, uint32_t unit, uint32_t group) {
   float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
   for (int i = 0; i < Budget<kCfg>::kMultipliers; ++i)
-    add(total, smem.sums[unit * Budget<kCfg>::kGroups + group][i][threadIdx.x % 32]);
+    add(total, sums[unit * Budget<kCfg>::kGroups + group][i][threadIdx.x % 32]);
   return total;
 }
 
@@ -216,8 +218,9 @@ DUALGEMM_DEVICE float4 add_all(const SharedStorage<kCfg>& smem, uint32_t unit, u
 // parameters at hand when the sums come, 0.1 to 0.4 us less at (4096, 7168) than the same work by
 // the warps that multiplied. Of a block of two units by the first one's warp.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>& smem,
-                                 const Tile& tile, uint32_t unit) {
+DUALGEMM_DEVICE void finish_unit(const Params& params, const Sums<kCfg>& sums, const Tile& tile,
+                                 uint32_t unit) {
+  if (unit >= units_of<kCfg>(tile)) return;
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
@@ -225,20 +228,39 @@ DUALGEMM_DEVICE void finish_unit(const Params& params, const SharedStorage<kCfg>
     if constexpr (writes_nvfp4(kCfg)) {
       if (params.output == OutputType::kE2M1) {
         if (unit % 2 != 0) break;
-        float4 sums[2] = {};
+        float4 totals[2] = {};
         if (exists) {
-          sums[0] = add_all<kCfg>(smem, unit, group);
-          sums[1] = add_all<kCfg>(smem, unit + 1, group);
+          totals[0] = add_all<kCfg>(sums, unit, group);
+          totals[1] = add_all<kCfg>(sums, unit + 1, group);
         }
         __syncwarp();
-        store_block<kCfg>(params, tile, unit, group, lane, sums);
+        store_block<kCfg>(params, tile, unit, group, lane, totals);
         continue;
       }
     }
     if (exists)
-      store_outputs<kCfg>(params, tile, unit, group, lane, add_all<kCfg>(smem, unit, group));
+      store_outputs<kCfg>(params, tile, unit, group, lane, add_all<kCfg>(sums, unit, group));
   }
   __syncwarp();
+}
+
+// Tile `order` of the CTA, of many: warps that multiply leave their sums, the others finish the tile.
+// Only those wait for warps that multiply, which so may be a tile apart. All lanes arrive: racecheck
+// sees no order where one does for a warp.
+template <Config kCfg>
+DUALGEMM_DEVICE void hand_over(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
+                               uint32_t warp, uint32_t order, const Accumulators<kCfg>& acc) {
+  static_assert(Budget<kCfg>::kTilesInFlight == 2);
+  const uint32_t at = order % 2, parity = order / 2 % 2;
+  if (warp < Budget<kCfg>::kMultipliers) {
+    ptx::mbarrier_wait_parity(&smem.free[at], parity ^ 1);
+    leave_sums<kCfg>(smem.sums[at], tile, warp, acc);
+    ptx::mbarrier_arrive(&smem.left[at]);
+  } else {
+    ptx::mbarrier_wait_parity(&smem.left[at], parity);
+    finish_unit<kCfg>(params, smem.sums[at], tile, warp - Budget<kCfg>::kMultipliers);
+    ptx::mbarrier_arrive(&smem.free[at]);
+  }
 }
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -34,7 +34,7 @@ bool is_wide(const PackedView& view) {
 }
 
 Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, const Config& config,
-                 const uint8_t* prepared, const void* table) {
+                 int64_t ctas, const uint8_t* prepared, const void* table) {
   const core::ResolvedProblem problem = with_shared_rows(given);
   const Problem& p = problem.problem;
   Params params{};
@@ -51,8 +51,12 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   params.k = static_cast<uint32_t>(p.k);
   params.k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.chunks = static_cast<uint32_t>(p.k / kChunkK);
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
+  const Split split = split_of(p, config, ctas);
+  params.tiles_n = static_cast<uint32_t>(split.tiles);
   params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
+  params.wide_tiles =
+      split.narrow_units > 0 ? static_cast<uint32_t>(split.wide_tiles) : params.tiles;
+  params.narrow_units = static_cast<uint32_t>(split.narrow_units);
   params.groups = group_tiles_of(p, buffers, table);
   return params;
 }
@@ -75,8 +79,9 @@ int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers, void* workspace,
-                                                   const Instance& instance, int64_t ctas,
+                                                   const Instance& chosen, int64_t ctas,
                                                    const uint8_t* prepared) {
+  const Instance& instance = launched_instance(problem.problem, chosen, ctas);
   DUALGEMM_TRY(check_address("a", buffers.a, a_alignment(problem.problem.a.type)));
   if (!instance.config.prepared) {
     DUALGEMM_TRY(check_address("gate", buffers.gate, kCodeAlignment));
@@ -90,14 +95,15 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
         group_tiles_launch(problem.problem, buffers, instance.config.tile_m, workspace));
     launches.back().overlaps_previous = true;
   }
-  const char* const module =
-      instance.config.grouped ? "dual_gemm_sm90a_skinny_groups" : "dual_gemm_sm90a_skinny";
+  const char* const module = instance.config.grouped ? "dual_gemm_sm90a_skinny_groups"
+                             : instance.config.many  ? "dual_gemm_sm90a_skinny_many"
+                                                     : "dual_gemm_sm90a_skinny";
   KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(ctas),
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .overlaps_previous = true};
-  launch.set_params(params_of(problem, buffers, instance.config, prepared, workspace));
+  launch.set_params(params_of(problem, buffers, instance.config, ctas, prepared, workspace));
   launches.push_back(launch);
   return launches;
 }

@@ -42,6 +42,19 @@ const Instance* find_instance(const Problem& problem, int64_t rows, int64_t cols
 // CTAs of a launch: one a tile (of groups: that there may be), at most `most`.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
+// The instance that a launch of so many CTAs is: where they have more than one tile, the one of
+// many_instances() with the same tile, if there is one.
+const Instance& launched_instance(const Problem& problem, const Instance& instance, int64_t ctas);
+
+// How the units of 8 columns of a batch are dealt out: in whole waves of tiles as wide as the
+// Config says, and what is left for less than such a tile a CTA in narrower ones, one a CTA, where
+// the kernel has them and there is one batch.
+struct Split {
+  int64_t tiles, wide_tiles;  // of one batch
+  int64_t narrow_units;       // of those after the wide ones; 0: there are none
+};
+Split split_of(const Problem& problem, const Config& config, int64_t ctas);
+
 // For the table of groups' tiles; without groups nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 

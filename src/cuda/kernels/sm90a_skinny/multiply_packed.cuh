@@ -31,6 +31,13 @@ DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
     for (int slot = 0; slot < Budget<kCfg>::kSlots; ++slot)
       ptx::mbarrier_init(&smem.full[warp][slot], 1);
   }
+  if constexpr (kCfg.many) {
+#pragma unroll
+    for (int at = 0; at < Budget<kCfg>::kTilesInFlight; ++at) {
+      ptx::mbarrier_init(&smem.left[at], 32 * Budget<kCfg>::kMultipliers);
+      ptx::mbarrier_init(&smem.free[at], 32 * Budget<kCfg>::kFinishers);
+    }
+  }
   ptx::fence_mbarrier_init();
 }
 
@@ -86,9 +93,9 @@ class ChunkRing {
     if (kCfg.grouped && left_ == range_.count)
       units_ = params.packed.unit(expert_, range_.begin, first_unit_);
     if (threadIdx.x % 32 == 0) {
-      ptx::mbarrier_arrive_expect_tx(&full_[slot], sizeof(chunks_[slot].units));
-      ptx::cp_async_bulk(chunks_[slot].units, units_, sizeof(chunks_[slot].units), &full_[slot],
-                         policy_);
+      const uint32_t bytes = has_narrow_tiles(kCfg) ? bytes_ : sizeof(chunks_[slot].units);
+      ptx::mbarrier_arrive_expect_tx(&full_[slot], bytes);
+      ptx::cp_async_bulk(chunks_[slot].units, units_, bytes, &full_[slot], policy_);
     }
     units_ += params.packed.chunk_bytes;
     if (--left_ > 0) return;
@@ -101,6 +108,7 @@ class ChunkRing {
   DUALGEMM_DEVICE void find_tile(const Params& params) {
     const Tile tile = locate<kCfg>(params, tile_);
     expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
+    if constexpr (has_narrow_tiles(kCfg)) bytes_ = tile.units * sm90a::kUnitBytes;
     if constexpr (!kCfg.grouped) units_ = params.packed.unit(expert_, range_.begin, first_unit_);
   }
 
@@ -113,6 +121,7 @@ class ChunkRing {
   uint32_t tile_, left_;          // that is asked for next; chunks of it that have not been
   uint32_t expert_, first_unit_;  // of that tile
   const uint8_t* units_;          // that are asked for next
+  uint32_t bytes_;                // of them, if tiles differ
 };
 
 // A thread's part of a chunk of its row of A, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
@@ -129,10 +138,11 @@ struct RawChunk<AType::kE2M1> {
 
 // Loads A's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
 // load_row(), and always some: a row that does not exist is the last one (nobody uses its sums),
-// after the last chunk comes the last one again. With a branch around them the compiler copied a
+// after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next tile
+// begins with. With a branch around them the compiler copied a
 // loaded word at once, and so waited for a before it asked for weights: 12.3 instead of 11.7 us at
 // (4096, 7168), M = 1.
-template <AType kType, int kGroups>
+template <AType kType, int kGroups, bool kWraps>
 struct ChunkCursor {
   static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
   const uint8_t* data[kGroups];  // of the first chunk
@@ -168,7 +178,9 @@ struct ChunkCursor {
     return raw;
   }
 
-  DUALGEMM_DEVICE void advance() { next = min(next + 1, last); }
+  DUALGEMM_DEVICE void advance() {
+    next = kWraps ? (next == last ? 0 : next + 1) : min(next + 1, last);
+  }
 };
 
 // b operands of a chunk's 4 steps: [step][half of k].
@@ -234,6 +246,23 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const ChunkStorage<kCf
   }
 }
 
+// The same of a narrow tile: as many units as it has, one after the other.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_narrow_chunk(const Params& params, const ChunkStorage<kCfg>& chunk,
+                                           uint32_t units,
+                                           const ChunkSteps (&steps)[Budget<kCfg>::kGroups],
+                                           Accumulators<kCfg>& acc) {
+#pragma unroll
+  for (int unit = 0; unit + 1 < kCfg.units; ++unit) {
+    if (unit >= units) break;
+    PackedLane<kCfg> lane;
+    lane.load(chunk.units[unit]);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      lane.multiply(params, half, steps, &acc[unit * Budget<kCfg>::kGroups]);
+  }
+}
+
 // The same as CopyingWarp, for prepared weights; does nothing in a warp that only finishes tiles.
 template <Config kCfg>
 class PackedWarp {
@@ -256,16 +285,32 @@ class PackedWarp {
     ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
   }
 
-  // Of groups, `next` is the tile that comes then: its first chunk of A is asked for with the last
-  // one of this tile's, as CTAs have many small tiles.
+  // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with the
+  // last one of this tile's: of groups `next` says whose, in one batch it is that of every tile.
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
                                      [[maybe_unused]] const Tile& next, bool first,
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
-    if (!kCfg.grouped && !first) {
+    const bool has_chunk = kWraps && params.tiles == params.tiles_n;
+    if (!kCfg.grouped && !first && !has_chunk) {
       cursor_.find(params, tile, range_);
       load_a(params);
     }
+    if constexpr (has_narrow_tiles(kCfg)) {
+      if (tile.units != kCfg.units) return multiply_chunks<true>(params, tile, next, acc);
+    }
+    multiply_chunks<false>(params, tile, next, acc);
+  }
+
+ private:
+  static constexpr int kEarly = Budget<kCfg>::kSlots / 2;
+  static constexpr int kGroups = Budget<kCfg>::kGroups;
+  static constexpr bool kWraps = kCfg.many && !kCfg.grouped;
+
+  // Narrow tiles have a loop of their own: in the same one they cost every tile 4 %.
+  template <bool kNarrow>
+  DUALGEMM_DEVICE void multiply_chunks(const Params& params, const Tile& tile,
+                                       [[maybe_unused]] const Tile& next, Accumulators<kCfg>& acc) {
 #pragma unroll 1
     for (uint32_t i = 0; i < range_.count; ++i) {
       ChunkSteps steps[kGroups];
@@ -276,15 +321,15 @@ class PackedWarp {
         if (i + 1 == range_.count) cursor_.find(params, next, range_);
       }
       load_a(params);
-      multiply_chunk<kCfg>(params, ring_.await(), steps, acc);
+      if constexpr (kNarrow) {
+        multiply_narrow_chunk<kCfg>(params, ring_.await(), tile.units, steps, acc);
+      } else {
+        multiply_chunk<kCfg>(params, ring_.await(), steps, acc);
+      }
       __syncwarp();  // all have used their words
       ring_.refill(params);
     }
   }
-
- private:
-  static constexpr int kEarly = Budget<kCfg>::kSlots / 2;
-  static constexpr int kGroups = Budget<kCfg>::kGroups;
 
   DUALGEMM_DEVICE void load_a(const Params& params) {
 #pragma unroll
@@ -294,7 +339,7 @@ class PackedWarp {
 
   ChunkRange range_;
   ChunkRing<kCfg> ring_;
-  ChunkCursor<kCfg.a_type, kGroups> cursor_;
+  ChunkCursor<kCfg.a_type, kGroups, kWraps> cursor_;
   RawChunk<kCfg.a_type> raw_[kGroups];  // of the chunk that comes next
 };
 

@@ -45,6 +45,8 @@ struct Params {
   uint32_t k_tiles;           // of 256
   uint32_t chunks;            // of 64
   uint32_t tiles, tiles_n;    // tile batch * tiles_n + tile_n
+  uint32_t wide_tiles;        // of the only batch: those after them have narrow_units units
+  uint32_t narrow_units;
   GroupTiles groups;  // of instances for groups, instead of `tiles`: tile m * tiles_n + tile_n
   sm90a::Shifts shifts;
 };
