@@ -9,17 +9,18 @@ namespace {
 // for; M and N end inside a tile.
 class CampaignRunner {
  public:
-  CampaignRunner(const Problem& problem, int split)
-      : split_(split), data_(problem, rng_, Values::kWide) {
-    W4a16Run run{.split = split_};
-    EXPECT_TRUE(simulate(data_, run));
+  CampaignRunner(const Problem& problem, const W4a16Run& run)
+      : run_(run), data_(problem, rng_, Values::kWide) {
+    W4a16Run first = run_;
+    EXPECT_TRUE(simulate(data_, first));
     codes_.assign(data_.d.data.begin(), data_.d.data.end());
     scales_.assign(data_.d.scales.begin(), data_.d.scales.end());
   }
 
   ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
                            const ptxsim::Options& options) {
-    W4a16Run run{.options = options, .split = split_};
+    W4a16Run run = run_;
+    run.options = options;
     run.mutant = std::move(program);
     data_.poison_d();
     const bool ran = static_cast<bool>(simulate(data_, run));
@@ -29,24 +30,29 @@ class CampaignRunner {
   }
 
  private:
-  int split_;
+  W4a16Run run_;
   Rng rng_;
   RandomCase data_;
   std::vector<uint8_t> codes_, scales_;
 };
 
-void campaign(int64_t m, DataType type, DataType output, int split, uint64_t most) {
+void campaign(int64_t m, DataType type, DataType output, const W4a16Run& run, uint64_t most) {
   Problem problem = with_rows({.m = m, .n = 80, .d = {.type = output}}, type);
   problem.d.scale_layout = ScaleLayout::kSwizzled128x4;
   const auto& instance = instance_of(problem, {});
-  problem.k = 256 * split * (2 * instance.stages + 1) + 64;
-  CampaignRunner runner(problem, split);
+  problem.k = 256 * run.split * (2 * instance.stages + 1) + 64;
+  CampaignRunner runner(problem, run);
   run_campaign(program_of({"dual_gemm_sm100a_w4a16", instance.entry, instance.kernel}), runner,
                most, most / 4);
 }
 
-TEST(Sm100aW4a16Mutants, OneCta) { campaign(28, DataType::kF16, DataType::kE2M1, 1, 20); }
-TEST(Sm100aW4a16Mutants, Cluster) { campaign(60, DataType::kBF16, DataType::kF32, 3, 28); }
+TEST(Sm100aW4a16Mutants, OneCta) { campaign(28, DataType::kF16, DataType::kE2M1, {}, 20); }
+TEST(Sm100aW4a16Mutants, Cluster) {
+  campaign(60, DataType::kBF16, DataType::kF32, {.split = 3}, 28);
+}
+TEST(Sm100aW4a16Mutants, Prepared) {
+  campaign(28, DataType::kF16, DataType::kF32, {.split = 2, .prepared = true}, 20);
+}
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/simulation/packed_weights.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -27,17 +28,23 @@ AssertionResult simulate(RandomCase& data, W4a16Run& run) {
   if (const Status status = w4a16::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
   Simulation simulation(data, run.misalign);
+  PackedInSimulation packed;
+  if (run.prepared) {
+    AssertionResult result = packed.pack(data, simulation, {}, PackedInSimulation::Format::kSm100a);
+    if (!result) return result;
+  }
+  const Buffers& buffers = run.prepared ? packed.buffers() : simulation.buffers();
   const cuda::sm100a::Copies copies =
-      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
-  const auto launches =
-      w4a16::build_launches(data.resolved, simulation.buffers(), copies, workspace,
-                            instance_of(data.problem, run), run.split, simulated_encode_tiled());
+  const auto launches = w4a16::build_launches(data.resolved, buffers, copies, workspace,
+                                              instance_of(data.problem, run), run.split,
+                                              simulated_encode_tiled(), packed.units());
   if (!launches) {
     return AssertionFailure() << launches.status().message() << "\n" << ptxsim::last_encode_error();
   }
   run.launches = launches->size();
-  simulation.let_previous_grid_own_everything();
+  simulation.let_previous_grid_own_everything(PackedInSimulation::kName);
   for (const cuda::KernelLaunch& launch : *launches) {
     AssertionResult result = simulation.run(launch, run.options, run.mutant);
     run.result = simulation.last_run();

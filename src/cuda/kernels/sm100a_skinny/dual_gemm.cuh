@@ -67,9 +67,8 @@ struct Stage {
   alignas(kSwizzleAlignment) uint8_t gate[kCfg.tile_n * kRowBytes];  // (tile_n, kTileK/2), K-major
   uint8_t up[kCfg.tile_n * kRowBytes];  // behind it: one operand of the MMA
   uint8_t a[kCfg.tile_m * kRowBytes];   // (tile_m, kTileK/2), K-major
-  // [step along K = 64][row][word]; Gate's become those of the MMA's rows.
-  uint32_t sf_gate[kMmaSteps][kGroupRows][kScaleTileCols];
-  uint32_t sf_up[kMmaSteps][kGroupRows][kScaleTileCols];
+  // [step along K = 64][row][word]: Gate's, which become those of the MMA's rows, and Up's.
+  uint32_t sf_weights[Budget<kCfg>::kScaleTilesOfWeights][kMmaSteps][kGroupRows][kScaleTileCols];
   uint32_t sf_a[Budget<kCfg>::kScaleTilesOfA][kMmaSteps][kGroupRows][kScaleTileCols];
 };
 
@@ -122,6 +121,7 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 #include "cuda/kernels/sm100a_skinny/epilogue.cuh"
 #include "cuda/kernels/sm100a_skinny/mainloop.cuh"
+#include "cuda/kernels/sm100a_skinny/prepared.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
@@ -133,7 +133,7 @@ DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>
     ptx::prefetch_tensormap(map);
   }
   for (int stage = 0; stage < smem.kStages; ++stage) {
-    ptx::mbarrier_init(&smem.ab_full[stage], 1);
+    ptx::mbarrier_init(&smem.ab_full[stage], kCfg.prepared ? 3 : 1);
     ptx::mbarrier_init(&smem.sf_full[stage], 1);
     ptx::mbarrier_init(&smem.ab_empty[stage], 1);
   }
@@ -152,11 +152,17 @@ DUALGEMM_DEVICE void enter(uint32_t& tmem_base, uint32_t warp) {
 
 template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
+  if constexpr (kCfg.prepared) ptx::griddepcontrol_launch_dependents();
   if (warp == kLoadWarp && ptx::elect_sync()) {
     prefetch_and_init(params, smem);
     ptx::fence_mbarrier_init();
   }
-  enter(smem.tmem_base, warp);
+  if constexpr (kCfg.prepared) {
+    __syncwarp();
+    sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  } else {
+    enter(smem.tmem_base, warp);
+  }
 }
 
 template <Config kCfg>
@@ -170,12 +176,25 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const uint32_t tmem_base = smem.tmem_base;
   const Tile tile = tile_of_cta<kCfg>(params);
   if (warp == kLoadWarp) {
-    if (ptx::elect_sync()) load_operands(params, smem, tile);
+    if (ptx::elect_sync()) {
+      if constexpr (kCfg.prepared) {
+        load_units(params, smem, tile);
+      } else {
+        load_operands(params, smem, tile);
+      }
+    }
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) issue_mma(params, smem, tmem_base);
-  } else {
-    mix_scales(params, smem, tile, warp);
+  } else if (warp < kEpilogueWarps) {
+    if constexpr (kCfg.prepared) {
+      arrange_units(params, smem, warp);
+      ptx::griddepcontrol_wait();
+    } else {
+      mix_scales(params, smem, tile, warp);
+    }
     if (warp < 2 * Budget<kCfg>::kProductWarps) epilogue(params, smem, tile, tmem_base, warp);
+  } else if constexpr (kCfg.prepared) {
+    if (ptx::elect_sync()) load_a(params, smem, tile);
   }
   sm100a::free_tmem(tmem_base, warp == kMmaWarp);
 }

@@ -38,6 +38,7 @@ static_assert(kMmaM == 2 * kTileN);
 // decoder warpgroup.
 inline constexpr int kRowsOfA = kTileK * 2 / kRowBytes;  // of 128 bytes, for one row of A
 inline constexpr int kScaleSteps = kTileK / 64;
+inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row, where they lie in rows
 inline constexpr int kDecoders = 2;  // groups of four warps, each with its own part of every stage
 inline constexpr int kDecodedK = kTileK / kDecoders;
 inline constexpr int kDecoderSteps = kScaleSteps / kDecoders;

@@ -56,8 +56,9 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-// Of a weight's stage: [step along K = 64][row % 32][row / 32]; a word is four neighbours along k.
-using StageScales = uint32_t[kScaleSteps][32][kScaleTileCols];
+// Of a weight's stage: [step along K = 64][row % 32][row / 32], prepared [row][step]; a word is four
+// neighbours along k.
+using StageScales = uint32_t[kScaleSteps * 32 * kScaleTileCols];
 
 template <Config kCfg>
 struct Stage {
@@ -179,7 +180,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     if (ptx::elect_sync()) issue_mma(smem, tile, tmem_base);
     end_role(params);
   } else {
-    decode_weights(smem, tile, tmem_base, warp);
+    decode_weights(params, smem, tile, tmem_base, warp);
     const ColumnFactors factors = begin_columns<kCfg>(params, tile, warp);
     leave_sums(params, smem, tile, tmem_base, warp);
     if (params.split > 1) {
