@@ -16,7 +16,7 @@ TEST(Sm100aW4a16Overlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded) {
   ASSERT_TRUE(simulate(data, run));
 
   const Waits waits("dual_gemm_sm100a_w4a16", instance_of(p, run).entry);
-  EXPECT_EQ(waits.count(), 1u);
+  EXPECT_EQ(waits.count(), 3u);  // of both threads that load, and of the epilogue
   run.mutant = waits.without_all();
   EXPECT_FALSE(simulate(data, run));
   const auto& reports = run.result.reports.list;
@@ -24,6 +24,27 @@ TEST(Sm100aW4a16Overlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded) {
   EXPECT_TRUE(is_reported_as_unwaited(reports, "cp.async.bulk.tensor.4d")) << "loads of scales";
   EXPECT_TRUE(is_reported_as_unwaited(reports, "st.global")) << "D";
   EXPECT_TRUE(is_reported_as_unwaited(reports, "ld.global")) << "biases";
+}
+
+// Prepared weights are read before it, and are not the grid's before (simulate() says so): then A has
+// a thread of its own.
+TEST(Sm100aW4a16Overlap, EveryWaitIsNeeded) {
+  Problem p = with_rows({.m = 5, .n = 70, .k = 320}, DataType::kF16);
+  p.bias = BiasType::kF32;
+  Rng rng;
+  RandomCase data(p, rng, Values::kRandom);
+  const Waits waits("dual_gemm_sm100a_w4a16", instance_of(p, {}).entry);
+  for (size_t i = 0; i < waits.count(); ++i) {
+    size_t reported = 0;
+    for (const bool prepared : {false, true}) {
+      W4a16Run run{.prepared = prepared};
+      run.mutant = waits.without(i);
+      if (simulate(data, run)) continue;
+      ++reported;
+      for (const ptxsim::Report& report : run.result.reports.list) EXPECT_EQ(report.rule, 21);
+    }
+    EXPECT_GE(reported, 1u) << "wait " << i;
+  }
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ inline constexpr int kGroupWarps = 4;  // warp w reaches TMEM lanes 32 * (w % 4)
 inline constexpr int kWorkWarps = kDecoders * kGroupWarps;  // decode, and then store D
 inline constexpr int kLoadWarp = kWorkWarps;
 inline constexpr int kMmaWarp = kWorkWarps + 1;
-inline constexpr int kThreads = 32 * (kWorkWarps + 2);
+inline constexpr int kLoadAWarp = kWorkWarps + 2;
+inline constexpr int kThreads = 32 * (kWorkWarps + 3);
 static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
 
 // TMEM: the accumulator, then decoded weights, a ring of slots for each group of decoders.
