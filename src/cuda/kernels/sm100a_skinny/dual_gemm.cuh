@@ -10,9 +10,13 @@
 //          epilogue       TMEM -> registers; gate and up meet through shared memory; activation, D
 //   4      load_operands  one thread: six TMA loads a stage
 //   5      issue_mma      allocates and frees TMEM; one thread: scales to TMEM, one MMA per K = 64
+//   with prepared weights arrange_units in the place of mix_scales, load_units (four loads) of
+//   load_operands, and
+//   6      load_a         one thread: two TMA loads a stage
 //
 //   shared memory, per stage: rows of Gate and of Up (2 * tile_n, 128) bytes, K-major, 128-byte
-//   swizzle; A (tile_m, 128), the same; 4 scale tiles of 512 bytes each for Gate, Up, A. Behind the
+//   swizzle; A (tile_m, 128), the same; 4 scale tiles of 512 bytes each for Gate, Up, A (prepared:
+//   for both weights, where their scales arrive as rows of 16 bytes, Gate's, then Up's). Behind the
 //   stages: barriers, the TMEM address. When all MMAs are complete the epilogue takes the stages'
 //   place for (tile_m, tile_n) numbers in FP32.
 //
@@ -35,7 +39,11 @@
 //   barrier        count        arrives                       waits                   first wait
 //   ab_full[s]     1 (+bytes)   load_operands, TMA hardware   mix_scales, issue_mma   phase 0
 //   sf_full[s]     1            mix_scales                    issue_mma               phase 0
-//   ab_empty[s]    1            issue_mma (tcgen05.commit)    load_operands     phase 0, in round 1
+//   prepared:
+//   sf_full[s]     1 (+bytes)   load_units, TMA hardware      arrange_units           phase 0
+//   ab_full[s]     3 (+bytes)   load_units, load_a, TMA       issue_mma               phase 0
+//                               hardware, arrange_units
+//   ab_empty[s]    1            issue_mma (tcgen05.commit)    those that load   phase 0, in round 1
 //   acc_full       1            issue_mma (tcgen05.commit)    epilogue                phase 0
 //   bar.sync 1     the epilogue's warps that have lanes: gate and up are there for each other
 //   The first round of stages needs no wait, and the last one no commit: each phase of ab_empty
@@ -43,6 +51,9 @@
 //
 //   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
+//
+// The grid may begin while the one before it ends. Every thread waits (griddepcontrol.wait) before it
+// reads or writes global memory, but for prepared weights, which are complete.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; no cluster; 227 KB of shared memory. Views and
 // alignment: params.hpp.
