@@ -73,14 +73,14 @@ class Recorder : public Observer {
                      AccessKind kind) override;
 
   void issued(const Execution& x, int, AsyncOp op, AsyncKind kind) override;
-  void async_global(AsyncOp op, const Execution&, uint64_t bytes, AccessKind kind) override {
-    Flight& flight = flights_[op.number];
-    flight.global_bytes += static_cast<double>(bytes);
-    flight.is_write = kind != AccessKind::kRead;
+  void async_global(AsyncOp op, const Execution&, uint64_t, AccessKind kind) override {
+    flights_[op.number].is_write = kind != AccessKind::kRead;
   }
-  void async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t,
+  // What a box has outside its tensor is in no range: it comes from no memory.
+  void async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,
                           AccessKind) override {
     Flight& flight = flights_[op.number];
+    flight.global_bytes += static_cast<double>(bytes);
     if (flight.buffer != 0) return;
     const GlobalBuffer* buffer = x.machine.global().find(address);
     if (buffer != nullptr) flight.buffer = buffer->address;

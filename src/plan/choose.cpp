@@ -125,8 +125,9 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
   DUALGEMM_TRY(strategy.plan_constrained(base, caps, constraints));
   DUALGEMM_TRY(check_satisfied(base, constraints));
   if (base.prepared && base.preparation == Preparation::kNone) {
-    return Status::unsupported("prepared", "true",
-                               std::string(strategy.name()) + " has no weights to prepare");
+    return Status::unsupported(
+        "prepared", "true",
+        fmt::format("{} on {} has no weights to prepare", strategy.name(), name_of(isa)));
   }
   base.how_it_works = strategy.how_it_works();
   base.numerics = strategy.numerics(base);

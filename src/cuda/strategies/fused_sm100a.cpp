@@ -58,22 +58,22 @@ KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& ins
 
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
 // ones with its operands in the other roles, or over a pair, is so in the interpreter, and nobody
-// promises it. Prepared weights have one kernel, the pair's, whatever m is.
+// promises it. With prepared weights those of the pair's kernel are for every m.
 Status suits_other_kernels(const Problem& problem) {
   if (!problem.batch_invariant) return {};
   return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");
 }
-Status suits_skinny(const Problem& problem) {
+Status suits_skinny(const Problem& problem, bool prepared) {
   DUALGEMM_TRY(suits_other_kernels(problem));
-  return sm100a_skinny::supports(problem);
+  return sm100a_skinny::supports(problem, prepared);
 }
 Status suits_pair(const Problem& problem, bool prepared) {
   if (!prepared) DUALGEMM_TRY(suits_other_kernels(problem));
   return sm100a_pair::supports(problem);
 }
 
-bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
-  return caps.max_pairs != 0 && suits_pair(problem, false).ok();
+bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) {
+  return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
 }
 
 // 16-bit A has a kernel of its own.
@@ -89,8 +89,8 @@ Status supports_sm100a(const Problem& problem) {
 std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
   std::vector<KernelChoice> compiled;
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem)) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
-    if (sm100a_skinny::find_instance(problem, tile_m, tile_n) == &instance)
+    const sm100a_skinny::Config& config = instance.config;
+    if (sm100a_skinny::find_instance(problem, config.tile_m, config.tile_n) == &instance)
       compiled.push_back(choice_of(instance));
   }
   return compiled;
@@ -103,25 +103,21 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
   if (problem.grouping != Grouping::kNone) return compiled_for_groups(problem);
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
-  if (prepared) {
-    for (const sm100a_pair::Instance& instance : sm100a_pair::prepared_instances()) {
-      if (sm100a_pair::find_instance(instance.config.tile_n, output, true) == &instance)
-        compiled.push_back(choice_of(instance));
-    }
-    return compiled;
-  }
-  for (const sm100a::Instance& instance : sm100a::instances()) {
-    if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
-      compiled.push_back(choice_of(instance));
-  }
-  if (takes_pairs(problem, caps)) {
-    for (const sm100a_pair::Instance& instance : sm100a_pair::instances()) {
-      if (sm100a_pair::find_instance(instance.config.tile_n, output) == &instance)
+  if (!prepared) {
+    for (const sm100a::Instance& instance : sm100a::instances()) {
+      if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
         compiled.push_back(choice_of(instance));
     }
   }
-  if (!suits_skinny(problem).ok()) return compiled;
-  for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances()) {
+  if (takes_pairs(problem, prepared, caps)) {
+    for (const sm100a_pair::Instance& instance :
+         prepared ? sm100a_pair::prepared_instances() : sm100a_pair::instances()) {
+      if (sm100a_pair::find_instance(instance.config.tile_n, output, prepared) == &instance)
+        compiled.push_back(choice_of(instance));
+    }
+  }
+  if (!suits_skinny(problem, prepared).ok()) return compiled;
+  for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem, prepared)) {
     if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(instance));
   }
   return compiled;
@@ -131,11 +127,13 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
   const int num_sms = caps.num_sms;
   if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   if (prepared) {
+    if (suits_skinny(p, true).ok())
+      return choice_of(sm100a_skinny::choose_instance(p, num_sms, true));
     const int tile_n =
         sm100a_pair::choose_prepared_tile_n(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
     return choice_of(*sm100a_pair::find_instance(tile_n, p.d.type, true));
   }
-  if (suits_skinny(p).ok() && sm100a_skinny::is_faster(p, num_sms))
+  if (suits_skinny(p, false).ok() && sm100a_skinny::is_faster(p, num_sms))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile =
       sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
@@ -146,13 +144,12 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
 
 // null: no compiled tile of the kernel for few rows that the plan's problem may have.
 const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
-  return sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n);
+  return sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n,
+                                      plan.prepared);
 }
 
 Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const Problem& p = plan.problem;
-  if (plan.prepared)
-    return Status::unsupported("prepared", "true", "16-bit A takes unpacked weights here");
   std::vector<KernelChoice> compiled;
   for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances()) {
     if (sm100a_w4a16::is_for(instance.config, p))
@@ -178,10 +175,8 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
   if (constraints.kernel == sm100a_pair::kKernelName)
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
-  if (plan.prepared && plan.problem.grouping != Grouping::kNone) {
-    return Status::unsupported("prepared", "true", "groups of experts take unpacked weights here");
-  }
-  if (plan.prepared) {
+  const bool grouped = plan.problem.grouping != Grouping::kNone;
+  if (plan.prepared && !grouped && !suits_skinny(plan.problem, true).ok()) {
     DUALGEMM_TRY(check_pairs("prepared", "true", caps));
     DUALGEMM_TRY(suits_pair(plan.problem, true));
   }
@@ -190,7 +185,7 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
                     usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
-  if (plan.problem.grouping == Grouping::kNone) return {};
+  if (!grouped) return {};
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
   plan.shape.ctas =
@@ -201,7 +196,7 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 sm100a::Copies copies_of(const Plan& plan) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   return plan.kernel == sm100a_skinny::kKernelName
-             ? sm100a_skinny::plan_copies(problem, plan.unaligned)
+             ? sm100a_skinny::plan_copies(problem, plan.unaligned, plan.prepared)
              : sm100a::plan_copies(problem, plan.unaligned, plan.prepared);
 }
 
@@ -235,11 +230,12 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
     }
     const int64_t split = plan.shape.ctas / sm100a_w4a16::num_tiles(plan.problem, tile_m);
     return sm100a_w4a16::build_launches(problem, buffers, copies, workspace, *instance,
-                                        static_cast<int>(split), encode_tiled);
+                                        static_cast<int>(split), encode_tiled, prepared);
   }
   if (plan.kernel == sm100a_skinny::kKernelName) {
     const bool grouped = plan.problem.grouping != Grouping::kNone;
-    DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem) : suits_skinny(plan.problem));
+    DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem)
+                         : suits_skinny(plan.problem, plan.prepared));
     const sm100a_skinny::Instance* const skinny = skinny_of(plan);
     if (skinny == nullptr) {
       return Status::unsupported("plan.shape",
@@ -249,7 +245,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
     const int64_t ctas = sm100a_skinny::ctas_for(plan.problem, skinny->config,
                                                  std::max<int64_t>(plan.shape.ctas, 1));
     return sm100a_skinny::build_launches(problem, buffers, copies, workspace, *skinny, ctas,
-                                         encode_tiled);
+                                         encode_tiled, prepared);
   }
   const DataType output = plan.problem.d.type;
   if (plan.kernel == sm100a_pair::kKernelName) {

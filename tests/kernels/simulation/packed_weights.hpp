@@ -1,4 +1,5 @@
-// Prepared weights of the Hopper kernels, packed in the interpreter by the kernel that does it.
+// Prepared weights of the Hopper and the Blackwell kernels, packed in the interpreter by the kernels
+// that do it.
 #pragma once
 
 #include "kernels/simulation/simulation.hpp"
@@ -9,12 +10,14 @@ class PackedInSimulation {
  public:
   static constexpr const char* kName = "prepared weights";  // of the memory
 
+  enum class Format { kSm90a, kSm100a };
+
   ::testing::AssertionResult pack(const RandomCase& data, Simulation& simulation,
-                                  const ptxsim::Options& options);
+                                  const ptxsim::Options& options, Format format = Format::kSm90a);
 
   // The simulation's, with null for all that was packed.
   const Buffers& buffers() const { return buffers_; }
-  const uint8_t* units() const { return units_; }  // null: nothing was packed
+  uint8_t* units() const { return units_; }  // null: nothing was packed
 
  private:
   Buffers buffers_;

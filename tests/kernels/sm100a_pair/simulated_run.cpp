@@ -1,6 +1,5 @@
 #include "kernels/sm100a_pair/simulated_run.hpp"
 
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -38,11 +37,9 @@ std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type
 }
 
 uint8_t* pack_weights(const RandomCase& data, Simulation& simulation, AssertionResult& result) {
-  auto* const packed = static_cast<uint8_t*>(
-      simulation.scratch(kPackedName, cuda::sm100a_pair::packed_bytes(data.problem)));
-  result = simulation.run(
-      cuda::sm100a_pair::pack_weights_launch(data.resolved, simulation.buffers(), packed), {});
-  return result ? packed : nullptr;
+  PackedInSimulation packed;
+  result = packed.pack(data, simulation, {}, PackedInSimulation::Format::kSm100a);
+  return result ? packed.units() : nullptr;
 }
 
 AssertionResult simulate(RandomCase& data, SimulatedRun& run) {

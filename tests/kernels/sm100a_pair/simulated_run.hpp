@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cuda/kernels/sm100a_pair/launch.hpp"
+#include "kernels/simulation/packed_weights.hpp"
 #include "kernels/simulation/simulation.hpp"
 
 namespace dualgemm::test {
@@ -31,7 +32,7 @@ struct SimulatedRun {
 // The decoded kernel that simulate() runs for this tile width and type of D.
 std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type, bool prepared);
 
-inline constexpr const char* kPackedName = "prepared weights";  // of the memory
+inline constexpr const char* kPackedName = PackedInSimulation::kName;
 // Packs `data`'s weights into memory of that name; null: `result` says why not.
 uint8_t* pack_weights(const RandomCase& data, Simulation& simulation,
                       ::testing::AssertionResult& result);

@@ -26,7 +26,7 @@ std::vector<float> by_many_rows(RandomCase& data) {
 
 TEST(Sm100aSkinnyExact, ProductsAreTheOraclesBitForBit) {
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     Problem p =
         swizzled({.m = tile_m - 3, .n = 136, .k = 1344, .l = 2, .d = {.type = DataType::kF32}});
     p.act.kind = ActivationKind::kIdentity;
@@ -47,7 +47,7 @@ TEST(Sm100aSkinnyExact, RowsDoNotDependOnTheTileOrTheKernel) {
   RandomCase data(p, rng, Values::kWide);
   const std::vector<float> bits = by_many_rows(data);
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     EXPECT_EQ(bits, simulated<SkinnyRun>(data, {.tile_n = tile_n, .tile_m = tile_m}))
         << instance.entry;
   }

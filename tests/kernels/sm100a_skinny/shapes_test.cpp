@@ -31,7 +31,7 @@ void expect_right(Case c) {
 // Each instance, its rows full, one less, and the fewest that choose it.
 TEST(Sm100aSkinnyShapes, RowsOfEveryInstance) {
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     for (const int64_t m : {tile_m / 2 + 1, tile_m - 1, tile_m}) {
       expect_right({.problem = swizzled({.m = m, .n = tile_n + 3, .k = 320}),
                     .run = {.tile_n = tile_n, .tile_m = tile_m}});
@@ -64,7 +64,7 @@ TEST(Sm100aSkinnyShapes, EveryEndOfK) {
 // More tiles of k than stages, ring positions of both parities.
 TEST(Sm100aSkinnyShapes, LongK) {
   for (const auto& instance : cuda::sm100a_skinny::instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     for (const int64_t k_tiles : {instance.stages + 1, 2 * instance.stages + 1}) {
       expect_right({.problem = swizzled({.m = tile_m - 3, .n = 20, .k = 256 * k_tiles - 48}),
                     .run = {.tile_n = tile_n, .tile_m = tile_m}});

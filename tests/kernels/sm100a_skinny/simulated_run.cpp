@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/scale_padding.hpp"
+#include "kernels/simulation/packed_weights.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -15,20 +16,21 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 
 const skinny::Instance& instance_of(const Problem& problem, const SkinnyRun& run) {
-  if (run.tile_m != 0) return *skinny::find_instance(problem, run.tile_m, run.tile_n);
+  if (run.tile_m != 0) return *skinny::find_instance(problem, run.tile_m, run.tile_n, run.prepared);
   int64_t tile_m = 8;
   const skinny::Instance* found = nullptr;
   while (found == nullptr) {
-    found = skinny::find_instance(problem, tile_m, run.tile_n);
+    found = skinny::find_instance(problem, tile_m, run.tile_n, run.prepared);
     tile_m *= 2;
   }
   return *found;
 }
 
 std::string describe(const Problem& p, const SkinnyRun& run) {
-  return fmt::format("m {} n {} k {} l {}, d {}, {}, bias {}, tile {} x {}, misalign {}", p.m, p.n,
-                     p.k, p.l, name_of(p.d.type), name_of(p.act.kind), name_of(p.bias),
-                     instance_of(p, run).config.tile_m, run.tile_n, run.misalign);
+  return fmt::format("m {} n {} k {} l {}, d {}, {}, bias {}, tile {} x {}, misalign {}{}", p.m,
+                     p.n, p.k, p.l, name_of(p.d.type), name_of(p.act.kind), name_of(p.bias),
+                     instance_of(p, run).config.tile_m, run.tile_n, run.misalign,
+                     run.prepared ? ", prepared" : "");
 }
 
 namespace {
@@ -49,19 +51,26 @@ void enlarge_scales_of_a(RandomCase& data) {
 }  // namespace
 
 AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
-  if (const Status status = skinny::supports(data.problem); !status.ok())
+  if (const Status status = skinny::supports(data.problem, run.prepared); !status.ok())
     return AssertionFailure() << status.message();
-  const cuda::sm100a::Copies copies = skinny::plan_copies(data.resolved, run.misalign % 16 != 0);
+  const cuda::sm100a::Copies copies =
+      skinny::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
   if (copies.sf_a != cuda::sm100a::Copies::kDirect && data.row_experts.empty())
     enlarge_scales_of_a(data);
   Simulation simulation(data, run.misalign);
+  PackedInSimulation packed;
+  if (run.prepared) {
+    AssertionResult result = packed.pack(data, simulation, {}, PackedInSimulation::Format::kSm100a);
+    if (!result) return result;
+  }
+  const Buffers& buffers = run.prepared ? packed.buffers() : simulation.buffers();
   const skinny::Instance& instance = instance_of(data.problem, run);
   void* const workspace =
       simulation.scratch("workspace", skinny::workspace_bytes(data.problem, copies, instance));
   const int64_t ctas = skinny::ctas_for(data.problem, instance.config, run.max_ctas);
-  const auto launches = skinny::build_launches(data.resolved, simulation.buffers(), copies,
-                                               workspace, instance, ctas, simulated_encode_tiled());
-  simulation.let_previous_grid_own_everything();
+  const auto launches = skinny::build_launches(data.resolved, buffers, copies, workspace, instance,
+                                               ctas, simulated_encode_tiled(), packed.units());
+  simulation.let_previous_grid_own_everything(PackedInSimulation::kName);
   return run_launches(simulation, launches, data, run);
 }
 

@@ -1,4 +1,5 @@
-// The sm_100a kernel for few rows in the interpreter, with the copies before it.
+// The sm_100a kernel for few rows in the interpreter, with the copies before it, and with what
+// prepares weights.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ struct SkinnyRun {
   int tile_m = 0;              // 0: the fewest rows that hold the problem's; of groups 16
   int64_t max_ctas = 3;        // of groups
   int64_t misalign = 0;        // Simulation's
+  bool prepared = false;       // weights
   ptxsim::Stats stats{};       // of the last launch, filled in
   size_t launches = 0;         // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/simulation/packed_weights.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -26,13 +27,19 @@ AssertionResult simulate(RandomCase& data, W4a16Run& run) {
   if (const Status status = w4a16::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
   Simulation simulation(data, run.misalign);
+  PackedInSimulation packed;
+  if (run.prepared) {
+    AssertionResult result = packed.pack(data, simulation, {}, PackedInSimulation::Format::kSm100a);
+    if (!result) return result;
+  }
+  const Buffers& buffers = run.prepared ? packed.buffers() : simulation.buffers();
   const cuda::sm100a::Copies copies =
-      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
-  const auto launches =
-      w4a16::build_launches(data.resolved, simulation.buffers(), copies, workspace,
-                            instance_of(data.problem, run), run.split, simulated_encode_tiled());
-  simulation.let_previous_grid_own_everything();
+  const auto launches = w4a16::build_launches(data.resolved, buffers, copies, workspace,
+                                              instance_of(data.problem, run), run.split,
+                                              simulated_encode_tiled(), packed.units());
+  simulation.let_previous_grid_own_everything(PackedInSimulation::kName);
   return run_launches(simulation, launches, data, run);
 }
 

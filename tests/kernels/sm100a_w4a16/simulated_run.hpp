@@ -14,6 +14,7 @@ struct W4a16Run {
   int tile_m = 0;              // 0: the fewest rows that hold the problem's, or the most
   int split = 1;               // CTAs of a cluster
   int64_t misalign = 0;        // Simulation's
+  bool prepared = false;       // weights
   ptxsim::Stats stats{};       // of the last launch, filled in
   size_t launches = 0;         // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in

@@ -17,9 +17,10 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
   foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_prepared
-      dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm100a_w4a16 dual_gemm_sm80 dual_gemm_sm90a
-      dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups group_tiles
-      pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
+      dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16
+      dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny
+      dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many group_tiles pack_weights_sm100a pack_weights_sm90a
+      prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   add_test(NAME ptxsim_exec.dualgemm_w4a16_b200
@@ -65,15 +66,19 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     ${PROJECT_SOURCE_DIR}/scripts/simulate_test_shapes 256,512,256)
   set_tests_properties(ptxsim_exec.test_shape PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
     PASS_REGULAR_EXPRESSION "1 shapes, 0 failed")
-  # Prepared on the device, and taken from there.
+  # Prepared on the device, and taken from there, by the kernels for few rows, of pairs, and for 16-bit A.
   add_test(NAME ptxsim_exec.dualgemm_b200_prepared
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
-      -m 16,150 -n 128 -k 256 -l 1,2 --strategies fused --prepared)
-  set_tests_properties(ptxsim_exec.dualgemm_b200_prepared PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+      -m 1,16,40,150 -n 136 -k 272 -l 1,2 --strategies fused --prepared)
+  add_test(NAME ptxsim_exec.dualgemm_w4a16_b200_prepared
+    COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+      --a-type f16 -m 1,40 -n 136 -k 272 -l 1,2 --strategies fused --prepared)
+  set_tests_properties(ptxsim_exec.dualgemm_b200_prepared ptxsim_exec.dualgemm_w4a16_b200_prepared PROPERTIES
+    LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   # Groups of experts: a recorded graph whose counts change, and a quantised layer of experts from a checkpoint.
   string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device b200 ${substitutes} --)
   add_test(NAME ptxsim_exec.groups_b200 COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:test_cuda>
-    --gtest_filter=*GroupsOnGpu.ARecordedGraph*/skinny_t16:*GroupsOnGpu.ThePublicInterface/skinny_t16)
+    --gtest_filter=*GroupsOnGpu.ARecordedGraph*/skinny_t16*:*GroupsOnGpu.ThePublicInterface/skinny_t16*)
   add_test(NAME ptxsim_exec.experts_b200 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/experts.sh
     $<TARGET_FILE:dualgemm_cli> ${CMAKE_CURRENT_BINARY_DIR}/experts_b200 "${through}")
   set_tests_properties(ptxsim_exec.groups_b200 ptxsim_exec.experts_b200 PROPERTIES LABELS ptxsim_exec

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A layer of experts from a checkpoint on a GPU that is not there: gate and up alone, then the whole MLP in four bits.
+# A layer of experts from a checkpoint on a GPU that is not there: gate and up alone, unpacked and prepared, then the whole
+# MLP in four bits.
 # Usage: experts.sh <dualgemm> <work folder> "<ptxsim exec ... -->"
 set -euo pipefail
 dualgemm=$1 work=$2 through=$3
@@ -12,5 +13,7 @@ echo 8 0 11 1 4 >counts.txt
 run=(run nvfp4.safetensors --experts --expert-tokens counts.txt --activations x.npy --device cuda --check)
 # shellcheck disable=SC2086 # a command with its arguments
 $through "$dualgemm" "${run[@]}"
+# shellcheck disable=SC2086
+$through "$dualgemm" "${run[@]}" --prepared
 # shellcheck disable=SC2086
 $through "$dualgemm" "${run[@]}" --mlp --quantize-x --quantize-h --h-global-scale 0.01

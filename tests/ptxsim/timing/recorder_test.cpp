@@ -38,8 +38,10 @@ const std::string kCase = R"({"grid": [2], "block": [BLOCK], "check_uninitialize
   "buffers": [{"name": "data", "bytes": 4096}], "params": [{"buffer": "data"}]})";
 
 Result<LaunchWork> recorded(const std::string& text, const std::string& threads,
-                            const RecordOptions& options = {}, const std::string& ctas = "2") {
+                            const RecordOptions& options = {}, const std::string& ctas = "2",
+                            const std::string& param = R"({"buffer": "data"})") {
   std::string json = kCase;
+  json.replace(json.find(R"({"buffer": "data"})"), 18, param);
   json.replace(json.find("BLOCK"), 5, threads);
   json.replace(json.find("[2]") + 1, 1, ctas);
   auto module = load(text, "k.ptx");
@@ -133,6 +135,46 @@ $again:
   for (const Demand& d : work->classes[0].work.demands)
     memory += d.server == Server::kHbm ? d.amount : 0;
   EXPECT_EQ(memory, 512);
+}
+
+// Of a box of 16 rows of 32 bytes 6 are inside: zeros for the others come from no memory, and arrive
+// like them.
+TEST(Recorder, WhatABoxHasOutsideItsTensorIsNotReadAnywhere) {
+  std::string text = kernel(R"(
+  mov.u32 %r1, full;
+  mov.u32 %r2, tile;
+  mov.b64 %rd1, data;
+  cvta.param.u64 %rd2, %rd1;
+  mov.b32 %r4, 0;
+  mov.u32 %r3, %tid.x;
+  setp.ne.u32 %p1, %r3, 0;
+  @%p1 bra $wait;
+  mbarrier.init.shared.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 512;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+      [%r2], [%rd2, {%r4, %r4}], [%r1];
+$wait:
+  bar.warp.sync 0xffffffff;
+$again:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0;
+  @!%p2 bra $again;
+  ret;
+)");
+  const std::string param = ".param .u64 data";
+  text.replace(text.find(param), param.size(), ".param .align 128 .b8 data[128]");
+  auto work = recorded(text, "32", {}, "2", R"({"align": 128, "tensor_map": {"buffer": "data",
+    "data_type": "u8", "dims": [32, 6], "strides_bytes": [32], "box": [32, 16]}})");
+  ASSERT_TRUE(work.ok()) << to_string(work.error());
+  double memory = 0, l2 = 0, ingest = 0;
+  for (const Demand& d : work->classes[0].work.demands) {
+    memory += d.server == Server::kHbm ? d.amount : 0;
+    l2 += d.server == Server::kL2 ? d.amount : 0;
+    ingest += d.server == Server::kIngest ? d.amount : 0;
+  }
+  EXPECT_EQ(memory, 6 * 32);
+  EXPECT_EQ(l2, 6 * 32);
+  EXPECT_EQ(ingest, 512);
 }
 
 TEST(Recorder, OnlyTheClustersThatAreAskedForAreRecorded) {

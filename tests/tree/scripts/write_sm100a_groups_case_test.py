@@ -27,6 +27,10 @@ class WriteSm100aGroupsCase(unittest.TestCase):
         self.assertGreater(once, 6.3)
         self.assertGreater(twice, once + 5.5)
 
+    def test_prepared_weights_are_as_many_bytes(self):
+        shape = ("4", "1024", "2048", "16")
+        self.assertAlmostEqual(timed(*shape, "--prepared")["us"], timed(*shape)["us"], delta=0.5)
+
     def test_every_tile(self):
         for rows in ("16", "32", "64", "128"):
             self.assertEqual(timed("20", "128", "256", "3", "--tile-m", rows)["waves"], 1)

@@ -94,29 +94,34 @@ TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
   const Problem p{.m = 8, .n = 64, .k = 256};
   for (const int capability : {80, 89, 120}) {
     EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, capability).status().message(),
-              "prepared: true; fused has no weights to prepare");
+              "prepared: true; fused on sm80 has no weights to prepare");
     const auto raw = plan::choose(p, {.strategy = StrategyId::kFused}, made_up_gpu(capability),
                                   cuda::strategies(), "");
     EXPECT_EQ(raw->prepared_bytes, 0);
   }
   EXPECT_EQ(
       prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80}).status().message(),
-      "prepared: true; fused has no weights to prepare");
+      "prepared: true; fused on sm80 has no weights to prepare");
 }
 
-// Blackwell's: one layout for every m and every tile, which the plan chooses by m.
-TEST(FusedPrepared, PairsOfBlackwellChooseATileForEachM) {
+// Blackwell's: one layout for every m, every tile and every kernel, which the plan chooses by m.
+TEST(FusedPrepared, BlackwellChoosesAKernelAndATileForEachM) {
   const auto plan_for = [](int64_t m, const std::string& config = "") {
     return plan::choose({.m = m, .n = 4096, .k = 7168}, {.prepared = true, .config = config},
                         made_up_gpu(100, 148), cuda::strategies(), "");
   };
   const int64_t bytes = 256 + int64_t{28} * 512 * (2048 + 256);
-  for (const int64_t m : {1, 256, 512}) {
+  for (const int64_t m : {1, 32, 33, 256, 512}) {
     const auto plan = plan_for(m);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan->kernel, "tcgen05pair");
+    EXPECT_EQ(plan->kernel, m <= 32 ? "skinny" : "tcgen05pair");
     EXPECT_EQ(plan->prepared_bytes, bytes);
   }
+  EXPECT_EQ(plan_for(16)->config(), "cuda_sm100a_fused_skinny_t32x32x256_s14_f16_prepared");
+  EXPECT_EQ(plan_for(16, "tile_n=64,tile_m=32")->config(),
+            "cuda_sm100a_fused_skinny_t32x64x256_s9_f16_prepared");
+  EXPECT_EQ(plan_for(16, "kernel=tcgen05pair")->kernel, "tcgen05pair");
+  EXPECT_EQ(plan_for(33, "kernel=skinny").status().argument(), "config");
   EXPECT_EQ(plan_for(512)->config(), "cuda_sm100a_fused_tcgen05pair_t256x112x256_s6_f16_prepared");
   EXPECT_EQ(plan_for(512, "tile_n=80")->shape.tile_n, 80);
   EXPECT_EQ(plan_for(512, "kernel=tcgen05").status().message(),
@@ -124,6 +129,20 @@ TEST(FusedPrepared, PairsOfBlackwellChooseATileForEachM) {
             "tcgen05pair_t256x48x256_s8, tcgen05pair_t256x64x256_s8, tcgen05pair_t256x80x256_s7, "
             "tcgen05pair_t256x96x256_s6, tcgen05pair_t256x112x256_s6, "
             "tcgen05pair_t256x128x256_s5");
+  // Bits that do not depend on m come from one kernel.
+  for (const int64_t m : {1, 256}) {
+    const Problem same{.m = m, .n = 4096, .k = 7168, .batch_invariant = true};
+    EXPECT_EQ(prepared_plan(same, {}, 100)->kernel, "tcgen05pair");
+  }
+  // Without pairs of CTAs few rows are left.
+  DeviceCaps no_pairs = made_up_gpu(100, 148);
+  no_pairs.max_pairs = 0;
+  const auto without_pairs = [&](int64_t m) {
+    return plan::choose({.m = m, .n = 4096, .k = 7168}, {.isa = Isa::kSm100a, .prepared = true},
+                        no_pairs, cuda::strategies(), "");
+  };
+  EXPECT_EQ(without_pairs(32)->kernel, "skinny");
+  EXPECT_EQ(without_pairs(33).status().argument(), "prepared");
   // Layouts of the weights that need a copy where they are not prepared.
   Problem p{.m = 300, .n = 100, .k = 272};
   p.gate.ld = p.up.ld = 276;
@@ -132,6 +151,33 @@ TEST(FusedPrepared, PairsOfBlackwellChooseATileForEachM) {
   tidy.gate.ld = tidy.up.ld = 288;
   EXPECT_EQ(prepared_plan(p, {}, 100)->workspace_bytes,
             prepared_plan(tidy, {}, 100)->workspace_bytes);
+}
+
+// The same bytes for groups of experts and for 16-bit A.
+TEST(FusedPrepared, BlackwellTakesThemForGroupsAndFor16BitA) {
+  Problem p{.m = 64, .n = 2048, .k = 7168, .l = 4};
+  const auto descriptor_of = [](const Problem& problem) {
+    const auto plan = prepared_plan(problem, {.strategy = StrategyId::kFused}, 100);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return prepared_descriptor(*plan);
+  };
+  const auto wanted = descriptor_of(p);
+  EXPECT_EQ(wanted->format, PreparedFormat::kSm100a);
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    p.grouping = grouping;
+    EXPECT_EQ(*descriptor_of(p), *wanted);
+  }
+  EXPECT_EQ(prepared_plan(p, {}, 100)->config(),
+            "cuda_sm100a_fused_skinny_c128_t64x64x256_s6_f16_prepared");
+  for (const DataType type : {DataType::kF16, DataType::kBF16}) {
+    p.grouping = Grouping::kNone;
+    p.a.type = type;
+    EXPECT_EQ(*descriptor_of(p), *wanted);
+    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, 100)->kernel, "w4a16");
+    p.grouping = Grouping::kMasked;  // the kernel for any GPU takes these
+    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, 100).status().message(),
+              "prepared: true; fused on sm80 has no weights to prepare");
+  }
 }
 
 TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {

@@ -36,8 +36,10 @@ constexpr GroupKernel kKernels[] = {
     {cuda::sm90a::kKernelName, Isa::kSm90a, 256, false},
     {cuda::sm90a::kKernelName, Isa::kSm90a, 256, true},
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 16, false},
+    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 16, true},
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 64, false},
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, false},
+    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, true},
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupKernel& kernel) {

@@ -31,7 +31,7 @@ std::string tile(int64_t m, int64_t n, int64_t k, int64_t l = 1) {
 
 TEST(Sm100aSkinnyChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_t" + std::to_string(tile_m) + "x" +
                                   std::to_string(tile_n) + "x256_s" +
                                   std::to_string(instance.stages));
@@ -41,6 +41,29 @@ TEST(Sm100aSkinnyChoice, NamesSayWhatTheInstancesAre) {
     EXPECT_GT((instance.stages + 1) * instance.stage_bytes + 1280, 227 * 1024);
   }
   EXPECT_EQ(instances().size(), 9u);
+}
+
+TEST(Sm100aSkinnyChoice, PreparedWeightsHaveInstancesOfTheirOwn) {
+  const Problem p{.m = 9, .n = 16, .k = 16};
+  for (const Instance& instance : prepared_instances()) {
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
+    EXPECT_TRUE(prepared && !grouped);
+    EXPECT_EQ(tile_m, kMaxPreparedRows);
+    EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_prepared_t" + std::to_string(tile_m) + "x" +
+                                  std::to_string(tile_n) + "x256_s" +
+                                  std::to_string(instance.stages));
+    EXPECT_EQ(instance.threads, 224u);
+    EXPECT_EQ(find_instance(p, tile_m, tile_n, true), &instance);
+    EXPECT_NE(find_instance(p, tile_m, tile_n), &instance);
+  }
+  EXPECT_EQ(prepared_instances().size(), 2u);
+  const auto cols = [](int64_t n, int64_t k) {
+    return choose_instance({.m = 1, .n = n, .k = k}, 148, true).config.tile_n;
+  };
+  EXPECT_EQ(cols(4096, 7168), 32);  // one wave, half of the weights before A
+  EXPECT_EQ(cols(2048, 7168), 32);
+  EXPECT_EQ(cols(14336, 4096), 64);  // two waves, not four
+  EXPECT_EQ(cols(28672, 4096), 64);
 }
 
 TEST(Sm100aSkinnyChoice, NarrowTilesWhereWideOnesKeepTooLittleOnTheirWay) {
@@ -137,7 +160,7 @@ TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
 // Groups have this kernel only, in tiles of their own.
 TEST(Sm100aSkinnyGroupsChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : group_instances()) {
-    const auto& [tile_m, tile_n, grouped] = instance.config;
+    const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     EXPECT_TRUE(grouped);
     EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_groups_t" + std::to_string(tile_m) + "x" +
                                   std::to_string(tile_n) + "x256_s" +

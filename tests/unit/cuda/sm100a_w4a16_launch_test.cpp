@@ -122,7 +122,7 @@ TEST(Sm100aW4a16Launch, ViewsAndGrid) {
   EXPECT_STREQ(launch.kernel.entry, "dual_gemm_sm100a_w4a16_bf16_t32x64x256_s6");
   EXPECT_EQ(launch.ctas, 4u * 2 * 3);
   EXPECT_EQ(launch.cluster_ctas, 3u);
-  EXPECT_EQ(launch.threads, 320u);
+  EXPECT_EQ(launch.threads, 352u);
   EXPECT_TRUE(launch.overlaps_previous);
   ASSERT_EQ(views.size(), 5u);
   EXPECT_EQ(views[0].dims, (std::vector<uint64_t>{1152, 30, 2}));  // A, in bytes

@@ -263,7 +263,7 @@ TEST(Choose, ThePlanSaysWhatPreparationIs) {
   };
   EXPECT_EQ(plan(StrategyId::kTwoPass)->preparation, Preparation::kNone);
   EXPECT_EQ(plan(StrategyId::kTwoPass, true).status().message(),
-            "prepared: true; two_pass has no weights to prepare");
+            "prepared: true; two_pass on scalar has no weights to prepare");
   EXPECT_EQ(plan(StrategyId::kFused)->preparation, Preparation::kOptional);
   EXPECT_FALSE(plan(StrategyId::kFused)->prepared);
   EXPECT_TRUE(plan(StrategyId::kFused, true)->prepared);

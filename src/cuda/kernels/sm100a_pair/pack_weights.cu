@@ -27,11 +27,11 @@ constexpr int64_t kMaxPackCtas = 65535;
 int64_t k_tiles_of(const Problem& p) { return ceil_div(p.k, kTileK); }
 int64_t units_of(const Problem& p) { return ceil_div(p.n, kUnitCols); }
 
-// Rank 4: (a unit's bytes in words of 8, units, k-tiles, batches).
+// Rank 4: (`part_bytes` of a unit in words of 8, units, k-tiles, batches).
 TensorView view_of_units(const Problem& p, const char* name, const uint8_t* address,
-                         int64_t unit_bytes, int64_t box_units) {
+                         int64_t part_bytes, int64_t unit_bytes, int64_t box_units) {
   constexpr int64_t kWordBytes = 8;
-  const auto words = static_cast<uint64_t>(unit_bytes / kWordBytes);
+  const auto words = static_cast<uint64_t>(part_bytes / kWordBytes);
   return {.name = name,
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT64,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
@@ -43,6 +43,11 @@ TensorView view_of_units(const Problem& p, const char* name, const uint8_t* addr
                            static_cast<uint64_t>(units_of(p) * kUnitBytes),
                            static_cast<uint64_t>(packed_batch_stride(p))},
           .box = {static_cast<uint32_t>(words), static_cast<uint32_t>(box_units), 1, 1}};
+}
+
+// Behind the codes of all units of a k-tile.
+const uint8_t* scales_of(const Problem& p, const uint8_t* packed) {
+  return packed + units_of(p) * static_cast<int64_t>(sizeof(UnitCodes));
 }
 
 }  // namespace
@@ -84,14 +89,28 @@ int64_t packed_batch_stride(const Problem& p) {
 int64_t packed_bytes(const Problem& p) { return p.l * packed_batch_stride(p); }
 
 TensorView unit_codes_view(const Problem& p, const uint8_t* packed, int64_t tile_n) {
-  return view_of_units(p, "prepared weights", packed, sizeof(UnitCodes),
+  return view_of_units(p, "prepared weights", packed, sizeof(UnitCodes), sizeof(UnitCodes),
                        tile_n / kPairCtas / kUnitCols);
 }
 
 TensorView unit_scales_view(const Problem& p, const uint8_t* packed, int64_t tile_n) {
-  const int64_t codes = units_of(p) * static_cast<int64_t>(sizeof(UnitCodes));
-  return view_of_units(p, "prepared scales", packed + codes, sizeof(UnitScales),
-                       tile_n / kUnitCols);
+  return view_of_units(p, "prepared scales", scales_of(p, packed), sizeof(UnitScales),
+                       sizeof(UnitScales), tile_n / kUnitCols);
+}
+
+Status encode_weights(const Problem& p, const uint8_t* packed, int64_t cols,
+                      EncodeTiled encode_tiled, const WeightMaps& maps) {
+  const auto encode_one = [&](const char* name, const uint8_t* first, int64_t unit_bytes,
+                              TensorMap* map) {
+    return encode(view_of_units(p, name, first, unit_bytes / 2, unit_bytes, cols / kUnitCols),
+                  encode_tiled, map);
+  };
+  constexpr int64_t kCodes = sizeof(UnitCodes), kScales = sizeof(UnitScales);
+  const uint8_t* const scales = scales_of(p, packed);
+  DUALGEMM_TRY(encode_one("prepared gate", packed, kCodes, maps.gate));
+  DUALGEMM_TRY(encode_one("prepared up", packed + kCodes / 2, kCodes, maps.up));
+  DUALGEMM_TRY(encode_one("prepared gate_scales", scales, kScales, maps.sf_gate));
+  return encode_one("prepared up_scales", scales + kScales / 2, kScales, maps.sf_up);
 }
 
 KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buffers& buffers,

@@ -28,4 +28,13 @@ KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buf
 TensorView unit_codes_view(const Problem& problem, const uint8_t* packed, int64_t tile_n);
 TensorView unit_scales_view(const Problem& problem, const uint8_t* packed, int64_t tile_n);
 
+// For kernels that want the rows of Gate and of Up apart, as unpacked weights lie in a stage.
+struct WeightMaps {
+  TensorMap *gate, *up, *sf_gate, *sf_up;
+};
+// Boxes of `cols` columns of D (a multiple of 8) and K = 256, at (0, column / 8, k-tile, batch):
+// rows of 128 bytes in swizzle atoms; rows of 16 scales.
+Status encode_weights(const Problem& problem, const uint8_t* packed, int64_t cols,
+                      EncodeTiled encode_tiled, const WeightMaps& maps);
+
 }  // namespace dualgemm::cuda::sm100a_pair

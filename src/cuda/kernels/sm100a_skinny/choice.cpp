@@ -1,6 +1,7 @@
 // Which problems the kernel takes, with which instance, and whether it should.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "core/int_math.hpp"
@@ -80,16 +81,18 @@ const Instance& choose_for_groups(const Problem& problem) {
 
 }  // namespace
 
-std::span<const Instance> instances_for(const Problem& problem) {
-  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+std::span<const Instance> instances_for(const Problem& problem, bool prepared) {
+  if (problem.grouping != Grouping::kNone) return group_instances();
+  return prepared ? prepared_instances() : instances();
 }
 
-Status supports(const Problem& problem) {
+Status supports(const Problem& problem, bool prepared) {
   if (problem.grouping != Grouping::kNone) return check_groups_of(problem);
   DUALGEMM_TRY(sm100a::supports(problem));
-  if (problem.m > kMaxRows) {
+  const int most = prepared ? kMaxPreparedRows : kMaxRows;
+  if (problem.m > most) {
     return Status::unsupported("m", std::to_string(problem.m),
-                               fmt::format("must be at most {} for this kernel", kMaxRows));
+                               fmt::format("must be at most {} for this kernel", most));
   }
   constexpr int64_t kNarrowest = 32;
   int64_t tiles = ceil_div(problem.n, kNarrowest);
@@ -99,8 +102,9 @@ Status supports(const Problem& problem) {
                              "must be at most 2^31 - 1 tiles of 32 columns for this kernel");
 }
 
-const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n) {
-  for (const Instance& instance : instances_for(problem)) {
+const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n,
+                              bool prepared) {
+  for (const Instance& instance : instances_for(problem, prepared)) {
     const Config& config = instance.config;
     if (config.tile_m == tile_m && config.tile_n == tile_n && is_for(config, problem))
       return &instance;
@@ -112,13 +116,13 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // tiles, whose rings are not enough on their way, and so 96 narrow ones; of very many columns
 // narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
 // stages or fewer: narrow ones keep more on their way.
-const Instance& choose_instance(const Problem& problem, int num_sms) {
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
   const Instance* best = nullptr;
   double least = 0;
-  for (const int tile_n : {64, 32}) {
+  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32}) {
     const Instance* fewest = nullptr;  // rows
-    for (const Instance& instance : instances()) {
+    for (const Instance& instance : instances_for(problem, prepared)) {
       const Config& config = instance.config;
       if (config.tile_n != tile_n || config.tile_m < problem.m) continue;
       if (fewest == nullptr || config.tile_m < fewest->config.tile_m) fewest = &instance;

@@ -26,23 +26,29 @@ inline constexpr const char* kKernelName = "skinny";  // as plans say
 struct Config {
   int tile_m;  // rows of A and D, the MMA's N: all of a problem, or some of a group's
   int tile_n;  // columns of D per tile: as many rows of Gate and of Up, together the MMA's M
-  bool grouped = false;  // tiles of groups of experts, several for a CTA
+  bool grouped = false;   // tiles of groups of experts, several for a CTA; of any weights
+  bool prepared = false;  // weights: sm100a_pair/packed_weights.hpp
   bool operator==(const Config&) const = default;
 };
 
 inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row of a stage, where they lie in rows
 
-inline constexpr int kMmaM = 128;      // the only M of kind::mxf4nvf4 for one CTA
-inline constexpr int kMaxRows = 128;   // of A
-inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of 32 bits
+inline constexpr int kMmaM = 128;            // the only M of kind::mxf4nvf4 for one CTA
+inline constexpr int kMaxRows = 128;         // of A
+inline constexpr int kMaxPreparedRows = 32;  // of A with prepared weights, without groups
+inline constexpr int kGroupRows = 32;        // of a scale tile that share a column of 32 bits
 
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
 // Of groups: warps that only mix, as the epilogue's are still at the last tile.
 inline constexpr int kFirstMixWarp = 6;
+// With prepared weights: A's loads have a warp of their own, as they alone wait for the grid before.
+inline constexpr int kLoadAWarp = 6;
 constexpr int threads_of(const Config& config) {
-  return 32 * (config.grouped ? kFirstMixWarp + kEpilogueWarps : kFirstMixWarp);
+  return 32 * (config.grouped    ? kFirstMixWarp + kEpilogueWarps
+               : config.prepared ? kLoadAWarp + 1
+                                 : kMmaWarp + 1);
 }
 static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");
@@ -64,7 +70,10 @@ struct Budget {
   static constexpr int kScaleBytes = kMmaSteps * kScaleTileBytes;  // of one operand
   // A group's rows begin anywhere in a scale tile.
   static constexpr int kScaleTilesOfA = kCfg.grouped ? 2 : 1;
-  static constexpr int kStageBytes = kWeightBytes + kABytes + (2 + kScaleTilesOfA) * kScaleBytes;
+  // Those of the MMA's rows are made in the first one's place; prepared scales arrive there.
+  static constexpr int kScaleTilesOfWeights = kCfg.prepared ? 1 : 2;
+  static constexpr int kStageBytes =
+      kWeightBytes + kABytes + (kScaleTilesOfWeights + kScaleTilesOfA) * kScaleBytes;
   static_assert(kScaleBytes >= kMaxRows * kRowScaleBytes,
                 "scales in rows have room in their place");
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");

@@ -10,9 +10,13 @@
 //          epilogue       TMEM -> registers; gate and up meet through shared memory; activation, D
 //   4      load_operands  one thread: six TMA loads a stage
 //   5      issue_mma      allocates and frees TMEM; one thread: scales to TMEM, one MMA per K = 64
+//   with prepared weights arrange_units in the place of mix_scales, load_units (four loads) of
+//   load_operands, and
+//   6      load_a         one thread: two TMA loads a stage
 //
 //   shared memory, per stage: rows of Gate and of Up (2 * tile_n, 128) bytes, K-major, 128-byte
-//   swizzle; A (tile_m, 128), the same; 4 scale tiles of 512 bytes each for Gate, Up, A. Behind the
+//   swizzle; A (tile_m, 128), the same; 4 scale tiles of 512 bytes each for Gate, Up, A (prepared:
+//   for both weights, where their scales arrive as rows of 16 bytes, Gate's, then Up's). Behind the
 //   stages: barriers, the TMEM address. When all MMAs are complete the epilogue takes the stages'
 //   place for (tile_m, tile_n) numbers in FP32.
 //
@@ -35,7 +39,11 @@
 //   barrier        count        arrives                       waits                   first wait
 //   ab_full[s]     1 (+bytes)   load_operands, TMA hardware   mix_scales, issue_mma   phase 0
 //   sf_full[s]     1            mix_scales                    issue_mma               phase 0
-//   ab_empty[s]    1            issue_mma (tcgen05.commit)    load_operands     phase 0, in round 1
+//   prepared:
+//   sf_full[s]     1 (+bytes)   load_units, TMA hardware      arrange_units           phase 0
+//   ab_full[s]     3 (+bytes)   load_units, load_a, TMA       issue_mma               phase 0
+//                               hardware, arrange_units
+//   ab_empty[s]    1            issue_mma (tcgen05.commit)    those that load   phase 0, in round 1
 //   acc_full       1            issue_mma (tcgen05.commit)    epilogue                phase 0
 //   bar.sync 1     the epilogue's warps that have lanes: gate and up are there for each other
 //   The first round of stages needs no wait, and the last one no commit: each phase of ab_empty
@@ -43,6 +51,9 @@
 //
 //   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
+//
+// The grid may begin while the one before it ends. Every thread waits (griddepcontrol.wait) before it
+// reads or writes global memory, but for prepared weights, which are complete.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; no cluster; 227 KB of shared memory. Views and
 // alignment: params.hpp.
@@ -67,9 +78,8 @@ struct Stage {
   alignas(kSwizzleAlignment) uint8_t gate[kCfg.tile_n * kRowBytes];  // (tile_n, kTileK/2), K-major
   uint8_t up[kCfg.tile_n * kRowBytes];  // behind it: one operand of the MMA
   uint8_t a[kCfg.tile_m * kRowBytes];   // (tile_m, kTileK/2), K-major
-  // [step along K = 64][row][word]; Gate's become those of the MMA's rows.
-  uint32_t sf_gate[kMmaSteps][kGroupRows][kScaleTileCols];
-  uint32_t sf_up[kMmaSteps][kGroupRows][kScaleTileCols];
+  // [step along K = 64][row][word]: Gate's, which become those of the MMA's rows, and Up's.
+  uint32_t sf_weights[Budget<kCfg>::kScaleTilesOfWeights][kMmaSteps][kGroupRows][kScaleTileCols];
   uint32_t sf_a[Budget<kCfg>::kScaleTilesOfA][kMmaSteps][kGroupRows][kScaleTileCols];
 };
 
@@ -122,6 +132,7 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 #include "cuda/kernels/sm100a_skinny/epilogue.cuh"
 #include "cuda/kernels/sm100a_skinny/mainloop.cuh"
+#include "cuda/kernels/sm100a_skinny/prepared.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
@@ -133,7 +144,7 @@ DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>
     ptx::prefetch_tensormap(map);
   }
   for (int stage = 0; stage < smem.kStages; ++stage) {
-    ptx::mbarrier_init(&smem.ab_full[stage], 1);
+    ptx::mbarrier_init(&smem.ab_full[stage], kCfg.prepared ? 3 : 1);
     ptx::mbarrier_init(&smem.sf_full[stage], 1);
     ptx::mbarrier_init(&smem.ab_empty[stage], 1);
   }
@@ -152,11 +163,17 @@ DUALGEMM_DEVICE void enter(uint32_t& tmem_base, uint32_t warp) {
 
 template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
+  if constexpr (kCfg.prepared) ptx::griddepcontrol_launch_dependents();
   if (warp == kLoadWarp && ptx::elect_sync()) {
     prefetch_and_init(params, smem);
     ptx::fence_mbarrier_init();
   }
-  enter(smem.tmem_base, warp);
+  if constexpr (kCfg.prepared) {
+    __syncwarp();
+    sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  } else {
+    enter(smem.tmem_base, warp);
+  }
 }
 
 template <Config kCfg>
@@ -170,12 +187,25 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const uint32_t tmem_base = smem.tmem_base;
   const Tile tile = tile_of_cta<kCfg>(params);
   if (warp == kLoadWarp) {
-    if (ptx::elect_sync()) load_operands(params, smem, tile);
+    if (ptx::elect_sync()) {
+      if constexpr (kCfg.prepared) {
+        load_units(params, smem, tile);
+      } else {
+        load_operands(params, smem, tile);
+      }
+    }
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) issue_mma(params, smem, tmem_base);
-  } else {
-    mix_scales(params, smem, tile, warp);
+  } else if (warp < kEpilogueWarps) {
+    if constexpr (kCfg.prepared) {
+      arrange_units(params, smem, warp);
+      ptx::griddepcontrol_wait();
+    } else {
+      mix_scales(params, smem, tile, warp);
+    }
     if (warp < 2 * Budget<kCfg>::kProductWarps) epilogue(params, smem, tile, tmem_base, warp);
+  } else if constexpr (kCfg.prepared) {
+    if (ptx::elect_sync()) load_a(params, smem, tile);
   }
   sm100a::free_tmem(tmem_base, warp == kMmaWarp);
 }

@@ -39,20 +39,21 @@ constexpr Instance instance_of(const char* entry, const void* kernel) {
 
 }  // namespace
 
-#define DUALGEMM_SM100A_SKINNY_CONFIG(grouped, tile_m, tile_n) \
-  Config { tile_m, tile_n, grouped }
-#define DUALGEMM_SM100A_SKINNY_ENTRY(name, grouped, tile_m, tile_n, stages)                        \
-  static_assert(Budget<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, tile_m, tile_n)>::kStages == stages, \
-                "the name says how many stages there are");                                        \
+#define DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n) \
+  Config { tile_m, tile_n, grouped, prepared }
+#define DUALGEMM_SM100A_SKINNY_ENTRY(name, grouped, prepared, tile_m, tile_n, stages)              \
+  static_assert(                                                                                   \
+      Budget<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>::kStages == stages, \
+      "the name says how many stages there are");                                                  \
   extern "C" __global__ void __launch_bounds__(                                                    \
-      threads_of(DUALGEMM_SM100A_SKINNY_CONFIG(grouped, tile_m, tile_n)), 1)                       \
+      threads_of(DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)), 1)             \
       name##_t##tile_m##x##tile_n##x256_s##stages(const __grid_constant__ Params params) {         \
-    dual_gemm_or_trap<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, tile_m, tile_n)>(params);             \
+    dual_gemm_or_trap<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>(params);   \
   }
 
-#define DUALGEMM_SM100A_SKINNY_ROW(name, grouped, tile_m, tile_n, stages) \
-  instance_of<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, tile_m, tile_n)>(    \
-      #name "_t" #tile_m "x" #tile_n "x256_s" #stages,                    \
+#define DUALGEMM_SM100A_SKINNY_ROW(name, grouped, prepared, tile_m, tile_n, stages) \
+  instance_of<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>(    \
+      #name "_t" #tile_m "x" #tile_n "x256_s" #stages,                              \
       reinterpret_cast<const void*>(&name##_t##tile_m##x##tile_n##x256_s##stages)),
 
 }  // namespace dualgemm::cuda::sm100a_skinny

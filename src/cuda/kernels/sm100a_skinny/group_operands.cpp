@@ -32,7 +32,8 @@ bool scales_suit(const core::ResolvedMatrix& matrix, int64_t batches) {
 
 }  // namespace
 
-sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned) {
+sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned,
+                                 bool prepared) {
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, false);
   core::Arena arena(nullptr, kArenaAlignment);
@@ -46,18 +47,20 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
   };
   sm100a::Copies copies;
   copies.a = data(problem.a, rows_of_a.batches);
-  copies.gate = data(problem.gate, experts);
-  copies.up = data(problem.up, experts);
   copies.sf_a = scales(problem.a, rows_of_a.batches, rows_of_a.scale_rows);
-  copies.sf_gate = scales(problem.gate, experts, problem.gate.rows);
-  copies.sf_up = scales(problem.up, experts, problem.up.rows);
+  if (!prepared) {
+    copies.gate = data(problem.gate, experts);
+    copies.up = data(problem.up, experts);
+    copies.sf_gate = scales(problem.gate, experts, problem.gate.rows);
+    copies.sf_up = scales(problem.up, experts, problem.up.rows);
+  }
   copies.workspace_bytes = arena.used();
   return copies;
 }
 
 Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
                             const sm100a::Copies& copies, void* workspace, const Config& config,
-                            EncodeTiled encode_tiled, Params& params,
+                            EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
                             std::vector<KernelLaunch>& launches) {
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
@@ -66,6 +69,11 @@ Status place_group_operands(const core::ResolvedProblem& problem, const Buffers&
                                       copies.a, copies.sf_a, rows_of_a.scale_rows},
                                      rows_of_a.batches, config.tile_m, workspace, encode_tiled,
                                      &params.map_a, &params.map_sf_a, launches, &params.linear_a));
+  if (packed != nullptr) {
+    params.prepared = params.linear_gate = params.linear_up = true;
+    return sm100a_pair::encode_weights(problem.problem, packed, config.tile_n, encode_tiled,
+                                       weight_maps_of(params));
+  }
   DUALGEMM_TRY(sm100a::place_operand({"gate", "gate_scales", &problem.gate, buffers.gate,
                                       buffers.gate_scales, copies.gate, copies.sf_gate},
                                      experts, config.tile_n, workspace, encode_tiled,

@@ -3,6 +3,7 @@
 
 #include "cuda/kernels/sm100a_skinny/epilogue.cuh"
 #include "cuda/kernels/sm100a_skinny/mainloop.cuh"
+#include "cuda/kernels/sm100a_skinny/prepared.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
@@ -56,11 +57,17 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
       ptx::Barrier* const full = &smem.ab_full[ring.stage];
       ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
       ptx::mbarrier_arrive_expect_tx(full, bytes);
-      load_weights(params, stage, k_tile, tile, full, pass);
-      load_scales(stage.sf_gate, params.map_sf_gate, params.linear_gate, k_tile, gate_row, expert,
-                  full, pass);
-      load_scales(stage.sf_up, params.map_sf_up, params.linear_up, k_tile, up_row, expert, full,
-                  pass);
+      if (params.prepared) {
+        load_prepared_codes(params, stage, k_tile, tile, full, pass);
+        load_prepared_scales(params, stage.sf_weights[0], stage.sf_weights[1], k_tile, tile, full,
+                             pass);
+      } else {
+        load_weights(params, stage, k_tile, tile, full, pass);
+        load_scales(stage.sf_weights[0], params.map_sf_gate, params.linear_gate, k_tile, gate_row,
+                    expert, full, pass);
+        load_scales(stage.sf_weights[1], params.map_sf_up, params.linear_up, k_tile, up_row, expert,
+                    full, pass);
+      }
       ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, static_cast<int32_t>(k_tile * kRowBytes),
                                    static_cast<int32_t>(m_begin), batch, full, keep);
       load_scales(stage.sf_a[0], params.map_sf_a, params.linear_a, k_tile, a_row, batch, full,
@@ -70,16 +77,6 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
       }
     }
   }
-}
-
-// Scales of the MMA's row 32 * word + lane, of each step: what the lane writes.
-using ScaleWords = uint32_t[kMmaSteps][kScaleTileCols];
-
-// Row `row` of a stage's scales in rows.
-DUALGEMM_DEVICE void take_row(const void* scales, uint32_t row, int word, ScaleWords& words) {
-  const uint4 steps = static_cast<const uint4*>(scales)[row];
-  words[0][word] = steps.x, words[1][word] = steps.y;
-  words[2][word] = steps.z, words[3][word] = steps.w;
 }
 
 // By a warp: one weight's scales of the tile's columns, to words `to` and `to` + 1. `first`: their
@@ -123,25 +120,16 @@ DUALGEMM_DEVICE void take_scales_of_a(const Stage<kCfg>& stage, bool linear, uin
   }
 }
 
-DUALGEMM_DEVICE void write_scales(const ScaleWords& words, uint32_t lane,
-                                  uint32_t (&to)[kMmaSteps][kGroupRows][kScaleTileCols]) {
-#pragma unroll
-  for (int step = 0; step < kMmaSteps; ++step) {
-    *reinterpret_cast<uint4*>(to[step][lane]) =
-        make_uint4(words[step][0], words[step][1], words[step][2], words[step][3]);
-  }
-}
-
 // By a warp: a stage's scales as the MMA wants them, in the place of Gate's and of A's first tile.
 template <Config kCfg>
 DUALGEMM_DEVICE void arrange_scales(const Params& params, Stage<kCfg>& stage, uint32_t word,
                                     uint32_t first, uint32_t rows, uint32_t lane) {
   ScaleWords weights, a{};
-  take_weight_scales<kCfg>(stage.sf_gate, params.linear_gate, word, lane, 0, weights);
-  take_weight_scales<kCfg>(stage.sf_up, params.linear_up, word, lane, 2, weights);
+  take_weight_scales<kCfg>(stage.sf_weights[0], params.linear_gate, word, lane, 0, weights);
+  take_weight_scales<kCfg>(stage.sf_weights[1], params.linear_up, word, lane, 2, weights);
   take_scales_of_a(stage, params.linear_a, first, rows, lane, a);
   __syncwarp();  // all rows are read, and may be written
-  write_scales(weights, lane, stage.sf_gate);
+  write_scales(weights, lane, stage.sf_weights[0]);
   write_scales(a, lane, stage.sf_a[0]);
 }
 

@@ -30,8 +30,13 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
-Status check_instance(const Problem& problem, const Config& config) {
+Status check_instance(const Problem& problem, const Config& config, bool prepared) {
   const bool grouped = problem.grouping != Grouping::kNone;
+  if (!config.grouped && config.prepared != prepared) {
+    return Status::unsupported(
+        "prepared", prepared ? "true" : "false",
+        config.prepared ? "this tile is for prepared weights" : "this tile takes unpacked weights");
+  }
   if (config.grouped != grouped) {
     return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
                                config.grouped ? "this tile is for groups" : "this tile takes none");
@@ -41,11 +46,32 @@ Status check_instance(const Problem& problem, const Config& config) {
                              "must be at most " + std::to_string(config.tile_m) + " for this tile");
 }
 
+// All maps of a problem without groups.
+Status place_rows(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const sm100a::Copies& copies, void* workspace, const Config& config,
+                  EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
+                  std::vector<KernelLaunch>& launches) {
+  if (!config.prepared) {
+    return sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m, config.tile_n,
+                                  encode_tiled,
+                                  {&params.map_a, &params.map_gate, &params.map_up,
+                                   &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
+                                  launches);
+  }
+  DUALGEMM_TRY(sm100a_pair::encode_weights(problem.problem, packed, config.tile_n, encode_tiled,
+                                           weight_maps_of(params)));
+  return sm100a::place_operand(
+      {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
+      problem.problem.l, config.tile_m, workspace, encode_tiled, &params.map_a, &params.map_sf_a,
+      launches);
+}
+
 }  // namespace
 
-sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned) {
-  return problem.problem.grouping == Grouping::kNone ? sm100a::plan_copies(problem, unaligned)
-                                                     : plan_group_copies(problem, unaligned);
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
+  return problem.problem.grouping == Grouping::kNone
+             ? sm100a::plan_copies(problem, unaligned, prepared)
+             : plan_group_copies(problem, unaligned, prepared);
 }
 
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
@@ -58,9 +84,10 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,
                                                    const Instance& instance, int64_t ctas,
-                                                   EncodeTiled encode_tiled) {
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* packed) {
   const Config& config = instance.config;
-  DUALGEMM_TRY(check_instance(given.problem, config));
+  DUALGEMM_TRY(check_instance(given.problem, config, packed != nullptr));
   const core::ResolvedProblem problem = with_shared_rows(given);
   void* const table =
       config.grouped ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
@@ -68,18 +95,16 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   std::vector<KernelLaunch> launches;
   if (config.grouped) {
     DUALGEMM_TRY(place_group_operands(problem, buffers, copies, workspace, config, encode_tiled,
-                                      params, launches));
+                                      packed, params, launches));
     launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
     launches.back().overlaps_previous = true;
   } else {
-    DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m,
-                                        config.tile_n, encode_tiled,
-                                        {&params.map_a, &params.map_gate, &params.map_up,
-                                         &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
-                                        launches));
+    DUALGEMM_TRY(place_rows(problem, buffers, copies, workspace, config, encode_tiled, packed,
+                            params, launches));
   }
-  const char* const module =
-      config.grouped ? "dual_gemm_sm100a_skinny_groups" : "dual_gemm_sm100a_skinny";
+  const char* const module = config.grouped    ? "dual_gemm_sm100a_skinny_groups"
+                             : config.prepared ? "dual_gemm_sm100a_skinny_prepared"
+                                               : "dual_gemm_sm100a_skinny";
   KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(ctas),
                       .threads = instance.threads,

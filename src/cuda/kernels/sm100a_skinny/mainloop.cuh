@@ -27,10 +27,22 @@ DUALGEMM_DEVICE void load_weight_scales(const Params& params, Stage<kCfg>& stage
   const auto n_scale_tile = static_cast<int32_t>(tile.n_begin / kScaleTileRows);
   const auto batch = static_cast<int32_t>(tile.batch);
   // Two or four CTAs read a scale tile of the weights, at about the same time.
-  ptx::cp_async_bulk_tensor_4d(stage.sf_gate, &params.map_sf_gate, 0, k_scale_tile, n_scale_tile,
-                               batch, full, policy);
-  ptx::cp_async_bulk_tensor_4d(stage.sf_up, &params.map_sf_up, 0, k_scale_tile, n_scale_tile, batch,
-                               full, policy);
+  ptx::cp_async_bulk_tensor_4d(stage.sf_weights[0], &params.map_sf_gate, 0, k_scale_tile,
+                               n_scale_tile, batch, full, policy);
+  ptx::cp_async_bulk_tensor_4d(stage.sf_weights[1], &params.map_sf_up, 0, k_scale_tile,
+                               n_scale_tile, batch, full, policy);
+}
+
+// By one thread: a stage's rows of A and their scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_rows_of_a(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
+                                    const Tile& tile, ptx::Barrier* full, ptx::CachePolicy policy) {
+  const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
+  const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, 0, batch, full, policy);
+  ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, 0, batch, full,
+                               policy);
 }
 
 // Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
@@ -40,7 +52,6 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
   // Weights are read once, A by all CTAs.
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
-  const auto batch = static_cast<int32_t>(tile.batch);
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
@@ -52,11 +63,7 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
     ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
     load_weights(params, stage, k_tile, tile, full, pass);
     load_weight_scales(params, stage, k_tile, tile, full, pass);
-    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-    const auto k_scale_tile = static_cast<int32_t>(k_tile * kMmaSteps);
-    ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, k_byte, 0, batch, full, keep);
-    ptx::cp_async_bulk_tensor_4d(stage.sf_a, &params.map_sf_a, 0, k_scale_tile, 0, batch, full,
-                                 keep);
+    load_rows_of_a(params, stage, k_tile, tile, full, keep);
   }
 }
 
@@ -78,33 +85,41 @@ template <Config kCfg>
 DUALGEMM_DEVICE void mix_weights(Stage<kCfg>& stage, uint32_t first, uint32_t lane) {
 #pragma unroll
   for (int step = 0; step < kMmaSteps; ++step) {
-    *reinterpret_cast<uint4*>(stage.sf_gate[step][lane]) =
-        mixed_row<kCfg>(stage.sf_gate[step][lane], stage.sf_up[step][lane], first);
+    *reinterpret_cast<uint4*>(stage.sf_weights[0][step][lane]) =
+        mixed_row<kCfg>(stage.sf_weights[0][step][lane], stage.sf_weights[1][step][lane], first);
+  }
+}
+
+// visit(index, parity of the round) of each of the ring's stages that are the warp's, in their order
+// and in every round. A stage by one warp: shared by all of them each would wait for every stage,
+// and fence and arrive there, for a quarter of this work. The ring's stages are dealt out and not
+// the tiles of k, because of two rounds of a stage a warp that saw only the second could take the
+// barrier's phase before the first for it.
+template <int kStages, class Visit>
+DUALGEMM_DEVICE void for_stages_of_warp(const Params& params, uint32_t warp, const Visit& visit) {
+  uint32_t index = warp, round_begin = 0, round_parity = 0;
+#pragma unroll 1
+  while (round_begin + index < params.num_k_tiles) {
+    visit(index, round_parity);
+    index += kEpilogueWarps;
+    if (index >= kStages) index = warp, round_begin += kStages, round_parity ^= 1;
   }
 }
 
 // Runs on: warps 0 .. kEpilogueWarps-1, each for its own stages of the ring.   Waits:
-// ab_full[stage].   Arrives: sf_full[stage]. A stage by one warp: shared by all of them each would
-// wait for every stage, and fence and arrive there, for a quarter of this work. The ring's stages
-// are dealt out and not the tiles of k, because of two rounds of a stage a warp that saw only the
-// second could take the barrier's phase before the first for it.
+// ab_full[stage].   Arrives: sf_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void mix_scales(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t warp) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t first = tile.n_begin % kScaleTileRows / kGroupRows;  // word
-  uint32_t index = warp, round_begin = 0, round_parity = 0;
-#pragma unroll 1
-  while (round_begin + index < params.num_k_tiles) {
-    Stage<kCfg>& stage = smem.stages[index];
-    ptx::mbarrier_wait_parity(&smem.ab_full[index], round_parity);
-    mix_weights(stage, first, lane);
+  for_stages_of_warp<smem.kStages>(params, warp, [&](uint32_t index, uint32_t parity) {
+    ptx::mbarrier_wait_parity(&smem.ab_full[index], parity);
+    mix_weights(smem.stages[index], first, lane);
     ptx::fence_proxy_async_shared();
     __syncwarp();
     if (lane == 0) ptx::mbarrier_arrive(&smem.sf_full[index]);
-    index += kEpilogueWarps;
-    if (index >= smem.kStages) index = warp, round_begin += smem.kStages, round_parity ^= 1;
-  }
+  });
 }
 
 // The operands of one stage as descriptors; a step along K = 64 is an addition to each.
@@ -121,7 +136,7 @@ DUALGEMM_DEVICE StageDescriptors describe(const Stage<kCfg>& stage) {
     return smem_descriptor(ptx::shared_address(tile), dualgemm::cuda::kScaleTileRows,
                            SmemSwizzle::kNone);
   };
-  return {rows(stage.gate), rows(stage.a), scales(stage.sf_gate), scales(stage.sf_a)};
+  return {rows(stage.gate), rows(stage.a), scales(stage.sf_weights[0]), scales(stage.sf_a)};
 }
 
 // By one thread: a stage of the ring to the accumulator in column `acc`, which it begins if
@@ -147,7 +162,7 @@ DUALGEMM_DEVICE void multiply_stage(const SharedStorage<kCfg>& smem, uint32_t st
   }
 }
 
-// Runs on: one thread of kMmaWarp.   Waits: ab_full[stage], sf_full[stage].   Arrives:
+// Runs on: one thread of kMmaWarp.   Waits: ab_full[stage], unpacked sf_full[stage].   Arrives:
 // ab_empty[stage], acc_full.
 template <Config kCfg>
 DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem,
@@ -156,7 +171,8 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem,
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
     ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
-    ptx::mbarrier_wait_parity(&smem.sf_full[ring.stage], ring.round_parity);
+    if constexpr (!kCfg.prepared)
+      ptx::mbarrier_wait_parity(&smem.sf_full[ring.stage], ring.round_parity);
     ptx::tcgen05_fence_after_thread_sync();
     multiply_stage(smem, ring.stage, tmem_base, Budget<kCfg>::kAccCol, k_tile == 0);
     if (k_tile + smem.kStages < params.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);

@@ -38,6 +38,7 @@ static_assert(kMmaM == 2 * kTileN);
 // decoder warpgroup.
 inline constexpr int kRowsOfA = kTileK * 2 / kRowBytes;  // of 128 bytes, for one row of A
 inline constexpr int kScaleSteps = kTileK / 64;
+inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row, where they lie in rows
 inline constexpr int kDecoders = 2;  // groups of four warps, each with its own part of every stage
 inline constexpr int kDecodedK = kTileK / kDecoders;
 inline constexpr int kDecoderSteps = kScaleSteps / kDecoders;
@@ -46,7 +47,8 @@ inline constexpr int kGroupWarps = 4;  // warp w reaches TMEM lanes 32 * (w % 4)
 inline constexpr int kWorkWarps = kDecoders * kGroupWarps;  // decode, and then store D
 inline constexpr int kLoadWarp = kWorkWarps;
 inline constexpr int kMmaWarp = kWorkWarps + 1;
-inline constexpr int kThreads = 32 * (kWorkWarps + 2);
+inline constexpr int kLoadAWarp = kWorkWarps + 2;
+inline constexpr int kThreads = 32 * (kWorkWarps + 3);
 static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
 
 // TMEM: the accumulator, then decoded weights, a ring of slots for each group of decoders.

@@ -11,8 +11,9 @@
 //                          four warps, each half of every stage's k
 //          leave_sums      TMEM -> shared memory
 //          store_sums      sums of all CTAs of the cluster -> activation, D
-//   8      load_operands   one thread: eight TMA loads a stage
+//   8      load_operands   one thread: eight TMA loads a stage; four of prepared weights
 //   9      issue_mma       allocates and frees TMEM; one thread: an MMA per K = 16
+//   10     load_a          with prepared weights, one thread: four TMA loads a stage
 //
 //   shared memory, per stage: rows of Gate and of Up (128, 128) bytes, K-major, 128-byte swizzle; A,
 //   four times (tile_m, 128) bytes, the same; 4 scale tiles of 512 bytes each for Gate and Up. Behind
@@ -24,8 +25,9 @@
 //   decoders 3 slots of 64, K = 128.
 //
 //   barrier        count        arrives                       waits                   first wait
-//   ab_full[s]     1 (+bytes)   load_operands, TMA hardware   decoders, issue_mma     phase 0
-//   ab_empty[s]    1            issue_mma (tcgen05.commit)    load_operands     phase 0, in round 1
+//   codes_full[s]  1 (+bytes)   load_operands, TMA hardware   decoders                phase 0
+//   a_full[s]      1 (+bytes)   load_operands or load_a, TMA  issue_mma               phase 0
+//   empty[s]       1            issue_mma (tcgen05.commit)    both that load    phase 0, in round 1
 //   w_full[g][i]   4            warps of decoder group g      issue_mma               phase 0
 //   w_empty[g][i]  1            issue_mma (tcgen05.commit)    decoder group g   phase 0, in round 1
 //   acc_full       1            issue_mma (tcgen05.commit)    leave_sums              phase 0
@@ -34,8 +36,12 @@
 //   The first round of stages and of slots needs no wait, and the last one no commit: each phase
 //   that completes is waited for, so that nothing arrives at a CTA that has gone.
 //
-//   A stage is loaded again behind ab_empty, whose commit comes after w_full of both groups: they
+//   A stage is loaded again behind empty, whose commit comes after w_full of both groups: they
 //   have read their codes and scales by then.
+//
+// The grid may begin while the one before it ends, and lets the next one do so from the beginning on:
+// every thread that reads or writes global memory waits first (griddepcontrol.wait), but for prepared
+// weights, which are complete: they are loaded and decoded as far as stages and slots go.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of up to 8 CTAs; 227 KB of shared
 // memory. Views and alignment: params.hpp.
@@ -56,8 +62,9 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-// Of a weight's stage: [step along K = 64][row % 32][row / 32]; a word is four neighbours along k.
-using StageScales = uint32_t[kScaleSteps][32][kScaleTileCols];
+// Of a weight's stage: [step along K = 64][row % 32][row / 32], prepared [row][step]; a word is four
+// neighbours along k.
+using StageScales = uint32_t[kScaleSteps * 32 * kScaleTileCols];
 
 template <Config kCfg>
 struct Stage {
@@ -75,8 +82,9 @@ template <Config kCfg>
 struct SharedStorage {
   static constexpr int kStages = Budget<kCfg>::kStages;
   Stage<kCfg> stages[kStages];
-  ptx::Barrier ab_full[kStages];
-  ptx::Barrier ab_empty[kStages];
+  ptx::Barrier codes_full[kStages];
+  ptx::Barrier a_full[kStages];
+  ptx::Barrier empty[kStages];
   ptx::Barrier w_full[kDecoders][kSlots];
   ptx::Barrier w_empty[kDecoders][kSlots];
   ptx::Barrier acc_full;
@@ -124,19 +132,19 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-// By all threads: barriers and TMEM are there for everyone afterwards, and what the grid before
-// this one has written. Nothing of the problem may be read earlier, the weights neither: nobody
-// promises that they are not that grid's work.
+// By all threads: barriers and TMEM are there for everyone afterwards.
 template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
+  ptx::griddepcontrol_launch_dependents();
   if (warp == kLoadWarp && ptx::elect_sync()) {
     for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a,
                                  &params.map_sf_gate, &params.map_sf_up}) {
       ptx::prefetch_tensormap(map);
     }
     for (int stage = 0; stage < smem.kStages; ++stage) {
-      ptx::mbarrier_init(&smem.ab_full[stage], 1);
-      ptx::mbarrier_init(&smem.ab_empty[stage], 1);
+      ptx::mbarrier_init(&smem.codes_full[stage], 1);
+      ptx::mbarrier_init(&smem.a_full[stage], 1);
+      ptx::mbarrier_init(&smem.empty[stage], 1);
     }
     for (int group = 0; group < kDecoders; ++group) {
       for (int slot = 0; slot < kSlots; ++slot) {
@@ -149,8 +157,6 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   }
   __syncwarp();
   sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
 }
 
 // By the threads of a role that ends here, whole warps: every thread of a cluster meets at its barrier.
@@ -175,11 +181,15 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   if (warp == kLoadWarp) {
     if (ptx::elect_sync()) load_operands(params, smem, tile);
     end_role(params);
+  } else if (warp == kLoadAWarp) {
+    if (params.prepared && ptx::elect_sync()) load_a(params, smem, tile);
+    end_role(params);
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) issue_mma(smem, tile, tmem_base);
     end_role(params);
   } else {
-    decode_weights(smem, tile, tmem_base, warp);
+    decode_weights(params, smem, tile, tmem_base, warp);
+    ptx::griddepcontrol_wait();
     const ColumnFactors factors = begin_columns<kCfg>(params, tile, warp);
     leave_sums(params, smem, tile, tmem_base, warp);
     if (params.split > 1) {

@@ -4,6 +4,7 @@
 
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
@@ -25,13 +26,38 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
+// All maps. `packed`: or null, where weights are read as they lie.
+Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const sm100a::Copies& copies, void* workspace, int tile_m,
+                  EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
+                  std::vector<KernelLaunch>& launches) {
+  params.prepared = packed != nullptr;
+  if (!params.prepared) {
+    return sm100a::place_operands(problem, buffers, copies, workspace, tile_m, kTileN, encode_tiled,
+                                  {.a = &params.map_a,
+                                   .gate = &params.map_gate,
+                                   .up = &params.map_up,
+                                   .sf_a = nullptr,
+                                   .sf_gate = &params.map_sf_gate,
+                                   .sf_up = &params.map_sf_up},
+                                  launches);
+  }
+  DUALGEMM_TRY(sm100a_pair::encode_weights(
+      problem.problem, packed, kTileN, encode_tiled,
+      {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up}));
+  return sm100a::place_operand(
+      {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
+      problem.problem.l, tile_m, workspace, encode_tiled, &params.map_a, nullptr, launches);
+}
+
 }  // namespace
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,
                                                    const Instance& instance, int split,
-                                                   EncodeTiled encode_tiled) {
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* packed) {
   const Problem& p = problem.problem;
   const int tile_m = instance.config.tile_m;
   if (split < 1 || split > kMaxSplit || split > ceil_div(p.k, kTileK)) {
@@ -40,15 +66,8 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   }
   Params params = scalar_params(problem, buffers, tile_m, split);
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a::place_operands(problem, buffers, copies, workspace, tile_m, kTileN,
-                                      encode_tiled,
-                                      {.a = &params.map_a,
-                                       .gate = &params.map_gate,
-                                       .up = &params.map_up,
-                                       .sf_a = nullptr,
-                                       .sf_gate = &params.map_sf_gate,
-                                       .sf_up = &params.map_sf_up},
-                                      launches));
+  DUALGEMM_TRY(place_maps(problem, buffers, copies, workspace, tile_m, encode_tiled, packed, params,
+                          launches));
   KernelLaunch launch{.kernel = {"dual_gemm_sm100a_w4a16", instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(num_tiles(p, tile_m) * split),
                       .threads = kThreads,

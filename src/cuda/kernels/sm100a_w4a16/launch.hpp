@@ -46,10 +46,12 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
 // The launches in stream order: the copies, then the kernel. All pointers of `buffers` and
 // `workspace` are device memory and are not read. An operand that must be copied and has no room
 // among `copies` (sm100a::plan_copies()) is an error, and so is a split that leaves a CTA nothing.
+// `packed`: prepared weights behind the first header (sm100a_pair/packed_weights.hpp), or null.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,
                                                    const Instance& instance, int split,
-                                                   EncodeTiled encode_tiled);
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* packed = nullptr);
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

@@ -1,65 +1,119 @@
-// From global memory to the accumulator: three roles in the order of the data flow. Part of
+// From global memory to the accumulator: four roles in the order of the data flow. Part of
 // dual_gemm.cuh, which has the tables.
 #pragma once
 
+#include "cuda/kernels/sm100a_pair/packed_unit.hpp"
 #include "cuda/kernels/sm100a_w4a16/decode.cuh"
 #include "cuda/ptx/tcgen05_f16.cuh"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-// Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
+// By one thread: a stage's rows of both weights and their scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_stage_of_weights(const Params& params, Stage<kCfg>& stage,
+                                           const Tile& tile, uint32_t k_tile, ptx::Barrier* full,
+                                           ptx::CachePolicy policy) {
+  const auto k = static_cast<int32_t>(k_tile), n_begin = static_cast<int32_t>(tile.n_begin);
+  const auto batch = static_cast<int32_t>(tile.batch);
+  uint8_t *const gate = stage.weights, *const up = gate + kTileN * kRowBytes;
+  // Coordinates of scales: rows of a unit, or scale tiles.
+  int32_t c1 = k * kScaleSteps, c2 = n_begin / kScaleTileRows;
+  if (params.prepared) {
+    c1 = n_begin / sm100a_pair::kUnitCols, c2 = k;
+    ptx::cp_async_bulk_tensor_4d(gate, &params.map_gate, 0, c1, c2, batch, full, policy);
+    ptx::cp_async_bulk_tensor_4d(up, &params.map_up, 0, c1, c2, batch, full, policy);
+  } else {
+    const int32_t k_byte = k * kRowBytes;
+    ptx::cp_async_bulk_tensor_3d(gate, &params.map_gate, k_byte, n_begin, batch, full, policy);
+    ptx::cp_async_bulk_tensor_3d(up, &params.map_up, k_byte, n_begin, batch, full, policy);
+  }
+  ptx::cp_async_bulk_tensor_4d(stage.scales[0], &params.map_sf_gate, 0, c1, c2, batch, full,
+                               policy);
+  ptx::cp_async_bulk_tensor_4d(stage.scales[1], &params.map_sf_up, 0, c1, c2, batch, full, policy);
+}
+
+// The tiles of k of one loading thread: load(stage number, k-tile) when the stage is free.
+template <Config kCfg, class Load>
+DUALGEMM_DEVICE void fill_ring(SharedStorage<kCfg>& smem, const Tile& tile, const Load& load) {
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance()) {
+    if (step >= smem.kStages) {  // the stage was used in the round before, of the other parity
+      ptx::mbarrier_wait_parity(&smem.empty[ring.stage], ring.round_parity ^ 1);
+    }
+    load(ring.stage, tile.k_begin + step);
+  }
+}
+
+// By one thread: a stage's rows of A.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_stage_of_a(const Params& params, SharedStorage<kCfg>& smem,
+                                     const Tile& tile, uint32_t index, uint32_t k_tile,
+                                     ptx::CachePolicy policy) {
+  Stage<kCfg>& stage = smem.stages[index];
+  ptx::Barrier* const full = &smem.a_full[index];
+  ptx::mbarrier_arrive_expect_tx(full, sizeof(stage.a));
+#pragma unroll
+  for (int part = 0; part < kRowsOfA; ++part) {
+    ptx::cp_async_bulk_tensor_3d(
+        stage.a[part], &params.map_a, static_cast<int32_t>((k_tile * kRowsOfA + part) * kRowBytes),
+        static_cast<int32_t>(tile.m_begin), static_cast<int32_t>(tile.batch), full, policy);
+  }
+}
+
+// Runs on: one thread of kLoadWarp.   Waits: the grid before, but for prepared weights;
+// empty[stage].   Arrives: codes_full[stage], a_full[stage]. Prepared weights are all that it loads:
+// A, which waits, has load_a(). With one thread for both A comes in turn with the weights.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem,
                                    const Tile& tile) {
   // Weights are read by one CTA, or by few that follow each other; A by all columns of tiles.
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
-  const auto m_begin = static_cast<int32_t>(tile.m_begin);
-  const auto n_begin = static_cast<int32_t>(tile.n_begin);
-  const auto batch = static_cast<int32_t>(tile.batch);
-  const int32_t n_scale_tile = n_begin / kScaleTileRows;
-  RingPosition<smem.kStages> ring;
-#pragma unroll 1
-  for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance()) {
-    Stage<kCfg>& stage = smem.stages[ring.stage];
-    ptx::Barrier* const full = &smem.ab_full[ring.stage];
-    if (step >= smem.kStages) {  // the stage was used in the round before, of the other parity
-      ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
-    }
-    ptx::mbarrier_arrive_expect_tx(full, sizeof(Stage<kCfg>));
-    const uint32_t k_tile = tile.k_begin + step;
-    const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
-    const auto k_scale_tile = static_cast<int32_t>(k_tile * kScaleSteps);
-    ptx::cp_async_bulk_tensor_3d(stage.weights, &params.map_gate, k_byte, n_begin, batch, full,
-                                 pass);
-    ptx::cp_async_bulk_tensor_3d(stage.weights + kTileN * kRowBytes, &params.map_up, k_byte,
-                                 n_begin, batch, full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.scales[0], &params.map_sf_gate, 0, k_scale_tile,
-                                 n_scale_tile, batch, full, pass);
-    ptx::cp_async_bulk_tensor_4d(stage.scales[1], &params.map_sf_up, 0, k_scale_tile, n_scale_tile,
-                                 batch, full, pass);
-#pragma unroll
-    for (int part = 0; part < kRowsOfA; ++part) {
-      ptx::cp_async_bulk_tensor_3d(stage.a[part], &params.map_a,
-                                   static_cast<int32_t>(kRowsOfA * k_byte + part * kRowBytes),
-                                   m_begin, batch, full, keep);
-    }
-  }
+  const uint32_t bytes =
+      sizeof(Stage<kCfg>::weights) +
+      (params.prepared ? kMmaM * kRowScaleBytes : uint32_t{sizeof(Stage<kCfg>::scales)});
+  if (!params.prepared) ptx::griddepcontrol_wait();
+  fill_ring(smem, tile, [&](uint32_t index, uint32_t k_tile) {
+    ptx::Barrier* const full = &smem.codes_full[index];
+    ptx::mbarrier_arrive_expect_tx(full, bytes);
+    load_stage_of_weights(params, smem.stages[index], tile, k_tile, full, pass);
+    if (!params.prepared) load_stage_of_a(params, smem, tile, index, k_tile, keep);
+  });
+}
+
+// Runs on: one thread of kLoadAWarp, with prepared weights.   Waits: the grid before, empty[stage].
+// Arrives: a_full[stage].
+template <Config kCfg>
+DUALGEMM_DEVICE void load_a(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile) {
+  const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
+  ptx::griddepcontrol_wait();
+  fill_ring(smem, tile, [&](uint32_t index, uint32_t k_tile) {
+    load_stage_of_a(params, smem, tile, index, k_tile, keep);
+  });
 }
 
 // Where a thread finds its row of every stage, and where it writes it.
 struct DecoderRow {
-  uint32_t group;    // of decoders: its part of a stage's k
-  uint32_t row;      // of the MMA's A
-  uint32_t product;  // 0: Gate, 1: Up
-  uint32_t word;     // of 16 bytes of a scale tile
-  uint32_t tmem;     // the group's first slot, with the lanes of this warp
+  uint32_t group;       // of decoders: its part of a stage's k
+  uint32_t row;         // of the MMA's A
+  uint32_t product;     // 0: Gate, 1: Up
+  uint32_t scales;      // first word of its own in the product's scales
+  uint32_t scale_step;  // words from one step along k to the next one's
+  uint32_t tmem;        // the group's first slot, with the lanes of this warp
 };
 
-DUALGEMM_DEVICE DecoderRow row_of_decoder(const Tile& tile, uint32_t tmem_base, uint32_t warp) {
+// Scales lie in scale tiles, prepared ones in rows.
+DUALGEMM_DEVICE DecoderRow row_of_decoder(const Params& params, const Tile& tile,
+                                          uint32_t tmem_base, uint32_t warp) {
   const uint32_t group = warp / kGroupWarps, quarter = warp % kGroupWarps;
-  return {group, 32 * quarter + threadIdx.x % 32, quarter / 2,
-          tile.n_begin % kScaleTileRows / 32 + quarter % 2,
+  const uint32_t row = 32 * quarter + threadIdx.x % 32;
+  const uint32_t word = tile.n_begin % kScaleTileRows / 32 + quarter % 2;  // of a scale tile's row
+  return {group,
+          row,
+          quarter / 2,
+          params.prepared ? row % kTileN * kScaleSteps : row % 32 * kScaleTileCols + word,
+          params.prepared ? 1u : kScaleTileBytes / 4u,
           tmem_base + kSlotCol + group * kSlots * kSlotCols + (32 * quarter << 16)};
 }
 
@@ -69,25 +123,25 @@ DUALGEMM_DEVICE uint4 load_codes(const uint8_t* weights, uint32_t row, uint32_t 
   return *reinterpret_cast<const uint4*>(weights + row * kRowBytes + swizzled * 16);
 }
 
-// Runs on: warps 0 .. kWorkWarps-1.   Waits: ab_full[stage], w_empty[group][slot].   Arrives:
+// Runs on: warps 0 .. kWorkWarps-1.   Waits: codes_full[stage], w_empty[group][slot].   Arrives:
 // w_full[group][slot].
 template <Config kCfg>
-DUALGEMM_DEVICE void decode_weights(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t tmem_base,
-                                    uint32_t warp) {
-  const DecoderRow mine = row_of_decoder(tile, tmem_base, warp);
+DUALGEMM_DEVICE void decode_weights(const Params& params, SharedStorage<kCfg>& smem,
+                                    const Tile& tile, uint32_t tmem_base, uint32_t warp) {
+  const DecoderRow mine = row_of_decoder(params, tile, tmem_base, warp);
   const uint32_t lane = threadIdx.x % 32;
   RingPosition<smem.kStages> ring;
   RingPosition<kSlots> slots;
 #pragma unroll 1
   for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance(), slots.advance()) {
-    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+    ptx::mbarrier_wait_parity(&smem.codes_full[ring.stage], ring.round_parity);
     const Stage<kCfg>& stage = smem.stages[ring.stage];
     uint32_t scales[kDecoderSteps];
     uint4 codes[kDecoderSteps][2];
 #pragma unroll
     for (uint32_t i = 0; i < kDecoderSteps; ++i) {
       const uint32_t at = mine.group * kDecoderSteps + i;
-      scales[i] = stage.scales[mine.product][at][lane][mine.word];
+      scales[i] = stage.scales[mine.product][mine.scales + at * mine.scale_step];
       codes[i][0] = load_codes(stage.weights, mine.row, 2 * at);
       codes[i][1] = load_codes(stage.weights, mine.row, 2 * at + 1);
     }
@@ -115,8 +169,8 @@ DUALGEMM_DEVICE void decode_weights(SharedStorage<kCfg>& smem, const Tile& tile,
   }
 }
 
-// Runs on: one thread of kMmaWarp.   Waits: ab_full[stage], w_full[group][slot].   Arrives:
-// w_empty[group][slot], ab_empty[stage], acc_full.
+// Runs on: one thread of kMmaWarp.   Waits: a_full[stage], w_full[group][slot].   Arrives:
+// w_empty[group][slot], empty[stage], acc_full.
 template <Config kCfg>
 DUALGEMM_DEVICE void issue_mma(SharedStorage<kCfg>& smem, const Tile& tile, uint32_t tmem_base) {
   constexpr uint32_t kInstruction = half_instruction_descriptor(kMmaM, kCfg.tile_m, kCfg.bf16);
@@ -125,7 +179,7 @@ DUALGEMM_DEVICE void issue_mma(SharedStorage<kCfg>& smem, const Tile& tile, uint
   RingPosition<kSlots> slots;
 #pragma unroll 1
   for (uint32_t step = 0; step < tile.num_k_tiles; ++step, ring.advance(), slots.advance()) {
-    ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
+    ptx::mbarrier_wait_parity(&smem.a_full[ring.stage], ring.round_parity);
 #pragma unroll
     for (uint32_t group = 0; group < kDecoders; ++group) {
       ptx::mbarrier_wait_parity(&smem.w_full[group][slots.stage], slots.round_parity);
@@ -143,7 +197,7 @@ DUALGEMM_DEVICE void issue_mma(SharedStorage<kCfg>& smem, const Tile& tile, uint
       }
       if (step + kSlots < tile.num_k_tiles) ptx::tcgen05_commit(&smem.w_empty[group][slots.stage]);
     }
-    if (step + smem.kStages < tile.num_k_tiles) ptx::tcgen05_commit(&smem.ab_empty[ring.stage]);
+    if (step + smem.kStages < tile.num_k_tiles) ptx::tcgen05_commit(&smem.empty[ring.stage]);
   }
   ptx::tcgen05_commit(&smem.acc_full);
 }

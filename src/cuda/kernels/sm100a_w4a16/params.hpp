@@ -16,6 +16,7 @@ namespace dualgemm::cuda::sm100a_w4a16 {
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, 64, 1), the same
 //   map_sf_gate, map_sf_up  (256, ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1): a row
 //                           of the view is a scale tile of 512 bytes
+// Prepared weights: the same four of sm100a_pair::encode_weights(), boxes of 64 columns.
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
 struct Params {
@@ -38,6 +39,7 @@ struct Params {
   uint32_t tiles_m, tiles_n;  // of D
   uint32_t split;  // CTAs of a cluster, which share the tiles of k: 1 .. kMaxSplit. Grid: clusters
                    // tiles_m * tiles_n * l, tile_m innermost
+  bool prepared;   // weights
 };
 
 }  // namespace dualgemm::cuda::sm100a_w4a16
