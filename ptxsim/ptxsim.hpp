@@ -37,7 +37,8 @@ struct RunResult {
   std::optional<Error> error;  // a Fault, a deadlock, the budget, or a launch that is not valid
   Reports reports;             // of the interpreter and the sanitizer
   Stats stats;
-  Printed printed = {};  // by the kernel's printf
+  Printed printed = {};                   // by the kernel's printf
+  std::shared_ptr<GridTrail> trail = {};  // with Options::keep_trail, if there is no error
   // No error and no report of severity kError.
   bool clean() const { return !error && reports.count(Severity::kError) == 0; }
 };

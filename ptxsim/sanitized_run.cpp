@@ -9,15 +9,18 @@ namespace ptxsim {
 
 RunResult run(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& memory,
               const Options& options, std::vector<MakeObserver> observers) {
+  std::shared_ptr<check::Grid> grid;
   if (options.sanitize)
-    observers.insert(observers.begin(),
-                     [grid = std::shared_ptr<check::Grid>()](Cluster& cluster) mutable {
-                       Machine& machine = cluster.machine;
-                       if (grid == nullptr) grid = share_grid(machine);
-                       return std::make_unique<Sanitizer>(cluster, machine.reports(),
-                                                          machine.options().strict, grid);
-                     });
-  return interpret(std::move(program), launch, memory, options, std::move(observers));
+    observers.insert(observers.begin(), [&grid](Cluster& cluster) {
+      Machine& machine = cluster.machine;
+      if (grid == nullptr) grid = share_grid(machine);
+      return std::make_unique<Sanitizer>(cluster, machine.reports(), machine.options().strict,
+                                         grid);
+    });
+  RunResult result = interpret(program, launch, memory, options, std::move(observers));
+  if (options.keep_trail && grid != nullptr && !result.error)
+    result.trail = trail_of(*grid, *program);
+  return result;
 }
 
 }  // namespace ptxsim

@@ -128,11 +128,13 @@ void Sanitizer::cta_exited(Cta& cta) {
   State& s = *state_;
   const SharedClock known = s.ctas[cta.rank].at_exit;
   if (!known) return;
+  CtaShadow& shadow = s.ctas[cta.rank];
+  s.grid->waits_before_next |= !shadow.lets_next_grid_start && known->after_previous_grid;
   s.check_exit_of_shared(cta, *known);
   s.check_exit_of_tensor(cta, *known);
   s.check_exit_of_barriers(cta, *known);
-  s.ctas[cta.rank].shared = {};
-  s.ctas[cta.rank].tensor = {};
+  shadow.shared = {};
+  shadow.tensor = {};
 }
 
 }  // namespace ptxsim

@@ -81,7 +81,7 @@ void enter_global(GlobalGranule& granule, GlobalEntry entry) {
 void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
   GlobalRegion* const region = grid->region_of(address, bytes);
   if (region == nullptr) return;  // the interpreter refuses it
-  check_previous_grid(access, *region, address);
+  check_previous_grid(access, *region, address, bytes);
   if (region->read_only) return;
   const bool is_async = access.record != nullptr;
   GlobalEntry entry{cluster.index,

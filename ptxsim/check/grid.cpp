@@ -28,7 +28,12 @@ GlobalGranule& GlobalRegion::granule(uint64_t index) {
   return (*page)[index % kPageGranules];
 }
 
-Grid::Grid(Machine& machine) : machine_(machine) {
+Grid::Grid(Machine& machine)
+    : machine_(machine),
+      extents_(machine.launch().grid),
+      block_(machine.launch().block),
+      cluster_(machine.launch().cluster),
+      earlier_grids_(machine.launch().earlier_grids) {
   for (const GlobalBuffer& buffer : machine.global().buffers()) {
     GlobalRegion& region = regions_.emplace_back();
     region.address = buffer.address;
@@ -63,17 +68,15 @@ GlobalRegion* Grid::region_of(uint64_t address, uint64_t bytes) {
 }
 
 std::string Grid::actor(uint32_t cluster, uint32_t warp, int lane) const {
-  const Launch& launch = machine_.launch();
-  const uint32_t warps = static_cast<uint32_t>((volume(launch.block) + kWarpSize - 1) / kWarpSize);
+  const uint32_t warps = static_cast<uint32_t>((volume(block_) + kWarpSize - 1) / kWarpSize);
   const uint32_t rank = warp / warps;
-  const Dim3 of_cluster =
-      unflatten(cluster, {launch.grid[0] / launch.cluster[0], launch.grid[1] / launch.cluster[1],
-                          launch.grid[2] / launch.cluster[2]});
-  const Dim3 inside = unflatten(rank, launch.cluster);
-  std::string text = fmt::format("CTA ({},{},{})", of_cluster[0] * launch.cluster[0] + inside[0],
-                                 of_cluster[1] * launch.cluster[1] + inside[1],
-                                 of_cluster[2] * launch.cluster[2] + inside[2]);
-  if (volume(launch.cluster) > 1) text += fmt::format(" rank {}", rank);
+  const Dim3 of_cluster = unflatten(
+      cluster, {extents_[0] / cluster_[0], extents_[1] / cluster_[1], extents_[2] / cluster_[2]});
+  const Dim3 inside = unflatten(rank, cluster_);
+  std::string text =
+      fmt::format("CTA ({},{},{})", of_cluster[0] * cluster_[0] + inside[0],
+                  of_cluster[1] * cluster_[1] + inside[1], of_cluster[2] * cluster_[2] + inside[2]);
+  if (volume(cluster_) > 1) text += fmt::format(" rank {}", rank);
   return text + fmt::format(", warp {}, lane {}", warp % warps, lane);
 }
 

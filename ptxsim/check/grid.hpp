@@ -67,13 +67,19 @@ class Grid {
   std::string place(uint64_t address);  // "global memory 0x1000000010 (out + 0x10)"
 
   const Machine& machine() const { return machine_; }
+  const EarlierGrids& earlier_grids() const { return earlier_grids_; }
+  const std::vector<GlobalRegion>& regions() const { return regions_; }
 
   std::map<uint64_t, Releases> released;                                   // by address
   std::map<uint32_t, std::shared_ptr<const std::vector<Record>>> records;  // by cluster
   std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;         // by address
+  // As GridTrail has them.
+  bool waits = false, lets_next_start = false, waits_before_next = false;
 
  private:
   Machine& machine_;
+  Dim3 extents_, block_, cluster_;  // of the launch: the machine may be gone
+  EarlierGrids earlier_grids_;
   std::vector<GlobalRegion> regions_;  // by address
   size_t last_ = 0;
 };

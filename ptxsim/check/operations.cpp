@@ -136,6 +136,15 @@ void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, u
   object.lanes = 1u << lane;
   object.epoch = s.warps[object.warp].epoch;
   object.statement = x.insn->statement;
+  // Who uses the barrier, and what else is done with its memory while it lives, is judged apart (R10).
+  s.access_shared({.x = x,
+                   .lane = lane,
+                   .owner = owner,
+                   .kind = AccessKind::kWrite,
+                   .who = s.knower(x, lane),
+                   .warp = object.warp,
+                   .begin = offset},
+                  kMbarrierBytes, false);
 }
 
 void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t offset,
@@ -149,6 +158,11 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
   const bool by_operation =
       by_async_or_remote && !s.records.empty() && s.records.back().statement == x.insn->statement;
   s.check_initialized(x, who, object, by_async_or_remote, by_operation);
+  if (s.has_invalidations) {
+    const Statement& statement = x.program().entry->statements[x.insn->statement];
+    if (is_invalidation(statement)) return s.check_invalidation(x, lane, owner, object);
+    s.note_use(object, who, x.insn->statement, by_operation);
+  }
   if (by_operation && s.records.back().work == TensorWork::kCommit) {
     s.note_commitment(object, static_cast<uint32_t>(barrier.phase) + 1);
   } else if (is_remote && !by_operation) {

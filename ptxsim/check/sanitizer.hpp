@@ -23,6 +23,8 @@ namespace check {
 class Grid;
 }
 std::shared_ptr<check::Grid> share_grid(Machine& machine);  // for the clusters of one launch
+// When they are over, and with them the machine.
+std::shared_ptr<GridTrail> trail_of(const check::Grid& grid, const Program& program);
 
 class Sanitizer final : public Observer {
  public:
@@ -49,6 +51,7 @@ class Sanitizer final : public Observer {
   void tensor_maps_released(const Execution& x, uint32_t lanes) override;
   void tensor_map_acquired(const Execution& x, int lane, uint64_t address) override;
   void waited_for_previous_grid(const Execution& x, uint32_t lanes) override;
+  void let_next_grid_start(const Execution& x, uint32_t lanes) override;
   void fence_mbarrier_init(const Execution& x, uint32_t lanes) override;
   void fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thread_sync) override;
   void lanes_synchronized(const Execution& x, uint32_t lanes) override;

@@ -43,7 +43,7 @@ void forget_reads(Granule& granule, const ShadowEntry& entry, const std::vector<
 
 }  // namespace
 
-void Sanitizer::State::access_shared(const Access& access, uint32_t bytes) {
+void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool stays) {
   const uint32_t offset = access.begin;
   std::vector<Granule>& shadow = ctas[access.owner.rank].shared;
   const uint32_t total = access.owner.shared.bytes();
@@ -74,7 +74,7 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes) {
       else
         report_after_generic(access, entry, at, agree);
     }
-    enter(access, granule, mask, is_agreed);
+    if (stays) enter(access, granule, mask, is_agreed);
     at = stop;
   }
 }

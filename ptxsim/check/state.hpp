@@ -93,6 +93,13 @@ struct BarrierClocks {
   SyncClock arriving, completed;
 };
 
+// Who used a barrier last: threads of a warp, and the operations of a queue.
+struct BarrierUse {
+  uint32_t warp = 0;
+  std::array<uint32_t, kWarpSize> epochs{};  // by lane; 0: it has not
+  std::array<uint32_t, kWarpSize> statements{};
+};
+
 struct BarrierObject {
   BarrierClocks clocks;
   uint32_t rank = 0, offset = 0;
@@ -102,6 +109,9 @@ struct BarrierObject {
   uint32_t fenced_at = 0;  // epoch of the initialising warp at fence.mbarrier_init; 0: none yet
   std::vector<RemoteArrival> remote;
   std::vector<Commitment> commitments;
+  // Where the kernel has an mbarrier.inval:
+  std::vector<BarrierUse> uses;
+  std::vector<uint32_t> operations;  // records that arrive at it, the newest of each queue
 };
 
 // An access to some bytes of a 16-byte granule of shared memory.
@@ -117,6 +127,7 @@ struct ShadowEntry {
   uint32_t load = kNobody;
 };
 inline constexpr uint32_t kGranule = 16;
+inline constexpr uint32_t kMbarrierBytes = 8;
 using Granule = std::vector<ShadowEntry>;
 
 // Tensor memory: 16 lanes of one column. Indices of records.
@@ -131,6 +142,7 @@ struct CtaShadow {
   std::vector<Granule> shared;
   std::vector<TensorCell> tensor;          // [16 lanes][column]
   SharedClock at_exit;                     // what its exited threads knew
+  bool lets_next_grid_start = false;       // a thread has
   std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
   // Release and acquire patterns through memory. What was released at an address of its shared
   // memory; by thread: fenced but not written, read but not fenced.
@@ -208,6 +220,7 @@ TensorWork work_of(const Statement& statement);
 // Whether results have to be followed: tcgen05.ld; loads of shared memory beside arrivals on
 // mbarriers and bulk copies.
 bool has_loads_to_follow(const Entry& entry);
+bool is_invalidation(const Statement& statement);  // mbarrier.inval
 // Whether the operation's accesses to shared memory are made by the generic proxy.
 inline bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
 
@@ -258,6 +271,10 @@ struct Sanitizer::State {
   void note_commitment(BarrierObject& object, uint32_t phase);
   void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
 
+  // mbarriers as memory (barrier_memory.cpp).
+  void note_use(BarrierObject& object, const Knower& who, uint32_t statement, bool by_operation);
+  void check_invalidation(const Execution& x, int lane, Cta& owner, const BarrierObject& object);
+
   // Loads on the way (loads.cpp).
   void open_load();  // the statement under way reads shared memory
   void note_results(const Execution& x, const Insn& insn);
@@ -266,7 +283,8 @@ struct Sanitizer::State {
   void check_load(const Access& access, const ShadowEntry& entry, uint32_t at);
 
   // Accesses (shared_shadow.cpp, shared_order.cpp, shared_findings.cpp, tensor_shadow.cpp).
-  void access_shared(const Access& access, uint32_t bytes);
+  // `stays`: those that come after it are judged by it.
+  void access_shared(const Access& access, uint32_t bytes, bool stays = true);
   void access_shared_by(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset, uint32_t bytes,
                         AccessKind kind, const std::byte* values);
   void access_tensor(uint32_t index, const Execution& x, const Cta& owner, const TensorCells& where,
@@ -298,7 +316,10 @@ struct Sanitizer::State {
                          uint16_t bytes) const;
   void report_global(const GlobalAccess& access, const GlobalEntry& entry, uint32_t other_statement,
                      Finding finding);
-  void check_previous_grid(const GlobalAccess& access, const GlobalRegion& region, uint64_t at);
+  void check_previous_grid(const GlobalAccess& access, const GlobalRegion& region, uint64_t at,
+                           uint64_t bytes);
+  void check_earlier_grid(const GlobalAccess& access, const EarlierGrid& earlier, uint64_t at,
+                          uint64_t bytes);
   bool is_acquired(const GlobalAccess& access, const GlobalEntry& entry, uint64_t map) const;
   // The scope that reaches from `rank` of this cluster to that CTA.
   Scope scope_to(uint32_t rank, uint32_t other_cluster, uint32_t other_rank) const;
@@ -350,6 +371,7 @@ struct Sanitizer::State {
   std::vector<uint32_t> record_of_op;    // by AsyncOp::number
   std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   bool follows_results;                  // whether any load needs it
+  bool has_invalidations;                // mbarrier.inval
   std::vector<Load> loads;
   std::vector<std::vector<PendingResults>> pending;  // by warp
   // Of the statement under way: index in `loads`, and of a tcgen05.ld's record.

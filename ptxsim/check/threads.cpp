@@ -1,4 +1,5 @@
 // What threads tell each other: releases, acquires, fences.
+#include <algorithm>
 #include <utility>
 
 #include "ptxsim/check/state.hpp"
@@ -19,7 +20,9 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   next_slot = num_ctas * warps_per_cta * kWarpSize;
   warps.resize(size_t{num_ctas} * warps_per_cta);
   pending.resize(warps.size());
-  follows_results = has_loads_to_follow(*of.machine.program().entry);
+  const Entry& entry = *of.machine.program().entry;
+  follows_results = has_loads_to_follow(entry);
+  has_invalidations = std::ranges::any_of(entry.statements, is_invalidation);
   ctas.resize(num_ctas);
   for (uint32_t rank = 0; rank < num_ctas; ++rank) {
     auto start = std::make_shared<ClockValues>();

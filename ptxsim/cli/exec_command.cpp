@@ -238,6 +238,7 @@ int exec_command(const ExecArgs& args) {
   setenv(cuda::kSettingsVariable, cuda::to_text(settings_of(args, records.path())).c_str(), 1);
   put_before("LD_PRELOAD", library.string());
   put_before("LD_LIBRARY_PATH", folder.string());
+  put_before("PYTHONPATH", (folder / "python").string());
   const int status = run_program(args.program);
   if (status < 0)
     return print_error(

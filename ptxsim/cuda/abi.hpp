@@ -31,6 +31,7 @@ struct LaunchAttribute {  // cudaLaunchAttribute, CUlaunchAttribute
   union {
     Dim cluster;
     int cooperative;
+    int programmatic_stream_serialization;
     std::byte bytes[64];
   };
 };

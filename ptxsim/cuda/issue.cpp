@@ -11,6 +11,8 @@ void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attrib
     }
     if (attributes[i].id == abi::kAttributeCooperative)
       request.cooperative = attributes[i].cooperative != 0;
+    if (attributes[i].id == abi::kAttributeProgrammaticStreamSerialization)
+      request.overlaps = attributes[i].programmatic_stream_serialization != 0;
   }
 }
 
@@ -19,7 +21,8 @@ Status issue_launch(Session& session, LaunchRequest request, void** arguments, v
   const Status status = session.check_launch(request);
   if (status != kSuccess) return status;
   if (!session.take_parameters(*request.kernel, arguments, request.params)) return kInvalidValue;
-  return session.streams.issue(stream, [&session, request] { return session.launch(request); });
+  return session.streams.issue_grid(
+      stream, [&session, request](GridChain& chain) { return session.launch(request, chain); });
 }
 
 }  // namespace ptxsim::cuda

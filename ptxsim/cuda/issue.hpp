@@ -6,7 +6,7 @@
 
 namespace ptxsim::cuda {
 
-// Clusters and cooperative launches; others have no effect on what a kernel computes.
+// Clusters, cooperative and programmatic dependent launches; others have no effect on what a kernel computes.
 void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attributes,
                       uint32_t count);
 // Checks the launch, takes the parameters, and does it or captures it.

@@ -140,7 +140,7 @@ Status Session::check_launch(const LaunchRequest& request) const {
   return kSuccess;
 }
 
-Status Session::launch(const LaunchRequest& request) {
+Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (sticky != kSuccess) return sticky;
   Kernel& kernel = *request.kernel;
   const auto program = LoadedModule::program_of(kernel);
@@ -154,8 +154,10 @@ Status Session::launch(const LaunchRequest& request) {
                 .cluster = request.cluster,
                 .dynamic_shared_bytes = request.dynamic_shared_bytes,
                 .params = request.params,
-                .previous_grid = {}};
+                .previous_grid = {},
+                .earlier_grids = request.overlaps ? chain.beside_next() : EarlierGrids()};
   Options options = settings.options;
+  options.keep_trail = true;
   if (request.cooperative)  // its blocks may wait for each other
     options.resident_clusters = static_cast<uint32_t>(volume(launch.grid));
   if (last_launched_ != kernel.module) {
@@ -168,6 +170,8 @@ Status Session::launch(const LaunchRequest& request) {
                                options, clock ? clock->begin() : std::vector<MakeObserver>());
   const std::optional<double> microseconds =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
+  if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
+  chain.add(result.trail, launch.earlier_grids);
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.
   for (const PrintedText& printed : result.printed.texts) std::fputs(printed.text.c_str(), stdout);

@@ -8,6 +8,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "ptxsim/cuda/fatbin/container.hpp"
+#include "ptxsim/cuda/fatbin/decompress.hpp"
+
 namespace ptxsim::cuda {
 namespace {
 
@@ -26,15 +29,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace
-
-// An image may be PTX of any length, so that nothing behind a zero is read.
-bool is_machine_code(const void* image) {
-  return std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0;
-}
-
-std::string ptx_beside(const std::vector<std::string>& places, const void* image) {
-  const uint64_t bytes = elf_bytes(image);
+std::string ptx_of_code(const std::vector<std::string>& places, const void* image, uint64_t bytes) {
   for (const std::string& place : places) {
     std::error_code none;
     constexpr auto kOptions = fs::directory_options::skip_permission_denied;
@@ -46,6 +41,28 @@ std::string ptx_beside(const std::vector<std::string>& places, const void* image
       if (std::string ptx = text_of(fs::path(at->path()).replace_extension(".ptx")); !ptx.empty())
         return ptx;
     }
+  }
+  return {};
+}
+
+}  // namespace
+
+// An image may be PTX of any length, so that nothing behind a zero is read.
+bool is_machine_code(const void* image) {
+  return std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0;
+}
+
+std::string ptx_beside(const std::vector<std::string>& places, const void* image) {
+  if (is_machine_code(image)) return ptx_of_code(places, image, elf_bytes(image));
+  auto entries = read_fatbin({static_cast<const std::byte*>(image), fatbin_bytes(image)});
+  if (!entries.ok()) return {};
+  for (const FatbinEntry& entry : *entries) {
+    if (entry.kind != FatbinKind::kElf) continue;
+    auto code = decompress(entry);
+    if (!code.ok() || code->size() < sizeof(Elf64_Ehdr)) continue;
+    const uint64_t bytes = elf_bytes(code->data());
+    if (bytes > code->size()) continue;
+    if (std::string ptx = ptx_of_code(places, code->data(), bytes); !ptx.empty()) return ptx;
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// Images that are machine code alone, as compilers hand them to cuModuleLoadData while the program runs (Triton).
+// Images that hold machine code alone, as compilers hand them over while the program runs: bare (Triton), or in a fat binary
+// (CuTe DSL).
 #pragma once
 
 #include <string>

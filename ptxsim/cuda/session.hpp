@@ -24,6 +24,7 @@ struct LaunchRequest {
   Dim3 grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   bool has_cluster = false;
   bool cooperative = false;
+  bool overlaps = false;  // the grid before it (programmatic stream serialization)
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> params;
 };
@@ -54,7 +55,7 @@ class Session {
   bool take_parameters(const Kernel& kernel, void** arguments, std::vector<uint8_t>& params) const;
   // What CUDA refuses before anything runs. The reason is recorded.
   Status check_launch(const LaunchRequest& request) const;
-  Status launch(const LaunchRequest& request);
+  Status launch(const LaunchRequest& request, GridChain& chain);  // of its stream
   // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed are there.
   uint32_t blocks_per_sm(const Kernel& kernel, uint32_t threads,
                          uint64_t dynamic_shared_bytes) const;

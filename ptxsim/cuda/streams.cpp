@@ -6,6 +6,7 @@
 namespace ptxsim::cuda {
 namespace {
 
+constexpr uint32_t kStreamNonBlocking = 1;   // cudaStreamNonBlocking
 constexpr uintptr_t kLastDefaultStream = 2;  // cudaStreamLegacy is 1, cudaStreamPerThread 2
 
 template <class T>
@@ -59,13 +60,49 @@ Graph* Streams::add_graph(Graph graph) {
 
 Status Streams::destroy_graph(void* handle) { return destroy_in(graphs_, handle); }
 
-Status Streams::issue(void* handle, Operation operation) {
+// The legacy default stream and the others wait for each other, but for those that were made not to.
+Status Streams::issue_in(Stream& stream, Operation operation) {
+  if (stream.capture != nullptr) {
+    if (stream.capture->invalidated) return kStreamCaptureInvalidated;
+    stream.capture->graph.operations.push_back(std::move(operation));
+    return kSuccess;
+  }
+  if (&stream != &default_stream_) {
+    if ((stream.flags & kStreamNonBlocking) == 0) default_stream_.chain->clear();
+  } else {
+    for (const auto& one : streams_)
+      if ((one->flags & kStreamNonBlocking) == 0) one->chain->clear();
+  }
+  return operation();
+}
+
+Status Streams::issue(void* handle, const Operation& operation) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
-  if (stream->capture == nullptr) return operation();
-  if (stream->capture->invalidated) return kStreamCaptureInvalidated;
-  stream->capture->graph.operations.push_back(std::move(operation));
-  return kSuccess;
+  return issue_in(*stream, [chain = stream->chain, operation] {
+    chain->clear();
+    return operation();
+  });
+}
+
+Status Streams::issue_grid(void* handle, const GridOperation& operation) {
+  Stream* stream = find(handle);
+  if (stream == nullptr) return kInvalidHandle;
+  return issue_in(*stream, [chain = stream->chain, operation] { return operation(*chain); });
+}
+
+// All of the stream before the graph is over when it begins, and all of the graph when it ends.
+Status Streams::launch_graph(void* graph_handle, void* stream_handle) {
+  const Graph* graph = find_graph(graph_handle);
+  if (graph == nullptr) return kInvalidValue;
+  return issue(stream_handle, [graph = *graph] {
+    for (const std::shared_ptr<GridChain>& chain : graph.chains) chain->clear();
+    for (const Operation& operation : graph.operations) {
+      const Status status = operation();
+      if (status != kSuccess) return status;
+    }
+    return kSuccess;
+  });
 }
 
 Status Streams::record(void* event_handle, void* stream_handle) {
@@ -82,9 +119,12 @@ Status Streams::wait(void* stream_handle, void* event_handle) {
   Event* event = find_event(event_handle);
   Stream* stream = find(stream_handle);
   if (event == nullptr || stream == nullptr) return kInvalidHandle;
-  if (event->capture == nullptr || stream->capture == event->capture) return kSuccess;
-  if (stream->capture != nullptr) return kInvalidHandle;
-  stream->capture = event->capture;
+  if (event->capture != nullptr && stream->capture == nullptr)
+    join_capture(*stream, event->capture);
+  else if (event->capture != nullptr && stream->capture != event->capture)
+    return kInvalidHandle;
+  else if (stream->capture == nullptr)
+    stream->chain->clear();  // what comes next waits for more than the grid before it
   return kSuccess;
 }
 
@@ -99,12 +139,18 @@ Status Streams::elapsed(void* start_handle, void* end_handle, float& millisecond
   return kSuccess;
 }
 
+void Streams::join_capture(Stream& stream, const std::shared_ptr<Capture>& capture) {
+  stream.capture = capture;
+  stream.chain = std::make_shared<GridChain>();
+  capture->graph.chains.push_back(stream.chain);
+}
+
 Status Streams::begin_capture(void* handle) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
   if (stream == &default_stream_) return kStreamCaptureUnsupported;
   if (stream->capture != nullptr) return kIllegalState;
-  stream->capture = std::make_shared<Capture>();
+  join_capture(*stream, std::make_shared<Capture>());
   stream->capture->id = ++next_id_;
   stream->is_origin = true;
   return kSuccess;
@@ -120,6 +166,7 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
     if (one->capture == capture) {
       one->capture = nullptr;
       one->is_origin = false;
+      one->chain = std::make_shared<GridChain>();
     }
   if (capture->invalidated) return kStreamCaptureInvalidated;
   graph = add_graph(std::move(capture->graph));
@@ -129,13 +176,29 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
 Status Streams::synchronize(void* handle) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
-  if (stream->capture == nullptr) return kSuccess;
+  if (stream->capture == nullptr) {
+    stream->chain->clear();
+    return kSuccess;
+  }
   stream->capture->invalidated = true;
   return kStreamCaptureUnsupported;
 }
 
+void Streams::finish_all() {
+  default_stream_.chain->clear();
+  for (const auto& one : streams_) one->chain->clear();
+}
+
+// It need not have been recorded after the last launch; what it was recorded after is not known here.
+Status Streams::synchronize_event(void* handle) {
+  if (find_event(handle) == nullptr) return kInvalidHandle;
+  finish_all();
+  return kSuccess;
+}
+
 Status Streams::synchronize_all() {
   Status status = kSuccess;
+  finish_all();
   for (const auto& one : streams_)
     if (one->capture != nullptr) {
       one->capture->invalidated = true;

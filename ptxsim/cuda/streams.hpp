@@ -11,14 +11,18 @@
 #include <vector>
 
 #include "ptxsim/cuda/status.hpp"
+#include "ptxsim/machine/grid_trail.hpp"
 
 namespace ptxsim::cuda {
 
 using Operation = std::function<Status()>;
+// A launch, given the launches of its stream before it.
+using GridOperation = std::function<Status(GridChain&)>;
 
 // cudaGraph_t and cudaGraphExec_t point to one.
 struct Graph {
   std::vector<Operation> operations;
+  std::vector<std::shared_ptr<GridChain>> chains;  // of the streams that were captured
 };
 
 struct Capture {
@@ -33,6 +37,8 @@ struct Stream {
   uint64_t id = 0;
   std::shared_ptr<Capture> capture;  // nullptr: work is done at once
   bool is_origin = false;            // of the capture
+  // Grids that may overlap the next launch; one of its own for each capture.
+  std::shared_ptr<GridChain> chain = std::make_shared<GridChain>();
 };
 
 struct Event {
@@ -58,8 +64,10 @@ class Streams {
   Graph* add_graph(Graph graph);
   Status destroy_graph(void* handle);
 
-  // Does the operation, or captures it.
-  Status issue(void* stream, Operation operation);
+  // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and those after it wait for it.
+  Status issue(void* stream, const Operation& operation);
+  Status issue_grid(void* stream, const GridOperation& operation);
+  Status launch_graph(void* graph, void* stream);
   Status record(void* event, void* stream);
   Status wait(void* stream, void* event);
   // Time of the host between the two records. kInvalidHandle as CUDA: an event was not recorded, or keeps no time.
@@ -69,8 +77,13 @@ class Streams {
   // What may not be done to a stream that is being captured; the capture is then no longer valid.
   Status synchronize(void* stream);
   Status synchronize_all();
+  Status synchronize_event(void* event);
 
  private:
+  Status issue_in(Stream& stream, Operation operation);
+  void join_capture(Stream& stream, const std::shared_ptr<Capture>& capture);
+  void finish_all();  // every grid is over
+
   std::set<std::unique_ptr<Stream>> streams_;
   std::set<std::unique_ptr<Event>> events_;
   std::set<std::unique_ptr<Graph>> graphs_;

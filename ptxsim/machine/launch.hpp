@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/machine/grid_trail.hpp"
+
 namespace ptxsim {
 
 using Dim3 = std::array<uint32_t, 3>;  // x y z
@@ -23,8 +25,9 @@ struct Launch {
   Dim3 block{1, 1, 1};    // threads of a CTA, by CUDA's name for it
   Dim3 cluster{1, 1, 1};  // CTAs
   uint32_t dynamic_shared_bytes = 0;
-  std::vector<uint8_t> params;  // laid out as the kernel's parameters are
-  PreviousGrid previous_grid;   // nothing: the launch waits for whatever was before
+  std::vector<uint8_t> params;   // laid out as the kernel's parameters are
+  PreviousGrid previous_grid;    // nothing: the launch waits for whatever was before
+  EarlierGrids earlier_grids{};  // the same, as they were interpreted
 };
 
 // The %tid of a thread, from its number in the CTA.
@@ -67,6 +70,7 @@ struct Options {
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
+  bool keep_trail = false;        // for the grids that may overlap this one; needs the sanitizer
   uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
 };
 

@@ -97,8 +97,9 @@ class Observer {
   virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
   virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
   virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
-  virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {
-  }  // griddepcontrol.wait
+  // griddepcontrol.wait and .launch_dependents.
+  virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {}
+  virtual void let_next_grid_start(const Execution&, uint32_t /*lanes*/) {}
 
   // bar and barrier{.cta}: number 0 to 15 of its CTA.
   virtual void barrier_arrived(const Execution&, uint32_t /*lanes*/, uint32_t /*number*/) {}

@@ -18,10 +18,11 @@ Status load(Session& session, void** handle, const void* image) {
   const auto* wrapper = static_cast<const abi::FatbinWrapper*>(image);
   if (wrapper->magic == abi::kFatbinWrapperMagic) image = wrapper->data;
   const std::vector<std::string>& places = session.settings.substitutes;
-  const std::string ptx = is_machine_code(image) ? ptx_beside(places, image) : "";
-  if (!ptx.empty()) image = ptx.c_str();
   LoadedModule* module = session.add_module();
-  const Status status = module->load(image, session.device, session.memory);
+  Status status = module->load(image, session.device, session.memory);
+  if (status == kNoBinaryForGpu)
+    if (const std::string ptx = ptx_beside(places, image); !ptx.empty())
+      status = module->load(ptx.c_str(), session.device, session.memory);
   // Kernels of machine code may have PTX among the files of --ptx.
   if (status == kSuccess || (status == kNoBinaryForGpu && !places.empty())) {
     *handle = module;

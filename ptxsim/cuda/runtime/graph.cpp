@@ -53,15 +53,7 @@ PTXSIM_CUDA_API int cudaGraphUpload(void* executable, void*) {
 }
 
 PTXSIM_CUDA_API int cudaGraphLaunch(void* executable, void* stream) {
-  return call([&](Session& session) {
-    const Graph* graph = session.streams.find_graph(executable);
-    if (graph == nullptr) return kInvalidValue;
-    for (const Operation& operation : graph->operations) {
-      const Status status = session.streams.issue(stream, operation);
-      if (status != kSuccess) return status;
-    }
-    return kSuccess;
-  });
+  return call([&](Session& session) { return session.streams.launch_graph(executable, stream); });
 }
 PTXSIM_CUDA_ALIAS(cudaGraphLaunch, _ptsz);
 

@@ -83,8 +83,6 @@ PTXSIM_CUDA_API int cudaLaunchCooperativeKernel(const void* host, abi::Dim grid,
 }
 PTXSIM_CUDA_ALIAS(cudaLaunchCooperativeKernel, _ptsz);
 
-// Programmatic stream serialization lets a kernel begin before the one ahead of it has ended. Here it never does: what
-// `griddepcontrol` orders is not judged.
 PTXSIM_CUDA_API int cudaLaunchKernelExC(const abi::RuntimeLaunchConfig* config, const void* host,
                                         void** arguments) {
   return call([&](Session& session) {

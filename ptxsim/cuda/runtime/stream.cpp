@@ -115,9 +115,7 @@ PTXSIM_CUDA_API int cudaEventRecordWithFlags(void* event, void* stream, unsigned
 }
 PTXSIM_CUDA_ALIAS(cudaEventRecordWithFlags, _ptsz);
 PTXSIM_CUDA_API int cudaEventSynchronize(void* event) {
-  return call([&](Session& session) {
-    return session.streams.find_event(event) == nullptr ? kInvalidHandle : kSuccess;
-  });
+  return call([&](Session& session) { return session.streams.synchronize_event(event); });
 }
 PTXSIM_CUDA_API int cudaEventQuery(void* event) { return cudaEventSynchronize(event); }
 

@@ -18,9 +18,6 @@ Outcome warp_barrier(Execution& x, const Insn&) {
   return Outcome::kNext;
 }
 
-// griddepcontrol.launch_dependents, as one grid runs at a time.
-Outcome nothing(Execution&, const Insn&) { return Outcome::kNext; }
-
 void decode_bar(Decode& d) {
   if (!d.modifiers().take("warp")) return decode_named_barrier(d, true);
   if (!d.modifiers().take("sync")) d.fail("bar.warp has the form .sync only");
@@ -34,9 +31,14 @@ void decode_barrier(Decode& d) {
   decode_named_barrier(d, d.modifiers().take("aligned"));
 }
 
-// What ran before is over in any case; observers judge what comes before the wait.
+// One grid runs at a time: what ran before is over, and what comes next starts later. Observers judge what would overlap.
 Outcome wait_for_previous_grid(Execution& x, const Insn&) {
   x.tell([&](Observer& o) { o.waited_for_previous_grid(x, x.mask); });
+  return Outcome::kNext;
+}
+
+Outcome let_next_grid_start(Execution& x, const Insn&) {
+  x.tell([&](Observer& o) { o.let_next_grid_start(x, x.mask); });
   return Outcome::kNext;
 }
 
@@ -44,7 +46,7 @@ void decode_griddepcontrol(Decode& d) {
   const int which = d.modifiers().take_one_of({"wait", "launch_dependents"});
   if (which < 0) d.fail("griddepcontrol needs .wait or .launch_dependents");
   d.expect_operands(0, 0);
-  d.insn().execute = which == 0 ? wait_for_previous_grid : nothing;
+  d.insn().execute = which == 0 ? wait_for_previous_grid : let_next_grid_start;
 }
 
 constexpr std::array kDecoders = {Decoder{"bar", decode_bar}, Decoder{"barrier", decode_barrier},

@@ -52,6 +52,35 @@ TEST_F(ExecProgram, RaceIsReported) {
   EXPECT_TRUE(contains(outcome.err, "kernels.cu:"));
 }
 
+// Programmatic dependent launches: what may overlap is judged, and both grids are named.
+TEST_F(ExecProgram, GridsThatWaitMayOverlap) { expect_clean(run_part("overlap_right")); }
+
+TEST_F(ExecProgram, GridsThatDoNotWaitAreReported) {
+  const struct {
+    const char *part, *kernel, *earlier, *message;
+  } cases[] = {
+      {"overlap_missing", "consume", "produce", "before griddepcontrol.wait"},
+      {"overlap_late", "consume", "produce", "before griddepcontrol.wait"},
+      {"overlap_one_warp", "consume", "produce", "before griddepcontrol.wait"},
+      {"overlap_graph", "consume", "produce", "before griddepcontrol.wait"},
+      {"overlap_overwrite", "overwrite", "read_on", "may still read"},
+      {"overlap_chain", "consume", "produce", "that one has not waited for it"},
+  };
+  for (const auto& [part, kernel, earlier, message] : cases)
+    for (const char* schedule : {"eager", "lazy", "random"}) {
+      const Outcome outcome =
+          start({"exec", "--schedule", schedule, "--", PTXSIM_NVCC_PROGRAM, part});
+      EXPECT_EQ(outcome.exit_code, 1) << outcome;
+      EXPECT_TRUE(contains(outcome.err, "1 errors, 0 warnings")) << outcome;
+      EXPECT_TRUE(contains(outcome.err, message)) << outcome;
+      EXPECT_TRUE(contains(outcome.err, "[R21]")) << outcome;
+      EXPECT_TRUE(contains(outcome.err, std::string("(anonymous namespace)::") + earlier))
+          << outcome;
+      EXPECT_TRUE(contains(outcome.err, std::string("(anonymous namespace)::") + kernel))
+          << outcome;
+    }
+}
+
 TEST_F(ExecProgram, RefusalsAreThoseOfCuda) {
   for (const char* part : {"launch_errors", "copy_errors"}) {
     const Outcome outcome = run_part(part);

@@ -31,7 +31,14 @@ int main(int argc, char** argv) {
                {"prints", prints},
                {"asserts", asserts},
                {"leak", leak},
-               {"crash", crash}};
+               {"crash", crash},
+               {"overlap_right", overlap_right},
+               {"overlap_missing", overlap_missing},
+               {"overlap_late", overlap_late},
+               {"overlap_one_warp", overlap_one_warp},
+               {"overlap_chain", overlap_chain},
+               {"overlap_overwrite", overlap_overwrite},
+               {"overlap_graph", overlap_graph}};
   for (const auto& part : parts)
     if (argc == 2 && std::strcmp(argv[1], part.name) == 0) {
       part.run();
