@@ -101,9 +101,11 @@ TestedKernel tested(const skinny::Instance& instance) {
                                 const uint8_t* packed,
                                 void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     DUALGEMM_TRY(skinny::supports(call.problem.problem, instance.config.prepared));
-    return skinny::build_launches(
-        call.problem, buffers, workspace, instance,
-        skinny::ctas_for(call.problem.problem, instance.config, call.max_ctas), packed);
+    // Kernels for many tiles get them.
+    const int64_t most = instance.config.many ? std::min<int64_t>(call.max_ctas, 2) : call.max_ctas;
+    return skinny::build_launches(call.problem, buffers, workspace, instance,
+                                  skinny::ctas_for(call.problem.problem, instance.config, most),
+                                  packed);
   };
   return kernel;
 }
@@ -155,6 +157,7 @@ const std::vector<TestedKernel>& tested_kernels() {
                  cuda::GateProduct::kInMemory));
     }
     for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
+    for (const auto& instance : skinny::many_instances()) kernels.push_back(tested(instance));
     for (const auto& instance : sm80::instances()) {
       // kGate writes no D: kUp runs it. Groups have tests of their own.
       if (instance.config.pass != sm80::Pass::kGate && instance.config.pass != sm80::Pass::kGroups)
