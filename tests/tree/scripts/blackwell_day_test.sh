@@ -69,7 +69,8 @@ plant
 WRONG=1 expect 1 'configurations: failed' 'k_t128 on (129, 80, 272, 2): tile (0, 1) is wrong' '`k_t128` is wrong on (1, 80, 16, 1)' \
   '--config k_t128 -m 1 -n 80 -k 16 -l 1' 'Right on this GPU: `k_t64`.'
 plant
-expect 0 '| `g_t64` --grouping contiguous | 8 | 4 | 0 | 0 | 0 |  |' '| `g_t64` --grouping masked | 8 | 2 | 0 | 0 | 0 |  |'
+expect 0 '| `g_t64` --grouping contiguous | 8 | 4 | 0 | 0 | 0 |  |' '| `g_t64` --grouping masked | 8 | 2 | 0 | 0 | 0 |  |' \
+  '| `k_t64` --a-type bf16 | 1 | 4 | 1 | 0 | 0 | 12.30 |' '| `g_t64` --a-type bf16 --grouping masked | 8 | 2 |'
 plant
 WRONG_GROUPS=row_experts expect 1 'g_t64 --grouping contiguous --row-experts on (140, 80, 272, 5): tile (1, 0) is wrong' \
   '| `g_t64` --grouping masked | 8 | 2 | 0 | 0 |' '-l 2 --grouping contiguous --row-experts' 'Right on this GPU: none.'
