@@ -41,6 +41,18 @@ accepted "https://example.org/$(tr ' ' '-' <<<"$words")\n"
 accepted "$(printf 'ᵀ·α %.0s' {1..30})\n" # 120 characters, more bytes
 refused 1 "$(printf 'ᵀ·α %.0s' {1..31})\n"
 
+mkdir -p "$work/docs/kernels" "$work/docs/lab"
+yes line | head -151 | tee "$work/docs/kernels/long.md" "$work/docs/lab/long.md" >/dev/null
+yes line | head -150 >"$work/docs/kernels/short.md"
+if "$checker" "$work/docs/kernels/long.md" >/dev/null; then
+  echo 'a kernel page of 151 lines passed'
+  failures=$((failures + 1))
+fi
+if ! "$checker" "$work/docs/lab/long.md" "$work/docs/kernels/short.md" >/dev/null; then
+  echo 'a laboratory page of 151 lines, or a kernel page of 150, was refused'
+  failures=$((failures + 1))
+fi
+
 if "$checker" "$work/absent.md" >/dev/null 2>&1; then
   echo 'a file that is not there passed'
   failures=$((failures + 1))
