@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
@@ -36,7 +37,8 @@ KernelChoice choice_of(const sm100a_skinny::Instance& instance) {
 }
 
 KernelChoice choice_of(const sm100a_pair::Instance& instance) {
-  return {.kernel = sm100a_pair::kKernelName,
+  return {.kernel =
+              instance.config.persistent ? sm100a_pair::kPersistentName : sm100a_pair::kKernelName,
           .shape = {.tile_m = sm100a_pair::kTileM,
                     .tile_n = instance.config.tile_n,
                     .tile_k = sm100a_pair::kTileK,
@@ -72,6 +74,10 @@ Status suits_pair(const Problem& problem, bool prepared) {
   return sm100a_pair::supports(problem);
 }
 
+bool is_pair(const std::string& kernel) {
+  return kernel == sm100a_pair::kKernelName || kernel == sm100a_pair::kPersistentName;
+}
+
 bool takes_pairs(const Problem& problem, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, false).ok();
 }
@@ -84,6 +90,19 @@ Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
                                              : sm100a_skinny::supports(problem);
+}
+
+// The kernels of pairs for the problem's type of D.
+void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>& compiled) {
+  const auto add = [&](std::span<const sm100a_pair::Instance> instances) {
+    for (const sm100a_pair::Instance& instance : instances) {
+      const auto& [tile_n, output, takes_prepared, persistent] = instance.config;
+      if (sm100a_pair::find_instance(tile_n, problem.d.type, prepared, persistent) == &instance)
+        compiled.push_back(choice_of(instance));
+    }
+  };
+  add(prepared ? sm100a_pair::prepared_instances() : sm100a_pair::instances());
+  add(sm100a_pair::persistent_instances());
 }
 
 std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
@@ -104,22 +123,14 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
   if (prepared) {
-    for (const sm100a_pair::Instance& instance : sm100a_pair::prepared_instances()) {
-      if (sm100a_pair::find_instance(instance.config.tile_n, output, true) == &instance)
-        compiled.push_back(choice_of(instance));
-    }
+    add_pairs(problem, true, compiled);
     return compiled;
   }
   for (const sm100a::Instance& instance : sm100a::instances()) {
     if (sm100a::find_instance(instance.config.tile_n, output) == &instance)
       compiled.push_back(choice_of(instance));
   }
-  if (takes_pairs(problem, caps)) {
-    for (const sm100a_pair::Instance& instance : sm100a_pair::instances()) {
-      if (sm100a_pair::find_instance(instance.config.tile_n, output) == &instance)
-        compiled.push_back(choice_of(instance));
-    }
-  }
+  if (takes_pairs(problem, caps)) add_pairs(problem, false, compiled);
   if (!suits_skinny(problem).ok()) return compiled;
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances()) {
     if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(instance));
@@ -131,16 +142,16 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
   const int num_sms = caps.num_sms;
   if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   if (prepared) {
-    const int tile_n =
-        sm100a_pair::choose_prepared_tile_n(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-    return choice_of(*sm100a_pair::find_instance(tile_n, p.d.type, true));
+    const sm100a_pair::TileChoice tile =
+        sm100a_pair::choose_prepared_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, true, tile.persistent));
   }
   if (suits_skinny(p).ok() && sm100a_skinny::is_faster(p, num_sms))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile =
       sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
   if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, false).ok())
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type));
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, false, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
@@ -174,9 +185,21 @@ Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
   return {};
 }
 
+// With its CTAs: two for each pair that the GPU has at once, `most` at the most.
+Status plan_persistent(Plan& plan, const DeviceCaps& caps, int64_t most) {
+  if (most < sm100a_pair::kPairCtas) {
+    return Status::invalid("config", fmt::format("ctas={}", most), "must be at least 2, a pair");
+  }
+  const Problem& p = plan.problem;
+  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
+  plan.shape.ctas =
+      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(most, pairs * sm100a_pair::kPairCtas));
+  return {};
+}
+
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
-  if (constraints.kernel == sm100a_pair::kKernelName)
+  if (is_pair(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   if (plan.prepared && plan.problem.grouping != Grouping::kNone) {
     return Status::unsupported("prepared", "true", "groups of experts take unpacked weights here");
@@ -190,9 +213,11 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
                     usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
-  if (plan.problem.grouping == Grouping::kNone) return {};
+  const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
+  if (plan.problem.grouping == Grouping::kNone && !persistent) return {};
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
+  if (persistent) return plan_persistent(plan, caps, *most);
   plan.shape.ctas =
       static_cast<int>(sm100a_skinny::ctas_for(plan.problem, skinny_of(plan)->config, *most));
   return {};
@@ -252,12 +277,13 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
                                          encode_tiled);
   }
   const DataType output = plan.problem.d.type;
-  if (plan.kernel == sm100a_pair::kKernelName) {
+  if (is_pair(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
+    const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
     if (const auto* const instance =
-            sm100a_pair::find_instance(plan.shape.tile_n, output, plan.prepared))
+            sm100a_pair::find_instance(plan.shape.tile_n, output, plan.prepared, persistent))
       return sm100a_pair::build_launches(problem, buffers, copies, workspace, *instance,
-                                         encode_tiled, prepared);
+                                         encode_tiled, prepared, plan.shape.ctas);
   } else if (const auto* const instance = sm100a::find_instance(plan.shape.tile_n, output)) {
     DUALGEMM_TRY(sm100a::supports(plan.problem));
     return sm100a::build_launches(problem, buffers, copies, workspace, *instance, encode_tiled);

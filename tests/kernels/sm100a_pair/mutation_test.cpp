@@ -6,8 +6,10 @@ namespace dualgemm::test {
 namespace {
 
 // The pipeline goes around more than twice, so that every barrier is waited for; M and N end inside
-// a tile.
-Problem campaign_problem(int tile_n, int stages) {
+// a tile. Persistent: more tiles of fewer stages, of which the last has all steps.
+Problem campaign_problem(int tile_n, int stages, bool persistent) {
+  if (persistent)
+    return swizzled({.m = 150, .n = 450, .k = 256 * 4 - 48, .d = {.type = DataType::kF32}});
   return swizzled({.m = 150,
                    .n = tile_n == 64 ? 70 : 130,
                    .k = 256 * (2 * stages + 1) + 64,
@@ -16,11 +18,9 @@ Problem campaign_problem(int tile_n, int stages) {
 
 class CampaignRunner {
  public:
-  CampaignRunner(int tile_n, bool prepared)
-      : tile_n_(tile_n),
-        prepared_(prepared),
-        data_(problem_of(tile_n, prepared), rng_, Values::kWide) {
-    SimulatedRun run{.tile_n = tile_n_, .prepared = prepared_};
+  explicit CampaignRunner(SimulatedRun usual)
+      : usual_(std::move(usual)), data_(problem(), rng_, Values::kWide) {
+    SimulatedRun run = usual_;
     run.options.strict = true;  // what the campaign takes for noticed must not be there without it
     EXPECT_TRUE(simulate(data_, run));
     bits_.assign(data_.d.data.begin(), data_.d.data.end());
@@ -28,7 +28,8 @@ class CampaignRunner {
 
   ptxsim::Trial operator()(std::shared_ptr<const ptxsim::Program> program,
                            const ptxsim::Options& options) {
-    SimulatedRun run{.options = options, .tile_n = tile_n_, .prepared = prepared_};
+    SimulatedRun run = usual_;
+    run.options = options;
     run.mutant = std::move(program);
     data_.poison_d();
     const bool ran = static_cast<bool>(simulate(data_, run));
@@ -37,27 +38,35 @@ class CampaignRunner {
   }
 
  private:
-  static Problem problem_of(int tile_n, bool prepared) {
-    return campaign_problem(
-        tile_n, cuda::sm100a_pair::find_instance(tile_n, DataType::kF32, prepared)->stages);
+  Problem problem() const {
+    const bool persistent = usual_.persistent_ctas != 0;
+    const auto* const instance = cuda::sm100a_pair::find_instance(usual_.tile_n, DataType::kF32,
+                                                                  usual_.prepared, persistent);
+    return campaign_problem(usual_.tile_n, instance->stages, persistent);
   }
 
-  int tile_n_;
-  bool prepared_;
+  SimulatedRun usual_;
   Rng rng_;
   RandomCase data_;
   std::vector<uint8_t> bits_;
 };
 
-void campaign(int tile_n, bool prepared, uint64_t most) {
-  CampaignRunner runner(tile_n, prepared);
-  run_campaign(fused_program(tile_n, DataType::kF32, prepared), runner, most, most / 2);
+void campaign(const SimulatedRun& usual, uint64_t most) {
+  CampaignRunner runner(usual);
+  run_campaign(
+      fused_program(usual.tile_n, DataType::kF32, usual.prepared, usual.persistent_ctas != 0),
+      runner, most, most / 2);
 }
 
-TEST(Sm100aPairMutants, NarrowTile) { campaign(64, false, 24); }
-TEST(Sm100aPairMutants, WideTile) { campaign(128, false, 12); }
-TEST(Sm100aPairMutants, PreparedNarrowTile) { campaign(48, true, 16); }
-TEST(Sm100aPairMutants, PreparedWideTile) { campaign(112, true, 12); }
+TEST(Sm100aPairMutants, NarrowTile) { campaign({.tile_n = 64}, 24); }
+TEST(Sm100aPairMutants, WideTile) { campaign({.tile_n = 128}, 12); }
+TEST(Sm100aPairMutants, PreparedNarrowTile) { campaign({.tile_n = 48, .prepared = true}, 16); }
+TEST(Sm100aPairMutants, PreparedWideTile) { campaign({.tile_n = 112, .prepared = true}, 12); }
+// One pair, four tiles.
+TEST(Sm100aPairMutants, Persistent) { campaign({.persistent_ctas = 2}, 16); }
+TEST(Sm100aPairMutants, PersistentPrepared) {
+  campaign({.prepared = true, .persistent_ctas = 2}, 16);
+}
 
 }  // namespace
 }  // namespace dualgemm::test

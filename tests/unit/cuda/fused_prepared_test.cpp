@@ -123,7 +123,7 @@ TEST(FusedPrepared, PairsOfBlackwellChooseATileForEachM) {
             "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
             "tcgen05pair_t256x48x256_s8, tcgen05pair_t256x64x256_s8, tcgen05pair_t256x80x256_s7, "
             "tcgen05pair_t256x96x256_s6, tcgen05pair_t256x112x256_s6, "
-            "tcgen05pair_t256x128x256_s5");
+            "tcgen05pair_t256x128x256_s5, tcgen05persistent_t256x128x256_s5");
   // Layouts of the weights that need a copy where they are not prepared.
   Problem p{.m = 300, .n = 100, .k = 272};
   p.gate.ld = p.up.ld = 276;
