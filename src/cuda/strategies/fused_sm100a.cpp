@@ -185,15 +185,16 @@ Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
   return {};
 }
 
-// With its CTAs: two for each pair that the GPU has at once, `most` at the most.
-Status plan_persistent(Plan& plan, const DeviceCaps& caps, int64_t most) {
-  if (most < sm100a_pair::kPairCtas) {
-    return Status::invalid("config", fmt::format("ctas={}", most), "must be at least 2, a pair");
-  }
+// With its CTAs: two for each pair that the GPU has at once, or as the constraints say.
+Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
+  if (constraints.ctas == 1)
+    return Status::invalid("config", "ctas=1", "must be at least 2, a pair");
   const Problem& p = plan.problem;
   const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
   plan.shape.ctas =
-      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(most, pairs * sm100a_pair::kPairCtas));
+      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(*most, pairs * sm100a_pair::kPairCtas));
   return {};
 }
 
@@ -213,11 +214,10 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
                     usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
-  const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
-  if (plan.problem.grouping == Grouping::kNone && !persistent) return {};
+  if (plan.kernel == sm100a_pair::kPersistentName) return plan_persistent(plan, caps, constraints);
+  if (plan.problem.grouping == Grouping::kNone) return {};
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
-  if (persistent) return plan_persistent(plan, caps, *most);
   plan.shape.ctas =
       static_cast<int>(sm100a_skinny::ctas_for(plan.problem, skinny_of(plan)->config, *most));
   return {};

@@ -37,8 +37,7 @@ inline constexpr int kCtaRows = 128;  // of A and D per CTA: a CTA's part of M =
 inline constexpr int kTileM = kPairCtas * kCtaRows;
 inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
 
-inline constexpr int kLoadWarp =
-    4;  // the first of Budget's kOtherWarps; the rest is the epilogue's
+inline constexpr int kLoadWarp = 4;  // the first of kOtherWarps; the rest is the epilogue's
 inline constexpr int kMmaWarp = 5;
 inline constexpr int kFirstArrangeWarp = 6;  // persistent
 inline constexpr int kEarlyStages = 1;       // whose prepared weights are asked for before A may be

@@ -90,7 +90,8 @@ constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64
                                           int max_pairs = -1) {
   constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
   constexpr double kClocksPerColumn = 12;  // 0.5 us for 64 more
-  const int64_t at_once = std::max(pairs_at_once(num_sms, max_pairs), 1);
+  const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
+  const int64_t at_once = std::max(pairs_there, int64_t{1});
   const auto scale_bytes = [](int tile_n) { return 2 * tile_n * (kTileK / 16); };
   const auto clocks = [&](int tile_n) {
     const int64_t pairs = num_pairs(m, n, l, tile_n);
@@ -104,7 +105,8 @@ constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64
   for (const int tile_n : {64, 80, 96, 112, 128}) {
     if (clocks(tile_n) < clocks(best)) best = tile_n;
   }
-  if (clocks_of_persistent(m, n, k, l, at_once, scale_bytes(kPersistentTile)) < clocks(best))
+  if (pairs_there >= 1 &&
+      clocks_of_persistent(m, n, k, l, at_once, scale_bytes(kPersistentTile)) < clocks(best))
     return {kPairCtas, kPersistentTile, true};
   return {kPairCtas, best};
 }

@@ -97,11 +97,10 @@ class Multiplier {
   DUALGEMM_DEVICE Multiplier(SharedStorage<kCfg>& smem, uint32_t tmem_base)
       : smem_(smem), tmem_base_(tmem_base) {}
 
-  // Before a tile. Its first stage is k_tile 0; stages in front of `last_emptied` are filled again
-  // when they have been read.
-  DUALGEMM_DEVICE void begin(uint32_t half_tile_col, uint32_t last_emptied) {
+  // Before a tile. `fills`: of stages, from the tile's first to the last tile's last.
+  DUALGEMM_DEVICE void begin(uint32_t half_tile_col, uint32_t fills) {
     half_tile_col_ = half_tile_col;
-    last_emptied_ = last_emptied;
+    fills_ = fills;
   }
 
   // Gate and Up of each step in turns, which read A once.
@@ -156,15 +155,15 @@ class Multiplier {
   DUALGEMM_DEVICE StageMmas<kCfg> mmas_of(uint32_t stage) const {
     return StageMmas<kCfg>(smem_.stages[stage], tmem_base_, stage, half_tile_col_);
   }
-  // Each phase that completes is waited for.
+  // If the stage is filled again: each phase that completes is waited for.
   DUALGEMM_DEVICE void empty(uint32_t stage, uint32_t k_tile) const {
-    if (k_tile + smem_.kStages < last_emptied_)
+    if (k_tile + smem_.kStages < fills_)
       ptx::tcgen05_commit_pair(&smem_.ab_empty[stage], kBothCtas);
   }
 
   SharedStorage<kCfg>& smem_;
   Ring ring_;
-  uint32_t tmem_base_, half_tile_col_ = 0, last_emptied_ = 0;
+  uint32_t tmem_base_, half_tile_col_ = 0, fills_ = 0;
 };
 
 // Until warps of both CTAs have read the accumulator of the turn before; in the first one nobody
