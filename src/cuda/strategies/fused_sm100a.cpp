@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "cuda/kernels/sm100a/launch.hpp"
@@ -36,7 +37,8 @@ KernelChoice choice_of(const sm100a_skinny::Instance& instance) {
 }
 
 KernelChoice choice_of(const sm100a_pair::Instance& instance) {
-  return {.kernel = sm100a_pair::kKernelName,
+  return {.kernel =
+              instance.config.persistent ? sm100a_pair::kPersistentName : sm100a_pair::kKernelName,
           .shape = {.tile_m = sm100a_pair::kTileM,
                     .tile_n = instance.config.tile_n,
                     .tile_k = sm100a_pair::kTileK,
@@ -72,6 +74,10 @@ Status suits_pair(const Problem& problem, bool prepared) {
   return sm100a_pair::supports(problem);
 }
 
+bool is_pair(const std::string& kernel) {
+  return kernel == sm100a_pair::kKernelName || kernel == sm100a_pair::kPersistentName;
+}
+
 bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
 }
@@ -84,6 +90,19 @@ Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
                                              : sm100a_skinny::supports(problem);
+}
+
+// The kernels of pairs for the problem's type of D.
+void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>& compiled) {
+  const auto add = [&](std::span<const sm100a_pair::Instance> instances) {
+    for (const sm100a_pair::Instance& instance : instances) {
+      const auto& [tile_n, output, takes_prepared, persistent] = instance.config;
+      if (sm100a_pair::find_instance(tile_n, problem.d.type, prepared, persistent) == &instance)
+        compiled.push_back(choice_of(instance));
+    }
+  };
+  add(prepared ? sm100a_pair::prepared_instances() : sm100a_pair::instances());
+  add(sm100a_pair::persistent_instances());
 }
 
 std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
@@ -109,13 +128,7 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
         compiled.push_back(choice_of(instance));
     }
   }
-  if (takes_pairs(problem, prepared, caps)) {
-    for (const sm100a_pair::Instance& instance :
-         prepared ? sm100a_pair::prepared_instances() : sm100a_pair::instances()) {
-      if (sm100a_pair::find_instance(instance.config.tile_n, output, prepared) == &instance)
-        compiled.push_back(choice_of(instance));
-    }
-  }
+  if (takes_pairs(problem, prepared, caps)) add_pairs(problem, prepared, compiled);
   if (!suits_skinny(problem, prepared).ok()) return compiled;
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem, prepared)) {
     if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(instance));
@@ -129,16 +142,16 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
   if (prepared) {
     if (suits_skinny(p, true).ok())
       return choice_of(sm100a_skinny::choose_instance(p, num_sms, true));
-    const int tile_n =
-        sm100a_pair::choose_prepared_tile_n(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-    return choice_of(*sm100a_pair::find_instance(tile_n, p.d.type, true));
+    const sm100a_pair::TileChoice tile =
+        sm100a_pair::choose_prepared_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, true, tile.persistent));
   }
   if (suits_skinny(p, false).ok() && sm100a_skinny::is_faster(p, num_sms))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile =
       sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
   if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, false).ok())
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type));
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, false, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
@@ -171,9 +184,22 @@ Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
   return {};
 }
 
+// With its CTAs: two for each pair that the GPU has at once, or as the constraints say.
+Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
+  if (constraints.ctas == 1)
+    return Status::invalid("config", "ctas=1", "must be at least 2, a pair");
+  const Problem& p = plan.problem;
+  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
+  plan.shape.ctas =
+      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(*most, pairs * sm100a_pair::kPairCtas));
+  return {};
+}
+
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
-  if (constraints.kernel == sm100a_pair::kKernelName)
+  if (is_pair(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   const bool grouped = plan.problem.grouping != Grouping::kNone;
   if (plan.prepared && !grouped && !suits_skinny(plan.problem, true).ok()) {
@@ -185,6 +211,7 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
                     usual_for(plan.problem, plan.prepared, caps), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
+  if (plan.kernel == sm100a_pair::kPersistentName) return plan_persistent(plan, caps, constraints);
   if (!grouped) return {};
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
@@ -248,12 +275,13 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
                                          encode_tiled, prepared);
   }
   const DataType output = plan.problem.d.type;
-  if (plan.kernel == sm100a_pair::kKernelName) {
+  if (is_pair(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
+    const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
     if (const auto* const instance =
-            sm100a_pair::find_instance(plan.shape.tile_n, output, plan.prepared))
+            sm100a_pair::find_instance(plan.shape.tile_n, output, plan.prepared, persistent))
       return sm100a_pair::build_launches(problem, buffers, copies, workspace, *instance,
-                                         encode_tiled, prepared);
+                                         encode_tiled, prepared, plan.shape.ctas);
   } else if (const auto* const instance = sm100a::find_instance(plan.shape.tile_n, output)) {
     DUALGEMM_TRY(sm100a::supports(plan.problem));
     return sm100a::build_launches(problem, buffers, copies, workspace, *instance, encode_tiled);

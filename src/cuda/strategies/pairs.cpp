@@ -27,7 +27,9 @@ Status check_pairs(const char* argument, const std::string& observed, const Devi
 Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
   const bool cutlass_pair =
       plan.strategy == StrategyId::kCutlass && plan.shape.tile_m > gated::kHalfTile;
-  if (!cutlass_pair && plan.kernel != sm100a_pair::kKernelName) return {};
+  if (!cutlass_pair && plan.kernel != sm100a_pair::kKernelName &&
+      plan.kernel != sm100a_pair::kPersistentName)
+    return {};
   return check_pairs("plan.kernel", plan.kernel, caps);
 }
 

@@ -6,27 +6,36 @@ namespace dualgemm::test {
 namespace {
 
 // The pipeline goes around more than twice, so that every barrier is waited for; M and N end inside
-// a tile.
-Problem campaign_problem(int tile_n, int stages) {
+// a tile. Persistent: more tiles of fewer stages, of which the last has all steps.
+Problem campaign_problem(int tile_n, int stages, bool persistent) {
+  if (persistent)
+    return swizzled({.m = 150, .n = 450, .k = 256 * 4 - 48, .d = {.type = DataType::kF32}});
   return swizzled({.m = 150,
                    .n = tile_n == 64 ? 70 : 130,
                    .k = 256 * (2 * stages + 1) + 64,
                    .d = {.type = DataType::kF32}});
 }
 
-void campaign(int tile_n, bool prepared, uint64_t most) {
-  const auto& instance = *cuda::sm100a_pair::find_instance(tile_n, DataType::kF32, prepared);
-  // strict: what the campaign takes for noticed must not be there without it.
-  CampaignRunner runner(
-      campaign_problem(tile_n, instance.stages),
-      SimulatedRun{.options = {.strict = true}, .tile_n = tile_n, .prepared = prepared});
-  run_campaign(fused_program(tile_n, DataType::kF32, prepared), runner, most, most / 2);
+void campaign(SimulatedRun usual, uint64_t most) {
+  const bool persistent = usual.persistent_ctas != 0;
+  const auto& instance = *cuda::sm100a_pair::find_instance(usual.tile_n, DataType::kF32,
+                                                           usual.prepared, persistent);
+  const Problem problem = campaign_problem(usual.tile_n, instance.stages, persistent);
+  const auto program = fused_program(usual.tile_n, DataType::kF32, usual.prepared, persistent);
+  usual.options.strict = true;  // what the campaign takes for noticed must not be there without it
+  CampaignRunner runner(problem, std::move(usual));
+  run_campaign(program, runner, most, most / 2);
 }
 
-TEST(Sm100aPairMutants, NarrowTile) { campaign(64, false, 24); }
-TEST(Sm100aPairMutants, WideTile) { campaign(128, false, 12); }
-TEST(Sm100aPairMutants, PreparedNarrowTile) { campaign(48, true, 16); }
-TEST(Sm100aPairMutants, PreparedWideTile) { campaign(112, true, 12); }
+TEST(Sm100aPairMutants, NarrowTile) { campaign({.tile_n = 64}, 24); }
+TEST(Sm100aPairMutants, WideTile) { campaign({.tile_n = 128}, 12); }
+TEST(Sm100aPairMutants, PreparedNarrowTile) { campaign({.tile_n = 48, .prepared = true}, 16); }
+TEST(Sm100aPairMutants, PreparedWideTile) { campaign({.tile_n = 112, .prepared = true}, 12); }
+// One pair, four tiles.
+TEST(Sm100aPairMutants, Persistent) { campaign({.persistent_ctas = 2}, 16); }
+TEST(Sm100aPairMutants, PersistentPrepared) {
+  campaign({.prepared = true, .persistent_ctas = 2}, 16);
+}
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -22,18 +22,20 @@ Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
                                         *cuda::sm100a::find_instance(run.tile_n, output),
                                         simulated_encode_tiled());
   }
+  const bool persistent = run.persistent_ctas != 0;
   return cuda::sm100a_pair::build_launches(
       data.resolved, buffers, copies, workspace,
-      *cuda::sm100a_pair::find_instance(run.tile_n, output, run.prepared), simulated_encode_tiled(),
-      packed);
+      *cuda::sm100a_pair::find_instance(run.tile_n, output, run.prepared, persistent),
+      simulated_encode_tiled(), packed, run.persistent_ctas);
 }
 
 }  // namespace
 
-std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type, bool prepared) {
-  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type, prepared);
-  return program_of({prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair",
-                     instance->entry, instance->kernel});
+std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type, bool prepared,
+                                                     bool persistent) {
+  const auto* instance = cuda::sm100a_pair::find_instance(tile_n, d_type, prepared, persistent);
+  return program_of(
+      {cuda::sm100a_pair::module_of(instance->config), instance->entry, instance->kernel});
 }
 
 uint8_t* pack_weights(const RandomCase& data, Simulation& simulation, AssertionResult& result) {

@@ -128,7 +128,7 @@ TEST(FusedPrepared, BlackwellChoosesAKernelAndATileForEachM) {
             "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
             "tcgen05pair_t256x48x256_s8, tcgen05pair_t256x64x256_s8, tcgen05pair_t256x80x256_s7, "
             "tcgen05pair_t256x96x256_s6, tcgen05pair_t256x112x256_s6, "
-            "tcgen05pair_t256x128x256_s5");
+            "tcgen05pair_t256x128x256_s5, tcgen05persistent_t256x128x256_s5");
   // Bits that do not depend on m come from one kernel.
   for (const int64_t m : {1, 256}) {
     const Problem same{.m = m, .n = 4096, .k = 7168, .batch_invariant = true};

@@ -35,7 +35,17 @@ TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
     EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
   }
   EXPECT_EQ(prepared_instances().size(), 24u);
+  for (const Instance& instance : persistent_instances()) {
+    EXPECT_EQ(instance.entry, std::string("dual_gemm_sm100a_pair_persistent") +
+                                  (instance.config.prepared ? "_prepared" : "") +
+                                  "_t256x128x256_s5_" + name_of(instance.config.output));
+    EXPECT_TRUE(instance.config.persistent);
+    EXPECT_EQ(instance.threads, 384u);
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+  }
+  EXPECT_EQ(persistent_instances().size(), 8u);
   EXPECT_EQ(find_instance(96, DataType::kF16), nullptr);
+  EXPECT_EQ(find_instance(64, DataType::kF16, false, true), nullptr);
 }
 
 TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
@@ -49,7 +59,9 @@ TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
   EXPECT_EQ(tile(512, 3072), (TileChoice{2, 128}));
   EXPECT_EQ(tile(128, 4096), (TileChoice{1, 64}));
   EXPECT_EQ(tile(1, 4096), (TileChoice{1, 64}));
-  EXPECT_EQ(tile(4096, 4096), (TileChoice{2, 128}));
+  EXPECT_EQ(tile(4096, 4096), (TileChoice{2, 128, true}));  // seven tiles a pair
+  EXPECT_EQ(tile(1024, 4096), (TileChoice{2, 128, true}));  // two
+  EXPECT_EQ(tile(8192, 4096, 256), (TileChoice{2, 128, true}));
   EXPECT_EQ(tile(384, 6144), (TileChoice{1, 128}));  // 144 tiles in a wave, 96 pairs in two
   EXPECT_EQ(tile(129, 1), (TileChoice{2, 64}));
   EXPECT_EQ(tile(4096, 4096, 7168, 1).ctas, 1);  // no room for a pair
@@ -102,15 +114,15 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
 
 TEST(Sm100aPairChoice, PreparedWeightsHaveTilesBetween) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
-    return choose_prepared_tile_n(m, n, k, 1, num_sms);
+    return choose_prepared_tile(m, n, k, 1, num_sms);
   };
-  EXPECT_EQ(tile(256, 4096), 64);
-  EXPECT_EQ(tile(512, 4096), 112);  // 74 pairs: every SM
-  EXPECT_EQ(tile(256, 3072, 4096), 48);
-  EXPECT_EQ(tile(512, 3072), 96);
-  EXPECT_EQ(tile(4096, 4096), 128);
-  EXPECT_EQ(tile(1, 1), 48);
-  EXPECT_EQ(tile(256, 4096, 7168, 0), 128);  // a GPU that does not tell its size
+  EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(512, 4096), (TileChoice{2, 112}));  // 74 pairs: every SM
+  EXPECT_EQ(tile(256, 3072, 4096), (TileChoice{2, 48}));
+  EXPECT_EQ(tile(512, 3072), (TileChoice{2, 96}));
+  EXPECT_EQ(tile(4096, 4096), (TileChoice{2, 128, true}));
+  EXPECT_EQ(tile(1, 1), (TileChoice{2, 48}));
+  EXPECT_EQ(tile(256, 4096, 7168, 0), (TileChoice{2, 128}));  // a GPU that does not tell its size
 }
 
 TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
@@ -130,7 +142,42 @@ TEST(Sm100aPairChoice, EitherKernelCanBeAskedFor) {
   EXPECT_EQ(config(256, "tile_n=96"),
             "config: tile_n=96; no such kernel is compiled for this problem; there are "
             "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4, tcgen05pair_t256x64x256_s7, "
-            "tcgen05pair_t256x128x256_s5");
+            "tcgen05pair_t256x128x256_s5, tcgen05persistent_t256x128x256_s5");
+  // Persistent or not: the grid has two CTAs for each pair that runs at once, or for each tile.
+  const std::string persistent = "cuda_sm100a_fused_tcgen05persistent_c148_t256x128x256_s5_f16";
+  EXPECT_EQ(config(4096, "isa=sm100a"), persistent);
+  EXPECT_EQ(config(4096, persistent), persistent);
+  EXPECT_EQ(config(4096, "kernel=tcgen05pair,tile_n=128"), wide);
+  EXPECT_EQ(config(256, "kernel=tcgen05persistent"),
+            "cuda_sm100a_fused_tcgen05persistent_c64_t256x128x256_s5_f16");
+  EXPECT_EQ(config(4096, "kernel=tcgen05persistent,ctas=67"),
+            "cuda_sm100a_fused_tcgen05persistent_c66_t256x128x256_s5_f16");
+  EXPECT_EQ(config(4096, "kernel=tcgen05persistent,ctas=1"),
+            "config: ctas=1; must be at least 2, a pair");
+}
+
+// Six tiles: at most two CTAs for each.
+TEST(Sm100aPairLaunch, PersistentPairsHaveTheGridThatTheyAreGiven) {
+  const auto at = [](uint64_t number) { return reinterpret_cast<uint8_t*>(number << 40); };
+  Buffers buffers;
+  buffers.a = at(1), buffers.a_scales = at(2);
+  buffers.gate = at(3), buffers.gate_scales = at(4);
+  buffers.up = at(5), buffers.up_scales = at(6);
+  buffers.d = at(7);
+  const Problem problem = swizzled({.m = 600, .n = 200, .k = 320});
+  for (const auto& [most, ctas] : {std::pair{2, 2u}, {9, 8u}, {148, 12u}}) {
+    const auto launches = build_launches(
+        core::resolve(problem), buffers, {}, nullptr,
+        *find_instance(128, DataType::kF16, false, true), [](auto...) { return CUDA_SUCCESS; },
+        nullptr, most);
+    ASSERT_TRUE(launches.ok()) << launches.status().message();
+    const KernelLaunch& launch = launches->front();
+    EXPECT_EQ(launch.ctas, ctas);
+    EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_persistent");
+    sm100a::Params params;
+    std::memcpy(&params, launch.params.data(), sizeof params);
+    EXPECT_EQ(params.num_tiles, 6u);
+  }
 }
 
 TEST(Sm100aPairChoice, RefusesWhatTheKernelDoesNotDo) {

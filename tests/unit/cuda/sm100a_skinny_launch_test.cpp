@@ -134,7 +134,7 @@ TEST(Sm100aSkinnyChoice, PlansTakeItUnlessToldOtherwise) {
   EXPECT_EQ(config(p, "kernel=skinny"),
             "config: kernel=skinny; no such kernel is compiled for this problem; there are "
             "tcgen05_t128x64x256_s5, tcgen05_t128x128x256_s4, tcgen05pair_t256x64x256_s7, "
-            "tcgen05pair_t256x128x256_s5");
+            "tcgen05pair_t256x128x256_s5, tcgen05persistent_t256x128x256_s5");
   p.batch_invariant = true;  // one kernel, whatever m is
   for (const int64_t m : {1, 256}) {
     p.m = m;

@@ -37,6 +37,7 @@ struct Params {
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
+  uint32_t num_tiles;         // tiles_m * tiles_n * l, for persistent CTAs
 };
 
 }  // namespace dualgemm::cuda::sm100a

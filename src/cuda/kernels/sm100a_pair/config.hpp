@@ -22,11 +22,13 @@ using sm100a::kTileK;
 using sm100a::kTmemCols;
 
 inline constexpr const char* kKernelName = "tcgen05pair";  // as plans say
+inline constexpr const char* kPersistentName = "tcgen05persistent";
 
 struct Config {
-  int tile_n;             // columns of D per pair: as many rows of Gate and of Up
-  OutputType output;      // of D
-  bool prepared = false;  // weights: packed_weights.hpp
+  int tile_n;               // columns of D per pair: as many rows of Gate and of Up
+  OutputType output;        // of D
+  bool prepared = false;    // weights: packed_weights.hpp
+  bool persistent = false;  // a pair does tile after tile
   bool operator==(const Config&) const = default;
 };
 
@@ -35,16 +37,15 @@ inline constexpr int kCtaRows = 128;  // of A and D per CTA: a CTA's part of M =
 inline constexpr int kTileM = kPairCtas * kCtaRows;
 inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
 
-inline constexpr int kLoadWarp = 4;  // the others but kMmaWarp are the epilogue's
+inline constexpr int kLoadWarp = 4;  // the first of kOtherWarps; the rest is the epilogue's
 inline constexpr int kMmaWarp = 5;
-inline constexpr int kEarlyStages = 1;     // whose prepared weights are asked for before A may be
-inline constexpr int kNarrowestTile = 48;  // columns of D, of what is compiled
+inline constexpr int kFirstArrangeWarp = 6;  // persistent
+inline constexpr int kEarlyStages = 1;       // whose prepared weights are asked for before A may be
+inline constexpr int kNarrowestTile = 48;    // columns of D, of what is compiled
 
-// Numbers of the warps but two, 0 .. kEpilogueWarps - 1: four neighbours from a multiple of 4 on
-// have one of each quarter.
-DUALGEMM_HOST_DEVICE constexpr uint32_t epilogue_index(uint32_t warp) {
-  return warp > kMmaWarp ? warp - 2 : warp;
-}
+// Persistent pairs do so many rows of tiles, 4 096 rows of D, column after column, before they go on
+// to the next ones: A of a band, 15 MB at k = 7168, stays in L2, and weights pass once a band.
+inline constexpr int kBandTiles = 16;
 
 // Derived from a Config; every rule stands under what it limits. Bytes and columns are those of one
 // CTA.
@@ -58,10 +59,32 @@ struct Budget {
                 "for scales");
   // Warp w reads TMEM lanes 32 * (w % 4) ..: groups of four warps divide the columns, so that each
   // scheduler has four warps to hide an activation's latencies in. With 18 warps a thread has 96
-  // registers, with 14, which encode NVFP4, 128.
-  static constexpr int kEpilogueGroups = kCfg.output == OutputType::kE2M1 ? 3 : 4;
+  // registers, with 14, which encode NVFP4, 128. Persistent, they work while the next tile is
+  // multiplied, and the thread that issues its MMAs shall not queue behind many.
+  static constexpr int kEpilogueGroups =
+      kCfg.persistent ? 2 : (kCfg.output == OutputType::kE2M1 ? 3 : 4);
   static constexpr int kEpilogueWarps = 4 * kEpilogueGroups;
-  static constexpr int kThreads = (kEpilogueWarps + 2) * 32;
+  // From kLoadWarp on. Persistent, they are a warpgroup, and two of them arrange the scales of
+  // prepared weights: the epilogue has no time for the next tile's.
+  static constexpr int kOtherWarps = kCfg.persistent ? 4 : 2;
+  static constexpr int kArrangeWarps = kOtherWarps - 2;
+  static constexpr int kThreads = (kEpilogueWarps + kOtherWarps) * 32;
+  // Of a thread, persistent: the epilogue keeps all its sums, 128 of them, so that TMEM is free.
+  static constexpr int kEpilogueRegisters = 200;
+  static constexpr int kOtherRegisters = 104;
+  static_assert(!kCfg.persistent ||
+                    kEpilogueWarps * kEpilogueRegisters + kOtherWarps * kOtherRegisters <= 2048,
+                "64 Ki in an SM");
+
+  static DUALGEMM_HOST_DEVICE constexpr bool is_epilogue(uint32_t warp) {
+    return warp < kLoadWarp || warp >= kLoadWarp + kOtherWarps;
+  }
+  // Numbers of its warps, 0 .. kEpilogueWarps - 1: four neighbours from a multiple of 4 on have one
+  // of each quarter.
+  static DUALGEMM_HOST_DEVICE constexpr uint32_t epilogue_index(uint32_t warp) {
+    return warp < kLoadWarp ? warp : warp - kOtherWarps;
+  }
+
   // Columns of a group; the last ones may have fewer, or none.
   static constexpr int kGroupCols = (kTileN + kEpilogueGroups * kEpilogueCols - 1) /
                                     (kEpilogueGroups * kEpilogueCols) * kEpilogueCols;
@@ -80,12 +103,15 @@ struct Budget {
 
   static constexpr int kStages = (kSmemBytes - kSmemReserve) / kStageBytes;
   static_assert(kStages >= 2, "loads must overlap the MMAs");
-  static_assert(kStages <= kEpilogueWarps, "each stage's scales are arranged by a warp of its own");
+  static_assert(kCfg.persistent || kStages <= kEpilogueWarps,
+                "each stage's scales are arranged by a warp of its own");
 
   // The last stages, whose MMAs of Gate come before those of Up: A is then read twice, which costs
   // nothing from 112 columns on.
-  static constexpr uint32_t kTailStages = kTileN >= 96 ? 4 : 2;
-  static_assert(kTailStages <= kStages, "no stage of the tail is filled again");
+  static constexpr uint32_t kTailStages = kCfg.persistent ? 1 : kTileN >= 96 ? 4 : 2;
+  static_assert(kTailStages <= kStages, "no stage of the tail is filled again before its end");
+  // The first stages, likewise: meanwhile the epilogue reads the sums of Up of the tile before.
+  static constexpr uint32_t kHeadStages = kCfg.persistent ? 1 : 0;
 
   static constexpr int kAccGateCol = 0;
   // At a multiple of 32, as all published kernels have accumulators, where there is room for that.

@@ -50,6 +50,17 @@
 //   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
 //
+// Persistent, a pair does tile after tile (tiles.cuh), and the ring goes on from one to the next:
+//   0-3, 8-11    epilogue, of the last tile while the next one is multiplied: all sums to registers,
+//                64 columns a warp, each product's as soon as it is complete; then the activation
+//   4, 5         as above
+//   6, 7         prepared weights: arrange_all_scales, each some of the stages
+//   gate_free    leader  2 * 8  every warp of both epilogues  issue_mma   passes; then the phase of
+//   up_free      leader  2 * 8  the same, but for the last                the tile before
+//                               tile, which is sums_read's
+//   ab_empty and ab_full as above, the first wait for ab_empty passes. Of the first stages, too, the
+//   MMAs of Gate come first: Up's sums of the tile before are being read.
+//
 // The grid may begin while the one before it ends, and lets the next one do so from the beginning
 // on: every thread that reads or writes global memory waits first (griddepcontrol.wait), but for
 // prepared weights, which are complete.
@@ -107,6 +118,7 @@ struct SharedStorage {
   ptx::Barrier sf_full[kStages];  // used with prepared weights
   ptx::Barrier ab_empty[kStages];
   ptx::Barrier acc_up, acc_gate, sums_read;
+  ptx::Barrier gate_free, up_free;  // used in the leader, persistent
   uint32_t tmem_base;
 };
 
@@ -123,24 +135,9 @@ struct StorageRules {
   static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
-// The tile of D that a pair computes, and this CTA's part of it.
-struct Tile {
-  uint32_t rank;            // of this CTA in its pair; 0 leads
-  uint32_t m_begin;         // of this CTA's rows
-  uint32_t n_begin, batch;  // of the pair's columns
-};
-
-template <Config kCfg>
-DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
-  const uint32_t pair = blockIdx.x / kPairCtas;
-  const uint32_t column = pair / params.tiles_m;
-  const uint32_t batch = column / params.tiles_n;
-  const uint32_t rank = ptx::cluster_cta_rank();
-  return {rank, (pair - column * params.tiles_m) * kTileM + rank * kCtaRows,
-          (column - batch * params.tiles_n) * kCfg.tile_n, batch};
-}
-
 }  // namespace dualgemm::cuda::sm100a_pair
+
+#include "cuda/kernels/sm100a_pair/tiles.cuh"
 
 #include "cuda/kernels/sm100a_pair/epilogue.cuh"
 #include "cuda/kernels/sm100a_pair/load.cuh"
@@ -159,7 +156,10 @@ DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
   }
   ptx::mbarrier_init(&smem.acc_gate, 1);
   ptx::mbarrier_init(&smem.acc_up, 1);
-  ptx::mbarrier_init(&smem.sums_read, kPairCtas * Budget<kCfg>::kEpilogueWarps);
+  for (ptx::Barrier* read : {&smem.sums_read, &smem.gate_free, &smem.up_free}) {
+    if (kCfg.persistent || read == &smem.sums_read)
+      ptx::mbarrier_init(read, kPairCtas * Budget<kCfg>::kEpilogueWarps);
+  }
   ptx::fence_mbarrier_init();
 }
 
@@ -213,29 +213,35 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);
-  const Tile tile = tile_of_cta<kCfg>(params);
+  using B = Budget<kCfg>;
+  if constexpr (kCfg.prepared && !kCfg.persistent) {
+    if (B::is_epilogue(warp)) arrange_scales(params, smem, B::epilogue_index(warp));
+  }
+  if (warp != kLoadWarp) {
+    ptx::cluster_wait();
+    ptx::tcgen05_fence_after_thread_sync();
+  }
+  if (B::is_epilogue(warp)) {
+    if constexpr (kCfg.persistent) ptx::setmaxnreg_inc<B::kEpilogueRegisters>();
+    epilogue(params, smem, smem.tmem_base, B::epilogue_index(warp));
+    return;
+  }
+  if constexpr (kCfg.persistent) ptx::setmaxnreg_dec<B::kOtherRegisters>();
   if (warp == kLoadWarp) {
     if (ptx::elect_sync()) {
       if constexpr (kCfg.prepared) {
-        load_prepared(params, smem, tile);
+        load_prepared(params, smem);
       } else {
-        load_operands(params, smem, tile);
+        load_operands(params, smem);
       }
     }
     __syncwarp();
     ptx::cluster_wait();
-  } else {
-    if constexpr (kCfg.prepared) {
-      if (warp != kMmaWarp) arrange_scales(params, smem, epilogue_index(warp));
-    }
-    ptx::cluster_wait();
-    ptx::tcgen05_fence_after_thread_sync();
-    if (warp != kMmaWarp) {
-      epilogue(params, smem, tile, smem.tmem_base, epilogue_index(warp));
-    } else {
-      if (tile.rank == 0 && ptx::elect_sync()) issue_mma(params, smem, tile, smem.tmem_base);
-      teardown(smem);
-    }
+  } else if (warp == kMmaWarp) {
+    if (ptx::cluster_cta_rank() == 0 && ptx::elect_sync()) issue_mma(params, smem, smem.tmem_base);
+    teardown(smem);
+  } else if constexpr (kCfg.prepared && kCfg.persistent) {
+    arrange_all_scales(params, smem, warp - kFirstArrangeWarp);
   }
 }
 

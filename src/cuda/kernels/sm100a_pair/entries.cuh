@@ -20,33 +20,25 @@ DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
 
 }  // namespace
 
-// `prepared` of the Config, `name` of the kernel up to its tile.
-#define DUALGEMM_SM100A_PAIR_KERNEL(prepared, name, tile_n, stages, output, output_name) \
-  static_assert(Budget<Config{tile_n, OutputType::output, prepared}>::kStages == stages, \
-                "the name says how many stages there are");                              \
-  extern "C" __global__ void __launch_bounds__(                                          \
-      Budget<Config{tile_n, OutputType::output, prepared}>::kThreads, 1)                 \
-      name##_t256x##tile_n##x256_s##stages##_##output_name(                              \
-          const __grid_constant__ Params params) {                                       \
-    dual_gemm_or_trap<Config{tile_n, OutputType::output, prepared}>(params);             \
+// `prepared` and `persistent` of the Config, `name` of the kernel up to its tile.
+#define DUALGEMM_SM100A_PAIR_KERNEL(prepared, persistent, name, tile_n, stages, output,    \
+                                    output_name)                                           \
+  static_assert(                                                                           \
+      Budget<Config{tile_n, OutputType::output, prepared, persistent}>::kStages == stages, \
+      "the name says how many stages there are");                                          \
+  extern "C" __global__ void __launch_bounds__(                                            \
+      Budget<Config{tile_n, OutputType::output, prepared, persistent}>::kThreads, 1)       \
+      name##_t256x##tile_n##x256_s##stages##_##output_name(                                \
+          const __grid_constant__ Params params) {                                         \
+    dual_gemm_or_trap<Config{tile_n, OutputType::output, prepared, persistent}>(params);   \
   }
-#define DUALGEMM_SM100A_PAIR_INSTANCE(prepared, name, tile_n, stages, output, output_name) \
-  Instance{Config{tile_n, OutputType::output, prepared},                                   \
-           stages,                                                                         \
-           Budget<Config{tile_n, OutputType::output, prepared}>::kThreads,                 \
-           kDynamicSmemBytes<Config{tile_n, OutputType::output, prepared}>,                \
-           #name "_t256x" #tile_n "x256_s" #stages "_" #output_name,                       \
+#define DUALGEMM_SM100A_PAIR_INSTANCE(prepared, persistent, name, tile_n, stages, output, \
+                                      output_name)                                        \
+  Instance{Config{tile_n, OutputType::output, prepared, persistent},                      \
+           stages,                                                                        \
+           Budget<Config{tile_n, OutputType::output, prepared, persistent}>::kThreads,    \
+           kDynamicSmemBytes<Config{tile_n, OutputType::output, prepared, persistent}>,   \
+           #name "_t256x" #tile_n "x256_s" #stages "_" #output_name,                      \
            reinterpret_cast<const void*>(&name##_t256x##tile_n##x256_s##stages##_##output_name)},
-
-#define DUALGEMM_SM100A_PAIR_ENTRY(tile_n, stages, output, output_name) \
-  DUALGEMM_SM100A_PAIR_KERNEL(false, dual_gemm_sm100a_pair, tile_n, stages, output, output_name)
-#define DUALGEMM_SM100A_PAIR_ROW(tile_n, stages, output, output_name) \
-  DUALGEMM_SM100A_PAIR_INSTANCE(false, dual_gemm_sm100a_pair, tile_n, stages, output, output_name)
-#define DUALGEMM_SM100A_PAIR_PREPARED_ENTRY(tile_n, stages, output, output_name)            \
-  DUALGEMM_SM100A_PAIR_KERNEL(true, dual_gemm_sm100a_pair_prepared, tile_n, stages, output, \
-                              output_name)
-#define DUALGEMM_SM100A_PAIR_PREPARED_ROW(tile_n, stages, output, output_name)                \
-  DUALGEMM_SM100A_PAIR_INSTANCE(true, dual_gemm_sm100a_pair_prepared, tile_n, stages, output, \
-                                output_name)
 
 }  // namespace dualgemm::cuda::sm100a_pair

@@ -14,8 +14,8 @@ struct Share {
   sm100a::RowScales scales;
 };
 
-DUALGEMM_DEVICE void wait_for_sums(const ptx::Barrier* complete) {
-  ptx::mbarrier_wait_parity(complete, 0);
+DUALGEMM_DEVICE void wait_for_sums(const ptx::Barrier* complete, uint32_t parity) {
+  ptx::mbarrier_wait_parity(complete, parity);
   __syncwarp();
   ptx::tcgen05_fence_after_thread_sync();
 }
@@ -55,6 +55,12 @@ DUALGEMM_DEVICE void sums_are_read(SharedStorage<kCfg>& smem) {
     for (uint32_t rank = 0; rank < kPairCtas; ++rank)
       ptx::mbarrier_arrive_cluster(ptx::mapa(&smem.sums_read, rank));
   }
+}
+
+// The same of one accumulator, to the thread that multiplies the next tile.
+DUALGEMM_DEVICE void sums_are_free(const ptx::Barrier* free) {
+  ptx::tcgen05_fence_before_thread_sync();
+  if (ptx::elect_sync()) ptx::mbarrier_arrive_cluster(ptx::mapa(free, 0));
 }
 
 // Outputs of a row that exists, from column n_begin on, which is D's: 32 bytes at a time where they
@@ -98,7 +104,7 @@ DUALGEMM_DEVICE void finish_silu(const Params& params, SharedStorage<kCfg>& smem
       value = activate<ActKind::kSilu>(params.act, value * share.scales.alpha_gate, 1.0f);
     }
   }
-  wait_for_sums(&smem.acc_up);
+  wait_for_sums(&smem.acc_up, 0);
   if (has_columns) load_chunks<kChunks>(share, B::kAccUpCol, u);
   sums_are_read(smem);
 #pragma unroll
@@ -118,7 +124,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void finish_any(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 const Share& share) {
   using B = Budget<kCfg>;
-  wait_for_sums(&smem.acc_up);
+  wait_for_sums(&smem.acc_up, 0);
 #pragma unroll 1
   for (uint32_t col = share.first_col; col < share.end; col += kEpilogueCols) {
     float g[kEpilogueCols], u[kEpilogueCols];
@@ -130,37 +136,76 @@ DUALGEMM_DEVICE void finish_any(const Params& params, SharedStorage<kCfg>& smem,
   sums_are_read(smem);
 }
 
-// Runs on: the other warps of each CTA; `index` counts them.   Waits: the grid before, acc_gate,
-// acc_up.   Arrives: sums_read of both CTAs.
+// One of a pair's tiles: all sums to registers, each product's as soon as it is complete, so that
+// the next tile's may be made in their place; then columns by columns.
 template <Config kCfg>
-DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, Tile tile,
-                              uint32_t tmem_base, uint32_t index) {
+DUALGEMM_DEVICE void finish_turn(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
+                                 const Share& share, const Turns<kCfg>& turns) {
+  using B = Budget<kCfg>;
+  constexpr int kChunks = B::kGroupCols / kEpilogueCols;
+  const bool has_columns = share.first_col < share.end;
+  float g[kChunks][kEpilogueCols], u[kChunks][kEpilogueCols];
+  if (has_columns) load_chunks<kChunks>(share, B::kAccGateCol, g);
+  if (!turns.is_last()) sums_are_free(&smem.gate_free);
+  wait_for_sums(&smem.acc_up, turns.parity());
+  if (has_columns) load_chunks<kChunks>(share, B::kAccUpCol, u);
+  if (turns.is_last()) {
+    sums_are_read(smem);
+  } else {
+    sums_are_free(&smem.up_free);
+  }
+#pragma unroll 1
+  for (uint32_t col = share.first_col; col < share.end; col += kEpilogueCols) {
+    sm100a::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
+                                        tile.n_begin + col, g[0], u[0]);
+    // The next columns come to the front: registers have no index.
+#pragma unroll
+    for (int i = 0; i < (kChunks - 1) * kEpilogueCols; ++i) {
+      const int chunk = i / kEpilogueCols, in_chunk = i % kEpilogueCols;
+      g[chunk][in_chunk] = g[chunk + 1][in_chunk];
+      u[chunk][in_chunk] = u[chunk + 1][in_chunk];
+    }
+  }
+}
+
+// Runs on: the other warps of each CTA; `index` counts them.   Waits: the grid before, acc_gate,
+// acc_up.   Arrives: sums_read of both CTAs; persistent: gate_free and up_free of the leader.
+template <Config kCfg>
+DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, uint32_t tmem_base,
+                              uint32_t index) {
   using B = Budget<kCfg>;
   const uint32_t first_lane = ptx::warp_index() % 4 * 32;
   Share share;
-  share.first_row = tile.m_begin + first_lane;
-  share.row = share.first_row + threadIdx.x % 32;
   share.first_col = index / 4 * B::kGroupCols;
   const uint32_t end_col = min(share.first_col + B::kGroupCols, static_cast<uint32_t>(kCfg.tile_n));
   share.tmem = tmem_base + (first_lane << 16);  // the lane field: this warp's own
 
   ptx::griddepcontrol_wait();  // D may still be read, and what scales may still be written
-  share.scales = sm100a::row_scales(params, tile.batch, share.row);
-  if constexpr (kCfg.output == OutputType::kE2M1) {
-    // A CTA without any row has no tile of scales either.
-    if (tile.m_begin < params.m && share.row >= params.m) {
-      sm100a::clear_scales(params, tile.batch, share.row, tile.n_begin + share.first_col,
-                           tile.n_begin + end_col);
+#pragma unroll 1
+  for (Turns<kCfg> turns(params);; turns.advance()) {
+    const Tile tile = turns.tile();
+    share.first_row = tile.m_begin + first_lane;
+    share.row = share.first_row + threadIdx.x % 32;
+    share.scales = sm100a::row_scales(params, tile.batch, share.row);
+    if constexpr (kCfg.output == OutputType::kE2M1) {
+      // A CTA without any row has no tile of scales either.
+      if (tile.m_begin < params.m && share.row >= params.m) {
+        sm100a::clear_scales(params, tile.batch, share.row, tile.n_begin + share.first_col,
+                             tile.n_begin + end_col);
+      }
+      __syncwarp();
     }
-    __syncwarp();
-  }
-  // No columns for a warp that has no row.
-  share.end = share.first_row < params.m ? min(end_col, params.n - tile.n_begin) : 0;
-  wait_for_sums(&smem.acc_gate);
-  if (is_plain_silu(params)) {
-    finish_silu<kCfg>(params, smem, tile, share);
-  } else {
-    finish_any<kCfg>(params, smem, tile, share);
+    // No columns for a warp that has no row.
+    share.end = share.first_row < params.m ? min(end_col, params.n - tile.n_begin) : 0;
+    wait_for_sums(&smem.acc_gate, turns.parity());
+    if constexpr (kCfg.persistent) {
+      finish_turn(params, smem, tile, share, turns);
+    } else if (is_plain_silu(params)) {
+      finish_silu(params, smem, tile, share);
+    } else {
+      finish_any(params, smem, tile, share);
+    }
+    if (turns.is_last()) return;
   }
 }
 

@@ -16,9 +16,10 @@ constexpr int64_t num_pairs(int64_t m, int64_t n, int64_t l, int64_t tile_n) {
   return ceil_div(m, kTileM) * ceil_div(n, tile_n) * l;
 }
 
-// A tile of 128 * ctas rows and tile_n columns, of one CTA or of a pair.
+// A tile of 128 * ctas rows and tile_n columns, of one CTA or of a pair, persistent or not.
 struct TileChoice {
   int ctas, tile_n;
+  bool persistent = false;
   bool operator==(const TileChoice&) const = default;
 };
 
@@ -53,23 +54,49 @@ constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t
          (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
 }
 
+inline constexpr int kPersistentTile = 128;  // columns of D, of what is compiled
+
+// Clocks of persistent pairs: loads go on from tile to tile, and an epilogue is hidden by the next
+// tile's main loop, if that is not shorter. The numbers are ptxsim's (docs/lab/sm100a_pair.md).
+constexpr double clocks_of_persistent(int64_t m, int64_t n, int64_t k, int64_t l, int64_t at_once,
+                                      int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {
+  constexpr double kClocksAround = 6500;    // as clocks_of()'s, with an epilogue of half the warps
+  constexpr double kClocksBetween = 850;    // of a tile and the next: the tensor core waits
+  constexpr double kClocksEpilogue = 2900;  // of a tile
+  const int64_t tiles = num_pairs(m, n, l, kPersistentTile);
+  const double stage = stage_clocks({kPairCtas, kPersistentTile},
+                                    std::min(tiles, at_once) * kPairCtas, weight_scale_bytes);
+  const double tile =
+      std::max(static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksBetween, kClocksEpilogue);
+  return static_cast<double>(ceil_div(tiles, at_once)) * tile + kClocksAround;
+}
+
 // How many pairs a GPU runs at once: what it says, or as many as it has pairs of SMs (-1).
 constexpr int pairs_at_once(int num_sms, int max_pairs) {
   return max_pairs < 0 ? num_sms / kPairCtas : max_pairs;
 }
 
-// The columns of a pair's tile that take the least with prepared weights; of equals the narrower.
-// Their scales come as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the
-// more columns there are.
-constexpr int choose_prepared_tile_n(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
-                                     int max_pairs = -1) {
+// The grid of persistent pairs, `most_ctas` at the most, of which a GPU has as many at once: two CTAs
+// or more.
+constexpr int64_t persistent_ctas(int64_t m, int64_t n, int64_t l, int64_t most_ctas) {
+  const int64_t pairs = std::max(most_ctas / kPairCtas, int64_t{1});
+  return std::min(num_pairs(m, n, l, kPersistentTile), pairs) * kPairCtas;
+}
+
+// A pair's tile that takes the least with prepared weights; of equals the narrower. Their scales come
+// as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns there
+// are.
+constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
+                                          int max_pairs = -1) {
   constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
   constexpr double kClocksPerColumn = 12;  // 0.5 us for 64 more
-  const int64_t at_once = std::max(pairs_at_once(num_sms, max_pairs), 1);
+  const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
+  const int64_t at_once = std::max(pairs_there, int64_t{1});
+  const auto scale_bytes = [](int tile_n) { return 2 * tile_n * (kTileK / 16); };
   const auto clocks = [&](int tile_n) {
     const int64_t pairs = num_pairs(m, n, l, tile_n);
     const double stage = stage_clocks({kPairCtas, tile_n}, std::min(pairs, at_once) * kPairCtas,
-                                      2 * tile_n * (kTileK / 16));
+                                      scale_bytes(tile_n));
     return static_cast<double>(ceil_div(pairs, at_once)) *
            (static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksPerWave +
             kClocksPerColumn * (tile_n - 64));
@@ -78,7 +105,10 @@ constexpr int choose_prepared_tile_n(int64_t m, int64_t n, int64_t k, int64_t l,
   for (const int tile_n : {64, 80, 96, 112, 128}) {
     if (clocks(tile_n) < clocks(best)) best = tile_n;
   }
-  return best;
+  if (pairs_there >= 1 &&
+      clocks_of_persistent(m, n, k, l, at_once, scale_bytes(kPersistentTile)) < clocks(best))
+    return {kPairCtas, kPersistentTile, true};
+  return {kPairCtas, best};
 }
 
 // The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower. Up
@@ -95,6 +125,8 @@ constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int
        {TileChoice{kPairCtas, 128}, TileChoice{1, 64}, TileChoice{1, 128}}) {
     if (clocks(tile) < clocks(best)) best = tile;
   }
+  if (clocks_of_persistent(m, n, k, l, pairs) < clocks(best))
+    return {kPairCtas, kPersistentTile, true};
   return best;
 }
 

@@ -33,6 +33,13 @@
   DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 112, 6) \
   DUALGEMM_SM100A_PAIR_PREPARED_OUTPUTS(X, 128, 5)
 
+// The same of persistent pairs, for unpacked weights and for prepared ones.
+#define DUALGEMM_SM100A_PAIR_PERSISTENT_INSTANCES(X) \
+  X(128, 5, kF16, f16)                               \
+  X(128, 5, kBF16, bf16)                             \
+  X(128, 5, kF32, f32)                               \
+  X(128, 5, kE2M1, e2m1)
+
 namespace dualgemm::cuda::sm100a_pair {
 
 struct Instance {
@@ -46,5 +53,6 @@ struct Instance {
 
 std::span<const Instance> instances();
 std::span<const Instance> prepared_instances();
+std::span<const Instance> persistent_instances();
 
 }  // namespace dualgemm::cuda::sm100a_pair

@@ -35,17 +35,27 @@ Status supports(const Problem& problem) {
                              "must be at most 2^30 - 1 tiles of 256 x 48");
 }
 
-const Instance* find_instance(int64_t tile_n, DataType output, bool prepared) {
-  const Config wanted{static_cast<int>(tile_n), output_type_of(output), prepared};
-  for (const Instance& instance : prepared ? prepared_instances() : instances()) {
-    if (instance.config == wanted) return &instance;
+const Instance* find_instance(int64_t tile_n, DataType output, bool prepared, bool persistent) {
+  const Config wanted{static_cast<int>(tile_n), output_type_of(output), prepared, persistent};
+  for (const auto& list : {instances(), prepared_instances(), persistent_instances()}) {
+    for (const Instance& instance : list) {
+      if (instance.config == wanted) return &instance;
+    }
   }
   return nullptr;
 }
 
-Expected<std::vector<KernelLaunch>> build_launches(
-    const core::ResolvedProblem& problem, const Buffers& buffers, const sm100a::Copies& copies,
-    void* workspace, const Instance& instance, EncodeTiled encode_tiled, const uint8_t* packed) {
+const char* module_of(const Config& config) {
+  if (config.persistent) return "dual_gemm_sm100a_pair_persistent";
+  return config.prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair";
+}
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
+                                                   const Buffers& buffers,
+                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const Instance& instance,
+                                                   EncodeTiled encode_tiled, const uint8_t* packed,
+                                                   int64_t most_ctas) {
   const Problem& p = problem.problem;
   const int tile_n = instance.config.tile_n;
   sm100a::Params params{};
@@ -56,14 +66,16 @@ Expected<std::vector<KernelLaunch>> build_launches(
                                            encode_tiled, packed, params, launches)
                         : sm100a::fill_in(problem, buffers, copies, workspace, tiling, encode_tiled,
                                           params, launches));
-  KernelLaunch launch{
-      .kernel = {prepared ? "dual_gemm_sm100a_pair_prepared" : "dual_gemm_sm100a_pair",
-                 instance.entry, instance.kernel},
-      .ctas = static_cast<uint32_t>(num_pairs(p.m, p.n, p.l, tile_n) * kPairCtas),
-      .threads = instance.threads,
-      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-      .cluster_ctas = kPairCtas,
-      .overlaps_previous = true};
+  const int64_t tiles = num_pairs(p.m, p.n, p.l, tile_n);
+  params.num_tiles = static_cast<uint32_t>(tiles);
+  KernelLaunch launch{.kernel = {module_of(instance.config), instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(instance.config.persistent
+                                                        ? persistent_ctas(p.m, p.n, p.l, most_ctas)
+                                                        : tiles * kPairCtas),
+                      .threads = instance.threads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .cluster_ctas = kPairCtas,
+                      .overlaps_previous = true};
   launch.set_params(params);
   launches.push_back(launch);
   return launches;

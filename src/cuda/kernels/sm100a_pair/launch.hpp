@@ -7,6 +7,7 @@
 
 #include "core/problem.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
+#include "cuda/kernels/sm100a_pair/config.hpp"
 #include "cuda/kernels/sm100a_pair/instances.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
@@ -18,15 +19,17 @@ namespace dualgemm::cuda::sm100a_pair {
 Status supports(const Problem& problem);
 
 // null: not compiled.
-const Instance* find_instance(int64_t tile_n, DataType output, bool prepared = false);
+const Instance* find_instance(int64_t tile_n, DataType output, bool prepared = false,
+                              bool persistent = false);
+
+// Of the PTX that has the kernel.
+const char* module_of(const Config& config);
 
 // As sm100a::build_launches(). `packed`: prepared weights behind the first header, for instances
-// that take them; null for the others.
-Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
-                                                   const Buffers& buffers,
-                                                   const sm100a::Copies& copies, void* workspace,
-                                                   const Instance& instance,
-                                                   EncodeTiled encode_tiled,
-                                                   const uint8_t* packed = nullptr);
+// that take them; null for the others. `most_ctas`: of the grid of persistent ones.
+Expected<std::vector<KernelLaunch>> build_launches(
+    const core::ResolvedProblem& problem, const Buffers& buffers, const sm100a::Copies& copies,
+    void* workspace, const Instance& instance, EncodeTiled encode_tiled,
+    const uint8_t* packed = nullptr, int64_t most_ctas = kPairCtas);
 
 }  // namespace dualgemm::cuda::sm100a_pair

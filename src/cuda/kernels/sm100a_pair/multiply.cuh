@@ -90,60 +90,116 @@ class StageMmas {
   uint32_t tmem_base_, scale_col_, half_tile_col_;
 };
 
-// Runs on: one thread of the leader's kMmaWarp.   Waits: ab_full[stage].
-// Arrives: ab_empty[stage], acc_gate and acc_up of both CTAs.
+// The MMAs of one thread, stage after stage of the ring.
 template <Config kCfg>
-DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, Tile tile,
-                               uint32_t tmem_base) {
+class Multiplier {
+ public:
+  DUALGEMM_DEVICE Multiplier(SharedStorage<kCfg>& smem, uint32_t tmem_base)
+      : smem_(smem), tmem_base_(tmem_base) {}
+
+  // Before a tile. `fills`: of stages, from the tile's first to the last tile's last.
+  DUALGEMM_DEVICE void begin(uint32_t half_tile_col, uint32_t fills) {
+    half_tile_col_ = half_tile_col;
+    fills_ = fills;
+  }
+
+  // Gate and Up of each step in turns, which read A once.
+  DUALGEMM_DEVICE void in_turns(uint32_t k_begin, uint32_t k_end) {
+#pragma unroll 1
+    for (uint32_t k_tile = k_begin; k_tile < k_end; ++k_tile, ring_.advance()) {
+      wait(ring_);
+      const StageMmas<kCfg> mmas = mmas_of(ring_.stage);
+#pragma unroll
+      for (int step = 0; step < kMmaSteps; ++step) {
+        mmas.copy_scales(step);
+        mmas.template multiply_gate<Collector::kFill>(step, k_tile != 0 || step != 0);
+        mmas.template multiply_up<Collector::kLastUse>(step, k_tile != 0 || step != 0);
+      }
+      empty(ring_.stage, k_tile);
+    }
+  }
+
+  // All of Gate, then all of Up: stages stay as they are until then.
+  template <class Between>
+  DUALGEMM_DEVICE void gate_then_up(uint32_t k_begin, uint32_t k_end, const Between& between) {
+    Ring again = ring_;
+#pragma unroll 1
+    for (uint32_t k_tile = k_begin; k_tile < k_end; ++k_tile, ring_.advance()) {
+      wait(ring_);
+      const StageMmas<kCfg> mmas = mmas_of(ring_.stage);
+#pragma unroll
+      for (int step = 0; step < kMmaSteps; ++step) {
+        mmas.copy_scales(step);
+        mmas.template multiply_gate<Collector::kDiscard>(step, k_tile != 0 || step != 0);
+      }
+    }
+    between();
+#pragma unroll 1
+    for (uint32_t k_tile = k_begin; k_tile < k_end; ++k_tile, again.advance()) {
+      const StageMmas<kCfg> mmas = mmas_of(again.stage);
+#pragma unroll
+      for (int step = 0; step < kMmaSteps; ++step)
+        mmas.template multiply_up<Collector::kDiscard>(step, k_tile != 0 || step != 0);
+      if constexpr (kCfg.persistent) empty(again.stage, k_tile);
+    }
+  }
+
+ private:
   using Collector = ptx::CollectorA;
-  // Unpacked, a tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM
-  // columns.
-  const uint32_t half_tile_col = kCfg.prepared ? 0 : tile.n_begin % kScaleTileRows / 32;
-  const uint32_t tail_begin =
-      params.num_k_tiles - min(params.num_k_tiles, Budget<kCfg>::kTailStages);
   using Ring = RingPosition<SharedStorage<kCfg>::kStages>;
-  const auto wait = [&](const Ring& at) {
-    wait_for_stage<kCfg>(&smem.ab_full[at.stage], at.round_parity);
+
+  DUALGEMM_DEVICE void wait(const Ring& at) const {
+    wait_for_stage<kCfg>(&smem_.ab_full[at.stage], at.round_parity);
     ptx::tcgen05_fence_after_thread_sync();
-  };
-  const auto mmas_of = [&](uint32_t stage) {
-    return StageMmas<kCfg>(smem.stages[stage], tmem_base, stage, half_tile_col);
-  };
-  Ring ring;
+  }
+  DUALGEMM_DEVICE StageMmas<kCfg> mmas_of(uint32_t stage) const {
+    return StageMmas<kCfg>(smem_.stages[stage], tmem_base_, stage, half_tile_col_);
+  }
+  // If the stage is filled again: each phase that completes is waited for.
+  DUALGEMM_DEVICE void empty(uint32_t stage, uint32_t k_tile) const {
+    if (k_tile + smem_.kStages < fills_)
+      ptx::tcgen05_commit_pair(&smem_.ab_empty[stage], kBothCtas);
+  }
+
+  SharedStorage<kCfg>& smem_;
+  Ring ring_;
+  uint32_t tmem_base_, half_tile_col_ = 0, fills_ = 0;
+};
+
+// Until warps of both CTAs have read the accumulator of the turn before; in the first one nobody
+// has, and the barrier lets that parity pass.
+DUALGEMM_DEVICE void wait_until_free(const ptx::Barrier* free, uint32_t parity) {
+  ptx::mbarrier_wait_parity_cluster(free, parity ^ 1);
+  ptx::tcgen05_fence_after_thread_sync();
+}
+
+// Runs on: one thread of the leader's kMmaWarp.   Waits: ab_full[stage]; persistent: gate_free,
+// up_free.   Arrives: ab_empty[stage], acc_gate and acc_up of both CTAs.
+template <Config kCfg>
+DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem,
+                               uint32_t tmem_base) {
+  using B = Budget<kCfg>;
+  const uint32_t k_end = params.num_k_tiles;
+  const uint32_t head_end = min(k_end, B::kHeadStages);
+  const uint32_t tail_begin = max(head_end, k_end - min(k_end, B::kTailStages));
+  Multiplier<kCfg> multiplier(smem, tmem_base);
 #pragma unroll 1
-  for (uint32_t k_tile = 0; k_tile < tail_begin; ++k_tile, ring.advance()) {
-    wait(ring);
-    const StageMmas<kCfg> mmas = mmas_of(ring.stage);
-#pragma unroll
-    for (int step = 0; step < kMmaSteps; ++step) {
-      mmas.copy_scales(step);
-      mmas.template multiply_gate<Collector::kFill>(step, k_tile != 0 || step != 0);
-      mmas.template multiply_up<Collector::kLastUse>(step, k_tile != 0 || step != 0);
+  for (Turns<kCfg> turns(params);; turns.advance()) {
+    // Unpacked, a tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM
+    // columns.
+    multiplier.begin(kCfg.prepared ? 0 : turns.tile().n_begin % kScaleTileRows / 32,
+                     k_end + turns.stages_behind());
+    if constexpr (kCfg.persistent) {
+      wait_until_free(&smem.gate_free, turns.parity());
+      multiplier.gate_then_up(0, head_end, [&] { wait_until_free(&smem.up_free, turns.parity()); });
     }
-    if (k_tile + smem.kStages < params.num_k_tiles)
-      ptx::tcgen05_commit_pair(&smem.ab_empty[ring.stage], kBothCtas);
+    multiplier.in_turns(head_end, tail_begin);
+    // First all of Gate, for the epilogue to begin with, then Up.
+    multiplier.gate_then_up(tail_begin, k_end,
+                            [&] { ptx::tcgen05_commit_pair(&smem.acc_gate, kBothCtas); });
+    ptx::tcgen05_commit_pair(&smem.acc_up, kBothCtas);
+    if (turns.is_last()) return;
   }
-  // The last stages stay as they are: first all of Gate, for the epilogue to begin with, then Up.
-  Ring again = ring;
-#pragma unroll 1
-  for (uint32_t k_tile = tail_begin; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
-    wait(ring);
-    const StageMmas<kCfg> mmas = mmas_of(ring.stage);
-#pragma unroll
-    for (int step = 0; step < kMmaSteps; ++step) {
-      mmas.copy_scales(step);
-      mmas.template multiply_gate<Collector::kDiscard>(step, k_tile != 0 || step != 0);
-    }
-  }
-  ptx::tcgen05_commit_pair(&smem.acc_gate, kBothCtas);
-#pragma unroll 1
-  for (uint32_t k_tile = tail_begin; k_tile < params.num_k_tiles; ++k_tile, again.advance()) {
-    const StageMmas<kCfg> mmas = mmas_of(again.stage);
-#pragma unroll
-    for (int step = 0; step < kMmaSteps; ++step)
-      mmas.template multiply_up<Collector::kDiscard>(step, k_tile != 0 || step != 0);
-  }
-  ptx::tcgen05_commit_pair(&smem.acc_up, kBothCtas);
 }
 
 }  // namespace dualgemm::cuda::sm100a_pair

@@ -57,6 +57,18 @@ DUALGEMM_DEVICE void arrange_stage(Stage<kCfg>& stage, uint32_t lane) {
   }
 }
 
+// By a whole warp: one stage of the round of that parity.
+template <Config kCfg>
+DUALGEMM_DEVICE void wait_and_arrange(SharedStorage<kCfg>& smem, uint32_t index, uint32_t parity) {
+  const uint32_t lane = threadIdx.x % 32;
+  ptx::mbarrier_wait_parity(&smem.sf_full[index], parity);
+  arrange_stage<kCfg>(smem.stages[index], lane);
+  ptx::fence_proxy_async_shared();
+  __syncwarp();
+  if (lane == 0) ptx::mbarrier_arrive_cluster(ptx::mapa(&smem.ab_full[index], 0));
+  __syncwarp();
+}
+
 // Runs on: the warps of the epilogue; `index` counts them, each for the stage of that number: of two
 // rounds of a stage a warp that saw only the second could take the barrier's phase before the first
 // for it.   Waits: sf_full[stage].   Arrives: ab_full[stage] of the leader.
@@ -64,19 +76,27 @@ template <Config kCfg>
 DUALGEMM_DEVICE void arrange_scales(const Params& params, SharedStorage<kCfg>& smem,
                                     uint32_t index) {
   if (index >= smem.kStages) return;
-  Stage<kCfg>& stage = smem.stages[index];
-  const uint32_t lane = threadIdx.x % 32;
-  const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
   uint32_t round_parity = 0;
 #pragma unroll 1
   for (uint32_t k_tile = index; k_tile < params.num_k_tiles; k_tile += smem.kStages) {
-    ptx::mbarrier_wait_parity(&smem.sf_full[index], round_parity);
-    arrange_stage<kCfg>(stage, lane);
-    ptx::fence_proxy_async_shared();
-    __syncwarp();
-    if (lane == 0) ptx::mbarrier_arrive_cluster(full);
-    __syncwarp();
+    wait_and_arrange(smem, index, round_parity);
     round_parity ^= 1;
+  }
+}
+
+// The same of all tiles of persistent pairs.   Runs on: kArrangeWarps, each for some stages.
+template <Config kCfg>
+DUALGEMM_DEVICE void arrange_all_scales(const Params& params, SharedStorage<kCfg>& smem,
+                                        uint32_t index) {
+  RingPosition<smem.kStages> ring;
+#pragma unroll 1
+  for (Turns<kCfg> turns(params);; turns.advance()) {
+#pragma unroll 1
+    for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
+      if (ring.stage % Budget<kCfg>::kArrangeWarps == index)
+        wait_and_arrange(smem, ring.stage, ring.round_parity);
+    }
+    if (turns.is_last()) return;
   }
 }
 
