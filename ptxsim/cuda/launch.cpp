@@ -166,12 +166,16 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
     last_launched_ = kernel.module;
   }
   memory.load_host_memory();
+  if (request.cooperative)
+    memory.global().add("workspace of the grid", kGridWorkspace,
+                        std::vector<std::byte>(kGridWorkspaceBytes), true, false);
   const RunResult result = run(kernel.module->with_constants(program), launch, memory.global(),
                                options, clock ? clock->begin() : std::vector<MakeObserver>());
   const std::optional<double> microseconds =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
   chain.add(result.trail, launch.earlier_grids);
+  if (request.cooperative) memory.global().remove(kGridWorkspace);
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.
   for (const PrintedText& printed : result.printed.texts) std::fputs(printed.text.c_str(), stdout);

@@ -18,6 +18,17 @@ namespace {
 // As Machine looks for them: a variable of that name is the module's, with what earlier launches have left in it.
 std::string name_in_use(const std::string& name) { return "module variable " + name; }
 
+// cooperative_groups finds the driver's workspace of a grid in %envreg1 and %envreg2, the high and the low half of its
+// address, which here is always the same.
+std::string with_workspace(std::string ptx) {
+  const std::pair<const char*, uint64_t> halves[] = {{"%envreg1;", kGridWorkspace >> 32},
+                                                     {"%envreg2;", kGridWorkspace & UINT32_MAX}};
+  for (const auto& [name, value] : halves)
+    for (size_t at = 0; (at = ptx.find(name, at)) != std::string::npos;)
+      ptx.replace(at, std::strlen(name), fmt::format("0x{:x};", value));
+  return ptx;
+}
+
 }  // namespace
 
 Status LoadedModule::fail(Status status, std::string message) {
@@ -54,7 +65,7 @@ Status LoadedModule::load(const void* image, const DeviceModel& device, DeviceMe
 
 Status LoadedModule::parse(const std::string& ptx, DeviceMemory& memory) {
   if (!ptx_folder_.empty()) std::ofstream(ptx_folder_ + "/" + name_, std::ios::binary) << ptx;
-  auto module = ptxsim::load(ptx, name_);
+  auto module = ptxsim::load(with_workspace(ptx), name_);
   if (!module.ok()) return fail(kInvalidPtx, to_string(module.error()));
   module_ = module.value();
   for (const Entry& entry : module_->entries) {

@@ -15,6 +15,11 @@
 
 namespace ptxsim::cuda {
 
+// Where the barrier of cooperative_groups' grid_group::sync() lies, while a cooperative launch runs; below all
+// allocations.
+inline constexpr uint64_t kGridWorkspace = 0xf0'0000'0000;
+inline constexpr uint64_t kGridWorkspaceBytes = 64;
+
 class LoadedModule;
 
 // CUfunction, CUkernel and cudaKernel_t point to one.

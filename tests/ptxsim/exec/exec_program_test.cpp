@@ -23,8 +23,8 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part :
-         {"vector_add", "host_memory", "variables", "graph", "cluster", "tensor_map"}) {
+    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "cluster",
+                             "tensor_map", "grid_sync"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
@@ -101,6 +101,14 @@ TEST_F(ExecProgram, FaultIsSticky) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
   EXPECT_EQ(outcome.out, "") << outcome;
   EXPECT_TRUE(contains(outcome.err, "errors.cu:"));
+}
+
+// Lanes answer for each other by a match.sync, which is a warning.
+TEST_F(ExecProgram, PipelineOfLibcuxx) {
+  const Outcome outcome = run_part("pipeline");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "0 errors, ")) << outcome;
 }
 
 TEST_F(ExecProgram, KernelsPrint) {

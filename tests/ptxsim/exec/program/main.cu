@@ -32,6 +32,8 @@ int main(int argc, char** argv) {
                {"asserts", asserts},
                {"leak", leak},
                {"crash", crash},
+               {"grid_sync", grid_sync},
+               {"pipeline", pipeline},
                {"overlap_right", overlap_right},
                {"overlap_missing", overlap_missing},
                {"overlap_late", overlap_late},

@@ -25,6 +25,8 @@ void fault();
 void prints();
 void asserts();
 void leak();
+void grid_sync();
+void pipeline();
 void overlap_right();
 void overlap_missing();
 void overlap_late();
