@@ -18,8 +18,8 @@ Problem campaign_problem(int tile_n, int stages, bool persistent) {
 
 void campaign(SimulatedRun usual, uint64_t most) {
   const bool persistent = usual.persistent_ctas != 0;
-  const auto& instance = *cuda::sm100a_pair::find_instance(usual.tile_n, DataType::kF32,
-                                                           usual.prepared, persistent);
+  const auto& instance =
+      *cuda::sm100a_pair::find_instance(usual.tile_n, DataType::kF32, usual.prepared, persistent);
   const Problem problem = campaign_problem(usual.tile_n, instance.stages, persistent);
   const auto program = fused_program(usual.tile_n, DataType::kF32, usual.prepared, persistent);
   usual.options.strict = true;  // what the campaign takes for noticed must not be there without it
