@@ -17,9 +17,10 @@ RunResult run(std::shared_ptr<const Program> program, const Launch& launch, Glob
       return std::make_unique<Sanitizer>(cluster, machine.reports(), machine.options().strict,
                                          grid);
     });
-  RunResult result = interpret(program, launch, memory, options, std::move(observers));
+  const std::shared_ptr<const Program> kept = std::move(program);  // longer than it runs
+  RunResult result = interpret(kept, launch, memory, options, std::move(observers));
   if (options.keep_trail && grid != nullptr && !result.error)
-    result.trail = trail_of(*grid, *program);
+    result.trail = trail_of(*grid, *kept);
   return result;
 }
 

@@ -18,6 +18,8 @@
 namespace ptxsim {
 
 class Machine;
+struct GridTrail;
+struct Program;
 
 namespace check {
 class Grid;
