@@ -19,8 +19,7 @@ RunResult run(std::shared_ptr<const Program> program, const Launch& launch, Glob
     });
   const std::shared_ptr<const Program> kept = std::move(program);  // longer than it runs
   RunResult result = interpret(kept, launch, memory, options, std::move(observers));
-  if (options.keep_trail && grid != nullptr && !result.error)
-    result.trail = trail_of(*grid, *kept);
+  if (options.keep_trail && grid != nullptr && !result.error) result.trail = trail_of(*grid, *kept);
   return result;
 }
 
