@@ -74,10 +74,6 @@ Status suits_pair(const Problem& problem, bool prepared) {
   return sm100a_pair::supports(problem);
 }
 
-bool is_pair(const std::string& kernel) {
-  return kernel == sm100a_pair::kKernelName || kernel == sm100a_pair::kPersistentName;
-}
-
 bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
 }
@@ -199,7 +195,7 @@ Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints
 
 Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
-  if (is_pair(constraints.kernel))
+  if (is_pair_kernel(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   const bool grouped = plan.problem.grouping != Grouping::kNone;
   if (plan.prepared && !grouped && !suits_skinny(plan.problem, true).ok()) {
@@ -275,7 +271,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
                                          encode_tiled, prepared);
   }
   const DataType output = plan.problem.d.type;
-  if (is_pair(plan.kernel)) {
+  if (is_pair_kernel(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
     const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
     if (const auto* const instance =

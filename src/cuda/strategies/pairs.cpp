@@ -18,6 +18,10 @@ Expected<DeviceCaps> current_gpu_caps() {
   return caps;
 }
 
+bool is_pair_kernel(const std::string& kernel) {
+  return kernel == sm100a_pair::kKernelName || kernel == sm100a_pair::kPersistentName;
+}
+
 Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps) {
   if (caps.max_pairs != 0) return {};
   return Status::unsupported(argument, observed,
@@ -27,9 +31,7 @@ Status check_pairs(const char* argument, const std::string& observed, const Devi
 Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
   const bool cutlass_pair =
       plan.strategy == StrategyId::kCutlass && plan.shape.tile_m > gated::kHalfTile;
-  if (!cutlass_pair && plan.kernel != sm100a_pair::kKernelName &&
-      plan.kernel != sm100a_pair::kPersistentName)
-    return {};
+  if (!cutlass_pair && !is_pair_kernel(plan.kernel)) return {};
   return check_pairs("plan.kernel", plan.kernel, caps);
 }
 

@@ -1,5 +1,6 @@
 // The kernels for CTAs with more than one tile: how columns are dealt out, and that warps which are a
 // tile apart, and tiles narrower than the others, give the bits of a CTA for each tile.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/bound.hpp"
@@ -9,7 +10,6 @@ namespace dualgemm::test {
 namespace {
 
 namespace skinny = cuda::sm90a_skinny;
-using ptxsim::Schedule;
 
 constexpr int64_t kUnit = 8;  // columns
 
@@ -67,32 +67,20 @@ TEST(Sm90aSkinnyManyTiles, Batches) {
   }
 }
 
-void expect_same_in_every_schedule(int64_t m, DataType type) {
+void expect_same_in_schedules(int64_t m, DataType type) {
   Problem p{.m = m, .n = 2 * 3 * 32 + 2 * 16, .k = 64 * 19, .a = {.type = type}};
   p.d.type = DataType::kF32;
   Rng rng;
   RandomCase data(p, rng, Values::kWide);
-  SimulatedRun run{.cols = 32, .max_ctas = 2, .prepared = true};
-  ASSERT_TRUE(simulate(data, run));
-  ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-  const std::vector<uint8_t> bits = bytes_of_d(data);
-  for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-    const uint64_t seeds = schedule == Schedule::kRandom ? 20 : 1;
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      run.options.schedule = schedule;
-      run.options.seed = seed;
-      data.poison_d();
-      ASSERT_TRUE(simulate(data, run));
-      ASSERT_EQ(bits, bytes_of_d(data)) << describe(run.options);
-    }
-  }
+  const SimulatedRun run{.cols = 32, .max_ctas = 2, .prepared = true};
+  expect_same_bits_in_schedules(data, run, 20, reference::Accumulation::kAnyOrder);
 }
 
 TEST(Sm90aSkinnyManyTiles, TheSameBitsInAllSchedules) {
-  expect_same_in_every_schedule(7, DataType::kE2M1);
+  expect_same_in_schedules(7, DataType::kE2M1);
 }
 TEST(Sm90aSkinnyManyTiles, TheSameBitsOfSixteenRowsInAllSchedules) {
-  expect_same_in_every_schedule(15, DataType::kF16);
+  expect_same_in_schedules(15, DataType::kF16);
 }
 
 TEST(Sm90aSkinnyManyTiles, HowColumnsAreDealtOut) {

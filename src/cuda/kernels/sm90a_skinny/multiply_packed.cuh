@@ -139,9 +139,8 @@ struct RawChunk<AType::kE2M1> {
 // Loads A's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
 // load_row(), and always some: a row that does not exist is the last one (nobody uses its sums),
 // after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next tile
-// begins with. With a branch around them the compiler copied a
-// loaded word at once, and so waited for a before it asked for weights: 12.3 instead of 11.7 us at
-// (4096, 7168), M = 1.
+// begins with. With a branch around them the compiler copied a loaded word at once, and so waited for
+// a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
 template <AType kType, int kGroups, bool kWraps>
 struct ChunkCursor {
   static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
