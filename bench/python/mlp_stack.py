@@ -6,9 +6,10 @@ python3 bench/python/mlp_stack.py [--layers 32] [--batch 1 16 256] [--json FILE]
 Each layer is x + down(silu(gate n) * (up n)), n = x by its root mean square; hidden size 4096, intermediate 14336, random weights
 (Llama 3 8B's sizes). bf16 once with gate and up as two nn.Linear, as transformers has them, and once stacked into one; the faster of
 the two is what ours is compared with. Ours: replace_mlps with all three matrices in NVFP4 and x in bf16 (W4A16), and with x and h
-quantised on the fly, each row with a scale of its own (W4A4). All compiled in the same mode, CUDA graphs by default. Rounds are
-interleaved; medians of events around 10 passes, one behind the other as in a loop that decodes, so that the host's time for the
-next one is hidden. The relative error is of one layer's MLP, ours to bf16's, on a normal x: it is what 4 bits cost.
+quantised on the fly, each row with a scale of its own (W4A4). All compiled in the same mode, CUDA graphs by default. In each round
+each way runs by itself, passes one behind the other as in a loop that decodes: half a second so that clock and power settle (a GPU
+at its power limit holds a higher clock for some tenths of a second after something lighter), then half a second that counts, by
+events. Medians of the rounds. The relative error is of one layer's MLP, ours to bf16's, on a normal x: it is what 4 bits cost.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ import dualgemm.nn
 import torch
 from torch import Tensor, nn
 
-ROUNDS, PASSES = 21, 10
+ROUNDS, SECONDS = 5, 0.5
 
 
 class Mlp(nn.Module):
@@ -74,18 +75,26 @@ def relative_error(found: Tensor, wanted: Tensor) -> float:
     return float((found.float() - wanted.float()).norm() / wanted.float().norm())
 
 
-def median_milliseconds(ways: dict[str, Any], x: Tensor) -> dict[str, float]:
-    times: dict[str, list[float]] = {name: [] for name in ways}
+def milliseconds_of(way: Any, x: Tensor, passes: int) -> float:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for number in range(-3, ROUNDS):
+    begin.record()
+    for _ in range(passes):
+        way(x)
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / passes
+
+
+def median_milliseconds(ways: dict[str, Any], x: Tensor) -> dict[str, float]:
+    passes = {}
+    for name, way in ways.items():
+        milliseconds_of(way, x, 3)  # compiles, records
+        passes[name] = max(1, round(SECONDS * 1000 / milliseconds_of(way, x, 10)))
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
         for name, way in ways.items():
-            begin.record()
-            for _ in range(PASSES):
-                way(x)
-            end.record()
-            end.synchronize()
-            if number >= 0:
-                times[name].append(begin.elapsed_time(end) / PASSES)
+            milliseconds_of(way, x, passes[name])
+            times[name].append(milliseconds_of(way, x, passes[name]))
     return {name: statistics.median(of) for name, of in times.items()}
 
 

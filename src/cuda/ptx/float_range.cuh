@@ -36,4 +36,11 @@ DUALGEMM_DEVICE uint32_t max_nan_bf16x2(uint32_t a, uint32_t b) {
   return d;
 }
 
+// abs.bf16x2 d, a;      PTX ISA 7.0, sm_80, "abs"
+DUALGEMM_DEVICE uint32_t abs_bf16x2(uint32_t a) {
+  uint32_t d;
+  asm("abs.bf16x2 %0, %1;" : "=r"(d) : "r"(a));
+  return d;
+}
+
 }  // namespace dualgemm::cuda::ptx

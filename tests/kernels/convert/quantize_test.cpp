@@ -2,6 +2,7 @@
 // that is emitted for them, launched as the host code would.
 #include "cuda/kernels/convert/quantize.hpp"
 
+#include "core/int_math.hpp"
 #include "kernels/convert/quantize_checks.hpp"
 #include "kernels/simulation/simulation.hpp"
 
@@ -42,17 +43,33 @@ class SimulatedDevice {
     return run(cuda::convert_scales_launches(*core::checked_conversion(conversion), src, dst));
   }
   size_t launches() const { return launches_; }
+  std::string entry() const { return entry_; }  // of the last launch
+  // Rows that a thread takes of one matrix from now on, whatever the launch says.
+  void set_thread_rows(uint32_t rows) { thread_rows_ = rows; }
 
  private:
+  void change(cuda::KernelLaunch& launch) const {
+    if (thread_rows_ == 0) return;
+    cuda::QuantizeParams params;
+    std::memcpy(&params, launch.params.data(), sizeof params);
+    const int64_t groups = core::ceil_div(int64_t{params.tensor.count}, int64_t{thread_rows_});
+    launch.ctas = static_cast<uint32_t>(
+        core::ceil_div(groups * params.tensor.row_units.value, int64_t{launch.threads}));
+    params.thread_rows = thread_rows_;
+    launch.set_params(params);
+  }
   AssertionResult run(const Expected<std::vector<cuda::KernelLaunch>>& launches) {
     if (!launches) return AssertionFailure() << launches.status().message();
     launches_ = launches->size();
-    for (const cuda::KernelLaunch& launch : *launches) {
+    for (cuda::KernelLaunch launch : *launches) {
+      change(launch);
+      entry_ = launch.kernel.entry;
       const auto program = program_of(launch.kernel);
       if (program == nullptr) return AssertionFailure() << launch.kernel.entry << " not decoded";
       ptxsim::Launch grid;
       grid.grid = {launch.ctas, 1, 1};
       grid.block = {launch.threads, 1, 1};
+      grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
       grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
       const ptxsim::RunResult result = ptxsim::run(program, grid, memory_, options_);
       if (result.clean()) continue;
@@ -69,6 +86,8 @@ class SimulatedDevice {
   ptxsim::GlobalMemory memory_;
   uint64_t next_ = uint64_t{1} << 40;
   size_t launches_ = 0;
+  std::string entry_;
+  uint32_t thread_rows_ = 0;
 };
 
 TEST(QuantizeKernels, EveryHalfPrecisionNumber) {
@@ -105,6 +124,85 @@ TEST(QuantizeKernels, ManyBlocksAndWideRows) {
     data.randomize(rng, Hard::kOrdinary);
     SimulatedDevice device;
     expect_quantized_as_on_cpu(device, data, 0);
+  }
+}
+
+// With a scale for each row, many rows of 16 bits lie in shared memory, unless their addresses or
+// their length do not suit: some lanes and warps without a block, padding, groups, rows of nobody.
+TEST(QuantizeKernels, RowsInSharedMemory) {
+  Rng rng;
+  for (const DataType type : {DataType::kF16, DataType::kBF16}) {
+    for (const Grouping grouping : {Grouping::kNone, Grouping::kMasked, Grouping::kContiguous}) {
+      for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
+        const bool wide = grouping == Grouping::kNone && type == DataType::kBF16;
+        QuantizeProblem p{.rows = 513, .cols = wide ? 2064 : 16 * rng.integer(1, 40)};
+        p.x = {.type = type, .ld = p.cols + 8 * rng.integer(0, 3)};
+        p.grouping = grouping;
+        p.l = grouping == Grouping::kNone ? 1 : 3;
+        p.scaling = GlobalScaling::kRow;
+        p.q.scale_layout = layout;
+        QuantizeCase data(p);
+        data.randomize(rng, Hard::kSpecial);
+        SimulatedDevice device;
+        expect_quantized_as_on_cpu(device, data, 0);
+        EXPECT_EQ(device.entry(), type == DataType::kF16 ? "dual_gemm_quantize_staged_f16"
+                                                         : "dual_gemm_quantize_staged_bf16");
+      }
+    }
+  }
+}
+
+TEST(QuantizeKernels, RowsThatSharedMemoryDoesNotSuit) {
+  Rng rng;
+  QuantizeProblem fits{.rows = 512, .cols = 48, .x = {.type = DataType::kBF16}};
+  fits.scaling = GlobalScaling::kRow;
+  QuantizeProblem few = fits, odd = fits, wide = fits, six = fits;
+  few.rows = 511;
+  odd.x.ld = 49;
+  wide.cols = 1 << 16;
+  six.four_over_six = true;
+  QuantizeProblem floats = fits;
+  floats.x.type = DataType::kF32;
+  const auto entry_of = [](const QuantizeProblem& p, uintptr_t x) {
+    const QuantizeBuffers buffers{.x = reinterpret_cast<const void*>(x)};
+    return std::string(cuda::quantize_launches(core::resolve(p), buffers)->back().kernel.entry);
+  };
+  EXPECT_EQ(entry_of(fits, 4096), "dual_gemm_quantize_staged_bf16");
+  EXPECT_EQ(entry_of(fits, 4096 + 2), "dual_gemm_quantize_rows_bf16");
+  for (const QuantizeProblem& p : {few, odd, wide})
+    EXPECT_EQ(entry_of(p, 4096), "dual_gemm_quantize_rows_bf16") << p.rows << ", " << p.cols;
+  EXPECT_EQ(entry_of(six, 4096), "dual_gemm_quantize_rows_bf16_four_over_six");
+  EXPECT_EQ(entry_of(floats, 4096), "dual_gemm_quantize_rows_f32");
+  for (const QuantizeProblem& p : {odd, floats}) {
+    QuantizeCase data(p);
+    data.randomize(rng, Hard::kSpecial);
+    SimulatedDevice device;
+    expect_quantized_as_on_cpu(device, data, 0);
+  }
+}
+
+// Of a large matrix a thread takes up to 16 rows. The interpreter gets a small one with as many.
+TEST(QuantizeKernels, RowsOfAThread) {
+  Rng rng;
+  QuantizeProblem large{.rows = 16384, .cols = 7168, .x = {.type = DataType::kBF16}};
+  large.scaling = GlobalScaling::kGiven;
+  const auto launches = cuda::quantize_launches(core::resolve(large), {});
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  EXPECT_EQ((*launches)[0].ctas, 16384 / 8 * 448 / 256);  // 16 rows would leave 1792
+  for (const uint32_t thread_rows : {1u, 2u, 4u, 16u, 32u}) {
+    for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
+      QuantizeProblem p{.rows = 37 + 32 * thread_rows, .cols = 16 * (65536 / 37 + 1)};
+      if (thread_rows > 4) p = {.rows = 299, .cols = 16 * 221};
+      p.x = {.type = thread_rows % 3 == 1 ? DataType::kBF16 : DataType::kF32};
+      p.scaling = GlobalScaling::kGiven;
+      p.q.scale_layout = layout;
+      QuantizeCase data(p);
+      data.randomize(rng, Hard::kOrdinary);
+      SimulatedDevice device;
+      device.set_thread_rows(thread_rows);
+      expect_quantized_as_on_cpu(device, data, 0);
+      EXPECT_NE(device.entry().find("matrix_many"), std::string::npos) << device.entry();
+    }
   }
 }
 

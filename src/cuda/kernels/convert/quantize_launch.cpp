@@ -13,7 +13,6 @@ namespace {
 constexpr int64_t kMaxRows = int64_t{1} << 32;                 // of all batches
 constexpr int64_t kMaxUnits = (int64_t{1} << 32) - (1 << 24);  // of a launch
 constexpr int64_t kMaxRowCtas = 1 << 20;
-constexpr int64_t kMaxRowCtasAhead = 2048;  // about four times what an H100 runs at a time
 
 Status check_countable(const core::ResolvedQuantize& problem) {
   const QuantizeProblem& p = problem.problem;
@@ -141,21 +140,54 @@ uint32_t row_shift(int64_t rows, int64_t units) {
   return shift;
 }
 
+// A row and, for each block, its largest magnitude: quantize_staged_row().
+int64_t staged_bytes(const core::ResolvedQuantize& problem) {
+  return problem.q.sf_cols * (core::bytes_of(problem.x.type, kSfVec) + int64_t{sizeof(float)});
+}
+
+// Whether rows go through shared memory: many, of 16-bit values, at addresses that suit copies of 16
+// bytes.
+bool is_staged(const core::ResolvedQuantize& problem, const TensorParams& part) {
+  if (problem.problem.four_over_six || problem.x.type == DataType::kF32) return false;
+  return part.count >= kStagedRows && staged_bytes(problem) <= kMaxStagedBytes &&
+         (reinterpret_cast<uintptr_t>(part.x) | static_cast<uintptr_t>(part.x_row_bytes) |
+          static_cast<uintptr_t>(part.x_batch_bytes)) %
+                 16 ==
+             0;
+}
+
+int64_t row_threads(int64_t units, int64_t units_of_thread, int64_t least) {
+  return std::clamp<int64_t>(core::round_up(core::ceil_div(units, units_of_thread), 32), least,
+                             kMaxRowThreads);
+}
+
 void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& params,
               std::vector<KernelLaunch>& launches) {
   const int64_t units = row_blocks(problem);
-  const int64_t threads = std::clamp<int64_t>(
-      core::round_up(core::ceil_div(units, kKeptBlocks), 32), 32, kMaxRowThreads);
   const WideType type = output_type_of(problem.x.type);
-  const Kernel kernel = quantize_rows_kernel(type, problem.problem.four_over_six);
-  const int64_t most = reads_ahead(type) ? kMaxRowCtasAhead : kMaxRowCtas;
   for_parts(problem, params.tensor, units, false, [&](const TensorParams& part, int64_t) {
     QuantizeParams own = params;
     own.tensor = part;
+    if (is_staged(problem, part)) {
+      launches.push_back(launch_of(quantize_staged_rows_kernel(type), part.count,
+                                   row_threads(units, staged_blocks(part.count), kMinStagedThreads),
+                                   own));
+      launches.back().dynamic_smem_bytes = static_cast<uint32_t>(staged_bytes(problem));
+      return;
+    }
     own.row_shift = row_shift(part.count, units);
-    launches.push_back(
-        launch_of(kernel, std::min(int64_t{part.count} << own.row_shift, most), threads, own));
+    const Kernel kernel = quantize_rows_kernel(type, problem.problem.four_over_six);
+    launches.push_back(launch_of(kernel,
+                                 std::min(int64_t{part.count} << own.row_shift, kMaxRowCtas),
+                                 row_threads(units, kKeptBlocks, 32), own));
   });
+}
+
+// Rows of one matrix that a thread takes, of so many blocks in all.
+int64_t thread_rows(int64_t units) {
+  int64_t rows = kLoadedRows;
+  while (rows < kMostThreadRows && units >= 2 * rows * kQuantizeThreads * kManyCtas) rows *= 2;
+  return rows;
 }
 
 void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& params, bool matrix,
@@ -166,11 +198,12 @@ void add_blocks(const core::ResolvedQuantize& problem, const QuantizeParams& par
   for_parts(problem, params.tensor, row_units, found, [&](const TensorParams& part, int64_t units) {
     const bool many = units > kFewBlocks;
     const int64_t threads = many ? kQuantizeThreads : kFewThreads;
-    const int64_t in_thread = !many ? 1 : matrix ? matrix_rows(type) : kManyUnroll;
-    const int64_t work = matrix ? core::ceil_div(part.count, in_thread) * row_units
-                                : core::ceil_div(units, in_thread);
+    const int64_t rows = !matrix || !many ? 1 : thread_rows(units);
+    const int64_t work = matrix ? core::ceil_div(part.count, rows) * row_units
+                                : core::ceil_div(units, int64_t{many ? kManyUnroll : 1});
     QuantizeParams own = params;
     own.tensor = part;
+    own.thread_rows = static_cast<uint32_t>(rows);
     launches.push_back(launch_of(quantize_kernel(type, problem.problem.four_over_six, matrix, many),
                                  std::max<int64_t>(core::ceil_div(work, threads), 1), threads,
                                  own));

@@ -47,6 +47,7 @@ struct QuantizeParams {
   float* found_scale;        // or null
   const uint32_t* partials;  // kFromPartials: bits of magnitudes, the largest of them counts
   uint32_t num_partials;
+  uint32_t thread_rows;  // of one matrix: rows whose block a thread takes; divides 32
   // With a scale for each row: 1 << row_shift CTAs divide a row's blocks, all of them look at all.
   uint32_t row_shift;
 };

@@ -60,11 +60,10 @@ struct WideBlock {
       values(x);
       return amax_of_block(x);
     } else {
-      constexpr uint32_t kMagnitudes = 0x7FFF7FFFu;
-      uint32_t most = words[0] & kMagnitudes;
+      uint32_t most = abs_of(words[0]);
 #pragma unroll
       for (int i = 1; i < kWords; ++i) {
-        const uint32_t magnitudes = words[i] & kMagnitudes;
+        const uint32_t magnitudes = abs_of(words[i]);
         most = kType == WideType::kBF16 ? ptx::max_nan_bf16x2(most, magnitudes)
                                         : ptx::max_nan_f16x2(most, magnitudes);
       }
@@ -94,6 +93,10 @@ struct WideBlock {
   }
 
  private:
+  // As a modifier of the maximum's operand; with a mask it would be an instruction.
+  static DUALGEMM_DEVICE uint32_t abs_of(uint32_t pair) {
+    return kType == WideType::kBF16 ? ptx::abs_bf16x2(pair) : ptx::abs_f16x2(pair);
+  }
   static DUALGEMM_DEVICE float half_of(uint32_t pair, int half) {
     if constexpr (kType == WideType::kBF16)
       return __uint_as_float(half == 0 ? pair << 16 : pair & 0xFFFF0000u);
