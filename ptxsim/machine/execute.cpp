@@ -287,7 +287,10 @@ Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
   ++machine_.stats().by_statement[insn.statement];
   // Converging statements (barriers, allocations) may have set tickets without ever blocking.
   if (warp_.ticketed != 0 || insn.convergence != Convergence::kNone) zero_tickets(warp_, exec);
-  if (insn.convergence == Convergence::kMembers) warp_.separated &= ~exec;
+  if (insn.convergence == Convergence::kMembers) {
+    warp_.separated &= ~exec;
+    x_.tell([&](Observer& o) { o.lanes_met(x_, exec); });
+  }
   const uint32_t rest = group_.lanes & ~exec;
   // A member mask can narrow a group whose other lanes have not executed the statement yet.
   const bool narrowed = insn.convergence == Convergence::kMembers && rest != 0;

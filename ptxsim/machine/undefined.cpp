@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
 
 namespace ptxsim {
 namespace {
@@ -96,8 +97,7 @@ const UndefinedValues::Value* find_undefined(const Execution& x, uint32_t at) {
 struct Saved {
   RegisterUse use;
   const UndefinedValues::Value* undefined;  // of a source
-  std::vector<std::byte> before, first;
-  std::vector<uint8_t> differs;
+  std::vector<std::byte> before, first, differs;
 };
 
 std::vector<Saved> save_registers(const Execution& x, const Insn& insn) {
@@ -107,7 +107,8 @@ std::vector<Saved> save_registers(const Execution& x, const Insn& insn) {
     auto same =
         std::find_if(all.begin(), all.end(), [&](const Saved& s) { return s.use.at == use.at; });
     if (same == all.end()) {
-      all.push_back({use, nullptr, {from, from + use.bytes}, {}, std::vector<uint8_t>(use.bytes)});
+      all.push_back(
+          {use, nullptr, {from, from + use.bytes}, {}, std::vector<std::byte>(use.bytes)});
       same = std::prev(all.end());
     }
     same->use.is_write |= use.is_write;
@@ -116,34 +117,66 @@ std::vector<Saved> save_registers(const Execution& x, const Insn& insn) {
   return all;
 }
 
+// What undefined bits are tried with: patterns that are small, large, negative or NaN as integers and as floats, and
+// the other operands, which decide whether a comparison can hold.
+constexpr int kFills[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
+constexpr size_t kOperands = std::extent_v<decltype(Insn::slot)>;
+
+// The bytes of an operand that stands for those of an undefined register; null: it has not as many.
+const std::byte* bytes_of_operand(const Execution& x, Slot slot, const RegisterUse& use) {
+  if (!slot.present() || slot.at == use.at) return nullptr;
+  const size_t at = slot.at & ~Slot::kConstant;
+  const size_t end = slot.is_constant() ? x.program().constants.size() : x.program().register_bytes;
+  return at + use.bytes > end ? nullptr : x.source<std::byte>(slot);
+}
+
 // The result for several contents of the undefined bits; they are undefined where it differs.
 void compute(Execution& x, const Insn& insn, const std::string& read) {
   std::vector<Saved> all = save_registers(x, insn);
   const uint32_t carry = x.warp.carry;
-  // The contents themselves, a NaN pattern, come last and stay.
-  for (const int fill : {0x00, 0xff, 0x3c, -1}) {
+  const auto restore = [&] {
     x.warp.carry = carry;
-    for (const Saved& s : all) {
-      std::byte* to = x.registers + s.use.at;
-      std::copy(s.before.begin(), s.before.end(), to);
-      if (fill < 0 || s.undefined == nullptr) continue;
-      for (size_t i = 0; i < s.before.size(); ++i) {
-        const auto unknown = static_cast<std::byte>(s.undefined->bits[i]);
-        to[i] = (to[i] & ~unknown) | (static_cast<std::byte>(fill) & unknown);
-      }
+    for (const Saved& s : all) std::copy(s.before.begin(), s.before.end(), x.registers + s.use.at);
+  };
+  const auto fill = [&](const Saved& s, auto&& byte) {
+    for (size_t i = 0; s.undefined != nullptr && i < s.before.size(); ++i) {
+      const auto unknown = static_cast<std::byte>(s.undefined->bits[i]);
+      std::byte& to = x.registers[s.use.at + i];
+      to = (to & ~unknown) | (byte(i) & unknown);
     }
+  };
+  const auto execute = [&] {
     insn.execute(x, insn);
     for (Saved& s : all) {
       if (!s.use.is_write) continue;
       const std::byte* result = x.registers + s.use.at;
       if (s.first.empty()) s.first.assign(result, result + s.use.bytes);
-      for (size_t i = 0; i < s.first.size(); ++i)
-        s.differs[i] =
-            static_cast<uint8_t>(s.differs[i] | static_cast<uint8_t>(s.first[i] ^ result[i]));
+      for (size_t i = 0; i < s.first.size(); ++i) s.differs[i] |= s.first[i] ^ result[i];
     }
+    restore();
+  };
+  for (const int pattern : kFills) {
+    for (const Saved& s : all) fill(s, [&](size_t) { return static_cast<std::byte>(pattern); });
+    execute();
   }
-  for (const Saved& s : all)
-    if (s.use.is_write) set_undefined(*x.warp.undefined, s.use, x.mask, s.differs, read);
+  for (size_t operand = 1; operand < kOperands; ++operand) {
+    bool any = false;
+    for (const Saved& s : all) {
+      const std::byte* from = bytes_of_operand(x, insn.slot[operand], s.use);
+      if (from == nullptr) continue;
+      any |= s.undefined != nullptr;
+      fill(s, [&](size_t i) { return from[i]; });
+    }
+    if (any) execute();
+  }
+  // The contents as they are, a NaN pattern, come last and stay.
+  insn.execute(x, insn);
+  for (const Saved& s : all) {
+    if (!s.use.is_write) continue;
+    std::vector<uint8_t> bits(s.differs.size());
+    std::memcpy(bits.data(), s.differs.data(), bits.size());
+    set_undefined(*x.warp.undefined, s.use, x.mask, bits, read);
+  }
 }
 
 }  // namespace
@@ -169,7 +202,7 @@ uint32_t undefined_bytes(const Execution& x, Slot source, uint32_t width, int la
   uint32_t found = 0;
   for (uint32_t i = 0; value != nullptr && i < width; ++i) {
     const size_t lane_bytes = value->bits.size() / kWarpSize;
-    if (i < lane_bytes && value->bits[lane_bytes * static_cast<size_t>(lane) + i] == 0xff)
+    if (i < lane_bytes && value->bits[lane_bytes * static_cast<size_t>(lane) + i] != 0)
       found |= 1u << i;
   }
   return found;

@@ -29,7 +29,7 @@ struct UndefinedValues {
 void note_undefined(const Execution& x, Slot destination, int lane, uint32_t bytes, bool is_signed,
                     uint32_t unwritten, const std::string& read);
 
-// The bytes, a bit each, of which nothing is known; `width` is the register's.
+// The bytes, a bit each, of which not all is known; `width` is the register's.
 uint32_t undefined_bytes(const Execution& x, Slot source, uint32_t width, int lane);
 
 // A Fault where `lane` of an operand on which an address depends, or all that is stored, is undefined.
