@@ -269,4 +269,11 @@ std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t b
       bytes, shared_address(*at.owner, static_cast<uint32_t>(at.offset)));
 }
 
+std::string text_of_read(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                         uint32_t unwritten) {
+  return fmt::format("{}; '{}' at {}", text_of_unwritten(x, at, bytes, unwritten),
+                     x.program().entry->statements[x.insn->statement].text,
+                     to_string(x.machine.place_of(x.insn->statement)));
+}
+
 }  // namespace ptxsim

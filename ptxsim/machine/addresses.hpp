@@ -52,6 +52,10 @@ void forget_bytes(Execution& x, const MemoryAt& at, uint32_t unwritten);
 std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t bytes,
                               uint32_t unwritten);
 
+// The same, with the statement that reads.
+std::string text_of_read(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                         uint32_t unwritten);
+
 // An ordinary access to a live mbarrier is a Fault (R10).
 void refuse_live_mbarrier(const Execution& x, const Cta& owner, uint32_t offset, uint32_t bytes,
                           int lane);

@@ -30,13 +30,14 @@ bool only_computes(const Statement& statement) {
   return std::binary_search(std::begin(kComputing), std::end(kComputing), statement.root);
 }
 
-// st, whose handler looks at what is stored itself; calls, which lose track.
+// st and stmatrix, whose handlers look at what is stored themselves; calls, which lose track.
 bool follows_itself(const Statement& statement) {
   const auto has = [&](const char* word) {
     return std::find(statement.modifiers.begin(), statement.modifiers.end(), word) !=
            statement.modifiers.end();
   };
-  return (statement.root == "st" && !has("async") && !has("bulk")) || statement.root == "call";
+  return statement.root == "stmatrix" ||
+         (statement.root == "st" && !has("async") && !has("bulk")) || statement.root == "call";
 }
 
 // Calls f(first byte, bits) for the bits of the lanes in a register of `bytes` bytes; a predicate has one bit a lane.
@@ -134,8 +135,12 @@ const std::byte* bytes_of_operand(const Execution& x, Slot slot, const RegisterU
 void compute(Execution& x, const Insn& insn, const std::string& read) {
   std::vector<Saved> all = save_registers(x, insn);
   const uint32_t carry = x.warp.carry;
+  Stats& stats = x.machine.stats();
+  const uint64_t mmas = stats.mma_instructions, multiply_adds = stats.mma_multiply_adds;
   const auto restore = [&] {
     x.warp.carry = carry;
+    stats.mma_instructions = mmas;
+    stats.mma_multiply_adds = multiply_adds;
     for (const Saved& s : all) std::copy(s.before.begin(), s.before.end(), x.registers + s.use.at);
   };
   const auto fill = [&](const Saved& s, auto&& byte) {

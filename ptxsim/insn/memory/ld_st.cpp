@@ -107,10 +107,7 @@ AccessKind access_kind(MemoryOrder order, AccessKind weak) {
 
 void note_unwritten(const Execution& x, const AccessDetail& a, const MemoryAt& at,
                     uint32_t unwritten, int lane) {
-  const std::string read =
-      fmt::format("{}; '{}' at {}", text_of_unwritten(x, at, a.bytes(), unwritten),
-                  x.program().entry->statements[x.insn->statement].text,
-                  to_string(x.machine.place_of(x.insn->statement)));
+  const std::string read = text_of_read(x, at, a.bytes(), unwritten);
   for (uint32_t i = 0; i < a.count; ++i)
     if (a.elements[i].present())
       note_undefined(x, a.elements[i], lane, a.element_bytes, is_signed(a.type),

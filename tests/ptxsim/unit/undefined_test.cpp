@@ -53,6 +53,29 @@ TEST(Undefined, LanesThatAreNotReadAreNoError) {
       "");
 }
 
+// Rows of A that nobody has written: those of the product are undefined, and no others.
+const std::string kProduct =
+    "setp.lt.u32 %p1, %r0, 4;\n mul.lo.u32 %r1, %r0, 4;\n mov.u32 %r2, tile;\n add.u32 %r1, %r1, "
+    "%r2;\n"
+    "@%p1 st.shared.u32 [%r1], 0;\n bar.warp.sync 0xffffffff;\n and.b32 %r3, %r0, 1;\n mul.lo.u32 "
+    "%r3, %r3, 16;\n"
+    "add.u32 %r3, %r3, %r2;\n ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r3];\n mov.u32 "
+    "%r5, 0;\n"
+    "mov.f32 %f1, 0f00000000;\n mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f2, %f3, %f4, "
+    "%f5}, {%r4, %r5},"
+    " {%r5}, {%f1, %f1, %f1, %f1};\n shr.u32 %r6, %r0, 2;\n and.b32 %r6, %r6, 1;\n setp.eq.u32 "
+    "%p2, %r6, 0;\n";
+
+TEST(Undefined, RowsOfAProductAreApart) {
+  EXPECT_EQ(error_of(kProduct + "@%p2 st.global.f32 [%rd1], %f2;\n st.global.f32 [%rd1], %f4;"),
+            "");
+  const std::string error = error_of(kProduct + "@!%p2 st.global.f32 [%rd1], %f2;");
+  EXPECT_NE(error.find("uses the result of a read of 16 bytes at shared address"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(error.find("lane 4: '@!%p2 st.global"), std::string::npos) << error;
+}
+
 struct Use {
   const char* name;
   const char* body;
