@@ -15,6 +15,7 @@ namespace {
 
 constexpr Probe kProbes[] = {
     {"launch_period", "What does a launch cost beside what its kernel does?", probe_launch_period},
+    {"overlap", "Which grids run beside those before them?", probe_overlap},
     {"clocks", "How fast are the clocks, and how fine the timers?", probe_clocks},
     {"first_bytes", "How soon is the first stage there?", probe_first_bytes},
     {"copy_rates", "What do memory and L2 deliver by TMA?", probe_copy_rates},

@@ -25,6 +25,22 @@ struct SpinParams {
 cuda::KernelLaunch spin_launch(const SpinParams& params, uint32_t ctas, uint32_t threads,
                                uint32_t dynamic_smem_bytes, bool overlaps_previous);
 
+// Waits for the flag, `clocks` clocks at most, and says whether it saw it.
+struct WatchParams {
+  uint32_t* flag;  // [1]
+  uint32_t* seen;  // [1]
+  uint64_t clocks;
+  bool lets_next_start;
+};
+cuda::KernelLaunch watch_launch(const WatchParams& params);
+
+// Waits for the grid before it, or not, and sets the flag.
+struct FollowParams {
+  uint32_t* flag;  // [1], or null
+  bool waits;
+};
+cuda::KernelLaunch follow_launch(const FollowParams& params, bool overlaps_previous);
+
 // The smallest step of the nanosecond timer in `reads` reads.
 struct TimerStepParams {
   uint32_t reads;

@@ -31,6 +31,7 @@ struct Probe {
 
 // One for each file of that name.
 Expected<std::vector<Reading>> probe_launch_period(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_overlap(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_clocks(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_first_bytes(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_copy_rates(const ProbeSettings& settings);

@@ -56,9 +56,23 @@ struct CaseMatrix {
   std::vector<double> value, bound;
 };
 
-struct Case {
+// One of several launches of a case, which follow each other in one stream.
+struct CaseLaunch {
+  Place place;         // in the case
+  std::string kernel;  // another PTX file, and
+  std::string text;    // what it holds; both empty: the file that the case is for
   std::string entry;
   Launch launch;
+  bool overlaps =
+      false;  // programmatic dependent launch: may start before those ahead of it have ended
+  std::shared_ptr<const Program> program;  // load_launches() gives it to those of other entries
+};
+
+struct Case {
+  // The launch that the case is about; of several, the last one of the kernel's file, or choose_entry()'s.
+  std::string entry;
+  Launch launch;
+  std::vector<CaseLaunch> launches;  // all of them, in order, where the case lists them
   std::vector<CaseBuffer> buffers;
   std::vector<CaseMatrix> matrices;
   std::optional<std::string> expect_error;         // a part of the message
@@ -88,7 +102,13 @@ Result<Case> parse_case(std::string_view json, const std::string& folder,
 // The "//! " lines of PTX text without their mark, each where it was; empty when there are none.
 std::string case_text(std::string_view ptx);
 
-// Runs it and compares.
+// A case with several launches becomes one about the last that has this entry. An Error when none has.
+std::optional<Error> choose_entry(Case& description, const std::string& entry);
+// Decodes what the launches of other entries than the case's run. `module`: the file that the case is for.
+std::optional<Error> load_launches(Case& description, const std::shared_ptr<const Module>& module);
+
+// Runs it and compares. Of several launches, those of the case's entry run `program`; the result has the reports of
+// all, and the counters of these.
 CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
                     const Options& options, const std::vector<MakeObserver>& observers = {});
 

@@ -118,21 +118,63 @@ void read_parameters(Case& c, const JsonNode& list, CaseSource& source) {
   for (std::byte b : source.read_file(list)) c.launch.params.push_back(static_cast<uint8_t>(b));
 }
 
+void read_launch(Case& c, const JsonNode& node, CaseSource& source) {
+  c.launch = {};
+  c.entry = node.text_or("entry", "");
+  c.launch.grid = read_dimensions(node, "grid");
+  c.launch.block = read_dimensions(node, "block");
+  c.launch.cluster = read_dimensions(node, "cluster");
+  c.launch.dynamic_shared_bytes =
+      static_cast<uint32_t>(node.integer_or("dynamic_shared_bytes", UINT32_MAX, 0));
+  if (node.has("previous_grid")) read_previous_grid(c, node.at("previous_grid"));
+  if (node.has("params")) read_parameters(c, node.at("params"), source);
+}
+
+void read_launches(Case& c, const JsonNode& root, CaseSource& source) {
+  for (const char* key :
+       {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "params", "previous_grid"})
+    if (root.has(key)) root.at(key).fail("belongs to one of the launches where a case lists them");
+  const CaseLaunch* last = nullptr;
+  const std::vector<JsonNode> list = root.at("launches").list();
+  c.launches.reserve(list.size());
+  for (const JsonNode& node : list) {
+    node.only_keys("a launch",
+                   {"kernel", "entry", "grid", "block", "cluster", "dynamic_shared_bytes", "params",
+                    "previous_grid", "overlaps", "comment"});
+    read_launch(c, node, source);
+    CaseLaunch launch;
+    launch.place = node.place();
+    launch.entry = c.entry;
+    launch.launch = c.launch;
+    launch.overlaps = node.flag_or("overlaps", false);
+    if (launch.overlaps && c.launches.empty())
+      node.at("overlaps").fail("there is no launch before the first");
+    if (node.has("kernel")) {
+      launch.kernel = node.at("kernel").text();
+      for (const std::byte b : source.read_file(node.at("kernel")))
+        launch.text.push_back(static_cast<char>(b));
+    }
+    c.launches.push_back(std::move(launch));
+    if (c.launches.back().kernel.empty()) last = &c.launches.back();
+  }
+  if (last == nullptr)
+    root.at("launches")
+        .fail("none is of the kernel that the case is for; leave out its \"kernel\"");
+  c.entry = last->entry;
+  c.launch = last->launch;
+}
+
 Case read_root(const JsonNode& root, CaseSource& source) {
   root.only_keys("the case",
                  {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params",
                   "expected", "expect_error", "expect_printed", "expect_reports", "strict",
-                  "check_uninitialized", "previous_grid", "comment"});
+                  "check_uninitialized", "previous_grid", "launches", "comment"});
   Case c;
-  c.entry = root.text_or("entry", "");
-  c.launch.grid = read_dimensions(root, "grid");
-  c.launch.block = read_dimensions(root, "block");
-  c.launch.cluster = read_dimensions(root, "cluster");
-  c.launch.dynamic_shared_bytes =
-      static_cast<uint32_t>(root.integer_or("dynamic_shared_bytes", UINT32_MAX, 0));
   if (root.has("buffers")) read_buffers(c, root.at("buffers"), source);
-  if (root.has("previous_grid")) read_previous_grid(c, root.at("previous_grid"));
-  if (root.has("params")) read_parameters(c, root.at("params"), source);
+  if (root.has("launches"))
+    read_launches(c, root, source);
+  else
+    read_launch(c, root, source);
   c.strict = root.flag_or("strict", false);
   c.check_uninitialized = root.flag_or("check_uninitialized", true);
   read_expectations(c, root, source);

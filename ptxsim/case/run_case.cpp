@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "ptxsim/case/case.hpp"
+#include "ptxsim/case/launches.hpp"
 
 namespace ptxsim {
 namespace {
@@ -155,7 +155,7 @@ CaseResult run_case(const Case& description, std::shared_ptr<const Program> prog
   Options effective = options;
   effective.strict |= description.strict;
   effective.check_uninitialized &= description.check_uninitialized;
-  result.run = run(std::move(program), description.launch, result.memory, effective, observers);
+  result.run = run_launches(description, program, result.memory, effective, observers);
   compare_outcome(description, result);
   compare_printed(description, result);
   if (result.run.error) return result;

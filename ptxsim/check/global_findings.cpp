@@ -1,6 +1,8 @@
 // The rules of global memory: R17 to R20 and R22.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ptxsim/check/state.hpp"
 
 namespace ptxsim {
@@ -50,9 +52,9 @@ Finding unacquired_map(const std::string& place) {
           "fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the CTA that uses it"};
 }
 
-Finding written_non_coherent(bool loads, const std::string& place) {
+Finding written_non_coherent(bool loads, Severity severity, const std::string& place) {
   return {
-      kNonCoherent, Severity::kError,
+      kNonCoherent, severity,
       fmt::format("{} {}, which this kernel {} too", loads ? "reads without coherence" : "writes",
                   place, loads ? "writes" : "reads with ld.global.nc"),
       "nothing: data read by ld.global.nc (or ldu) must not change while the kernel runs",
@@ -116,6 +118,11 @@ Finding race(const GlobalAccess& access, const GlobalEntry& entry, Scope needed,
 
 }  // namespace
 
+bool is_non_coherent_load(const Statement& statement) {
+  return statement.root == "ldu" ||
+         (statement.root == "ld" && std::ranges::count(statement.modifiers, "nc") != 0);
+}
+
 bool Sanitizer::State::happened_before(const Knower& who, const GlobalEntry& entry) const {
   if (entry.cluster == cluster.index) return ordered(who, entry.actor, entry.lanes, entry.epoch);
   const ClockValues* const known = foreign_clock(*who.clock, entry.cluster);
@@ -149,8 +156,13 @@ bool Sanitizer::State::is_tolerated_race(const GlobalAccess& access, const Globa
     return access.scope() >= needed && entry.scope >= needed &&
            access.at->element_bytes == entry.element_bytes;
   }
-  const bool stores = access.kind == AccessKind::kWrite && entry.kind == AccessKind::kWrite;
-  if (!stores || access.at->value == nullptr) return false;
+  return entry.kind == AccessKind::kWrite && stores_what_is_there(access, granule, bytes);
+}
+
+bool Sanitizer::State::stores_what_is_there(const GlobalAccess& access, uint64_t granule,
+                                            uint16_t bytes) const {
+  if (access.at == nullptr || access.kind != AccessKind::kWrite || access.at->value == nullptr)
+    return false;
   const GlobalBuffer* const buffer = access.x.machine.global().find(access.at->offset);
   if (buffer == nullptr) return false;
   for (uint32_t left = bytes; left != 0; left &= left - 1) {
@@ -204,16 +216,22 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   const uint32_t statement = access.x.insn->statement;
   const uint64_t at = granule + static_cast<uint64_t>(std::countr_zero(bytes));
   const bool loads = access.at != nullptr && access.at->non_coherent;
-  const auto add = [&](int rule, uint32_t other, auto&& finding) {
-    // The one warning names no other statement (same_instruction()).
-    const Severity severity = other == kNobody ? Severity::kWarning : Severity::kError;
+  const auto add = [&](int rule, uint32_t other, auto&& finding,
+                       Severity severity = Severity::kError) {
     if (!seen_before(rule, severity, statement, other))
       report_global(access, entry, other, finding());
     return Verdict::kReported;
   };
-  if (loads || entry.non_coherent)
-    return add(kNonCoherent, entry.statement,
-               [&] { return written_non_coherent(loads, grid->place(at)); });
+  if (loads || entry.non_coherent) {
+    if (loads ? entry.changes_nothing : stores_what_is_there(access, granule, bytes))
+      return Verdict::kTolerated;
+    // cub's algorithms in place: every read is over when the same thread writes, and none comes after.
+    const bool is_over = !loads && happened_before(access.who, entry);
+    const Severity severity = is_over ? Severity::kWarning : Severity::kError;
+    return add(
+        kNonCoherent, entry.statement,
+        [&] { return written_non_coherent(loads, severity, grid->place(at)); }, severity);
+  }
   if (entry.is_async) return judge_after_async(access, entry, at);
   if (happened_before(access.who, entry)) {
     if (access.reads_tensor_map) {
@@ -233,7 +251,8 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
                                   entry.epoch == warps[access.warp].epoch &&
                                   access.kind == AccessKind::kWrite;
   if (is_one_instruction)
-    return add(kRace, kNobody, [&] { return same_instruction(grid->place(at)); });
+    return add(  // names no other statement
+        kRace, kNobody, [&] { return same_instruction(grid->place(at)); }, Severity::kWarning);
   return add(kRace, entry.statement, [&] {
     std::string narrow;
     if (narrow_read != kNobody)

@@ -95,6 +95,7 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
                     access.at != nullptr ? access.at->element_bytes : uint8_t{0},
                     is_async,
                     access.at != nullptr && access.at->non_coherent,
+                    false,
                     false};
   has_global_operations |= is_async;
   GlobalEntry clean{};  // the last one that was in order
@@ -104,6 +105,8 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     const uint64_t begin = at / kGlobalGranule * kGlobalGranule;
     const uint64_t stop = std::min(end, begin + kGlobalGranule);
     entry.bytes = static_cast<uint16_t>(((1u << (stop - at)) - 1) << (at - begin));
+    entry.changes_nothing =
+        has_non_coherent_loads && stores_what_is_there(access, begin, entry.bytes);
     GlobalGranule& granule = region->granule(at / kGlobalGranule - first_granule);
     for (size_t i = 0; i < granule.size(); ++i) {
       GlobalEntry& earlier = granule[i];

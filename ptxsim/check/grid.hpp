@@ -28,7 +28,8 @@ struct GlobalEntry {
   uint8_t element_bytes;
   bool is_async;
   bool non_coherent;
-  bool stays;  // an atomic beside the next ones: nothing orders them
+  bool stays;            // an atomic beside the next ones: nothing orders them
+  bool changes_nothing;  // stored what was there (known where the kernel has ld.global.nc)
   bool writes() const { return kind != AccessKind::kRead; }
 };
 inline constexpr uint32_t kGlobalGranule = 16;  // bytes

@@ -56,6 +56,7 @@ class Sanitizer final : public Observer {
   void let_next_grid_start(const Execution& x, uint32_t lanes) override;
   void fence_mbarrier_init(const Execution& x, uint32_t lanes) override;
   void fence_tcgen05(const Execution& x, uint32_t lanes, bool after_thread_sync) override;
+  void lanes_met(const Execution& x, uint32_t lanes) override;
   void lanes_synchronized(const Execution& x, uint32_t lanes) override;
 
   // An arrival releases into the barrier's clock, who passes acquires from it.

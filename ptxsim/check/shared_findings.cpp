@@ -164,6 +164,12 @@ Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEn
   const bool was_read = entry.kind == AccessKind::kRead;
   const bool is_async = access.record != nullptr;
   if (is_async && !was_read) return Severity::kError;
+  // Lanes of a warp that met in shfl.sync or the like between the two.
+  const WarpClocks& clocks = warps[access.warp];
+  const uint32_t both = entry.lanes | 1u << access.lane;
+  if (!is_async && entry.actor == access.warp && entry.epoch <= clocks.met_epoch &&
+      (both & ~clocks.met_lanes) == 0)
+    return Severity::kWarning;
   // Behind something .relaxed: what the other threads did is over, as R11 has it. It may be overwritten; that it can be
   // read, too, holds within a CTA, whose shared memory takes its accesses one after another, and the lanes of a store to
   // one place at once (CUTLASS's ping-pong kernel for SM120: all lanes store, one executes complete_tx).

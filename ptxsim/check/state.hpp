@@ -41,7 +41,8 @@ struct WarpClocks {
   LaneGroups groups;
   LaneGroups after_fence;  // the clocks at the last tcgen05.fence::after_thread_sync
   std::array<uint32_t, kWarpSize> own_async{};
-  uint32_t epoch_before = 1;  // when its last statement had ended
+  uint32_t met_lanes = 0, met_epoch = 0;  // the last shfl.sync or the like: who, and after what
+  uint32_t epoch_before = 1;              // when its last statement had ended
   // The same for global memory.
   std::array<uint32_t, kWarpSize> own_async_global{}, own_tensor_maps{};
 };
@@ -221,6 +222,7 @@ TensorWork work_of(const Statement& statement);
 // mbarriers and bulk copies.
 bool has_loads_to_follow(const Entry& entry);
 bool is_invalidation(const Statement& statement);  // mbarrier.inval
+bool is_non_coherent_load(const Statement& statement);
 // Whether the operation's accesses to shared memory are made by the generic proxy.
 inline bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
 
@@ -312,6 +314,7 @@ struct Sanitizer::State {
   Verdict judge(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                 uint16_t bytes);
   Verdict judge_after_async(const GlobalAccess& access, const GlobalEntry& entry, uint64_t at);
+  bool stores_what_is_there(const GlobalAccess& access, uint64_t granule, uint16_t bytes) const;
   bool is_tolerated_race(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                          uint16_t bytes) const;
   void report_global(const GlobalAccess& access, const GlobalEntry& entry, uint32_t other_statement,
@@ -372,6 +375,7 @@ struct Sanitizer::State {
   std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   bool follows_results;                  // whether any load needs it
   bool has_invalidations;                // mbarrier.inval
+  bool has_non_coherent_loads;           // ld.global.nc, ldu
   std::vector<Load> loads;
   std::vector<std::vector<PendingResults>> pending;  // by warp
   // Of the statement under way: index in `loads`, and of a tcgen05.ld's record.

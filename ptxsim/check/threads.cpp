@@ -23,6 +23,7 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   const Entry& entry = *of.machine.program().entry;
   follows_results = has_loads_to_follow(entry);
   has_invalidations = std::ranges::any_of(entry.statements, is_invalidation);
+  has_non_coherent_loads = std::ranges::any_of(entry.statements, is_non_coherent_load);
   ctas.resize(num_ctas);
   for (uint32_t rank = 0; rank < num_ctas; ++rank) {
     auto start = std::make_shared<ClockValues>();
@@ -115,6 +116,19 @@ void Sanitizer::lanes_synchronized(const Execution& x, uint32_t lanes) {
   SyncClock all;
   state_->release(x, lanes, all);
   state_->acquire(x, lanes, all);
+}
+
+// shfl.sync and its like order no memory, and cooperative groups rely on what hardware does: a lane's earlier accesses
+// are over, and what it has waited for has happened, when the others have met it.
+void Sanitizer::lanes_met(const Execution& x, uint32_t lanes) {
+  WarpClocks& clocks = state_->warps[state_->warp_of(x)];
+  clocks.met_lanes = lanes;
+  clocks.met_epoch = clocks.epoch++;
+  if (clocks.groups.size() == 1) return;
+  SyncClock all;
+  for (const LaneGroup& group : clocks.groups)
+    if ((group.lanes & lanes) != 0) join_execution_into(all.values, *group.clock);
+  state_->acquire(x, lanes, all, BarrierOrder::kRelaxed);
 }
 
 void Sanitizer::barrier_arrived(const Execution& x, uint32_t lanes, uint32_t number) {

@@ -86,8 +86,11 @@ Result<Loaded> load_files(const std::string& kernel, const std::string& case_fil
   if (!description.ok()) return description.error();
   auto module = load(*text, kernel);
   if (!module.ok()) return module.error();
-  auto program = decode(*module, entry.empty() ? description->entry : entry);
+  if (!entry.empty())
+    if (auto refused = choose_entry(*description, entry)) return *refused;
+  auto program = decode(*module, description->entry);
   if (!program.ok()) return program.error();
+  if (auto refused = load_launches(*description, *module)) return *refused;
   return Loaded{*program, std::move(*description)};
 }
 

@@ -235,6 +235,9 @@ Slot Decode::start_value(StartValue value) {
   value.slot.at = static_cast<uint32_t>(program_.register_bytes);
   program_.register_bytes += (uint64_t{value.bytes} * kWarpSize + 63) / 64 * 64;
   program_.start_values.push_back(value);
+  if (value.kind == StartValue::Kind::kSpecial &&
+      value.special == SpecialKind::kReservedSmemOffset1)
+    program_.uses_reserved_shared = true;
   return value.slot;
 }
 

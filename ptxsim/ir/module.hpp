@@ -48,6 +48,9 @@ enum class SpecialKind : uint8_t {
   kAggrSmemSize,
   kReservedSmemOffsetBegin,
   kReservedSmemOffsetEnd,
+  kReservedSmemOffsetCap,
+  kReservedSmemOffset0,
+  kReservedSmemOffset1,
   kWarpSz,
   kCurrentGraphExec,
 };

@@ -148,6 +148,7 @@ struct Program {
   // array last.
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
+  bool uses_reserved_shared = false;  // of the first KiB what cooperative groups use
 
   // The function that holds a statement; nullptr: the entry does.
   const CalledFunction* function_of(uint32_t statement) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -101,12 +102,11 @@ std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, Access
       o.shared_access(x, lane, *at.owner, offset, bytes, kind);
   });
   SharedMemory& shared = at.owner->shared;
-  if (reads && x.machine.options().check_uninitialized && !shared.is_written(offset, bytes))
-    x.fault(
-        fmt::format("read of {} bytes at shared address 0x{:x}, of which nobody has written all; "
-                    "or a copy into them has not completed",
-                    bytes, shared_address(*at.owner, offset)),
-        lane);
+  if (reads && x.machine.options().check_uninitialized && !shared.is_written(offset, bytes)) {
+    if (at.unwritten == nullptr) x.fault(text_of_unwritten(x, at, bytes, 0), lane);
+    for (uint32_t i = 0; i < bytes; ++i)
+      *at.unwritten |= static_cast<uint32_t>(!shared.is_written(offset + i, 1)) << i;
+  }
   return shared.at(offset);
 }
 
@@ -133,10 +133,10 @@ SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, ui
                         "{} (.shared::cluster is needed for others)",
                         address, rank, x.cta.rank),
             lane);
-  if (offset < kSharedBegin || offset + bytes > owner.shared.bytes())
+  if (offset < owner.shared.begin() || offset + bytes > owner.shared.bytes())
     x.fault(fmt::format("shared memory access of {} bytes at address 0x{:x}; the CTA's memory is "
                         "0x{:x} .. 0x{:x}",
-                        bytes, address, shared_address(owner, kSharedBegin),
+                        bytes, address, shared_address(owner, owner.shared.begin()),
                         shared_address(owner, owner.shared.bytes())),
             lane);
   if (owner.exited && &owner != &x.cta)
@@ -213,7 +213,8 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
       return x.machine.const_bank().data() + at.offset;
     default:
       tell_of_global(x, at, bytes, AccessKind::kRead, lane);
-      return with_lane(lane, [&] { return x.machine.global().read(at.offset, bytes); });
+      return with_lane(lane,
+                       [&] { return x.machine.global().read(at.offset, bytes, at.unwritten); });
   }
 }
 
@@ -247,6 +248,32 @@ std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int
     x.machine.global().read(at.offset, bytes);
     return x.machine.global().write(at.offset, bytes);
   });
+}
+
+void forget_bytes(Execution& x, const MemoryAt& at, uint32_t unwritten) {
+  for (; unwritten != 0; unwritten &= unwritten - 1) {
+    const uint64_t offset = at.offset + static_cast<uint32_t>(std::countr_zero(unwritten));
+    if (at.space == Space::kShared) at.owner->shared.mark_unwritten(static_cast<uint32_t>(offset));
+    if (at.space == Space::kGlobal) x.machine.global().mark_unwritten(offset);
+  }
+}
+
+std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                              uint32_t unwritten) {
+  if (at.space == Space::kGlobal)
+    return x.machine.global().text_of_unwritten(
+        at.offset, bytes, at.offset + static_cast<uint32_t>(std::countr_zero(unwritten)));
+  return fmt::format(
+      "read of {} bytes at shared address 0x{:x}, of which nobody has written all; or a copy into "
+      "them has not completed",
+      bytes, shared_address(*at.owner, static_cast<uint32_t>(at.offset)));
+}
+
+std::string text_of_read(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                         uint32_t unwritten) {
+  return fmt::format("{}; '{}' at {}", text_of_unwritten(x, at, bytes, unwritten),
+                     x.program().entry->statements[x.insn->statement].text,
+                     to_string(x.machine.place_of(x.insn->statement)));
 }
 
 }  // namespace ptxsim

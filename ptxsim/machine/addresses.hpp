@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "ptxsim/ir/types.hpp"
 #include "ptxsim/machine/execution.hpp"
@@ -23,6 +24,8 @@ struct MemoryAt {
   uint8_t element_bytes = 0;         // of a strong access: strong ones must be of the same bytes
   bool non_coherent = false;         // ld.global.nc
   const std::byte* value = nullptr;  // that an ordinary store is about to write, when it is known
+  // Where given, bytes that nobody has written are noted here, a bit each, and are no Fault.
+  uint32_t* unwritten = nullptr;
 };
 
 // How an instruction names memory. `own_shared_only`: .shared and .shared::cta.
@@ -42,6 +45,16 @@ std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, Acce
                           int lane);
 // Read, then written: atomics. The bytes must have been written before.
 std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane);
+
+// Bytes that were just stored hold what nobody knows: `unwritten`, a bit each. Local memory does not know them.
+void forget_bytes(Execution& x, const MemoryAt& at, uint32_t unwritten);
+// Says what was read of `bytes` bytes, of which nobody has written `unwritten`: for messages.
+std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                              uint32_t unwritten);
+
+// The same, with the statement that reads.
+std::string text_of_read(const Execution& x, const MemoryAt& at, uint32_t bytes,
+                         uint32_t unwritten);
 
 // An ordinary access to a live mbarrier is a Fault (R10).
 void refuse_live_mbarrier(const Execution& x, const Cta& owner, uint32_t offset, uint32_t bytes,

@@ -11,7 +11,8 @@ Cta::Cta(Cluster& cluster, uint32_t rank, uint32_t shared_bytes, uint32_t thread
       rank(rank),
       threads(threads),
       live_threads(threads),
-      shared(shared_bytes) {}
+      shared(machine.program().uses_reserved_shared ? kReservedForGroups : kSharedBegin,
+             shared_bytes) {}
 
 Cta::~Cta() = default;
 

@@ -14,6 +14,7 @@
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/machine.hpp"
 #include "ptxsim/machine/owned.hpp"
+#include "ptxsim/machine/undefined.hpp"
 
 namespace ptxsim {
 namespace {
@@ -157,6 +158,7 @@ class Turn {
   enum class Step : uint8_t { kOn, kRegroup, kStopped };  // stopped: the lanes' pc are written
   void run_group();
   Step step(const Insn& insn);
+  Outcome execute(const Insn& insn);
   Step finish(const Insn& insn, uint32_t exec, Outcome outcome);
   void split(const Insn& insn, uint32_t exec, Outcome outcome);
   void park(uint32_t exec);
@@ -234,8 +236,10 @@ void Turn::run_group() {
 Turn::Step Turn::step(const Insn& insn) {
   uint32_t exec = group_.lanes;
   if (insn.guard.present()) {
+    if (warp_.undefined != nullptr) refuse_undefined_guard(x_, insn, exec);
     exec &= x_.predicate(insn.guard, insn.guard_negated);
     if (exec == 0) {
+      if (warp_.undefined != nullptr) note_undefined_guard(x_, insn, group_.lanes);
       ++pc_;
       count(0);
       return Step::kOn;
@@ -257,7 +261,7 @@ Turn::Step Turn::step(const Insn& insn) {
   const bool put_off =
       may_be_owned && !warp_.owned.empty() && !insn.may_touch_owned && put_off_or_refuse(x_, insn);
   if (insn.writes_operand) note_unfenced(x_, insn);
-  const Outcome outcome = put_off ? Outcome::kNext : insn.execute(x_, insn);
+  const Outcome outcome = put_off ? Outcome::kNext : execute(insn);
   if (cluster_.observers.any_of_statements()) {
     flush();
     cluster_.observers.tell_of_statement(
@@ -270,12 +274,23 @@ Turn::Step Turn::step(const Insn& insn) {
   return finish(insn, exec, outcome);
 }
 
+Outcome Turn::execute(const Insn& insn) {
+  if (warp_.undefined == nullptr) return insn.execute(x_, insn);
+  const Outcome outcome = execute_with_undefined(x_, insn);
+  if (insn.guard.present()) note_undefined_guard(x_, insn, group_.lanes);
+  if (warp_.undefined->registers.empty()) warp_.undefined.reset();
+  return outcome;
+}
+
 Turn::Step Turn::finish(const Insn& insn, uint32_t exec, Outcome outcome) {
   count(exec);
   ++machine_.stats().by_statement[insn.statement];
   // Converging statements (barriers, allocations) may have set tickets without ever blocking.
   if (warp_.ticketed != 0 || insn.convergence != Convergence::kNone) zero_tickets(warp_, exec);
-  if (insn.convergence == Convergence::kMembers) warp_.separated &= ~exec;
+  if (insn.convergence == Convergence::kMembers) {
+    warp_.separated &= ~exec;
+    x_.tell([&](Observer& o) { o.lanes_met(x_, exec); });
+  }
   const uint32_t rest = group_.lanes & ~exec;
   // A member mask can narrow a group whose other lanes have not executed the statement yet.
   const bool narrowed = insn.convergence == Convergence::kMembers && rest != 0;

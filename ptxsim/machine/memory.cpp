@@ -101,15 +101,21 @@ GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* wha
                           what, bytes, address, nearest));
 }
 
-const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes) {
+std::string GlobalMemory::text_of_unwritten(uint64_t address, uint64_t bytes, uint64_t unwritten) {
+  const GlobalBuffer& buffer = at(address, bytes, "read");
+  return fmt::format("global read of {} bytes at 0x{:x}: byte {} of buffer '{}' was never written",
+                     bytes, address, unwritten - buffer.address, buffer.name);
+}
+
+const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes, uint32_t* unwritten) {
   GlobalBuffer& buffer = at(address, bytes, "read");
   const uint64_t offset = address - buffer.address;
   if (check_uninitialized && !buffer.written.empty()) {
-    for (uint64_t i = 0; i < bytes; ++i)
-      if (!buffer.written[offset + i])
-        throw Fault(fmt::format(
-            "global read of {} bytes at 0x{:x}: byte {} of buffer '{}' was never written", bytes,
-            address, offset + i, buffer.name));
+    for (uint64_t i = 0; i < bytes; ++i) {
+      if (buffer.written[offset + i]) continue;
+      if (unwritten == nullptr) throw Fault(text_of_unwritten(address, bytes, address + i));
+      *unwritten |= 1u << i;
+    }
   }
   return buffer.data.data() + offset;
 }
@@ -125,15 +131,26 @@ std::byte* GlobalMemory::write(uint64_t address, uint64_t bytes) {
   return buffer.data.data() + offset;
 }
 
-SharedMemory::SharedMemory(uint32_t bytes) : data_(bytes), written_(bytes, false) {
+void GlobalMemory::mark_unwritten(uint64_t address) {
+  GlobalBuffer& buffer = at(address, 1, "write");
+  if (buffer.written.empty()) buffer.written.assign(buffer.data.size(), true);
+  buffer.written[address - buffer.address] = false;
+}
+
+SharedMemory::SharedMemory(uint32_t begin, uint32_t bytes)
+    : begin_(begin), data_(bytes), written_(bytes, false) {
   fill_with_poison(data_.data(), data_.size(), 0);
+  if (begin < kSharedBegin) {
+    std::fill_n(data_.begin() + begin, kSharedBegin - begin, std::byte{0});
+    mark_written(begin, kSharedBegin - begin);
+  }
 }
 
 void SharedMemory::check_range(uint32_t offset, uint64_t bytes) const {
-  if (offset < kSharedBegin || offset + bytes > data_.size())
+  if (offset < begin_ || offset + bytes > data_.size())
     throw Fault(fmt::format(
         "shared memory access of {} bytes at offset 0x{:x}; the CTA's memory is 0x{:x} .. 0x{:x}",
-        bytes, offset, kSharedBegin, data_.size()));
+        bytes, offset, begin_, data_.size()));
 }
 
 bool SharedMemory::is_written(uint32_t offset, uint32_t bytes) const {

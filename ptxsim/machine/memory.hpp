@@ -26,6 +26,9 @@ inline constexpr uint64_t kWindowBytes = 0x10'0000'0000;
 inline constexpr uint32_t kSharedRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = 0x00ff'ffff;
 inline constexpr uint32_t kSharedBegin = 1024;  // the first KiB of a CTA belongs to the system
+// Where the part of it begins that CUDA's cooperative groups use, 288 bytes by their header: %reserved_smem_offset_1. A
+// driver chooses it; a kernel that does not ask for it may not touch it.
+inline constexpr uint32_t kReservedForGroups = kSharedBegin - 288;
 inline constexpr uint32_t kMaxSharedBytes = 228 * 1024;  // with the reserved KiB
 
 struct GlobalBuffer {
@@ -47,9 +50,12 @@ class GlobalMemory {
   bool remove(uint64_t address);
   // The bytes at [address, address + bytes): a Fault that names the nearest buffer when they are
   // not inside one. A read looks at `written` when check_uninitialized is set; a write marks.
-  const std::byte* read(uint64_t address, uint64_t bytes);
+  // With `unwritten`, for at most 32 bytes, those that nobody has written are noted there, a bit each, instead.
+  const std::byte* read(uint64_t address, uint64_t bytes, uint32_t* unwritten = nullptr);
+  std::string text_of_unwritten(uint64_t address, uint64_t bytes, uint64_t unwritten);
   std::byte* write(uint64_t address, uint64_t bytes);
-  GlobalBuffer* find(uint64_t address);  // nullptr when no buffer holds it
+  void mark_unwritten(uint64_t address);  // one byte, which was just stored
+  GlobalBuffer* find(uint64_t address);   // nullptr when no buffer holds it
   GlobalBuffer* find(const std::string& name);
   const std::vector<GlobalBuffer>& buffers() const { return buffers_; }  // by address
   bool check_uninitialized = true;
@@ -75,10 +81,12 @@ class GlobalMemory {
 };
 
 // Shared memory of one CTA: `bytes` from offset 0, the reserved KiB included. Filled with a NaN
-// pattern.
+// pattern. Nothing before `begin` may be touched; what there is of the reserved KiB is 0: cooperative groups update it
+// without writing it first.
 class SharedMemory {
  public:
-  explicit SharedMemory(uint32_t bytes);
+  SharedMemory(uint32_t begin, uint32_t bytes);
+  uint32_t begin() const { return begin_; }
   uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
   std::byte* at(uint32_t offset) { return data_.data() + offset; }
   const std::byte* at(uint32_t offset) const { return data_.data() + offset; }
@@ -86,10 +94,14 @@ class SharedMemory {
   void check_range(uint32_t offset, uint64_t bytes) const;
   bool is_written(uint32_t offset, uint32_t bytes) const;  // every byte
   void mark_written(uint32_t offset, uint32_t bytes);
+  void mark_unwritten(uint32_t offset) {
+    written_[offset] = false;
+  }  // one byte, which was just stored
   void poison(uint32_t offset,
               uint32_t bytes);  // NaN pattern; not "written" until the operation completes
 
  private:
+  uint32_t begin_;
   std::vector<std::byte> data_;
   std::vector<bool> written_;
 };

@@ -96,6 +96,8 @@ class Observer {
   virtual void fence_mbarrier_init(const Execution&, uint32_t /*lanes*/) {}
   virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
   virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
+  // An instruction with a member mask (shfl.sync, vote.sync ...) that these lanes executed together.
+  virtual void lanes_met(const Execution&, uint32_t /*lanes*/) {}
   virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
   // griddepcontrol.wait and .launch_dependents.
   virtual void waited_for_previous_grid(const Execution&, uint32_t /*lanes*/) {}

@@ -89,7 +89,12 @@ uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp,
     case SpecialKind::kReservedSmemOffsetBegin:
       return 0;
     case SpecialKind::kReservedSmemOffsetEnd:
+    case SpecialKind::kReservedSmemOffsetCap:
       return kSharedBegin;
+    case SpecialKind::kReservedSmemOffset0:
+      return 0;
+    case SpecialKind::kReservedSmemOffset1:
+      return kReservedForGroups;
     case SpecialKind::kWarpSz:
       return kWarpSize;
     case SpecialKind::kCurrentGraphExec:

@@ -16,6 +16,7 @@ namespace ptxsim {
 struct CallStack;  // machine/call_stack.hpp
 struct Cta;
 struct Insn;
+struct UndefinedValues;  // machine/undefined.hpp
 
 // What a blocked group of lanes waits for: for the deadlock report.
 struct WaitInfo {
@@ -71,6 +72,8 @@ struct Warp {
   uint64_t local_stride = 0;
   std::array<uint64_t, kWarpSize> local_top{};
   std::shared_ptr<CallStack> calls;  // made by the first call
+  std::shared_ptr<UndefinedValues>
+      undefined;       // made by the first read of bytes that nobody has written
   uint32_t carry = 0;  // CC.CF of each lane (add.cc and the other extended-precision instructions)
   uint64_t executed = 0;
 

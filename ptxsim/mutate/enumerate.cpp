@@ -134,6 +134,7 @@ void Enumeration::look_at(const Statement& s) {
   if (s.root == "fence") return drop(has(s, "mbarrier_init") ? "mbarrier_init fence" : "fence");
   if (s.root == "barrier" && has(s, "cluster")) return drop("cluster barrier");
   if (s.root == "bar" || s.root == "barrier") return drop(has(s, "warp") ? "bar.warp" : "bar.sync");
+  if (s.root == "griddepcontrol" && has(s, "wait")) return drop("previous grid");
   if (s.root != "wgmma") return;
   if (has(s, "mma_async")) {
     drop("mma");

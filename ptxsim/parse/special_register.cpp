@@ -39,6 +39,9 @@ constexpr SpecialName kSpecials[] = {
     {"%total_smem_size", SpecialKind::kTotalSmemSize, false},
     {"%aggr_smem_size", SpecialKind::kAggrSmemSize, false},
     {"%reserved_smem_offset_begin", SpecialKind::kReservedSmemOffsetBegin, false},
+    {"%reserved_smem_offset_cap", SpecialKind::kReservedSmemOffsetCap, false},
+    {"%reserved_smem_offset_0", SpecialKind::kReservedSmemOffset0, false},
+    {"%reserved_smem_offset_1", SpecialKind::kReservedSmemOffset1, false},
     {"%current_graph_exec", SpecialKind::kCurrentGraphExec, false},
     {"%reserved_smem_offset_end", SpecialKind::kReservedSmemOffsetEnd, false},
 };
@@ -46,8 +49,8 @@ constexpr SpecialName kSpecials[] = {
 }  // namespace
 
 bool is_unmodelled_special(std::string_view name) {
-  // %envreg<32>, %pm0 .. %pm7 and their 64-bit forms, %reserved_smem_offset_cap and _<2>.
-  for (const std::string_view family : {"%envreg", "%pm", "%reserved_smem_offset_"})
+  // %envreg<32>, %pm0 .. %pm7 and their 64-bit forms.
+  for (const std::string_view family : {"%envreg", "%pm"})
     if (name.starts_with(family)) return find_special(name) == nullptr;
   return false;
 }

@@ -27,6 +27,8 @@ class LastCluster : public Observer {
 
 Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
                           const RecordOptions& options) {
+  if (!description.launches.empty())
+    return Error{ErrorKind::kInput, "the case has several launches; the clock takes one", {}};
   Launch launch = description.launch;
   try {
     check_launch(*program, launch);

@@ -90,6 +90,7 @@ class Folding {
 
   int statement_of(const Report& report) const {
     if (report.statement >= 0) return report.statement;
+    if (report.place.ptx_name != module_->name) return -1;  // of another launch of the case
     const auto found = at_line_.find(report.place.ptx_line);
     return found == at_line_.end() ? -1 : found->second;
   }

@@ -131,11 +131,16 @@ PTXSIM_CUDA_API int cuGetErrorString(int error, const char** text) {
   return *text == nullptr ? kInvalidValue : kSuccess;
 }
 
-// NVIDIA's private interface between its libraries and its driver: there is none.
+// NVIDIA's private interface between its libraries and its driver: there is none. NVRTC asks for it, too, and goes on
+// without; a library that does not fails by itself.
 PTXSIM_CUDA_API int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
-  return not_modelled(
-      "cuGetExportTable, by which NVIDIA's own libraries, such as cuBLAS, look for its driver");
+  return guarded([](Session& session) {
+    session.recorder.refused(
+        "cuGetExportTable, by which NVIDIA's own libraries, such as cuBLAS, look for its driver",
+        kNotSupported, "there is none");
+    return kNotSupported;
+  });
 }
 
 namespace {

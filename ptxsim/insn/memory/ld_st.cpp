@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ptxsim/insn/memory/memory.hpp"
+#include "ptxsim/machine/undefined.hpp"
 
 namespace ptxsim {
 namespace {
@@ -104,6 +105,26 @@ AccessKind access_kind(MemoryOrder order, AccessKind weak) {
   return is_strong(order) ? AccessKind::kAtomic : weak;
 }
 
+void note_unwritten(const Execution& x, const AccessDetail& a, const MemoryAt& at,
+                    uint32_t unwritten, int lane) {
+  const std::string read = text_of_read(x, at, a.bytes(), unwritten);
+  for (uint32_t i = 0; i < a.count; ++i)
+    if (a.elements[i].present())
+      note_undefined(x, a.elements[i], lane, a.element_bytes, is_signed(a.type),
+                     unwritten >> (i * a.element_bytes), read);
+}
+
+// Bytes of what `lane` stores, a bit each, that nobody knows. A store to global memory of nothing else is a Fault: the
+// kernel was to compute something.
+uint32_t unknown_of_stored(const Execution& x, const AccessDetail& a, Space space, int lane) {
+  uint32_t unknown = 0;
+  for (uint32_t i = 0; i < a.count; ++i)
+    unknown |= undefined_bytes(x, a.elements[i], a.element_bytes, lane) << (i * a.element_bytes);
+  if (space == Space::kGlobal && unknown == (1ull << a.bytes()) - 1)
+    refuse_undefined(x, a.elements[0], lane);
+  return unknown;
+}
+
 Outcome load(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AccessDetail&>(*insn.detail);
   const AccessKind kind = access_kind(a.order, AccessKind::kRead);
@@ -114,11 +135,14 @@ Outcome load(Execution& x, const Insn& insn) {
     at.scope = a.scope;
     at.element_bytes = static_cast<uint8_t>(a.element_bytes);
     at.non_coherent = a.non_coherent;
+    uint32_t unwritten = 0;
+    at.unwritten = &unwritten;
     const std::byte* from = bytes_to_read(x, at, bytes, kind, lane);
     sectors.add(at);
     for (uint32_t i = 0; i < a.count; ++i)
       if (a.elements[i].present())
         a.load(from + i * a.element_bytes, x.registers + a.elements[i].at, lane);
+    if (unwritten != 0) note_unwritten(x, a, at, unwritten, lane);
     if (is_strong(a.order)) tell_of_strong_read(x, lane, at, a.order);
   });
   x.machine.stats().l2_read_bytes += sectors.bytes();
@@ -131,6 +155,7 @@ Outcome store(Execution& x, const Insn& insn) {
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
   x.for_lanes([&](int lane) {
+    if (x.warp.undefined != nullptr) refuse_undefined(x, a.address.base, lane);
     MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
     std::byte value[kMostAccessBytes];
     for (uint32_t i = 0; i < a.count; ++i)
@@ -138,7 +163,10 @@ Outcome store(Execution& x, const Insn& insn) {
     at.scope = a.scope;
     at.element_bytes = static_cast<uint8_t>(a.element_bytes);
     at.value = value;
+    const uint32_t unknown =
+        x.warp.undefined == nullptr ? 0 : unknown_of_stored(x, a, at.space, lane);
     std::memcpy(bytes_to_write(x, at, bytes, kind, lane), value, bytes);
+    if (unknown != 0) forget_bytes(x, at, unknown);
     sectors.add(at);
     if (is_strong(a.order)) tell_of_strong_write(x, lane, at, a.order, false);
   });

@@ -18,11 +18,14 @@
 // text are not at hand.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 
 #include "ptxsim/insn/memory/memory.hpp"
 #include "ptxsim/insn/registry.hpp"
+#include "ptxsim/machine/undefined.hpp"
 
 namespace ptxsim {
 namespace {
@@ -88,13 +91,35 @@ MemoryAt row_at(const Execution& x, const MatrixDetail& a, uint32_t row) {
   return at;
 }
 
+// Bytes of the rows, a bit each, that nobody has written, or of which not all is known.
+using UnknownBytes = std::array<uint32_t, kWarpSize>;
+
+void note_unwritten(const Execution& x, const MatrixDetail& a, const UnknownBytes& unwritten) {
+  const auto row = static_cast<uint32_t>(
+      std::ranges::find_if(unwritten, [](uint32_t bytes) { return bytes != 0; }) -
+      unwritten.begin());
+  if (row == unwritten.size()) return;
+  const std::string read = text_of_read(x, row_at(x, a, row), kRowBytes, unwritten[row]);
+  for (uint32_t j = 0; j < a.registers; ++j)
+    for (uint32_t t = 0; t < kWarpSize; ++t) {
+      uint32_t bytes = 0;
+      for (uint32_t k = 0; k < 4; ++k) {
+        const BytePlace from = place_of_byte(a.fragment, j, t, k);
+        bytes |= (unwritten[from.row] >> from.column & 1) << k;
+      }
+      if (bytes != 0) note_undefined(x, a.elements[j], static_cast<int>(t), 4, false, bytes, read);
+    }
+}
+
 Outcome load_matrix(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const MatrixDetail&>(*insn.detail);
   Rows rows;
+  UnknownBytes unwritten{};
   for (uint32_t row = 0; row < a.matrices * a.rows; ++row) {
     const int lane = static_cast<int>(row);
-    const std::byte* from =
-        bytes_to_read(x, row_at(x, a, row), a.data_bytes(), AccessKind::kRead, lane);
+    MemoryAt at = row_at(x, a, row);
+    if (a.element_bits == 8) at.unwritten = &unwritten[row];
+    const std::byte* from = bytes_to_read(x, at, a.data_bytes(), AccessKind::kRead, lane);
     widen(from, a.element_bits, rows.data() + row * kRowBytes);
   }
   for (uint32_t j = 0; j < a.registers; ++j) {
@@ -105,26 +130,35 @@ Outcome load_matrix(Execution& x, const Insn& insn) {
         lanes[4 * t + k] = rows[from.row * kRowBytes + from.column];
       }
   }
+  note_unwritten(x, a, unwritten);
   return Outcome::kNext;
 }
 
 Outcome store_matrix(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const MatrixDetail&>(*insn.detail);
   Rows rows;
+  UnknownBytes unknown{};
   for (uint32_t j = 0; j < a.registers; ++j) {
     const std::byte* lanes = x.source<std::byte>(a.elements[j]);
-    for (uint32_t t = 0; t < kWarpSize; ++t)
+    for (uint32_t t = 0; t < kWarpSize; ++t) {
+      const uint32_t bytes = x.warp.undefined == nullptr
+                                 ? 0
+                                 : undefined_bytes(x, a.elements[j], 4, static_cast<int>(t));
       for (uint32_t k = 0; k < 4; ++k) {
         const BytePlace to = place_of_byte(a.fragment, j, t, k);
         rows[to.row * kRowBytes + to.column] = lanes[4 * t + k];
+        unknown[to.row] |= (bytes >> k & 1) << to.column;
       }
+    }
   }
   for (uint32_t row = 0; row < a.matrices * a.rows; ++row) {
     const int lane = static_cast<int>(row);
     const std::byte* from = rows.data() + row * kRowBytes;
+    if (x.warp.undefined != nullptr) refuse_undefined(x, a.address.base, lane);
     MemoryAt at = row_at(x, a, row);
     at.value = from;
     std::memcpy(bytes_to_write(x, at, kRowBytes, AccessKind::kWrite, lane), from, kRowBytes);
+    forget_bytes(x, at, unknown[row]);
   }
   return Outcome::kNext;
 }

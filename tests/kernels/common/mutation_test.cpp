@@ -33,7 +33,9 @@ class TableRunner {
     const Problem& p = data_.problem;
     Simulation simulation(data_, 0);
     void* const to = simulation.scratch("table", cuda::group_tiles_bytes(p, kTileM));
-    const auto launch = cuda::group_tiles_launch(p, simulation.buffers(), kTileM, to);
+    auto launch = cuda::group_tiles_launch(p, simulation.buffers(), kTileM, to);
+    launch.overlaps_previous = true;
+    simulation.let_previous_grid_own_everything();
     ran_ = static_cast<bool>(simulation.run(launch, options, instead));
     result_ = simulation.last_run();
     return simulation.download_scratch("table", kPoison);

@@ -24,7 +24,7 @@ class ExecProgram : public Program {
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
     for (const char* part : {"vector_add", "host_memory", "variables", "graph", "cluster",
-                             "tensor_map", "grid_sync"}) {
+                             "tensor_map", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
@@ -109,6 +109,18 @@ TEST_F(ExecProgram, PipelineOfLibcuxx) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome;
   EXPECT_EQ(outcome.out, "") << outcome;
   EXPECT_TRUE(contains(outcome.err, "0 errors, ")) << outcome;
+}
+
+// What NVIDIA's libraries do although no document allows it: their lanes answer for each other by a shfl.sync, and
+// they write in place what they have read with ld.global.nc.
+TEST_F(ExecProgram, WhatLibrariesRelyOnIsAWarning) {
+  for (const auto& [part, rule] :
+       {std::pair{"wide_tiles", "[R16]"}, std::pair{"in_place", "[R20]"}}) {
+    const Outcome outcome = run_part(part);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    EXPECT_TRUE(contains(outcome.err, "0 errors, ")) << outcome;
+    EXPECT_TRUE(contains(outcome.err, rule)) << outcome;
+  }
 }
 
 TEST_F(ExecProgram, KernelsPrint) {

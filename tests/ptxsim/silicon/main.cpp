@@ -105,6 +105,7 @@ Verdict run_file(const std::filesystem::path& path, const silicon::DeviceInfo& d
   if (!c.ok()) return {Verdict::kBroken, to_string(c.error())};
   if (!module.ok()) return {Verdict::kBroken, to_string(module.error())};
   if (!runs_here(**module, device)) return {Verdict::kNotHere, "needs " + (*module)->target};
+  if (!c->launches.empty()) return {Verdict::kNotHere, "several launches"};
   if (c->expect_error || c->expect_reports)
     return {Verdict::kNotHere, "a broken rule: not run on silicon"};
   auto program = decode(*module, c->entry);

@@ -42,6 +42,8 @@ TEST_P(CaseFile, GivesWhatItExpectsUnderEverySchedule) {
   ASSERT_TRUE(module.ok()) << to_string(module.error());
   auto program = ptxsim::decode(*module, description->entry);
   ASSERT_TRUE(program.ok()) << to_string(program.error());
+  const auto refused = ptxsim::load_launches(*description, *module);
+  ASSERT_FALSE(refused) << to_string(*refused);
   for (const Schedule schedule : {Schedule::kEager, Schedule::kLazy, Schedule::kRandom}) {
     for (uint64_t seed = 1; seed <= (schedule == Schedule::kRandom ? 5 : 1); ++seed) {
       ptxsim::Options options;

@@ -1,5 +1,6 @@
-// What CUDA's own headers make: the barrier of a cooperative grid, and a pipeline of libcu++.
+// What CUDA's own headers make: the barrier of a cooperative grid, tiles of several warps, and a pipeline of libcu++.
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 
 #include <cuda/pipeline>
 #include <vector>
@@ -45,6 +46,16 @@ __global__ void sum_tiles(const int* in, int* out) {
   out[threadIdx.x] = sum;
 }
 
+// Two warps a tile, which meet in the shared memory that CUDA reserves.
+__global__ void sum_of_tile(int* values) {
+  __shared__ cg::block_tile_memory<128> memory;
+  const cg::thread_block block = cg::this_thread_block(memory);
+  const auto tile = cg::tiled_partition<64>(block);
+  const int sum = cg::reduce(tile, values[block.thread_rank()], cg::plus<int>());
+  tile.sync();
+  values[block.thread_rank()] = sum;
+}
+
 int* made(int count) {
   std::vector<int> values(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) values[static_cast<size_t>(i)] = i;
@@ -73,6 +84,14 @@ void grid_sync() {
                                            arguments, 0, nullptr));
   const std::vector<int> result = taken(values, kCount);
   for (int i = 0; i < kCount; ++i) CHECK(result[static_cast<size_t>(i)] == (i + 6) % kCount);
+}
+
+void wide_tiles() {
+  int* values = made(128);
+  sum_of_tile<<<1, 128>>>(values);
+  CHECK_CUDA(cudaGetLastError());
+  const std::vector<int> result = taken(values, 128);
+  for (int i = 0; i < 128; ++i) CHECK(result[static_cast<size_t>(i)] == (i < 64 ? 2016 : 6112));
 }
 
 void pipeline() {

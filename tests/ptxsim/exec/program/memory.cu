@@ -18,6 +18,28 @@ __global__ void scale(int* out) {
   if (threadIdx.x == 0) ++calls;
 }
 
+// Between its members lie bytes that nobody writes, and that every copy copies.
+struct Padded {
+  char letter;
+  int number;
+  short half;
+  double real;
+};
+
+__global__ void turn_around(Padded* out) {
+  __shared__ Padded all[64];
+  const int i = threadIdx.x;
+  all[i] = {static_cast<char>(i), 2 * i, static_cast<short>(-i), 0.5 * i};
+  __syncthreads();
+  out[i] = all[63 - i];
+}
+
+__global__ void take(const Padded* from, Padded* to) { to[threadIdx.x] = from[threadIdx.x]; }
+
+__global__ void double_in_place(const int* __restrict__ in, int* out) {
+  out[threadIdx.x] = 2 * __ldg(in + threadIdx.x);
+}
+
 }  // namespace
 
 void vector_add() {
@@ -85,4 +107,45 @@ void variables() {
   CHECK(cudaMemcpyToSymbol(factors, out, 99) == cudaErrorInvalidValue);
   cudaGetLastError();
   CHECK_CUDA(cudaFree(device_out));
+}
+
+void padding() {
+  Padded *turned, *copied;
+  CHECK_CUDA(cudaMalloc(&turned, 64 * sizeof(Padded)));
+  CHECK_CUDA(cudaMalloc(&copied, 64 * sizeof(Padded)));
+  turn_around<<<1, 64>>>(turned);
+  take<<<1, 64>>>(turned, copied);
+  std::vector<Padded> result(64);
+  CHECK_CUDA(cudaMemcpy(result.data(), copied, 64 * sizeof(Padded), cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 64; ++i) {
+    const Padded& one = result[static_cast<size_t>(63 - i)];
+    CHECK(one.letter == i && one.number == 2 * i && one.half == -i && one.real == 0.5 * i);
+  }
+  CHECK_CUDA(cudaFree(turned));
+  CHECK_CUDA(cudaFree(copied));
+}
+
+void pools() {
+  cudaMemPool_t pool;
+  CHECK_CUDA(cudaDeviceGetDefaultMemPool(&pool, 0));
+  unsigned long long keep = ~0ull;
+  CHECK_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  int* memory;
+  CHECK_CUDA(cudaMallocFromPoolAsync(reinterpret_cast<void**>(&memory), 64, pool, nullptr));
+  CHECK_CUDA(cudaMemsetAsync(memory, 0, 64, nullptr));
+  CHECK_CUDA(cudaFreeAsync(memory, nullptr));
+  cudaStreamAttrValue window = {};
+  CHECK_CUDA(cudaStreamSetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &window));
+  CHECK_CUDA(cudaCtxResetPersistingL2Cache());
+}
+
+void in_place() {
+  int* values;
+  std::vector<int> ones(32, 1);
+  CHECK_CUDA(cudaMalloc(&values, 32 * sizeof(int)));
+  CHECK_CUDA(cudaMemcpy(values, ones.data(), 32 * sizeof(int), cudaMemcpyHostToDevice));
+  double_in_place<<<1, 32>>>(values, values);
+  CHECK_CUDA(cudaMemcpy(ones.data(), values, 32 * sizeof(int), cudaMemcpyDeviceToHost));
+  CHECK(ones == std::vector<int>(32, 2));
+  CHECK_CUDA(cudaFree(values));
 }
