@@ -132,22 +132,32 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
   return compiled;
 }
 
+// Of one CTA or of a pair.
+sm100a_pair::TileChoice usual_tile(const Problem& p, bool prepared, const DeviceCaps& caps) {
+  const auto choose = prepared ? sm100a_pair::choose_prepared_tile : sm100a_pair::choose_tile;
+  return choose(p.m, p.n, p.k, p.l, caps.num_sms, caps.max_pairs);
+}
+
+// Whether the kernel for few rows takes no longer than `tile`. It does up to some 16 or 32 rows where
+// its tiles run at once. With more rows its epilogue, of two or four warps, takes longer than a
+// pair's of sixteen; over many columns persistent pairs load without a pause.
+bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice& tile,
+                  const DeviceCaps& caps) {
+  if (!suits_skinny(p, prepared).ok()) return false;
+  if (prepared && !takes_pairs(p, true, caps)) return true;  // nothing else takes them
+  const sm100a_skinny::Instance& few = sm100a_skinny::choose_instance(p, caps.num_sms, prepared);
+  return sm100a_skinny::modelled_us(p, few, caps.num_sms) <=
+         sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs, prepared);
+}
+
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
   if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
-  if (prepared) {
-    if (suits_skinny(p, true).ok())
-      return choice_of(sm100a_skinny::choose_instance(p, num_sms, true));
-    const sm100a_pair::TileChoice tile =
-        sm100a_pair::choose_prepared_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, true, tile.persistent));
-  }
-  if (suits_skinny(p, false).ok() && sm100a_skinny::is_faster(p, num_sms))
-    return choice_of(sm100a_skinny::choose_instance(p, num_sms));
-  const sm100a_pair::TileChoice tile =
-      sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, false).ok())
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, false, tile.persistent));
+  const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
+  if (takes_skinny(p, prepared, tile, caps))
+    return choice_of(sm100a_skinny::choose_instance(p, num_sms, prepared));
+  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, prepared).ok())
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, prepared, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
