@@ -49,15 +49,6 @@ Status check_groups_of(const Problem& problem) {
                              "experts must have at most 2^31 - 1 tiles of 16 x 64");
 }
 
-// Of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
-// geometrically, since routers make them unequal. Masked ones may all be full.
-double usual_tiles(const Problem& problem, int tile_m) {
-  if (problem.grouping == Grouping::kMasked)
-    return static_cast<double>(ceil_div(problem.m, tile_m));
-  const double mean = static_cast<double>(problem.m) / static_cast<double>(problem.l);
-  return 1 / (1 - std::exp(-tile_m / mean));
-}
-
 // Bits that must not depend on m come from one instance.
 bool is_for(const Config& config, const Problem& problem) {
   if (!config.grouped) return config.tile_m >= problem.m;
@@ -71,7 +62,7 @@ const Instance& choose_for_groups(const Problem& problem) {
   for (const Instance& instance : group_instances()) {
     if (!is_for(instance.config, problem)) continue;
     const double us =
-        usual_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
+        usual_group_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
     if (best == nullptr || us < least) best = &instance, least = us;
   }
   return *best;
