@@ -45,7 +45,7 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
                     .stages = instance.stages}};
 }
 
-// With its CTAs: those that share k, for each tile of D.
+// With its CTAs: those that share k, for each tile of D; of groups they are not known yet.
 KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& instance,
                        int num_sms) {
   const int tile_m = instance.config.tile_m;
@@ -54,8 +54,10 @@ KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& ins
                     .tile_n = sm100a_w4a16::kTileN,
                     .tile_k = sm100a_w4a16::kTileK,
                     .stages = instance.stages,
-                    .ctas = sm100a_w4a16::num_tiles(problem, tile_m) *
-                            sm100a_w4a16::choose_split(problem, instance, num_sms)}};
+                    .ctas = instance.config.grouped
+                                ? 0
+                                : sm100a_w4a16::num_tiles(problem, tile_m) *
+                                      sm100a_w4a16::choose_split(problem, instance, num_sms)}};
 }
 
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
@@ -81,7 +83,7 @@ bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) 
 // 16-bit A has a kernel of its own.
 bool is_w4a16(const Problem& problem) { return problem.a.type != DataType::kE2M1; }
 
-// Of groups one kernel knows, that for few rows.
+// Of groups with A in NVFP4 one kernel knows, that for few rows.
 Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
@@ -132,22 +134,32 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
   return compiled;
 }
 
+// Of one CTA or of a pair.
+sm100a_pair::TileChoice usual_tile(const Problem& p, bool prepared, const DeviceCaps& caps) {
+  const auto choose = prepared ? sm100a_pair::choose_prepared_tile : sm100a_pair::choose_tile;
+  return choose(p.m, p.n, p.k, p.l, caps.num_sms, caps.max_pairs);
+}
+
+// Whether the kernel for few rows takes no longer than `tile`. It does up to some 16 or 32 rows where
+// its tiles run at once. With more rows its epilogue, of two or four warps, takes longer than a
+// pair's of sixteen; over many columns persistent pairs load without a pause.
+bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice& tile,
+                  const DeviceCaps& caps) {
+  if (!suits_skinny(p, prepared).ok()) return false;
+  if (prepared && !takes_pairs(p, true, caps)) return true;  // nothing else takes them
+  const sm100a_skinny::Instance& few = sm100a_skinny::choose_instance(p, caps.num_sms, prepared);
+  return sm100a_skinny::modelled_us(p, few, caps.num_sms) <=
+         sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs, prepared);
+}
+
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
   if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
-  if (prepared) {
-    if (suits_skinny(p, true).ok())
-      return choice_of(sm100a_skinny::choose_instance(p, num_sms, true));
-    const sm100a_pair::TileChoice tile =
-        sm100a_pair::choose_prepared_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, true, tile.persistent));
-  }
-  if (suits_skinny(p, false).ok() && sm100a_skinny::is_faster(p, num_sms))
-    return choice_of(sm100a_skinny::choose_instance(p, num_sms));
-  const sm100a_pair::TileChoice tile =
-      sm100a_pair::choose_tile(p.m, p.n, p.k, p.l, num_sms, caps.max_pairs);
-  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, false).ok())
-    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, false, tile.persistent));
+  const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
+  if (takes_skinny(p, prepared, tile, caps))
+    return choice_of(sm100a_skinny::choose_instance(p, num_sms, prepared));
+  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, prepared).ok())
+    return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, prepared, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
 
@@ -160,7 +172,7 @@ const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
 Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const Problem& p = plan.problem;
   std::vector<KernelChoice> compiled;
-  for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances()) {
+  for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances_for(p)) {
     if (sm100a_w4a16::is_for(instance.config, p))
       compiled.push_back(choice_of(p, instance, caps.num_sms));
   }
@@ -168,6 +180,12 @@ Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& con
       compiled, choice_of(p, sm100a_w4a16::choose_instance(p), caps.num_sms), constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
+  if (p.grouping != Grouping::kNone) {
+    const Expected<int64_t> most = most_ctas(constraints, caps);
+    if (!most) return most.status();
+    plan.shape.ctas = sm100a_w4a16::group_ctas(p, static_cast<int>(plan.shape.tile_m), *most);
+    return {};
+  }
   if (constraints.ctas == PlanConstraints::kAny) return {};
   const int tile_m = static_cast<int>(plan.shape.tile_m);
   const int64_t tiles = sm100a_w4a16::num_tiles(p, tile_m);
@@ -218,9 +236,10 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 
 sm100a::Copies copies_of(const Plan& plan) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
-  return plan.kernel == sm100a_skinny::kKernelName
-             ? sm100a_skinny::plan_copies(problem, plan.unaligned, plan.prepared)
-             : sm100a::plan_copies(problem, plan.unaligned, plan.prepared);
+  const auto plan_copies = plan.kernel == sm100a_skinny::kKernelName  ? sm100a_skinny::plan_copies
+                           : plan.kernel == sm100a_w4a16::kKernelName ? sm100a_w4a16::plan_copies
+                                                                      : sm100a::plan_copies;
+  return plan_copies(problem, plan.unaligned, plan.prepared);
 }
 
 constexpr const char* kNumerics =
@@ -231,10 +250,15 @@ constexpr const char* kNumerics =
 
 int64_t workspace_bytes_sm100a(const Plan& plan) {
   const sm100a::Copies copies = copies_of(plan);
-  const bool skinny = plan.kernel == sm100a_skinny::kKernelName;
-  const sm100a_skinny::Instance* const instance = skinny ? skinny_of(plan) : nullptr;
-  if (instance == nullptr) return copies.workspace_bytes;
-  return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
+  if (plan.kernel == sm100a_skinny::kKernelName) {
+    if (const auto* const instance = skinny_of(plan))
+      return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
+  }
+  if (plan.kernel == sm100a_w4a16::kKernelName) {
+    if (const auto* const instance = sm100a_w4a16::find_instance(plan.problem, plan.shape.tile_m))
+      return sm100a_w4a16::workspace_bytes(plan.problem, copies, *instance);
+  }
+  return copies.workspace_bytes;
 }
 
 Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
@@ -250,6 +274,13 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
     if (instance == nullptr) {
       return Status::unsupported("plan.shape.tile_m", std::to_string(tile_m),
                                  "must be a compiled tile of the kernel for 16-bit A");
+    }
+    DUALGEMM_TRY(sm100a_w4a16::supports(plan.problem));
+    if (plan.problem.grouping != Grouping::kNone) {
+      const int64_t ctas =
+          sm100a_w4a16::group_ctas(plan.problem, tile_m, std::max<int64_t>(plan.shape.ctas, 1));
+      return sm100a_w4a16::build_group_launches(problem, buffers, copies, workspace, *instance,
+                                                ctas, encode_tiled, prepared);
     }
     const int64_t split = plan.shape.ctas / sm100a_w4a16::num_tiles(plan.problem, tile_m);
     return sm100a_w4a16::build_launches(problem, buffers, copies, workspace, *instance,

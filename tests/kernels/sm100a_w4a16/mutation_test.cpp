@@ -24,5 +24,23 @@ TEST(Sm100aW4a16Mutants, Prepared) {
   campaign(28, DataType::kF16, DataType::kF32, {.split = 2, .prepared = true}, 20);
 }
 
+// CTAs have eight and seven tiles of four steps along k: rings and both accumulators go around more
+// than twice, and end anywhere in them: who waits for the next slot instead, waits for ever.
+void groups_campaign(DataType type, bool prepared, uint64_t most) {
+  Problem problem{.m = 124, .n = 150, .k = 832, .l = 5, .grouping = Grouping::kContiguous};
+  problem.a.type = type;
+  problem.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.gate.scale_ld = 64;
+  problem.d.type = DataType::kF32;
+  const W4a16Run run{.tile_m = 32, .max_ctas = 2, .prepared = prepared};
+  CampaignRunner runner(problem, run, {0, 1, 1, 60, 92, 124});
+  const auto& instance = instance_of(problem, run);
+  run_campaign(program_of({"dual_gemm_sm100a_w4a16_groups", instance.entry, instance.kernel}),
+               runner, most, most / 4);
+}
+
+TEST(Sm100aW4a16Mutants, Groups) { groups_campaign(DataType::kF16, false, 36); }
+TEST(Sm100aW4a16Mutants, PreparedGroups) { groups_campaign(DataType::kBF16, true, 24); }
+
 }  // namespace
 }  // namespace dualgemm::test

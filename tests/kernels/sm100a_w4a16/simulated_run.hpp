@@ -12,7 +12,8 @@ namespace dualgemm::test {
 struct W4a16Run {
   ptxsim::Options options{};
   int tile_m = 0;              // 0: the fewest rows that hold the problem's, or the most
-  int split = 1;               // CTAs of a cluster
+  int split = 1;               // CTAs of a cluster; not of groups
+  int64_t max_ctas = 3;        // of groups
   int64_t misalign = 0;        // Simulation's
   bool prepared = false;       // weights
   ptxsim::Stats stats{};       // of the last launch, filled in

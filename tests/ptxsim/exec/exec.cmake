@@ -18,8 +18,8 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
   foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_persistent
       dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups
-      dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm80 dual_gemm_sm90a dual_gemm_sm90a_groups
-      dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many
+      dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm100a_w4a16_groups dual_gemm_sm80
+      dual_gemm_sm90a dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many
       group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
@@ -27,6 +27,14 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
       --a-type bf16 -m 1,40,150 -n 128 -k 512 -l 1,2 --strategies fused)
   set_tests_properties(ptxsim_exec.dualgemm_w4a16_b200 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  foreach(way "contiguous;--a-type;bf16" "contiguous;--row-experts;--a-type;f16" "masked;--a-type;bf16;--prepared")
+    string(REGEX REPLACE "[;-]" "" name "${way}")
+    add_test(NAME ptxsim_exec.dualgemm_w4a16_b200_${name}
+      COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+        --grouping ${way} --config kernel=w4a16 -m 40 -n 80 -k 272 -l 1,4 --strategies fused)
+    set_tests_properties(ptxsim_exec.dualgemm_w4a16_b200_${name} PROPERTIES LABELS ptxsim_exec
+      TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
   add_test(NAME ptxsim_exec.dualgemm_persistent_b200
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
       --config kernel=tcgen05persistent,ctas=4 -m 300 -n 300 -k 512 -l 2 --strategies fused)

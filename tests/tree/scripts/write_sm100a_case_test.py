@@ -11,13 +11,15 @@ import unittest
 ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 SCRIPT = ROOT / "scripts/write_sm100a_case"
 MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny",
-           "w4a16": "dual_gemm_sm100a_w4a16"}
+           "w4a16": "dual_gemm_sm100a_w4a16", "tcgen05persistent": "dual_gemm_sm100a_pair_persistent"}
+# Their PTX has entries for unpacked and for prepared weights.
+OF_BOTH = ("w4a16", "tcgen05persistent")
 
 
 def timed(*arguments, kernel="tcgen05"):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--kernel", kernel, "--out", case.name], check=True)
-        of_its_own = "--prepared" in arguments and kernel != "w4a16"
+        of_its_own = "--prepared" in arguments and kernel not in OF_BOTH
         module = PTX / f"{MODULES[kernel]}{'_prepared' if of_its_own else ''}.ptx"
         run = subprocess.run([PTXSIM, "time", module, "--case", case.name, "--draws", "5", "--json"], check=True,
                              stdout=subprocess.PIPE)
@@ -57,6 +59,12 @@ class WriteSm100aCase(unittest.TestCase):
         for tile_n in ("32", "64"):
             prepared = timed(*shape, "--tile-n", tile_n, "--prepared", kernel="skinny")
             self.assertAlmostEqual(prepared["us"], few["us"], delta=0.3)
+
+    def test_persistent_pairs_take_less_over_many_columns(self):
+        shape = ("1", "28672", "1024")
+        few = timed(*shape, kernel="skinny")["us"]
+        for prepared in ((), ("--prepared",)):
+            self.assertLess(timed(*shape, "--tile-n", "128", *prepared, kernel="tcgen05persistent")["us"], few)
 
     def test_few_rows_of_16_bits(self):
         for a_type in ("f16", "bf16"):

@@ -15,7 +15,8 @@ SCRIPT = ROOT / "scripts/write_sm100a_groups_case"
 def timed(*arguments):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
-        run = subprocess.run([PTXSIM, "time", PTX / "dual_gemm_sm100a_skinny_groups.ptx", "--case", case.name, "--draws", "5",
+        module = "w4a16" if "--a-type" in arguments else "skinny"
+        run = subprocess.run([PTXSIM, "time", PTX / f"dual_gemm_sm100a_{module}_groups.ptx", "--case", case.name, "--draws", "5",
                               "--json"], check=True, stdout=subprocess.PIPE)
     return json.loads(run.stdout)["launches"][0]
 
@@ -35,7 +36,16 @@ class WriteSm100aGroupsCase(unittest.TestCase):
         for rows in ("16", "32", "64", "128"):
             self.assertEqual(timed("20", "128", "256", "3", "--tile-m", rows)["waves"], 1)
 
+    def test_16_bit_rows(self):
+        shape = ("4", "1024", "2048", "16")
+        for a_type, more in (("f16", ()), ("bf16", ("--tile-m", "64")), ("f16", ("--prepared",))):
+            self.assertGreater(timed(*shape, "--a-type", a_type, *more)["us"], 6.3)
+
     def test_what_the_kernel_does_not_take_is_refused(self):
+        run = subprocess.run([SCRIPT, "1", "64", "64", "2", "--a-type", "f16", "--tile-m", "16"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("--tile-m 16: must be one of 32, 64", run.stderr)
+
         run = subprocess.run([SCRIPT, "1", "64", "100", "2"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
         self.assertIn("K a multiple of 64", run.stderr)

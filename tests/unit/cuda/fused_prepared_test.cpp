@@ -111,10 +111,10 @@ TEST(FusedPrepared, BlackwellChoosesAKernelAndATileForEachM) {
                         made_up_gpu(100, 148), cuda::strategies(), "");
   };
   const int64_t bytes = 256 + int64_t{28} * 512 * (2048 + 256);
-  for (const int64_t m : {1, 32, 33, 256, 512}) {
+  for (const int64_t m : {1, 16, 32, 33, 256, 512}) {
     const auto plan = plan_for(m);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan->kernel, m <= 32 ? "skinny" : "tcgen05pair");
+    EXPECT_EQ(plan->kernel, m <= 16 ? "skinny" : "tcgen05pair");
     EXPECT_EQ(plan->prepared_bytes, bytes);
   }
   EXPECT_EQ(plan_for(16)->config(), "cuda_sm100a_fused_skinny_t32x32x256_s14_f16_prepared");
@@ -174,9 +174,9 @@ TEST(FusedPrepared, BlackwellTakesThemForGroupsAndFor16BitA) {
     p.a.type = type;
     EXPECT_EQ(*descriptor_of(p), *wanted);
     EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, 100)->kernel, "w4a16");
-    p.grouping = Grouping::kMasked;  // the kernel for any GPU takes these
-    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, 100).status().message(),
-              "prepared: true; fused on sm80 has no weights to prepare");
+    p.grouping = Grouping::kMasked;
+    EXPECT_EQ(*descriptor_of(p), *wanted);
+    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, 100)->kernel, "w4a16");
   }
 }
 

@@ -48,7 +48,7 @@ TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
   EXPECT_EQ(find_instance(64, DataType::kF16, false, true), nullptr);
 }
 
-TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
+TEST(Sm100aPairChoice, WhatTakesLeast) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
     return choose_tile(m, n, k, 1, num_sms);
   };
@@ -57,8 +57,9 @@ TEST(Sm100aPairChoice, OneCtaUpTo128RowsThenWhatTakesLeast) {
   EXPECT_EQ(tile(512, 4096), (TileChoice{2, 128}));  // 64 pairs, or two waves of narrow ones
   EXPECT_EQ(tile(256, 3072, 4096), (TileChoice{2, 64}));
   EXPECT_EQ(tile(512, 3072), (TileChoice{2, 128}));
-  EXPECT_EQ(tile(128, 4096), (TileChoice{1, 64}));
-  EXPECT_EQ(tile(1, 4096), (TileChoice{1, 64}));
+  EXPECT_EQ(tile(128, 4096), (TileChoice{2, 64}));  // half of a pair is idle, and loads nothing
+  EXPECT_EQ(tile(1, 4096), (TileChoice{2, 64}));
+  EXPECT_EQ(tile(1, 28672, 4096), (TileChoice{2, 128, true}));
   EXPECT_EQ(tile(4096, 4096), (TileChoice{2, 128, true}));  // seven tiles a pair
   EXPECT_EQ(tile(1024, 4096), (TileChoice{2, 128, true}));  // two
   EXPECT_EQ(tile(8192, 4096, 256), (TileChoice{2, 128, true}));

@@ -99,13 +99,105 @@ TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {
   EXPECT_EQ(reason({.m = 1, .n = 1, .k = 16}), "a.type: e2m1; this kernel takes f16 and bf16");
   EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16}, DataType::kF32)),
             "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
-  EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked})),
-            "grouping: masked; the sm_100a kernel takes none");
+  EXPECT_EQ(reason(with_rows({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked})), "ok");
+  EXPECT_EQ(reason(with_rows({.m = int64_t{1} << 30,
+                              .n = int64_t{1} << 20,
+                              .k = 16,
+                              .grouping = Grouping::kContiguous})),
+            "m, n, l: 1073741824, 1048576, 1; experts must have at most 2^31 - 1 tiles of 32 x 64");
   EXPECT_EQ(reason(with_rows({.m = 1, .n = (int64_t{1} << 31) - 1, .k = 16, .l = 9})),
             "m, n, l: 1, 2147483647, 9; must be at most 2^28 - 1 tiles of 64 x 64");
   EXPECT_EQ(find_instance(with_rows({.m = 17, .n = 16, .k = 16}), 16), nullptr);
   EXPECT_EQ(find_instance(with_rows({.m = 65, .n = 16, .k = 16}), 32), nullptr);
   EXPECT_EQ(find_instance(with_rows({.m = 1, .n = 16, .k = 16}), 12), nullptr);
+}
+
+// Groups have tiles of their own.
+TEST(Sm100aW4a16GroupsChoice, NamesSayWhatTheInstancesAre) {
+  for (const Instance& instance : group_instances()) {
+    const Config& config = instance.config;
+    EXPECT_TRUE(config.grouped);
+    EXPECT_EQ(instance.entry, std::string("dual_gemm_sm100a_w4a16_") +
+                                  (config.bf16 ? "bf16" : "f16") + "_groups_t" +
+                                  std::to_string(config.tile_m) + "x64x256_s" +
+                                  std::to_string(instance.stages));
+    EXPECT_EQ(instance.threads, 448u);
+    EXPECT_LE(instance.dynamic_smem_bytes, 227u * 1024);
+  }
+  EXPECT_EQ(group_instances().size(), 4u);
+}
+
+// Every tile of an expert's rows decodes the weights again: one is better than two.
+TEST(Sm100aW4a16GroupsChoice, RowsOfATileFollowTheRowsOfAnExpert) {
+  const auto rows = [](int64_t m, int64_t l, Grouping grouping) {
+    Problem p = with_rows({.m = m, .n = 2048, .k = 7168, .l = l, .grouping = grouping});
+    return choose_instance(p).config.tile_m;
+  };
+  EXPECT_EQ(rows(1, 1, Grouping::kContiguous), 32);
+  EXPECT_EQ(rows(32 * 8, 32, Grouping::kContiguous), 32);
+  EXPECT_EQ(rows(32 * 64, 32, Grouping::kContiguous), 64);
+  EXPECT_EQ(rows(32, 32, Grouping::kMasked), 32);
+  EXPECT_EQ(rows(33, 32, Grouping::kMasked), 64);
+  EXPECT_EQ(rows(4096, 2, Grouping::kMasked), 64);
+}
+
+TEST(Sm100aW4a16GroupsChoice, Plans) {
+  const auto config = [](const Problem& p, const std::string& text = "", bool prepared = false) {
+    const auto plan =
+        make_plan(p, {.strategy = StrategyId::kFused, .prepared = prepared, .config = text},
+                  made_up_gpu(100, 148));
+    return plan ? plan->config() : plan.status().message();
+  };
+  Problem p = with_rows({.m = 64, .n = 2048, .k = 7168, .l = 32}, DataType::kBF16);
+  p.grouping = Grouping::kContiguous;
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c148_t32x64x256_s6_f16");
+  EXPECT_EQ(config(p, "", true), "cuda_sm100a_fused_w4a16_c148_t32x64x256_s6_f16_prepared");
+  EXPECT_EQ(config(p, "tile_m=64,ctas=5"), "cuda_sm100a_fused_w4a16_c5_t64x64x256_s4_f16");
+  EXPECT_EQ(config(p, config(p)), config(p));
+  EXPECT_EQ(config(p, "ctas=149"), "config: ctas=149; must be 1 .. 148, as this GPU has SMs");
+  EXPECT_EQ(config(p, "kernel=skinny"),
+            "config: kernel=skinny; no such kernel is compiled for this problem; there are "
+            "w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
+  p.batch_invariant = true;  // one tile, whatever m is
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c148_t64x64x256_s4_f16");
+  p.batch_invariant = false;
+  p.m = 1, p.n = 65, p.l = 1;  // no more CTAs than there can be tiles
+  EXPECT_EQ(config(p), "cuda_sm100a_fused_w4a16_c2_t32x64x256_s6_f16");
+}
+
+TEST(Sm100aW4a16GroupsLaunch, TableThenKernel) {
+  views.clear();
+  Problem p = with_rows({.m = 300, .n = 200, .k = 512, .l = 3}, DataType::kF16);
+  p.grouping = Grouping::kContiguous;
+  p.gate.scale_layout = ScaleLayout::kLinear;
+  p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  const core::ResolvedProblem resolved = core::resolve(p);
+  const Instance& instance = *find_instance(p, 32);
+  const sm100a::Copies copies = plan_copies(resolved, false, false);
+  EXPECT_EQ(copies.workspace_bytes, 0);  // linear scales are read in place
+  EXPECT_EQ(workspace_bytes(p, copies, instance), 16 * 301);
+  auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
+  const auto launches =
+      build_group_launches(resolved, far_buffers(), copies, workspace, instance, 7, &record_view);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 2u);
+  EXPECT_STREQ(launches->front().kernel.entry, "dual_gemm_group_tiles");
+  const KernelLaunch& launch = launches->back();
+  EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_w4a16_groups");
+  EXPECT_STREQ(launch.kernel.entry, "dual_gemm_sm100a_w4a16_f16_groups_t32x64x256_s6");
+  EXPECT_EQ(launch.ctas, 7u);
+  EXPECT_EQ(launch.cluster_ctas, 1u);
+  EXPECT_TRUE(launch.overlaps_previous);
+  ASSERT_EQ(views.size(), 5u);
+  EXPECT_EQ(views[0].dims, (std::vector<uint64_t>{1024, 300, 1}));  // A of all experts
+  EXPECT_EQ(views[2].box, (std::vector<uint32_t>{16, 64, 1}));      // Gate's scales, in rows
+  EXPECT_EQ(views[4].box, (std::vector<uint32_t>{256, 4, 1, 1}));
+  Params params;
+  ASSERT_EQ(launch.param_bytes, sizeof params);
+  std::memcpy(&params, launch.params.data(), sizeof params);
+  EXPECT_EQ(static_cast<const void*>(params.groups.table), workspace);
+  EXPECT_TRUE(params.groups.one_batch);
+  EXPECT_TRUE(params.linear_gate && !params.linear_up && !params.prepared);
 }
 
 TEST(Sm100aW4a16Launch, ViewsAndGrid) {

@@ -54,15 +54,15 @@ constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t
          (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
 }
 
-inline constexpr int kPersistentTile = 128;  // columns of D, of what is compiled
+inline constexpr int kPersistentTile = 128;      // columns of D, of what is compiled
+inline constexpr double kClocksBetween = 850;    // of a tile and the next: the tensor core waits
+inline constexpr double kClocksEpilogue = 2900;  // of a tile
 
 // Clocks of persistent pairs: loads go on from tile to tile, and an epilogue is hidden by the next
 // tile's main loop, if that is not shorter. The numbers are ptxsim's (docs/lab/sm100a_pair.md).
 constexpr double clocks_of_persistent(int64_t m, int64_t n, int64_t k, int64_t l, int64_t at_once,
                                       int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {
-  constexpr double kClocksAround = 6500;    // as clocks_of()'s, with an epilogue of half the warps
-  constexpr double kClocksBetween = 850;    // of a tile and the next: the tensor core waits
-  constexpr double kClocksEpilogue = 2900;  // of a tile
+  constexpr double kClocksAround = 6500;  // as clocks_of()'s, with an epilogue of half the warps
   const int64_t tiles = num_pairs(m, n, l, kPersistentTile);
   const double stage = stage_clocks({kPairCtas, kPersistentTile},
                                     std::min(tiles, at_once) * kPairCtas, weight_scale_bytes);
@@ -83,20 +83,75 @@ constexpr int64_t persistent_ctas(int64_t m, int64_t n, int64_t l, int64_t most_
   return std::min(num_pairs(m, n, l, kPersistentTile), pairs) * kPairCtas;
 }
 
+// Scales of a stage of the weights, into one SM.
+constexpr int weight_scale_bytes_of(int tile_n, bool prepared) {
+  return prepared ? 2 * tile_n * (kTileK / 16) : 2 * kMmaSteps * kScaleTileBytes;
+}
+
+// Clocks of up to kCtaRows rows: weights come from HBM once, which takes most of the time. What
+// stands around a wave's main loop, epilogue included, is what ptxsim says of these kernels
+// (docs/lab/sm100a_pair.md, few rows).
+constexpr double clocks_of_few_rows(const TileChoice& tile, int64_t n, int64_t k, int64_t l,
+                                    int num_sms, int max_pairs, bool prepared) {
+  constexpr double kHbmBytes = 3750;  // a clock, to all SMs: 6.0 TB/s at 1.6 GHz
+  constexpr int kColumnBytes = 2 * (kRowBytes + kTileK / 16);  // of a stage
+  constexpr double kAroundPersistent = 7000;
+  const int64_t at_once =
+      std::max(tile.ctas == kPairCtas ? pairs_at_once(num_sms, max_pairs) : num_sms, 1);
+  const int64_t tiles = ceil_div(n, tile.tile_n) * l;
+  const auto waves = static_cast<double>(ceil_div(tiles, at_once));
+  const auto stages = static_cast<double>(ceil_div(k, kTileK));
+  const double columns = tile.tile_n;
+  const double hbm = static_cast<double>(tiles) * stages * columns * kColumnBytes / kHbmBytes;
+  const double loop = stages * stage_clocks(tile, std::min(tiles, at_once) * tile.ctas,
+                                            weight_scale_bytes_of(tile.tile_n, prepared));
+  if (tile.persistent)
+    return kAroundPersistent +
+           std::max(waves * std::max(loop + kClocksBetween, kClocksEpilogue), hbm);
+  const double around = tile.ctas == kPairCtas ? 4700 + 12.5 * columns : 5820 + 24 * columns;
+  return waves * around + std::max(waves * loop, hbm);
+}
+
+constexpr double us_of_few_rows(const TileChoice& tile, int64_t n, int64_t k, int64_t l,
+                                int num_sms, int max_pairs, bool prepared) {
+  constexpr double kClocksPerUs = 1600;
+  return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared) / kClocksPerUs;
+}
+
+// The tile that takes the least by it; of equals the narrower, then the pair's.
+constexpr TileChoice choose_tile_of_few_rows(int64_t n, int64_t k, int64_t l, int num_sms,
+                                             int max_pairs, bool prepared) {
+  const auto clocks = [&](const TileChoice& tile) {
+    return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared);
+  };
+  const TileChoice one_cta{1, sm100a::choose_tile_n(1, n, l, num_sms)};
+  if (!prepared && pairs_at_once(num_sms, max_pairs) < 1) return one_cta;
+  TileChoice best{kPairCtas, prepared ? kNarrowestTile : 64};
+  const auto consider = [&](const TileChoice& tile) {
+    if (clocks(tile) < clocks(best)) best = tile;
+  };
+  for (const int tile_n : {64, 80, 96, 112, 128}) {
+    if (prepared || tile_n == 64 || tile_n == 128) consider({kPairCtas, tile_n});
+  }
+  consider({kPairCtas, kPersistentTile, true});
+  if (!prepared) consider(one_cta);
+  return best;
+}
+
 // A pair's tile that takes the least with prepared weights; of equals the narrower. Their scales come
 // as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns there
 // are.
 constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
                                           int max_pairs = -1) {
+  if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, true);
   constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
   constexpr double kClocksPerColumn = 12;  // 0.5 us for 64 more
   const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
   const int64_t at_once = std::max(pairs_there, int64_t{1});
-  const auto scale_bytes = [](int tile_n) { return 2 * tile_n * (kTileK / 16); };
   const auto clocks = [&](int tile_n) {
     const int64_t pairs = num_pairs(m, n, l, tile_n);
     const double stage = stage_clocks({kPairCtas, tile_n}, std::min(pairs, at_once) * kPairCtas,
-                                      scale_bytes(tile_n));
+                                      weight_scale_bytes_of(tile_n, true));
     return static_cast<double>(ceil_div(pairs, at_once)) *
            (static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksPerWave +
             kClocksPerColumn * (tile_n - 64));
@@ -106,17 +161,18 @@ constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64
     if (clocks(tile_n) < clocks(best)) best = tile_n;
   }
   if (pairs_there >= 1 &&
-      clocks_of_persistent(m, n, k, l, at_once, scale_bytes(kPersistentTile)) < clocks(best))
+      clocks_of_persistent(m, n, k, l, at_once, weight_scale_bytes_of(kPersistentTile, true)) <
+          clocks(best))
     return {kPairCtas, kPersistentTile, true};
   return {kPairCtas, best};
 }
 
-// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower. Up
-// to 128 rows one CTA has them all, and half of a pair would compute rows that do not exist.
+// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower.
 constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
                                  int max_pairs = -1) {
+  if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, false);
   const int pairs = pairs_at_once(num_sms, max_pairs);
-  if (m <= kCtaRows || pairs < 1) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
+  if (pairs < 1) return {1, sm100a::choose_tile_n(m, n, l, num_sms)};
   const auto clocks = [&](const TileChoice& tile) {
     return clocks_of(tile, m, n, k, l, tile.ctas == kPairCtas ? pairs : num_sms);
   };

@@ -1,6 +1,7 @@
 // Which problems the kernel takes, with which instance, and whether it should.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -14,9 +15,17 @@ namespace dualgemm::cuda::sm100a_skinny {
 namespace {
 
 using core::ceil_div;
+using core::round_up;
 
 // Bytes of a stage that a column of D costs: a row of Gate and one of Up with their scales.
 constexpr int64_t kColumnBytes = 2 * (kTileK / 2 + kTileK / 16);
+
+// Of the epilogue, as ptxsim has it (docs/lab/sm100a_skinny.md): Gate's warps and Up's take a turn
+// of rows each at a time.
+double epilogue_us(int64_t m, int tile_m) {
+  const int64_t at_a_time = 2 * (tile_m >= 64 ? 16 : 8);
+  return 0.6 + 0.025 * static_cast<double>(std::min<int64_t>(round_up(m, at_a_time), tile_m));
+}
 
 StreamedWork work_of(const Problem& problem, const Instance& instance) {
   const Config& config = instance.config;
@@ -25,19 +34,8 @@ StreamedWork work_of(const Problem& problem, const Instance& instance) {
           .stage_bytes = instance.stage_bytes,
           .weight_bytes = config.tile_n * kColumnBytes,
           .ring_stages = instance.stages,
-          .mma_clocks = kMmaSteps * mma_clocks(config.tile_m, 1)};
-}
-
-// Its rows are one tile: this is asked for up to kMaxRows only.
-StreamedWork work_of(const Problem& problem, const sm100a::Instance& instance) {
-  const int tile_n = instance.config.tile_n;
-  return {
-      .ctas = ceil_div(problem.n, tile_n) * problem.l,
-      .stages_per_cta = ceil_div(problem.k, kTileK),
-      .stage_bytes = (sm100a::kTileM + 2 * tile_n) * kRowBytes + 3 * kMmaSteps * kScaleTileBytes,
-      .weight_bytes = tile_n * kColumnBytes,
-      .ring_stages = instance.stages,
-      .mma_clocks = kMmaSteps * mma_clocks(tile_n, 2)};
+          .mma_clocks = kMmaSteps * mma_clocks(config.tile_m, 1),
+          .epilogue_us = epilogue_us(problem.m, config.tile_m)};
 }
 
 Status check_groups_of(const Problem& problem) {
@@ -49,15 +47,6 @@ Status check_groups_of(const Problem& problem) {
     return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
                              "experts must have at most 2^31 - 1 tiles of 16 x 64");
-}
-
-// Of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
-// geometrically, since routers make them unequal. Masked ones may all be full.
-double usual_tiles(const Problem& problem, int tile_m) {
-  if (problem.grouping == Grouping::kMasked)
-    return static_cast<double>(ceil_div(problem.m, tile_m));
-  const double mean = static_cast<double>(problem.m) / static_cast<double>(problem.l);
-  return 1 / (1 - std::exp(-tile_m / mean));
 }
 
 // Bits that must not depend on m come from one instance.
@@ -73,7 +62,7 @@ const Instance& choose_for_groups(const Problem& problem) {
   for (const Instance& instance : group_instances()) {
     if (!is_for(instance.config, problem)) continue;
     const double us =
-        usual_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
+        usual_group_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
     if (best == nullptr || us < least) best = &instance, least = us;
   }
   return *best;
@@ -133,11 +122,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   return *best;
 }
 
-// The other kernel loads 128 rows of A whatever m is, and 64 columns at the least: it is modelled
-// as faster only where more than 64 rows meet so many columns that its tiles of 128 save waves.
-bool is_faster(const Problem& problem, int num_sms) {
-  return modelled_us(work_of(problem, choose_instance(problem, num_sms)), num_sms) <=
-         modelled_us(work_of(problem, sm100a::choose_instance(problem, num_sms)), num_sms);
+double modelled_us(const Problem& problem, const Instance& instance, int num_sms) {
+  return modelled_us(work_of(problem, instance), num_sms);
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

@@ -63,6 +63,7 @@
 
 #include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
@@ -101,21 +102,8 @@ struct StorageRules {
   static_assert(offsetof(Stage<kCfg>, a) % kSwizzleAlignment == 0, "operands start at atoms");
 };
 
-// In dynamic shared memory, at a multiple of its alignment.
-template <class Storage>
-DUALGEMM_DEVICE Storage& storage_in(uint8_t* dynamic_smem) {
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  return *reinterpret_cast<Storage*>(dynamic_smem +
-                                     (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
-}
-
-// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
-template <class Storage>
-constexpr int dynamic_smem_bytes() {
-  constexpr int kBytes = sizeof(Storage) + kSwizzleAlignment;
-  static_assert(kBytes <= kSmemBytes, "one CTA fits an SM");
-  return kBytes;
-}
+using sm100a::dynamic_smem_bytes;
+using sm100a::storage_in;
 
 // The columns of D that a CTA computes.
 struct Tile {

@@ -4,7 +4,7 @@
 #include "core/scale_padding.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
-#include "cuda/kernels/sm100a/operands.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
@@ -42,6 +42,7 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
   const auto scales = [&](const core::ResolvedMatrix& matrix, int64_t batches, int64_t rows) {
+    if (matrix.type != DataType::kE2M1) return kNoCopy;  // there are none
     if (!unaligned && scales_suit(matrix, batches)) return kNoCopy;
     return arena.take_offset(swizzled_scale_bytes(rows, matrix.sf_cols) * batches);
   };
@@ -58,31 +59,33 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
   return copies;
 }
 
+bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers) {
+  return count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
+}
+
 Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
-                            const sm100a::Copies& copies, void* workspace, const Config& config,
-                            EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
+                            const sm100a::Copies& copies, void* workspace, int tile_m, int tile_n,
+                            EncodeTiled encode_tiled, const uint8_t* packed,
+                            const sm100a::OperandMaps& maps, LinearScales& linear,
                             std::vector<KernelLaunch>& launches) {
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
-  params.padded_scales_of_a = rows_of_a.padded;
   DUALGEMM_TRY(sm100a::place_operand({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales,
                                       copies.a, copies.sf_a, rows_of_a.scale_rows},
-                                     rows_of_a.batches, config.tile_m, workspace, encode_tiled,
-                                     &params.map_a, &params.map_sf_a, launches, &params.linear_a));
+                                     rows_of_a.batches, tile_m, workspace, encode_tiled, maps.a,
+                                     maps.sf_a, launches, &linear.a));
   if (packed != nullptr) {
-    params.prepared = params.linear_gate = params.linear_up = true;
-    return sm100a_pair::encode_weights(problem.problem, packed, config.tile_n, encode_tiled,
-                                       weight_maps_of(params));
+    linear.gate = linear.up = true;
+    return sm100a_pair::encode_weights(problem.problem, packed, tile_n, encode_tiled,
+                                       {maps.gate, maps.up, maps.sf_gate, maps.sf_up});
   }
   DUALGEMM_TRY(sm100a::place_operand({"gate", "gate_scales", &problem.gate, buffers.gate,
                                       buffers.gate_scales, copies.gate, copies.sf_gate},
-                                     experts, config.tile_n, workspace, encode_tiled,
-                                     &params.map_gate, &params.map_sf_gate, launches,
-                                     &params.linear_gate));
+                                     experts, tile_n, workspace, encode_tiled, maps.gate,
+                                     maps.sf_gate, launches, &linear.gate));
   return sm100a::place_operand(
       {"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-      experts, config.tile_n, workspace, encode_tiled, &params.map_up, &params.map_sf_up, launches,
-      &params.linear_up);
+      experts, tile_n, workspace, encode_tiled, maps.up, maps.sf_up, launches, &linear.up);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

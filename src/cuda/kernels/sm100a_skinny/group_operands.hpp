@@ -3,28 +3,38 @@
 
 #include <vector>
 
+#include "core/int_math.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
-#include "cuda/kernels/sm100a_skinny/config.hpp"
-#include "cuda/kernels/sm100a_skinny/params.hpp"
+#include "cuda/kernels/sm100a/operands.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
+
+// Behind the copies stands the table of groups.
+inline int64_t table_offset(const sm100a::Copies& copies) {
+  constexpr int64_t kTableAlignment = 64;
+  return core::round_up(copies.workspace_bytes, kTableAlignment);
+}
 
 // As sm100a::plan_copies(), but linear scales whose rows lie multiples of 16 bytes apart are read in
 // place. A copy of A's swizzled scales reads them as far as operand_sizes() says.
 sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned,
                                  bool prepared);
 
-// Where the maps of prepared weights go.
-inline sm100a_pair::WeightMaps weight_maps_of(Params& params) {
-  return {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up};
-}
+// Whether each expert's swizzled scales of A begin at a multiple of 128 rows. Rows that name their
+// experts have those of one matrix.
+bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers);
 
-// Fills in the maps of `params` and how their scales lie, and appends the copies to `launches`.
-// `packed`: prepared weights, or null. Precondition: with_shared_rows().
+// Of which operands scales lie in rows, not in scale tiles.
+struct LinearScales {
+  bool a = false, gate = false, up = false;
+};
+
+// Encodes the maps, boxes of tile_m rows of A and tile_n columns, says how scales lie, and appends the
+// copies to `launches`. `packed`: prepared weights, or null. Precondition: with_shared_rows().
 Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
-                            const sm100a::Copies& copies, void* workspace, const Config& config,
-                            EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
+                            const sm100a::Copies& copies, void* workspace, int tile_m, int tile_n,
+                            EncodeTiled encode_tiled, const uint8_t* packed,
+                            const sm100a::OperandMaps& maps, LinearScales& linear,
                             std::vector<KernelLaunch>& launches);
 
 }  // namespace dualgemm::cuda::sm100a_skinny

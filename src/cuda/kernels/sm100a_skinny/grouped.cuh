@@ -34,57 +34,16 @@
 
 #include <cstdint>
 
-#include "cuda/device/group_tiles.cuh"
 #include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
+#include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
 template <Config kCfg>
 struct GroupedStorage : SharedStorage<kCfg> {
-  // [turn % 2][row: those that Gate's warps finish, then Up's][column]
-  float exchange[2][2 * Budget<kCfg>::kTurnRows][kCfg.tile_n];
+  Exchange<Budget<kCfg>::kTurnRows, kCfg.tile_n> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
-
-// The tiles of this CTA, in order. Rows of the next one are asked for before a tile is worked at, and
-// looked at after it.
-class GroupedTiles {
- public:
-  DUALGEMM_DEVICE explicit GroupedTiles(const Params& params)
-      : row_tiles_(number_of_tiles(params.groups)),
-        end_(row_tiles_ * params.tiles_n),
-        index_(blockIdx.x) {
-    if (is_valid()) rows_ = group_tile_of(rows_at(params, index_));
-  }
-
-  DUALGEMM_DEVICE bool is_valid() const { return index_ < end_; }
-  // Once for each tile, which is valid. Without a next one any will do: behind a branch the words
-  // would be waited for.
-  DUALGEMM_DEVICE void ask_for_next(const Params& params) {
-    next_ = rows_at(params, min(index_ + gridDim.x, end_ - 1));
-  }
-  DUALGEMM_DEVICE void advance() {
-    index_ += gridDim.x;
-    rows_ = group_tile_of(next_);
-  }
-
-  DUALGEMM_DEVICE const GroupTile& rows() const { return rows_; }
-  DUALGEMM_DEVICE uint32_t column_tile() const { return index_ / row_tiles_; }
-
- private:
-  DUALGEMM_DEVICE uint4 rows_at(const Params& params, uint32_t index) const {
-    return tile_words_of(params.groups, index % row_tiles_);
-  }
-
-  uint32_t row_tiles_, end_, index_;
-  GroupTile rows_{};
-  uint4 next_;
-};
-
-DUALGEMM_DEVICE uint32_t tiles_of_cta(const Params& params) {
-  const uint32_t end = number_of_tiles(params.groups) * params.tiles_n;
-  return blockIdx.x < end ? (end - blockIdx.x - 1) / gridDim.x + 1 : 0;
-}
 
 template <Config kCfg>
 DUALGEMM_DEVICE Tile tile_of(const GroupedTiles& tiles) {
@@ -136,7 +95,7 @@ DUALGEMM_DEVICE void grouped_dual_gemm(const Params& params) {
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) multiply_tiles(params, smem, tmem_base);
   } else if (warp < kEpilogueWarps) {
-    finish_tiles(params, smem, tmem_base, warp);
+    finish_tiles<kCfg>(params, smem, tmem_base, warp);
   } else {
     mix_tiles(params, smem, warp - kFirstMixWarp);
   }

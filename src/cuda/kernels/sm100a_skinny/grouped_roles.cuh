@@ -1,7 +1,8 @@
-// The four roles over the tiles of groups. Part of grouped.cuh, which has the tables.
+// Three of the four roles over the tiles of groups. The fourth is finish_tiles.cuh. Part of
+// grouped.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a_skinny/epilogue.cuh"
+#include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
 #include "cuda/kernels/sm100a_skinny/mainloop.cuh"
 #include "cuda/kernels/sm100a_skinny/prepared.cuh"
 
@@ -187,48 +188,6 @@ DUALGEMM_DEVICE void multiply_tiles(const Params& params, GroupedStorage<kCfg>& 
       --stages_left;
     }
     ptx::tcgen05_commit(&smem.acc_full[acc.stage]);
-  }
-}
-
-// Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full[acc].   Arrives: acc_empty[acc].
-template <Config kCfg>
-DUALGEMM_DEVICE void finish_tiles(const Params& params, GroupedStorage<kCfg>& smem,
-                                  uint32_t tmem_base, uint32_t warp) {
-  constexpr uint32_t kRows = Budget<kCfg>::kTurnRows;
-  RingPosition<Budget<kCfg>::kAccs> acc;
-  uint32_t place = 0;  // of the turn, in `exchange`
-#pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(), acc.advance()) {
-    tiles.ask_for_next(params);
-    const Tile tile = tile_of<kCfg>(tiles);
-    const WarpColumns mine = columns_of_warp<kCfg>(tile, warp);
-    const ColumnFactors factors = factors_of(params, tile.batch, mine.col);
-    const OutputRows rows = rows_of_group(params, tiles.rows());
-    const uint32_t begin = tiles.rows().begin, num_rows = rows.end - begin;
-    const uint32_t from = tmem_base + Budget<kCfg>::kAccCol + acc.stage * kCfg.tile_m +
-                          (32 * warp << 16);  // its own quarter
-
-    if (params.output == OutputType::kE2M1 && !mine.up)
-      clear_scales(params, rows, begin, kCfg.tile_m, mine.col - threadIdx.x % 32);
-    ptx::mbarrier_wait_parity(&smem.acc_full[acc.stage], acc.round_parity);
-    __syncwarp();
-    ptx::tcgen05_fence_after_thread_sync();
-#pragma unroll 1
-    for (uint32_t turn = 0; turn < num_rows; turn += 2 * kRows, place ^= 1) {
-      // Gate's warps finish the first rows of a turn, Up's the others.
-      const uint32_t own = mine.up ? kRows : 0, others = mine.up ? 0 : kRows;
-      if (turn + others < num_rows) {
-        leave_turn<kCfg>(from + turn + others, smem.exchange[place] + others, mine.in_tile);
-      }
-      ptx::barrier_sync(kExchangeBarrier, Budget<kCfg>::kUsedRows);
-      if (turn + own < num_rows) {
-        finish_turn<kCfg>(params, rows, begin + turn + own, mine, factors, from + turn + own,
-                          smem.exchange[place] + own);
-      }
-    }
-    ptx::tcgen05_fence_before_thread_sync();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&smem.acc_empty[acc.stage]);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
+#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 
@@ -11,10 +12,10 @@ namespace {
 
 using core::ceil_div;
 
-constexpr int64_t kTableAlignment = 64;
-
-int64_t table_offset(const sm100a::Copies& copies) {
-  return core::round_up(copies.workspace_bytes, kTableAlignment);
+// Where the views of the operands go.
+sm100a::OperandMaps maps_of(Params& params) {
+  return {&params.map_a,    &params.map_gate,    &params.map_up,
+          &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up};
 }
 
 // Everything but the tensor maps.
@@ -53,13 +54,11 @@ Status place_rows(const core::ResolvedProblem& problem, const Buffers& buffers,
                   std::vector<KernelLaunch>& launches) {
   if (!config.prepared) {
     return sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m, config.tile_n,
-                                  encode_tiled,
-                                  {&params.map_a, &params.map_gate, &params.map_up,
-                                   &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up},
-                                  launches);
+                                  encode_tiled, maps_of(params), launches);
   }
-  DUALGEMM_TRY(sm100a_pair::encode_weights(problem.problem, packed, config.tile_n, encode_tiled,
-                                           weight_maps_of(params)));
+  DUALGEMM_TRY(sm100a_pair::encode_weights(
+      problem.problem, packed, config.tile_n, encode_tiled,
+      {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up}));
   return sm100a::place_operand(
       {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
       problem.problem.l, config.tile_m, workspace, encode_tiled, &params.map_a, &params.map_sf_a,
@@ -94,8 +93,13 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   Params params = scalar_params(problem, buffers, config, table);
   std::vector<KernelLaunch> launches;
   if (config.grouped) {
-    DUALGEMM_TRY(place_group_operands(problem, buffers, copies, workspace, config, encode_tiled,
-                                      packed, params, launches));
+    LinearScales linear;
+    DUALGEMM_TRY(place_group_operands(problem, buffers, copies, workspace, config.tile_m,
+                                      config.tile_n, encode_tiled, packed, maps_of(params), linear,
+                                      launches));
+    params.prepared = packed != nullptr;
+    params.linear_a = linear.a, params.linear_gate = linear.gate, params.linear_up = linear.up;
+    params.padded_scales_of_a = has_padded_scales_of_a(problem, buffers);
     launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
     launches.back().overlaps_previous = true;
   } else {

@@ -29,9 +29,8 @@ std::span<const Instance> instances_for(const Problem& problem, bool prepared = 
 // SM the shortest; one number of rows where bits must not depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
-// Without groups, unpacked weights: whether modelled_us() calls that instance no slower than the sm_100a kernel's for
-// the problem.
-bool is_faster(const Problem& problem, int num_sms);
+// Time of a launch without groups, but for the gap in front of it, as model.hpp has it.
+double modelled_us(const Problem& problem, const Instance& instance, int num_sms);
 
 // For a (supported) problem; null: not compiled, or fewer rows than the problem has without groups,
 // or bits would depend on m where they must not.

@@ -4,7 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+
+#include "core/int_math.hpp"
+#include "dualgemm/types.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
@@ -26,7 +30,8 @@ struct StreamedWork {
   int64_t stage_bytes;     // delivered to the SM
   int64_t weight_bytes;    // of a stage: from HBM, where no other CTA reads them
   int64_t ring_stages;
-  double mma_clocks;  // of a stage
+  double mma_clocks;       // of a stage
+  double epilogue_us = 0;  // of a CTA, behind fixed_us
 };
 
 // A stage on one SM: no faster than it can be taken in, than the ring turns, than the tensor core
@@ -37,17 +42,25 @@ constexpr double stage_us(const StreamedWork& work, const StreamRates& rates = {
                    work.mma_clocks / rates.clocks_per_us});
 }
 
-// HBM and L2 serve all CTAs together. An SM does its CTAs one after another.
+// HBM and L2 serve all CTAs together. An SM does its CTAs one after another; while it begins or ends
+// one nothing is loaded for it, nor for the others, which do so at the same time.
 constexpr double modelled_us(const StreamedWork& work, int num_sms, const StreamRates& rates = {}) {
   const auto stages = static_cast<double>(work.ctas * work.stages_per_cta);
   const double hbm = stages * static_cast<double>(work.weight_bytes) / rates.hbm_bytes_per_us;
   const double l2 = stages * static_cast<double>(work.stage_bytes) / rates.l2_bytes_per_us;
   const int64_t sms = std::max(num_sms, 1);
-  const int64_t whole_waves = (work.ctas + sms - 1) / sms;
-  const auto waves = static_cast<double>(whole_waves);
-  const double sm = waves * static_cast<double>(work.stages_per_cta) * stage_us(work, rates) +
-                    (waves - 1) * rates.fixed_us;
-  return rates.fixed_us + std::max({hbm, l2, sm});
+  const auto waves = static_cast<double>(core::ceil_div(work.ctas, sms));
+  const double sm = waves * static_cast<double>(work.stages_per_cta) * stage_us(work, rates);
+  return waves * (rates.fixed_us + work.epilogue_us) + std::max({hbm, l2, sm});
+}
+
+// Tiles of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
+// geometrically, since routers make them unequal. Masked ones may all be full.
+inline double usual_group_tiles(const Problem& problem, int tile_m) {
+  if (problem.grouping == Grouping::kMasked)
+    return static_cast<double>(core::ceil_div(problem.m, tile_m));
+  const double mean = static_cast<double>(problem.m) / static_cast<double>(problem.l);
+  return 1 / (1 - std::exp(-tile_m / mean));
 }
 
 // Clocks of an MMA with M = 128 and K = 64 whose A is used for `uses` MMAs of N columns: the tensor

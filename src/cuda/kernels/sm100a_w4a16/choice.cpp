@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/runtime/limits.hpp"
@@ -29,13 +30,35 @@ int64_t most_split(const Problem& problem) {
   return problem.batch_invariant ? 1 : std::min<int64_t>(kMaxSplit, ceil_div(problem.k, kTileK));
 }
 
+Status check_groups_of(const Problem& problem) {
+  DUALGEMM_TRY(check_groups(problem));
+  int64_t tiles = most_listed_tiles(problem, kFewestGroupRows);
+  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kTileN), &tiles) && tiles <= kMaxCtas)
+    return {};
+  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
+                             "experts must have at most 2^31 - 1 tiles of 32 x 64");
+}
+
+// Of a stage, on one SM: what it is decoded in, or multiplied.
+double work_clocks(const Config& config) {
+  return std::max(config.bf16 ? kDecodeClocksBf16 : kDecodeClocksF16, mma_clocks(config.tile_m));
+}
+
+// Weights come from HBM once, whatever the tile is; each tile decodes them again.
+double usual_us(const Problem& problem, const Instance& instance) {
+  const sm100a_skinny::StreamedWork work{.ctas = 1,
+                                         .stages_per_cta = 1,
+                                         .stage_bytes = instance.stage_bytes,
+                                         .weight_bytes = 0,
+                                         .ring_stages = instance.stages,
+                                         .mma_clocks = work_clocks(instance.config)};
+  return sm100a_skinny::usual_group_tiles(problem, instance.config.tile_m) *
+         sm100a_skinny::stage_us(work);
+}
+
 }  // namespace
 
 Status supports(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone) {
-    return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
-                               "the sm_100a kernel takes none");
-  }
   if (problem.a.type == DataType::kE2M1) {
     return Status::unsupported("a.type", dualgemm::name_of(problem.a.type),
                                "this kernel takes f16 and bf16");
@@ -46,6 +69,7 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_strides("a", resolved.a));
   DUALGEMM_TRY(check_strides("gate", resolved.gate));
   DUALGEMM_TRY(check_strides("up", resolved.up));
+  if (problem.grouping != Grouping::kNone) return check_groups_of(problem);
   int64_t ctas = ceil_div(problem.m, kMaxTileM) * ceil_div(problem.n, kTileN) * kMaxSplit;
   if (!__builtin_mul_overflow(ctas, problem.l, &ctas) && ctas <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
@@ -56,14 +80,22 @@ int64_t num_tiles(const Problem& problem, int tile_m) {
   return ceil_div(problem.m, tile_m) * ceil_div(problem.n, kTileN) * problem.l;
 }
 
+std::span<const Instance> instances_for(const Problem& problem) {
+  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+}
+
 bool is_for(const Config& config, const Problem& problem) {
+  if (config.grouped) {
+    return config.bf16 == (problem.a.type == DataType::kBF16) &&
+           (!problem.batch_invariant || config.tile_m == kMaxTileM);
+  }
   return config.bf16 == (problem.a.type == DataType::kBF16) &&
          config.tile_m >=
              (problem.batch_invariant ? kMaxTileM : std::min<int64_t>(problem.m, kMaxTileM));
 }
 
 const Instance* find_instance(const Problem& problem, int64_t tile_m) {
-  for (const Instance& instance : instances()) {
+  for (const Instance& instance : instances_for(problem)) {
     if (instance.config.tile_m == tile_m && is_for(instance.config, problem)) return &instance;
   }
   return nullptr;
@@ -77,7 +109,6 @@ int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
 double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms) {
   const Config& config = instance.config;
   const int64_t tiles_m = ceil_div(problem.m, config.tile_m);
-  const double decode = config.bf16 ? kDecodeClocksBf16 : kDecodeClocksF16;
   const sm100a_skinny::StreamedWork work{
       .ctas = num_tiles(problem, config.tile_m) * split,
       .stages_per_cta = ceil_div(ceil_div(problem.k, kTileK), split),
@@ -85,7 +116,7 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
       // Codes and scales of both weights; other rows of A find them in L2.
       .weight_bytes = 2 * kTileN * (kTileK / 2 + kTileK / 16) / tiles_m,
       .ring_stages = instance.stages,
-      .mma_clocks = std::max(decode, mma_clocks(config.tile_m))};
+      .mma_clocks = work_clocks(config)};
   return sm100a_skinny::modelled_us(work, num_sms) + (split > 1 ? kMeetUs : 0);
 }
 
@@ -104,12 +135,22 @@ int choose_split(const Problem& problem, const Instance& instance, int num_sms) 
 }
 
 const Instance& choose_instance(const Problem& problem) {
-  const Instance* fewest = nullptr;  // rows
-  for (const Instance& instance : instances()) {
+  // Of more rows only what is saved is worth their stages.
+  constexpr double kWorth = 0.99;
+  const bool grouped = problem.grouping != Grouping::kNone;
+  const Instance* best = nullptr;
+  for (const Instance& instance : instances_for(problem)) {
     if (!is_for(instance.config, problem)) continue;
-    if (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m) fewest = &instance;
+    if (best == nullptr ||
+        (grouped ? usual_us(problem, instance) < kWorth * usual_us(problem, *best)
+                 : instance.config.tile_m < best->config.tile_m))
+      best = &instance;
   }
-  return *fewest;
+  return *best;
+}
+
+int64_t group_ctas(const Problem& problem, int tile_m, int64_t most) {
+  return std::min(most_group_tiles(problem, tile_m) * ceil_div(problem.n, kTileN), most);
 }
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "cuda/kernels/sm100a/config.hpp"
+#include "cuda/kernels/sm100a_skinny/config.hpp"
+#include "cuda/ptx/target.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
@@ -21,8 +23,9 @@ using sm100a::kTmemCols;
 inline constexpr const char* kKernelName = "w4a16";  // as plans say
 
 struct Config {
-  int tile_m;  // rows of A and D per CTA, the MMA's N
-  bool bf16;   // A; else fp16
+  int tile_m;            // rows of A and D per tile, the MMA's N
+  bool bf16;             // A; else fp16
+  bool grouped = false;  // tiles of groups of experts, several for a CTA
   bool operator==(const Config&) const = default;
 };
 
@@ -31,7 +34,8 @@ inline constexpr int kMmaM = 128;   // so many rows of Gate, and under them of U
 inline constexpr int kMmaK = 16;    // elements along K per MMA
 inline constexpr int kMmaCols = 8;  // TMEM columns of the MMA's A
 inline constexpr int kMaxTileM = 64;
-inline constexpr int kMaxSplit = 8;  // CTAs that share K: a cluster
+inline constexpr int kFewestGroupRows = 32;  // of a tile, of what is compiled
+inline constexpr int kMaxSplit = 8;          // CTAs that share K: a cluster
 static_assert(kMmaM == 2 * kTileN);
 
 // A stage's K in parts: A's rows of 128 bytes; the weights by a scale tile (64 elements), and by
@@ -48,16 +52,24 @@ inline constexpr int kWorkWarps = kDecoders * kGroupWarps;  // decode, and then 
 inline constexpr int kLoadWarp = kWorkWarps;
 inline constexpr int kMmaWarp = kWorkWarps + 1;
 inline constexpr int kLoadAWarp = kWorkWarps + 2;
-inline constexpr int kThreads = 32 * (kWorkWarps + 3);
 static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
 
-// TMEM: the accumulator, then decoded weights, a ring of slots for each group of decoders.
+// Of groups decoders go on to the next tile: the epilogue has warps of its own, behind theirs.
+inline constexpr int kFinishWarp = kWorkWarps + 2;  // the first of them
+constexpr int threads_of(const Config& config) {
+  return 32 * (config.grouped ? kFinishWarp + kGroupWarps : kLoadAWarp + 1);
+}
+
+// TMEM: accumulators, then decoded weights, a ring of slots for each group of decoders.
 inline constexpr int kSlotCols = kDecodedK / 2;
 inline constexpr int kSlots = 3;
-inline constexpr int kSlotCol = kMaxTileM;
-static_assert(kSlotCol + kDecoders * kSlots * kSlotCols <= kTmemCols);
 
-// Rows of D that a thread finishes at a time.
+// How the epilogue of groups divides a tile of D: as that for NVFP4 does.
+DUALGEMM_HOST_DEVICE constexpr sm100a_skinny::Config finish_config(const Config& config) {
+  return {.tile_m = config.tile_m, .tile_n = kTileN, .grouped = true};
+}
+
+// Rows of D that a thread finishes at a time; without groups.
 inline constexpr int kTurnRows = 8;
 
 // Derived from a Config; every rule stands under what it limits.
@@ -71,9 +83,15 @@ struct Budget {
   static constexpr int kScaleBytes = kScaleSteps * kScaleTileBytes;  // of one weight
   static constexpr int kStageBytes = kWeightBytes + kABytes + 2 * kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
-  static constexpr int kStages = (kSmemBytes - kSmemReserve) / kStageBytes;
-  static_assert(2 * kCfg.tile_m * kTileN * 4 <= kStages * kStageBytes,
+  static constexpr int kExchangeBytes =
+      kCfg.grouped ? sm100a_skinny::Budget<finish_config(kCfg)>::kExchangeBytes : 0;
+  static constexpr int kStages = (kSmemBytes - kSmemReserve - kExchangeBytes) / kStageBytes;
+  static_assert(kCfg.grouped || 2 * kCfg.tile_m * kTileN * 4 <= kStages * kStageBytes,
                 "sums of Gate and Up meet in the stages' place");
+
+  static constexpr int kAccs = kCfg.grouped ? 2 : 1;  // accumulators: one is read, one written
+  static constexpr int kSlotCol = kAccs * kMaxTileM;
+  static_assert(kSlotCol + kDecoders * kSlots * kSlotCols <= kTmemCols);
 };
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

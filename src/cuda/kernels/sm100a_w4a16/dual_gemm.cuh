@@ -51,6 +51,7 @@
 
 #include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
@@ -87,24 +88,20 @@ struct SharedStorage {
   ptx::Barrier empty[kStages];
   ptx::Barrier w_full[kDecoders][kSlots];
   ptx::Barrier w_empty[kDecoders][kSlots];
-  ptx::Barrier acc_full;
+  ptx::Barrier acc_full[Budget<kCfg>::kAccs];
   uint32_t tmem_base;
 };
-
-// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
-template <Config kCfg>
-inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
 
 template <Config kCfg>
 struct StorageRules {
   static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
   static_assert(offsetof(Stage<kCfg>, a) % kSwizzleAlignment == 0, "operands start at atoms");
-  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
 // What a CTA computes: a part of the sums of a tile of D.
 struct Tile {
   uint32_t m_begin, n_begin, batch;
+  uint32_t a_batch;               // the same, or that of contiguous groups
   uint32_t rank;                  // of the CTA in its cluster
   uint32_t k_begin, num_k_tiles;  // its tiles of k, at least one
 };
@@ -120,6 +117,7 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
   return {(index - column * params.tiles_m) * kCfg.tile_m,
           (column - batch * params.tiles_n) * kTileN,
           batch,
+          batch,
           rank,
           k_begin,
           k_end(rank + 1) - k_begin};
@@ -132,27 +130,33 @@ DUALGEMM_DEVICE Tile tile_of_cta(const Params& params) {
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
+// By one thread. The barriers' inits are not yet fenced.
+template <Config kCfg>
+DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>& smem) {
+  for (const TensorMap* map :
+       {&params.map_gate, &params.map_up, &params.map_a, &params.map_sf_gate, &params.map_sf_up}) {
+    ptx::prefetch_tensormap(map);
+  }
+  for (int stage = 0; stage < smem.kStages; ++stage) {
+    ptx::mbarrier_init(&smem.codes_full[stage], 1);
+    ptx::mbarrier_init(&smem.a_full[stage], 1);
+    ptx::mbarrier_init(&smem.empty[stage], 1);
+  }
+  for (int group = 0; group < kDecoders; ++group) {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      ptx::mbarrier_init(&smem.w_full[group][slot], kGroupWarps);
+      ptx::mbarrier_init(&smem.w_empty[group][slot], 1);
+    }
+  }
+  for (ptx::Barrier& full : smem.acc_full) ptx::mbarrier_init(&full, 1);
+}
+
 // By all threads: barriers and TMEM are there for everyone afterwards.
 template <Config kCfg>
 DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp) {
   ptx::griddepcontrol_launch_dependents();
   if (warp == kLoadWarp && ptx::elect_sync()) {
-    for (const TensorMap* map : {&params.map_gate, &params.map_up, &params.map_a,
-                                 &params.map_sf_gate, &params.map_sf_up}) {
-      ptx::prefetch_tensormap(map);
-    }
-    for (int stage = 0; stage < smem.kStages; ++stage) {
-      ptx::mbarrier_init(&smem.codes_full[stage], 1);
-      ptx::mbarrier_init(&smem.a_full[stage], 1);
-      ptx::mbarrier_init(&smem.empty[stage], 1);
-    }
-    for (int group = 0; group < kDecoders; ++group) {
-      for (int slot = 0; slot < kSlots; ++slot) {
-        ptx::mbarrier_init(&smem.w_full[group][slot], kGroupWarps);
-        ptx::mbarrier_init(&smem.w_empty[group][slot], 1);
-      }
-    }
-    ptx::mbarrier_init(&smem.acc_full, 1);
+    prefetch_and_init<kCfg>(params, smem);
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
@@ -170,9 +174,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
-      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  auto& smem = sm100a::storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);

@@ -51,7 +51,7 @@ DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem,
   const WarpColumns mine = columns_of_warp(warp);
   const uint32_t acc = tmem_base + (32 * (warp % kGroupWarps) << 16);  // its own quarter
   auto& sums = *reinterpret_cast<Sums<kCfg>*>(smem.stages);
-  ptx::mbarrier_wait_parity(&smem.acc_full, 0);
+  ptx::mbarrier_wait_parity(&smem.acc_full[0], 0);
   __syncwarp();
   ptx::tcgen05_fence_after_thread_sync();
 #pragma unroll 1

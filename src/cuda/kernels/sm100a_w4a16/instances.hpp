@@ -6,14 +6,21 @@
 
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 
-// X(type, bf16, tile_m, stages): the Config, and what the entry's name needs besides.
+// X(what the entry's name has besides the tile, bf16, grouped, tile_m, stages): the Config, and what
+// the name needs.
 #define DUALGEMM_SM100A_W4A16_INSTANCES(X) \
-  X(f16, false, 16, 8)                     \
-  X(f16, false, 32, 6)                     \
-  X(f16, false, 64, 4)                     \
-  X(bf16, true, 16, 8)                     \
-  X(bf16, true, 32, 6)                     \
-  X(bf16, true, 64, 4)
+  X(f16, false, false, 16, 8)              \
+  X(f16, false, false, 32, 6)              \
+  X(f16, false, false, 64, 4)              \
+  X(bf16, true, false, 16, 8)              \
+  X(bf16, true, false, 32, 6)              \
+  X(bf16, true, false, 64, 4)
+// Of groups one with 16 rows would save nothing that is waited for.
+#define DUALGEMM_SM100A_W4A16_GROUP_INSTANCES(X) \
+  X(f16_groups, false, true, 32, 6)              \
+  X(f16_groups, false, true, 64, 4)              \
+  X(bf16_groups, true, true, 32, 6)              \
+  X(bf16_groups, true, true, 64, 4)
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
@@ -21,11 +28,13 @@ struct Instance {
   Config config;
   int stages;
   int stage_bytes;
+  uint32_t threads;
   uint32_t dynamic_smem_bytes;
   const char* entry;   // name of the kernel's entry point
   const void* kernel;  // its host handle
 };
 
-std::span<const Instance> instances();
+std::span<const Instance> instances();        // without groups
+std::span<const Instance> group_instances();  // for groups
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

@@ -3,8 +3,10 @@
 #include <string>
 
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
@@ -26,21 +28,25 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   return params;
 }
 
+// A has no scales.
+sm100a::OperandMaps maps_of(Params& params) {
+  return {.a = &params.map_a,
+          .gate = &params.map_gate,
+          .up = &params.map_up,
+          .sf_a = nullptr,
+          .sf_gate = &params.map_sf_gate,
+          .sf_up = &params.map_sf_up};
+}
+
 // All maps. `packed`: or null, where weights are read as they lie.
 Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
                   const sm100a::Copies& copies, void* workspace, int tile_m,
                   EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
                   std::vector<KernelLaunch>& launches) {
-  params.prepared = packed != nullptr;
+  params.prepared = params.linear_gate = params.linear_up = packed != nullptr;
   if (!params.prepared) {
     return sm100a::place_operands(problem, buffers, copies, workspace, tile_m, kTileN, encode_tiled,
-                                  {.a = &params.map_a,
-                                   .gate = &params.map_gate,
-                                   .up = &params.map_up,
-                                   .sf_a = nullptr,
-                                   .sf_gate = &params.map_sf_gate,
-                                   .sf_up = &params.map_sf_up},
-                                  launches);
+                                  maps_of(params), launches);
   }
   DUALGEMM_TRY(sm100a_pair::encode_weights(
       problem.problem, packed, kTileN, encode_tiled,
@@ -50,7 +56,32 @@ Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
       problem.problem.l, tile_m, workspace, encode_tiled, &params.map_a, nullptr, launches);
 }
 
+KernelLaunch launch_of(const Instance& instance, int64_t ctas, int split, const Params& params) {
+  KernelLaunch launch{.kernel = {instance.config.grouped ? "dual_gemm_sm100a_w4a16_groups"
+                                                         : "dual_gemm_sm100a_w4a16",
+                                 instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(ctas),
+                      .threads = instance.threads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .cluster_ctas = static_cast<uint32_t>(split),
+                      .overlaps_previous = true};
+  launch.set_params(params);
+  return launch;
+}
+
 }  // namespace
+
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
+  return problem.problem.grouping == Grouping::kNone
+             ? sm100a::plan_copies(problem, unaligned, prepared)
+             : sm100a_skinny::plan_group_copies(problem, unaligned, prepared);
+}
+
+int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
+                        const Instance& instance) {
+  if (!instance.config.grouped) return copies.workspace_bytes;
+  return sm100a_skinny::table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
+}
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
@@ -68,14 +99,31 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   std::vector<KernelLaunch> launches;
   DUALGEMM_TRY(place_maps(problem, buffers, copies, workspace, tile_m, encode_tiled, packed, params,
                           launches));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_w4a16", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(num_tiles(p, tile_m) * split),
-                      .threads = kThreads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .cluster_ctas = static_cast<uint32_t>(split),
-                      .overlaps_previous = true};
-  launch.set_params(params);
-  launches.push_back(launch);
+  launches.push_back(launch_of(instance, num_tiles(p, tile_m) * split, split, params));
+  return launches;
+}
+
+Expected<std::vector<KernelLaunch>> build_group_launches(const core::ResolvedProblem& given,
+                                                         const Buffers& buffers,
+                                                         const sm100a::Copies& copies,
+                                                         void* workspace, const Instance& instance,
+                                                         int64_t ctas, EncodeTiled encode_tiled,
+                                                         const uint8_t* packed) {
+  const core::ResolvedProblem problem = with_shared_rows(given);
+  const int tile_m = instance.config.tile_m;
+  void* const table = static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies);
+  Params params = scalar_params(problem, buffers, tile_m, 1);
+  params.groups = group_tiles_of(problem.problem, buffers, table);
+  std::vector<KernelLaunch> launches;
+  sm100a_skinny::LinearScales linear;
+  DUALGEMM_TRY(sm100a_skinny::place_group_operands(problem, buffers, copies, workspace, tile_m,
+                                                   kTileN, encode_tiled, packed, maps_of(params),
+                                                   linear, launches));
+  params.prepared = packed != nullptr;
+  params.linear_gate = linear.gate, params.linear_up = linear.up;
+  launches.push_back(group_tiles_launch(problem.problem, buffers, tile_m, table));
+  launches.back().overlaps_previous = true;
+  launches.push_back(launch_of(instance, ctas, 1, params));
   return launches;
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
 #include "cuda/device/combine.hpp"
+#include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
@@ -16,6 +17,8 @@ namespace dualgemm::cuda::sm100a_w4a16 {
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, 64, 1), the same
 //   map_sf_gate, map_sf_up  (256, ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1): a row
 //                           of the view is a scale tile of 512 bytes
+// Contiguous groups have one batch of A in its view. Scales of groups may lie in rows (linear_*):
+//   map_sf_*                (k/16, n, l) bytes, box (16, 64, 1)
 // Prepared weights: the same four of sm100a_pair::encode_weights(), boxes of 64 columns.
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
@@ -38,8 +41,10 @@ struct Params {
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least split
   uint32_t tiles_m, tiles_n;  // of D
   uint32_t split;  // CTAs of a cluster, which share the tiles of k: 1 .. kMaxSplit. Grid: clusters
-                   // tiles_m * tiles_n * l, tile_m innermost
-  bool prepared;   // weights
+                   // tiles_m * tiles_n * l, tile_m innermost; of groups: as wanted, 1
+  bool prepared;   // weights; their scales count as linear
+  bool linear_gate, linear_up;
+  GroupTiles groups;  // of instances for groups
 };
 
 }  // namespace dualgemm::cuda::sm100a_w4a16
