@@ -99,6 +99,21 @@ TEST(QuantizeOnGpu, AnyShapeLayoutAndGroups) {
   }
 }
 
+// More than one pair of rows a thread; with a scale for each row a row in shared memory.
+TEST(QuantizeOnGpu, LargeMatrix) {
+  DUALGEMM_NEEDS_GPU();
+  Rng rng;
+  for (const GlobalScaling scaling : {GlobalScaling::kGiven, GlobalScaling::kRow}) {
+    QuantizeProblem p{.rows = 4801, .cols = 7184, .x = {.type = DataType::kBF16}};
+    p.scaling = scaling;
+    p.q.scale_layout = ScaleLayout::kSwizzled128x4;
+    QuantizeCase data(p);
+    data.randomize(rng, Hard::kOrdinary);
+    GpuDevice device;
+    expect_quantized_as_on_cpu(device, data, 0);
+  }
+}
+
 TEST(QuantizeOnGpu, MillionsOfValuesOfEachType) {
   DUALGEMM_NEEDS_GPU();
   Rng rng;
