@@ -1,7 +1,7 @@
 // Quantising with a global scale of its own for each row: a CTA takes a row after the other, keeps
 // it in registers as far as it goes, and reads the rest again. Of few rows several CTAs take one:
 // each looks for the largest magnitude of all of it and encodes a part.
-#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"
 
