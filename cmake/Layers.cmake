@@ -12,7 +12,7 @@ function(dualgemm_add_layer layer)
   add_library(dualgemm_${layer} OBJECT ${sources})
   target_include_directories(dualgemm_${layer} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(dualgemm_${layer} PUBLIC dualgemm_flags Threads::Threads ${ARG_LIBS})
-  set_target_properties(dualgemm_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(dualgemm_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD_BATCH_SIZE 16)
   if(layer STREQUAL "cpu")  # its kernels are tuned as files of their own
     set_target_properties(dualgemm_cpu PROPERTIES UNITY_BUILD OFF)
   endif()

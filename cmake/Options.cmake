@@ -11,7 +11,7 @@ option(DUALGEMM_LINEINFO "Source lines of the kernels for profilers and sanitize
 option(DUALGEMM_STATIC_RUNTIME "Link libstdc++ and libgcc statically into executables" OFF)
 option(DUALGEMM_TEST_BY_EXECUTABLE "One ctest entry per test executable instead of one per test" OFF)
 # Headers, and the code made from their templates, are most of the compile time of most files, once a unit.
-option(DUALGEMM_UNITY "Compile up to eight files as one unit: half the time for all, more for an edit" ON)
+option(DUALGEMM_UNITY "Compile many files as one unit: half the time for all, more for an edit" ON)
 set(DUALGEMM_SANITIZE "" CACHE STRING "Argument of -fsanitize=, e.g. address,undefined or thread")
 set(DUALGEMM_CUDA "AUTO" CACHE STRING "AUTO: compile the CUDA part when nvcc is found; ON: demand it; OFF")
 set_property(CACHE DUALGEMM_CUDA PROPERTY STRINGS AUTO ON OFF)

@@ -7,6 +7,7 @@
 #include "cuda/kernels/convert/dequantize.hpp"
 #include "cuda/kernels/convert/requantize.hpp"
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 
 namespace dualgemm::bench {
 namespace {

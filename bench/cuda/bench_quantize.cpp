@@ -16,6 +16,7 @@
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/runtime/check.hpp"
 #include "cuda/runtime/device.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "dualgemm/quantize.hpp"
 
 namespace dualgemm::bench {

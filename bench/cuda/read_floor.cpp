@@ -1,5 +1,7 @@
 #include "bench/cuda/read_floor.hpp"
 
+#include "cuda/runtime/kernel_launch.hpp"
+
 namespace dualgemm::bench {
 namespace {
 

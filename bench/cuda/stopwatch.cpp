@@ -6,6 +6,7 @@
 #include "cuda/kernels/common/read_bytes.hpp"
 #include "cuda/runtime/check.hpp"
 #include "cuda/runtime/device.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 
 namespace dualgemm::bench {
 namespace {

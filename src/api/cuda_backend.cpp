@@ -15,6 +15,7 @@
 
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/runtime/device_memory.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/pointers.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "dualgemm/dualgemm.hpp"

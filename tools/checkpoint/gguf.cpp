@@ -30,7 +30,7 @@ struct GgmlType {
   std::optional<ElementType> element;
 };
 constexpr uint32_t kNvfp4 = 40;
-const std::array kTypes = {
+const std::array kGgmlTypes = {
     GgmlType{0, "F32", 1, 4, ElementType::kF32},
     GgmlType{1, "F16", 1, 2, ElementType::kF16},
     GgmlType{2, "Q4_0", 32, 18, {}},
@@ -65,9 +65,9 @@ const std::array kTypes = {
 };
 
 const GgmlType* type_of(uint32_t id) {
-  const auto found = std::find_if(kTypes.begin(), kTypes.end(),
+  const auto found = std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(),
                                   [id](const GgmlType& type) { return type.id == id; });
-  return found == kTypes.end() ? nullptr : &*found;
+  return found == kGgmlTypes.end() ? nullptr : &*found;
 }
 
 // Reads forward; past the end every read gives 0 and `failed` is set, so that one check a record

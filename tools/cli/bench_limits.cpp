@@ -42,6 +42,12 @@ double measure::Peaks::*arithmetic_peak(Isa isa, DataType a_type) {
   return isa == Isa::kAmxBf16 ? &measure::Peaks::amx_bf16_gflops : nullptr;
 }
 
+bool is_limit(double measure::Peaks::*peak, const Problem& problem, Isa isa, bool from_memory) {
+  double measure::Peaks::*const arithmetic = arithmetic_peak(isa, problem.a.type);
+  if (arithmetic == nullptr) return false;
+  return peak == arithmetic || (from_memory && peak == &measure::Peaks::read_gbps);
+}
+
 measure::MachineLimits limits_of(const measure::Peaks& peaks, const Problem& problem, Isa isa,
                                  bool from_memory) {
   double measure::Peaks::*const peak = arithmetic_peak(isa, problem.a.type);

@@ -22,6 +22,9 @@ Rotation rotation_for(const Problem& problem, const OperandSizes& sizes, int64_t
 double measure::Peaks::*arithmetic_peak(Isa isa, DataType a_type);
 
 // 0 in a limit = unknown. Operands that lie in a cache are not held against memory's bandwidth.
+// Whether `peak` is a limit of the problem with kernels of `isa`: the others need not be measured.
+bool is_limit(double measure::Peaks::*peak, const Problem& problem, Isa isa, bool from_memory);
+
 measure::MachineLimits limits_of(const measure::Peaks& peaks, const Problem& problem, Isa isa,
                                  bool from_memory);
 measure::MachineLimits limits_of(const verify::DevicePeaks& peaks, StrategyId strategy, Isa isa,

@@ -28,17 +28,19 @@ std::string peak_cell(double value, const char* unit) {
   return value > 0 ? fmt::format("{:.4g} {}", value, unit) : "unknown";
 }
 
-std::string peaks_line(const measure::Peaks& peaks) {
-  std::string text =
-      "peaks measured in the same rounds: read " + peak_cell(peaks.read_gbps, "GB/s");
-  const auto add = [&](const char* name, double value, const char* unit) {
-    if (value > 0) text += fmt::format(", {} {}", name, peak_cell(value, unit));
+// Those that limited nobody were not measured.
+std::string peaks_line(const measure::Peaks& peaks, bool from_memory) {
+  std::string text;
+  const auto add = [&](const char* name, double value, const char* unit, bool always = false) {
+    if (value <= 0 && !always) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, peak_cell(value, unit));
   };
+  add("read", peaks.read_gbps, "GB/s", from_memory);
   add("VNNI dot", peaks.vnni_zmm_gops, "GOP/s");
   add("AVX2 dot", peaks.avx2_dot_gops, "GOP/s");
   add("fp32 FMA", std::max(peaks.fma_zmm_gflops, peaks.fma_ymm_gflops), "GFLOP/s");
   add("AMX bf16", peaks.amx_bf16_gflops, "GFLOP/s");
-  return text;
+  return "peaks measured in the same rounds: " + (text.empty() ? "all unknown" : text);
 }
 
 std::string device_peaks_line(const verify::DevicePeaks& peaks) {
@@ -51,7 +53,7 @@ std::string device_peaks_line(const verify::DevicePeaks& peaks) {
 // What stands below a shape's table, line by line.
 std::vector<std::string> notes_of(const BenchShape& shape) {
   std::vector<std::string> notes;
-  if (shape.peaks) notes.push_back(peaks_line(*shape.peaks));
+  if (shape.peaks) notes.push_back(peaks_line(*shape.peaks, shape.from_memory));
   if (shape.device_peaks) notes.push_back(device_peaks_line(*shape.device_peaks));
   if (!shape.from_memory && (shape.peaks || shape.device_peaks))
     notes.push_back("the operands lie in a cache: roofline of the arithmetic alone");
@@ -64,8 +66,7 @@ std::vector<std::string> notes_of(const BenchShape& shape) {
   if (defects > 0) {
     notes.push_back(
         fmt::format("> 100 ?: a defect of the measurement ({} of them): the peaks were disturbed "
-                    "or are not the limit here; "
-                    "measure again on a quiet machine",
+                    "or are not the limit here; measure again on a quiet machine",
                     defects));
   }
   std::string text =

@@ -3,29 +3,20 @@
 #include <algorithm>
 
 #include "dualgemm/dualgemm.hpp"
+#include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size() && !text.empty();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-OptionDoc document(const CLI::Option& option) {
+OptionDoc doc_of(const CLI::Option& option) {
   OptionDoc doc;
   for (const std::string& name : option.get_snames()) doc.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
   const std::string type = option.get_type_name();  // "TYPE:a|b" where there are choices
   if (option.get_items_expected_max() > 0) doc.value = type.substr(0, type.find(':'));
   if (doc.names.empty()) doc.value = option.get_name(true);
-  if (type.find(':') != std::string::npos)
-    doc.choices = split(type.substr(type.find(':') + 1), '|');
+  if (const size_t colon = type.find(':'); colon != std::string::npos)
+    doc.choices = split(type.substr(colon + 1), '|');
   doc.what = option.get_description();
   doc.default_text = option.get_default_str();
   doc.required = option.get_required();
@@ -40,8 +31,7 @@ ProgramDoc document(const CLI::App& program) {
   ProgramDoc doc{program.get_description(), program.get_footer(), {}};
   for (const CLI::App* app : program.get_subcommands(nullptr)) {
     CommandDoc command{app->get_name(), app->get_description(), {}, app->get_footer()};
-    for (const CLI::Option* option : app->get_options())
-      command.options.push_back(document(*option));
+    for (const CLI::Option* option : app->get_options()) command.options.push_back(doc_of(*option));
     std::vector<std::string> groups = {"Arguments"};  // then in the order of their first options
     for (const OptionDoc& option : command.options) {
       if (option.group == kOutputGroup) continue;

@@ -24,17 +24,6 @@ Expected<T> parse_whole(const std::string& text, const char* rule) {
   return value;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  while (true) {
-    const size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
-
 // first:last[:step]
 Status append_range(const std::string& text, std::vector<int64_t>& values) {
   const std::vector<std::string> parts = split(text, ':');
@@ -56,6 +45,17 @@ Status append_range(const std::string& text, std::vector<int64_t>& values) {
 }
 
 }  // namespace
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  while (true) {
+    const size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
 
 std::string with_underscores(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');

@@ -13,6 +13,9 @@ namespace dualgemm::cli {
 // '-' and '_' mean the same in names, as people type both.
 std::string with_underscores(std::string text);
 
+// The parts between separators, empty ones too: one more than there are separators.
+std::vector<std::string> split(const std::string& text, char separator);
+
 // Decimal digits with an optional minus; nothing else.
 Expected<int64_t> parse_int(const std::string& text);
 Expected<int64_t> parse_positive_int(const std::string& text);  // >= 1

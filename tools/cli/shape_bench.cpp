@@ -90,8 +90,7 @@ Status ShapeBench::time(const std::vector<measure::PeakCase>& peaks, Progress& p
   if (command_.execution.device == DeviceKind::kCuda) return time_on_gpu(progress, index, count);
   std::vector<measure::PeakCase> limits;
   for (const measure::PeakCase& peak : peaks) {
-    if (peak.field == &measure::Peaks::read_gbps || limits_somebody(peak.field))
-      limits.push_back(peak);
+    if (limits_somebody(peak.field)) limits.push_back(peak);
   }
   std::vector<measure::QuietCase> cases;
   for (const measure::PeakCase& peak : limits) cases.push_back({"peak " + peak.name, peak.run});
@@ -149,8 +148,8 @@ BenchShape ShapeBench::finish() {
 
 bool ShapeBench::limits_somebody(double measure::Peaks::*field) const {
   return std::any_of(contestants_.begin(), contestants_.end(), [&](const auto& contestant) {
-    const Isa isa = contestant->result.info.isa;
-    return contestant->result.error.ok() && arithmetic_peak(isa, problem_.a.type) == field;
+    const BenchResult& result = contestant->result;
+    return result.error.ok() && is_limit(field, problem_, result.info.isa, shape_.from_memory);
   });
 }
 

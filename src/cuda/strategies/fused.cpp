@@ -1,4 +1,5 @@
 // fused: one kernel from packed operands to D, with what must be copied or prepared before it.
+#include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/prepared_parts.hpp"
 #include "cuda/strategies/strategies.hpp"

@@ -2,6 +2,7 @@
 // R1 in FP32, which the second launch's epilogue reads; or in one launch that keeps it.
 #include <string>
 
+#include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
 #include "cuda/strategies/strategies.hpp"

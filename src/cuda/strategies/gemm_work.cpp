@@ -3,10 +3,12 @@
 #include <string>
 
 #include "cuda/kernels/common/join.hpp"
+#include "cuda/kernels/common/nvfp4_source.hpp"
 #include "cuda/kernels/convert/dequantize.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/requantize.hpp"
 #include "cuda/runtime/check.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "plan/prepared_bytes.hpp"
 
 namespace dualgemm::cuda {

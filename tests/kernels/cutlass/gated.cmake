@@ -1,6 +1,6 @@
 # The kernels of src/cuda/cutlass in the interpreter, and the strategy on them. Built and run with CUTLASS's other kernels,
 # whose CMakeLists.txt includes this: cutlass.build compiles them once and keeps them.
-if(NOT TARGET dualgemm_test_simulation OR NOT 100a IN_LIST DUALGEMM_CUDA_ARCHITECTURES)
+if(NOT TARGET dualgemm_test_simulation OR NOT 100f IN_LIST DUALGEMM_CUDA_ARCHITECTURES)
   return()
 endif()
 set(gated_parts "")  # with DUALGEMM_CUTLASS they come with the layer cuda

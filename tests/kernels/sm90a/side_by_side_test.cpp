@@ -17,29 +17,32 @@ constexpr TileShape kTileShapes[] = {{16, 32, 4, false, true},
                                      {128, 64, 1, true, true},
                                      {256, 64, 1, false, true}};
 
-TEST(Sm90aSideBySide, EveryTypeAndGrouping) {
+void expect_every_type_and_grouping(const TileShape& shape) {
   Rng rng;
-  for (const TileShape& shape : kTileShapes) {
-    SCOPED_TRACE(::testing::Message() << "tile_m " << shape.tile_m);
-    const std::vector<DataType> types =
-        shape.bf16 ? std::vector{DataType::kBF16} : std::vector{DataType::kE2M1, DataType::kF16};
-    int next = 0;
-    for (const Problem& p : side_by_side_problems(types, shape.tile_m, shape.tile_n, 528, rng)) {
-      const int ctas = 1 + next++ % 5;
-      expect_side_by_side(
-          p,
-          [&](RandomCase& data) {
-            SimulatedRun run{.tile_m = shape.tile_m,
-                             .tile_n = shape.tile_n,
-                             .k_warpgroups = shape.k_warpgroups,
-                             .max_ctas = ctas,
-                             .prepared = shape.prepared};
-            return simulate(data, run);
-          },
-          rng);
-    }
+  const std::vector<DataType> types =
+      shape.bf16 ? std::vector{DataType::kBF16} : std::vector{DataType::kE2M1, DataType::kF16};
+  int next = 0;
+  for (const Problem& p : side_by_side_problems(types, shape.tile_m, shape.tile_n, 528, rng)) {
+    const int ctas = 1 + next++ % 5;
+    expect_side_by_side(
+        p,
+        [&](RandomCase& data) {
+          SimulatedRun run{.tile_m = shape.tile_m,
+                           .tile_n = shape.tile_n,
+                           .k_warpgroups = shape.k_warpgroups,
+                           .max_ctas = ctas,
+                           .prepared = shape.prepared};
+          return simulate(data, run);
+        },
+        rng);
   }
 }
+
+TEST(Sm90aSideBySide, TilesOf16Rows) { expect_every_type_and_grouping(kTileShapes[0]); }
+TEST(Sm90aSideBySide, TilesOf32Rows) { expect_every_type_and_grouping(kTileShapes[1]); }
+TEST(Sm90aSideBySide, TilesOf64Rows) { expect_every_type_and_grouping(kTileShapes[2]); }
+TEST(Sm90aSideBySide, TilesOf128Rows) { expect_every_type_and_grouping(kTileShapes[3]); }
+TEST(Sm90aSideBySide, TilesOf256Rows) { expect_every_type_and_grouping(kTileShapes[4]); }
 
 // One of 64 rows keeps one output: the host takes the other.
 TEST(Sm90aSideBySide, Choice) {

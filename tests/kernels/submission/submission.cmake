@@ -1,5 +1,5 @@
 # test_submission: the CUDA text of a submission for each architecture as PTX, which ptxsim runs, and in a library, whose
-# host part the tests ask. Its PTX alone is in the library: no test runs it there.
+# host part the tests ask. Its kernels are empty there, as for any other GPU: no test runs them.
 find_package(Python3 COMPONENTS Interpreter)
 if(NOT Python3_Interpreter_FOUND)
   return()
@@ -28,7 +28,7 @@ foreach(architecture 90a 100a)
     list(APPEND flags -Xcompiler=-Wall,-Wextra,-Werror)
   endif()
   add_custom_command(OUTPUT ${library}
-    COMMAND ${CMAKE_CUDA_COMPILER} ${flags} -gencode=arch=compute_${architecture},code=compute_${architecture}
+    COMMAND ${CMAKE_CUDA_COMPILER} ${flags} -gencode=arch=compute_80,code=compute_80
       -Xcompiler=-fPIC,-fvisibility=hidden -shared -I${CMAKE_CURRENT_SOURCE_DIR}
       -DDUALGEMM_SUBMISSION_TEXT="${text}" -o ${library} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/submission/probe.cu
     DEPENDS ${text} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/submission/probe.cu

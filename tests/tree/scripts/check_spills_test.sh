@@ -1,6 +1,6 @@
 #!/bin/bash
 # check_spills must pass a clean report, and must find each planted fault and name the kernel and the bytes.
-# keep_ptxas_report must keep the report, pass on the rest and fail with the compiler.
+# keep_ptxas_report must keep the report, pass on the rest and fail with the compiler, and keep PTX where it is told to.
 # Usage: check_spills_test.sh <scripts/check_spills> <scripts/keep_ptxas_report>
 set -uo pipefail
 checker=$1
@@ -63,6 +63,23 @@ expect '1 kernels on 1 architectures, 0 faults' sm_80 0
 if "$keeper" "$work/nvcc" 3 -c a.cu -o "$work/a.cu.o" 2>/dev/null || [[ $? -ne 3 || -e $work/a.cu.o.ptxas ]]; then
   fail 'a failed compilation must fail, and leave no report'
 fi
+
+# The PTX of one architecture's code, which take_ptx prefers to compiling it again.
+# shellcheck disable=SC2016
+printf '#!/bin/bash\nfolder=${NVCC_APPEND_FLAGS##*--keep-dir }\n[[ -z $folder ]] || echo kept >"$folder/a.ptx"\n' >"$work/nvcc"
+taken="$work/taken.ptx"
+# take <what it must hold> <arguments of keep_ptxas_report...>
+take() {
+  "$keeper" "${@:2}" -c "$work/a.cu" -o "$work/a.cu.o" 2>/dev/null || fail "keep_ptxas_report failed: ${*:2}"
+  "$(dirname "$keeper")/take_ptx" "$work/a.cu.o" "$taken" sh -c "echo compiled >$taken"
+  [[ $(<"$taken") == "$1" && ! -e $work/a.cu.o.kept ]] || fail "${*:2}: not $1 but $(<"$taken")"
+}
+one=-gencode=arch=compute_90a,code=sm_90a
+take kept --ptx "$work/nvcc" "$one"
+[[ $(<"$taken.d") == "$taken: $work/a.cu.o" ]] || fail "not what it depends on: $(<"$taken.d")"
+take compiled "$work/nvcc" "$one" # and nothing is left of the one before
+take compiled --ptx "$work/nvcc" "$one" -gencode=arch=compute_80,code=sm_80
+take compiled --ptx "$work/nvcc" '-gencode=arch=compute_80,code=[compute_80,sm_80]'
 
 echo "check_spills_test: $failures failed"
 [[ $failures -eq 0 ]]

@@ -461,6 +461,31 @@ TEST(BenchLimits, OperandsInACacheHaveNoBandwidthLimit) {
   EXPECT_GT(free->roofline_share, 0.0);
 }
 
+TEST(BenchLimits, AreThePeaksThatEnterARoofline) {
+  const Problem problem;
+  for (const bool from_memory : {false, true}) {
+    SCOPED_TRACE(from_memory);
+    EXPECT_EQ(is_limit(&measure::Peaks::read_gbps, problem, Isa::kAvx2, from_memory), from_memory);
+    EXPECT_TRUE(is_limit(&measure::Peaks::avx2_dot_gops, problem, Isa::kAvx2, from_memory));
+    EXPECT_FALSE(is_limit(&measure::Peaks::vnni_zmm_gops, problem, Isa::kAvx2, from_memory));
+    EXPECT_FALSE(is_limit(&measure::Peaks::read_gbps, problem, Isa::kScalar, from_memory));
+  }
+}
+
+TEST(BenchReport, NamesThePeaksThatWereWanted) {
+  BenchReport report = two_shapes(2.0, 8.0, 2.0);
+  report.shapes[0].peaks = measure::Peaks{.avx2_dot_gops = 300};
+  report.shapes[0].from_memory = false;
+  EXPECT_NE(bench_text(report, kWide).find("same rounds: AVX2 dot 300 GOP/s\n"), std::string::npos)
+      << bench_text(report, kWide);
+  report.shapes[0].from_memory = true;
+  EXPECT_NE(bench_text(report, kWide).find("same rounds: read unknown, AVX2 dot 300"),
+            std::string::npos);
+  report.shapes[0].peaks = measure::Peaks{};
+  report.shapes[0].from_memory = false;
+  EXPECT_NE(bench_text(report, kWide).find("same rounds: all unknown"), std::string::npos);
+}
+
 TEST(CheckMemory, RefusesWhatTheMachineCannotHold) {
   OperandSizes sizes{};
   sizes.gate = sizes.up = int64_t{1} << 40;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/half.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "support/hand_made.hpp"
 #include "unit/cuda/on_gpu.hpp"
 

@@ -7,6 +7,7 @@
 #include "core/e2m1.hpp"
 #include "cuda/kernels/common/join.hpp"
 #include "cuda/kernels/convert/requantize.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::cuda {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/runtime/device_memory.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 #include "dualgemm/formats.hpp"
 #include "unit/cuda/on_gpu.hpp"
 

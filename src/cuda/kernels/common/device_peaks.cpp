@@ -7,6 +7,7 @@
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/graph_timer.hpp"
+#include "cuda/runtime/kernel_launch.hpp"
 
 namespace dualgemm::cuda {
 namespace {

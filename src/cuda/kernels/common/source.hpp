@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "core/problem.hpp"
-
 namespace dualgemm::cuda {
 
 struct Nvfp4Source {
@@ -14,17 +12,6 @@ struct Nvfp4Source {
   int64_t scale_ld;                // linear: scales from row to row; 0: swizzled 128x4
   int64_t scale_batch_bytes;
 };
-
-inline Nvfp4Source nvfp4_source(const core::ResolvedMatrix& matrix, const void* codes,
-                                const uint8_t* scales) noexcept {
-  const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
-  return {.codes = static_cast<const uint8_t*>(codes),
-          .scales = scales,
-          .row_bytes = matrix.row_bytes(),
-          .batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride),
-          .scale_ld = linear ? matrix.scale_ld : 0,
-          .scale_batch_bytes = matrix.scale_batch_stride};
-}
 
 // fp16 or bf16.
 struct HalfSource {

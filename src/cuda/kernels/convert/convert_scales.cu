@@ -1,6 +1,6 @@
 // Scales from one layout to another. A CTA takes eight tiles of 128 x 4 that are side by side: rows
 // of 32 scales, whole sectors of a linear layout, and 64 neighbouring bytes of each tile.
-#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 
 namespace dualgemm::cuda {

@@ -3,7 +3,7 @@
 
 #include "cuda/device/activation.hpp"
 #include "cuda/kernels/common/source.hpp"
-#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/launch_value.hpp"
 
 namespace dualgemm::cuda {
 

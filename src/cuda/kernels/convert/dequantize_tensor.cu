@@ -2,7 +2,7 @@
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/e2m1.cuh"
 #include "cuda/kernels/common/encode.cuh"
-#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 
 namespace dualgemm::cuda {

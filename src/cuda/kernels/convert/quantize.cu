@@ -1,6 +1,6 @@
 // Quantising with factors that are known before the first block: given ones, or one for the tensor,
 // whose largest magnitude a launch before has found.
-#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/quantize_kernels.hpp"
 
 #include "cuda/kernels/convert/tensor_rows.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"

@@ -2,7 +2,7 @@
 // it has in shared memory. Else a CTA takes a row after the other, keeps it in registers as far as
 // it goes, and reads the rest again; of few rows several CTAs take one: each looks for the largest
 // magnitude of all of it and encodes a part.
-#include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/row_stores.cuh"
 #include "cuda/kernels/convert/staged_row.cuh"
 #include "cuda/kernels/convert/tensor_rows.cuh"

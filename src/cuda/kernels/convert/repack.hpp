@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/launch_value.hpp"
 
 namespace dualgemm::cuda {
 

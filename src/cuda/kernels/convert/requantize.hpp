@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/kernels/common/source.hpp"
-#include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/launch_value.hpp"
 
 namespace dualgemm::cuda {
 

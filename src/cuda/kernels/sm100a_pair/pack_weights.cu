@@ -2,6 +2,7 @@
 // often: it reads bytes one at a time where they lie so, and is not tuned.
 #include <algorithm>
 
+#include "cuda/kernels/common/nvfp4_source.hpp"
 #include "cuda/kernels/common/source.cuh"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"

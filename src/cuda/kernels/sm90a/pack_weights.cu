@@ -2,6 +2,7 @@
 // reads bytes one at a time where they lie so, and is not tuned.
 #include <algorithm>
 
+#include "cuda/kernels/common/nvfp4_source.hpp"
 #include "cuda/kernels/common/source.cuh"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
