@@ -109,7 +109,7 @@ std::optional<Error> load_launches(Case& description, const std::shared_ptr<cons
 
 // Runs it and compares. Of several launches, those of the case's entry run `program`; the result has the reports of
 // all, and the counters of these.
-CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
+CaseResult run_case(const Case& description, const std::shared_ptr<const Program>& program,
                     const Options& options, const std::vector<MakeObserver>& observers = {});
 
 }  // namespace ptxsim

@@ -101,8 +101,10 @@ RunResult run_launches(const Case& description, const std::shared_ptr<const Prog
     if (one.overlaps) launch.earlier_grids = chain.beside_next();
     Options effective = options;
     effective.keep_trail = true;
-    RunResult result = run(of_case ? program : one.program, launch, memory, effective, observers);
-    if (result.trail != nullptr) result.trail->kernel = fmt::format("launch {}, {}", i, one.entry);
+    const std::shared_ptr<const Program>& runs = of_case ? program : one.program;
+    RunResult result = run(runs, launch, memory, effective, observers);
+    if (result.trail != nullptr)
+      result.trail->kernel = fmt::format("launch {}, {}", i, runs->entry->name);
     chain.add(result.trail, launch.earlier_grids);
     add(all.reports, result.reports, of_case);
     if (of_case) add(all.stats, result.stats);

@@ -139,7 +139,7 @@ void compare_outcome(const Case& c, CaseResult& result) {
 
 }  // namespace
 
-CaseResult run_case(const Case& description, std::shared_ptr<const Program> program,
+CaseResult run_case(const Case& description, const std::shared_ptr<const Program>& program,
                     const Options& options, const std::vector<MakeObserver>& observers) {
   CaseResult result;
   for (const CaseBuffer& b : description.buffers) {

@@ -50,9 +50,9 @@ Result<std::shared_ptr<const Program>> load_problems(const MutateArgs& args,
       return Error{ErrorKind::kInput, "the cases are for different entries", {}};
     const auto description = std::make_shared<const Case>(std::move(loaded->description));
     for (uint32_t resident : args.residents) {
-      problems.push_back([=](std::shared_ptr<const Program> mutant, Options options) {
+      problems.push_back([=](const std::shared_ptr<const Program>& mutant, Options options) {
         options.resident_clusters = resident;
-        CaseResult result = run_case(*description, std::move(mutant), options);
+        CaseResult result = run_case(*description, mutant, options);
         std::optional<Outputs> outputs;
         if (!expects_results(*description)) outputs = outputs_of(*description, result);
         return Trial{result.mismatches.empty(), std::move(result.run), std::move(outputs)};

@@ -107,7 +107,8 @@ bool is_narrow(Type type) {  // 8 bits and fewer, with a sign
 
 bool is_known_pair(Type to, Type from) {
   if (to == Type::kF16x2) return from == Type::kF32 || is_narrow(from);
-  if (to == Type::kBf16x2) return from == Type::kF32 || from == Type::kUe8m0x2;
+  // Of narrow types since PTX ISA 9.2, as Triton 3.9 writes it.
+  if (to == Type::kBf16x2) return from == Type::kF32 || from == Type::kUe8m0x2 || is_narrow(from);
   if (to == Type::kTf32) return from == Type::kF32;
   if (to == Type::kUe8m0x2) return from == Type::kF32 || from == Type::kBf16x2;
   return is_narrow(to) && (from == Type::kF32 || from == Type::kF16x2 || from == Type::kBf16x2);

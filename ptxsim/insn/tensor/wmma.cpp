@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ptxsim/insn/registry.hpp"
+#include "ptxsim/insn/tensor/mma_sync.hpp"
 
 namespace ptxsim {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 struct MoveDetail final : Detail {
   WmmaFragment fragment;
   AddressOperand address;
-  Slot stride;              // absent: the rows or columns lie one after the other
+  Slot stride;  // absent: the rows or columns lie one after the other
+  uint32_t together =
+      1;  // elements, which the stride counts, in one of the fragment's: 4 bits, or one
   bool by_columns = false;  // in memory
 };
 
@@ -21,11 +24,12 @@ struct NamedShape {
   std::string_view name;
   WmmaShape shape;
 };
-constexpr NamedShape kShapes[] = {{"m16n16k16", {16, 16, 16}},
-                                  {"m8n32k16", {8, 32, 16}},
-                                  {"m32n8k16", {32, 8, 16}},
-                                  {"m16n16k8", {16, 16, 8}},
-                                  {"m8n8k4", {8, 8, 4}}};
+constexpr NamedShape kShapes[] = {{"m16n16k16", {16, 16, 16}}, {"m8n32k16", {8, 32, 16}},
+                                  {"m32n8k16", {32, 8, 16}},   {"m16n16k8", {16, 16, 8}},
+                                  {"m8n8k4", {8, 8, 4}},       {"m8n8k32", {8, 8, 32}},
+                                  {"m8n8k128", {8, 8, 128}}};
+constexpr uint32_t kFewBitsOfRow =
+    128;  // of A and B with elements of 4 bits and of one: both shapes
 
 // Of A and B, each with its K and M.
 bool exists(const WmmaShape& shape, Type type) {
@@ -39,6 +43,8 @@ bool exists(const WmmaShape& shape, Type type) {
     case Type::kS8:
     case Type::kU8:
       return shape.k == 16;
+    case Type::kB32:  // few bits, 32 of them together
+      return shape.k == kFewBitsOfRow / 32;
     default:
       return false;
   }
@@ -48,8 +54,9 @@ bool exists_as_accumulator(const WmmaShape& shape, Type type) {
     case Type::kF64:
       return shape.k == 4;
     case Type::kF16:
-    case Type::kS32:
       return shape.k == 16;
+    case Type::kS32:
+      return shape.k >= 16;
     default:
       return type == Type::kF32 && shape.k != 4;
   }
@@ -60,7 +67,7 @@ uint64_t address_of(const Execution& x, const MoveDetail& a, uint32_t lane, uint
   const auto at = f.element(lane, index);
   const uint64_t packed = a.by_columns ? f.rows : f.columns;
   const uint64_t stride =
-      a.stride.present() ? x.source<uint32_t>(a.stride)[x.first_lane()] : packed;
+      a.stride.present() ? x.source<uint32_t>(a.stride)[x.first_lane()] / a.together : packed;
   const uint64_t element = a.by_columns ? at.column * stride + at.row : at.row * stride + at.column;
   return a.address.at(x, static_cast<int>(lane)) + element * f.element_bytes();
 }
@@ -108,15 +115,30 @@ Outcome store(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
+// .s4 .u4 .b1: of A and B, which are loaded as words of 32 bits, in the places that mma.sync of these shapes gives them.
+// How many elements a word has; 1: another type.
+uint32_t take_few_bits(Decode& d, WmmaMatrix matrix, bool by_columns, WmmaShape& shape) {
+  if (matrix == WmmaMatrix::kAccumulator) return 1;
+  const int type = d.modifiers().take_one_of({"s4", "u4", "b1"});
+  if (type < 0) return 1;
+  const uint32_t bits = type == 2 ? 1 : 4;
+  if (shape.k * bits != kFewBitsOfRow) d.fail(".s4 and .u4 need .m8n8k32, .b1 needs .m8n8k128");
+  if (by_columns != (matrix == WmmaMatrix::kB))
+    d.fail("A of 4 bits or one needs .row, B of them .col");
+  shape.k = kFewBitsOfRow / 32;
+  return 32 / bits;
+}
+
 void decode_move(Decode& d, WmmaMatrix matrix, bool is_load) {
   auto* detail = d.make_detail<MoveDetail>();
-  const WmmaShape shape = take_wmma_shape(d);
+  WmmaShape shape = take_wmma_shape(d);
   detail->by_columns = take_by_columns(d);
   const AddressSpace space = take_space(d);
   if (space.space != Space::kGeneric && space.space != Space::kGlobal &&
       (space.space != Space::kShared || !space.own_shared_only))
     d.fail("needs .global, .shared, .shared::cta or generic addressing");
-  const Type type = d.modifiers().take_type();
+  detail->together = take_few_bits(d, matrix, detail->by_columns, shape);
+  const Type type = detail->together > 1 ? Type::kB32 : d.modifiers().take_type();
   d.expect_operands(2, 3);
   const bool in_order = matrix != WmmaMatrix::kAccumulator && detail->by_columns;
   detail->fragment = take_wmma_fragment(d, is_load ? 0 : 1, matrix, shape, type, in_order, is_load);
@@ -133,6 +155,7 @@ void decode_wmma(Decode& d) {
   d.require_aligned();
   if (form == 0) return decode_wmma_load(d);
   if (form == 1) return decode_wmma_store(d);
+  if (m.has("m8n8k32") || m.has("m8n8k128")) return decode_mma_integer(d);  // the same fragments
   decode_wmma_mma(d);
 }
 
@@ -145,7 +168,9 @@ std::span<const Decoder> decoders_wmma() { return kDecoders; }
 WmmaShape take_wmma_shape(Decode& d) {
   for (const NamedShape& named : kShapes)
     if (d.modifiers().take(named.name)) return named.shape;
-  d.fail("wmma needs a shape: .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8 or .m8n8k4");
+  d.fail(
+      "wmma needs a shape: .m16n16k16, .m8n32k16, .m32n8k16, .m16n16k8, .m8n8k4, .m8n8k32 or "
+      ".m8n8k128");
 }
 
 bool take_by_columns(Decode& d) {

@@ -41,10 +41,11 @@ TEST_F(Launches, OverlappedOnesAreJudgedByEachOther) {
 }
 
 TEST_F(Launches, FindingsOfOtherFilesAreReported) {
-  write("first.ptx", replaced(replaced(kWaits, "twice", "first"), "[%rd5], %r3", "[%rd2], %r3"));
+  write("first.ptx", replaced(replaced(kWaits, "twice", "first"), "  ret;",
+                              "  ld.global.nc.u32 %r2, [%rd5];\n  ret;"));
   const Outcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
-  EXPECT_TRUE(contains(outcome.out, "first.ptx:17: ")) << outcome;
+  EXPECT_TRUE(contains(outcome.out, "first.ptx:19: error: ")) << outcome;
 }
 
 TEST_F(Launches, AMissingWaitIsNoticed) {
@@ -64,17 +65,18 @@ TEST_F(Launches, AnEntryMustBeLaunched) {
 
 TEST_F(Launches, BadOnesAreRefused) {
   for (const BadText& bad :
-       {BadText{"Outside", "\"launches\"", "\"grid\": [2], \"launches\"", "c.json:3:11",
+       {BadText{"Outside", "\"launches\"", "\"grid\": [2], \"launches\"", "c.json:3:10",
                 "belongs to one of the launches"},
         BadText{"Overlaps", "\"block\": [32], \"params\": [{\"buffer\": \"a\"}",
-                "\"overlaps\": true, \"params\": [{\"buffer\": \"a\"}", "c.json:3:52",
+                "\"overlaps\": true, \"params\": [{\"buffer\": \"a\"}", "c.json:3:51",
                 "there is no launch before the first"},
-        BadText{"NoFile", "first.ptx", "none.ptx", "c.json:3:27", "cannot read './none.ptx'"},
+        BadText{"NoFile", "first.ptx", "none.ptx", "c.json:3:26", "cannot read './none.ptx'"},
         BadText{"NoneOfTheKernel", "\"entry\": \"twice\"", "\"kernel\": \"first.ptx\"",
                 "c.json:3:14", "none is of the kernel that the case is for"},
-        BadText{"Key", "\"overlaps\"", "\"overlap\"", "c.json:4:50",
+        BadText{"Key", "\"overlaps\"", "\"overlap\"", "c.json:4:60",
                 "a launch has the unknown key 'overlap'"},
-        BadText{"Entry", "\"entry\": \"twice\"", "\"entry\": \"none\"", "", "none"}}) {
+        BadText{"Entry", "\"entry\": \"twice\"", "\"entry\": \"none\"", "k.ptx",
+                "entry 'none' is not in the module"}}) {
     SCOPED_TRACE(bad.name);
     write("c.json", replaced(kLaunches, bad.from, bad.to));
     expect_refused(run(), bad.position, bad.reason);
