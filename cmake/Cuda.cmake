@@ -30,8 +30,8 @@ macro(dualgemm_find_cuda)
   message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
 endmacro()
 
-# dualgemm_portable_gencode(<flags> <codes> <floor>...): for kernels that run on every GPU. The front end, two thirds of
-# nvcc's time, runs once for each floor: the PTX of the highest floor at or below a GPU becomes that GPU's machine code.
+# dualgemm_portable_gencode(<flags> <codes> <floor>...): for kernels that run on every GPU. What comes before ptxas, half
+# of nvcc's time, runs once for each floor: the PTX of the highest floor at or below a GPU becomes that GPU's machine code.
 # <codes> lists what comes out, as ptxas names it. The PTX of the lowest floor goes along.
 function(dualgemm_portable_gencode flags codes)
   set(floors ${ARGN})

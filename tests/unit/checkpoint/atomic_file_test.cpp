@@ -187,6 +187,7 @@ void kill_while_writing(AtomicFile::Staging staging, const std::string& path, in
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
   if (child == 0) {
+    signal(signal_number, SIG_DFL);  // a shell's background jobs inherit that SIGINT is ignored
     Expected<AtomicFile> file = AtomicFile::create(path, staging);
     const std::string chunk(1 << 16, 'x');
     for (int i = 0; file.ok() && file->write(as_bytes(chunk)).ok(); ++i) {
