@@ -127,11 +127,11 @@ TEST(QuantizeKernels, ManyBlocksAndWideRows) {
   }
 }
 
-// With a scale for each row, many rows of 16 bits lie in shared memory, unless their addresses or
-// their length do not suit: some lanes and warps without a block, padding, groups, rows of nobody.
+// With a scale for each row, many rows lie in shared memory, unless their addresses or their length
+// do not suit: some lanes and warps without a block, padding, groups, rows of nobody.
 TEST(QuantizeKernels, RowsInSharedMemory) {
   Rng rng;
-  for (const DataType type : {DataType::kF16, DataType::kBF16}) {
+  for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
     for (const Grouping grouping : {Grouping::kNone, Grouping::kMasked, Grouping::kContiguous}) {
       for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {
         const bool wide = grouping == Grouping::kNone && type == DataType::kBF16;
@@ -145,8 +145,7 @@ TEST(QuantizeKernels, RowsInSharedMemory) {
         data.randomize(rng, Hard::kSpecial);
         SimulatedDevice device;
         expect_quantized_as_on_cpu(device, data, 0);
-        EXPECT_EQ(device.entry(), type == DataType::kF16 ? "dual_gemm_quantize_staged_f16"
-                                                         : "dual_gemm_quantize_staged_bf16");
+        EXPECT_EQ(device.entry(), std::string("dual_gemm_quantize_staged_") + name_of(type));
       }
     }
   }
@@ -161,8 +160,8 @@ TEST(QuantizeKernels, RowsThatSharedMemoryDoesNotSuit) {
   odd.x.ld = 49;
   wide.cols = 1 << 16;
   six.four_over_six = true;
-  QuantizeProblem floats = fits;
-  floats.x.type = DataType::kF32;
+  QuantizeProblem floats = odd;
+  floats.x = {.type = DataType::kF32, .ld = 49};
   const auto entry_of = [](const QuantizeProblem& p, uintptr_t x) {
     const QuantizeBuffers buffers{.x = reinterpret_cast<const void*>(x)};
     return std::string(cuda::quantize_launches(core::resolve(p), buffers)->back().kernel.entry);

@@ -21,12 +21,14 @@ inline constexpr int kAmaxThreads = 256, kAmaxBytes = 128;  // in flight in a th
 inline constexpr int kMaxPartials = 512;  // CTAs of the search for the largest magnitude
 inline constexpr int kKeptBlocks = 2;     // of a row, in a thread's registers
 inline constexpr int kMaxRowThreads = 512;
-// From so many rows of 16-bit values on each is in shared memory, a thread takes so many of its
-// blocks (7168 columns, H200, us; a row in registers, 4 and 8 blocks: 256 rows 3.8, 4.0, 4.5; 512
-// 5.4, 5.4, 5.8; 4096 31.7, 28.7, 30.3; 16384 114, 98, 94).
+// From so many rows on each is in shared memory, a thread takes so many of its blocks (7168 columns of
+// bf16, H200, us; a row in registers, 4 and 8 blocks: 256 rows 3.8, 4.0, 4.5; 512 5.4, 5.4, 5.8; 4096
+// 31.7, 28.7, 30.3; 16384 114, 98, 94; 8192 rows of FP32 90, 69, 71).
 inline constexpr int kStagedRows = 512, kMinStagedThreads = 64;
 inline constexpr int kMaxStagedBytes = 96 << 10;  // of a row; every GPU has them
-constexpr int staged_blocks(int64_t rows) { return rows < 8192 ? 4 : 8; }
+constexpr int staged_blocks(WideType type, int64_t rows) {
+  return type == WideType::kF32 || rows < 8192 ? 4 : 8;
+}
 // Few rows are divided among CTAs, so many in all at the most, each with 32 blocks or more.
 inline constexpr int kFewRowCtas = 128;
 inline constexpr int kDequantizeThreads = 256;
@@ -40,7 +42,7 @@ inline constexpr int kConvertThreads = 256;  // 8 tiles of a row of tiles x 32 g
 // matrix: of TensorParams for one matrix whose rows are all wanted.
 Kernel quantize_kernel(WideType type, bool four_over_six, bool matrix, bool many);
 Kernel quantize_rows_kernel(WideType type, bool four_over_six);
-Kernel quantize_staged_rows_kernel(WideType type);  // of 16-bit values
+Kernel quantize_staged_rows_kernel(WideType type);
 Kernel amax_kernel(WideType type);
 Kernel dequantize_tensor_kernel(WideType type, bool matrix);
 Kernel convert_scales_kernel();

@@ -145,11 +145,10 @@ int64_t staged_bytes(const core::ResolvedQuantize& problem) {
   return problem.q.sf_cols * (core::bytes_of(problem.x.type, kSfVec) + int64_t{sizeof(float)});
 }
 
-// Whether rows go through shared memory: many, of 16-bit values, at addresses that suit copies of 16
-// bytes.
+// Whether rows go through shared memory: many, at addresses that suit copies of 16 bytes.
 bool is_staged(const core::ResolvedQuantize& problem, const TensorParams& part) {
-  if (problem.problem.four_over_six || problem.x.type == DataType::kF32) return false;
-  return part.count >= kStagedRows && staged_bytes(problem) <= kMaxStagedBytes &&
+  if (problem.problem.four_over_six || part.count < kStagedRows) return false;
+  return staged_bytes(problem) <= kMaxStagedBytes &&
          (reinterpret_cast<uintptr_t>(part.x) | static_cast<uintptr_t>(part.x_row_bytes) |
           static_cast<uintptr_t>(part.x_batch_bytes)) %
                  16 ==
@@ -169,9 +168,9 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
     QuantizeParams own = params;
     own.tensor = part;
     if (is_staged(problem, part)) {
-      launches.push_back(launch_of(quantize_staged_rows_kernel(type), part.count,
-                                   row_threads(units, staged_blocks(part.count), kMinStagedThreads),
-                                   own));
+      launches.push_back(
+          launch_of(quantize_staged_rows_kernel(type), part.count,
+                    row_threads(units, staged_blocks(type, part.count), kMinStagedThreads), own));
       launches.back().dynamic_smem_bytes = static_cast<uint32_t>(staged_bytes(problem));
       return;
     }

@@ -135,9 +135,9 @@ __device__ void quantize_rows(const QuantizeParams& p) {
   }
 }
 
-// Row blockIdx.x, of 16-bit values. What counts is how many rows an SM has on their way, which are
-// few in registers (16384 x 7168 in bf16 on an H200: 94 us, 114 in registers; half as many rows of
-// FP32, which have less to compute for their bytes: 71 and 68).
+// Row blockIdx.x. What counts is how many rows an SM has on their way, which are few in registers
+// (16384 x 7168 in bf16 on an H200: 94 us, 114 in registers; half as many rows of FP32: 69, and 90
+// in registers with the next row loaded ahead).
 template <WideType kType>
 __device__ void quantize_staged_row(const QuantizeParams& p) {
   extern __shared__ uint4 staged[];
@@ -165,10 +165,11 @@ __device__ void quantize_staged_row(const QuantizeParams& p) {
 
 }  // namespace
 
-#define DUALGEMM_QUANTIZE_ROWS(name, kType, four_over_six)                            \
-  extern "C" __global__ void __launch_bounds__(kMaxRowThreads, four_over_six ? 1 : 2) \
-      dual_gemm_quantize_rows_##name(const __grid_constant__ QuantizeParams p) {      \
-    quantize_rows<WideType::kType, four_over_six>(p);                                 \
+#define DUALGEMM_QUANTIZE_ROWS(name, kType, four_over_six)                        \
+  extern "C" __global__ void __launch_bounds__(                                   \
+      kMaxRowThreads, WideType::kType == WideType::kF32 || four_over_six ? 1 : 2) \
+      dual_gemm_quantize_rows_##name(const __grid_constant__ QuantizeParams p) {  \
+    quantize_rows<WideType::kType, four_over_six>(p);                             \
   }
 DUALGEMM_QUANTIZE_ROWS(f16, kF16, false)
 DUALGEMM_QUANTIZE_ROWS(bf16, kBF16, false)
@@ -185,6 +186,7 @@ DUALGEMM_QUANTIZE_ROWS(f32_four_over_six, kF32, true)
   }
 DUALGEMM_QUANTIZE_STAGED_ROWS(f16, kF16)
 DUALGEMM_QUANTIZE_STAGED_ROWS(bf16, kBF16)
+DUALGEMM_QUANTIZE_STAGED_ROWS(f32, kF32)
 #undef DUALGEMM_QUANTIZE_STAGED_ROWS
 
 #define DUALGEMM_KERNEL(name) \
@@ -200,8 +202,10 @@ Kernel quantize_rows_kernel(WideType type, bool four_over_six) {
 }
 
 Kernel quantize_staged_rows_kernel(WideType type) {
-  return type == WideType::kBF16 ? Kernel DUALGEMM_KERNEL(dual_gemm_quantize_staged_bf16)
-                                 : Kernel DUALGEMM_KERNEL(dual_gemm_quantize_staged_f16);
+  static const Kernel kernels[3] = {DUALGEMM_KERNEL(dual_gemm_quantize_staged_f16),
+                                    DUALGEMM_KERNEL(dual_gemm_quantize_staged_bf16),
+                                    DUALGEMM_KERNEL(dual_gemm_quantize_staged_f32)};
+  return kernels[static_cast<int>(type)];
 }
 #undef DUALGEMM_KERNEL
 
