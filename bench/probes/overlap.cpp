@@ -4,6 +4,7 @@
 #include "bench/probes/probe.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
+#include "cuda/runtime/stream_pool.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -31,13 +32,17 @@ Expected<uint32_t> was_seen(const Chain& chain, uint64_t clocks) {
   constexpr uint32_t kZeros[2] = {};
   DUALGEMM_TRY(memory->upload(kZeros));
   auto* const words = reinterpret_cast<uint32_t*>(memory->data());
+  // Not the default stream: there none of the chains overlapped (H200, 2026-11-24).
+  const auto own = cuda::BorrowedStream::take();
+  if (!own) return own.status();
+  const cudaStream_t stream = own->stream();
   DUALGEMM_TRY(
-      cuda::enqueue(watch_launch({words, words + 1, clocks, chain.lets_next_start}), nullptr));
+      cuda::enqueue(watch_launch({words, words + 1, clocks, chain.lets_next_start}), stream));
   if (chain.has_middle)
     DUALGEMM_TRY(
-        cuda::enqueue(follow_launch({nullptr, chain.middle_waits}, chain.overlaps), nullptr));
-  DUALGEMM_TRY(cuda::enqueue(follow_launch({words, chain.last_waits}, chain.overlaps), nullptr));
-  DUALGEMM_TRY(cuda::synchronize(nullptr));
+        cuda::enqueue(follow_launch({nullptr, chain.middle_waits}, chain.overlaps), stream));
+  DUALGEMM_TRY(cuda::enqueue(follow_launch({words, chain.last_waits}, chain.overlaps), stream));
+  DUALGEMM_TRY(cuda::synchronize(stream));
   uint32_t after[2];
   DUALGEMM_TRY(memory->download(after));
   return after[1];

@@ -89,6 +89,7 @@ uint64_t special_value(const Machine& machine, const Cta& cta, const Warp& warp,
     case SpecialKind::kReservedSmemOffsetBegin:
       return 0;
     case SpecialKind::kReservedSmemOffsetEnd:
+      return kReservedEnd;
     case SpecialKind::kReservedSmemOffsetCap:
       return kSharedBegin;
     case SpecialKind::kReservedSmemOffset0:
