@@ -140,7 +140,7 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   warp->live = lanes == kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
   const Program& program = machine.program();
   const size_t lines = (program.register_bytes + 63) / 64;
-  warp->registers = std::make_unique_for_overwrite<RegisterLine[]>(lines);
+  warp->registers = take_register_file(lines);
   // A register that nobody wrote holds NaN.
   std::fill_n(reinterpret_cast<uint32_t*>(warp->file()), lines * 16, kPoisonWord);
   warp->pc.fill(program.start);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptxsim/ir/module.hpp"
+#include "ptxsim/machine/register_files.hpp"
 
 namespace ptxsim {
 
@@ -46,10 +47,6 @@ inline constexpr uint64_t kTicketTimeout = 1;
 inline constexpr uint64_t kTicketWaiting = 2;  // the lane has been suspended before
 inline constexpr uint64_t kTicketReleased = 3;
 
-struct alignas(64) RegisterLine {
-  std::byte bytes[64];
-};
-
 struct Warp {
   Cta* cta = nullptr;
   uint32_t index = 0;    // in the CTA
@@ -67,7 +64,7 @@ struct Warp {
   uint32_t yielded = 0;       // lanes that polled in vain: others of the warp go first
   std::array<uint64_t, kWarpSize> timed_out_at{};  // Cluster::version of the last time limit
   std::array<WaitInfo, kWarpSize> wait{};
-  std::unique_ptr<RegisterLine[]> registers;  // Program::register_bytes
+  RegisterFile registers;        // Program::register_bytes
   std::vector<std::byte> local;  // of each lane: local_stride bytes, of which local_top are in use
   uint64_t local_stride = 0;
   std::array<uint64_t, kWarpSize> local_top{};
