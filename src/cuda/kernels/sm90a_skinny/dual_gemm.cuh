@@ -29,9 +29,9 @@ struct UnitStorage {
   uint32_t scales[2][kUnitCols * 4];               // 16 of each row
 };
 
-// A warp's weights on their way.
+// A warp's weights on their way, from a line of shared memory on, whatever lies before.
 template <Config kCfg, bool kPrepared = kCfg.prepared>
-struct RingStorage {
+struct alignas(128) RingStorage {
   UnitStorage units[Budget<kCfg>::kStages][kCfg.units];
 };
 // A bulk copy that begins at a line of shared memory: 16 bytes further it takes longer (11.25
@@ -49,7 +49,7 @@ struct RingStorage<kCfg, true> {
 template <Config kCfg>
 using Sums = float4[kCfg.units * Budget<kCfg>::kGroups][Budget<kCfg>::kMultipliers][32];
 
-// Of groups, the tiles of rows that the CTA has found.
+// Of groups, the tiles of rows that the CTA has found, in the order of the experts.
 template <Config kCfg, bool kGrouped = kCfg.grouped>
 struct RowTiles {};
 template <Config kCfg>
