@@ -3,8 +3,8 @@
 // barriers, as kernels wait for it before they ask for weights.
 //
 // Experts in chunks of the threads: where each one's tiles begin is a prefix of what those before it
-// have. A thread writes the first tile of its expert, the warp the others, as one expert may have
-// nearly all. Where rows name their experts, rows in chunks of the threads.
+// have. A thread writes the first kOwn tiles of its expert, the warp the others, one expert after the
+// other, as one may have nearly all. Where rows name their experts, rows in chunks of the threads.
 #pragma once
 
 #include <cstdint>
@@ -108,23 +108,27 @@ DUALGEMM_DEVICE void write_tile(GroupTile* table, const ExpertTiles& of, uint32_
 }
 
 // By whole warps: the tiles of each lane's expert.
+template <uint32_t kOwn>
 DUALGEMM_DEVICE void write_tiles(GroupTile* table, const ExpertTiles& own, uint32_t tile_m) {
-  if (own.count > 0) write_tile(table, own, 0, tile_m);
+#pragma unroll
+  for (uint32_t number = 0; number < kOwn; ++number) {
+    if (own.count > number) write_tile(table, own, number, tile_m);
+  }
 #pragma unroll 1
-  for (uint32_t left = __ballot_sync(kWholeWarp, own.count > 1); left != 0; left &= left - 1) {
+  for (uint32_t left = __ballot_sync(kWholeWarp, own.count > kOwn); left != 0; left &= left - 1) {
     const int lane = __ffs(static_cast<int>(left)) - 1;
     const ExpertTiles of{
         __shfl_sync(kWholeWarp, own.expert, lane), __shfl_sync(kWholeWarp, own.begin, lane),
         __shfl_sync(kWholeWarp, own.end, lane),    __shfl_sync(kWholeWarp, own.padded_begin, lane),
         __shfl_sync(kWholeWarp, own.first, lane),  __shfl_sync(kWholeWarp, own.count, lane)};
 #pragma unroll 1
-    for (uint32_t number = 1 + threadIdx.x % 32; number < of.count; number += 32)
+    for (uint32_t number = kOwn + threadIdx.x % 32; number < of.count; number += 32)
       write_tile(table, of, number, tile_m);
   }
   __syncwarp();
 }
 
-template <int kThreads>
+template <int kThreads, uint32_t kOwn>
 DUALGEMM_DEVICE uint32_t tiles_of_experts(const GroupRows& p, GroupTilesScratch& scratch,
                                           GroupTile* table) {
   uint32_t highest = 0, tiles = 0, padded = 0;  // of the chunks before
@@ -138,10 +142,10 @@ DUALGEMM_DEVICE uint32_t tiles_of_experts(const GroupRows& p, GroupTilesScratch&
         p.offsets == nullptr ? 0 : (count + kScaleRows - 1) / kScaleRows * kScaleRows};
     uint32_t through[2] = {own[0], own[1]}, all[2];
     scan<kThreads, Add>(scratch.sums, through, all);
-    write_tiles(table,
-                {expert, rows.begin, rows.end, padded + through[1] - own[1],
-                 tiles + through[0] - own[0], own[0]},
-                p.tile_m.value);
+    write_tiles<kOwn>(table,
+                      {expert, rows.begin, rows.end, padded + through[1] - own[1],
+                       tiles + through[0] - own[0], own[0]},
+                      p.tile_m.value);
     tiles += all[0], padded += all[1];
     if (p.l - first <= kThreads) return tiles;
     __syncthreads();  // the scratch has been read
@@ -193,12 +197,14 @@ DUALGEMM_DEVICE uint32_t tiles_of_rows(const GroupRows& p, GroupTilesScratch& sc
 }  // namespace group_tiles
 
 // By all kThreads threads of the CTA: writes the tiles from table[0] on and returns how many there
-// are. Other threads than the writing one see them after a barrier.
-template <int kThreads>
+// are. Other threads than the writing one see them after a barrier. kOwn: tiles that an expert usually
+// has at the most.
+template <int kThreads, uint32_t kOwn>
 DUALGEMM_DEVICE uint32_t make_group_tiles(const GroupRows& rows, GroupTilesScratch& scratch,
                                           GroupTile* table) {
-  return rows.row_experts == nullptr ? group_tiles::tiles_of_experts<kThreads>(rows, scratch, table)
-                                     : group_tiles::tiles_of_rows<kThreads>(rows, scratch, table);
+  return rows.row_experts == nullptr
+             ? group_tiles::tiles_of_experts<kThreads, kOwn>(rows, scratch, table)
+             : group_tiles::tiles_of_rows<kThreads>(rows, scratch, table);
 }
 
 }  // namespace dualgemm::cuda

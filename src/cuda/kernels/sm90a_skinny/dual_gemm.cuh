@@ -94,7 +94,7 @@ DUALGEMM_DEVICE uint32_t find_row_tiles(const Params& params, SharedStorage<kCfg
   ptx::griddepcontrol_wait();
   const bool has_table = params.groups.table != nullptr;
   const uint32_t count = has_table ? number_of_tiles(params.groups)
-                                   : make_group_tiles<Budget<kCfg>::kThreads>(
+                                   : make_group_tiles<Budget<kCfg>::kThreads, 1>(
                                          params.group_rows, smem.scratch, smem.row_tiles);
   __syncthreads();
   return count;
