@@ -41,6 +41,55 @@ TEST(Sm90aSkinnyGroups, EndsOfKOverManyTiles) {
   }
 }
 
+size_t launches_of(RandomCase& data) {
+  namespace skinny = cuda::sm90a_skinny;
+  const skinny::Instance& instance = skinny::choose_instance(data.problem, 3, false);
+  Simulation simulation(data, 0);
+  void* const workspace =
+      simulation.scratch("workspace", skinny::workspace_bytes(data.problem, instance));
+  const auto launches =
+      skinny::build_launches(data.resolved, simulation.buffers(), workspace, instance, 3, nullptr);
+  return launches ? launches->size() : 0;
+}
+
+// CTAs find so many experts' tiles by themselves, of one more a table comes first: the most experts,
+// the most tiles that there may be, and the most rows that name their experts.
+TEST(Sm90aSkinnyGroups, TilesThatACtaFindsOrATableHas) {
+  struct Case {
+    Grouping grouping;
+    int64_t m, l;
+    bool named;
+    size_t launches;
+  };
+  constexpr Grouping kContiguous = Grouping::kContiguous, kMasked = Grouping::kMasked;
+  Rng rng;
+  int next = 0;
+  for (const Case& one :
+       {Case{kContiguous, 40, 512, false, 1}, Case{kContiguous, 40, 1024, false, 1},
+        Case{kContiguous, 40, 1025, false, 2}, Case{kContiguous, 700, 700, false, 1},
+        Case{kContiguous, 8178, 3, false, 1}, Case{kContiguous, 8179, 3, false, 2},
+        Case{kContiguous, 1024, 30, true, 1}, Case{kContiguous, 1025, 30, true, 2},
+        Case{kContiguous, 9, 2000, true, 2}, Case{kMasked, 1, 1024, false, 1},
+        Case{kMasked, 1, 1025, false, 2}, Case{kMasked, 16, 512, false, 1},
+        Case{kMasked, 17, 512, false, 2}}) {
+    Problem p{.m = one.m, .n = 16, .k = 64, .l = one.l, .grouping = one.grouping};
+    p.a.type = kTypes[static_cast<size_t>(++next % 3)];
+    SCOPED_TRACE(::testing::Message() << name_of(p.grouping) << " m " << p.m << " l " << p.l);
+    std::vector<int32_t> experts, owners;
+    if (one.named) owners = random_row_experts(rng, p.l, p.m);
+    if (p.grouping == kMasked) {  // the last expert has all rows, few others have any
+      experts.assign(static_cast<size_t>(p.l), 0);
+      for (int i = 0; i < 20; ++i) experts[static_cast<size_t>(rng.integer(0, p.l - 1))] = 1;
+      experts.back() = static_cast<int32_t>(p.m);
+    }
+    RandomCase data(p, rng, Values::kRandom, experts, owners);
+    EXPECT_EQ(launches_of(data), one.launches);
+    ASSERT_TRUE(simulate(data, {.max_ctas = 7, .prepared = p.l < 100}));
+    EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+    EXPECT_TRUE(others_are_poison(data));
+  }
+}
+
 TEST(Sm90aSkinnyGroups, WhatCannotBeIsCut) {
   Rng rng;
   for (int round = 0; round < 8; ++round) {

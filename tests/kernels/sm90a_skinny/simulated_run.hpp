@@ -33,6 +33,7 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
   if (run.prepared) {
     if (auto result = packed.pack(data, simulation, run.options); !result) return result;
   }
+  simulation.let_previous_grid_own_everything(PackedInSimulation::kName);
   void* const workspace =
       simulation.scratch("workspace", skinny::workspace_bytes(data.problem, *instance));
   const auto launches = skinny::build_launches(

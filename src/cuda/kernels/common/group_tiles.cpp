@@ -33,16 +33,19 @@ int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m) {
   return (1 + most_listed_tiles(problem, tile_m)) * static_cast<int64_t>(sizeof(GroupTile));
 }
 
+GroupRows group_rows_of(const Problem& problem, const Buffers& buffers, int64_t tile_m) {
+  return {problem.grouping == Grouping::kContiguous ? buffers.expert_offsets : nullptr,
+          buffers.expert_rows,
+          buffers.row_experts,
+          static_cast<uint32_t>(problem.m),
+          static_cast<uint32_t>(problem.l),
+          Divisor(static_cast<uint32_t>(tile_m))};
+}
+
 KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
                                 void* table) {
-  GroupTilesParams params{};
-  params.offsets = problem.grouping == Grouping::kContiguous ? buffers.expert_offsets : nullptr;
-  params.rows = buffers.expert_rows;
-  params.row_experts = buffers.row_experts;
-  params.table = static_cast<GroupTile*>(table);
-  params.m = static_cast<uint32_t>(problem.m);
-  params.l = static_cast<uint32_t>(problem.l);
-  params.tile_m = Divisor(static_cast<uint32_t>(tile_m));
+  const GroupTilesParams params{group_rows_of(problem, buffers, tile_m),
+                                static_cast<GroupTile*>(table)};
   KernelLaunch launch{.kernel = group_tiles_kernel(), .ctas = 1, .threads = kGroupTilesThreads};
   launch.set_params(params);
   return launch;

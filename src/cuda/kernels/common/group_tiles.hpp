@@ -1,5 +1,5 @@
-// The launch that makes the table of tiles of a grouped problem: device/group_tiles.hpp. Nothing
-// here calls the CUDA runtime or reads an expert's rows.
+// The launch that makes the table of tiles of a grouped problem, and what kernels are told that make
+// their own: device/group_tiles.hpp. Nothing here calls the CUDA runtime or reads an expert's rows.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,16 @@ int64_t most_listed_tiles(const Problem& problem, int64_t tile_m);
 // Bytes of the table.
 int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m);
 
+// For who makes the table.
+GroupRows group_rows_of(const Problem& problem, const Buffers& buffers, int64_t tile_m);
+
 // Fills `table` (device memory, at a multiple of 16 bytes). The kernel behind it may overlap with
 // it; whether it overlaps with the one in front is left to the caller.
 KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
                                 void* table);
 
-// The filled table, as the kernel behind gets it; without groups: none.
+// The filled table, as the kernel behind gets it; without groups, or for a kernel that makes its own
+// (null): none.
 GroupTiles group_tiles_of(const Problem& problem, const Buffers& buffers, const void* table);
 
 }  // namespace dualgemm::cuda

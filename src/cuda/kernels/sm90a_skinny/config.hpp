@@ -19,7 +19,7 @@ struct Config {
   int units;      // of 8 columns of D per tile: 8 rows of Gate and 8 of Up are mma's 16
   bool prepared;  // weights as sm90a::PackedUnit has them, else as NVFP4 has them
   int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
-  bool grouped;   // rows are groups of experts: tiles are those of a table
+  bool grouped;   // rows are groups of experts: tiles are those that these have
   bool many;      // CTAs have many tiles: warps may be a tile apart
   bool operator==(const Config&) const = default;
 };
@@ -38,6 +38,10 @@ inline constexpr int kStepK = 64;              // k is a multiple of it: a word 
 inline constexpr int kScaleAlignment = 4;      // of rows of scales: a copy's four bytes
 inline constexpr int kCodeAlignment = 16;      // of rows of codes
 inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
+// Of groups, tiles of rows that a CTA finds by itself: 16 KB of shared memory. From so many experts, or
+// rows that name theirs: twice round the threads.
+inline constexpr int kOwnTiles = 1024;
+inline constexpr int kOwnExperts = 1024;
 
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;
@@ -49,7 +53,7 @@ DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
 }
 
 // What is left for less than a tile a CTA may be dealt out in tiles of fewer units. Groups have more
-// tiles, whatever their table says.
+// tiles, whatever the experts' rows.
 DUALGEMM_HOST_DEVICE constexpr bool has_narrow_tiles(const Config& config) {
   return config.many && !config.grouped && config.units > 1;
 }

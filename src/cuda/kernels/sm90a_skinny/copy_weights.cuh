@@ -68,18 +68,18 @@ struct ScaleSource {
 template <Config kCfg>
 class WeightCopier {
  public:
-  DUALGEMM_DEVICE WeightCopier(const Params& params, uint32_t warp, const TileCount<kCfg>& tiles)
+  DUALGEMM_DEVICE WeightCopier(const Params& params, uint32_t warp, const Tiles<kCfg>& tiles)
       : tiles_(tiles),
-        tile_(warp < params.k_tiles ? blockIdx.x : tiles.get(params)),
+        tile_(warp < params.k_tiles ? blockIdx.x : tiles.count(params)),
         k_tile_(warp) {
-    if (tile_ < tiles_.get(params)) find_rows(params);
+    if (tile_ < tiles_.count(params)) find_rows(params);
   }
 
   // A group of copies: one unit of the current k-tile. Empty after the last one.
   DUALGEMM_DEVICE void copy_unit(const Params& params, UnitStorage& to, int unit) {
     if (is_whole_) {
       copy_whole(params, to, unit);
-    } else if (tile_ < tiles_.get(params)) {
+    } else if (tile_ < tiles_.count(params)) {
       copy_ragged(params, params.gate, gate_, to.codes[0], to.scales[0], unit);
       copy_ragged(params, params.up, up_, to.codes[1], to.scales[1], unit);
     }
@@ -89,7 +89,7 @@ class WeightCopier {
 
  private:
   DUALGEMM_DEVICE void advance(const Params& params) {
-    if (tile_ >= tiles_.get(params)) return;
+    if (tile_ >= tiles_.count(params)) return;
     k_tile_ += kWarps;
     if (k_tile_ < params.k_tiles) {
       gate_.advance();
@@ -101,11 +101,11 @@ class WeightCopier {
     k_tile_ = threadIdx.x / 32;
     tile_ += gridDim.x;
     is_whole_ = false;
-    if (tile_ < tiles_.get(params)) find_rows(params);
+    if (tile_ < tiles_.count(params)) find_rows(params);
   }
 
   DUALGEMM_DEVICE void find_rows(const Params& params) {
-    const Tile tile = locate<kCfg>(params, tile_);
+    const Tile tile = tiles_.locate(params, tile_);
     gate_.find(params.gate, tile, k_tile_);
     up_.find(params.up, tile, k_tile_);
     if (params.wide_scales) wide_.find(params, tile, k_tile_);
@@ -155,7 +155,7 @@ class WeightCopier {
     ptx::cp_async_4(&scales[lane], valid ? from.scales + offset : view.scales, valid ? 4 : 0);
   }
 
-  TileCount<kCfg> tiles_;
+  Tiles<kCfg> tiles_;
   uint32_t tile_, k_tile_, n_begin_;
   bool is_whole_ = false;  // no row of the tile and no element of the k-tile is missing
   WeightSource gate_, up_;

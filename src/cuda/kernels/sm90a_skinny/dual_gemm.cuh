@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "cuda/device/group_tiles.cuh"
+#include "cuda/kernels/common/make_group_tiles.cuh"
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 #include "cuda/ptx/cp_async.cuh"
@@ -28,9 +29,9 @@ struct UnitStorage {
   uint32_t scales[2][kUnitCols * 4];               // 16 of each row
 };
 
-// A warp's weights on their way.
+// A warp's weights on their way, from a line of shared memory on, whatever lies before.
 template <Config kCfg, bool kPrepared = kCfg.prepared>
-struct RingStorage {
+struct alignas(128) RingStorage {
   UnitStorage units[Budget<kCfg>::kStages][kCfg.units];
 };
 // A bulk copy that begins at a line of shared memory: 16 bytes further it takes longer (11.25
@@ -48,8 +49,17 @@ struct RingStorage<kCfg, true> {
 template <Config kCfg>
 using Sums = float4[kCfg.units * Budget<kCfg>::kGroups][Budget<kCfg>::kMultipliers][32];
 
+// Of groups, the tiles of rows that the CTA has found, in the order of the experts.
+template <Config kCfg, bool kGrouped = kCfg.grouped>
+struct RowTiles {};
 template <Config kCfg>
-struct SharedStorage {
+struct RowTiles<kCfg, true> {
+  GroupTile row_tiles[kOwnTiles];
+  GroupTilesScratch scratch;
+};
+
+template <Config kCfg>
+struct SharedStorage : RowTiles<kCfg> {
   RingStorage<kCfg> rings[Budget<kCfg>::kMultipliers];
   Sums<kCfg> sums[Budget<kCfg>::kTilesInFlight];
   // Of prepared weights, for each chunk of a ring. Count 1 (+ bytes): lane 0, TMA hardware; waits:
@@ -68,7 +78,7 @@ struct Tile {
   uint32_t n_begin, batch;  // or expert
   uint32_t m_begin, rows;   // of A and D, in their batch
   uint32_t padded_begin;    // row m_begin in swizzled scales
-  uint32_t index;           // of groups: in their table
+  uint32_t last;            // of groups: as GroupTile says
   uint32_t units;           // of the Config's, or fewer
 };
 
@@ -77,49 +87,69 @@ DUALGEMM_DEVICE uint32_t units_of(const Tile& tile) {
   return has_narrow_tiles(kCfg) ? tile.units : kCfg.units;
 }
 
-// How many tiles there are; of groups only their table says so.
+// Of groups, how many tiles of rows there are: those of the table, or those that the CTA finds. By all
+// its threads, before anything else is read; a barrier that shared memory is set up behind.
 template <Config kCfg>
-class TileCount {
+DUALGEMM_DEVICE uint32_t find_row_tiles(const Params& params, SharedStorage<kCfg>& smem) {
+  ptx::griddepcontrol_wait();
+  const bool has_table = params.groups.table != nullptr;
+  const uint32_t count = has_table ? number_of_tiles(params.groups)
+                                   : make_group_tiles<Budget<kCfg>::kThreads, 1>(
+                                         params.group_rows, smem.scratch, smem.row_tiles);
+  __syncthreads();
+  return count;
+}
+
+// How many tiles there are, and where each lies.
+template <Config kCfg>
+class Tiles {
  public:
-  DUALGEMM_DEVICE explicit TileCount(const Params& params) {
-    if constexpr (kCfg.grouped) of_groups_ = number_of_tiles(params.groups) * params.tiles_n;
+  DUALGEMM_DEVICE Tiles(const Params& params, SharedStorage<kCfg>& smem) {
+    if constexpr (kCfg.grouped) {
+      row_tiles_ = smem.row_tiles;
+      of_groups_ = find_row_tiles<kCfg>(params, smem) * params.tiles_n.value;
+    }
   }
-  DUALGEMM_DEVICE uint32_t get(const Params& params) const {
+
+  DUALGEMM_DEVICE uint32_t count(const Params& params) const {
     return kCfg.grouped ? of_groups_ : params.tiles;
   }
 
- private:
-  uint32_t of_groups_ = 0;
-};
+  // Of one batch there is nearly always only one: the division is behind a branch (-0.1 to -0.5 us).
+  DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) const {
+    if constexpr (kCfg.grouped) return locate_in_groups(params, tile);
+    if (has_narrow_tiles(kCfg) && tile >= params.wide_tiles) {
+      const uint32_t units =
+          params.wide_tiles * kCfg.units + (tile - params.wide_tiles) * params.narrow_units;
+      return {units * kUnitCols, 0, 0, params.m, 0, 0, params.narrow_units};
+    }
+    const uint32_t batch = tile < params.tiles_n.value ? 0 : quotient(tile, params.tiles_n);
+    return {(tile - batch * params.tiles_n.value) * tile_n_of(kCfg),
+            batch,
+            0,
+            params.m,
+            0,
+            0,
+            static_cast<uint32_t>(kCfg.units)};
+  }
 
-// Of one batch there is nearly always only one: the division is behind a branch (-0.1 to -0.5 us).
-template <Config kCfg>
-DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
-  if constexpr (kCfg.grouped) {
-    const uint32_t index = tile / params.tiles_n;
-    const GroupTile rows = tile_of(params.groups, index);
-    return {(tile - index * params.tiles_n) * tile_n_of(kCfg),
+ private:
+  DUALGEMM_DEVICE Tile locate_in_groups(const Params& params, uint32_t tile) const {
+    const uint32_t index = quotient(tile, params.tiles_n);
+    const GroupTile rows =
+        params.groups.table == nullptr ? row_tiles_[index] : tile_of(params.groups, index);
+    return {(tile - index * params.tiles_n.value) * tile_n_of(kCfg),
             rows.expert,
             rows.begin,
             rows.end - rows.begin,
             rows.padded_begin,
-            index,
+            rows.last,
             static_cast<uint32_t>(kCfg.units)};
   }
-  if (has_narrow_tiles(kCfg) && tile >= params.wide_tiles) {
-    const uint32_t units =
-        params.wide_tiles * kCfg.units + (tile - params.wide_tiles) * params.narrow_units;
-    return {units * kUnitCols, 0, 0, params.m, 0, 0, params.narrow_units};
-  }
-  const uint32_t batch = tile < params.tiles_n ? 0 : tile / params.tiles_n;
-  return {(tile - batch * params.tiles_n) * tile_n_of(kCfg),
-          batch,
-          0,
-          params.m,
-          0,
-          0,
-          static_cast<uint32_t>(kCfg.units)};
-}
+
+  const GroupTile* row_tiles_ = nullptr;
+  uint32_t of_groups_ = 0;
+};
 
 // Sums of one warp: [unit * groups + group of 8 rows of A][mma's d].
 template <Config kCfg>
@@ -145,14 +175,12 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   const uint32_t index = threadIdx.x / 32;
 
   if constexpr (kCfg.prepared) init_barriers<kCfg>(smem);
-  // The kernel in front makes the table, which says whose weights are read.
-  if constexpr (kCfg.grouped) ptx::griddepcontrol_wait();
-  const TileCount<kCfg> tiles(params);
+  const Tiles<kCfg> tiles(params, smem);
   // Without groups there are no more CTAs than tiles.
-  if (kCfg.grouped && blockIdx.x >= tiles.get(params)) return;
+  if (kCfg.grouped && blockIdx.x >= tiles.count(params)) return;
   Warp<kCfg> warp(params, smem, index, tiles);
   if constexpr (kCfg.prepared) {
-    __syncthreads();
+    if constexpr (!kCfg.grouped) __syncthreads();
     warp.begin_early(params);
   }
   // Nothing else may be read before: the grid before this one may still be writing it.
@@ -162,20 +190,18 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
 
   [[maybe_unused]] uint32_t order = 0;
 #pragma unroll 1
-  for (uint32_t t = blockIdx.x; t < tiles.get(params); t += gridDim.x) {
-    Tile tile = locate<kCfg>(params, t);
+  for (uint32_t t = blockIdx.x; t < tiles.count(params); t += gridDim.x) {
     const bool first = t == blockIdx.x;
+    // Of groups, looked up where it is needed: kept over the loop along k, it spills.
+    Tile tile{};
+    if constexpr (!kCfg.grouped || !kCfg.prepared) tile = tiles.locate(params, t);
     Accumulators<kCfg> acc{};
-    Tile next = tile;
-    if constexpr (kCfg.grouped && kCfg.prepared)
-      next = locate<kCfg>(params, min(t + gridDim.x, tiles.get(params) - 1));
-    warp.multiply_tile(params, tile, next, first, acc);
+    warp.multiply_tile(params, tile, min(t + gridDim.x, tiles.count(params) - 1), first, acc);
+    if constexpr (kCfg.grouped) tile = tiles.locate(params, t);
     if constexpr (kCfg.many) {
       hand_over<kCfg>(params, smem, tile, index, order++, acc);
       continue;
     }
-    // Kept over the loop along k, what the table says spills in the kernel for fp16 and 32 columns.
-    if constexpr (kCfg.grouped) tile = locate<kCfg>(params, t);
     // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
     // reports those that are .aligned, racecheck sees no order at others.
     if (!first) __syncthreads();  // the last tile's sums have been read

@@ -83,7 +83,11 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
 
 template <Config kCfg>
 DUALGEMM_DEVICE OutputRows rows_of_tile(const Params& params, const Tile& tile) {
-  if constexpr (kCfg.grouped) return rows_of_group(params, tile_of(params.groups, tile.index));
+  if constexpr (kCfg.grouped) {
+    const GroupTile rows{tile.batch, tile.last, tile.m_begin, tile.m_begin + tile.rows,
+                         tile.padded_begin};
+    return rows_of_group(params, rows);
+  }
   return rows_of_batch(params, tile.batch);
 }
 

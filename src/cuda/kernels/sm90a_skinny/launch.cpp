@@ -52,12 +52,13 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   params.k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.chunks = static_cast<uint32_t>(p.k / kChunkK);
   const Split split = split_of(p, config, ctas);
-  params.tiles_n = static_cast<uint32_t>(split.tiles);
-  params.tiles = static_cast<uint32_t>(params.tiles_n * p.l);
+  params.tiles_n = Divisor(static_cast<uint32_t>(split.tiles));
+  params.tiles = static_cast<uint32_t>(split.tiles * p.l);
   params.wide_tiles =
       split.narrow_units > 0 ? static_cast<uint32_t>(split.wide_tiles) : params.tiles;
   params.narrow_units = static_cast<uint32_t>(split.narrow_units);
   params.groups = group_tiles_of(p, buffers, table);
+  params.group_rows = group_rows_of(p, buffers, config.tile_m);
   return params;
 }
 
@@ -72,9 +73,28 @@ Status check_address(const char* name, const void* data, int64_t alignment) {
 
 }  // namespace
 
+namespace {
+
+// Whether CTAs find the tiles of groups by themselves, of which there are at most `tiles`.
+bool finds_tiles(const Problem& problem, int64_t tiles) {
+  return tiles <= kOwnTiles && problem.l <= kOwnExperts;
+}
+
+// Whether a table of groups' tiles comes first.
+bool needs_table(const Problem& problem, const Buffers& buffers, const Config& config) {
+  if (!config.grouped) return false;
+  return !finds_tiles(problem, buffers.row_experts == nullptr
+                                   ? most_group_tiles(problem, config.tile_m)
+                                   : most_listed_tiles(problem, config.tile_m));
+}
+
+}  // namespace
+
 int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
-  if (problem.grouping == Grouping::kNone) return 0;
-  return group_tiles_bytes(problem, instance.config.tile_m);
+  const int64_t tile_m = instance.config.tile_m;
+  if (!instance.config.grouped || finds_tiles(problem, most_listed_tiles(problem, tile_m)))
+    return 0;
+  return group_tiles_bytes(problem, tile_m);
 }
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
@@ -90,7 +110,9 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
     DUALGEMM_TRY(check_address("up_scales", buffers.up_scales, kScaleAlignment));
   }
   std::vector<KernelLaunch> launches;
-  if (instance.config.grouped) {
+  const void* const table =
+      needs_table(problem.problem, buffers, instance.config) ? workspace : nullptr;
+  if (table != nullptr) {
     launches.push_back(
         group_tiles_launch(problem.problem, buffers, instance.config.tile_m, workspace));
     launches.back().overlaps_previous = true;
@@ -103,7 +125,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                       .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes,
                       .overlaps_previous = true};
-  launch.set_params(params_of(problem, buffers, instance.config, ctas, prepared, workspace));
+  launch.set_params(params_of(problem, buffers, instance.config, ctas, prepared, table));
   launches.push_back(launch);
   return launches;
 }

@@ -55,10 +55,12 @@ struct Split {
 };
 Split split_of(const Problem& problem, const Config& config, int64_t ctas);
 
-// For the table of groups' tiles; without groups nothing.
+// For the table of groups' tiles, unless they are so few that CTAs find them by themselves (kOwnTiles,
+// kOwnExperts) even where rows name their experts; without groups nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 
-// The launches in stream order: of groups their table, in the workspace, then the kernel. All
+// The launches in stream order: of groups their table, in the workspace, if they need one, then the
+// kernel. All
 // pointers of `buffers` and `workspace` are device memory and are not read. Operands that begin at
 // an address which the kernel cannot read are an error. `prepared`: instead of the weights of
 // `buffers`, if the instance is for that.

@@ -248,9 +248,9 @@ class CopyingWarp {
  public:
   // Makes addresses; reads nothing.
   DUALGEMM_DEVICE CopyingWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
-                              const TileCount<kCfg>& tiles)
+                              const Tiles<kCfg>& tiles)
       : storage_(smem.rings[warp]), warp_(warp), ahead_(params, warp, tiles) {
-    a_.find(params, locate<kCfg>(params, blockIdx.x), warp);
+    a_.find(params, tiles.locate(params, blockIdx.x), warp);
   }
 
   // The first loads. A before the weights, which would hold it up.
@@ -262,8 +262,8 @@ class CopyingWarp {
   }
 
   // acc += this warp's part of a tile's sums. Tiles come in the order of the CTA.
-  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, const Tile&,
-                                     bool first, Accumulators<kCfg>& acc) {
+  DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, uint32_t, bool first,
+                                     Accumulators<kCfg>& acc) {
     if (!first) {
       a_.find(params, tile, warp_);
       a_.load_both(params);

@@ -57,15 +57,15 @@ class ChunkRing {
   static constexpr int kSlots = Budget<kCfg>::kSlots;
 
   DUALGEMM_DEVICE ChunkRing(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
-                            const ChunkRange& range, const TileCount<kCfg>& tiles)
+                            const ChunkRange& range, const Tiles<kCfg>& tiles)
       : chunks_(at_kept_address(smem.rings[warp].chunks)),
         full_(at_kept_address(smem.full[warp])),
         policy_(ptx::createpolicy_evict_first()),
         range_(range),
         tiles_(tiles),
-        tile_(range.count > 0 ? blockIdx.x : tiles.get(params)),
+        tile_(range.count > 0 ? blockIdx.x : tiles.count(params)),
         left_(range.count) {
-    if (tile_ < tiles_.get(params)) find_tile(params);
+    if (tile_ < tiles_.count(params)) find_tile(params);
   }
 
   // The first copies, slots `first` to `end` - 1; init_barriers() has been called.
@@ -86,10 +86,12 @@ class ChunkRing {
     if (++slot_ == kSlots) slot_ = 0, parity_ ^= 1;
   }
 
+  DUALGEMM_DEVICE const Tiles<kCfg>& tiles() const { return tiles_; }
+
  private:
   // Nothing after the last tile.
   DUALGEMM_DEVICE void copy_chunk(const Params& params, uint32_t slot) {
-    if (tile_ >= tiles_.get(params)) return;
+    if (tile_ >= tiles_.count(params)) return;
     if (kCfg.grouped && left_ == range_.count)
       units_ = params.packed.unit(expert_, range_.begin, first_unit_);
     if (threadIdx.x % 32 == 0) {
@@ -101,12 +103,12 @@ class ChunkRing {
     if (--left_ > 0) return;
     left_ = range_.count;
     tile_ += gridDim.x;
-    if (tile_ < tiles_.get(params)) find_tile(params);
+    if (tile_ < tiles_.count(params)) find_tile(params);
   }
 
-  // What the table of groups says is used with the next copy: it has come by then.
+  // Whose weights they are is used with the next copy: what a table in memory says has come by then.
   DUALGEMM_DEVICE void find_tile(const Params& params) {
-    const Tile tile = locate<kCfg>(params, tile_);
+    const Tile tile = tiles_.locate(params, tile_);
     expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
     if constexpr (has_narrow_tiles(kCfg)) bytes_ = tile.units * sm90a::kUnitBytes;
     if constexpr (!kCfg.grouped) units_ = params.packed.unit(expert_, range_.begin, first_unit_);
@@ -117,7 +119,7 @@ class ChunkRing {
   ptx::CachePolicy policy_;
   ChunkRange range_;
   uint32_t slot_ = 0, parity_ = 0;  // that is used next
-  TileCount<kCfg> tiles_;
+  Tiles<kCfg> tiles_;
   uint32_t tile_, left_;          // that is asked for next; chunks of it that have not been
   uint32_t expert_, first_unit_;  // of that tile
   const uint8_t* units_;          // that are asked for next
@@ -267,7 +269,7 @@ template <Config kCfg>
 class PackedWarp {
  public:
   DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
-                             const TileCount<kCfg>& tiles)
+                             const Tiles<kCfg>& tiles)
       : range_(chunks_of_warp<kCfg>(params, warp)),
         ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_, tiles) {}
 
@@ -275,7 +277,7 @@ class PackedWarp {
   // grid before this one does: half of the first chunks are asked for at once, before all else.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
     ring_.fill(params, 0, kEarly);
-    cursor_.find(params, locate<kCfg>(params, blockIdx.x), range_);
+    cursor_.find(params, ring_.tiles().locate(params, blockIdx.x), range_);
   }
 
   DUALGEMM_DEVICE void begin(const Params& params) {
@@ -285,12 +287,13 @@ class PackedWarp {
   }
 
   // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with the
-  // last one of this tile's: of groups `next` says whose, in one batch it is that of every tile.
+  // last one of this tile's: of groups that of tile number `next`, in one batch that of every tile. Of
+  // groups `tile` is not used.
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
-                                     [[maybe_unused]] const Tile& next, bool first,
+                                     [[maybe_unused]] uint32_t next, bool first,
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
-    const bool has_chunk = kWraps && params.tiles == params.tiles_n;
+    const bool has_chunk = kWraps && params.tiles == params.tiles_n.value;
     if (!kCfg.grouped && !first && !has_chunk) {
       cursor_.find(params, tile, range_);
       load_a(params);
@@ -309,7 +312,7 @@ class PackedWarp {
   // Narrow tiles have a loop of their own: in the same one they cost every tile 4 %.
   template <bool kNarrow>
   DUALGEMM_DEVICE void multiply_chunks(const Params& params, const Tile& tile,
-                                       [[maybe_unused]] const Tile& next, Accumulators<kCfg>& acc) {
+                                       [[maybe_unused]] uint32_t next, Accumulators<kCfg>& acc) {
 #pragma unroll 1
     for (uint32_t i = 0; i < range_.count; ++i) {
       ChunkSteps steps[kGroups];
@@ -317,7 +320,7 @@ class PackedWarp {
       for (int group = 0; group < kGroups; ++group)
         decode_chunk<kCfg.a_type>(params, raw_[group], steps[group]);
       if constexpr (kCfg.grouped) {
-        if (i + 1 == range_.count) cursor_.find(params, next, range_);
+        if (i + 1 == range_.count) cursor_.find(params, ring_.tiles().locate(params, next), range_);
       }
       load_a(params);
       if constexpr (kNarrow) {

@@ -6,6 +6,7 @@
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
 #include "cuda/device/combine.hpp"
+#include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/kernels/sm90a/packed_unit.hpp"
@@ -44,10 +45,14 @@ struct Params {
   uint32_t k;                 // a multiple of 64
   uint32_t k_tiles;           // of 256
   uint32_t chunks;            // of 64
-  uint32_t tiles, tiles_n;    // tile batch * tiles_n + tile_n
-  uint32_t wide_tiles;        // of the only batch: those after them have narrow_units units
+  uint32_t tiles;             // tile batch * tiles_n + tile_n
+  Divisor tiles_n;
+  uint32_t wide_tiles;  // of the only batch: those after them have narrow_units units
   uint32_t narrow_units;
-  GroupTiles groups;  // of instances for groups, instead of `tiles`: tile m * tiles_n + tile_n
+  // Of instances for groups, instead of `tiles`: tile m * tiles_n + tile_n, m a tile of rows of the
+  // table, or, if there is none, of those that the CTA finds.
+  GroupTiles groups;
+  GroupRows group_rows;  // then
   sm90a::Shifts shifts;
 };
 
