@@ -172,7 +172,7 @@ dualgemm_prepared_view view_of(FuzzedDataProvider& data, const dualgemm_prepared
   if (prepared == nullptr) return view;
   require(checked(dualgemm_prepared_get_view(prepared, &view)) == DUALGEMM_OK);
   dualgemm_prepared_descriptor& d = view.descriptor;
-  for (int64_t* number : {&d.n, &d.k, &d.l, &d.expert_bytes, &d.bytes, &d.alignment}) {
+  for (int64_t* number : {&d.n, &d.k, &d.l, &d.expert_bytes, &d.bytes, &d.alignment, &d.columns}) {
     if (data.ConsumeIntegralInRange(0, 15) == 0) *number = data.ConsumeIntegral<int64_t>();
   }
   for (int32_t* number : {&d.format, &d.version}) {

@@ -32,7 +32,8 @@ class Problem(ctypes.Structure):
 
 class PreparedDescriptor(ctypes.Structure):
     _fields_ = [("format", ctypes.c_int32), ("version", ctypes.c_int32), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
-                ("l", ctypes.c_int64), ("expert_bytes", ctypes.c_int64), ("bytes", ctypes.c_int64), ("alignment", ctypes.c_int64)]
+                ("l", ctypes.c_int64), ("expert_bytes", ctypes.c_int64), ("bytes", ctypes.c_int64), ("alignment", ctypes.c_int64),
+                ("columns", ctypes.c_int64)]
 
 
 class PreparedView(ctypes.Structure):

@@ -182,6 +182,7 @@ typedef struct dualgemm_prepared_descriptor {
   int64_t expert_bytes; /**< of a part, header included */
   int64_t bytes;        /**< of all: l * expert_bytes */
   int64_t alignment;    /**< of the address: 64 for a CPU's formats, 256 for a GPU's */
+  int64_t columns;      /**< of D, where gate and up were cut from one matrix (linear.h); else 0 */
 } dualgemm_prepared_descriptor;
 
 /** Such bytes in memory of the caller's. Never grows. */

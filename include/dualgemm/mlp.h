@@ -108,6 +108,13 @@ DUALGEMM_API dualgemm_status dualgemm_mlp_problem_init(dualgemm_mlp_problem* pro
 DUALGEMM_API dualgemm_status dualgemm_mlp_buffers_init(dualgemm_mlp_buffers* buffers,
                                                        uint64_t struct_size) DUALGEMM_NOEXCEPT;
 
+/**
+ * As dualgemm_validate(): buffers may be null; the numbers of experts' rows are read, and must be
+ * host memory: for a GPU, where nobody looks at them before the kernels cut them, the host's copy.
+ */
+DUALGEMM_API dualgemm_status dualgemm_mlp_validate(
+    const dualgemm_mlp_problem* problem, const dualgemm_mlp_buffers* buffers) DUALGEMM_NOEXCEPT;
+
 /** How an MLP will run. Immutable. */
 typedef struct dualgemm_mlp dualgemm_mlp;
 

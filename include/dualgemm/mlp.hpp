@@ -84,6 +84,12 @@ struct MlpBuffers {
   void* stream = nullptr;
 };
 
+// As the validate() of dualgemm.hpp: every rule that can be checked without running. The second one
+// reads the numbers of experts' rows, which must be host memory, and nothing else of the arrays:
+// for a GPU, where nobody looks at them before the kernels cut them, give it the host's copy.
+Status validate(const MlpProblem& problem);
+Status validate(const MlpProblem& problem, const MlpBuffers& buffers);
+
 // How an MLP will run; a value.
 class GatedMlp {
  public:

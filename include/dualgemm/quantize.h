@@ -106,6 +106,15 @@ DUALGEMM_API dualgemm_status dualgemm_dequantize_buffers_init(
 DUALGEMM_API dualgemm_status dualgemm_execution_options_init(
     dualgemm_execution_options* options, uint64_t struct_size) DUALGEMM_NOEXCEPT;
 
+/**
+ * Every rule of the problem that needs no address; groups: null, or buffers of which expert_rows,
+ * expert_offsets and row_experts are checked and their numbers read: host memory. The CPU's calls
+ * do so by themselves; on a GPU nobody looks at them before the kernels cut them.
+ */
+DUALGEMM_API dualgemm_status dualgemm_quantize_validate(const dualgemm_quantize_problem* problem,
+                                                        const dualgemm_quantize_buffers* groups)
+    DUALGEMM_NOEXCEPT;
+
 DUALGEMM_API dualgemm_status dualgemm_quantize_sizes(const dualgemm_quantize_problem* problem,
                                                      int32_t device, dualgemm_quantize_bytes* sizes)
     DUALGEMM_NOEXCEPT;

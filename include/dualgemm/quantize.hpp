@@ -90,6 +90,9 @@ struct ExecutionOptions {
 
 // Every rule that needs no address: shapes, types, strides, overflow.
 Status validate(const QuantizeProblem& problem);
+// And of the numbers of groups, which it reads: host memory. The CPU's calls do so by themselves;
+// on a GPU nobody looks at them before the kernels cut them.
+Status validate(const QuantizeProblem& problem, const RowGroupArrays& groups);
 // `device`: only the workspace depends on it.
 Expected<QuantizeSizes> quantize_sizes(const QuantizeProblem& problem,
                                        DeviceKind device = DeviceKind::kAuto);

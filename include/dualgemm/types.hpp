@@ -128,6 +128,9 @@ struct PreparedDescriptor {
   int64_t expert_bytes = 0;  // of a part, header included
   int64_t bytes = 0;         // of all: l * expert_bytes
   int64_t alignment = 0;     // of the address: 64 for a CPU's formats, 256 for a GPU's
+  // Of D, where Gate and Up were cut from one matrix (kSideBySide; n of linear.hpp), which n alone
+  // does not say: halves of 48 and of 64 rows both have 32. 0: of a gated product.
+  int64_t columns = 0;
 
   // Where the part of one expert begins.
   int64_t expert_offset(int64_t expert) const noexcept { return expert * expert_bytes; }

@@ -40,6 +40,18 @@ std::string type_of(bool quantized, DataType type) {
 
 }  // namespace
 
+Status validate(const MlpProblem& problem) {
+  return guarded([&] { return api::check_problem(problem); });
+}
+
+Status validate(const MlpProblem& problem, const MlpBuffers& buffers) {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(api::check_problem(problem));
+    DUALGEMM_TRY(api::check_arrays(problem, buffers, false, nullptr, 0));
+    return api::check_experts(problem, buffers);
+  });
+}
+
 Expected<GatedMlp> GatedMlp::plan(const MlpProblem& problem, const PlanOptions& options) {
   return guarded([&]() -> Expected<GatedMlp> {
     DUALGEMM_TRY(check_options(options));

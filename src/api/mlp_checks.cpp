@@ -13,6 +13,7 @@
 #include "core/enum_table.hpp"
 #include "core/memory_range.hpp"
 #include "core/problem.hpp"
+#include "core/validate.hpp"
 
 namespace dualgemm::api {
 namespace {
@@ -180,6 +181,14 @@ Status check_arrays(const MlpProblem& problem, const MlpBuffers& buffers, bool p
   DUALGEMM_TRY(core::check_apart(scratch, arrays.residual));
   if (buffers.residual == buffers.y) return {};
   return core::check_apart(arrays.y, arrays.residual);
+}
+
+Status check_experts(const MlpProblem& problem, const MlpBuffers& buffers) {
+  Buffers experts;
+  experts.expert_offsets = buffers.expert_offsets;
+  experts.expert_rows = buffers.expert_rows;
+  experts.row_experts = buffers.row_experts;
+  return core::check_groups(gate_up_problem_of(problem), experts, core::GroupArrays::kHost);
 }
 
 Status check_places(DeviceKind device, const MlpProblem& problem, const MlpBuffers& buffers,

@@ -25,6 +25,9 @@ Status check_problem(const MlpProblem& problem);
 Status check_arrays(const MlpProblem& problem, const MlpBuffers& buffers, bool prepared,
                     const void* workspace, int64_t workspace_bytes);
 
+// Which rows are whose; reads the arrays that say so, of the host.
+Status check_experts(const MlpProblem& problem, const MlpBuffers& buffers);
+
 // Does all of it belong to the current device of that kind?
 Status check_places(DeviceKind device, const MlpProblem& problem, const MlpBuffers& buffers,
                     const void* workspace);

@@ -166,6 +166,17 @@ dualgemm_status dualgemm_mlp_buffers_init(dualgemm_mlp_buffers* buffers,
   return capi::guarded([&] { return init_struct("buffers", buffers, struct_size); });
 }
 
+dualgemm_status dualgemm_mlp_validate(const dualgemm_mlp_problem* problem,
+                                      const dualgemm_mlp_buffers* buffers) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_mlp_problem(problem));
+    if (buffers == nullptr) return validate(cpp_problem);
+    Views views;
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_mlp_buffers(buffers, &views));
+    return validate(cpp_problem, cpp_buffers);
+  });
+}
+
 dualgemm_status dualgemm_mlp_create(const dualgemm_mlp_problem* problem,
                                     const dualgemm_plan_options* options,
                                     dualgemm_mlp** mlp) noexcept {

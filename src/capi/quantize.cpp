@@ -128,6 +128,16 @@ dualgemm_status dualgemm_execution_options_init(dualgemm_execution_options* opti
   return guarded([&] { return init_struct("options", options, struct_size); });
 }
 
+dualgemm_status dualgemm_quantize_validate(const dualgemm_quantize_problem* problem,
+                                           const dualgemm_quantize_buffers* groups) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_quantize_problem(problem));
+    if (groups == nullptr) return validate(cpp_problem);
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_quantize_buffers(groups));
+    return validate(cpp_problem, cpp_buffers.groups);
+  });
+}
+
 dualgemm_status dualgemm_quantize_sizes(const dualgemm_quantize_problem* problem, int32_t device,
                                         dualgemm_quantize_bytes* sizes) noexcept {
   return guarded([&]() -> Status {

@@ -15,8 +15,8 @@ static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
 static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16 + 24);
 static_assert(sizeof(dualgemm_buffers) == 23 * 8);
-static_assert(sizeof(dualgemm_prepared_descriptor) == 7 * 8);
-static_assert(sizeof(dualgemm_prepared_view) == 9 * 8);
+static_assert(sizeof(dualgemm_prepared_descriptor) == 8 * 8);
+static_assert(sizeof(dualgemm_prepared_view) == 10 * 8);
 static_assert(DUALGEMM_PREPARED_HEADER_BYTES == kPreparedHeaderBytes);
 static_assert(sizeof(dualgemm_plan_options) == 8 + 6 * 4 + 8 + 2 * 4);
 static_assert(sizeof(dualgemm_operand_bytes) == 12 * 8);
@@ -148,7 +148,8 @@ PreparedView to_view(const dualgemm_prepared_view& from) {
                          .l = d.l,
                          .expert_bytes = d.expert_bytes,
                          .bytes = d.bytes,
-                         .alignment = d.alignment},
+                         .alignment = d.alignment,
+                         .columns = d.columns},
           .memory = from.memory,
           .bytes = from.bytes};
 }
@@ -161,7 +162,8 @@ dualgemm_prepared_descriptor from_descriptor(const PreparedDescriptor& d) {
           d.l,
           d.expert_bytes,
           d.bytes,
-          d.alignment};
+          d.alignment,
+          d.columns};
 }
 
 dualgemm_prepared_view from_view(const PreparedView& view) {

@@ -219,6 +219,19 @@ std::vector<TileRows> tile_rows(const ResolvedQuantize& problem, const RowGroupA
 
 }  // namespace core
 
+Status validate(const QuantizeProblem& problem, const RowGroupArrays& groups) {
+  DUALGEMM_TRY(validate(problem));
+  const core::ResolvedQuantize resolved = core::resolve(problem);
+  QuantizeBuffers buffers;
+  buffers.groups = groups;
+  const core::QuantizeArrays arrays = core::arrays_of(resolved, buffers, 0);
+  DUALGEMM_TRY(core::check_group_pointers(resolved, arrays));
+  for (const core::MemoryRange* one :
+       {&arrays.expert_rows, &arrays.expert_offsets, &arrays.row_experts})
+    DUALGEMM_TRY(core::check_range(*one));
+  return core::check_groups(resolved, groups);
+}
+
 Status validate(const QuantizeProblem& problem) {
   DUALGEMM_TRY(core::check_tensor_extents(problem));
   DUALGEMM_TRY(core::check_enumerator("scaling", problem.scaling));

@@ -21,7 +21,8 @@ struct Header {
   int32_t version;
   int64_t n, k;
   int64_t expert_bytes;
-  uint8_t zeros[kPreparedHeaderBytes - 40];
+  int64_t columns;
+  uint8_t zeros[kPreparedHeaderBytes - 48];
 };
 static_assert(sizeof(Header) == kPreparedHeaderBytes && std::endian::native == std::endian::little,
               "the numbers of a header are little-endian");
@@ -46,8 +47,9 @@ int64_t alignment_of(PreparedFormat format) noexcept {
 }
 
 std::string describe(const PreparedDescriptor& d) {
-  return fmt::format("{} version {}, n {}, k {}, l {}", name_of(d.format), d.version, d.n, d.k,
-                     d.l);
+  const std::string text =
+      fmt::format("{} version {}, n {}, k {}, l {}", name_of(d.format), d.version, d.n, d.k, d.l);
+  return d.columns == 0 ? text : text + fmt::format(", cut from {} rows", d.columns);
 }
 
 Status check_format(PreparedFormat format, int32_t version) {
@@ -80,7 +82,8 @@ bool is_consistent(const PreparedDescriptor& d) noexcept {
   return d.n >= 1 && d.k >= kSfVec && d.k % kSfVec == 0 && d.l >= 1 &&
          d.expert_bytes > kPreparedHeaderBytes && d.expert_bytes % kPartMultiple == 0 &&
          !__builtin_mul_overflow(d.l, d.expert_bytes, &bytes) && bytes == d.bytes &&
-         d.alignment == alignment_of(d.format);
+         d.alignment == alignment_of(d.format) &&
+         (d.columns == 0 || (d.columns >= d.n && d.columns - d.n <= d.n));
 }
 
 Status inconsistent(const PreparedDescriptor& d) {
@@ -113,7 +116,8 @@ PreparedDescriptor describe_prepared(PreparedFormat format, const Problem& probl
       .k = problem.k,
       .l = problem.l,
       .expert_bytes = core::round_up(kPreparedHeaderBytes + part_bytes, kPartMultiple),
-      .alignment = alignment_of(format)};
+      .alignment = alignment_of(format),
+      .columns = problem.combine == Combine::kSideBySide ? problem.up_column + problem.n : 0};
   d.bytes = d.l * d.expert_bytes;
   return d;
 }
@@ -126,6 +130,7 @@ void write_header(const PreparedDescriptor& descriptor, uint8_t* header) noexcep
   bytes.n = descriptor.n;
   bytes.k = descriptor.k;
   bytes.expert_bytes = descriptor.expert_bytes;
+  bytes.columns = descriptor.columns;
   std::memcpy(header, &bytes, sizeof bytes);
 }
 
@@ -165,7 +170,8 @@ Status check_view_fits(const PreparedDescriptor& wanted, const PreparedView& vie
         "prepared", std::string("made on ") + name_of(device_of(d.format)),
         std::string("must be made on the plan's device, ") + name_of(device_of(wanted.format)));
   }
-  if (d.format != wanted.format || d.n != wanted.n || d.k != wanted.k || d.l != wanted.l) {
+  if (d.format != wanted.format || d.n != wanted.n || d.k != wanted.k || d.l != wanted.l ||
+      d.columns != wanted.columns) {
     return Status::invalid("prepared", describe(d),
                            "must be made for the plan's " + describe(wanted));
   }
@@ -206,7 +212,8 @@ Expected<PreparedDescriptor> read_header(const void* header, int64_t bytes) {
                        .n = found.n,
                        .k = found.k,
                        .expert_bytes = found.expert_bytes,
-                       .bytes = bytes};
+                       .bytes = bytes,
+                       .columns = found.columns};
   DUALGEMM_TRY(check_format(d.format, d.version));
   for (const uint8_t byte : found.zeros) {
     if (byte == 0) continue;

@@ -11,6 +11,7 @@
 #include "dualgemm/formats.hpp"
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/checkpoint/guard.hpp"
+#include "tools/checkpoint/json_events.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
 #include "tools/checkpoint/npy.hpp"
 #include "tools/checkpoint/stacked_weights.hpp"
@@ -50,10 +51,9 @@ Expected<std::vector<int64_t>> numbers_of_text(const std::string& path) {
     int64_t number = 0;
     const auto [stop, error] = std::from_chars(text, end, number);
     if (error != std::errc() || (stop != end && !is_gap(*stop))) {
-      return Status::invalid(
-          path,
-          fmt::format("'{}'", std::string_view(text, std::min<std::ptrdiff_t>(end - text, 20))),
-          "must be whole numbers");
+      const char* const most = text + std::min<std::ptrdiff_t>(end - text, 20);
+      return Status::invalid(path, printable({text, std::find_if(text, most, is_gap)}),
+                             "must be whole numbers of 64 bits");
     }
     numbers.push_back(number);
     text = stop;
@@ -123,11 +123,11 @@ Status set_shape(const TensorView& tensor, const Weights& weights, bool masked,
   const std::vector<int64_t>& shape = tensor.shape;
   const bool fits = masked ? shape.size() == 3 && shape[0] == weights.experts : shape.size() >= 2;
   if (!fits || shape.back() != weights.k || tensor.elements() == 0) {
-    return Status::invalid(tensor.name, format_shape(shape),
-                           masked ? "must be [experts, rows, K] = [" +
-                                        std::to_string(weights.experts) + ", ..., " +
-                                        std::to_string(weights.k) + "]"
-                                  : "must be [rows, K], K = " + std::to_string(weights.k));
+    return Status::invalid(
+        tensor.name, format_shape(shape),
+        masked ? "must be [experts, rows, K] = [" + std::to_string(weights.experts) + ", ..., " +
+                     std::to_string(weights.k) + "], not empty"
+               : "must be [rows, K], K = " + std::to_string(weights.k) + ", not empty");
   }
   out.problem.m = masked ? shape[1] : tensor.elements() / weights.k;
   out.problem.k = weights.k;

@@ -161,9 +161,9 @@ Status take_rows(const TensorView& tensor, const MlpRequest& request, MlpFromFil
   if (!fits || tensor.elements() == 0 || shape.back() != problem.hidden) {
     return Status::invalid(
         tensor.name, format_shape(shape),
-        request.masked
-            ? fmt::format("must be [experts, rows, K] = [{}, ..., {}]", problem.l, problem.hidden)
-            : fmt::format("must be [..., K], K = {}", problem.hidden));
+        request.masked ? fmt::format("must be [experts, rows, K] = [{}, ..., {}], not empty",
+                                     problem.l, problem.hidden)
+                       : fmt::format("must be [..., K], K = {}, not empty", problem.hidden));
   }
   problem.m = request.masked ? shape[1] : tensor.elements() / problem.hidden;
   if (!request.experts) return {};

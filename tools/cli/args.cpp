@@ -159,6 +159,9 @@ void add_run(CLI::App& app, RunCommand& command) {
   sub->add_option("--out", command.out, "D (--mlp: Y), npy or safetensors (e2m1 needs safetensors)")
       ->type_name("FILE");
   bind_problem(sub, command.problem);
+  sub->get_option("--a-type")->each([&command](const std::string&) {
+    command.a_type_given = true;
+  });
   add_value(sub, "--d-global-scale", command.d_global_scale, parse_positive_number, "X",
             "--d-type e2m1: dequantising multiplier of D (default 1)");
   bind_strategy(sub, command.strategy);
@@ -311,6 +314,9 @@ Status check_mlp_options(const RunCommand& command) {
   }
   if (command.h_global_scale != 0.0 && !command.quantize_h)
     return Status::invalid("--h-global-scale", "given", "only with --quantize-h");
+  if (command.a_type_given && command.problem.a_type == DataType::kE2M1)
+    return Status::unsupported("--mlp", "--a-type e2m1",
+                               "X is f16 or bf16; --quantize-x makes NVFP4 of it");
   if (command.problem.a_type == DataType::kF32)
     return Status::unsupported("--mlp", "--a-type f32", "X is f16 or bf16");
   if (command.problem.d_type == DataType::kE2M1)

@@ -128,6 +128,7 @@ struct RunCommand {
   std::string expert_tokens;                    // file of counts or offsets
   bool masked = false;                          // activations [experts, rows, K] with counts
   bool mlp = false;                             // Down too: the whole layer
+  bool a_type_given = false;                    // mlp; by name, the default too
   bool quantize_x = false, quantize_h = false;  // mlp
   double h_global_scale = 0.0;                  // mlp; 0 = the checkpoint's
   std::string out;

@@ -135,6 +135,7 @@ class PackedHeader(NamedTuple):
     n: int
     k: int
     expert_bytes: int
+    columns: int  # of a matrix that was cut into halves; 0: gate and up
 
 
 def read_header(packed: Tensor) -> PackedHeader:
@@ -144,7 +145,7 @@ def read_header(packed: Tensor) -> PackedHeader:
     header = bytes(packed[:_HEADER_BYTES].cpu().tolist())
     if header[:8] != b"DUALGEMM":
         raise InvalidArgument("packed", "other bytes", "must begin with DUALGEMM")
-    return PackedHeader(*struct.unpack_from("<iiqqq", header, 8))
+    return PackedHeader(*struct.unpack_from("<iiqqqq", header, 8))
 
 
 def aligned(packed: Tensor) -> Tensor:

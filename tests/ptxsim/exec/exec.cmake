@@ -88,14 +88,20 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
       --a-type f16 -m 1,40 -n 136 -k 272 -l 1,2 --strategies fused --prepared)
   set_tests_properties(ptxsim_exec.dualgemm_b200_prepared ptxsim_exec.dualgemm_w4a16_b200_prepared PROPERTIES
     LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
-  # Groups of experts: a recorded graph whose counts change, and a quantised layer of experts from a checkpoint.
-  string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device b200 ${substitutes} --)
+  # Prepared bytes wherever they lie, expert by expert, and refused where they do not fit.
+  add_test(NAME ptxsim_exec.prepared_bytes_b200 COMMAND ptxsim exec --device b200 ${substitutes} --
+    $<TARGET_FILE:test_cuda> --gtest_filter=Strategies/PreparedBytesOnGpu.*/fused)
+  set_tests_properties(ptxsim_exec.prepared_bytes_b200 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  # Groups of experts: a recorded graph whose counts change, and a layer of experts from a checkpoint.
   add_test(NAME ptxsim_exec.groups_b200 COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:test_cuda>
     --gtest_filter=*GroupsOnGpu.ARecordedGraph*/skinny_t16*:*GroupsOnGpu.ThePublicInterface/skinny_t16*)
-  add_test(NAME ptxsim_exec.experts_b200 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/experts.sh
-    $<TARGET_FILE:dualgemm_cli> ${CMAKE_CURRENT_BINARY_DIR}/experts_b200 "${through}")
-  set_tests_properties(ptxsim_exec.groups_b200 ptxsim_exec.experts_b200 PROPERTIES LABELS ptxsim_exec
-    TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  set_tests_properties(ptxsim_exec.groups_b200 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  foreach(device b200 h200)
+    string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device ${device} ${substitutes} --)
+    add_test(NAME ptxsim_exec.experts_${device} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/experts.sh
+      $<TARGET_FILE:dualgemm_cli> ${CMAKE_CURRENT_BINARY_DIR}/experts_${device} "${through}")
+    set_tests_properties(ptxsim_exec.experts_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
 endif()
 
 # The questions to a GPU: whether each asks what it means to. And the whole day with a GPU that is not there.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A layer of experts from a checkpoint on a GPU that is not there: gate and up alone, unpacked and prepared, then the whole
-# MLP in four bits.
+# MLP, in four bits and, prepared, in 16: its launches follow each other without a wait by the host.
 # Usage: experts.sh <dualgemm> <work folder> "<ptxsim exec ... -->"
 set -euo pipefail
 dualgemm=$1 work=$2 through=$3
@@ -17,3 +17,5 @@ $through "$dualgemm" "${run[@]}"
 $through "$dualgemm" "${run[@]}" --prepared
 # shellcheck disable=SC2086
 $through "$dualgemm" "${run[@]}" --mlp --quantize-x --quantize-h --h-global-scale 0.01
+# shellcheck disable=SC2086
+$through "$dualgemm" "${run[@]}" --mlp --prepared

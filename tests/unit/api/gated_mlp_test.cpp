@@ -371,6 +371,47 @@ TEST_F(GatedMlpBuffers, NullsAndNumbers) {
   }
 }
 
+// What a GPU cannot look at: the host's copy of the numbers, without a workspace or a run.
+TEST_F(GatedMlpBuffers, ValidateReadsTheNumbersOfRows) {
+  Rng rng;
+  const auto answer = [](MlpCase& data, const Spoil& spoil) {
+    MlpBuffers buffers = data.buffers();
+    spoil(buffers);
+    return validate(data.problem, buffers).message();
+  };
+  MlpCase contiguous(problem(Grouping::kContiguous), rng, {0, 2, 4});
+  EXPECT_EQ(answer(contiguous, [](auto&) {}), "ok");
+  const int32_t falling[] = {0, 3, 2}, too_many[] = {0, 2, 5}, rows[] = {7, -1, 0, INT32_MIN};
+  EXPECT_EQ(answer(contiguous, [&](auto& b) { b.expert_offsets = falling; }),
+            "expert_offsets[2]: 2; must not be below the offset before it, 3");
+  EXPECT_EQ(answer(contiguous, [&](auto& b) { b.expert_offsets = too_many; }),
+            "expert_offsets[2]: 5; the last must be m = 4");
+  EXPECT_EQ(answer(contiguous, [](auto& b) { b.expert_offsets = nullptr; }),
+            "expert_offsets: null; is required");
+  EXPECT_EQ(answer(contiguous, [&](auto& b) { b.row_experts = rows; }),
+            "expert_offsets: not null; must be null where row_experts is given");
+  EXPECT_EQ(answer(contiguous,
+                   [&](auto& b) {
+                     b.expert_offsets = nullptr;
+                     b.row_experts = rows;
+                   }),
+            "ok")
+      << "what names no expert is nobody's row";
+  MlpCase masked(problem(Grouping::kMasked), rng, {1, 4});
+  EXPECT_EQ(answer(masked, [](auto&) {}), "ok");
+  const int32_t above[] = {5, 0}, below[] = {0, -1};
+  EXPECT_EQ(answer(masked, [&](auto& b) { b.expert_rows = above; }),
+            "expert_rows[0]: 5; must be 0 .. m = 4");
+  EXPECT_EQ(answer(masked, [&](auto& b) { b.expert_rows = below; }),
+            "expert_rows[1]: -1; must be 0 .. m = 4");
+  EXPECT_EQ(answer(masked, [](auto& b) { b.y = nullptr; }), "y: null; is required");
+  MlpProblem bad = masked.problem;
+  bad.hidden = 24;
+  EXPECT_EQ(validate(bad).argument(), "hidden");
+  EXPECT_EQ(validate(bad, masked.buffers()).argument(), "hidden");
+  EXPECT_TRUE(validate(masked.problem).ok());
+}
+
 TEST_F(GatedMlpBuffers, WhatMustBeNull) {
   Rng rng;
   const float one = 1.0f;

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "core/int_math.hpp"
+#include "dualgemm/linear.hpp"
+#include "plan/prepared_bytes.hpp"
 #include "unit/api/prepared_run.hpp"
 
 namespace dualgemm {
@@ -70,6 +73,8 @@ TEST_F(PreparedRefusal, AnotherDescriptor) {
             "prepared: format 0; this library knows 1 .. 10");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.format = static_cast<PreparedFormat>(99); }),
             "prepared: format 99; this library knows 1 .. 10");
+  EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.columns = 40; }),
+            "prepared: cpu_panels version 1, n 20, k 64, l 2, cut from 40 rows" + rule);
   for (const auto member : {&PreparedDescriptor::expert_bytes, &PreparedDescriptor::bytes,
                             &PreparedDescriptor::alignment}) {
     EXPECT_NE(answer([&](PreparedView& v) {
@@ -96,6 +101,55 @@ TEST_F(PreparedRefusal, AnotherMemory) {
                           : "prepared: address % 64 = " + std::to_string(shift) +
                                 "; must be aligned to 64 bytes");
   }
+}
+
+// Halves of the same shape, from matrices that were not: their rows would go to the wrong columns.
+TEST_F(PreparedRefusal, AMatrixThatWasCutElsewhere) {
+  const auto plan_of_one = [](int64_t n) {
+    return *make_plan(LinearProblem{.m = 3, .n = n, .k = 64, .l = 2}, {.prepared = true});
+  };
+  std::map<int64_t, Guarded<uint8_t>> all;
+  std::map<int64_t, PreparedView> views;
+  for (const int64_t n : {32, 48, 64}) {
+    const Plan to = plan_of_one(n);
+    const LinearProblem linear{.m = 3, .n = n, .k = 64, .l = 2};
+    const Problem dual = *dual_problem(linear);
+    RandomCase one(dual, rng, Values::kRandom);
+    all[n] = prepared_of(to, one.buffers());
+    views[n] = view_of(to, all[n]);
+    EXPECT_EQ(*read_prepared_header(all[n].data(), all[n].size()), views[n].descriptor);
+    EXPECT_EQ(views[n].descriptor.columns, n);
+  }
+  EXPECT_EQ(views[48].descriptor.n, views[64].descriptor.n);
+  EXPECT_EQ(views[48].descriptor.bytes, views[64].descriptor.bytes);
+  const auto refusal = [&](int64_t n, const PreparedView& given) {
+    const Plan to = plan_of_one(n);
+    RandomCase one(to.problem, rng, Values::kRandom);
+    one.poison_d();
+    Buffers buffers = without_weights(one.buffers());
+    buffers.prepared_view = &given;
+    Guarded<uint8_t> workspace(to.workspace_bytes);
+    const Status status = run(to, buffers, workspace.data(), workspace.size());
+    EXPECT_EQ(one.d.data.all_bytes(kPoison), !status.ok());
+    return status.message();
+  };
+  EXPECT_EQ(refusal(48, views[48]), "ok");
+  EXPECT_EQ(refusal(64, views[48]),
+            "prepared: cpu_panels version 1, n 32, k 64, l 2, cut from 48 rows; must be made for "
+            "the plan's cpu_panels version 1, n 32, k 64, l 2, cut from 64 rows");
+  EXPECT_NE(refusal(48, views[64]), "ok");
+  PreparedView lie = views[48];
+  lie.descriptor.columns = 64;
+  EXPECT_EQ(refusal(64, lie),
+            "prepared: the header of expert 0: cpu_panels version 1, n 32, k 64, l 1, cut from 48 "
+            "rows; must be cpu_panels version 1, n 32, k 64, l 1, cut from 64 rows");
+  // Gate and Up of a gated product are no halves, and the other way round.
+  const Problem gated{.m = 3, .n = 32, .k = 64, .l = 2};
+  RandomCase one(gated, rng, Values::kRandom);
+  const Plan to = plan_of(gated, {.strategy = StrategyId::kFused});
+  const Guarded<uint8_t> bytes = prepared_of(to, one.buffers());
+  EXPECT_NE(refusal(64, view_of(to, bytes)), "ok");
+  EXPECT_FALSE(plan::check_view_fits(*prepared_descriptor(to), views[64]).ok());
 }
 
 // What the memory holds is not what the descriptor says.

@@ -316,6 +316,30 @@ TEST(QuantizeTensor, RefusesBuffersThatDoNotFit) {
             "device");
 }
 
+// What a GPU cannot look at: the host's copy of the numbers alone.
+TEST(QuantizeTensor, ValidateReadsTheNumbersOfGroups) {
+  QuantizeProblem p{.rows = 5, .cols = 48, .l = 2};
+  const auto message = [&](const RowGroupArrays& groups) { return validate(p, groups).message(); };
+  const int32_t falling[] = {0, 6, 5}, good[] = {0, 3, 5}, rows[] = {5, 0, -1, 9, 1};
+  EXPECT_EQ(message({}), "ok");
+  EXPECT_EQ(message({.expert_offsets = good}),
+            "expert_offsets: not null; must be null unless grouping is contiguous");
+  p.grouping = Grouping::kContiguous;
+  EXPECT_EQ(message({.expert_offsets = good}), "ok");
+  EXPECT_EQ(message({.row_experts = rows}), "ok") << "what names no expert is nobody's row";
+  EXPECT_EQ(message({.expert_offsets = falling}),
+            "expert_offsets[2]: 5; must not be below the offset before it, 6");
+  EXPECT_EQ(message({.expert_offsets = good, .row_experts = rows}),
+            "expert_offsets, row_experts: both given; contiguous groups need one of the two");
+  p.grouping = Grouping::kMasked;
+  EXPECT_EQ(message({.expert_rows = rows}), "ok");
+  EXPECT_EQ(message({.expert_rows = rows + 2}), "expert_rows[0]: -1; must be 0 .. m = 5");
+  EXPECT_EQ(message({.expert_rows = rows + 3}), "expert_rows[0]: 9; must be 0 .. m = 5");
+  EXPECT_EQ(message({}), "expert_rows: null; is required");
+  p.cols = 40;
+  EXPECT_EQ(message({.expert_rows = rows}), "cols: 40; must be a multiple of 16");
+}
+
 TEST(QuantizeTensor, ConversionsRefuseWhatBreaksARule) {
   std::vector<uint8_t> src(64), dst(1024);
   const auto message = [&](const ScaleConversion& c, uint8_t* to) {

@@ -197,6 +197,7 @@ static void mlp_errors(c_fail fail) {
   dualgemm_workspace* workspace = (dualgemm_workspace*)&o;
   dualgemm_buffers weights;
   int64_t bytes = 7;
+  const int32_t too_many = 1000000;
   dualgemm_buffers_init(&weights, sizeof weights);
   set_up_mlp(&o);
   C_CHECK_ERROR(dualgemm_mlp_create(&o.problem, NULL, NULL), DUALGEMM_INVALID_ARGUMENT,
@@ -214,6 +215,16 @@ static void mlp_errors(c_fail fail) {
   o.problem.quantize_h = 1;
   o.buffers.h_global_scale = 0.0f;
   C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "h_global_scale: 0");
+  C_CHECK_OK(dualgemm_mlp_validate(&o.problem, NULL));
+  C_CHECK_ERROR(dualgemm_mlp_validate(&o.problem, &o.buffers), DUALGEMM_INVALID_ARGUMENT,
+                "h_global_scale: 0");
+  o.buffers.h_global_scale = 1.0f;
+  C_CHECK_OK(dualgemm_mlp_validate(&o.problem, &o.buffers));
+  o.problem.grouping = DUALGEMM_GROUPING_MASKED;
+  o.buffers.expert_rows = &too_many;
+  C_CHECK_ERROR(dualgemm_mlp_validate(&o.problem, &o.buffers), DUALGEMM_INVALID_ARGUMENT,
+                "expert_rows[0]: 1000000; must be 0 .. m");
+  C_CHECK_ERROR(dualgemm_mlp_validate(NULL, NULL), DUALGEMM_INVALID_ARGUMENT, "problem: null");
   C_CHECK(y_is(&o, 0, 0.0f));
   C_CHECK_ERROR(dualgemm_mlp_run(NULL, &o.buffers, NULL, 0), DUALGEMM_INVALID_ARGUMENT,
                 "mlp: null");

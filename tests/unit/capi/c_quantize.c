@@ -111,6 +111,18 @@ static void quantize_errors(c_fail fail) {
   dualgemm_quantize_buffers_init(&buffers, sizeof buffers);
   C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "x: null; is required");
+  C_CHECK_OK(dualgemm_quantize_validate(&problem, NULL));
+  C_CHECK_ERROR(dualgemm_quantize_validate(NULL, NULL), DUALGEMM_INVALID_ARGUMENT, "problem: null");
+  {
+    const int32_t falling[2] = {1, 2};
+    dualgemm_quantize_problem grouped = problem;
+    dualgemm_quantize_buffers groups;
+    dualgemm_quantize_buffers_init(&groups, sizeof groups);
+    grouped.grouping = DUALGEMM_GROUPING_CONTIGUOUS;
+    groups.expert_offsets = falling;
+    C_CHECK_ERROR(dualgemm_quantize_validate(&grouped, &groups), DUALGEMM_INVALID_ARGUMENT,
+                  "expert_offsets[0]: 1; must be 0");
+  }
   C_CHECK_ERROR(dualgemm_quantize_tensor(NULL, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "problem: null");
   C_CHECK_ERROR(dualgemm_dequantize_tensor(&problem, NULL, NULL), DUALGEMM_INVALID_ARGUMENT,

@@ -300,7 +300,8 @@ TEST_F(Experts, WrongCountsAreRefused) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"2 5", "2 numbers"},
       {"2 0 6", "8 rows in all"},
-      {"2 x 5", "whole numbers"},
+      {"2 5 x\n", "counts.txt: 'x'; must be whole numbers of 64 bits"},
+      {"2 x\x01y 5", "counts.txt: 'x?y'; must be whole"},
       {"-1 3 5", "-1 rows"},
       {"0 3 2 7", "not decrease"},
       {"1 2 2 7", "start at 0"},

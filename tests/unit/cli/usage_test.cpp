@@ -135,6 +135,7 @@ TEST_F(Usage, WrongRequestsAreRefused) {
       {{"run", "w", "--activations", "a", "--mlp", "--h-global-scale", "2"},
        {"only with --quantize-h"}},
       {{"run", "w", "--activations", "a", "--mlp", "--a-type", "f32"}, {"X is f16 or bf16"}},
+      {{"run", "w", "--activations", "a", "--mlp", "--a-type", "e2m1"}, {"--quantize-x makes"}},
       {{"run", "w", "--activations", "a", "--mlp", "--d-type", "e2m1"}, {"Y is f16"}},
       {{"run", "w", "--activations", "a", "--mlp", "--layout", "swizzled_128x4"}, {"itself"}},
       {{"run", "w", "--activations", "a", "--mlp", "--bias", "f32"}, {"brings its own"}},
