@@ -72,6 +72,29 @@ TEST_F(Models, QuantizeAFolder) {
   EXPECT_EQ(twice.exit_code, 1) << twice;
 }
 
+// A file gets the model's configs beside it; those of another model are not lost to them.
+TEST_F(Models, AFileBesideAnotherConfigIsRefused) {
+  make_layer();
+  write_model(path("layer.safetensors"), path("model"));
+  std::filesystem::create_directory(path("free"));
+  const ProgramResult result =
+      run({"quantize", path("model"), "--out", path("free/q.safetensors")});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "config.json"));
+  EXPECT_TRUE(std::filesystem::exists(path("free/hf_quant_config.json")));
+  for (const char* name : {"config.json", "hf_quant_config.json"}) {
+    std::filesystem::create_directory(path("taken"));
+    write_text(std::string("taken/") + name, "mine");
+    const ProgramResult refused =
+        run({"quantize", path("model"), "--out", path("taken/q.safetensors")});
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(contains(refused.err, std::string("the model's ") + name + " would replace"));
+    EXPECT_EQ(read_text(path(std::string("taken/") + name)), "mine");
+    EXPECT_FALSE(std::filesystem::exists(path("taken/q.safetensors")));
+    std::filesystem::remove_all(path("taken"));
+  }
+}
+
 TEST_F(Models, TheInputIsNeverTheOutput) {
   make_layer();
   quantize();
