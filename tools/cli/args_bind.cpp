@@ -97,7 +97,7 @@ void bind_shape(CLI::App* app, Shape& shape) {
             "intermediate size: rows of Gate and of Up, columns of D")
       ->default_str(std::to_string(shape.n));
   add_value(app, "-k,--k", shape.k, parse_positive_int, "COLS",
-            "hidden size: columns of A, gate, up; a multiple of 16")
+            "hidden size: columns of A, Gate, Up; a multiple of 16")
       ->default_str(std::to_string(shape.k));
   add_value(app, "-l,--l", shape.l, parse_positive_int, "BATCHES",
             "independent problems of this shape")
