@@ -196,10 +196,10 @@ inline void transpose_scales(const PanelSource& source, int64_t block, uint8_t* 
 }
 
 // The chunk after the next one of a row whose bytes Ahead has brought to L2, into L1: 16 rows side
-// by side are more streams than the L1 prefetcher follows. Zen 4, one core beside others, N = 4096,
-// K = 7168, cold weights, 2026-11-24, in turn with the same without it, 5th percentiles: M = 1 1.18
-// for 1.20 ms (four runs: 1 to 3.4 % less), M = 2 1.87 for 1.91, M = 4 2.48 for 2.54. 64, 128 and
-// 256 bytes ahead are alike, 448 gains nothing.
+// by side are more streams than the L1 prefetcher follows. Zen 4, one core, N = 4096, K = 7168,
+// weights cold, 2026-11-24, in turn with the same without it, 5th percentiles: M = 2 1.87 for 1.94,
+// M = 4 2.50 for 2.57; M = 1 between nothing, where neighbours take much of the memory's bandwidth,
+// and 3.4 % less (1.15 for 1.19). 64, 128 and 256 bytes ahead are alike, 448 gains nothing.
 inline void ask_for_row(const uint8_t* codes) {
   _mm_prefetch(reinterpret_cast<const char*>(codes) + 128, _MM_HINT_T0);
 }
