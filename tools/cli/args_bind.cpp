@@ -152,8 +152,9 @@ void bind_grouping(CLI::App* app, Grouping& grouping) {
 
 void bind_execution(CLI::App* app, ExecutionOptions& execution, Devices devices) {
   bind_device(app, execution, devices);
-  add_value(app, "--isa", execution.isa, parse_isa, "ISA",
-            "instruction set; auto is DUALGEMM_FORCE_ISA, else the best that the device has")
+  add_value(
+      app, "--isa", execution.isa, parse_isa, "ISA",
+      "instruction set; auto is on the CPU DUALGEMM_FORCE_ISA, else the best that the device has")
       ->default_str(name_of(execution.isa));
   bind_threads(app, execution.threads);
   app->add_flag(

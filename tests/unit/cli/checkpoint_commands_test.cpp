@@ -372,6 +372,7 @@ TEST_F(Experts, ValidateSaysWhatRunCanUse) {
   result = run({"validate", path("odd.safetensors"), "--json"});
   EXPECT_EQ(result.exit_code, 0) << result;
   const json report = json::parse(result.out);
+  EXPECT_TRUE(report["build"].contains("revision"));
   EXPECT_EQ(report["layers"][0]["runnable"], true);
   EXPECT_EQ(report["layers"][1]["runnable"], false);
   EXPECT_TRUE(contains(report["layers"][1]["refusal"], "--max-input-scale"));
