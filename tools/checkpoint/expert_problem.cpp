@@ -11,6 +11,7 @@
 #include "dualgemm/formats.hpp"
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/checkpoint/guard.hpp"
+#include "tools/checkpoint/json_events.hpp"
 #include "tools/checkpoint/mapped_file.hpp"
 #include "tools/checkpoint/npy.hpp"
 #include "tools/checkpoint/stacked_weights.hpp"
@@ -50,10 +51,8 @@ Expected<std::vector<int64_t>> numbers_of_text(const std::string& path) {
     int64_t number = 0;
     const auto [stop, error] = std::from_chars(text, end, number);
     if (error != std::errc() || (stop != end && !is_gap(*stop))) {
-      return Status::invalid(
-          path,
-          fmt::format("'{}'", std::string_view(text, std::min<std::ptrdiff_t>(end - text, 20))),
-          "must be whole numbers");
+      const char* const word_end = std::find_if(text, std::min(end, text + 20), is_gap);
+      return Status::invalid(path, printable({text, word_end}), "must be whole numbers");
     }
     numbers.push_back(number);
     text = stop;

@@ -323,7 +323,9 @@ TEST_F(Experts, WrongCountsAreRefused) {
   const std::vector<std::pair<const char*, const char*>> cases = {
       {"2 5", "2 numbers"},
       {"2 0 6", "8 rows in all"},
-      {"2 x 5", "whole numbers"},
+      {"2 x 5", "'x'; must be whole numbers"},
+      {"2 5 x\n", "'x'; must be whole numbers"},
+      {"2 5 \33[2J", "'?[2J'; must be whole numbers"},
       {"-1 3 5", "-1 rows"},
       {"0 3 2 7", "not decrease"},
       {"1 2 2 7", "start at 0"},
@@ -334,6 +336,7 @@ TEST_F(Experts, WrongCountsAreRefused) {
                                       "--experts", "--expert-tokens", path("counts.txt")});
     EXPECT_EQ(result.exit_code, 1) << text << result;
     EXPECT_TRUE(contains(result.err, part));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   const ProgramResult number = run({"run", path("q.safetensors"), "--activations", path("x.npy"),
                                     "--prefix", "model.layers.0.mlp", "--expert", "3"});
