@@ -358,9 +358,6 @@ void formats(FuzzedDataProvider& data, Arena& arena) {
 
 }  // namespace
 
-// libomp keeps what it allocates for its teams where LeakSanitizer does not look.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   FuzzedDataProvider data(bytes, size);
   static Arena arena;

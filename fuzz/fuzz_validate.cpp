@@ -292,9 +292,6 @@ void check_overlap(const Problem& p, Buffers buffers, const Operands& operands) 
 
 }  // namespace
 
-// libomp keeps what it allocates for its teams where LeakSanitizer does not look.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   FuzzedDataProvider data(bytes, size);
   const Problem p = problem(data);

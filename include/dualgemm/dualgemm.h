@@ -80,7 +80,9 @@ DUALGEMM_API const char* dualgemm_strategy_name(int32_t strategy) DUALGEMM_NOEXC
 DUALGEMM_API const char* dualgemm_device_name(int32_t device) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_isa_name(int32_t isa) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_regime_name(int32_t regime) DUALGEMM_NOEXCEPT;
+DUALGEMM_API const char* dualgemm_preparation_name(int32_t preparation) DUALGEMM_NOEXCEPT;
 DUALGEMM_API const char* dualgemm_prepared_format_name(int32_t prepared_format) DUALGEMM_NOEXCEPT;
+DUALGEMM_API const char* dualgemm_global_scaling_name(int32_t scaling) DUALGEMM_NOEXCEPT;
 
 /** The inverse. DUALGEMM_INVALID_ARGUMENT lists the legal names. */
 DUALGEMM_API dualgemm_status dualgemm_parse_data_type(const char* name,
@@ -99,6 +101,8 @@ DUALGEMM_API dualgemm_status dualgemm_parse_strategy(const char* name,
 DUALGEMM_API dualgemm_status dualgemm_parse_device(const char* name,
                                                    int32_t* device) DUALGEMM_NOEXCEPT;
 DUALGEMM_API dualgemm_status dualgemm_parse_isa(const char* name, int32_t* isa) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_parse_global_scaling(const char* name,
+                                                           int32_t* scaling) DUALGEMM_NOEXCEPT;
 
 /* ---- problem and buffers ---- */
 

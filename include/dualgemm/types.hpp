@@ -239,7 +239,7 @@ struct DeviceCaps {
 struct PlanOptions {
   StrategyId strategy = StrategyId::kAuto;
   DeviceKind device = DeviceKind::kAuto;
-  Isa isa = Isa::kAuto;  // kAuto: DUALGEMM_FORCE_ISA if set, else the best one the device has
+  Isa isa = Isa::kAuto;  // kAuto: on the CPU DUALGEMM_FORCE_ISA if set, else the device's best
   // 0: as many as pay for a call of this size, at most one for each core of the calling thread's
   // affinity mask and the control group's quota, at most DUALGEMM_NUM_THREADS or, where that is not
   // set, OMP_NUM_THREADS. Any other number is taken as it is. The result does not depend on it.
@@ -292,8 +292,8 @@ struct Plan {
   bool prepared = false;
   bool unaligned = false;         // PlanOptions::unaligned
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
-  // kCuda: "tcgen05", "wgmma", "skinny" (few rows of A), "w4a16", "mma", "cublaslt". kCpu: its
-  // regime's name, or "oracle".
+  // kCuda: "tcgen05", "tcgen05pair", "tcgen05persistent", "w4a16", "wgmma", "skinny" (few rows of
+  // A), "mma", "cublaslt", "cutlass". kCpu: its regime's name, or "oracle".
   std::string kernel;
   KernelShape shape;
   Preparation preparation = Preparation::kNone;

@@ -25,6 +25,7 @@ DUALGEMM_SAME_NUMBERS(DeviceKind, DUALGEMM_DEVICE_TABLE)
 DUALGEMM_SAME_NUMBERS(Isa, DUALGEMM_ISA_TABLE)
 DUALGEMM_SAME_NUMBERS(Regime, DUALGEMM_REGIME_TABLE)
 DUALGEMM_SAME_NUMBERS(Preparation, DUALGEMM_PREPARATION_TABLE)
+DUALGEMM_SAME_NUMBERS(PreparedFormat, DUALGEMM_PREPARED_FORMAT_TABLE)
 DUALGEMM_SAME_NUMBERS(BiasType, DUALGEMM_BIAS_TABLE)
 DUALGEMM_SAME_NUMBERS(GlobalScaling, DUALGEMM_GLOBAL_SCALING_TABLE)
 #undef DUALGEMM_SAME_NUMBERS
@@ -78,6 +79,12 @@ const char* dualgemm_device_name(int32_t device) noexcept {
   return name_of(static_cast<DeviceKind>(device));
 }
 const char* dualgemm_isa_name(int32_t isa) noexcept { return name_of(static_cast<Isa>(isa)); }
+const char* dualgemm_preparation_name(int32_t preparation) noexcept {
+  return name_of(static_cast<Preparation>(preparation));
+}
+const char* dualgemm_global_scaling_name(int32_t scaling) noexcept {
+  return name_of(static_cast<GlobalScaling>(scaling));
+}
 const char* dualgemm_regime_name(int32_t regime) noexcept {
   return name_of(static_cast<Regime>(regime));
 }
@@ -109,6 +116,9 @@ dualgemm_status dualgemm_parse_strategy(const char* name, int32_t* strategy) noe
 }
 dualgemm_status dualgemm_parse_device(const char* name, int32_t* device) noexcept {
   return capi::parse_with(parse_device, name, device, "device");
+}
+dualgemm_status dualgemm_parse_global_scaling(const char* name, int32_t* scaling) noexcept {
+  return capi::parse_with(parse_global_scaling, name, scaling, "scaling");
 }
 dualgemm_status dualgemm_parse_isa(const char* name, int32_t* isa) noexcept {
   return capi::parse_with(parse_isa, name, isa, "isa");

@@ -28,6 +28,16 @@ struct EnumRow {
 template <class Enum>
 [[gnu::visibility("hidden")]] inline constexpr auto kEnumRows = nullptr;
 
+template <class Enum>
+constexpr bool counts_from_zero() {
+  int32_t next = 0;
+  for (const EnumRow<Enum>& row : kEnumRows<Enum>) {
+    if (row.c_value != next || static_cast<int32_t>(row.value) != next) return false;
+    ++next;
+  }
+  return true;
+}
+
 #define DUALGEMM_ENUM_ROW(cpp_name, c_name, number, name, meaning) \
   EnumRow<Enum>{Enum::cpp_name, number, name, meaning},
 #define DUALGEMM_ENUM_ROWS(Type, table)                                  \
@@ -37,7 +47,8 @@ template <class Enum>
   }                                                                      \
   template <>                                                            \
   [[gnu::visibility("hidden")]] inline constexpr auto kEnumRows<Type> =  \
-      std::to_array(rows_of_##Type::kRows)
+      std::to_array(rows_of_##Type::kRows);                              \
+  static_assert(counts_from_zero<Type>())
 
 DUALGEMM_ENUM_ROWS(StatusCode, DUALGEMM_STATUS_TABLE);
 DUALGEMM_ENUM_ROWS(DataType, DUALGEMM_DATA_TYPE_TABLE);
@@ -56,23 +67,6 @@ DUALGEMM_ENUM_ROWS(GlobalScaling, DUALGEMM_GLOBAL_SCALING_TABLE);
 
 #undef DUALGEMM_ENUM_ROWS
 #undef DUALGEMM_ENUM_ROW
-
-template <class Enum>
-constexpr bool counts_from_zero() {
-  int32_t next = 0;
-  for (const EnumRow<Enum>& row : kEnumRows<Enum>) {
-    if (row.c_value != next || static_cast<int32_t>(row.value) != next) return false;
-    ++next;
-  }
-  return true;
-}
-static_assert(counts_from_zero<StatusCode>() && counts_from_zero<DataType>() &&
-              counts_from_zero<ScaleLayout>() && counts_from_zero<ActivationKind>() &&
-              counts_from_zero<Grouping>() && counts_from_zero<StrategyId>() &&
-              counts_from_zero<DeviceKind>() && counts_from_zero<Isa>() &&
-              counts_from_zero<Regime>() && counts_from_zero<Preparation>() &&
-              counts_from_zero<PreparedFormat>() && counts_from_zero<BiasType>() &&
-              counts_from_zero<GlobalScaling>());
 
 template <class Enum>
 inline constexpr int32_t kEnumCount = static_cast<int32_t>(kEnumRows<Enum>.size());

@@ -1,7 +1,5 @@
 #include "tools/checkpoint/quantization_error.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/measure/parallel_for.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -91,13 +90,13 @@ Expected<QuantizationError> quantization_error(const void* x, DataType x_type, i
   const ScaleMap map(layout, rows, cols / kSfVec);
   const int64_t ld = ldx == 0 ? cols : ldx;
   std::vector<RowSums> sums(static_cast<size_t>(rows));
-#pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : omp_get_max_threads())
-  for (int64_t row = 0; row < rows; ++row) {
+  const auto add_row = [&](int64_t row) {
     for (int64_t col = 0; col < cols; col += kSfVec) {
       add_block(x, x_type, row * ld + col, codes + (row * cols + col) / 2,
                 scales[map(row, col / kSfVec)], global_scale, sums[static_cast<size_t>(row)]);
     }
-  }
+  };
+  measure::parallel_for(rows, add_row, threads);
   return finish(sums, rows * cols);
 }
 

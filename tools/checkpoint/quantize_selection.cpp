@@ -5,21 +5,30 @@
 #include <bit>
 #include <cmath>
 
+#include "core/int_math.hpp"
 #include "core/quantize_block.hpp"
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/checkpoint/glob.hpp"
+#include "tools/measure/parallel_for.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
 
+// Embeddings, output heads, routers, norms and other small things, biases and other towers, as
+// Hugging Face, the first LLaMA and Mixtral, T5 and GGUF name them.
 constexpr std::array kLeftAlone = {"*embed*",
+                                   "*embd*",
                                    "*wte.*",
                                    "*wpe.*",
+                                   "shared.weight",
                                    "*lm_head*",
                                    "*output_layer*",
                                    "output.weight",
                                    "*proj_out.*",
+                                   "score.weight",
+                                   "classifier.weight",
                                    "*router*",
+                                   "*.gate.weight",
                                    "*mlp.gate.*",
                                    "*block_sparse_moe.gate.*",
                                    "*feed_forward.gate.*",
@@ -30,21 +39,24 @@ constexpr std::array kLeftAlone = {"*embed*",
                                    "*linear_attn.in_proj_a*",
                                    "*linear_attn.in_proj_b*",
                                    "mtp.*",
-                                   "*bias",
-                                   "*vision_tower*",
+                                   "*bias*",
+                                   "*vision*",
                                    "*visual*",
-                                   "*vision_model*",
                                    "*multi_modal_projector*"};
 
 // Projections of one input: loaders fuse them and keep one global scale for all.
-const std::array<std::vector<std::string>, 6> kGroups = {{
-    {"gate_proj", "up_proj"},
-    {"w1", "w3"},
-    {"q_proj", "k_proj", "v_proj"},
-    {"q_a_proj", "kv_a_proj_with_mqa"},
-    {"ffn_gate", "ffn_up"},
-    {"ffn_gate_shexp", "ffn_up_shexp"},
-}};
+const std::array kGroups = {
+    std::vector<std::string>{"gate_proj", "up_proj"},
+    std::vector<std::string>{"w1", "w3"},
+    std::vector<std::string>{"q_proj", "k_proj", "v_proj"},
+    std::vector<std::string>{"wq", "wk", "wv"},
+    std::vector<std::string>{"attn_q", "attn_k", "attn_v"},
+    std::vector<std::string>{"query", "key", "value"},
+    std::vector<std::string>{"q_a_proj", "kv_a_proj_with_mqa"},
+    std::vector<std::string>{"in_proj_qkv", "in_proj_z"},
+    std::vector<std::string>{"ffn_gate", "ffn_up"},
+    std::vector<std::string>{"ffn_gate_shexp", "ffn_up_shexp"},
+};
 
 // Why a tensor cannot be quantised; ok when it can.
 Status fits(const TensorView& tensor, Convention convention) {
@@ -118,13 +130,17 @@ void choose_by_pattern(const TensorFile& in, const QuantizeCheckpointOptions& op
 // Magnitudes of floats order as their bits do.
 template <class Bits>
 uint32_t largest_bits(const TensorView& tensor, uint32_t sign) {
-  uint32_t largest = 0;
+  constexpr int64_t kRun = 1 << 16;
   const int64_t count = tensor.elements();
-#pragma omp parallel for schedule(static) reduction(max : largest)
-  for (int64_t i = 0; i < count; ++i) {
-    largest = std::max(largest, uint32_t{load_element<Bits>(tensor.data, i)} & ~sign);
-  }
-  return largest;
+  std::vector<uint32_t> largest(static_cast<size_t>(core::ceil_div(count, kRun)), 0u);
+  measure::parallel_for(static_cast<int64_t>(largest.size()), [&](int64_t run) {
+    uint32_t most = 0;
+    const int64_t end = std::min(count, (run + 1) * kRun);
+    for (int64_t i = run * kRun; i < end; ++i)
+      most = std::max(most, uint32_t{load_element<Bits>(tensor.data, i)} & ~sign);
+    largest[static_cast<size_t>(run)] = most;
+  });
+  return largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
 }
 
 // Infinite or NaN where the tensor has such a value.

@@ -97,7 +97,7 @@ void bind_shape(CLI::App* app, Shape& shape) {
             "intermediate size: rows of Gate and of Up, columns of D")
       ->default_str(std::to_string(shape.n));
   add_value(app, "-k,--k", shape.k, parse_positive_int, "COLS",
-            "hidden size: columns of A, gate, up; a multiple of 16")
+            "hidden size: columns of A, Gate, Up; a multiple of 16")
       ->default_str(std::to_string(shape.k));
   add_value(app, "-l,--l", shape.l, parse_positive_int, "BATCHES",
             "independent problems of this shape")
@@ -152,8 +152,9 @@ void bind_grouping(CLI::App* app, Grouping& grouping) {
 
 void bind_execution(CLI::App* app, ExecutionOptions& execution, Devices devices) {
   bind_device(app, execution, devices);
-  add_value(app, "--isa", execution.isa, parse_isa, "ISA",
-            "instruction set; auto is DUALGEMM_FORCE_ISA, else the best that the device has")
+  add_value(
+      app, "--isa", execution.isa, parse_isa, "ISA",
+      "instruction set; auto is on the CPU DUALGEMM_FORCE_ISA, else the best that the device has")
       ->default_str(name_of(execution.isa));
   bind_threads(app, execution.threads);
   app->add_flag(

@@ -5,6 +5,7 @@
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/output_file.hpp"
+#include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/verify/operands.hpp"
 
@@ -77,6 +78,7 @@ Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& fil
 }  // namespace
 
 int execute(const MakeLayerCommand& command) {
+  if (const Status status = check_threads(0); !status.ok()) return fail_usage(status);
   if (command.k % kSfVec != 0) {
     return fail_usage(Status::invalid("k", std::to_string(command.k), "must be a multiple of 16"));
   }

@@ -12,6 +12,7 @@
 #include "tools/cli/json.hpp"
 #include "tools/cli/layer_source.hpp"
 #include "tools/cli/output_file.hpp"
+#include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
 
 namespace dualgemm::cli {
@@ -143,6 +144,20 @@ ConfigsBeside configs_beside_file(const QuantizeCommand& command,
   return configs;
 }
 
+// They are written beside the file: somebody else's must not be lost.
+Status check_replaces_no_config(const QuantizeCommand& command, const ConfigsBeside& configs) {
+  if (!configs.written) return {};
+  for (const char* name : {"config.json", "hf_quant_config.json"}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(configs.to + "/" + name, ignored)) continue;
+    return Status::invalid("--out", command.out,
+                           std::string("the model's ") + name +
+                               " would replace the one that lies beside it; name a file in "
+                               "another folder");
+  }
+  return {};
+}
+
 // Columns of the chosen tensors that no calibration has, as text; empty: none.
 std::string uncalibrated_columns(const checkpoint::TensorFile& in,
                                  const checkpoint::QuantizationChoice& choice,
@@ -166,6 +181,7 @@ Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFi
   const ConfigsBeside configs = configs_beside_file(command, in);
   if (configs.written) DUALGEMM_TRY(write_configs(command, configs.from, configs.to, report));
   DUALGEMM_TRY(checkpoint::write_safetensors(command.out, *out));
+  if (configs.written) talk("wrote the model's config.json beside it, with quantization_config");
   if (!configs.why_not.empty()) talk("config.json not written: " + configs.why_not);
   return {};
 }
@@ -227,6 +243,7 @@ void talk_about(const QuantizeCommand& command, const checkpoint::QuantizeCheckp
 }  // namespace
 
 int execute(const QuantizeCommand& command) {
+  if (const Status status = check_threads(command.threads); !status.ok()) return fail_usage(status);
   const Expected<checkpoint::TensorFile> in = checkpoint::TensorFile::open(command.input);
   if (!in) return fail(in.status());
   if (const Status status = checkpoint::check_not_input(command.out, *in); !status.ok())
@@ -239,6 +256,10 @@ int execute(const QuantizeCommand& command) {
   if (const Status status = to_folder ? checkpoint::check_model_folder(command.out)
                                       : check_safetensors_name(command.out);
       !status.ok()) {
+    return fail_usage(status);
+  }
+  if (const Status status = check_replaces_no_config(command, configs_beside_file(command, *in));
+      !to_folder && !status.ok()) {
     return fail_usage(status);
   }
   checkpoint::QuantizeCheckpointOptions options = options_of(command);

@@ -123,7 +123,10 @@ Json to_json(const ScaleReport& report) {
 
 void print_json(const checkpoint::TensorFile& file, const std::vector<LayerFindings>& layers,
                 bool passed) {
-  Json json = {{"file", file.origin()}, {"passed", passed}, {"tensors", file.tensors().size()}};
+  Json json = {{"file", file.origin()},
+               {"passed", passed},
+               {"tensors", file.tensors().size()},
+               {"build", provenance()}};
   json["layers"] = Json::array();
   for (const LayerFindings& layer : layers) {
     Json entry = {{"prefix", layer.prefix},

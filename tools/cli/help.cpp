@@ -81,7 +81,7 @@ Quantises fp32, fp16 or bf16 matrices to NVFP4: global scale = amax/(6*448), blo
 16 neighbours / (6*global) rounded to E4M3, code = nearest E2M1. Every 2-D float tensor whose
 columns are a multiple of 16 is taken, but for embeddings, heads, routers, norms and biases; all
 others are copied unchanged. Patterns (--include, --exclude): * stands for any characters, ? for
-one, the whole name must match. gate and up (w1 and w3; q, k and v) share one global scale, as
+one, the whole name must match. Gate and Up (w1 and w3; q, k and v) share one global scale, as
 loaders that fuse them expect; --separate-scales gives each its own.
 
 A folder or sharded index as input and a folder as --out quantise a whole model: shards, index,
@@ -163,8 +163,8 @@ Columns: median time in ms; noise (spread of the rounds); speed-up over two_pass
 the bandwidth limit, from peaks measured in this run); bytes of intermediates written and read;
 status.
 
-On a GPU whose fused kernels take prepared weights, fused is listed twice: "fused" with weights as
-they lie, "fused prepared" with weights that were prepared before. With --prepared, only the latter.
+On a GPU whose fused kernels take prepared weights, fused is listed twice: "fused" with unpacked
+weights, "fused prepared" with weights that were prepared before. With --prepared, only the latter.
 
 Examples:
   dualgemm bench

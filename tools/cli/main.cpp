@@ -46,10 +46,10 @@ int settle_and_execute(Any command) {
       return fail_usage(usable);
   }
   const int code = execute(command);
-  // `plan` prints the device as part of its answer; a request that is refused says that alone.
+  // `plan` prints the device as part of its answer; what is refused or fails says that alone.
   constexpr bool kSays = requires { command.execution; }
   &&!std::is_same_v<Any, PlanCommand>;
-  if (kSays && code != kExitUsage && !chosen.empty()) talk("device auto: " + chosen);
+  if (kSays && code == kExitOk && !chosen.empty()) talk("device auto: " + chosen);
   if constexpr (requires { written_json(command); }) {
     if (command.json && code == kExitOk) print(dump(written_json(command)));
   }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "core/usable_cores.hpp"
 #include "tools/cli/report.hpp"
 
 namespace dualgemm::cli {
@@ -24,6 +25,10 @@ Status check_device(const ExecutionOptions& options) {
   wanted.config.clear();    // it is for other problems
   wanted.prepared = false;  // as not every strategy takes
   return make_plan(smallest, wanted).status();
+}
+
+Status check_threads(int threads) {
+  return threads > 0 ? Status() : core::default_threads().status();
 }
 
 Status check_some_plan(const Problem& problem, const std::vector<StrategyId>& strategies,

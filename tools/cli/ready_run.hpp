@@ -12,6 +12,10 @@ namespace dualgemm::cli {
 // --threads. Before the first minute is spent.
 Status check_device(const ExecutionOptions& options);
 
+// ok, or which environment variable does not say how many threads there may be. threads > 0: none is
+// asked.
+Status check_threads(int threads);
+
 // ok, or why none of `strategies` takes this problem.
 Status check_some_plan(const Problem& problem, const std::vector<StrategyId>& strategies,
                        const ExecutionOptions& options);

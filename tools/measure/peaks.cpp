@@ -1,6 +1,5 @@
 #include "tools/measure/peaks.hpp"
 
-#include <omp.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +10,9 @@
 #include <memory>
 #include <utility>
 
+#include "core/team.hpp"
 #include "tools/measure/judgement.hpp"
+#include "tools/measure/parallel_for.hpp"
 #include "tools/measure/peaks_loops.hpp"
 
 namespace dualgemm::measure {
@@ -25,8 +26,10 @@ double seconds_of(const std::function<void()>& run) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-int resolve_threads(int threads) {
-  return threads > 0 ? threads : std::max(1, omp_get_num_procs());
+// work(thread) on each thread at the same time: a unit lasts longer than any of them needs to come.
+template <class Work>
+void on_all(int threads, const Work& work) {
+  core::Team(threads).run(threads, [&](int64_t thread, int) { work(static_cast<int>(thread)); });
 }
 
 // Iterations that take about `seconds` on one thread.
@@ -58,8 +61,8 @@ class ReadBuffer {
     data_ = static_cast<char*>(memory);
     madvise(data_, mapped(),
             MADV_HUGEPAGE);  // fewer TLB misses; small pages do as well where this is refused
-#pragma omp parallel num_threads(threads)
-    std::memset(slice(omp_get_thread_num()), 0x5A, static_cast<size_t>(slice_));
+    on_all(threads,
+           [this](int thread) { std::memset(slice(thread), 0x5A, static_cast<size_t>(slice_)); });
   }
   ~ReadBuffer() {
     if (data_ != nullptr) munmap(data_, mapped());
@@ -83,34 +86,32 @@ class ReadBuffer {
 }  // namespace
 
 std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options) {
-  threads = resolve_threads(threads);
+  threads = threads_or_default(threads);
   std::vector<PeakCase> cases;
   for (const ArithmeticLoop& loop : supported_arithmetic_loops()) {
     const int64_t iterations = calibrate(loop, options.milliseconds * 1e-3);
     const double operations = loop.ops_per_iteration * static_cast<double>(iterations) * threads;
     cases.push_back({loop.name, loop.what, loop.field, operations * 1e-9,
                      [run = loop.run, iterations, threads] {
-#pragma omp parallel num_threads(threads)
-                       run(iterations);
+                       on_all(threads, [&](int) { run(iterations); });
                      }});
   }
   if (options.read_bytes <= 0 || supported_read_loops().empty()) return cases;
   const auto buffer = std::make_shared<const ReadBuffer>(options.read_bytes, threads);
   if (buffer->data() == nullptr) return cases;
   for (const ReadLoop& loop : supported_read_loops()) {
-    cases.push_back({loop.name, loop.what, &Peaks::read_gbps,
-                     static_cast<double>(buffer->bytes()) * 1e-9,
-                     [run = loop.run, buffer, threads] {
-#pragma omp parallel num_threads(threads)
-                       run(buffer->slice(omp_get_thread_num()), buffer->slice_bytes());
-                     }});
+    cases.push_back(
+        {loop.name, loop.what, &Peaks::read_gbps, static_cast<double>(buffer->bytes()) * 1e-9,
+         [run = loop.run, buffer, threads] {
+           on_all(threads, [&](int thread) { run(buffer->slice(thread), buffer->slice_bytes()); });
+         }});
   }
   return cases;
 }
 
 Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult> timings,
                     int threads) {
-  Peaks peaks{.threads = resolve_threads(threads)};
+  Peaks peaks{.threads = threads_or_default(threads)};
   for (size_t i = 0; i < cases.size() && i < timings.size(); ++i) {
     if (!is_settled(timings[i])) continue;
     double& peak = peaks.*cases[i].field;
@@ -122,7 +123,7 @@ Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult
 Peaks measure_peaks(int threads) { return measure_peaks(threads, PeakOptions{}); }
 
 Peaks measure_peaks(int threads, const PeakOptions& options) {
-  Peaks peaks{.threads = resolve_threads(threads)};
+  Peaks peaks{.threads = threads_or_default(threads)};
   for (const PeakCase& peak : peak_cases(peaks.threads, options)) {
     peak.run();  // threads started, clock risen
     std::vector<double> seconds(static_cast<size_t>(std::max(1, options.repetitions)));

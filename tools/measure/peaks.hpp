@@ -36,7 +36,7 @@ struct PeakOptions {
   int64_t read_bytes = int64_t{1} << 30;  // of the read buffer; 0 = skip the bandwidth
 };
 
-// threads <= 0: all processors of this process. Takes two to five seconds. Never fails: what cannot
+// threads <= 0: as many as a call has by default at the most. Takes two to five seconds. Never fails: what cannot
 // be measured stays 0.
 Peaks measure_peaks(int threads);
 Peaks measure_peaks(int threads, const PeakOptions& options);

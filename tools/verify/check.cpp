@@ -8,6 +8,7 @@
 #include "dualgemm/dualgemm.hpp"
 #include "dualgemm/formats.hpp"
 #include "reference/bound.hpp"
+#include "tools/measure/parallel_for.hpp"
 
 namespace dualgemm::verify {
 namespace {
@@ -126,14 +127,12 @@ CheckReport check_units(const Problem& problem, const Buffers& buffers, const Gr
   const core::ResolvedProblem resolved = core::resolve(problem);
   const reference::Accumulation accumulation = reference::accumulation_of(problem, isa);
   std::vector<reference::TileCheck> checks(units.size());
-  const int64_t count = static_cast<int64_t>(units.size());
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < count; ++i) {
+  measure::parallel_for(static_cast<int64_t>(units.size()), [&](int64_t i) {
     const Unit& unit = units[static_cast<size_t>(i)];
     checks[static_cast<size_t>(i)] =
         reference::check_tile(resolved, buffers, groups[static_cast<size_t>(unit.group)], unit.row,
                               1, unit.col, unit_cols(problem), accumulation);
-  }
+  });
   CheckReport report = empty_report(problem, groups);
   for (const reference::TileCheck& check : checks) merge(problem, check, report);
   return report;
@@ -234,14 +233,12 @@ std::vector<RowDifference> compare_rows(const Problem& problem, const Groups& gr
       rows.push_back({static_cast<int64_t>(g), row});
   }
   std::vector<RowDifference> result(rows.size());
-  const auto count = static_cast<int64_t>(rows.size());
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < count; ++i) {
+  measure::parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t i) {
     const Row& at = rows[static_cast<size_t>(i)];
     result[static_cast<size_t>(i)] =
         compare_row(resolved.d, expected, actual, unit_cols(problem),
                     groups[static_cast<size_t>(at.group)], at.group, at.row);
-  }
+  });
   return result;
 }
 

@@ -6,7 +6,9 @@
 #include "api/mlp_checks.hpp"
 #include "api/mlp_parts.hpp"
 #include "core/problem.hpp"
+#include "core/team.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/measure/parallel_for.hpp"
 #include "tools/verify/operands.hpp"
 #include "tools/verify/stored_h.hpp"
 
@@ -204,22 +206,20 @@ class Checker {
     const double alpha = buffers_.alpha_down_per_batch != nullptr
                              ? buffers_.alpha_down_per_batch[group.batch]
                              : buffers_.alpha_down;
-#pragma omp parallel
-    {
-      WeightRow weights;
-#pragma omp for schedule(dynamic, 8)
-      for (int64_t col = 0; col < hidden; ++col) {
-        decode_row(down_, buffers_.down, buffers_.down_scales, group.batch, col, weights);
-        const double bias = bias_at(group.batch, col);
-        for (int64_t row = 0; row < group.rows; ++row) {
-          const int64_t at = offset(group, row, col);
-          const double residual = problem_.residual ? load(problem_.y.type, residual_, at) : 0.0;
-          judged[static_cast<size_t>(row * hidden + col)] =
-              judge(load(problem_.y.type, buffers_.y, at),
-                    wanted(product_of(h, row, weights), problem_, alpha, bias, residual, second_));
-        }
+    core::Team team(measure::threads_or_default(0));
+    std::vector<WeightRow> decoded(static_cast<size_t>(team.threads()));
+    measure::parallel_for(team, hidden, [&](int64_t col, int seat) {
+      WeightRow& weights = decoded[static_cast<size_t>(seat)];
+      decode_row(down_, buffers_.down, buffers_.down_scales, group.batch, col, weights);
+      const double bias = bias_at(group.batch, col);
+      for (int64_t row = 0; row < group.rows; ++row) {
+        const int64_t at = offset(group, row, col);
+        const double residual = problem_.residual ? load(problem_.y.type, residual_, at) : 0.0;
+        judged[static_cast<size_t>(row * hidden + col)] =
+            judge(load(problem_.y.type, buffers_.y, at),
+                  wanted(product_of(h, row, weights), problem_, alpha, bias, residual, second_));
       }
-    }
+    });
     for (int64_t i = 0; i < group.rows * hidden; ++i)
       count(judged[static_cast<size_t>(i)], group, i / hidden, i % hidden, report);
   }

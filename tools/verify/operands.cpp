@@ -9,9 +9,11 @@
 #include <numbers>
 #include <utility>
 
+#include "core/int_math.hpp"
 #include "core/problem.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/measure/parallel_for.hpp"
 
 namespace dualgemm::verify {
 namespace {
@@ -57,12 +59,12 @@ constexpr double kUniformScaleMeanSquare = 1.0 / 3;
 constexpr double kEdgeScaleMeanSquare = 0.72;  // bytes 0x20 .. 0x3F: 2^-3 .. 1.875
 
 void fill_codes(AlignedBytes& codes, uint64_t seed) {
-#pragma omp parallel for schedule(static)
-  for (int64_t begin = 0; begin < codes.size(); begin += 8) {
+  measure::parallel_for(core::ceil_div(codes.size(), 8), [&](int64_t word) {
+    const int64_t begin = 8 * word;
     const uint64_t bits = random_bits(seed, static_cast<uint64_t>(begin));
     std::memcpy(codes.data() + begin, &bits,
                 static_cast<size_t>(std::min<int64_t>(8, codes.size() - begin)));
-  }
+  });
 }
 
 uint8_t edge_scale(uint64_t bits) noexcept {
@@ -73,13 +75,12 @@ uint8_t edge_scale(uint64_t bits) noexcept {
 }
 
 void fill_scales(AlignedBytes& scales, RandomKind kind, uint64_t seed) {
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < scales.size(); ++i) {
+  measure::parallel_for(scales.size(), [&](int64_t i) {
     const uint64_t index = static_cast<uint64_t>(i);
     scales.data()[i] = kind == RandomKind::kEdges
                            ? edge_scale(random_bits(seed, index))
                            : encode_e4m3(static_cast<float>(random_unit(seed, index)));
-  }
+  });
 }
 
 struct OperandMemory {
@@ -332,8 +333,7 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
                      double outlier, uint64_t seed, void* values) {
   if (type == DataType::kE2M1)
     return Status::invalid("type", name_of(type), "must be f32, f16 or bf16");
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < count; ++i) {
+  measure::parallel_for(count, [&](int64_t i) {
     const bool is_outlier =
         columns > 0 && random_bits(~seed, static_cast<uint64_t>(i % columns)) % 64 == 0;
     const float value = static_cast<float>(random_gauss(seed, static_cast<uint64_t>(i)) *
@@ -341,7 +341,7 @@ Status random_normal(DataType type, int64_t count, double deviation, int64_t col
     if (type == DataType::kF32) static_cast<float*>(values)[i] = value;
     if (type == DataType::kF16) static_cast<uint16_t*>(values)[i] = encode_f16(value);
     if (type == DataType::kBF16) static_cast<uint16_t*>(values)[i] = encode_bf16(value);
-  }
+  });
   return {};
 }
 

@@ -195,7 +195,17 @@ inline void transpose_scales(const PanelSource& source, int64_t block, uint8_t* 
     gather_swizzled_scales(source, block, out);
 }
 
+// The chunk after the next one of a row whose bytes Ahead has brought to L2, into L1: 16 rows side
+// by side are more streams than the L1 prefetcher follows. Zen 4, one core, N = 4096, K = 7168,
+// weights cold, 2026-11-24, in turn with the same without it, 5th percentiles: M = 2 1.87 for 1.94,
+// M = 4 2.50 for 2.57; M = 1 between nothing, where neighbours take much of the memory's bandwidth,
+// and 3.4 % less (1.15 for 1.19). 64, 128 and 256 bytes ahead are alike, 448 gains nothing.
+inline void ask_for_row(const uint8_t* codes) {
+  _mm_prefetch(reinterpret_cast<const char*>(codes) + 128, _MM_HINT_T0);
+}
+
 // 64 bytes (8 blocks, fewer at the end of the row) of each of the panel's 16 rows, transposed.
+template <bool kAhead = false>
 inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[16]) {
   const int64_t left = source.blocks - block, stride = source.row_bytes;
   const uint8_t* at = source.codes + block * 8;
@@ -205,7 +215,11 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
     // Four bases and one stride reach 16 rows; 16 pointers spill.
     const uint8_t* bases[4] = {at, at + 4 * stride, at + 8 * stride, at + 12 * stride};
 #pragma GCC unroll 16
-    for (int c = 0; c < kPanelN; ++c) row[c] = _mm512_loadu_si512(bases[c / 4] + c % 4 * stride);
+    for (int c = 0; c < kPanelN; ++c) {
+      const uint8_t* const codes = bases[c / 4] + c % 4 * stride;
+      if constexpr (kAhead) ask_for_row(codes);
+      row[c] = _mm512_loadu_si512(codes);
+    }
   } else {
     const __mmask64 mask = left >= 8 ? ~__mmask64{0} : (__mmask64{1} << (left * 8)) - 1;
     for (int c = 0; c < kPanelN; ++c)
@@ -264,7 +278,7 @@ inline void load_chunk(const PanelSource& source, int64_t block, __m512i (&codes
     alignas(64) uint8_t bytes[2][64];
     gather_group_scales(source, block, bytes[0]);
     if (both) gather_group_scales(source, block + kGroupBlocks, bytes[1]);
-    load_codes(source, block, codes);
+    load_codes<true>(source, block, codes);
     scale_bytes[0] = _mm512_load_si512(bytes[0]);
     scale_bytes[1] = both ? _mm512_load_si512(bytes[1]) : scale_bytes[0];
   }

@@ -62,7 +62,9 @@ inline void chunk_sums(const PanelSource& source, const uint8_t* const (&bases)[
   block_sums(
       [&](int r) __attribute__((always_inline)) {
         if constexpr (kWhole) {
-          return half_sums(_mm512_loadu_si512(bases[r / 4] + (r % 4) * stride), even, odd, init);
+          const uint8_t* const at = bases[r / 4] + (r % 4) * stride;
+          ask_for_row(at);
+          return half_sums(_mm512_loadu_si512(at), even, odd, init);
         } else {
           const uint8_t* at = bases[0] + (r < last ? r : last) * stride;
           return half_sums(_mm512_maskz_loadu_epi8(mask, at), even, odd, init);

@@ -51,6 +51,11 @@ def main():
               "GLOBAL_SCALING"}
     if set(found) != wanted:
         failures.append(f"tables {sorted(found)}; want {sorted(wanted)}")
+    # What is made of every table, each in one place: rows as values, C constants, the proof that both numbers are one.
+    for user in ("src/core/enum_table.hpp", "include/dualgemm/constants.h", "src/capi/names.cpp"):
+        used = set(re.findall(r"DUALGEMM_(\w+)_TABLE\b", (root / user).read_text()))
+        for left_out in sorted(set(found) - used):
+            failures.append(f"{user} leaves {left_out} out")
     if sum(len(rows) for rows in found.values()) != len(re.findall(r"^  X\(", text, re.MULTILINE)):
         failures.append("a row stands outside of the tables")
     names = [row[1] for rows in found.values() for row in rows]

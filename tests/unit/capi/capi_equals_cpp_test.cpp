@@ -396,10 +396,21 @@ TEST(CapiErrors, NamesAgreeForEveryEnumerator) {
     EXPECT_STREQ(dualgemm_isa_name(i), name_of(static_cast<Isa>(i)));
     EXPECT_STREQ(dualgemm_bias_name(i), name_of(static_cast<BiasType>(i)));
     EXPECT_STREQ(dualgemm_regime_name(i), name_of(static_cast<Regime>(i)));
+    EXPECT_STREQ(dualgemm_combine_name(i), name_of(static_cast<Combine>(i)));
+    EXPECT_STREQ(dualgemm_preparation_name(i), name_of(static_cast<Preparation>(i)));
+    EXPECT_STREQ(dualgemm_global_scaling_name(i), name_of(static_cast<GlobalScaling>(i)));
     EXPECT_STREQ(dualgemm_prepared_format_name(i), name_of(static_cast<PreparedFormat>(i)));
     EXPECT_STREQ(dualgemm_status_name(i), status_code_name(static_cast<StatusCode>(i)));
   }
   EXPECT_STREQ(dualgemm_version(), version());
+}
+
+TEST(CapiErrors, GlobalScalingsAreParsed) {
+  int32_t scaling = -1;
+  EXPECT_EQ(dualgemm_parse_global_scaling("row", &scaling), DUALGEMM_OK);
+  EXPECT_EQ(scaling, DUALGEMM_SCALING_ROW);
+  EXPECT_EQ(dualgemm_parse_global_scaling("rows", &scaling), DUALGEMM_INVALID_ARGUMENT);
+  EXPECT_STREQ(dualgemm_last_error_rule(), "must be one of given, given_per_batch, tensor, row");
 }
 
 }  // namespace

@@ -97,10 +97,10 @@ TEST(QuantizationError, RefusesBadArguments) {
 }
 
 TEST(QuantizeCheckpoint, SelectsQuantisesAndCopies) {
-  checkpoint::TensorFile in = file_with("a.gate.weight", {32, 64}, normal(32 * 64));
+  checkpoint::TensorFile in = file_with("a.gate_proj.weight", {32, 64}, normal(32 * 64));
   const std::vector<float> bias(32, 1.0f), odd = normal(8 * 24);
   ASSERT_TRUE(
-      in.add_copy("a.gate.bias", checkpoint::ElementType::kF32, {32}, bias.data(), 128).ok());
+      in.add_copy("a.gate_proj.bias", checkpoint::ElementType::kF32, {32}, bias.data(), 128).ok());
   ASSERT_TRUE(
       in.add_copy("odd.weight", checkpoint::ElementType::kF32, {8, 24}, odd.data(), 768).ok());
   in.metadata()["format"] = "pt";
@@ -110,11 +110,11 @@ TEST(QuantizeCheckpoint, SelectsQuantisesAndCopies) {
   const auto out = quantize_checkpoint(in, options, &report);
   ASSERT_TRUE(out.ok()) << out.status().message();
   ASSERT_EQ(report.quantized.size(), 1u);
-  EXPECT_EQ(report.quantized[0].module, "a.gate");
+  EXPECT_EQ(report.quantized[0].module, "a.gate_proj");
   EXPECT_TRUE(report.quantized[0].error.has_value());
-  EXPECT_EQ(report.copied, (std::vector<std::string>{"a.gate.bias", "odd.weight"}));
+  EXPECT_EQ(report.copied, (std::vector<std::string>{"a.gate_proj.bias", "odd.weight"}));
   EXPECT_EQ(out->metadata().at("format"), "pt");
-  const auto weight = checkpoint::load_weight(*out, "a.gate");
+  const auto weight = checkpoint::load_weight(*out, "a.gate_proj");
   ASSERT_TRUE(weight.ok()) << weight.status().message();
   EXPECT_EQ(weight->n, 32);
   EXPECT_EQ(weight->k, 64);

@@ -105,6 +105,51 @@ TEST_F(QuantizeModel, LeavesAloneWhatModelOptLeavesAlone) {
             (Names{"lm_head", "model.embed_tokens", "model.layers.0.mlp.gate"}));
 }
 
+// The same things under the names that other families of checkpoints give them.
+TEST_F(QuantizeModel, LeavesAloneEmbeddingsHeadsAndRoutersByAnyName) {
+  const Names alone = {
+      "token_embd.weight",
+      "output.weight",
+      "blk.0.ffn_gate_inp.weight",  // GGUF
+      "tok_embeddings.weight",
+      "layers.0.feed_forward.gate.weight",  // Mistral's own
+      "shared.weight",
+      "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",  // T5
+      "score.weight",
+      "model.layers.0.moe.gate.weight",
+      "backbone.layers.0.mixer.gate.weight",
+      "model.layers.0.mlp.gate.wg.weight",
+      "vision_encoder.layers.0.fc.weight"};
+  for (const std::string& name : alone) add(name, {16, 32}, 1.0);
+  const Names taken = {"blk.0.ffn_gate", "layers.0.feed_forward.w1",
+                       "model.layers.0.mlp.shared_expert.gate_proj"};
+  for (const std::string& name : taken) add(name + ".weight", {16, 32}, 1.0);
+  const QuantizeCheckpointReport report = quantize();
+  EXPECT_EQ(modules(report), taken);
+  EXPECT_EQ(report.left_alone.size(), alone.size());
+}
+
+TEST_F(QuantizeModel, FusedProjectionsOfOtherFamiliesShareTheirScale) {
+  const std::vector<Names> groups = {
+      {"layers.0.attention.wq", "layers.0.attention.wk", "layers.0.attention.wv"},
+      {"blk.0.attn_q", "blk.0.attn_k", "blk.0.attn_v"},
+      {"h.0.attention.query", "h.0.attention.key", "h.0.attention.value"},
+      {"layers.0.linear_attn.in_proj_qkv", "layers.0.linear_attn.in_proj_z"},
+      {"layers.0.feed_forward.w1", "layers.0.feed_forward.w3"},
+      {"blk.0.ffn_gate", "blk.0.ffn_up"}};
+  for (const Names& group : groups) {
+    double scale = 1.0;
+    for (const std::string& module : group) add(module + ".weight", {16, 32}, scale++);
+  }
+  add("layers.0.indexer.wk.weight", {16, 32}, 1.0);  // alone: fused with nothing
+  const QuantizeCheckpointReport report = quantize();
+  for (const Names& group : groups) {
+    for (const std::string& module : group) EXPECT_EQ(global(module), global(group[0])) << module;
+  }
+  for (const QuantizedTensor& tensor : report.quantized)
+    EXPECT_EQ(tensor.shares_scale, tensor.module != "layers.0.indexer.wk") << tensor.module;
+}
+
 // vLLM takes one global scale for a fused projection: ours must be the same in all its parts.
 TEST_F(QuantizeModel, FusedProjectionsShareTheLargestScale) {
   add_model();

@@ -72,6 +72,29 @@ TEST_F(Models, QuantizeAFolder) {
   EXPECT_EQ(twice.exit_code, 1) << twice;
 }
 
+// A file gets the model's configs beside it; those of another model are not lost to them.
+TEST_F(Models, AFileBesideAnotherConfigIsRefused) {
+  make_layer();
+  write_model(path("layer.safetensors"), path("model"));
+  std::filesystem::create_directory(path("free"));
+  const ProgramResult result =
+      run({"quantize", path("model"), "--out", path("free/q.safetensors")});
+  EXPECT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "config.json"));
+  EXPECT_TRUE(std::filesystem::exists(path("free/hf_quant_config.json")));
+  for (const char* name : {"config.json", "hf_quant_config.json"}) {
+    std::filesystem::create_directory(path("taken"));
+    write_text(std::string("taken/") + name, "mine");
+    const ProgramResult refused =
+        run({"quantize", path("model"), "--out", path("taken/q.safetensors")});
+    EXPECT_EQ(refused.exit_code, 2) << refused;
+    EXPECT_TRUE(contains(refused.err, std::string("the model's ") + name + " would replace"));
+    EXPECT_EQ(read_text(path(std::string("taken/") + name)), "mine");
+    EXPECT_FALSE(std::filesystem::exists(path("taken/q.safetensors")));
+    std::filesystem::remove_all(path("taken"));
+  }
+}
+
 TEST_F(Models, TheInputIsNeverTheOutput) {
   make_layer();
   quantize();
@@ -302,6 +325,7 @@ TEST_F(Experts, WrongCountsAreRefused) {
       {"2 0 6", "8 rows in all"},
       {"2 5 x\n", "counts.txt: 'x'; must be whole numbers of 64 bits"},
       {"2 x\x01y 5", "counts.txt: 'x?y'; must be whole"},
+      {"2 5 \33[2J", "'?[2J'; must be whole numbers"},
       {"-1 3 5", "-1 rows"},
       {"0 3 2 7", "not decrease"},
       {"1 2 2 7", "start at 0"},
@@ -312,6 +336,7 @@ TEST_F(Experts, WrongCountsAreRefused) {
                                       "--experts", "--expert-tokens", path("counts.txt")});
     EXPECT_EQ(result.exit_code, 1) << text << result;
     EXPECT_TRUE(contains(result.err, part));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   const ProgramResult number = run({"run", path("q.safetensors"), "--activations", path("x.npy"),
                                     "--prefix", "model.layers.0.mlp", "--expert", "3"});
@@ -350,6 +375,7 @@ TEST_F(Experts, ValidateSaysWhatRunCanUse) {
   result = run({"validate", path("odd.safetensors"), "--json"});
   EXPECT_EQ(result.exit_code, 0) << result;
   const json report = json::parse(result.out);
+  EXPECT_TRUE(report["build"].contains("revision"));
   EXPECT_EQ(report["layers"][0]["runnable"], true);
   EXPECT_EQ(report["layers"][1]["runnable"], false);
   EXPECT_TRUE(contains(report["layers"][1]["refusal"], "--max-input-scale"));

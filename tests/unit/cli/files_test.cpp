@@ -248,6 +248,7 @@ TEST_F(Files, FailuresSayWhyAndLeaveNothing) {
     EXPECT_EQ(result.exit_code, 1) << result;
     EXPECT_EQ(result.out, "");
     EXPECT_TRUE(contains(result.err, item.part));
+    EXPECT_EQ(result.err.find("device auto"), std::string::npos) << "said of what did not run";
     EXPECT_EQ(files(), before);
   }
 }

@@ -174,20 +174,33 @@ TEST_F(Usage, WrongRequestsAreRefused) {
 TEST_F(Usage, BadEnvironmentIsRefusedBeforeAnyWork) {
   make_layer();
   quantize();
-  const std::vector<std::vector<std::string>> commands = {
+  std::vector<std::vector<std::string>> commands = {
       {"info", "--no-peaks"},
       {"plan"},
       {"run", path("q.safetensors"), "--activations", path("x.npy")},
       {"verify"},
       {"verify", "--weights", path("q.safetensors"), "--activations", path("x.npy")},
       {"bench"}};
-  for (const auto& arguments : commands) {
-    const ProgramResult result = run(arguments, {"DUALGEMM_FORCE_ISA=foo"});
+  const auto refused = [this](const std::vector<std::string>& arguments, const std::string& set,
+                              const std::string& message) {
+    const ProgramResult result = run(arguments, {set});
     EXPECT_EQ(result.exit_code, 2) << arguments[0] << "\n" << result;
     EXPECT_EQ(result.out, "");
-    EXPECT_EQ(result.err.rfind("dualgemm: DUALGEMM_FORCE_ISA: \"foo\"", 0), 0u) << result.err;
+    EXPECT_EQ(result.err.rfind("dualgemm: " + message, 0), 0u) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  };
+  for (const auto& arguments : commands)
+    refused(arguments, "DUALGEMM_FORCE_ISA=foo", "DUALGEMM_FORCE_ISA: \"foo\"");
+  // Not instruction sets, but threads are what these take of the machine.
+  commands.push_back({"quantize", path("layer.safetensors"), "--out", path("o.safetensors"),
+                      "--calibrate", path("x.npy")});
+  commands.push_back({"make-layer", "--out", path("o.safetensors")});
+  for (const auto& arguments : commands) {
+    refused(arguments, "DUALGEMM_NUM_THREADS=many", "DUALGEMM_NUM_THREADS: 'many'");
+    // No word of another library before ours.
+    refused({arguments}, "OMP_NUM_THREADS=-1", "OMP_NUM_THREADS: '-1'");
   }
+  EXPECT_EQ(files(), (std::vector<std::string>{"layer.safetensors", "q.safetensors", "x.npy"}));
 }
 
 // Without a GPU, on one that has no kernel, or in a build without CUDA: one line that says which.

@@ -1,12 +1,13 @@
 #include "tools/verify/operands.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <set>
+#include <string>
 
 #include "core/problem.hpp"
 #include "dualgemm/dualgemm.hpp"
@@ -42,10 +43,13 @@ TEST(AlignedBytes, AlignedFilledAndBounded) {
 
 TEST(RandomOperands, DependOnTheSeedAndNotOnThreads) {
   const Problem problem = problem_of(9, 33, 64);
-  omp_set_num_threads(1);
+  const char* const set = std::getenv("DUALGEMM_NUM_THREADS");
+  const std::string before = set == nullptr ? "" : set;  // "" is not set
+  setenv("DUALGEMM_NUM_THREADS", "1", 1);
   const Expected<Operands> one = random_operands(problem, RandomKind::kEdges, 5);
-  omp_set_num_threads(3);
+  setenv("DUALGEMM_NUM_THREADS", "3", 1);
   const Expected<Operands> three = random_operands(problem, RandomKind::kEdges, 5);
+  setenv("DUALGEMM_NUM_THREADS", before.c_str(), 1);
   const Expected<Operands> other = random_operands(problem, RandomKind::kEdges, 6);
   ASSERT_TRUE(one.ok() && three.ok() && other.ok());
   EXPECT_TRUE(same(one->a, three->a) && same(one->gate_scales, three->gate_scales) &&
