@@ -253,6 +253,11 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   if (is_one_instruction)
     return add(  // names no other statement
         kRace, kNobody, [&] { return same_instruction(grid->place(at)); }, Severity::kWarning);
+  if (access.at != nullptr && access.at->element_bytes == entry.element_bytes &&
+      is_race_of_a_guess(statement, access.kind, entry.statement, entry.kind))
+    return add(
+        kRace, entry.statement,
+        [&] { return race_of_a_guess(kRace, access.kind, grid->place(at)); }, Severity::kWarning);
   return add(kRace, entry.statement, [&] {
     std::string narrow;
     if (narrow_read != kNobody)
