@@ -151,6 +151,10 @@ struct CtaShadow {
   // memory; by thread: fenced but not written, read but not fenced.
   std::map<uint64_t, Releases> released;
   std::map<uint32_t, Reach> to_release, to_acquire;
+  // By CTA whose flags were read: how many fence.sc came before the flag was set; and what of it was known at a thread's
+  // last fence.sc.
+  std::map<uint64_t, uint32_t> flags_read;
+  std::map<uint32_t, std::map<uint64_t, uint32_t>> flags_at_fence;
 };
 
 // An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
@@ -315,6 +319,11 @@ struct Sanitizer::State {
   void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
+
+  // Order by fence.sc (sc_fences.cpp).
+  void note_sc_fence(const Execution& x, Scope scope);
+  void note_flag_read(const Execution& x, const Releases& flag);
+  bool is_behind_sc_fences(const GlobalAccess& access, const GlobalEntry& entry) const;
 
   // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);

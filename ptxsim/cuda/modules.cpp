@@ -136,7 +136,7 @@ ModuleVariable& LoadedModule::add_variable(const std::string& name, uint64_t byt
                                            DeviceMemory& memory) {
   ModuleVariable variable{constant ? Space::kConst : Space::kGlobal, bytes, 0};
   memory.allocate_variable(Home::kModule, name, {}, bytes, variable.address);
-  return variables_[name] = std::move(variable);
+  return variables_[name] = variable;
 }
 
 std::shared_ptr<const Program> LoadedModule::program_of(Kernel& kernel) {

@@ -34,7 +34,8 @@ struct UpdateResult {  // cudaGraphExecUpdateResultInfo
   void *node, *node_of_other;
 };
 
-NodeWork kernel_work(Session& session, LaunchRequest request, std::shared_ptr<GridChain> chain) {
+NodeWork kernel_work(Session& session, LaunchRequest request,
+                     const std::shared_ptr<GridChain>& chain) {
   const auto shared = std::make_shared<const LaunchRequest>(std::move(request));
   return {NodeType::kKernel,
           [&session, shared, chain] {
