@@ -82,6 +82,18 @@ Finding same_instruction(const std::string& place) {
           "one lane that stores, or one value", "let one lane store, or use an atomic"};
 }
 
+Finding race_behind_sc_fences(const GlobalAccess& access, const GlobalEntry& entry,
+                              const std::string& place) {
+  return {
+      kRace, Severity::kWarning,
+      fmt::format("{} {}, ordered after its being {} by a thread of another CTA only by fence.sc "
+                  "(membar) of both, and by a flag that other threads exchanged",
+                  verb(access.kind), place, participle(entry.kind)),
+      "a fence by the threads that write and read the flag",
+      "execute the fence after the barrier, in the thread that sets the flag, and before the "
+      "barrier, in the one that reads it"};
+}
+
 // What synchronises through memory, or the scope that is too narrow for it.
 Finding race(const GlobalAccess& access, const GlobalEntry& entry, Scope needed,
              const std::string& place, const std::string& narrow) {
@@ -253,6 +265,15 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   if (is_one_instruction)
     return add(  // names no other statement
         kRace, kNobody, [&] { return same_instruction(grid->place(at)); }, Severity::kWarning);
+  if (access.at != nullptr && access.at->element_bytes == entry.element_bytes &&
+      is_race_of_a_guess(statement, access.kind, entry.statement, entry.kind))
+    return add(
+        kRace, entry.statement,
+        [&] { return race_of_a_guess(kRace, access.kind, grid->place(at)); }, Severity::kWarning);
+  if (is_behind_sc_fences(access, entry))
+    return add(
+        kRace, entry.statement,
+        [&] { return race_behind_sc_fences(access, entry, grid->place(at)); }, Severity::kWarning);
   return add(kRace, entry.statement, [&] {
     std::string narrow;
     if (narrow_read != kNobody)

@@ -57,6 +57,16 @@ struct TensorMapAcquire {
   uint32_t own_tensor_maps;  // of its lane
 };
 
+// fence.sc and membar that reach other CTAs, in the order of the run (sc_fences.cpp).
+struct ScFences {
+  struct One {
+    uint32_t epoch;  // of its warp
+    uint32_t number;
+  };
+  uint32_t count = 0;
+  std::map<uint64_t, std::vector<One>> by_thread;  // of a cluster
+};
+
 class Grid {
  public:
   explicit Grid(Machine& machine);  // throws Fault (kInput): a previous grid's buffer is unknown
@@ -74,6 +84,7 @@ class Grid {
   std::map<uint64_t, Releases> released;                                   // by address
   std::map<uint32_t, std::shared_ptr<const std::vector<Record>>> records;  // by cluster
   std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;         // by address
+  ScFences sc_fences;
   // As GridTrail has them.
   bool waits = false, lets_next_start = false, waits_before_next = false;
 

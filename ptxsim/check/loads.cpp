@@ -115,9 +115,7 @@ void Sanitizer::State::finish_loads(const Execution& x) {
 // R4. The overwriting operation knows that the reader has arrived, and not that it has used what it
 // loaded.
 void Sanitizer::State::check_load(const Access& access, const ShadowEntry& entry, uint32_t at) {
-  if (access.record == nullptr || is_generic_proxy(access.record->kind) ||
-      entry.actor == access.warp)
-    return;
+  if (access.record == nullptr || access.record->is_generic || entry.actor == access.warp) return;
   Load& load = loads[entry.load];
   const std::vector<uint32_t>& known = access.who.clock->order;
   if (load.overwritten || !reached(known, entry.actor, entry.epoch) ||

@@ -4,8 +4,8 @@
 //
 // Modelled: st.release / ld.acquire / atom with .release, .acquire, .acq_rel; a fence followed by a
 // relaxed or volatile write; a relaxed or volatile read followed by a fence; scopes of all of them.
-// A write replaces the address's clocks, an atomic adds to them (release sequence). Not modelled:
-// the order that two fence.sc establish between them.
+// A write replaces the address's clocks, an atomic adds to them (release sequence). The order that
+// two fence.sc establish between them: sc_fences.cpp.
 #include <algorithm>
 
 #include "ptxsim/check/state.hpp"
@@ -69,6 +69,7 @@ void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, b
   here.cluster = s.cluster.index;
   here.rank = x.cta.rank;
   here.scope = at.scope;
+  here.sc_fences = s.grid->sc_fences.count;
   if (any) {
     const auto mine = std::ranges::find_if(here.list, [&](const Releases::By& by) {
       return by.cluster == here.cluster && by.rank == here.rank;
@@ -110,7 +111,9 @@ void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bo
   if (!can_be_flag(at)) return;
   const auto& all = state_->released_through(at);
   const auto found = all.find(at.offset);
-  if (found != all.end()) state_->acquire_from(x, lane, found->second, at.scope, acquires);
+  if (found == all.end()) return;
+  state_->note_flag_read(x, found->second);
+  state_->acquire_from(x, lane, found->second, at.scope, acquires);
 }
 
 void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acquires) {
@@ -118,6 +121,7 @@ void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acqui
   s.finish_loads(x);
   CtaShadow& cta = s.ctas[x.cta.rank];
   const size_t reaches = num_reaches(scope);
+  s.note_sc_fence(x, scope);
   x.for_lanes([&](int lane) {
     if (acquires) {
       const auto read = cta.to_acquire.find(x.thread_of(lane));

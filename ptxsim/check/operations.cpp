@@ -33,6 +33,10 @@ uint64_t queue_key(AsyncKind kind, uint32_t issuer) {
   return static_cast<uint64_t>(kind) << 32 | issuer;
 }
 
+bool is_generic_proxy(AsyncKind kind, const Statement& statement) {
+  return kind == AsyncKind::kCpAsync || statement.root == "st" || statement.root == "red";
+}
+
 void Sanitizer::issued(const Execution& x, int lane, AsyncOp op, AsyncKind kind) {
   State& s = *state_;
   if (s.record_of_op.size() <= op.number) s.record_of_op.resize(op.number + 1, kNobody);
@@ -52,9 +56,11 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
   if (is_first) queue.write_queue = kind == AsyncKind::kTmaStore ? s.next_slot++ : found->second;
   WarpClocks& clocks = s.warps[warp];
   const uint32_t index = static_cast<uint32_t>(s.records.size());
-  const TensorWork work = work_of(x.program().entry->statements[x.insn->statement]);
+  const Statement& statement = x.program().entry->statements[x.insn->statement];
+  const TensorWork work = work_of(statement);
   s.records.push_back({kind,
                        work,
+                       is_generic_proxy(kind, statement),
                        found->second,
                        queue.write_queue,
                        ++queue.last_sequence,

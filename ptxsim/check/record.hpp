@@ -17,6 +17,7 @@ struct Publication {
   uint32_t slot;
   uint32_t phase;  // number of completed phases that shows it
   int rank;        // of the CTA whose memory it is about; -1: of any
+  bool operator==(const Publication&) const = default;
 };
 
 enum class TensorWork : uint8_t {
@@ -31,6 +32,7 @@ enum class TensorWork : uint8_t {
 struct Record {
   AsyncKind kind;
   TensorWork work;
+  bool is_generic;  // its accesses to shared memory are made by the generic proxy
   uint32_t queue;
   uint32_t write_queue;  // of bulk stores, whose reads and writes are waited for apart; or `queue`
   uint32_t sequence;

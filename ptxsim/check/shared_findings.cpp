@@ -146,16 +146,19 @@ void Sanitizer::State::report_after_generic(const Access& access, const ShadowEn
     return;
   const bool was_read = entry.kind == AccessKind::kRead;
   const int rule = is_race ? (access.record != nullptr && was_read ? 3 : 16) : (was_read ? 4 : 1);
-  const Severity severity = is_agreed || rule == 4 ? Severity::kWarning
-                            : is_race              ? severity_of_race(access, entry)
-                                                   : Severity::kError;
+  const bool is_guessed = is_race && access.record == nullptr &&
+                          is_race_of_a_guess(statement, access.kind, entry.statement, entry.kind);
+  const Severity severity = is_agreed || is_guessed || rule == 4 ? Severity::kWarning
+                            : is_race                            ? severity_of_race(access, entry)
+                                                                 : Severity::kError;
   if (seen_before(rule, severity, statement, entry.statement)) return;
   const std::string memory = place_in(access.owner, at);
   report(access.x, access.lane, entry.statement, describe(entry),
-         is_agreed   ? same_values(rule, memory)
-         : rule == 1 ? missing_proxy_fence(access, memory)
-         : rule == 4 ? unfenced_overwrite(memory)
-                     : race(access, entry, memory, rule, severity));
+         is_agreed    ? same_values(rule, memory)
+         : is_guessed ? race_of_a_guess(rule, access.kind, memory)
+         : rule == 1  ? missing_proxy_fence(access, memory)
+         : rule == 4  ? unfenced_overwrite(memory)
+                      : race(access, entry, memory, rule, severity));
 }
 
 // A warning where hardware is known to keep an order that the program has not established.

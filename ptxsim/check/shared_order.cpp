@@ -9,7 +9,7 @@ namespace ptxsim {
 namespace {
 
 bool crosses_proxies(const Access& access) {
-  return access.record != nullptr && !is_generic_proxy(access.record->kind);
+  return access.record != nullptr && !access.record->is_generic;
 }
 
 }  // namespace
@@ -20,17 +20,31 @@ bool Sanitizer::State::follows(const Access& access, const ShadowEntry& entry) c
     const Record& earlier = records[entry.actor];
     // What a copy between CTAs has read is over when its destination is written.
     const int rank = entry.kind == AccessKind::kRead ? -1 : static_cast<int>(access.owner.rank);
-    if (!complete(access.who.clock->order, earlier, rank)) return false;
-    return !is_generic_proxy(earlier.kind) || !crosses_proxies(access) ||
+    if (!complete(access.who.clock->order, earlier, rank)) return are_atomics(access, entry);
+    return !earlier.is_generic || !crosses_proxies(access) ||
            complete(access.who.clock->async, earlier, rank);
   }
   if (ordered(access.who, entry.actor, entry.lanes, entry.epoch))
     return !crosses_proxies(access) || is_seen(access, entry);
+  if (are_atomics(access, entry)) return true;
   if (access.record != nullptr) return false;
-  if (entry.kind == AccessKind::kAtomic && access.kind == AccessKind::kAtomic) return true;
   // Lanes of one instruction may write the same bytes: one of them wins.
   return entry.actor == access.warp && entry.statement == access.x.insn->statement &&
          entry.epoch == warps[access.warp].epoch;
+}
+
+bool Sanitizer::State::are_atomics(const Access& access, const ShadowEntry& entry) const {
+  if (access.kind != AccessKind::kAtomic || entry.kind != AccessKind::kAtomic) return false;
+  const bool is_async_proxy = entry.is_async && !records[entry.actor].is_generic;
+  return is_async_proxy == crosses_proxies(access);
+}
+
+bool Sanitizer::State::stands_for(const Access& access, const ShadowEntry& entry) const {
+  if (!entry.is_async) return ordered(access.who, entry.actor, entry.lanes, entry.epoch);
+  const Record& earlier = records[entry.actor];
+  if (complete(access.who.clock->order, earlier, static_cast<int>(access.owner.rank))) return true;
+  return access.record != nullptr && !earlier.publications.empty() &&
+         earlier.publications == access.record->publications;
 }
 
 // Whether the async proxy sees an earlier access that happened before. What the issuing thread

@@ -1,6 +1,7 @@
 // Accesses to shared memory: who touched each byte last, and whether the next one may.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ptxsim/check/state.hpp"
 
@@ -58,10 +59,15 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool 
     Granule& granule = shadow[at / kGranule];
     bool is_agreed = false;
     for (ShadowEntry& entry : granule) {
-      if ((entry.bytes & mask) == 0 || is_same_entry(entry, clean)) continue;
+      if ((entry.bytes & mask) == 0) continue;
+      if (is_same_entry(entry, clean)) {
+        entry.stays = clean.stays;
+        continue;
+      }
       if (entry.kind == AccessKind::kRead && access.kind == AccessKind::kRead) continue;
       if (entry.load != kNobody) check_load(access, entry, at);
       if (follows(access, entry)) {
+        entry.stays = are_atomics(access, entry) && !stands_for(access, entry);
         clean = entry;
         continue;
       }
@@ -99,6 +105,7 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
       const bool is_same = earlier.bytes == bytes;
       // Lanes of one instruction that write the same bytes are all its writers.
       if (!is_async && is_same && is_same_instruction(access, earlier, epoch)) continue;
+      if (std::exchange(earlier.stays, false)) continue;
       if (is_agreed && earlier.is_agreed && is_same) {
         if (is_from_same(earlier, entry, records)) earlier.lanes &= ~entry.lanes;
       } else {

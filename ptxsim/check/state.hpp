@@ -126,6 +126,8 @@ struct ShadowEntry {
   bool is_async;
   bool is_agreed = false;  // a write beside which others write the same bytes in no order
   uint32_t load = kNobody;
+  bool stays =
+      false;  // an atomic that others of its bytes are in no order with: a reader must follow each
 };
 inline constexpr uint32_t kGranule = 16;
 inline constexpr uint32_t kMbarrierBytes = 8;
@@ -149,6 +151,10 @@ struct CtaShadow {
   // memory; by thread: fenced but not written, read but not fenced.
   std::map<uint64_t, Releases> released;
   std::map<uint32_t, Reach> to_release, to_acquire;
+  // By CTA whose flags were read: how many fence.sc came before the flag was set; and what of it was known at a thread's
+  // last fence.sc.
+  std::map<uint64_t, uint32_t> flags_read;
+  std::map<uint32_t, std::map<uint64_t, uint32_t>> flags_at_fence;
 };
 
 // An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
@@ -223,8 +229,11 @@ TensorWork work_of(const Statement& statement);
 bool has_loads_to_follow(const Entry& entry);
 bool is_invalidation(const Statement& statement);  // mbarrier.inval
 bool is_non_coherent_load(const Statement& statement);
-// Whether the operation's accesses to shared memory are made by the generic proxy.
-inline bool is_generic_proxy(AsyncKind kind) { return kind == AsyncKind::kCpAsync; }
+// Guesses (guesses.cpp): loads whose value an atomic of the same thread makes sure of.
+bool is_guess(const Entry& entry, uint32_t load);
+Finding race_of_a_guess(int rule, AccessKind kind, const std::string& place);
+// cp.async, st.async and red.async work in the generic proxy; bulk copies, wgmma and tcgen05 in the async proxy.
+bool is_generic_proxy(AsyncKind kind, const Statement& statement);
 
 struct Sanitizer::State {
   State(Cluster& cluster, Reports& reports, bool strict, std::shared_ptr<Grid> grid);
@@ -296,15 +305,25 @@ struct Sanitizer::State {
   bool follows(const Access& access, const ShadowEntry& entry) const;
   bool is_seen(const Access& access, const ShadowEntry& entry) const;
   bool agrees(const Access& access, const ShadowEntry& entry, uint32_t begin, uint16_t bytes) const;
+  // Atomics of one proxy, which do not race, and whether what comes after the later one comes after the earlier, too.
+  bool are_atomics(const Access& access, const ShadowEntry& entry) const;
+  bool stands_for(const Access& access, const ShadowEntry& entry) const;
   bool is_excused(const Access& access, const Granule& granule, const ShadowEntry& entry) const;
   void report_after_generic(const Access& access, const ShadowEntry& entry, uint32_t at,
                             bool is_agreed);
   void report_after_async(const Access& access, const ShadowEntry& entry, uint32_t at,
                           bool is_agreed);
   Severity severity_of_race(const Access& access, const ShadowEntry& entry) const;
+  bool is_race_of_a_guess(uint32_t statement, AccessKind kind, uint32_t other,
+                          AccessKind other_kind);
   void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
+
+  // Order by fence.sc (sc_fences.cpp).
+  void note_sc_fence(const Execution& x, Scope scope);
+  void note_flag_read(const Execution& x, const Releases& flag);
+  bool is_behind_sc_fences(const GlobalAccess& access, const GlobalEntry& entry) const;
 
   // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
@@ -380,6 +399,7 @@ struct Sanitizer::State {
   std::vector<std::vector<PendingResults>> pending;  // by warp
   // Of the statement under way: index in `loads`, and of a tcgen05.ld's record.
   uint32_t open_shared = kNobody, open_tensor = kNobody;
+  std::unordered_map<uint32_t, bool> guesses;  // by statement, of loads that race with atomics
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)
   std::unordered_map<uint32_t, Queue> queues;            // by slot
   std::unordered_map<uint32_t, BarrierObject> barriers;  // by slot

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 namespace ptxsim::cli {
 namespace {
@@ -16,13 +17,16 @@ std::string extents_text(const Json& extents) {
                      extents.at(2).get<uint64_t>());
 }
 
-void add(ExecReport& report, const std::string& severity, const std::string& text) {
+// What is equal once; `identity`: what of it, if not all of the text.
+void add(ExecReport& report, const std::string& severity, const std::string& text,
+         std::string identity = "") {
+  if (identity.empty()) identity = text;
   const auto equal = std::find_if(report.findings.begin(), report.findings.end(),
-                                  [&](const ExecFinding& f) { return f.text == text; });
+                                  [&](const ExecFinding& f) { return f.identity == identity; });
   if (equal != report.findings.end())
     ++equal->launches;
   else
-    report.findings.push_back({severity, text, 1});
+    report.findings.push_back({severity, text, 1, std::move(identity)});
 }
 
 std::string shape_of(const Json& record) {
@@ -60,7 +64,8 @@ void add_launch(ExecReport& report, const Json& record) {
   if (record.contains("reports"))
     for (const Json& finding : record.at("reports"))
       add(report, finding.at("severity"),
-          fmt::format("{}\n  kernel:  {}", without_last_line_break(finding.at("text")), name));
+          fmt::format("{}\n  kernel:  {}", without_last_line_break(finding.at("text")), name),
+          name + " " + finding.at("identity").get<std::string>());
 }
 
 void add_refusal(ExecReport& report, const Json& record) {

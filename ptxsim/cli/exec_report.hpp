@@ -12,6 +12,7 @@ struct ExecFinding {
   std::string severity;  // "error", "warning", "advisory"
   std::string text;      // several lines, as a compiler writes them
   uint64_t launches = 1;
+  std::string identity;  // what other findings would have to be equal in, to be this one again
 };
 
 struct ExecKernel {

@@ -110,6 +110,28 @@ struct DeviceProperties {
   int reserved[56];
 };
 
+struct Extent {  // cudaExtent
+  size_t width, height, depth;
+};
+struct Position {  // cudaPos
+  size_t x, y, z;
+};
+struct PitchedPointer {  // cudaPitchedPtr
+  void* pointer;
+  size_t pitch, width, height;
+};
+struct Copy3D {  // cudaMemcpy3DParms
+  void* from_array;
+  Position from_begin;
+  PitchedPointer from;
+  void* to_array;
+  Position to_begin;
+  PitchedPointer to;
+  Extent extent;
+  int direction;
+};
+static_assert(sizeof(Copy3D) == 160);
+
 struct FatbinWrapper {  // what nvcc hands to __cudaRegisterFatBinary (fatbinary_section.h)
   int magic, version;
   const void* data;

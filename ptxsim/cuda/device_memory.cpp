@@ -18,7 +18,7 @@ constexpr uint64_t kPage = 4096;
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 bool is_device_address(uint64_t address) { return address >= kDeviceBegin && address < kDeviceEnd; }
-bool is_mapped(Home home) { return home == Home::kManaged || home == Home::kPinned; }
+bool is_mapped(Home home) { return is_managed(home) || home == Home::kPinned; }
 
 }  // namespace
 
@@ -30,6 +30,8 @@ const char* name_of(Home home) {
       return "a variable";
     case Home::kManaged:
       return "managed memory";
+    case Home::kManagedVariable:
+      return "a managed variable";
     case Home::kPinned:
       return "pinned host memory";
     case Home::kRegistered:
@@ -63,6 +65,20 @@ Status DeviceMemory::add(Allocation allocation, const std::string& name,
   return kSuccess;
 }
 
+Status DeviceMemory::place(Allocation& allocation) {
+  if (!is_mapped(allocation.home)) {
+    allocation.address = next_address(allocation.bytes);
+    return allocation.address == 0 ? kOutOfMemory : kSuccess;
+  }
+  void* host = mmap(reinterpret_cast<void*>(next_host_), allocation.bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  next_host_ += (allocation.bytes + kPage - 1) / kPage * kPage + kRedZone;
+  if (host == MAP_FAILED) return kOutOfMemory;
+  allocation.host = static_cast<std::byte*>(host);
+  allocation.address = address_of(host);
+  return kSuccess;
+}
+
 Status DeviceMemory::allocate(Home home, uint64_t bytes, uint64_t& address) {
   address = 0;
   if (bytes == 0) return kSuccess;
@@ -70,17 +86,7 @@ Status DeviceMemory::allocate(Home home, uint64_t bytes, uint64_t& address) {
   Allocation allocation{home, ++count_, 0, bytes, nullptr};
   try {
     std::vector<std::byte> data(bytes);
-    if (is_mapped(home)) {
-      void* host = mmap(reinterpret_cast<void*>(next_host_), bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-      next_host_ += (bytes + kPage - 1) / kPage * kPage + kRedZone;
-      if (host == MAP_FAILED) return kOutOfMemory;
-      allocation.host = static_cast<std::byte*>(host);
-      allocation.address = address_of(host);
-    } else {
-      allocation.address = next_address(bytes);
-      if (allocation.address == 0) return kOutOfMemory;
-    }
+    if (const Status status = place(allocation); status != kSuccess) return status;
     address = allocation.address;
     const std::string name =
         fmt::format("allocation {} ({} bytes of {})", allocation.number, bytes, name_of(home));
@@ -90,12 +96,14 @@ Status DeviceMemory::allocate(Home home, uint64_t bytes, uint64_t& address) {
   }
 }
 
-Status DeviceMemory::allocate_variable(const std::string& name, const std::vector<uint8_t>& initial,
-                                       uint64_t bytes, uint64_t& address) {
-  Allocation allocation{Home::kModule, ++count_, next_address(bytes), bytes, nullptr};
-  if (allocation.address == 0) return kOutOfMemory;
+Status DeviceMemory::allocate_variable(Home home, const std::string& name,
+                                       const std::vector<uint8_t>& initial, uint64_t bytes,
+                                       uint64_t& address) {
+  Allocation allocation{home, ++count_, 0, bytes, nullptr};
+  if (const Status status = place(allocation); status != kSuccess) return status;
   std::vector<std::byte> data(bytes);
   std::memcpy(data.data(), initial.data(), std::min<uint64_t>(initial.size(), bytes));
+  if (allocation.host != nullptr) std::memcpy(allocation.host, data.data(), bytes);
   address = allocation.address;
   return add(allocation, name, std::move(data), true);
 }
@@ -131,7 +139,9 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
 
 void DeviceMemory::release_variable(uint64_t address) {
   const auto found = allocations_.find(address);
-  if (found != allocations_.end() && found->second.home == Home::kModule) erase(found);
+  if (found == allocations_.end() || !is_variable(found->second.home)) return;
+  if (is_mapped(found->second.home)) munmap(found->second.host, found->second.bytes);
+  erase(found);
 }
 
 void DeviceMemory::erase(std::map<uint64_t, Allocation>::iterator allocation) {

@@ -19,13 +19,20 @@ inline constexpr uint64_t kDeviceBegin = 0x0100'0000'0000;
 inline constexpr uint64_t kDeviceEnd = 0x0200'0000'0000;
 
 enum class Home : uint8_t {
-  kDevice,      // cudaMalloc
-  kModule,      // a __device__ variable
-  kManaged,     // cudaMallocManaged
-  kPinned,      // cudaMallocHost
-  kRegistered,  // cudaHostRegister: the kernel's address is another than the host's
+  kDevice,           // cudaMalloc
+  kModule,           // a __device__ or __constant__ variable
+  kManaged,          // cudaMallocManaged
+  kManagedVariable,  // __managed__
+  kPinned,           // cudaMallocHost
+  kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);
+inline bool is_variable(Home home) {
+  return home == Home::kModule || home == Home::kManagedVariable;
+}
+inline bool is_managed(Home home) {
+  return home == Home::kManaged || home == Home::kManagedVariable;
+}
 
 struct Allocation {
   Home home = Home::kDevice;
@@ -47,7 +54,7 @@ class DeviceMemory {
 
   // kDevice, kManaged, kPinned. Of 0 bytes: address 0, as cudaMalloc gives it.
   Status allocate(Home home, uint64_t bytes, uint64_t& address);
-  Status allocate_variable(const std::string& name, const std::vector<uint8_t>& initial,
+  Status allocate_variable(Home home, const std::string& name, const std::vector<uint8_t>& initial,
                            uint64_t bytes, uint64_t& address);
   void release_variable(uint64_t address);
   Status register_host(void* host, uint64_t bytes);
@@ -73,6 +80,7 @@ class DeviceMemory {
   uint64_t highest() const { return highest_; }  // that was ever used at once
 
  private:
+  Status place(Allocation& allocation);  // gives it its addresses
   Status add(Allocation allocation, const std::string& name, std::vector<std::byte> data,
              bool initialized);
   uint64_t next_address(uint64_t bytes);

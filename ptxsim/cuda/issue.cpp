@@ -1,5 +1,8 @@
 #include "ptxsim/cuda/issue.hpp"
 
+#include <memory>
+#include <utility>
+
 namespace ptxsim::cuda {
 
 void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attributes,
@@ -16,13 +19,21 @@ void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attrib
   }
 }
 
-Status issue_launch(Session& session, LaunchRequest request, void** arguments, void* stream) {
+Status prepare_launch(Session& session, LaunchRequest& request, void** arguments) {
   LoadedModule::program_of(*request.kernel);  // its shared memory is part of what is checked
   const Status status = session.check_launch(request);
   if (status != kSuccess) return status;
-  if (!session.take_parameters(*request.kernel, arguments, request.params)) return kInvalidValue;
+  return session.take_parameters(*request.kernel, arguments, request.params) ? kSuccess
+                                                                             : kInvalidValue;
+}
+
+Status issue_launch(Session& session, LaunchRequest request, void** arguments, void* stream) {
+  const Status status = prepare_launch(session, request, arguments);
+  if (status != kSuccess) return status;
+  const auto shared = std::make_shared<const LaunchRequest>(std::move(request));
   return session.streams.issue_grid(
-      stream, [&session, request](GridChain& chain) { return session.launch(request, chain); });
+      stream, [&session, shared](GridChain& chain) { return session.launch(*shared, chain); },
+      shared);
 }
 
 }  // namespace ptxsim::cuda

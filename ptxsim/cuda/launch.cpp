@@ -169,8 +169,9 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (request.cooperative)
     memory.global().add("workspace of the grid", kGridWorkspace,
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
-  const RunResult result = run(kernel.module->with_constants(program), launch, memory.global(),
-                               options, clock ? clock->begin() : std::vector<MakeObserver>());
+  const RunResult result =
+      run(kernel.module->with_constants(program, memory), launch, memory.global(), options,
+          clock ? clock->begin() : std::vector<MakeObserver>());
   const std::optional<double> microseconds =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);

@@ -68,27 +68,52 @@ Status LoadedModule::parse(const std::string& ptx, DeviceMemory& memory) {
   auto module = ptxsim::load(with_workspace(ptx), name_);
   if (!module.ok()) return fail(kInvalidPtx, to_string(module.error()));
   module_ = module.value();
+  std::vector<const Entry*> bodies;
   for (const Entry& entry : module_->entries) {
     kernels_[entry.name] = Kernel{this, &entry, nullptr, {}, 0, false};
-    for (uint32_t i = entry.num_params; i < entry.variables.size(); ++i) {
-      const Variable& v = entry.variables[i];
-      if ((v.space != Space::kGlobal && v.space != Space::kConst) || variables_.count(v.name) != 0)
-        continue;
-      ModuleVariable variable{v.space, std::max<uint64_t>(v.bytes, 1), 0, {}};
-      if (v.space == Space::kGlobal) {
-        const Status status =
-            memory.allocate_variable(v.name, v.initial, variable.bytes, variable.address);
-        if (status != kSuccess)
-          return fail(status, fmt::format("no memory for variable '{}'", v.name));
-      } else {
-        variable.value = v.initial;
-        variable.value.resize(variable.bytes);
-      }
-      variables_[v.name] = std::move(variable);
-    }
+    bodies.push_back(&entry);
   }
+  for (const Function& function : module_->functions) bodies.push_back(&function.body);
+  for (const Entry* body : bodies)
+    if (const Status status = allocate_variables(*body, memory); status != kSuccess) return status;
+  for (const Entry* body : bodies) set_addresses(*body, memory);
   status_ = kSuccess;
   return kSuccess;
+}
+
+// Variables of a function alone are left to the interpreter: the host has no name for them.
+Status LoadedModule::allocate_variables(const Entry& body, DeviceMemory& memory) {
+  const bool is_function = kernels_.count(body.name) == 0;
+  for (uint32_t i = body.num_params; i < body.variables.size(); ++i) {
+    const Variable& v = body.variables[i];
+    if ((v.space != Space::kGlobal && v.space != Space::kConst) || variables_.count(v.name) != 0 ||
+        (is_function && v.of_module < 0))
+      continue;
+    ModuleVariable variable{v.space, std::max<uint64_t>(v.bytes, 1), 0};
+    const Status status =
+        memory.allocate_variable(v.is_managed ? Home::kManagedVariable : Home::kModule, v.name,
+                                 v.initial, variable.bytes, variable.address);
+    if (status != kSuccess) return fail(status, fmt::format("no memory for variable '{}'", v.name));
+    variables_[v.name] = variable;
+  }
+  return kSuccess;
+}
+
+void LoadedModule::set_addresses(const Entry& body, DeviceMemory& memory) const {
+  for (const Variable& v : body.variables) {
+    const auto own = variables_.find(v.name);
+    if (v.space != Space::kGlobal || own == variables_.end()) continue;
+    for (const InitialAddress& a : v.addresses) {
+      uint64_t value = code_address(a.symbol);
+      if (!a.is_function) {
+        const auto named = variables_.find(body.variables[a.symbol].name);
+        if (named == variables_.end()) continue;
+        value = named->second.address + a.offset;
+      }
+      std::memcpy(memory.global().find(own->second.address)->data.data() + a.at, &value,
+                  sizeof value);
+    }
+  }
 }
 
 Kernel* LoadedModule::kernel(const std::string& name) {
@@ -109,13 +134,9 @@ ModuleVariable* LoadedModule::variable(const std::string& name) {
 
 ModuleVariable& LoadedModule::add_variable(const std::string& name, uint64_t bytes, bool constant,
                                            DeviceMemory& memory) {
-  ModuleVariable variable{constant ? Space::kConst : Space::kGlobal, bytes, 0, {}};
-  if (constant) {
-    variable.value.resize(bytes);
-  } else {
-    memory.allocate_variable(name, {}, bytes, variable.address);
-  }
-  return variables_[name] = std::move(variable);
+  ModuleVariable variable{constant ? Space::kConst : Space::kGlobal, bytes, 0};
+  memory.allocate_variable(Home::kModule, name, {}, bytes, variable.address);
+  return variables_[name] = variable;
 }
 
 std::shared_ptr<const Program> LoadedModule::program_of(Kernel& kernel) {
@@ -131,20 +152,29 @@ std::shared_ptr<const Program> LoadedModule::program_of(Kernel& kernel) {
 }
 
 std::shared_ptr<const Program> LoadedModule::with_constants(
-    const std::shared_ptr<const Program>& program) const {
-  if (!constants_written_) return program;
+    const std::shared_ptr<const Program>& program, DeviceMemory& memory) const {
   struct Owned {
     Entry entry;
     Program program;
   };
-  auto copy = std::make_shared<Owned>(Owned{*program->entry, *program});
-  copy->program.entry = &copy->entry;
-  for (Variable& v : copy->entry.variables) {
+  std::shared_ptr<Owned> copy;
+  for (size_t i = 0; i < program->entry->variables.size(); ++i) {
+    const Variable& v = program->entry->variables[i];
     const auto found = v.space == Space::kConst ? variables_.find(v.name) : variables_.end();
     if (found == variables_.end()) continue;
-    v.initial = found->second.value;
-    v.has_initializer = true;
+    const std::vector<std::byte>& data = memory.global().find(found->second.address)->data;
+    std::vector<uint8_t> initial = v.initial;
+    initial.resize(data.size());
+    if (std::memcmp(initial.data(), data.data(), data.size()) == 0) continue;
+    if (copy == nullptr) {
+      copy = std::make_shared<Owned>(Owned{*program->entry, *program});
+      copy->program.entry = &copy->entry;
+    }
+    std::memcpy(initial.data(), data.data(), data.size());
+    copy->entry.variables[i].initial = std::move(initial);
+    copy->entry.variables[i].has_initializer = true;
   }
+  if (copy == nullptr) return program;
   return {copy, &copy->program};
 }
 
@@ -156,8 +186,7 @@ void LoadedModule::name_variables(DeviceMemory& memory, bool in_use) const {
 }
 
 void LoadedModule::release_variables(DeviceMemory& memory) const {
-  for (const auto& [name, variable] : variables_)
-    if (variable.space == Space::kGlobal) memory.release_variable(variable.address);
+  for (const auto& [name, variable] : variables_) memory.release_variable(variable.address);
 }
 
 }  // namespace ptxsim::cuda

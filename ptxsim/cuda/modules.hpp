@@ -35,8 +35,9 @@ struct Kernel {
 struct ModuleVariable {
   Space space = Space::kGlobal;
   uint64_t bytes = 0;
-  uint64_t address = 0;        // of a .global one
-  std::vector<uint8_t> value;  // of a .const one
+  // What the host is given as its address. A .const variable is read elsewhere by kernels that name it: each launch has
+  // the bytes that are here.
+  uint64_t address = 0;
 };
 
 class LoadedModule {
@@ -51,7 +52,8 @@ class LoadedModule {
   const std::string& message() const { return message_; }
 
   Kernel* kernel(const std::string& name);  // nullptr: the module has none of this name
-  Kernel* own(const void* handle);          // nullptr: the handle is no kernel of this module
+  std::map<std::string, Kernel>& kernels() { return kernels_; }
+  Kernel* own(const void* handle);  // nullptr: the handle is no kernel of this module
   ModuleVariable* variable(const std::string& name);
   // A variable that no kernel names, so that the PTX says nothing of it.
   ModuleVariable& add_variable(const std::string& name, uint64_t bytes, bool constant,
@@ -60,16 +62,17 @@ class LoadedModule {
   // Decodes the kernel when that has not been done. nullptr: Kernel::refusal says why.
   static std::shared_ptr<const Program> program_of(Kernel& kernel);
   // The program with the .const variables as the host has written them.
-  std::shared_ptr<const Program> with_constants(
-      const std::shared_ptr<const Program>& program) const;
+  std::shared_ptr<const Program> with_constants(const std::shared_ptr<const Program>& program,
+                                                DeviceMemory& memory) const;
   // Names of the interpreter's buffers say which module's variables a launch sees.
   void name_variables(DeviceMemory& memory, bool in_use) const;
-  void constants_changed() { constants_written_ = true; }
   void release_variables(DeviceMemory& memory) const;
 
  private:
   Status fail(Status status, std::string message);
   Status parse(const std::string& ptx, DeviceMemory& memory);
+  Status allocate_variables(const Entry& body, DeviceMemory& memory);
+  void set_addresses(const Entry& body, DeviceMemory& memory) const;  // among initial values
 
   std::string name_, ptx_folder_;
   Status status_ = kNotFound;
@@ -77,7 +80,6 @@ class LoadedModule {
   std::shared_ptr<const Module> module_;
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, ModuleVariable> variables_;
-  bool constants_written_ = false;
 };
 
 }  // namespace ptxsim::cuda

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,6 +17,13 @@ namespace {
 using Json = nlohmann::json;
 
 Json to_json(const Place& place) { return to_string(place); }
+
+// Findings of several launches of a kernel are one when this is equal: as within a launch, by the rule and the two
+// statements, whatever addresses and threads they name.
+std::string identity_of(const Report& report) {
+  return fmt::format("R{} {} {} {}", report.rule, ptxsim::name_of(report.severity),
+                     to_string(report.place), report.other.substr(0, report.other.rfind(", by ")));
+}
 
 }  // namespace
 
@@ -55,6 +63,7 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
                                      {"severity", ptxsim::name_of(r.severity)},
                                      {"place", to_json(r.place)},
                                      {"message", r.message},
+                                     {"identity", identity_of(r)},
                                      {"text", to_string(r)}});
   append(record.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

@@ -95,7 +95,7 @@ Kernel* Session::find_kernel(void* handle) const {
 
 void Session::ended() {
   for (const auto& [address, allocation] : memory.allocations())
-    if (allocation.home != Home::kModule) recorder.leaked(allocation);
+    if (!is_variable(allocation.home)) recorder.leaked(allocation);
   recorder.ended(memory.highest());
 }
 

@@ -1,6 +1,7 @@
 // The one GPU of the process: everything that the driver's and the runtime's calls share.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,11 @@ class Session {
  public:
   // Made by the first call, and never destroyed: destructors of the program may still call.
   static Session& get();
+
+  // cudaLimit: stack of a thread, printf's buffer, heap, depth and number of launches by kernels, L2's fetches and what
+  // persists there; CUDA's defaults.
+  static constexpr int kHeapLimit = 2;
+  std::array<size_t, 7> limits{1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
 
   std::recursive_mutex mutex;
   Settings settings;

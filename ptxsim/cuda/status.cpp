@@ -58,6 +58,10 @@ constexpr Row kRows[] = {
      "operation failed due to a previous error during capture"},
     {kStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined", "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
      "capturing stream has unjoined work"},
+    {kGraphExecUpdateFailure, "cudaErrorGraphExecUpdateFailure",
+     "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+     "the graph update was not performed because it included changes which violated constraints "
+     "specific to instantiated graph update"},
     {kInvalidClusterSize, "cudaErrorInvalidClusterSize", "CUDA_ERROR_INVALID_CLUSTER_SIZE",
      "invalid cluster size"},
     {kUnknown, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", "unknown error"},

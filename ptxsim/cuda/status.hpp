@@ -32,6 +32,7 @@ enum Status : int {
   kStreamCaptureInvalidated = 901,
   kStreamCaptureUnjoined = 904,
   kIllegalState = 401,
+  kGraphExecUpdateFailure = 910,
   kInvalidClusterSize = 912,
   kUnknown = 999,
 };

@@ -60,11 +60,26 @@ Graph* Streams::add_graph(Graph graph) {
 
 Status Streams::destroy_graph(void* handle) { return destroy_in(graphs_, handle); }
 
+GraphNode* Streams::add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after) {
+  graph.nodes.push_back({++next_id_, std::move(work), std::move(after)});
+  return &graph.nodes.back();
+}
+
+GraphNode* Streams::find_node(void* handle, Graph** graph) {
+  for (const auto& one : graphs_)
+    for (GraphNode& node : one->nodes) {
+      if (&node != handle) continue;
+      if (graph != nullptr) *graph = one.get();
+      return &node;
+    }
+  return nullptr;
+}
+
 // The legacy default stream and the others wait for each other, but for those that were made not to.
-Status Streams::issue_in(Stream& stream, Operation operation) {
+Status Streams::issue_in(Stream& stream, NodeWork work) {
   if (stream.capture != nullptr) {
     if (stream.capture->invalidated) return kStreamCaptureInvalidated;
-    stream.capture->graph.operations.push_back(std::move(operation));
+    stream.tail = {add_node(stream.capture->graph, std::move(work), stream.tail)->number};
     return kSuccess;
   }
   if (&stream != &default_stream_) {
@@ -73,36 +88,35 @@ Status Streams::issue_in(Stream& stream, Operation operation) {
     for (const auto& one : streams_)
       if ((one->flags & kStreamNonBlocking) == 0) one->chain->clear();
   }
-  return operation();
+  return work.operation();
 }
 
-Status Streams::issue(void* handle, const Operation& operation) {
+Status Streams::issue(void* handle, const Operation& operation, NodeType type) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
-  return issue_in(*stream, [chain = stream->chain, operation] {
-    chain->clear();
-    return operation();
-  });
+  return issue_in(*stream, {type,
+                            [chain = stream->chain, operation] {
+                              chain->clear();
+                              return operation();
+                            },
+                            nullptr, nullptr});
 }
 
-Status Streams::issue_grid(void* handle, const GridOperation& operation) {
+Status Streams::issue_grid(void* handle, const GridOperation& operation,
+                           std::shared_ptr<const LaunchRequest> request) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
-  return issue_in(*stream, [chain = stream->chain, operation] { return operation(*chain); });
+  return issue_in(
+      *stream, {NodeType::kKernel, [chain = stream->chain, operation] { return operation(*chain); },
+                std::move(request), stream->chain});
 }
 
 // All of the stream before the graph is over when it begins, and all of the graph when it ends.
 Status Streams::launch_graph(void* graph_handle, void* stream_handle) {
   const Graph* graph = find_graph(graph_handle);
   if (graph == nullptr) return kInvalidValue;
-  return issue(stream_handle, [graph = *graph] {
-    for (const std::shared_ptr<GridChain>& chain : graph.chains) chain->clear();
-    for (const Operation& operation : graph.operations) {
-      const Status status = operation();
-      if (status != kSuccess) return status;
-    }
-    return kSuccess;
-  });
+  return issue(
+      stream_handle, [graph = *graph] { return graph.run(); }, NodeType::kGraph);
 }
 
 Status Streams::record(void* event_handle, void* stream_handle) {
@@ -110,6 +124,7 @@ Status Streams::record(void* event_handle, void* stream_handle) {
   Stream* stream = find(stream_handle);
   if (event == nullptr || stream == nullptr) return kInvalidHandle;
   event->capture = stream->capture;
+  event->tail = stream->tail;
   if (event->capture == nullptr) event->recorded = std::chrono::steady_clock::now();
   return kSuccess;
 }
@@ -125,6 +140,9 @@ Status Streams::wait(void* stream_handle, void* event_handle) {
     return kInvalidHandle;
   else if (stream->capture == nullptr)
     stream->chain->clear();  // what comes next waits for more than the grid before it
+  if (event->capture == nullptr) return kSuccess;
+  for (const uint64_t number : event->tail)
+    if (std::ranges::count(stream->tail, number) == 0) stream->tail.push_back(number);
   return kSuccess;
 }
 
@@ -142,6 +160,7 @@ Status Streams::elapsed(void* start_handle, void* end_handle, float& millisecond
 void Streams::join_capture(Stream& stream, const std::shared_ptr<Capture>& capture) {
   stream.capture = capture;
   stream.chain = std::make_shared<GridChain>();
+  stream.tail.clear();
   capture->graph.chains.push_back(stream.chain);
 }
 
@@ -166,6 +185,7 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
     if (one->capture == capture) {
       one->capture = nullptr;
       one->is_origin = false;
+      one->tail.clear();
       one->chain = std::make_shared<GridChain>();
     }
   if (capture->invalidated) return kStreamCaptureInvalidated;

@@ -10,20 +10,13 @@
 #include <set>
 #include <vector>
 
+#include "ptxsim/cuda/graphs.hpp"
 #include "ptxsim/cuda/status.hpp"
-#include "ptxsim/machine/grid_trail.hpp"
 
 namespace ptxsim::cuda {
 
-using Operation = std::function<Status()>;
 // A launch, given the launches of its stream before it.
 using GridOperation = std::function<Status(GridChain&)>;
-
-// cudaGraph_t and cudaGraphExec_t point to one.
-struct Graph {
-  std::vector<Operation> operations;
-  std::vector<std::shared_ptr<GridChain>> chains;  // of the streams that were captured
-};
 
 struct Capture {
   Graph graph;
@@ -37,6 +30,7 @@ struct Stream {
   uint64_t id = 0;
   std::shared_ptr<Capture> capture;  // nullptr: work is done at once
   bool is_origin = false;            // of the capture
+  std::vector<uint64_t> tail;        // nodes that the next one of the capture comes after
   // Grids that may overlap the next launch; one of its own for each capture.
   std::shared_ptr<GridChain> chain = std::make_shared<GridChain>();
 };
@@ -44,7 +38,8 @@ struct Stream {
 struct Event {
   uint32_t flags = 0;
   std::optional<std::chrono::steady_clock::time_point> recorded;
-  std::shared_ptr<Capture> capture;  // recorded in a stream that is being captured
+  std::shared_ptr<Capture> capture;  // recorded in a stream that is being captured, and
+  std::vector<uint64_t> tail;        // after which nodes
 };
 
 inline constexpr uint32_t kEventDisableTiming = 2;
@@ -63,10 +58,13 @@ class Streams {
   Graph* find_graph(void* handle);
   Graph* add_graph(Graph graph);
   Status destroy_graph(void* handle);
+  GraphNode* add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after);
+  GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and those after it wait for it.
-  Status issue(void* stream, const Operation& operation);
-  Status issue_grid(void* stream, const GridOperation& operation);
+  Status issue(void* stream, const Operation& operation, NodeType type = NodeType::kMemcpy);
+  Status issue_grid(void* stream, const GridOperation& operation,
+                    std::shared_ptr<const LaunchRequest> request);
   Status launch_graph(void* graph, void* stream);
   Status record(void* event, void* stream);
   Status wait(void* stream, void* event);
@@ -80,7 +78,7 @@ class Streams {
   Status synchronize_event(void* event);
 
  private:
-  Status issue_in(Stream& stream, Operation operation);
+  Status issue_in(Stream& stream, NodeWork work);
   void join_capture(Stream& stream, const std::shared_ptr<Capture>& capture);
   void finish_all();  // every grid is over
 

@@ -78,7 +78,8 @@ struct Variable {  // .const, .global, .shared, .local, .param
   Type type = Type::kB8;
   uint64_t bytes = 0;  // 0 for an unsized .extern .shared array
   uint32_t alignment = 1;
-  bool is_extern = false;  // the dynamic shared array
+  bool is_extern = false;   // the dynamic shared array
+  bool is_managed = false;  // .attribute(.managed): the host uses it, too
   bool has_initializer = false;
   std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
   std::vector<InitialAddress> addresses;

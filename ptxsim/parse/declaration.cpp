@@ -23,6 +23,7 @@ struct Prefix {
   bool is_pointer = false;
   Space points_to = Space::kGeneric;
   uint32_t points_to_alignment = 0;
+  bool is_managed = false;
 };
 
 uint32_t read_alignment(Lexer& lexer) {
@@ -50,11 +51,16 @@ void read_pointer_attributes(Lexer& lexer, Prefix& prefix) {
   if (lexer.accept_word("align")) prefix.points_to_alignment = read_alignment(lexer);
 }
 
-void skip_attribute(Lexer& lexer) {  // .attribute(.managed) and the like
+// .attribute(.managed), and others, which change nothing.
+void read_attribute(Lexer& lexer, Prefix& prefix) {
   lexer.expect('(', "after .attribute");
   while (!lexer.peek().is(')')) {
     if (lexer.peek().kind == Token::Kind::kEnd) lexer.unexpected("')'");
-    lexer.take();
+    if (lexer.accept_word("managed")) {
+      prefix.is_managed = true;
+    } else {
+      lexer.take();
+    }
   }
   lexer.take();
 }
@@ -103,7 +109,7 @@ Prefix read_prefix(Lexer& lexer, Space space) {
     if (lexer.accept_word("align")) {
       prefix.alignment = read_alignment(lexer);
     } else if (lexer.accept_word("attribute")) {
-      skip_attribute(lexer);
+      read_attribute(lexer, prefix);
     } else if (lexer.accept_word("v2")) {
       prefix.elements = 2;
     } else if (lexer.accept_word("v4")) {
@@ -184,6 +190,7 @@ std::vector<VariableDeclaration> read_variables(Lexer& lexer, Space space, bool 
     VariableDeclaration declaration = read_declarator(lexer, space, prefix, is_unsized, dimensions);
     Variable& variable = declaration.variable;
     variable.is_extern = is_extern;
+    variable.is_managed = prefix.is_managed;
     if (is_unsized && !is_extern) {
       lexer.fail(declaration.name, fmt::format("{}: only an .extern array may have no size",
                                                in_quotes(variable.name)));

@@ -115,11 +115,11 @@ PTXSIM_CUDA_API int cuCtxSynchronize() {
 PTXSIM_CUDA_API int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return cudaDeviceGetStreamPriorityRange(least, greatest);
 }
-// The interpreter has no such limits.
-PTXSIM_CUDA_API int cuCtxSetLimit(int, size_t) { return kSuccess; }
-PTXSIM_CUDA_API int cuCtxGetLimit(size_t* value, int) {
-  *value = 0;
-  return kSuccess;
+PTXSIM_CUDA_API int cuCtxSetLimit(int limit, size_t value) {
+  return as_runtime([&] { return cudaDeviceSetLimit(limit, value); });
+}
+PTXSIM_CUDA_API int cuCtxGetLimit(size_t* value, int limit) {
+  return as_runtime([&] { return cudaDeviceGetLimit(value, limit); });
 }
 
 PTXSIM_CUDA_API int cuGetErrorName(int error, const char** name) {

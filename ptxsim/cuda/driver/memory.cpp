@@ -98,6 +98,10 @@ PTXSIM_CUDA_API int cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t bytes, 
 }
 PTXSIM_CUDA_ALIAS(cuMemcpyDtoDAsync, _v2);
 
+PTXSIM_CUDA_API int cuMemcpyPeer(uint64_t to, void*, uint64_t from, void*, size_t bytes) {
+  return copy(pointer_of(to), pointer_of(from), bytes, kDefault, nullptr);
+}
+
 PTXSIM_CUDA_API int cuMemsetD8(uint64_t to, unsigned char value, size_t count) {
   return fill(to, value, count, nullptr);
 }
@@ -149,14 +153,14 @@ Status pointer_attribute(const Location& location, int attribute, void* data) {
     case kContext:
       return give<void*>(data, nullptr);
     case kMemoryType:
-      return give<uint32_t>(
-          data, a.host == nullptr || a.home == Home::kManaged ? kDeviceMemory : kHostMemory);
+      return give<uint32_t>(data,
+                            a.host == nullptr || is_managed(a.home) ? kDeviceMemory : kHostMemory);
     case kDevicePointer:
       return give<uint64_t>(data, a.address + location.offset);
     case kHostPointer:
       return a.host == nullptr ? kInvalidValue : give<void*>(data, a.host + location.offset);
     case kIsManaged:
-      return give<uint32_t>(data, a.home == Home::kManaged ? 1 : 0);
+      return give<uint32_t>(data, is_managed(a.home) ? 1 : 0);
     case kDeviceOrdinal:
       return give<int>(data, 0);
     case kRangeBegin:

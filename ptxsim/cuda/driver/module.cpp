@@ -1,4 +1,5 @@
 // Modules and libraries, their kernels, and launches.
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -13,7 +14,27 @@
 namespace ptxsim::cuda::driver {
 namespace {
 
-Status load(Session& session, void** handle, const void* image) {
+// The buffer for errors that a program hands to the compiler: CU_JIT_ERROR_LOG_BUFFER and its size, which becomes what
+// was written.
+void write_log(const std::string& message, unsigned num_options, const int* options,
+               void** values) {
+  constexpr int kBuffer = 5, kBufferBytes = 6;
+  char* buffer = nullptr;
+  size_t index = num_options;
+  for (unsigned i = 0; i < num_options; ++i) {
+    if (options[i] == kBuffer) buffer = static_cast<char*>(values[i]);
+    if (options[i] == kBufferBytes) index = i;
+  }
+  if (index == num_options) return;
+  const size_t room = reinterpret_cast<uintptr_t>(values[index]) & UINT32_MAX;
+  if (buffer == nullptr || room == 0) return;
+  const size_t bytes = std::min(message.size(), room - 1);
+  std::memcpy(buffer, message.data(), bytes);
+  buffer[bytes] = 0;
+  values[index] = reinterpret_cast<void*>(bytes);
+}
+
+Status load(Session& session, void** handle, const void* image, std::string* message = nullptr) {
   if (handle == nullptr || image == nullptr) return kInvalidValue;
   const auto* wrapper = static_cast<const abi::FatbinWrapper*>(image);
   if (wrapper->magic == abi::kFatbinWrapperMagic) image = wrapper->data;
@@ -28,6 +49,7 @@ Status load(Session& session, void** handle, const void* image) {
     *handle = module;
     return kSuccess;
   }
+  if (message != nullptr) *message = module->message();
   session.recorder.refused("cuModuleLoadData", status, module->message());
   session.unload(module);
   return status;
@@ -74,8 +96,14 @@ int launch(void* function, LaunchRequest request, void** parameters, void** extr
 PTXSIM_CUDA_API int cuModuleLoadData(void** module, const void* image) {
   return call([&](Session& session) { return load(session, module, image); });
 }
-PTXSIM_CUDA_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
-  return cuModuleLoadData(module, image);
+PTXSIM_CUDA_API int cuModuleLoadDataEx(void** module, const void* image, unsigned num_options,
+                                       const int* options, void** values) {
+  return call([&](Session& session) {
+    std::string message;
+    const Status status = load(session, module, image, &message);
+    write_log(message, num_options, options, values);
+    return status;
+  });
 }
 PTXSIM_CUDA_API int cuModuleLoadFatBinary(void** module, const void* image) {
   return cuModuleLoadData(module, image);
@@ -110,6 +138,30 @@ PTXSIM_CUDA_API int cuModuleGetFunction(void** function, void* handle, const cha
     return *function == nullptr ? kNotFound : kSuccess;
   });
 }
+PTXSIM_CUDA_API int cuModuleGetFunctionCount(unsigned* count, void* handle) {
+  return call([&](Session& session) {
+    LoadedModule* module = session.find_module(handle);
+    if (module == nullptr) return kInvalidHandle;
+    *count = static_cast<unsigned>(module->kernels().size());
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_API int cuModuleEnumerateFunctions(void** functions, unsigned count, void* handle) {
+  return call([&](Session& session) {
+    LoadedModule* module = session.find_module(handle);
+    if (module == nullptr) return kInvalidHandle;
+    unsigned next = 0;
+    for (auto& [name, kernel] : module->kernels())
+      if (next < count) functions[next++] = &kernel;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_API int cuLibraryGetKernelCount(unsigned* count, void* library) {
+  return cuModuleGetFunctionCount(count, library);
+}
+PTXSIM_CUDA_API int cuLibraryEnumerateKernels(void** kernels, unsigned count, void* library) {
+  return cuModuleEnumerateFunctions(kernels, count, library);
+}
 PTXSIM_CUDA_API int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
   return cuModuleGetFunction(kernel, library, name);
 }
@@ -142,8 +194,6 @@ PTXSIM_CUDA_API int cuModuleGetGlobal(uint64_t* address, size_t* bytes, void* ha
     if (module == nullptr) return kInvalidHandle;
     const ModuleVariable* variable = module->variable(name);
     if (variable == nullptr) return kNotFound;
-    if (variable->space == Space::kConst)
-      return not_modelled("cuModuleGetGlobal of a .const variable");
     if (address != nullptr) *address = variable->address;
     if (bytes != nullptr) *bytes = variable->bytes;
     return kSuccess;

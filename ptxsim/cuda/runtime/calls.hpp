@@ -15,6 +15,8 @@ int cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction, void* stream);
 int cudaMemGetInfo(size_t* free, size_t* total);
 int cudaDeviceSynchronize();
+int cudaDeviceSetLimit(int limit, size_t value);
+int cudaDeviceGetLimit(size_t* value, int limit);
 int cudaGetDeviceProperties(ptxsim::cuda::abi::DeviceProperties* properties, int device);
 int cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 int cudaStreamCreateWithPriority(void** stream, unsigned flags, int priority);

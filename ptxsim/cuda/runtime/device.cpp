@@ -113,10 +113,24 @@ PTXSIM_CUDA_API int cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return kSuccess;
 }
-// Sizes of stacks and heaps: the interpreter has no such limits.
-PTXSIM_CUDA_API int cudaDeviceSetLimit(int, size_t) { return kSuccess; }
-PTXSIM_CUDA_API int cudaDeviceGetLimit(size_t* value, int) {
-  *value = 0;
+// Of these the interpreter has the heap alone; a program finds what it has set.
+PTXSIM_CUDA_API int cudaDeviceSetLimit(int limit, size_t value) {
+  return call([&](Session& session) {
+    if (limit < 0 || limit >= static_cast<int>(session.limits.size())) return kInvalidValue;
+    session.limits[static_cast<size_t>(limit)] = value;
+    if (limit == Session::kHeapLimit) session.settings.options.heap_bytes = value;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_API int cudaDeviceGetLimit(size_t* value, int limit) {
+  return call([&](Session& session) {
+    if (limit < 0 || limit >= static_cast<int>(session.limits.size())) return kInvalidValue;
+    *value = session.limits[static_cast<size_t>(limit)];
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_API int cudaChooseDevice(int* device, const abi::DeviceProperties*) {
+  *device = 0;
   return kSuccess;
 }
 PTXSIM_CUDA_API int cudaDeviceSetCacheConfig(int) { return kSuccess; }

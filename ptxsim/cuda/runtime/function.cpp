@@ -89,6 +89,39 @@ PTXSIM_CUDA_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, c
                                                                 0);
 }
 
+// What a block may have beside others: an SM's memory in equal parts, less the KiB that each reserves.
+PTXSIM_CUDA_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* host,
+                                                              int blocks, int threads) {
+  constexpr uint64_t kReserved = 1024, kUnit = 128;
+  return with_kernel(host, [&](Session& session, Kernel& kernel) {
+    if (blocks <= 0 || threads <= 0) return kInvalidValue;
+    int statically = 0;
+    function_attribute(session, kernel, kSharedBytes, statically);
+    const uint64_t part =
+        session.device.shared_bytes_per_sm / static_cast<uint64_t>(blocks) / kUnit * kUnit;
+    const uint64_t taken = kReserved + static_cast<uint64_t>(statically);
+    const uint64_t most =
+        session.device.shared_bytes_per_block() - static_cast<uint64_t>(statically);
+    *bytes = part <= taken ? 0 : std::min(part - taken, most);
+    return kSuccess;
+  });
+}
+
+PTXSIM_CUDA_API int cudaOccupancyMaxPotentialClusterSize(int* ctas, const void* host,
+                                                         const abi::RuntimeLaunchConfig* config) {
+  return with_kernel(host, [&](Session& session, Kernel& kernel) {
+    LaunchRequest request;
+    request.block = abi::extents_of(config->block);
+    request.dynamic_shared_bytes = static_cast<uint32_t>(config->dynamic_shared_bytes);
+    *ctas = 0;
+    for (uint32_t size = 1; size <= (kernel.non_portable_cluster_size ? 16u : 8u); size *= 2) {
+      request.cluster = {size, 1, 1};
+      if (resident_clusters(session, kernel, request) > 0) *ctas = static_cast<int>(size);
+    }
+    return kSuccess;
+  });
+}
+
 PTXSIM_CUDA_API int cudaOccupancyMaxActiveClusters(int* clusters, const void* host,
                                                    const abi::RuntimeLaunchConfig* config) {
   return with_kernel(host, [&](Session& session, Kernel& kernel) {

@@ -1,4 +1,4 @@
-// Graphs, made by capturing streams. Their nodes cannot be seen or changed.
+// Graphs: captured, instantiated, launched. Their nodes: graph_nodes.cpp.
 #include "ptxsim/cuda/runtime/call.hpp"
 
 namespace ptxsim::cuda::runtime {
@@ -28,6 +28,25 @@ PTXSIM_CUDA_API int cudaStreamIsCapturing(void* handle, int* state) {
 }
 PTXSIM_CUDA_ALIAS(cudaStreamIsCapturing, _ptsz);
 
+PTXSIM_CUDA_API int cudaStreamGetCaptureInfo(void* handle, int* state, unsigned long long* id,
+                                             void** graph, const void*** nodes, const void** edges,
+                                             size_t* num_nodes) {
+  return call([&](Session& session) {
+    const Stream* stream = session.streams.find(handle);
+    if (stream == nullptr) return kInvalidHandle;
+    const Capture* capture = stream->capture.get();
+    *state = capture == nullptr ? 0 : capture->invalidated ? 2 : 1;
+    if (id != nullptr && capture != nullptr) *id = capture->id;
+    // A capture cannot be changed while it goes on: its graph is given to nobody.
+    if (graph != nullptr) *graph = nullptr;
+    if (nodes != nullptr) *nodes = nullptr;
+    if (edges != nullptr) *edges = nullptr;
+    if (num_nodes != nullptr) *num_nodes = 0;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamGetCaptureInfo, _ptsz);
+
 PTXSIM_CUDA_API int cudaThreadExchangeStreamCaptureMode(int* mode) {
   static thread_local int current = 0;  // cudaStreamCaptureModeGlobal
   std::swap(*mode, current);
@@ -38,8 +57,9 @@ PTXSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigne
   return call([&](Session& session) {
     const Graph* found = session.streams.find_graph(graph);
     if (found == nullptr) return kInvalidValue;
-    *executable = session.streams.add_graph(*found);
-    return kSuccess;
+    Graph* made = session.streams.add_graph(*found);
+    *executable = made;
+    return made->sort();
   });
 }
 PTXSIM_CUDA_API int cudaGraphInstantiateWithFlags(void** executable, void* graph,

@@ -73,10 +73,19 @@ Status fill(Session& session, void* to, int value, size_t bytes, void* stream) {
   Location location;
   if (session.memory.locate(to, bytes, location) != kSuccess || location.allocation == nullptr)
     return kInvalidValue;
-  return session.streams.issue(stream, [&session, to, value, bytes] {
+  const auto fill_it = [&session, to, value, bytes] {
     const auto byte = static_cast<unsigned char>(value);
     return session.memory.fill(to, &byte, 1, bytes);
-  });
+  };
+  return session.streams.issue(stream, fill_it, NodeType::kMemset);
+}
+
+Status fill_rows(Session& session, char* to, size_t pitch, int value, size_t width, size_t height,
+                 void* stream) {
+  Status status = kSuccess;
+  for (size_t row = 0; row < height && status == kSuccess; ++row)
+    status = fill(session, to + row * pitch, value, width, stream);
+  return status;
 }
 
 }  // namespace
@@ -176,11 +185,61 @@ PTXSIM_CUDA_API int cudaMemsetAsync(void* to, int value, size_t bytes, void* str
 PTXSIM_CUDA_ALIAS(cudaMemsetAsync, _ptsz);
 PTXSIM_CUDA_API int cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
   return call([&](Session& session) {
+    return fill_rows(session, static_cast<char*>(to), pitch, value, width, height, nullptr);
+  });
+}
+
+PTXSIM_CUDA_API int cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width,
+                                      size_t height, void* stream) {
+  return call([&](Session& session) {
+    return fill_rows(session, static_cast<char*>(to), pitch, value, width, height, stream);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemset2DAsync, _ptsz);
+
+PTXSIM_CUDA_API int cudaMalloc3D(abi::PitchedPointer* pointer, abi::Extent extent) {
+  *pointer = {nullptr, 0, extent.width, extent.height};
+  return cudaMallocPitch(&pointer->pointer, &pointer->pitch, extent.width,
+                         extent.height * extent.depth);
+}
+PTXSIM_CUDA_API int cudaMemset3DAsync(abi::PitchedPointer to, int value, abi::Extent extent,
+                                      void* stream) {
+  return call([&](Session& session) {
     Status status = kSuccess;
-    for (size_t row = 0; row < height && status == kSuccess; ++row)
-      status = fill(session, static_cast<char*>(to) + row * pitch, value, width, nullptr);
+    for (size_t z = 0; z < extent.depth && status == kSuccess; ++z)
+      status = fill_rows(session, static_cast<char*>(to.pointer) + z * to.pitch * to.height,
+                         to.pitch, value, extent.width, extent.height, stream);
     return status;
   });
+}
+PTXSIM_CUDA_ALIAS(cudaMemset3DAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemset3D(abi::PitchedPointer to, int value, abi::Extent extent) {
+  return cudaMemset3DAsync(to, value, extent, nullptr);
+}
+PTXSIM_CUDA_ALIAS(cudaMemset3D, _ptds);
+
+PTXSIM_CUDA_API int cudaMemcpy3DAsync(const abi::Copy3D* p, void* stream) {
+  return call([&](Session& session) {
+    if (p->from_array != nullptr || p->to_array != nullptr)
+      return not_modelled("cudaMemcpy3D of an array");
+    const auto plane = [](const abi::PitchedPointer& at, const abi::Position& begin, size_t z) {
+      return static_cast<char*>(at.pointer) + begin.x +
+             (begin.y + (begin.z + z) * at.height) * at.pitch;
+    };
+    Status status = kSuccess;
+    for (size_t z = 0; z < p->extent.depth && status == kSuccess; ++z)
+      status = copy_rows(session, plane(p->to, p->to_begin, z), p->to.pitch,
+                         plane(p->from, p->from_begin, z), p->from.pitch, p->extent.width,
+                         p->extent.height, p->direction, stream);
+    return status;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpy3DAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemcpy3D(const abi::Copy3D* p) { return cudaMemcpy3DAsync(p, nullptr); }
+PTXSIM_CUDA_ALIAS(cudaMemcpy3D, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
+                                        void* stream) {
+  return cudaMemcpyAsync(to, from, bytes, kDefault, stream);
 }
 
 PTXSIM_CUDA_API int cudaMemGetInfo(size_t* free, size_t* total) {
@@ -207,7 +266,7 @@ PTXSIM_CUDA_API int cudaPointerGetAttributes(abi::PointerAttributes* attributes,
       return kSuccess;
     }
     const Allocation& a = *location.allocation;
-    const Type type = a.host == nullptr ? kDevice : a.home == Home::kManaged ? kManaged : kHost;
+    const Type type = a.host == nullptr ? kDevice : is_managed(a.home) ? kManaged : kHost;
     *attributes = {type, 0, reinterpret_cast<void*>(a.address + location.offset),
                    a.host == nullptr ? nullptr : a.host + location.offset};
     return kSuccess;

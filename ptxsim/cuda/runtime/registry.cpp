@@ -43,6 +43,13 @@ Status Registry::load(Session& session, RegisteredImage& image) {
       variable = &image.module->add_variable(registered.name, registered.bytes, registered.constant,
                                              session.memory);
   }
+  // Who names it as a symbol names the address (cudaMemcpyToSymbol, cudaGetSymbolAddress).
+  for (const auto& [where, name] : image.managed) {
+    const ModuleVariable* variable = image.module->variable(name);
+    if (variable == nullptr) continue;
+    *where = reinterpret_cast<void*>(variable->address);
+    image.variables[*where] = {name, variable->bytes, false};
+  }
   return status;
 }
 
@@ -60,6 +67,15 @@ Status Registry::kernel_of(Session& session, const void* host, Kernel*& kernel) 
   if (status != kSuccess) return status;
   kernel = image->module->kernel(name);
   return kernel == nullptr ? kInvalidDeviceFunction : kSuccess;
+}
+
+const void* Registry::host_of(const Kernel& kernel) const {
+  for (const auto& [host, function] : functions_)
+    if (function.name == kernel.entry->name &&
+        (function.image->module == kernel.module || function.image->module == nullptr ||
+         function.image->module->status() != kSuccess))  // a substitute's
+      return host;
+  return &kernel;
 }
 
 Status Registry::variable_of(Session& session, const void* host, LoadedModule*& module,
@@ -92,7 +108,20 @@ PTXSIM_CUDA_API void** __cudaRegisterFatBinary(void* wrapper) {
 }
 
 PTXSIM_CUDA_API void __cudaRegisterFatBinaryEnd(void**) {}
-PTXSIM_CUDA_API char __cudaInitModule(void**) { return 1; }
+// Before the host uses a __managed__ variable for the first time.
+PTXSIM_CUDA_API char __cudaInitModule(void** image) {
+  guarded([&](Session& session) {
+    return Registry::get().load(session, *reinterpret_cast<RegisteredImage*>(image));
+  });
+  return 1;
+}
+PTXSIM_CUDA_API void __cudaRegisterManagedVar(void** image, void** host, char*, const char* name,
+                                              int, size_t, int, int) {
+  guarded([&](Session&) {
+    reinterpret_cast<RegisteredImage*>(image)->managed.emplace_back(host, name);
+    return kSuccess;
+  });
+}
 
 PTXSIM_CUDA_API void __cudaUnregisterFatBinary(void** image) {
   guarded([&](Session&) {

@@ -20,6 +20,8 @@ struct RegisteredImage {
   const void* image = nullptr;
   LoadedModule* module = nullptr;  // nullptr: not loaded yet
   std::map<const void*, RegisteredVariable> variables;
+  // __managed__ ones: where the host's code looks for the address.
+  std::vector<std::pair<void**, std::string>> managed;
 };
 
 class Registry {
@@ -29,9 +31,12 @@ class Registry {
   RegisteredImage* add(const void* image);
   void remove(RegisteredImage* image);
   void add_function(RegisteredImage* image, const void* host, const char* name);
+  Status load(Session& session, RegisteredImage& image);  // unless it has been
 
   // kInvalidHandle: no registered function; or what loading its image gives.
   Status kernel_of(Session& session, const void* host, Kernel*& kernel);
+  // The function of the host that stands for the kernel; the kernel itself where there is none.
+  const void* host_of(const Kernel& kernel) const;
   // kInvalidSymbol: no registered variable.
   Status variable_of(Session& session, const void* host, LoadedModule*& module,
                      ModuleVariable*& variable);
@@ -39,7 +44,6 @@ class Registry {
   static Status& last_lookup();
 
  private:
-  Status load(Session& session, RegisteredImage& image);
   struct Function {
     RegisteredImage* image;
     std::string name;

@@ -80,22 +80,35 @@ PTXSIM_CUDA_API int cudaStreamGetDevice(void* stream, int* device) {
   });
 }
 
+// cudaStreamSetAttribute (pool.cpp) keeps nothing: hints but for the priority, which is as it was made.
+PTXSIM_CUDA_API int cudaStreamGetAttribute(void* stream, int attribute, void* value) {
+  constexpr int kPriority = 8;  // cudaStreamAttributePriority
+  constexpr size_t kValueBytes = 64;
+  return with_stream(stream, [&](const Stream& s) {
+    std::memset(value, 0, kValueBytes);
+    if (attribute == kPriority) std::memcpy(value, &s.priority, sizeof s.priority);
+    return kSuccess;
+  });
+}
+
 PTXSIM_CUDA_API int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return call([&](Session& session) {
-    return session.streams.issue(stream, [=] {
+    const auto call_it = [=] {
       function(argument);
       return kSuccess;
-    });
+    };
+    return session.streams.issue(stream, call_it, NodeType::kHost);
   });
 }
 PTXSIM_CUDA_ALIAS(cudaLaunchHostFunc, _ptsz);
 PTXSIM_CUDA_API int cudaStreamAddCallback(void* stream, void (*function)(void*, int, void*),
                                           void* argument, unsigned) {
   return call([&](Session& session) {
-    return session.streams.issue(stream, [=] {
+    const auto call_it = [=] {
       function(stream, kSuccess, argument);
       return kSuccess;
-    });
+    };
+    return session.streams.issue(stream, call_it, NodeType::kHost);
   });
 }
 

@@ -7,7 +7,6 @@
 namespace ptxsim::cuda::runtime {
 namespace {
 
-// A __constant__ variable has no address that kernels could be given: its bytes are the module's.
 Status access(Session& session, const void* symbol, void* host, size_t bytes, size_t offset,
               bool to_symbol, void* stream) {
   LoadedModule* module = nullptr;
@@ -16,15 +15,9 @@ Status access(Session& session, const void* symbol, void* host, size_t bytes, si
   if (status != kSuccess) return status;
   if (offset > variable->bytes || bytes > variable->bytes - offset) return kInvalidValue;
   return session.streams.issue(stream, [=, &session] {
-    if (variable->space == Space::kGlobal) {
-      void* device = reinterpret_cast<void*>(variable->address + offset);
-      return to_symbol ? session.memory.copy(device, host, bytes)
-                       : session.memory.copy(host, device, bytes);
-    }
-    uint8_t* value = variable->value.data() + offset;
-    if (to_symbol) module->constants_changed();
-    return to_symbol ? session.memory.copy(value, host, bytes)
-                     : session.memory.copy(host, value, bytes);
+    void* device = reinterpret_cast<void*>(variable->address + offset);
+    return to_symbol ? session.memory.copy(device, host, bytes)
+                     : session.memory.copy(host, device, bytes);
   });
 }
 
@@ -63,8 +56,6 @@ PTXSIM_CUDA_API int cudaGetSymbolAddress(void** address, const void* symbol) {
     ModuleVariable* variable = nullptr;
     const Status status = Registry::get().variable_of(session, symbol, module, variable);
     if (status != kSuccess) return status;
-    if (variable->space == Space::kConst)
-      return not_modelled("cudaGetSymbolAddress of a __constant__ variable");
     *address = reinterpret_cast<void*>(variable->address);
     return kSuccess;
   });

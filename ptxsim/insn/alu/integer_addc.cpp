@@ -1,6 +1,8 @@
 // Extended-precision arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc (PTX ISA 9.0,
-// "Extended-Precision Integer Arithmetic Instructions"). CC.CF holds the carry out of an addition
-// or the borrow out of a subtraction.
+// "Extended-Precision Integer Arithmetic Instructions"). CC.CF holds the carry out of an addition, and of a subtraction
+// the carry of a + ~b + 1, which is 1 where nothing was borrowed. The manual calls it a borrow, and between sub.cc and
+// subc there is no difference; but what ptxas 13.0 makes of sub.cc and addc adds this carry (IADD3, then .X with the same
+// predicate), and nvcc's division of 128-bit integers is built on that.
 #include <type_traits>
 
 #include "ptxsim/insn/alu/arithmetic.hpp"
@@ -24,11 +26,6 @@ Sum<T> add_with(T a, T b, bool carry) {
   const Uint128 sum = static_cast<Uint128>(a) + b + (carry ? 1u : 0u);
   return {static_cast<T>(sum), (sum >> (8 * sizeof(T))) != 0};
 }
-template <class T>
-Sum<T> subtract_with(T a, T b, bool borrow) {
-  const Uint128 taken = static_cast<Uint128>(b) + (borrow ? 1u : 0u);
-  return {static_cast<T>(a - static_cast<T>(taken)), static_cast<Uint128>(a) < taken};
-}
 template <class T>  // T signed or unsigned: only the high part of the product differs
 std::make_unsigned_t<T> product_part(std::make_unsigned_t<T> a, std::make_unsigned_t<T> b,
                                      bool high) {
@@ -49,12 +46,13 @@ Outcome chain(Execution& x, const Insn& insn) {
   U* out = x.destination<U>(insn.slot[0]);
   uint32_t carries = x.warp.carry;
   x.for_lanes([&](int lane) {
-    const bool in = (insn.variant & kReadsCarry) != 0 && ((carries >> lane) & 1) != 0;
+    const bool reads = (insn.variant & kReadsCarry) != 0;
+    const bool in = reads ? ((carries >> lane) & 1) != 0 : kChain == Chain::kSub;
     Sum<U> sum;
     if constexpr (kChain == Chain::kAdd) {
       sum = add_with<U>(a[lane], b[lane], in);
     } else if constexpr (kChain == Chain::kSub) {
-      sum = subtract_with<U>(a[lane], b[lane], in);
+      sum = add_with<U>(a[lane], static_cast<U>(~b[lane]), in);
     } else {
       sum = add_with<U>(product_part<T>(a[lane], b[lane], kChain == Chain::kMadHigh), c[lane], in);
     }

@@ -71,9 +71,9 @@ Outcome async_store(Execution& x, const Insn& insn) {
       x.tell([&](Observer& o) { o.mbarrier_used(x, lane, owner, barrier_at, barrier, true); });
       const AsyncOp op = x.issue(lane, AsyncKind::kTmaLoad);
       x.tell([&](Observer& o) {
+        o.arrives_at(op, false, barrier, -1);
         o.async_shared(op, x, owner, offset, bytes,
                        a.update == nullptr ? AccessKind::kWrite : AccessKind::kAtomic);
-        o.arrives_at(op, false, barrier, -1);
       });
     }
     if (a.update == nullptr) owner.shared.poison(offset, bytes);

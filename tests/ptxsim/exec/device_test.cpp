@@ -149,7 +149,7 @@ TEST(Streams, CapturedWorkIsDoneWhenTheGraphIsLaunched) {
   Graph* graph = nullptr;
   EXPECT_EQ(streams.end_capture(stream, graph), kSuccess);
   ASSERT_NE(graph, nullptr);
-  EXPECT_EQ(graph->operations.size(), 1u);
+  EXPECT_EQ(graph->nodes.size(), 1u);
   EXPECT_EQ(streams.end_capture(stream, graph), kIllegalState);
   EXPECT_EQ(streams.begin_capture(nullptr), kStreamCaptureUnsupported);
   EXPECT_EQ(streams.destroy(stream), kSuccess);

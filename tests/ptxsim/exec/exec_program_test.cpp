@@ -23,15 +23,16 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "cluster",
-                             "tensor_map", "grid_sync", "padding", "pools"}) {
+    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "graph_nodes",
+                             "managed", "virtual_functions", "planes", "cluster", "tensor_map",
+                             "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
 }
 
 TEST_F(ExecProgram, SharedRuntime) {
-  for (const char* part : {"vector_add", "variables", "cluster", "tensor_map"}) {
+  for (const char* part : {"vector_add", "variables", "managed", "cluster", "tensor_map"}) {
     SCOPED_TRACE(part);
     expect_clean(run_part(part, "b200", PTXSIM_NVCC_PROGRAM_SHARED));
   }
@@ -50,6 +51,19 @@ TEST_F(ExecProgram, RaceIsReported) {
   EXPECT_TRUE(contains(outcome.err, "[R16]"));
   EXPECT_TRUE(contains(outcome.err, "racy_sum(int const*, int*)"));
   EXPECT_TRUE(contains(outcome.err, "kernels.cu:"));
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+TEST_F(ExecProgram, FindingsOfSeveralLaunchesAreOne) {
+  const Outcome once = run_part("race"), twice = run_part("race_again");
+  EXPECT_EQ(twice.exit_code, 1) << twice;
+  EXPECT_EQ(count_of(twice.err, "[R16]"), count_of(once.err, "[R16]")) << twice;
+  EXPECT_EQ(count_of(twice.err, "in:      2 launches"), count_of(once.err, "[R16]")) << twice;
 }
 
 // Programmatic dependent launches: what may overlap is judged, and both grids are named.

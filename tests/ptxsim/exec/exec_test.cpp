@@ -48,6 +48,13 @@ TEST_F(Exec, MachineCodeAloneIsRefused) {
   EXPECT_TRUE(contains(outcome.err, "the image is machine code, and --ptx names no PTX of it"));
 }
 
+TEST_F(Exec, CallsThatAreNotModelledSaySo) {
+  const Outcome outcome = exec("b200", {"texture"});
+  EXPECT_EQ(outcome.exit_code, 801 % 256) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "error: cuTexRefCreate: not modelled (cudaErrorNotSupported)"))
+      << outcome;
+}
+
 TEST_F(Exec, FaultsAreFindings) {
   const Outcome outcome = exec("b200", {"beyond"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome;

@@ -59,15 +59,15 @@ def add_sub(x, modifiers, operands):
 
 
 def with_carry(x, modifiers, operands, negative):
-    """CC.CF: the carry out of an addition, the borrow out of a subtraction."""
+    """CC.CF: the carry out of an addition, and of a + ~b + 1 for a subtraction: 1 where nothing was borrowed."""
     width = WIDTHS[modifiers[-1]]
     takes = x.statement.root.endswith('c')
     for t in x.active:
         a, b = (x.read(o, t, width) for o in operands[1:])
-        carry = x.carry[t] if takes else 0
-        total = a - b - carry if negative else a + b + carry
+        carry = x.carry[t] if takes else int(negative)
+        total = a - b - (1 - carry) if negative else a + b + carry
         if 'cc' in modifiers:
-            x.carry[t] = int(total < 0 if negative else total >> width != 0)
+            x.carry[t] = int(total >= 0 if negative else total >> width != 0)
         x.write(operands[0], t, total)
 
 

@@ -21,6 +21,13 @@ extern int cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
 extern int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
 extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void*, void**, void**);
+extern int cuModuleLoadDataEx(void**, const void*, unsigned, const int*, void**);
+extern int cuModuleGetFunctionCount(unsigned*, void*);
+extern int cuLinkCreate_v2(unsigned, int*, void**, void**);
+extern int cuLinkAddData_v2(void*, int, const void*, size_t, const char*, unsigned, int*, void**);
+extern int cuLinkComplete(void*, void**, size_t*);
+extern int cuLinkDestroy(void*);
+extern int cuTexRefCreate(void**);
 extern int cuGetErrorName(int, const char**);
 extern int cudaGetDeviceProperties_v2(void*, int); /* of CUDA 12's runtime */
 extern int cuGetProcAddress_v2(const char*, void**, int, uint64_t, int*);
@@ -79,6 +86,26 @@ static void check_properties_of_cuda12(const char* name, int major) {
   CHECK(memcpy(&bytes, properties + 696, sizeof bytes) && bytes == (size_t)kind);
 }
 
+/* The linker with nothing to link, and what the compiler has to say of broken PTX. */
+static void link_and_compile(void) {
+  enum { kPtxInput = 1, kErrorLog = 5, kErrorLogBytes = 6, kInvalidPtx = 218 };
+  void *link, *image, *module;
+  unsigned count = 0;
+  CHECK(cuLinkCreate_v2(0, NULL, NULL, &link) == 0);
+  CHECK(cuLinkAddData_v2(link, kPtxInput, kPtx, strlen(kPtx) + 1, "add", 0, NULL, NULL) == 0);
+  CHECK(cuLinkComplete(link, &image, NULL) == 0);
+  CHECK(cuModuleLoadData(&module, image) == 0);
+  CHECK(cuLinkDestroy(link) == 0 && cuLinkDestroy(link) == 400);
+  CHECK(cuModuleGetFunctionCount(&count, module) == 0 && count == 1);
+  CHECK(cuModuleUnload(module) == 0);
+  char log[100] = "";
+  const int options[] = {kErrorLog, kErrorLogBytes};
+  void* values[] = {log, (void*)sizeof log};
+  CHECK(cuModuleLoadDataEx(&module, ".version 9.0\n.target sm_80\n.address_size 64\nwrong\n", 2,
+                           options, values) == kInvalidPtx);
+  CHECK(strstr(log, ":4:") != NULL && (size_t)values[1] == strlen(log));
+}
+
 int main(int argc, char** argv) {
   enum {
     kInvalidImage = 200,
@@ -133,5 +160,7 @@ int main(int argc, char** argv) {
   CHECK(cuGetErrorName(kNotFound, &text) == 0 && strcmp(text, "CUDA_ERROR_NOT_FOUND") == 0);
   CHECK(cuMemFree_v2(values) == 0);
   CHECK(cuModuleUnload(module) == 0);
+  link_and_compile();
+  if (argc > 1 && strcmp(argv[1], "texture") == 0) return cuTexRefCreate(&module);
   return failed;
 }

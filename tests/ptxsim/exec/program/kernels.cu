@@ -77,6 +77,19 @@ void race() {
   CHECK_CUDA(cudaFree(out));
 }
 
+// As often in each launch as it has blocks.
+void race_again() {
+  int *in, *out;
+  CHECK_CUDA(cudaMalloc(&in, 64 * sizeof(int)));
+  CHECK_CUDA(cudaMalloc(&out, sizeof(int)));
+  CHECK_CUDA(cudaMemset(in, 0, 64 * sizeof(int)));
+  racy_sum<<<1, 64>>>(in, out);
+  racy_sum<<<2, 64>>>(in, out);
+  CHECK_CUDA(cudaDeviceSynchronize());
+  CHECK_CUDA(cudaFree(in));
+  CHECK_CUDA(cudaFree(out));
+}
+
 void cluster() {
   int* out;
   int result[4] = {};
