@@ -140,9 +140,12 @@ def swap_nibbles(codes: Tensor) -> Tensor:
 _FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
 
 
-def _factors(a: Tensor, layers: int, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
+def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
              bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
-    alphas = scalar_tensor("alpha_gate", alpha_gate, a, layers), scalar_tensor("alpha_up", alpha_up, a, layers)
+    alphas: tuple[Any, ...] = alpha_gate, alpha_up
+    if not (isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and weights.dim() == 2):
+        layers = _layers(weights)
+        alphas = scalar_tensor("alpha_gate", alpha_gate, a, layers), scalar_tensor("alpha_up", alpha_up, a, layers)
     if a_row_scale is None and bias_gate is None and bias_up is None:
         return alphas
     return (*alphas, a_row_scale, bias_gate, bias_up)
@@ -162,13 +165,15 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     32-bit a; float16 for NVFP4. out: written in place. batch_invariant: bits of a row depend on neither M nor other rows.
     Forward only: requires_grad raises InvalidArgument.
     """
-    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    factors = _factors(a, gate, alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     if wants_derivative():
         check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
-    named = _given(out_dtype=out_dtype if out is None else None, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
-    if activation != "silu":
-        named["activation"] = activation
-    _add_choice(named, scale_layout, batch_invariant, strategy, config)
+    # Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
+    named = _choice(scale_layout, batch_invariant, strategy, config)
+    if activation != "silu" or act_alpha is not None or act_beta is not None or act_limit is not None:
+        named.update(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
+    if out_dtype is not None and out is None:
+        named["out_dtype"] = out_dtype
     if out is None:
         return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named)
     check_out_dtype(out, out_dtype)
@@ -176,12 +181,8 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     return out
 
 
-# Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
-def _given(**arguments: Any) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> None:
+def _choice(scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> dict[str, Any]:
+    named: dict[str, Any] = {}
     if scale_layout != "auto":
         named["scale_layout"] = scale_layout
     if batch_invariant:
@@ -190,6 +191,7 @@ def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool,
         named["strategy"] = strategy
     if config:
         named["config"] = config
+    return named
 
 
 def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
@@ -207,7 +209,7 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     that must not happen (CUDA graphs). d_scale_layout: "linear" [..., M, N/16], or "swizzled_128x4", flat.
     """
     scale = number("d_global_scale", d_global_scale)
-    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    factors = _factors(a, gate, alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     refuse_grad(a=a, d_global_scale=d_global_scale, **dict(zip(_FACTOR_NAMES, factors)))
     arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
     if out is not None:
@@ -228,8 +230,9 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
     refuse_grad(a=a, alpha=alpha, bias=bias, residual=residual, a_row_scale=a_row_scale, out=out)
     arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor("alpha", alpha, a, _layers(w)), bias,
                  residual, a_row_scale)
-    named = _given(out_dtype=out_dtype if out is None else None)
-    _add_choice(named, scale_layout, batch_invariant, strategy, config)
+    named = _choice(scale_layout, batch_invariant, strategy, config)
+    if out_dtype is not None and out is None:
+        named["out_dtype"] = out_dtype
     if out is None:
         return call(_linear, *arguments, **named)
     check_out_dtype(out, out_dtype)
