@@ -194,6 +194,8 @@ class Container:
             else:
                 raise InvalidArgument("a_row_scale", "given", "x has one scale for each row already")
             x, x_scales = x.codes, x.scales
+        if x.dim() < 1:
+            raise InvalidArgument("x", "shape []", f"must be [..., {self.k}]")
         columns = x.shape[-1] * (1 if x.is_floating_point() and x.dtype != torch.float4_e2m1fn_x2 else 2)
         if columns != self.k:
             raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
