@@ -18,7 +18,7 @@ tensors they are float32 of 1 element or of L, on the device of ``a``: nothing s
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _interpreter  # noqa: F401  before anything that needs ctypes
 from ._errors import DualGemmError, FileError, InvalidArgument, OutOfMemory, Unsupported, WorkspaceTooSmall
@@ -40,16 +40,30 @@ _IN_TORCH = {
 }
 _MODULES = ("torch", "weights", "nn", "checkpoint", "distributed", "jax", "gpumode", "integrations")
 
-__all__ = ["DualGemmError", "FileError", "InvalidArgument", "OutOfMemory", "Plan", "Unsupported", "WorkspaceTooSmall",
-           "device_info", "plan", "run", *_IN_TORCH]
+# As a list that type checkers can read.
+__all__ = [
+    "Checkpoint", "DualGemmError", "FileError", "GatedExperts", "GatedMLP", "InvalidArgument", "LinearWeights", "OutOfMemory",
+    "Plan", "QuantizedTensor", "Unsupported", "Weights", "WorkspaceTooSmall", "dequantize", "device_info", "explain",
+    "from_pretrained", "glu", "glu_nvfp4", "linear", "m_grouped_glu_contiguous", "m_grouped_glu_masked", "open_checkpoint",
+    "plan", "quantize", "replace_mlps", "run", "swap_nibbles", "swizzle_scales", "unswizzle_scales"
+]
 
+if TYPE_CHECKING:  # a __getattr__ would make Any of every name
+    from . import checkpoint as checkpoint, distributed as distributed, gpumode as gpumode, integrations as integrations
+    from . import jax as jax, nn as nn, torch as torch, weights as weights
+    from .checkpoint import Checkpoint, from_pretrained, open_checkpoint
+    from .nn import GatedExperts, GatedMLP, replace_mlps
+    from .torch import (QuantizedTensor, dequantize, explain, glu, glu_nvfp4, linear, quantize, swap_nibbles, swizzle_scales,
+                        unswizzle_scales)
+    from .weights import LinearWeights, Weights, m_grouped_glu_contiguous, m_grouped_glu_masked
+else:
 
-def __getattr__(name: str) -> Any:
-    if name in _IN_TORCH:
-        return getattr(importlib.import_module(f"{__name__}.{_IN_TORCH[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _IN_TORCH:
+            return getattr(importlib.import_module(f"{__name__}.{_IN_TORCH[name]}"), name)
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from ._errors import InvalidArgument, Unsupported
 from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
                         scales_of, slice_rows)
+from ._operators import refuse_grad
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -29,6 +30,8 @@ def same_kind(one: torch.device, other: torch.device) -> bool:
 
 def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -> Optional[Tensor]:
     """Prepared bytes, or None where this device has nothing to prepare."""
+    if tensors[0].device.type == "meta":
+        return None
     try:
         packed: Tensor = call(operator, *tensors, a_dtype=a_dtype)
     except Unsupported:
@@ -177,11 +180,13 @@ class Container:
     def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any],
                  named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
         """Activations with their scales; a QuantizedTensor's global scale goes into the factors, or is one of each row."""
+        refuse_grad(**dict(zip(self._factors, factors)), a_row_scale=named.get("a_row_scale"))
         own = [self._tensors[name] if value is None else factor_of(name, value, self.device, self._shape.layers)
                for name, value in zip(self._factors, factors)]
         if isinstance(x, QuantizedTensor):
             if x_scales is not None:
                 raise InvalidArgument("x_scales", "given", "must be None for a QuantizedTensor")
+            refuse_grad(x=x.global_scale)
             if x.global_scale.numel() == 1:
                 own = [factor * x.global_scale for factor in own]
             elif named.get("a_row_scale") is None:
@@ -189,6 +194,8 @@ class Container:
             else:
                 raise InvalidArgument("a_row_scale", "given", "x has one scale for each row already")
             x, x_scales = x.codes, x.scales
+        if x.dim() < 1:
+            raise InvalidArgument("x", "shape []", f"must be [..., {self.k}]")
         columns = x.shape[-1] * (1 if x.is_floating_point() and x.dtype != torch.float4_e2m1fn_x2 else 2)
         if columns != self.k:
             raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
@@ -237,9 +244,10 @@ class Container:
         if unknown or not {"shape", *cls._factors} <= set(state) or ("packed" not in state and cls._matrices[0] not in state):
             raise InvalidArgument("state", ", ".join(unknown or sorted(state)) or "empty",
                                   f"must be of {cls.__name__}.state_dict()")
-        n, k, experts, number = (int(value) for value in state["shape"])
-        if not 0 <= number < len(_DTYPES):
-            raise InvalidArgument("state", f"shape {[n, k, experts, number]}", "must be [n, k, experts, number of a_dtype]")
+        described = state["shape"].reshape(-1).tolist()
+        if len(described) != 4 or not all(isinstance(value, int) for value in described) or not 0 <= described[3] < len(_DTYPES):
+            raise InvalidArgument("state", f"shape {described}", "must be [n, k, experts, number of a_dtype]")
+        n, k, experts, number = described
         shape, a_dtype = Shape(n, k, experts), _DTYPES[number]
         tensors = {name: tensor for name, tensor in state.items() if name != "shape"}
         for name in cls._matrices:

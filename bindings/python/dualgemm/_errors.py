@@ -62,6 +62,8 @@ _IN_TORCH = re.compile(r"dualgemm: (\w+): (.*)", re.DOTALL)
 
 def translate(error: RuntimeError) -> NoReturn:
     """Raises what an operator of torch.ops.dualgemm reported, or ``error`` itself if it is not ours."""
+    if unknown := re.search(r"Unknown keyword argument '(\w+)'", str(error)):
+        raise TypeError(f"unexpected keyword argument {unknown[1]!r}") from None
     found = _IN_TORCH.search(str(error))
     if found is None and isinstance(error, NotImplementedError) and "dualgemm::" in str(error):
         raise Unsupported("tensors", str(error).split(". ")[0], "must be strided, on the CPU or on CUDA") from None

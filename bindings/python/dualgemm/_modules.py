@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ._container import Container, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
-from ._operators import refuse_grad
+from ._operators import check_storage, refuse_grad
 from .torch import call
 from .weights import LinearWeights
 
@@ -132,14 +132,14 @@ class PackedModule(nn.Module):
         return choose_operands(original, buffers["packed"], x, self.a_dtype)
 
     def _check_columns(self, x: Tensor) -> None:
-        if x.shape[-1] != self.shape.k:
+        if x.dim() < 1 or x.shape[-1] != self.shape.k:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [..., {self.shape.k}]")
 
     def _rows_of(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """What came in, checked, as _quantized() gives it."""
         refuse_grad(x=x)
         self._check_columns(x)
-        return self._quantized(x.contiguous())
+        return self._quantized(x if x.is_contiguous() else check_storage("x", x).contiguous())
 
     def _quantized(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Activations, their scales and one factor for each row, by input_dtype."""

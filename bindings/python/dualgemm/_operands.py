@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
-from .torch import unswizzle_scales
+from ._operators import check_storage
+from .torch import number, unswizzle_scales
 
 Scalar = Union[Tensor, float]
 _CODES = (torch.uint8, torch.float4_e2m1fn_x2)
@@ -50,6 +51,7 @@ def scales_of(name: str, scales: Tensor, shape: Shape, scale_layout: str) -> Ten
         raise InvalidArgument("scale_layout", repr(scale_layout), "must be auto, linear or swizzled_128x4")
     if scales.dtype not in _SCALES:
         raise InvalidArgument(name, str(scales.dtype), "must be float8_e4m3fn or uint8")
+    check_storage(name, scales)
     if scales.dtype == torch.uint8:
         scales = scales.view(torch.float8_e4m3fn)
     dims = 3 if shape.experts else 2
@@ -91,9 +93,9 @@ def factor_of(name: str, value: Scalar, device: torch.device, layers: int) -> Te
     if isinstance(value, Tensor):
         if value.numel() not in (1, layers):
             raise InvalidArgument(name, f"shape {list(value.shape)}", f"must be one number or {layers}, one for each expert")
-        value = value.detach().to(device=device, dtype=torch.float32).reshape(-1)
+        value = check_storage(name, value).detach().to(device=device, dtype=torch.float32).reshape(-1)
         return value.expand(layers).contiguous()
-    return torch.full((layers,), float(value), dtype=torch.float32, device=device)
+    return torch.full((layers,), number(name, value), dtype=torch.float32, device=device)
 
 
 def bias_of(name: str, bias: Optional[Tensor], shape: Shape) -> Optional[Tensor]:
@@ -103,7 +105,7 @@ def bias_of(name: str, bias: Optional[Tensor], shape: Shape) -> Optional[Tensor]
     wanted = [shape.experts, shape.n] if shape.experts else [shape.n]
     if list(bias.shape) != wanted:
         raise InvalidArgument(name, f"shape {list(bias.shape)}", f"must be {wanted}")
-    bias = bias.detach()
+    bias = check_storage(name, bias).detach()
     return (bias if bias.dtype in (torch.float32, torch.bfloat16) else bias.float()).contiguous()
 
 
@@ -140,6 +142,7 @@ class PackedHeader(NamedTuple):
 
 def read_header(packed: Tensor) -> PackedHeader:
     """Of prepared bytes anywhere; on a GPU this synchronises."""
+    check_storage("packed", packed)
     if packed.dtype != torch.uint8 or packed.dim() != 1 or packed.numel() < _HEADER_BYTES:
         raise InvalidArgument("packed", f"{packed.dtype} {list(packed.shape)}", "must be uint8 [bytes] as prepare() makes it")
     header = bytes(packed[:_HEADER_BYTES].cpu().tolist())

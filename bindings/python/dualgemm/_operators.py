@@ -1,6 +1,6 @@
-"""torch.ops.dualgemm: schemas, tags and fakes. The kernels are in _torch.so, on torch's stable ABI.
+"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _fakes.py.
 
-Importing this module loads that library, once. Fakes derive shapes from shapes alone, so that M stays symbolic.
+Importing this module loads that library, once.
 """
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from . import _vmap
+from . import _fakes, _vmap
 from . import _library  # loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
@@ -56,100 +57,6 @@ def _schemas() -> list[str]:
     ]
 
 
-_PACKED_CODES = (torch.uint8, torch.float4_e2m1fn_x2)
-
-
-def _wide_dtype(a: Tensor, out_dtype: Optional[torch.dtype]) -> torch.dtype:
-    if out_dtype is not None:
-        return out_dtype
-    return torch.float16 if a.dtype in _PACKED_CODES else a.dtype
-
-
-def _swizzled_span(rows: int, blocks: int) -> int:
-    return (rows + 127) // 128 * 128 * ((blocks + 3) // 4 * 4)
-
-
-def _rows(x: Tensor) -> int:
-    rows = 1
-    for size in x.shape[:-1]:
-        rows *= size
-    return rows
-
-
-def _register_fake(name: str, function: Any = None) -> Any:
-    """register_fake, for tensors on one device."""
-
-    def register(shapes: Any) -> Any:
-        def checked(*arguments: Any, **named: Any) -> Any:
-            devices = {value.device for value in (*arguments, *named.values()) if isinstance(value, Tensor)}
-            if len(devices) > 1:
-                raise InvalidArgument("tensors", f"on {sorted(map(str, devices))}", "must be on one device")
-            return shapes(*arguments, **named)
-
-        torch.library.register_fake(f"dualgemm::{name}", checked)
-        return shapes
-
-    return register if function is None else register(function)
-
-
-def _register_fakes() -> None:
-    fake = _register_fake
-
-    @fake("glu")
-    def _(a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
-        return a.new_empty((*a.shape[:-1], gate.shape[-2]), dtype=_wide_dtype(a, out_dtype))
-
-    @fake("glu_packed")
-    def _(a, a_scales, packed, n, l, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
-        return a.new_empty((*a.shape[:-1], n), dtype=_wide_dtype(a, out_dtype))
-
-    def grouped(a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, *rest,  # type: ignore[no-untyped-def]
-                out_dtype=None, **choice):
-        columns = n if gate is None else gate.shape[-2]
-        return a.new_empty((*a.shape[:-1], columns), dtype=_wide_dtype(a, out_dtype))
-
-    fake("m_grouped_glu_contiguous", grouped)
-    fake("m_grouped_glu_masked", grouped)
-
-    @fake("linear")
-    def _(a, a_scales, w, w_scales, packed, n, l, *rest, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
-        columns = n if w is None else w.shape[-2]
-        return a.new_empty((*a.shape[:-1], columns), dtype=_wide_dtype(a, out_dtype))
-
-    @fake("glu_nvfp4")
-    def _(a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, d_global_scale, *factors,  # type: ignore[no-untyped-def]
-          d_scale_layout="linear", **choice):
-        columns = n if gate is None else gate.shape[-2]
-        codes = a.new_empty((*a.shape[:-1], columns // 2), dtype=torch.uint8)
-        batches = 1 if gate is None or gate.dim() == 2 else gate.shape[0]
-        shape = ((*a.shape[:-1], columns // 16) if d_scale_layout == "linear" else
-                 (batches * _swizzled_span(_rows(a) // batches, columns // 16),))
-        return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
-
-    # Bytes depend on the device's plan: known when it runs.
-    @fake("pack_weights")
-    def _(gate, gate_scales, up, up_scales, *, a_dtype, scale_layout="auto"):  # type: ignore[no-untyped-def]
-        return gate.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
-
-    @fake("pack_linear")
-    def _(w, w_scales, *, a_dtype, scale_layout="auto"):  # type: ignore[no-untyped-def]
-        return w.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
-
-    @fake("quantize_nvfp4")
-    def _(x, global_scale=None, *, scale_layout="linear", four_over_six=False, per_row=False):  # type: ignore[no-untyped-def]
-        shape, blocks = x.shape[:-1], x.shape[-1] // 16
-        scales = (*shape, blocks) if scale_layout == "linear" else (_swizzled_span(_rows(x), blocks),)
-        return (x.new_empty((*shape, x.shape[-1] // 2), dtype=torch.uint8), x.new_empty(scales, dtype=torch.float8_e4m3fn),
-                x.new_empty(shape if per_row else (1,), dtype=torch.float32))
-
-    @fake("dequantize_nvfp4")
-    def _(codes, scales, global_scale, *, dtype=torch.float32, scale_layout="auto"):  # type: ignore[no-untyped-def]
-        return codes.new_empty((*codes.shape[:-1], codes.shape[-1] * 2), dtype=dtype)
-
-    for name in (*_WIDE, "glu_nvfp4", "quantize_nvfp4"):
-        fake(f"{name}.out", lambda *arguments, **choice: None)
-
-
 def _load() -> None:
     if _TORCH < (2, 10):
         raise ImportError(f"dualgemm.torch: torch {torch.__version__}; must be 2.10 or newer")
@@ -161,21 +68,43 @@ def _load() -> None:
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     torch.ops.load_library(str(PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
-    _register_fakes()
+    _fakes.register()
     _vmap.register()
 
 
-def check_no_grad(**tensors: Optional[Tensor]) -> None:
-    """Forward only: InvalidArgument for a tensor that wants a gradient."""
+def wants_derivative() -> bool:
+    """Whether torch is recording for backward, or inside a level of forward mode; cheap."""
+    return torch.is_grad_enabled() or forward_ad._current_level >= 0
+
+
+def check_no_grad(**tensors: Any) -> None:
+    """Forward only: InvalidArgument for a tensor that wants a gradient or carries a tangent."""
     for name, tensor in tensors.items():
-        if tensor is not None and tensor.requires_grad:
+        if not isinstance(tensor, Tensor):
+            continue
+        if tensor.requires_grad and torch.is_grad_enabled():
             raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; use torch.no_grad() or .detach()")
+        if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise InvalidArgument(name, "with a tangent", "must have none: the product has no forward-mode derivative")
 
 
-def refuse_grad(**tensors: Optional[Tensor]) -> None:
-    """check_no_grad() where a gradient would be recorded."""
-    if torch.is_grad_enabled():
+def refuse_grad(**tensors: Any) -> None:
+    """check_no_grad() where a derivative would be wanted."""
+    if wants_derivative():
         check_no_grad(**tensors)
+
+
+def check_storage(name: str, tensor: Tensor) -> Tensor:
+    """The tensor. InvalidArgument if its storage ends before its elements: torch's own operators would read behind it."""
+    if torch.compiler.is_compiling() or tensor.numel() == 0 or tensor.layout != torch.strided or tensor.device.type == "meta":
+        return tensor
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return tensor  # without a storage of its own
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    held = tensor.untyped_storage().nbytes()
+    if held < (last + 1) * tensor.element_size():
+        raise InvalidArgument(name, f"a storage of {held} bytes", "must hold its elements; was it freed?")
+    return tensor
 
 
 _load()

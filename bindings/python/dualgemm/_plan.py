@@ -11,6 +11,7 @@ from ._arrays import Array, array_of
 from ._errors import InvalidArgument
 from ._structs import Buffers, DeviceInfo, OperandBytes, PlanInfo, PlanOptions, Problem
 
+BIAS_TYPES = {"torch.float32": 1, "torch.bfloat16": 2}  # dualgemm_bias_type
 _LAYOUTS = {"linear": 0, "swizzled_128x4": 1}
 
 
@@ -28,6 +29,13 @@ def _int64(name: str, value: Any) -> int:
     if not -2**63 <= value < 2**63:
         raise InvalidArgument(name, str(value), "must fit in 64 bits")
     return value
+
+
+def _float(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgument(name, repr(value), "must be a number") from None
 
 
 class Plan:
@@ -63,13 +71,24 @@ class Plan:
 
 
 def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: str = "f16", device: str = "cpu",
-         strategy: str = "auto", activation: str = "silu", batch_invariant: bool = False, threads: int = 0,
-         prepared: bool = False, config: str = "", scale_layout: str = "linear") -> Plan:
+         strategy: str = "auto", activation: str = "silu", act_alpha: float | None = None, act_beta: float | None = None,
+         act_limit: float | None = None, batch_invariant: bool = False, threads: int = 0, prepared: bool = False,
+         config: str = "", scale_layout: str = "linear") -> Plan:
     """Chooses how to compute D [l, m, n] from A [l, m, k] and Gate, Up [l, n, k], all tight.
 
-    Types and names as the command line spells them: "e2m1", "f16", "bf16", "f32"; "cpu", "cuda". ``scale_layout`` is that of
-    all scales, "linear" or "swizzled_128x4". InvalidArgument: a broken rule; Unsupported: this machine cannot do it.
+    Types and names as the command line spells them: "e2m1", "f16", "bf16", "f32"; "cpu", "cuda". act_*: as the activation
+    has them; "clamped_swiglu" wants a limit. ``scale_layout`` is that of all scales, "linear" or "swizzled_128x4".
+    InvalidArgument: a broken rule; Unsupported: this machine cannot do it.
     """
+    return make_plan(m, n, k, l=l, a_type=a_type, d_type=d_type, device=device, strategy=strategy, activation=activation,
+                     act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit, batch_invariant=batch_invariant,
+                     threads=threads, prepared=prepared, config=config, scale_layout=scale_layout)
+
+
+def make_plan(m: int, n: int, k: int, *, l: int, a_type: str, d_type: str, device: str, strategy: str, activation: str,
+              act_alpha: float | None, act_beta: float | None, act_limit: float | None, batch_invariant: bool,
+              prepared: bool, config: str, scale_layout: str, threads: int = 0, bias: int = 0) -> Plan:
+    """plan(), and with biases: one of BIAS_TYPES."""
     if scale_layout not in _LAYOUTS:
         raise InvalidArgument("scale_layout", repr(scale_layout), "must be linear or swizzled_128x4")
     problem = library.new(Problem, "problem")
@@ -80,10 +99,16 @@ def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: st
         if matrix.type == 0:
             matrix.scale_layout = _LAYOUTS[scale_layout]
     problem.act.kind = library.parse("activation", activation)
+    for name, number in (("alpha", act_alpha), ("beta", act_beta), ("limit", act_limit)):
+        if number is not None:
+            setattr(problem.act, name, _float(f"act_{name}", number))
+    problem.bias = bias
     problem.batch_invariant = int(bool(batch_invariant))
     options = library.new(PlanOptions, "plan_options")
     options.device, options.strategy = library.parse("device", device), library.parse("strategy", strategy)
     options.threads, options.prepared = _int64("threads", threads), int(bool(prepared))
+    if not isinstance(config, str):
+        raise InvalidArgument("config", repr(config), "must be a text")
     options.config = config.encode()
     return Plan(problem, options)
 
@@ -118,7 +143,8 @@ def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scal
     buffers = library.new(Buffers, "buffers")
     for name, array in arrays.items():
         setattr(buffers, name, array.address if array else None)
-    buffers.alpha_gate, buffers.alpha_up, buffers.stream = alpha_gate, alpha_up, stream or None
+    buffers.alpha_gate, buffers.alpha_up = _float("alpha_gate", alpha_gate), _float("alpha_up", alpha_up)
+    buffers.stream = stream or None
     workspace = c_void_p()
     library.check(library.c.dualgemm_workspace_create(plan._handle, byref(workspace)))
     try:

@@ -13,7 +13,7 @@ from ._errors import DualGemmError, InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
 from ._operands import Shape
-from ._operators import refuse_grad
+from ._operators import check_storage, refuse_grad
 from .torch import call
 from .weights import LinearWeights, Weights, quantized_weight
 
@@ -168,7 +168,10 @@ class GatedExperts(_Gated):
         """
         refuse_grad(x=x)
         self._check_columns(x)
-        tokens = x.reshape(-1, self.hidden_size)
+        tokens = check_storage("x", x).reshape(-1, self.hidden_size)
+        if topk_ids.dtype not in (torch.int32, torch.int64) or not topk_weights.is_floating_point():
+            raise InvalidArgument("topk_ids", f"{topk_ids.dtype}, weights {topk_weights.dtype}",
+                                  "must be int32 or int64, with weights of a floating dtype")
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
             raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
                                   f"must both be [{tokens.shape[0]}, k]")

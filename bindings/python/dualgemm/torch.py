@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, translate
-from ._operators import check_no_grad, refuse_grad
+from ._operators import check_no_grad, check_storage, refuse_grad, wants_derivative
 
 if TYPE_CHECKING:
     from .weights import Weights
@@ -23,6 +23,7 @@ _glu, _glu_out = _ops.glu.default, _ops.glu.out
 _linear, _linear_out = _ops.linear.default, _ops.linear.out
 _glu_nvfp4, _glu_nvfp4_out = _ops.glu_nvfp4.default, _ops.glu_nvfp4.out
 _quantize, _quantize_out = _ops.quantize_nvfp4.default, _ops.quantize_nvfp4.out
+_dequantize = _ops.dequantize_nvfp4.default
 _is_compiling = torch.compiler.is_compiling
 Scalar = Union[Tensor, float, None]
 
@@ -37,14 +38,25 @@ class QuantizedTensor(NamedTuple):
     """float32 [1]; of quantize(per_row=True): one for each row, for glu's ``a_row_scale``"""
 
 
-def scalar_tensor(value: Scalar, like: Tensor, count: int = 1) -> Optional[Tensor]:
+def number(name: str, value: Any) -> float:
+    """``value``, a number or a tensor of one, as a float."""
+    if isinstance(value, Tensor):
+        check_storage(name, value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        seen = f"shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+        raise InvalidArgument(name, seen, "must be one number") from None
+
+
+def scalar_tensor(name: str, value: Scalar, like: Tensor, count: int = 1) -> Optional[Tensor]:
     """An alpha as the operators want it: None, or float32 [count] on the device of ``like``."""
     if value is None:
         return None
     if not isinstance(value, Tensor):
-        return torch.full((count,), float(value), dtype=torch.float32, device=like.device)
+        return torch.full((count,), number(name, value), dtype=torch.float32, device=like.device)
     if count > 1 and value.numel() == 1:
-        return value.reshape(1).expand(count).contiguous()
+        return check_storage(name, value).reshape(1).expand(count).contiguous()
     return value
 
 
@@ -70,10 +82,8 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "lin
     each row. four_over_six: per block also try amax/4, keep the lower error. out: written in place. NaN or infinity in x:
     InvalidArgument on the CPU, NaN scales on CUDA (an error would have to synchronise).
     """
-    refuse_grad(x=x)
-    if x.device.type == "cpu" and not torch.compiler.is_compiling() and x.is_floating_point() and not bool(torch.isfinite(x).all()):
-        raise InvalidArgument("x", "NaN or infinity", "must be finite")
-    scale = scalar_tensor(global_scale, x)
+    refuse_grad(x=x, global_scale=global_scale)
+    scale = scalar_tensor("global_scale", global_scale, x)
     if out is not None:
         call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
              out_codes=out.codes, out_scales=out.scales, out_global_scale=out.global_scale)
@@ -84,11 +94,15 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "lin
 
 def dequantize(x: QuantizedTensor, *, dtype: torch.dtype = torch.float32, scale_layout: str = "auto") -> Tensor:
     """[..., rows, K] of float32, float16 or bfloat16: e2m1 * e4m3 * global_scale, rounded once to float32, then to dtype."""
-    return call(_ops.dequantize_nvfp4, x.codes, x.scales, x.global_scale, dtype=dtype, scale_layout=scale_layout)
+    refuse_grad(global_scale=x.global_scale)
+    return call(_dequantize, x.codes, x.scales, x.global_scale, dtype=dtype, scale_layout=scale_layout)
 
 
 def _as_bytes(scales: Tensor) -> Tensor:
-    return scales if scales.dtype == torch.uint8 else scales.view(torch.uint8)
+    check_storage("scales", scales)
+    if scales.dtype not in (torch.uint8, torch.float8_e4m3fn):
+        raise InvalidArgument("scales", str(scales.dtype), "must be float8_e4m3fn or uint8")
+    return scales.view(torch.uint8)
 
 
 def swizzle_scales(scales: Tensor) -> Tensor:
@@ -117,16 +131,21 @@ def unswizzle_scales(scales: Tensor, rows: int, sf_cols: int) -> Tensor:
 
 def swap_nibbles(codes: Tensor) -> Tensor:
     """For files with high nibble = even k: uint8 of the same shape."""
-    packed = codes.view(torch.uint8) if codes.dtype != torch.uint8 else codes
+    if codes.dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
+        raise InvalidArgument("codes", str(codes.dtype), "must be uint8 or float4_e2m1fn_x2")
+    packed = check_storage("codes", codes).view(torch.uint8)
     return ((packed >> 4) | (packed << 4)).view(codes.dtype)
 
 
 _FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
 
 
-def _factors(a: Tensor, layers: int, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
+def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
              bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
-    alphas = scalar_tensor(alpha_gate, a, layers), scalar_tensor(alpha_up, a, layers)
+    alphas: tuple[Any, ...] = alpha_gate, alpha_up
+    if not (isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and weights.dim() == 2):
+        layers = _layers(weights)
+        alphas = scalar_tensor("alpha_gate", alpha_gate, a, layers), scalar_tensor("alpha_up", alpha_up, a, layers)
     if a_row_scale is None and bias_gate is None and bias_up is None:
         return alphas
     return (*alphas, a_row_scale, bias_gate, bias_up)
@@ -146,13 +165,15 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     32-bit a; float16 for NVFP4. out: written in place. batch_invariant: bits of a row depend on neither M nor other rows.
     Forward only: requires_grad raises InvalidArgument.
     """
-    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
-    if torch.is_grad_enabled():
+    factors = _factors(a, gate, alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    if wants_derivative():
         check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
-    named = _given(out_dtype=out_dtype if out is None else None, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
-    if activation != "silu":
-        named["activation"] = activation
-    _add_choice(named, scale_layout, batch_invariant, strategy, config)
+    # Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
+    named = _choice(scale_layout, batch_invariant, strategy, config)
+    if activation != "silu" or act_alpha is not None or act_beta is not None or act_limit is not None:
+        named.update(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
+    if out_dtype is not None and out is None:
+        named["out_dtype"] = out_dtype
     if out is None:
         return call(_glu, a, a_scales, gate, gate_scales, up, up_scales, *factors, **named)
     check_out_dtype(out, out_dtype)
@@ -160,12 +181,8 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
     return out
 
 
-# Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
-def _given(**arguments: Any) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> None:
+def _choice(scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> dict[str, Any]:
+    named: dict[str, Any] = {}
     if scale_layout != "auto":
         named["scale_layout"] = scale_layout
     if batch_invariant:
@@ -174,6 +191,7 @@ def _add_choice(named: dict[str, Any], scale_layout: str, batch_invariant: bool,
         named["strategy"] = strategy
     if config:
         named["config"] = config
+    return named
 
 
 def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
@@ -190,9 +208,9 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
     that must not happen (CUDA graphs). d_scale_layout: "linear" [..., M, N/16], or "swizzled_128x4", flat.
     """
-    refuse_grad(a=a, bias_gate=bias_gate, bias_up=bias_up)
-    scale = float(d_global_scale)
-    factors = _factors(a, _layers(gate), alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    scale = number("d_global_scale", d_global_scale)
+    factors = _factors(a, gate, alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
+    refuse_grad(a=a, d_global_scale=d_global_scale, **dict(zip(_FACTOR_NAMES, factors)))
     arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
     if out is not None:
         call(_glu_nvfp4_out, *arguments, d_scale_layout=d_scale_layout, **like_glu, out_codes=out.codes, out_scales=out.scales)
@@ -209,11 +227,12 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
 
     residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
     """
-    refuse_grad(a=a, bias=bias, residual=residual, out=out)
-    arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor(alpha, a, _layers(w)), bias, residual,
-                 a_row_scale)
-    named = _given(out_dtype=out_dtype if out is None else None)
-    _add_choice(named, scale_layout, batch_invariant, strategy, config)
+    refuse_grad(a=a, alpha=alpha, bias=bias, residual=residual, a_row_scale=a_row_scale, out=out)
+    arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor("alpha", alpha, a, _layers(w)), bias,
+                 residual, a_row_scale)
+    named = _choice(scale_layout, batch_invariant, strategy, config)
+    if out_dtype is not None and out is None:
+        named["out_dtype"] = out_dtype
     if out is None:
         return call(_linear, *arguments, **named)
     check_out_dtype(out, out_dtype)
@@ -225,31 +244,53 @@ def offsets_of(offsets: Tensor, layers: int) -> Tensor:
     """int32 [E+1] from [E+1], or from torch's ``offs`` [E] of ends."""
     if offsets.dtype != torch.int32 or offsets.dim() != 1:
         raise InvalidArgument("offsets", f"{offsets.dtype} {list(offsets.shape)}", "must be int32 [E+1], or [E] of ends")
+    check_storage("offsets", offsets)
     return torch.nn.functional.pad(offsets, (1, 0)) if offsets.shape[0] == layers else offsets
 
 
-def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: str = "auto", strategy: str = "auto",
-            activation: str = "silu", batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None, config: str = "",
-            **others: Any) -> str:
-    """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights."""
-    from ._plan import plan
+_PLAN_TYPES = {torch.uint8: "e2m1", torch.float4_e2m1fn_x2: "e2m1", torch.float16: "f16", torch.bfloat16: "bf16",
+               torch.float32: "f32"}
 
-    names = {torch.uint8: "e2m1", torch.float4_e2m1fn_x2: "e2m1", torch.float16: "f16", torch.bfloat16: "bf16",
-             torch.float32: "f32"}
-    if a.dtype not in names or (out_dtype is not None and out_dtype not in names):
-        raise InvalidArgument("a", str(a.dtype), "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
-    a_type = names[a.dtype]
-    k = a.shape[-1] * (2 if a_type == "e2m1" else 1)
+
+def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: str = "auto",
+            strategy: str = "auto", activation: str = "silu", act_alpha: Optional[float] = None,
+            act_beta: Optional[float] = None, act_limit: Optional[float] = None, bias_gate: Optional[Tensor] = None,
+            bias_up: Optional[Tensor] = None, batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None,
+            out: Optional[Tensor] = None, config: str = "", gate_scales: Optional[Tensor] = None,
+            up_scales: Optional[Tensor] = None, a_scales: Optional[Tensor] = None, alpha_gate: Scalar = None,
+            alpha_up: Scalar = None, a_row_scale: Optional[Tensor] = None) -> str:
+    """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights.
+
+    Of tensors only shapes, dtypes and the device count. Raises what glu() would of those.
+    """
+    from ._plan import BIAS_TYPES, make_plan
+
+    if a.dtype not in _PLAN_TYPES or a.dim() < 2:
+        raise InvalidArgument("a", f"{a.dtype} {list(a.shape)}",
+                              "must be [..., M, K] of uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
+    a_type = _PLAN_TYPES[a.dtype]
+    wide = out.dtype if out is not None else out_dtype
+    if wide is not None and _PLAN_TYPES.get(wide, "e2m1") == "e2m1":
+        raise InvalidArgument("out_dtype", str(wide), "must be float16, bfloat16 or float32")
+    biases = [bias for bias in (bias_gate, bias_up) if bias is not None]
     if isinstance(gate, Tensor):
-        n, layers, prepared = gate.shape[-2], _layers(gate), False
+        n, k, layers, prepared = gate.shape[-2], gate.shape[-1] * 2, _layers(gate), False
+        if up is not None and up.shape != gate.shape:
+            raise InvalidArgument("up", f"shape {list(up.shape)}", f"must be that of gate: {list(gate.shape)}")
     else:
-        n, layers, prepared = gate.n, gate.num_experts, gate.is_packed
-    rows = a.numel() // max(a.shape[-1], 1) // (layers if layers > 1 and a.dim() == 3 else 1)
-    d_type = names[out_dtype] if out_dtype is not None else ("f16" if a_type == "e2m1" else a_type)
+        n, k, layers = gate.n, gate.k, gate.num_experts
+        prepared = gate._operands_for(a, strategy)[1] is not None
+        biases += [bias for bias in (gate.bias_gate, gate.bias_up) if bias is not None]
+    columns = a.shape[-1] * (2 if a_type == "e2m1" else 1)
+    if columns != k:
+        raise InvalidArgument("a", f"{columns} columns", f"must be the {k} of the weights")
+    rows = a.numel() // a.shape[-1] // (layers if layers > 1 and a.dim() == 3 else 1)
     with torch.cuda.device(a.device) if a.is_cuda else torch.no_grad():
-        return plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type, device="cuda" if a.is_cuda else "cpu", strategy=strategy,
-                    activation=activation, batch_invariant=batch_invariant, prepared=prepared, config=config,
-                    scale_layout="swizzled_128x4" if scale_layout == "swizzled_128x4" else "linear").explain()
+        return make_plan(rows, n, k, l=layers, a_type=a_type, d_type=_PLAN_TYPES[wide or (torch.float16 if a_type == "e2m1" else a.dtype)],
+                         device="cuda" if a.is_cuda else "cpu", strategy=strategy, activation=activation, act_alpha=act_alpha,
+                         act_beta=act_beta, act_limit=act_limit, batch_invariant=batch_invariant, prepared=prepared,
+                         config=config, bias=BIAS_TYPES[str(biases[0].dtype)] if biases else 0,
+                         scale_layout="swizzled_128x4" if scale_layout == "swizzled_128x4" else "linear").explain()
 
 
 def plans_kept() -> int:

@@ -10,7 +10,7 @@ from ._container import Container
 from ._errors import InvalidArgument
 from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
 from ._operators import refuse_grad
-from .torch import QuantizedTensor, call, check_out_dtype, offsets_of, quantize
+from .torch import QuantizedTensor, call, check_out_dtype, number, offsets_of, quantize
 
 _ops = torch.ops.dualgemm
 _NO_SCALE = "must be an nn.Linear of bfloat16, float16 or float32, in_features a multiple of 16"
@@ -20,6 +20,8 @@ def quantized_weight(name: str, weight: Tensor, four_over_six: bool) -> Quantize
     """Codes, linear scales and global scale of a float matrix [N, K] or [E, N, K]; one global scale for each matrix."""
     if not weight.is_floating_point() or weight.dim() not in (2, 3) or weight.shape[-1] % 16 or weight.numel() == 0:
         raise InvalidArgument(name, f"{weight.dtype} {list(weight.shape)}", _NO_SCALE)
+    if weight.device.type == "meta":
+        raise InvalidArgument(name, "on the meta device", "must have its values")
     weight = weight.detach()
     if weight.dim() == 2:
         return quantize(weight if weight.stride(-1) == 1 else weight.contiguous(), four_over_six=four_over_six)
@@ -149,7 +151,7 @@ class Weights(Container):
         x, x_scales, own = self._rows_of(x, x_scales, [alpha_gate, alpha_up], like_glu)
         refuse_grad(x=x)
         matrices, packed = self._operands_for(x, like_glu.get("strategy", "auto"))
-        scale = float(d_global_scale)
+        scale = number("d_global_scale", d_global_scale)
         codes, scales = call(_ops.glu_nvfp4, x, x_scales, *matrices, packed, self.n, self.num_experts, scale, *own,
                              like_glu.pop("a_row_scale", None), self.bias_gate, self.bias_up, d_scale_layout=d_scale_layout,
                              **like_glu)

@@ -29,13 +29,23 @@ void check_optional(const char* name, const OptionalTensor& tensor, const Place&
   if (tensor) check_tensor(name, *tensor, place);
 }
 
+// Of weights that are not packed.
+const Tensor& given(const char* name, const OptionalTensor& tensor) {
+  if (!tensor) refuse(name, "None", "must be given where packed is None");
+  return *tensor;
+}
+
 // Looks at the first matrix: n, l, whether there is a dimension of layers.
 void take_first(const Weights& weights, Call& call) {
-  check_tensor(weights.first_name, *weights.gate, call.place);
-  call.weights_are_batched = weights.gate->dim() == 3;
-  call.first = matrix_of(weights.first_name, *weights.gate, call.weights_are_batched);
+  const Tensor& first = given(weights.first_name, weights.gate);
+  check_tensor(weights.first_name, first, call.place);
+  call.weights_are_batched = first.dim() == 3;
+  call.first = matrix_of(weights.first_name, first, call.weights_are_batched);
   call.n = call.first.rows;
   call.l = call.first.batches;
+  if (call.n < 1 || call.l < 1) {
+    refuse(weights.first_name, "shape " + shape_text(first), "must have at least one row");
+  }
 }
 
 dualgemm_operand_bytes operand_bytes(const dualgemm_problem& problem) {
@@ -47,7 +57,7 @@ dualgemm_operand_bytes operand_bytes(const dualgemm_problem& problem) {
 
 Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const Groups& groups) {
   Call call;
-  call.place = Place::of(rows.values);
+  call.place = Place::of("a", rows.values);
   check_tensor("a", rows.values, call.place);
   check_optional("a_scales", rows.scales, call.place);
   check_optional("a_row_scale", rows.row_scale, call.place);
@@ -135,12 +145,12 @@ Call begin(const Rows& rows, const Weights& weights, const Choice& choice, const
 
 // The layout of a weight, [n, k] or [l, n, k], whose values have been looked at, with its scales.
 dualgemm_matrix with_scales(const char* name, const char* scales_name, const Tensor& values,
-                            const Tensor& scales, const std::string& scale_layout, const Call& call,
-                            Matrix matrix, const void*& data, const uint8_t*& scale_data) {
-  check_tensor(scales_name, scales, call.place);
+                            const OptionalTensor& scales, const std::string& scale_layout,
+                            const Call& call, Matrix matrix, const void*& data,
+                            const uint8_t*& scale_data) {
+  check_tensor(scales_name, given(scales_name, scales), call.place);
   if (matrix.layout.type != DUALGEMM_E2M1) {
-    refuse(name, "dtype number " + std::to_string(dtype_of(values)),
-           "must be uint8 or float4_e2m1fn_x2");
+    refuse(name, dtype_text(values), "must be uint8 or float4_e2m1fn_x2");
   }
   if (matrix.columns != call.a.columns) {
     refuse(name, std::to_string(matrix.columns) + " columns",
@@ -148,7 +158,7 @@ dualgemm_matrix with_scales(const char* name, const char* scales_name, const Ten
   }
   data = matrix.data;
   scale_data = static_cast<const uint8_t*>(
-      add_scales(scales_name, scales, scale_layout, call.weights_are_batched, 0, matrix));
+      add_scales(scales_name, *scales, scale_layout, call.weights_are_batched, 0, matrix));
   return matrix.layout;
 }
 
@@ -164,7 +174,7 @@ const void* bias_of(const char* name, const OptionalTensor& bias, const Call& ca
   check_tensor(name, *bias, call.place);
   const bool is_f32 = dtype_of(*bias) == dtypes().float32;
   if (!is_f32 && dtype_of(*bias) != dtypes().bfloat16) {
-    refuse(name, "dtype number " + std::to_string(dtype_of(*bias)), "must be float32 or bfloat16");
+    refuse(name, dtype_text(*bias), "must be float32 or bfloat16");
   }
   const int32_t own = is_f32 ? DUALGEMM_BIAS_F32 : DUALGEMM_BIAS_BF16;
   if (type != DUALGEMM_BIAS_NONE && type != own) {
@@ -198,14 +208,11 @@ Tensor wide_d(const WideOutput& output, const Tensor& rows, const Call& call, Ma
   if (output.out) {
     check_tensor("out", result, call.place);
     check_shape("out", result, shape);
+    check_is_wide("out", result);
   } else if (call.grouping != DUALGEMM_GROUPING_NONE) {
     TORCH_ERROR_CODE_CHECK(aoti_torch_zero_(result.get()));
   }
   d = matrix_of("out", result, call.rows_are_batched);
-  if (d.layout.type == DUALGEMM_E2M1) {
-    refuse("out", "dtype number " + std::to_string(dtype_of(result)),
-           "must be float16, bfloat16 or float32");
-  }
   if (output.out && output.dtype && d.layout.type != type) {
     refuse("out", "another dtype than out_dtype", "must be the same");
   }
@@ -243,8 +250,7 @@ std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows,
   }
   d = matrix_of("out_codes", codes, call.rows_are_batched);
   if (d.layout.type != DUALGEMM_E2M1) {
-    refuse("out_codes", "dtype number " + std::to_string(dtype_of(codes)),
-           "must be uint8 or float4_e2m1fn_x2");
+    refuse("out_codes", dtype_text(codes), "must be uint8 or float4_e2m1fn_x2");
   }
   return {codes, scales};
 }
@@ -265,12 +271,12 @@ void fill_dual(const Weights& weights, const Factors& factors,
   problem.act = activation_of(activation);
   if (!weights.packed) {
     problem.gate =
-        with_scales("gate", "gate_scales", *weights.gate, *weights.gate_scales, choice.scale_layout,
+        with_scales("gate", "gate_scales", *weights.gate, weights.gate_scales, choice.scale_layout,
                     call, call.first, buffers.gate, buffers.gate_scales);
-    check_tensor("up", *weights.up, call.place);
+    check_tensor("up", given("up", weights.up), call.place);
     const Matrix up = matrix_of("up", *weights.up, call.weights_are_batched);
-    problem.up = with_scales("up", "up_scales", *weights.up, *weights.up_scales,
-                             choice.scale_layout, call, up, buffers.up, buffers.up_scales);
+    problem.up = with_scales("up", "up_scales", *weights.up, weights.up_scales, choice.scale_layout,
+                             call, up, buffers.up, buffers.up_scales);
     if (up.rows != call.n || up.batches != call.l) {
       refuse("up", "shape " + shape_text(*weights.up),
              "must be that of gate: " + shape_text(*weights.gate));
@@ -305,7 +311,7 @@ Tensor pack(Call& call) {
 // What packing needs of a call: the weights, and one row of nothing.
 Call begin_pack(const Weights& weights, ScalarType rows_dtype) {
   Call call;
-  call.place = Place::of(*weights.gate);
+  call.place = Place::of(weights.first_name, given(weights.first_name, weights.gate));
   take_first(weights, call);
   call.a.rows = 1;
   call.a.columns = call.first.columns;
@@ -334,7 +340,7 @@ void fill_linear(const Weights& weights, const Factors& factors, const Choice& c
   problem.grouping = call.grouping;
   problem.batch_invariant = choice.batch_invariant ? 1 : 0;
   if (!weights.packed) {
-    problem.w = with_scales("w", "w_scales", *weights.gate, *weights.gate_scales,
+    problem.w = with_scales("w", "w_scales", *weights.gate, weights.gate_scales,
                             choice.scale_layout, call, call.first, buffers.w, buffers.w_scales);
   }
   buffers.a = call.buffers.a;

@@ -25,6 +25,27 @@ dualgemm_quantize_problem problem_for(const Matrix& x, const dualgemm_matrix& q)
   return problem;
 }
 
+template <typename Bits>
+void check_rows_are_finite(const Matrix& x, Bits exponent) {
+  for (int64_t row = 0; row < x.rows; ++row) {
+    const Bits* const values = static_cast<const Bits*>(x.data) + row * x.layout.ld;
+    bool is_finite = true;  // no way out of the loop: so it is vectorised
+    for (int64_t column = 0; column < x.columns; ++column) {
+      is_finite &= (values[column] & exponent) != exponent;
+    }
+    if (!is_finite) {
+      refuse("x", "NaN or infinity in row " + std::to_string(row), "must be finite");
+    }
+  }
+}
+
+// In host memory, where looking does not synchronise.
+void check_is_finite(const Matrix& x) {
+  if (x.layout.type == DUALGEMM_F16) return check_rows_are_finite<uint16_t>(x, 0x7C00);
+  if (x.layout.type == DUALGEMM_BF16) return check_rows_are_finite<uint16_t>(x, 0x7F80);
+  check_rows_are_finite<uint32_t>(x, 0x7F800000);
+}
+
 // In place of a tensor that the caller gave, or new.
 Tensor output_tensor(const char* name, const OptionalTensor& given, const Place& place,
                      int32_t dtype, const Shape& shape) {
@@ -35,17 +56,38 @@ Tensor output_tensor(const char* name, const OptionalTensor& given, const Place&
   return *given;
 }
 
+// The global scale of no values, as of zeros.
+void write_one(const Tensor& scale) {
+  const Tensor one = new_tensor({aoti_torch_device_type_cpu(), 0, false}, dtypes().float32, {1});
+  *static_cast<float*>(one.data_ptr()) = 1.0f;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(scale.get(), one.get(), 0));
+}
+
+void run_quantize(const Place& place, const dualgemm_quantize_problem& problem,
+                  dualgemm_quantize_buffers& buffers) {
+  const dualgemm_execution_options options = options_for(place);
+  dualgemm_quantize_bytes bytes{};
+  bytes.struct_size = sizeof bytes;
+  check(dualgemm_quantize_sizes(&problem, options.device, &bytes));
+  OptionalTensor workspace;
+  if (bytes.workspace > 0) {
+    workspace = new_tensor(place, dtypes().uint8, {bytes.workspace});
+    buffers.workspace = workspace->data_ptr();
+    buffers.workspace_bytes = bytes.workspace;
+  }
+  if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);
+  check(dualgemm_quantize_tensor(&problem, &buffers, &options));
+}
+
 }  // namespace
 
 Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
                    const std::string& scale_layout, bool four_over_six, bool per_row,
                    const QuantizeOutput& output) {
-  const Place place = Place::of(x);
+  const Place place = Place::of("x", x);
   check_tensor("x", x, place);
+  check_is_wide("x", x);
   const Matrix source = matrix_of("x", x, false);
-  if (source.layout.type == DUALGEMM_E2M1) {
-    refuse("x", "a dtype of 8 bits or fewer", "must be float16, bfloat16 or float32");
-  }
   if (source.columns == 0 || source.columns % DUALGEMM_SF_VEC != 0) {
     refuse("x", std::to_string(source.columns) + " columns", "must be a positive multiple of 16");
   }
@@ -56,6 +98,7 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
   if (global_scale && per_row) {
     refuse("global_scale", "given", "must be None where each row finds its own");
   }
+  if (!place.is_cuda) check_is_finite(source);
 
   Shape scale_shape = shape_with_columns(x, source.columns / DUALGEMM_SF_VEC);
   if (swizzled) {
@@ -91,38 +134,30 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
     check_tensor("global_scale", *global_scale, place);
     buffers.global_scale =
         static_cast<const float*>(vector_of("global_scale", *global_scale, 1, dtypes().float32));
-    TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(made.global_scale.get(), global_scale->get(), 1));
   } else {
     buffers.found_scale = static_cast<float*>(made.global_scale.data_ptr());
   }
-  if (source.rows == 0) return made;
-
   const OnDevice on_device(place);
-  const dualgemm_execution_options options = options_for(place);
-  dualgemm_quantize_bytes bytes{};
-  bytes.struct_size = sizeof bytes;
-  check(dualgemm_quantize_sizes(&problem, options.device, &bytes));
-  OptionalTensor workspace;
-  if (bytes.workspace > 0) {
-    workspace = new_tensor(place, dtypes().uint8, {bytes.workspace});
-    buffers.workspace = workspace->data_ptr();
-    buffers.workspace_bytes = bytes.workspace;
+  if (source.rows > 0) {
+    run_quantize(place, problem, buffers);
+  } else if (problem.scaling == DUALGEMM_SCALING_TENSOR) {
+    write_one(made.global_scale);
   }
-  if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);
-  check(dualgemm_quantize_tensor(&problem, &buffers, &options));
+  if (global_scale) {  // last: the library may have refused it, and then nothing is to be written
+    TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(made.global_scale.get(), global_scale->get(), 1));
+  }
   return made;
 }
 
 Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& global_scale,
                   ScalarType dtype, const std::string& scale_layout) {
-  const Place place = Place::of(codes);
+  const Place place = Place::of("codes", codes);
   check_tensor("codes", codes, place);
   check_tensor("scales", scales, place);
   check_tensor("global_scale", global_scale, place);
   Matrix q = matrix_of("codes", codes, false);
   if (q.layout.type != DUALGEMM_E2M1) {
-    refuse("codes", "dtype number " + std::to_string(dtype_of(codes)),
-           "must be uint8 or float4_e2m1fn_x2");
+    refuse("codes", dtype_text(codes), "must be uint8 or float4_e2m1fn_x2");
   }
   const void* const scale_data = add_scales("scales", scales, scale_layout, false, 0, q);
   const int32_t type = data_type_of("dtype", dtype);

@@ -1,6 +1,7 @@
 #include "tensors.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "status.hpp"
 
@@ -59,7 +60,8 @@ bool is_swizzled(const Tensor& scales, const std::string& scale_layout, bool is_
 
 }  // namespace
 
-Place Place::of(const Tensor& tensor) {
+Place Place::of(const char* name, const Tensor& tensor) {
+  if (!tensor.defined()) refuse(name, "None", "must be a tensor");
   Place place{};
   TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(tensor.get(), &place.type));
   place.index = tensor.get_device_index();
@@ -68,7 +70,7 @@ Place Place::of(const Tensor& tensor) {
 }
 
 void check_tensor(const char* name, const Tensor& tensor, const Place& place) {
-  const Place own = Place::of(tensor);
+  const Place own = Place::of(name, tensor);
   if (own.type != place.type || (own.is_cuda && own.index != place.index)) {
     const auto text = [](const Place& at) {
       return at.is_cuda ? "cuda:" + std::to_string(at.index) : std::string("another device");
@@ -109,6 +111,38 @@ int32_t dtype_of(const Tensor& tensor) {
   return dtype;
 }
 
+std::string dtype_text(int32_t dtype) {
+  // Numbers that torch writes into files: they stay.
+  static constexpr std::pair<int32_t, const char*> kNames[] = {{0, "uint8"},
+                                                               {1, "int8"},
+                                                               {2, "int16"},
+                                                               {3, "int32"},
+                                                               {4, "int64"},
+                                                               {5, "float16"},
+                                                               {6, "float32"},
+                                                               {7, "float64"},
+                                                               {8, "complex32"},
+                                                               {9, "complex64"},
+                                                               {10, "complex128"},
+                                                               {11, "bool"},
+                                                               {15, "bfloat16"},
+                                                               {23, "float8_e5m2"},
+                                                               {24, "float8_e4m3fn"},
+                                                               {25, "float8_e5m2fnuz"},
+                                                               {26, "float8_e4m3fnuz"},
+                                                               {27, "uint16"},
+                                                               {28, "uint32"},
+                                                               {29, "uint64"},
+                                                               {44, "float8_e8m0fnu"},
+                                                               {45, "float4_e2m1fn_x2"}};
+  for (const auto& [number, name] : kNames) {
+    if (number == dtype) return std::string("torch.") + name;
+  }
+  return "dtype number " + std::to_string(dtype);
+}
+
+std::string dtype_text(const Tensor& tensor) { return dtype_text(dtype_of(tensor)); }
+
 int32_t data_type_of(const char* name, const Tensor& tensor) {
   const int32_t dtype = dtype_of(tensor);
   const Dtypes& known = dtypes();
@@ -116,8 +150,15 @@ int32_t data_type_of(const char* name, const Tensor& tensor) {
   if (dtype == known.float16) return DUALGEMM_F16;
   if (dtype == known.bfloat16) return DUALGEMM_BF16;
   if (dtype == known.float32) return DUALGEMM_F32;
-  refuse(name, "dtype number " + std::to_string(dtype),
-         "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32");
+  refuse(name, dtype_text(dtype), "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32");
+}
+
+void check_is_wide(const char* name, const Tensor& tensor) {
+  const int32_t dtype = dtype_of(tensor);
+  const Dtypes& known = dtypes();
+  if (dtype != known.float16 && dtype != known.bfloat16 && dtype != known.float32) {
+    refuse(name, dtype_text(dtype), "must be float16, bfloat16 or float32");
+  }
 }
 
 int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype) {
@@ -130,8 +171,7 @@ int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype) {
     case ScalarType::Float:
       return DUALGEMM_F32;
     default:
-      refuse(name, "dtype number " + std::to_string(static_cast<int>(dtype)),
-             "must be float16, bfloat16 or float32");
+      refuse(name, dtype_text(static_cast<int32_t>(dtype)), "must be float16, bfloat16 or float32");
   }
 }
 
@@ -181,7 +221,7 @@ void* add_scales(const char* name, const Tensor& scales, const std::string& scal
                  bool is_batched, int64_t span, Matrix& matrix) {
   const int32_t dtype = dtype_of(scales);
   if (dtype != dtypes().uint8 && dtype != dtypes().float8_e4m3fn) {
-    refuse(name, "dtype number " + std::to_string(dtype), "must be float8_e4m3fn or uint8");
+    refuse(name, dtype_text(dtype), "must be float8_e4m3fn or uint8");
   }
   const int64_t blocks = matrix.columns / DUALGEMM_SF_VEC;
   if (is_swizzled(scales, scale_layout, is_batched)) {
@@ -218,8 +258,7 @@ void* add_scales(const char* name, const Tensor& scales, const std::string& scal
 
 void* vector_of(const char* name, const Tensor& tensor, int64_t elements, int32_t dtype) {
   if (dtype_of(tensor) != dtype) {
-    refuse(name, "dtype number " + std::to_string(dtype_of(tensor)),
-           dtype == dtypes().int32 ? "must be int32" : "must be float32");
+    refuse(name, dtype_text(tensor), "must be " + dtype_text(dtype));
   }
   if (tensor.numel() != elements || !tensor.is_contiguous()) {
     refuse(name, "shape " + shape_text(tensor),

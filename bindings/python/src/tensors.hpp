@@ -21,7 +21,8 @@ struct Place {
   int32_t index;  // which GPU
   bool is_cuda;
 
-  static Place of(const Tensor& tensor);
+  // Of the first tensor of a call; refuses None, which torch hands on as a tensor that is undefined.
+  static Place of(const char* name, const Tensor& tensor);
 };
 
 // Refuses a tensor elsewhere than `place`, not strided, or whose storage ends before its elements.
@@ -34,8 +35,14 @@ struct Dtypes {
 const Dtypes& dtypes();
 int32_t dtype_of(const Tensor& tensor);
 
+// As Python calls it: "torch.int64".
+std::string dtype_text(int32_t dtype);
+std::string dtype_text(const Tensor& tensor);
+
 // DUALGEMM_E2M1 for uint8 and float4_e2m1fn_x2, whose elements hold two codes.
 int32_t data_type_of(const char* name, const Tensor& tensor);
+// Refuses all but float16, bfloat16 and float32.
+void check_is_wide(const char* name, const Tensor& tensor);
 // Of a dtype that is asked for: float16, bfloat16 or float32.
 int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype);
 // The dtype for a DUALGEMM_ data type; E2M1: uint8.

@@ -84,12 +84,35 @@ def test_a_plan_tells_of_itself() -> None:
     assert dualgemm.device_info()["cores"] >= 1
 
 
+def test_activations_with_parameters() -> None:
+    values = operands(2, 16, 32)
+    results = []
+    for limit in (0.5, 1e30):
+        d = np.zeros((2, 16), np.float32)
+        dualgemm.run(dualgemm.plan(2, 16, 32, d_type="f32", activation="clamped_swiglu", act_limit=limit), **values, d=d)
+        results.append(d)
+    plain = np.zeros((2, 16), np.float32)
+    dualgemm.run(dualgemm.plan(2, 16, 32, d_type="f32"), **values, d=plain)
+    assert (results[1] == plain).all() and (results[0] != plain).any()
+    with pytest.raises(dualgemm.InvalidArgument, match="alpha_gate: 'x'"):
+        dualgemm.run(dualgemm.plan(2, 16, 32, d_type="f32"), **values, d=plain, alpha_gate="x")
+
+
+def test_the_referee_without_torch() -> None:
+    code = "import sys; sys.modules['torch'] = None; from dualgemm.gpumode.__main__ import main; sys.exit(main())"
+    for arguments in (["rank"], ["test", "submission.py"]):
+        done = subprocess.run([sys.executable, "-P", "-c", code, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "torch" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 REFUSED = [
     (dict(k=40), "k", "40"), (dict(m=0), "m", "0"), (dict(n=-3), "n", "-3"), (dict(m=2**62, n=2**62), None, None),
     (dict(m=2**70), "m", str(2**70)), (dict(m=1.5), "m", "1.5"), (dict(m=True), "m", "True"),
     (dict(a_type="int4"), "a_type", "int4"), (dict(activation="swish"), "activation", "swish"),
     (dict(strategy="quick"), "strategy", "quick"), (dict(scale_layout="rows"), "scale_layout", "'rows'"),
-    (dict(device="tpu"), "device", "tpu"), (dict(threads=-1), "threads", "-1"),
+    (dict(device="tpu"), "device", "tpu"), (dict(threads=-1), "threads", "-1"), (dict(config=5), "config", "5"),
+    (dict(act_limit="no"), "act_limit", "'no'"), (dict(act_limit=2.0), "act.limit", "2"),
+    (dict(activation="clamped_swiglu"), "act.limit", "not given"),
 ]
 
 

@@ -283,8 +283,9 @@ def test_experts(input_dtype: str) -> None:
             assert same_bits(one(x, ids, weights), d)
         assert made(x[:0], ids[:0], weights[:0]).shape == (0, 64)
         assert same_bits(made(x.view(3, 3, 64), ids, weights), d.view(3, 3, 64))
-        with pytest.raises(dg.InvalidArgument, match="topk_ids"):
-            made(x, ids[:3], weights[:3])
+        for wrong in ((ids[:3], weights[:3]), (ids.float(), weights), (ids, torch.ones_like(ids))):
+            with pytest.raises(dg.InvalidArgument, match="topk_ids"):
+                made(x, *wrong)
 
 
 @pytest.mark.parametrize("input_dtype", ["bf16", "nvfp4"])
@@ -340,6 +341,9 @@ def test_bad_arguments() -> None:
         assert argument in caught.value.argument
     with pytest.raises(dg.InvalidArgument, match="x: shape"):
         dg.GatedMLP.from_float(mlp).finalize()(torch.randn(2, 48, dtype=torch.bfloat16))
+    for number in (dg.GatedMLP.from_float(mlp), dg.Weights.from_linear(mlp.gate_proj, mlp.up_proj)):
+        with pytest.raises(dg.InvalidArgument, match=r"x: shape \[\]"):
+            number(torch.tensor(1.0))
     with pytest.raises(dg.InvalidArgument, match="multiple of 16"):
         dg.GatedMLP(24, 48, nn.Identity())
     with pytest.raises(dg.InvalidArgument, match="meta"):

@@ -172,6 +172,9 @@ def test_states_that_do_not_fit_are_refused() -> None:
         assert caught.value.argument == "packed" and caught.value.rule, name
     with pytest.raises(dg.InvalidArgument, match="state"):
         Weights.from_state_dict({"packed": packed})
+    for described in ([32, 64, 0], [32, 64, 0, 99], [32.0, 64.0, 0.0, 0.0]):
+        with pytest.raises(dg.InvalidArgument, match="number of a_dtype"):
+            Weights.from_state_dict({**state, "shape": torch.tensor(described)})
     with pytest.raises(dg.InvalidArgument, match="surplus"):
         Weights.from_state_dict({**state, "surplus": packed})
 

@@ -217,4 +217,5 @@ def test_no_rows() -> None:
     assert dg.glu(**empty).shape == (0, 32)
     assert dg.glu_nvfp4(**empty, d_global_scale=1.0).codes.shape == (0, 16)
     assert dg.linear(one.a[:0], one.gate, w_scales=one.gate_scales, a_scales=one.a_scales[:0]).shape == (0, 32)
-    assert dg.quantize(torch.zeros(0, 32)).codes.shape == (0, 16)
+    nothing = dg.quantize(torch.zeros(0, 32))
+    assert nothing.codes.shape == (0, 16) and float(nothing.global_scale) == 1

@@ -109,6 +109,32 @@ def test_vmap_over_rows() -> None:
     assert same_bits(per_gate[1], dg.glu(**{**one.named(), "gate": others.gate}))
 
 
+@pytest.mark.filterwarnings("error:There is a performance drop")
+def test_vmap_of_a_layer_that_quantises() -> None:
+    one = operands(6, 32, 64, torch.bfloat16)
+    packed = dg.Weights.from_tensors(one.gate, one.gate_scales, one.up, one.up_scales, a_dtype=torch.uint8)
+    x = torch.randn(3, 6, 64, dtype=torch.bfloat16)
+
+    def layer(rows: torch.Tensor) -> torch.Tensor:
+        return packed(dg.quantize(rows, per_row=True), out_dtype=torch.bfloat16)
+
+    mapped = torch.func.vmap(layer)(x)
+    assert all(same_bits(mapped[i], layer(x[i])) for i in range(3))
+    whole = torch.func.vmap(lambda rows: tuple(dg.quantize(rows, scale_layout="swizzled_128x4")))(x)  # one scale for each
+    assert all(same_bits(part[2], wanted) for part, wanted in zip(whole, dg.quantize(x[2], scale_layout="swizzled_128x4")))
+
+
+def test_vmap_where_rows_are_not_all() -> None:
+    one = operands(6, 32, 64, torch.bfloat16)
+    stacked = {name: torch.stack([getattr(one, name).view(torch.uint8)] * 2) for name in ("gate", "gate_scales", "up", "up_scales")}
+    a = torch.randn(3, 2, 6, 64, dtype=torch.bfloat16)
+    mapped = torch.func.vmap(lambda x: dg.glu(x, **stacked))(a)  # layers of their own
+    assert same_bits(mapped[1], dg.glu(a[1], **stacked))
+    residual = torch.randn(6, 32, dtype=torch.bfloat16)
+    linear = (lambda x: dg.linear(x, one.gate, w_scales=one.gate_scales, residual=residual))
+    assert same_bits(torch.func.vmap(linear)(a[:, 0])[2], linear(a[2, 0]))
+
+
 def test_no_gradient() -> None:
     one = operands(4, 32, 64, FINE)
     x = one.a.clone().requires_grad_()
@@ -126,6 +152,21 @@ def test_explain_names_what_runs() -> None:
     one = operands(4, 32, 64)
     assert "strategy   fused" in dg.explain(one.a, one.gate)
     assert "two_pass" in dg.explain(one.a, one.gate, strategy="two_pass").splitlines()[0]
+
+
+def test_explain_takes_what_glu_takes() -> None:
+    one = operands(4, 32, 64, torch.bfloat16)
+    bias = torch.ones(32)
+    text = dg.explain(**one.named(), activation="clamped_swiglu", act_limit=7.0, bias_gate=bias, bias_up=bias)
+    assert "clamped_swiglu" in text and "bias" in text
+    w = dg.Weights.from_tensors(one.gate, one.gate_scales, one.up, one.up_scales, keep_original=True)
+    assert "two_pass" in dg.explain(one.a, w, strategy="two_pass").splitlines()[0]  # on the originals, as the call
+    for change, argument in ((dict(a=one.a[:, :32]), "a"), (dict(up=one.up[:16]), "up"), (dict(a=one.a[0]), "a")):
+        with pytest.raises(dg.InvalidArgument) as caught:
+            dg.explain(**{**one.named(), **change})
+        assert caught.value.argument == argument
+    with pytest.raises(TypeError):
+        dg.explain(one.a, one.gate, activations="silu")
 
 
 def test_plans_are_bounded() -> None:

@@ -86,7 +86,10 @@ def judge(arguments: argparse.Namespace, device: str, limit: float) -> int:
 
 def main() -> int:
     arguments = parser().parse_args()
-    import torch  # not for what is only a wrong argument
+    try:
+        import torch  # not for what is only a wrong argument
+    except ImportError as error:
+        return refused(f"torch: {error}; submissions are functions of torch tensors", 2)
 
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
     if device == "cuda" and not torch.cuda.is_available():

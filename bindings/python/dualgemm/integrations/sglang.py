@@ -8,8 +8,8 @@ gate_up_proj itself gets the two products from dualgemm.linear().
 Left as it is: everything else, mixtures of experts among it; activations of another dtype than bfloat16; checkpoints with AWQ's
 scales; all of SGLang with DUALGEMM_SGLANG=0.
 
-Tested against SGLang 0.5.23's hook registry and the sources of what is hooked. SGLang itself has not been run with it, nor
-has any GPU; nothing has been measured.
+Tested with SGLang 0.5.23's own hooks and MLPs on a CPU, against the sources of what is hooked, and on stand-ins. Its engine
+has not been run with it, nor has any GPU; nothing has been measured.
 """
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM choos
 enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
 already: left, too.
 
-Tested against vLLM 0.33.0's interface files and a stand-in that has their names. vLLM itself has not been run with it, nor
-has any GPU; nothing has been measured.
+Tested with vLLM 0.33.0's own loader and LlamaMLP on a CPU, in both formats, against its interface files, and on a stand-in
+that has their names. Its engine has not been run with it, nor has any GPU; nothing has been measured.
 """
 from __future__ import annotations
 
