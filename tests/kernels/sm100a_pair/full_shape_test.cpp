@@ -20,5 +20,14 @@ TEST(Sm100aPairFullShape, DISABLED_PreparedM256N3072K4096) {
   run_whole(swizzled({.m = 256, .n = 3072, .k = 4096}), 48, true);
 }
 
+// 96 tiles on the 74 pairs of a B200: some pairs do two.
+void run_persistent(bool prepared) {
+  expect_whole_shape_right(swizzled({.m = 768, .n = 4096, .k = 7168}),
+                           SimulatedRun{.prepared = prepared, .persistent_ctas = 148},
+                           reference::Accumulation::kTensorCoreStep);
+}
+TEST(Sm100aPairFullShape, DISABLED_PersistentM768N4096K7168) { run_persistent(false); }
+TEST(Sm100aPairFullShape, DISABLED_PersistentPreparedM768N4096K7168) { run_persistent(true); }
+
 }  // namespace
 }  // namespace dualgemm::test
