@@ -19,7 +19,7 @@ TEST(Sm100aSkinnyPersistent, Nvfp4IsTheWideOutputQuantized) {
   expect_nvfp4_output<SkinnyRun>(kKernel);
 }
 TEST(Sm100aSkinnyPersistent, TheSameInEverySchedule) {
-  expect_same_tiles_in_every_schedule<SkinnyRun>(kKernel, 8);
+  expect_same_tiles_in_every_schedule<SkinnyRun>(kKernel, 10);
 }
 TEST(Sm100aSkinnyPersistent, EveryWaitButTheTablesIsNeeded) {
   expect_every_wait_but_the_tables_is_needed<SkinnyRun>(kKernel, "dual_gemm_sm100a_skinny_groups");
