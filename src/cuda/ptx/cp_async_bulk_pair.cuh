@@ -33,4 +33,19 @@ DUALGEMM_DEVICE void cp_async_bulk_tensor_4d_pair(void* destination, const void*
       : "memory");
 }
 
+// The same into every CTA of the cluster that `ctas` names by its rank, at the same place of its shared
+// memory, where its own barrier at the place of `bar` is told.
+DUALGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(void* destination, const void* map,
+                                                       int32_t c0, int32_t c1, int32_t c2,
+                                                       int32_t c3, Barrier* bar, uint16_t ctas,
+                                                       CachePolicy policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3, %4, %5}], [%6], %7, %8;" ::"r"(
+          shared_address(destination)),
+      "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(shared_address(bar)), "h"(ctas),
+      "l"(policy.word)
+      : "memory");
+}
+
 }  // namespace dualgemm::cuda::ptx

@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
@@ -28,8 +29,14 @@ KernelChoice choice_of(const sm100a::Instance& instance) {
                     .stages = instance.stages}};
 }
 
-KernelChoice choice_of(const sm100a_skinny::Instance& instance) {
-  return {.kernel = sm100a_skinny::kKernelName,
+// Whether an instance for groups goes through all rows instead.
+bool is_persistent(const Problem& problem, bool for_groups) {
+  return for_groups && problem.grouping == Grouping::kNone;
+}
+
+KernelChoice choice_of(const Problem& problem, const sm100a_skinny::Instance& instance) {
+  return {.kernel = is_persistent(problem, instance.config.grouped) ? sm100a_skinny::kPersistentName
+                                                                    : sm100a_skinny::kKernelName,
           .shape = {.tile_m = instance.config.tile_m,
                     .tile_n = instance.config.tile_n,
                     .tile_k = sm100a_skinny::kTileK,
@@ -45,11 +52,12 @@ KernelChoice choice_of(const sm100a_pair::Instance& instance) {
                     .stages = instance.stages}};
 }
 
-// With its CTAs: those that share k, for each tile of D; of groups they are not known yet.
+// With its CTAs: those that share k, for each tile of D; persistent ones are not known yet.
 KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& instance,
                        int num_sms) {
   const int tile_m = instance.config.tile_m;
-  return {.kernel = sm100a_w4a16::kKernelName,
+  return {.kernel = is_persistent(problem, instance.config.grouped) ? sm100a_w4a16::kPersistentName
+                                                                    : sm100a_w4a16::kKernelName,
           .shape = {.tile_m = tile_m,
                     .tile_n = sm100a_w4a16::kTileN,
                     .tile_k = sm100a_w4a16::kTileK,
@@ -67,9 +75,9 @@ Status suits_other_kernels(const Problem& problem) {
   if (!problem.batch_invariant) return {};
   return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");
 }
-Status suits_skinny(const Problem& problem, bool prepared) {
+Status suits_skinny(const Problem& problem) {
   DUALGEMM_TRY(suits_other_kernels(problem));
-  return sm100a_skinny::supports(problem, prepared);
+  return sm100a_skinny::supports(problem);
 }
 Status suits_pair(const Problem& problem, bool prepared) {
   if (!prepared) DUALGEMM_TRY(suits_other_kernels(problem));
@@ -78,6 +86,13 @@ Status suits_pair(const Problem& problem, bool prepared) {
 
 bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) {
   return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
+}
+
+bool is_skinny_kernel(const std::string& kernel) {
+  return kernel == sm100a_skinny::kKernelName || kernel == sm100a_skinny::kPersistentName;
+}
+bool is_w4a16_kernel(const std::string& kernel) {
+  return kernel == sm100a_w4a16::kKernelName || kernel == sm100a_w4a16::kPersistentName;
 }
 
 // 16-bit A has a kernel of its own.
@@ -108,7 +123,7 @@ std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem)) {
     const sm100a_skinny::Config& config = instance.config;
     if (sm100a_skinny::find_instance(problem, config.tile_m, config.tile_n) == &instance)
-      compiled.push_back(choice_of(instance));
+      compiled.push_back(choice_of(problem, instance));
   }
   return compiled;
 }
@@ -127,9 +142,11 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
     }
   }
   if (takes_pairs(problem, prepared, caps)) add_pairs(problem, prepared, compiled);
-  if (!suits_skinny(problem, prepared).ok()) return compiled;
-  for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem, prepared)) {
-    if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(instance));
+  if (!suits_skinny(problem).ok()) return compiled;
+  for (const bool persistent : {false, true}) {
+    for (const auto& instance : sm100a_skinny::instances_for(problem, prepared, persistent)) {
+      if (instance.config.tile_m >= problem.m) compiled.push_back(choice_of(problem, instance));
+    }
   }
   return compiled;
 }
@@ -141,23 +158,26 @@ sm100a_pair::TileChoice usual_tile(const Problem& p, bool prepared, const Device
 }
 
 // Whether the kernel for few rows takes no longer than `tile`. It does up to some 16 or 32 rows where
-// its tiles run at once. With more rows its epilogue, of two or four warps, takes longer than a
-// pair's of sixteen; over many columns persistent pairs load without a pause.
+// its tiles run at once, and where they do not and its CTAs are persistent. With more rows its
+// epilogue, of two or four warps, takes longer than a pair's of sixteen.
 bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice& tile,
                   const DeviceCaps& caps) {
-  if (!suits_skinny(p, prepared).ok()) return false;
+  if (!suits_skinny(p).ok()) return false;
   if (prepared && !takes_pairs(p, true, caps)) return true;  // nothing else takes them
   const sm100a_skinny::Instance& few = sm100a_skinny::choose_instance(p, caps.num_sms, prepared);
-  return sm100a_skinny::modelled_us(p, few, caps.num_sms) <=
-         sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs, prepared);
+  return sm100a_skinny::modelled_us(p, few, caps.num_sms, prepared) <=
+         sm100a_skinny::copies_us(p, prepared, false) +
+             sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs,
+                                         prepared);
 }
 
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
-  if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
+  if (p.grouping != Grouping::kNone)
+    return choice_of(p, sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
   if (takes_skinny(p, prepared, tile, caps))
-    return choice_of(sm100a_skinny::choose_instance(p, num_sms, prepared));
+    return choice_of(p, sm100a_skinny::choose_instance(p, num_sms, prepared));
   if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, prepared).ok())
     return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, prepared, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
@@ -166,24 +186,37 @@ KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) 
 // null: no compiled tile of the kernel for few rows that the plan's problem may have.
 const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
   return sm100a_skinny::find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n,
-                                      plan.prepared);
+                                      plan.prepared, plan.kernel == sm100a_skinny::kPersistentName);
+}
+
+// Whether the plan's kernel is an instance for groups, with or without them.
+bool takes_tiles_in_turn(const Plan& plan) {
+  return plan.problem.grouping != Grouping::kNone ||
+         plan.kernel == sm100a_skinny::kPersistentName ||
+         plan.kernel == sm100a_w4a16::kPersistentName;
 }
 
 Status plan_w4a16(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const Problem& p = plan.problem;
   std::vector<KernelChoice> compiled;
-  for (const sm100a_w4a16::Instance& instance : sm100a_w4a16::instances_for(p)) {
-    if (sm100a_w4a16::is_for(instance.config, p))
-      compiled.push_back(choice_of(p, instance, caps.num_sms));
-  }
+  const auto add = [&](std::span<const sm100a_w4a16::Instance> instances) {
+    for (const sm100a_w4a16::Instance& instance : instances) {
+      if (sm100a_w4a16::is_for(instance.config, p))
+        compiled.push_back(choice_of(p, instance, caps.num_sms));
+    }
+  };
+  add(sm100a_w4a16::instances_for(p));
+  if (p.grouping == Grouping::kNone) add(sm100a_w4a16::instances_for(p, true));
   const Expected<KernelChoice> kernel = choose_kernel(
-      compiled, choice_of(p, sm100a_w4a16::choose_instance(p), caps.num_sms), constraints);
+      compiled,
+      choice_of(p, sm100a_w4a16::choose_instance(p, caps.num_sms, plan.prepared), caps.num_sms),
+      constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
-  if (p.grouping != Grouping::kNone) {
+  if (takes_tiles_in_turn(plan)) {
     const Expected<int64_t> most = most_ctas(constraints, caps);
     if (!most) return most.status();
-    plan.shape.ctas = sm100a_w4a16::group_ctas(p, static_cast<int>(plan.shape.tile_m), *most);
+    plan.shape.ctas = sm100a_w4a16::persistent_ctas(p, static_cast<int>(plan.shape.tile_m), *most);
     return {};
   }
   if (constraints.ctas == PlanConstraints::kAny) return {};
@@ -216,7 +249,7 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   if (is_pair_kernel(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
   const bool grouped = plan.problem.grouping != Grouping::kNone;
-  if (plan.prepared && !grouped && !suits_skinny(plan.problem, true).ok()) {
+  if (plan.prepared && !grouped && !suits_skinny(plan.problem).ok()) {
     DUALGEMM_TRY(check_pairs("prepared", "true", caps));
     DUALGEMM_TRY(suits_pair(plan.problem, true));
   }
@@ -226,7 +259,7 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   if (plan.kernel == sm100a_pair::kPersistentName) return plan_persistent(plan, caps, constraints);
-  if (!grouped) return {};
+  if (!takes_tiles_in_turn(plan)) return {};
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
   plan.shape.ctas =
@@ -236,10 +269,12 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 
 sm100a::Copies copies_of(const Plan& plan) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
-  const auto plan_copies = plan.kernel == sm100a_skinny::kKernelName  ? sm100a_skinny::plan_copies
-                           : plan.kernel == sm100a_w4a16::kKernelName ? sm100a_w4a16::plan_copies
-                                                                      : sm100a::plan_copies;
-  return plan_copies(problem, plan.unaligned, plan.prepared);
+  if (takes_tiles_in_turn(plan)) {
+    const auto plan_copies =
+        is_w4a16(plan.problem) ? sm100a_w4a16::plan_copies : sm100a_skinny::plan_copies;
+    return plan_copies(problem, plan.unaligned, plan.prepared, true);
+  }
+  return sm100a::plan_copies(problem, plan.unaligned, plan.prepared);
 }
 
 constexpr const char* kNumerics =
@@ -250,15 +285,62 @@ constexpr const char* kNumerics =
 
 int64_t workspace_bytes_sm100a(const Plan& plan) {
   const sm100a::Copies copies = copies_of(plan);
-  if (plan.kernel == sm100a_skinny::kKernelName) {
-    if (const auto* const instance = skinny_of(plan))
-      return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
-  }
-  if (plan.kernel == sm100a_w4a16::kKernelName) {
+  if (plan.problem.grouping == Grouping::kNone) return copies.workspace_bytes;
+  if (is_w4a16(plan.problem)) {
     if (const auto* const instance = sm100a_w4a16::find_instance(plan.problem, plan.shape.tile_m))
       return sm100a_w4a16::workspace_bytes(plan.problem, copies, *instance);
+  } else if (const auto* const instance = skinny_of(plan)) {
+    return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
   }
   return copies.workspace_bytes;
+}
+
+// What the launches of one kernel are built from.
+struct LaunchInputs {
+  const Plan& plan;
+  const core::ResolvedProblem& problem;
+  const Buffers& buffers;
+  const uint8_t* prepared;
+  void* workspace;
+  EncodeTiled encode_tiled;
+  sm100a::Copies copies;
+};
+
+Expected<std::vector<KernelLaunch>> launches_w4a16(const LaunchInputs& in) {
+  const Plan& plan = in.plan;
+  const int tile_m = static_cast<int>(plan.shape.tile_m);
+  const bool in_turn = takes_tiles_in_turn(plan);
+  const auto* const instance = sm100a_w4a16::find_instance(plan.problem, tile_m, in_turn);
+  if (instance == nullptr) {
+    return Status::unsupported("plan.shape.tile_m", std::to_string(tile_m),
+                               "must be a compiled tile of the kernel for 16-bit A");
+  }
+  DUALGEMM_TRY(sm100a_w4a16::supports(plan.problem));
+  if (in_turn) {
+    const int64_t ctas =
+        sm100a_w4a16::persistent_ctas(plan.problem, tile_m, std::max<int64_t>(plan.shape.ctas, 1));
+    return sm100a_w4a16::build_persistent_launches(in.problem, in.buffers, in.copies, in.workspace,
+                                                   *instance, ctas, in.encode_tiled, in.prepared);
+  }
+  const int64_t split = plan.shape.ctas / sm100a_w4a16::num_tiles(plan.problem, tile_m);
+  return sm100a_w4a16::build_launches(in.problem, in.buffers, in.copies, in.workspace, *instance,
+                                      static_cast<int>(split), in.encode_tiled, in.prepared);
+}
+
+Expected<std::vector<KernelLaunch>> launches_skinny(const LaunchInputs& in) {
+  const Plan& plan = in.plan;
+  const bool grouped = plan.problem.grouping != Grouping::kNone;
+  DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem) : suits_skinny(plan.problem));
+  const sm100a_skinny::Instance* const skinny = skinny_of(plan);
+  if (skinny == nullptr) {
+    return Status::unsupported("plan.shape",
+                               fmt::format("{} x {}", plan.shape.tile_m, plan.shape.tile_n),
+                               "must be a compiled tile of the kernel for few rows that has m");
+  }
+  const int64_t ctas =
+      sm100a_skinny::ctas_for(plan.problem, skinny->config, std::max<int64_t>(plan.shape.ctas, 1));
+  return sm100a_skinny::build_launches(in.problem, in.buffers, in.copies, in.workspace, *skinny,
+                                       ctas, in.encode_tiled, in.prepared);
 }
 
 Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buffers& buffers,
@@ -268,39 +350,9 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   const sm100a::Copies copies = copies_of(plan);
   *intermediate_bytes = 2 * copies.workspace_bytes;
-  if (plan.kernel == sm100a_w4a16::kKernelName) {
-    const int tile_m = static_cast<int>(plan.shape.tile_m);
-    const auto* const instance = sm100a_w4a16::find_instance(plan.problem, tile_m);
-    if (instance == nullptr) {
-      return Status::unsupported("plan.shape.tile_m", std::to_string(tile_m),
-                                 "must be a compiled tile of the kernel for 16-bit A");
-    }
-    DUALGEMM_TRY(sm100a_w4a16::supports(plan.problem));
-    if (plan.problem.grouping != Grouping::kNone) {
-      const int64_t ctas =
-          sm100a_w4a16::group_ctas(plan.problem, tile_m, std::max<int64_t>(plan.shape.ctas, 1));
-      return sm100a_w4a16::build_group_launches(problem, buffers, copies, workspace, *instance,
-                                                ctas, encode_tiled, prepared);
-    }
-    const int64_t split = plan.shape.ctas / sm100a_w4a16::num_tiles(plan.problem, tile_m);
-    return sm100a_w4a16::build_launches(problem, buffers, copies, workspace, *instance,
-                                        static_cast<int>(split), encode_tiled, prepared);
-  }
-  if (plan.kernel == sm100a_skinny::kKernelName) {
-    const bool grouped = plan.problem.grouping != Grouping::kNone;
-    DUALGEMM_TRY(grouped ? supports_sm100a(plan.problem)
-                         : suits_skinny(plan.problem, plan.prepared));
-    const sm100a_skinny::Instance* const skinny = skinny_of(plan);
-    if (skinny == nullptr) {
-      return Status::unsupported("plan.shape",
-                                 fmt::format("{} x {}", plan.shape.tile_m, plan.shape.tile_n),
-                                 "must be a compiled tile of the kernel for few rows that has m");
-    }
-    const int64_t ctas = sm100a_skinny::ctas_for(plan.problem, skinny->config,
-                                                 std::max<int64_t>(plan.shape.ctas, 1));
-    return sm100a_skinny::build_launches(problem, buffers, copies, workspace, *skinny, ctas,
-                                         encode_tiled, prepared);
-  }
+  const LaunchInputs in{plan, problem, buffers, prepared, workspace, encode_tiled, copies};
+  if (is_w4a16_kernel(plan.kernel)) return launches_w4a16(in);
+  if (is_skinny_kernel(plan.kernel)) return launches_skinny(in);
   const DataType output = plan.problem.d.type;
   if (is_pair_kernel(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));

@@ -10,6 +10,11 @@ TEST(Sm100aFullShape, DISABLED_M256N4096K7168) {
   const SimulatedRun run{.tile_n = cuda::sm100a::choose_instance(p, 148).config.tile_n};
   expect_whole_shape_right(p, run, reference::Accumulation::kTensorCoreStep);
 }
+TEST(Sm100aFullShape, DISABLED_M512N3072K7168) {
+  const Problem p = swizzled({.m = 512, .n = 3072, .k = 7168});
+  expect_whole_shape_right(p, SimulatedRun{.tile_n = 128},
+                           reference::Accumulation::kTensorCoreStep);
+}
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -7,8 +7,11 @@ namespace {
 
 void run_whole(const Problem& p, bool prepared = false) {
   const auto& config = cuda::sm100a_skinny::choose_instance(p, 148, prepared).config;
-  const SkinnyRun run{
-      .tile_n = config.tile_n, .tile_m = config.tile_m, .max_ctas = 148, .prepared = prepared};
+  const SkinnyRun run{.tile_n = config.tile_n,
+                      .tile_m = config.tile_m,
+                      .persistent = config.grouped,
+                      .max_ctas = 148,
+                      .prepared = prepared};
   expect_whole_shape_right(p, run, reference::Accumulation::kTensorCoreStep);
 }
 
@@ -20,6 +23,10 @@ TEST(Sm100aSkinnyFullShape, DISABLED_M1N4096K7168Prepared) {
 }
 TEST(Sm100aSkinnyFullShape, DISABLED_M64N4096K7168) {
   run_whole(swizzled({.m = 64, .n = 4096, .k = 7168}));
+}
+// Persistent CTAs.
+TEST(Sm100aSkinnyFullShape, DISABLED_M16N28672K4096) {
+  run_whole(swizzled({.m = 16, .n = 28672, .k = 4096}));
 }
 TEST(Sm100aSkinnyFullShape, DISABLED_FourExpertsN2048K7168) {
   for (const bool prepared : {false, true}) {

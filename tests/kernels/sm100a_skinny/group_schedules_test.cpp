@@ -47,7 +47,8 @@ TEST(Sm100aSkinnyGroupOverlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded
   expect_reported_without_wait(data, run, waits,
                                {{"ld.global.v4", "the table of tiles"},
                                 {"cp.async.bulk.tensor.3d", "loads of operands"},
-                                {"st.global", "D"}});
+                                {"st.global", "D"}},
+                               3);
 }
 
 }  // namespace

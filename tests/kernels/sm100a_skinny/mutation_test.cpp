@@ -51,5 +51,20 @@ void groups_campaign(bool prepared, uint64_t most) {
 TEST(Sm100aSkinnyMutants, Groups) { groups_campaign(false, 72); }
 TEST(Sm100aSkinnyMutants, PreparedGroups) { groups_campaign(true, 48); }
 
+// The same kernels without groups, and so without a table: what reads it is not executed.
+void persistent_campaign(bool prepared, uint64_t most) {
+  Problem problem{.m = 28, .n = 1100, .k = 320, .d = {.type = DataType::kF32}};
+  problem.up.scale_layout = problem.a.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.gate.scale_ld = 32;
+  const SkinnyRun run{.tile_m = 32, .persistent = true, .max_ctas = 2, .prepared = prepared};
+  CampaignRunner runner(problem, run);
+  const auto& instance = instance_of(problem, run);
+  run_campaign(program_of({"dual_gemm_sm100a_skinny_groups", instance.entry, instance.kernel}),
+               runner, most, most / 4);
+}
+
+TEST(Sm100aSkinnyMutants, Persistent) { persistent_campaign(false, 24); }
+TEST(Sm100aSkinnyMutants, PersistentPrepared) { persistent_campaign(true, 32); }
+
 }  // namespace
 }  // namespace dualgemm::test

@@ -16,13 +16,12 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 
 const skinny::Instance& instance_of(const Problem& problem, const SkinnyRun& run) {
-  if (run.tile_m != 0) return *skinny::find_instance(problem, run.tile_m, run.tile_n, run.prepared);
-  int64_t tile_m = 8;
+  const auto find = [&](int tile_m) {
+    return skinny::find_instance(problem, tile_m, run.tile_n, run.prepared, run.persistent);
+  };
+  if (run.tile_m != 0) return *find(run.tile_m);
   const skinny::Instance* found = nullptr;
-  while (found == nullptr) {
-    found = skinny::find_instance(problem, tile_m, run.tile_n, run.prepared);
-    tile_m *= 2;
-  }
+  for (int tile_m = 8; found == nullptr; tile_m *= 2) found = find(tile_m);
   return *found;
 }
 
@@ -30,7 +29,8 @@ std::string describe(const Problem& p, const SkinnyRun& run) {
   return fmt::format("m {} n {} k {} l {}, d {}, {}, bias {}, tile {} x {}, misalign {}{}", p.m,
                      p.n, p.k, p.l, name_of(p.d.type), name_of(p.act.kind), name_of(p.bias),
                      instance_of(p, run).config.tile_m, run.tile_n, run.misalign,
-                     run.prepared ? ", prepared" : "");
+                     run.prepared ? ", prepared" : "") +
+         (run.persistent ? fmt::format(", {} CTAs", run.max_ctas) : "");
 }
 
 namespace {
@@ -51,10 +51,10 @@ void enlarge_scales_of_a(RandomCase& data) {
 }  // namespace
 
 AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
-  if (const Status status = skinny::supports(data.problem, run.prepared); !status.ok())
+  if (const Status status = skinny::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
   const cuda::sm100a::Copies copies =
-      skinny::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
+      skinny::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.persistent);
   if (copies.sf_a != cuda::sm100a::Copies::kDirect && data.row_experts.empty())
     enlarge_scales_of_a(data);
   Simulation simulation(data, run.misalign);

@@ -13,12 +13,13 @@ namespace dualgemm::test {
 struct SkinnyRun {
   ptxsim::Options options{};
   int tile_n = 64;
-  int tile_m = 0;              // 0: the fewest rows that hold the problem's; of groups 16
-  int64_t max_ctas = 3;        // of groups
-  int64_t misalign = 0;        // Simulation's
-  bool prepared = false;       // weights
-  ptxsim::Stats stats{};       // of the last launch, filled in
-  size_t launches = 0;         // filled in
+  int tile_m = 0;           // 0: the fewest rows that hold the problem's; of groups 16
+  bool persistent = false;  // without groups: CTAs that take tiles in turn, as those of groups do
+  int64_t max_ctas = 3;     // of groups, persistent
+  int64_t misalign = 0;     // Simulation's
+  bool prepared = false;    // weights
+  ptxsim::Stats stats{};    // of the last launch, filled in
+  size_t launches = 0;      // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in
   // When set: runs in place of the entry that has its name.
   std::shared_ptr<const ptxsim::Program> mutant{};

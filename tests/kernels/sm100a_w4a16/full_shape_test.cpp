@@ -5,14 +5,19 @@
 namespace dualgemm::test {
 namespace {
 
-void run_whole(int64_t m) {
-  const Problem p = with_rows({.m = m, .n = 4096, .k = 7168}, DataType::kBF16);
-  const W4a16Run run{.split = cuda::sm100a_w4a16::choose_split(p, instance_of(p, {}), 148)};
+void run_whole(int64_t m, int64_t n, int64_t k) {
+  const Problem p = with_rows({.m = m, .n = n, .k = k}, DataType::kBF16);
+  const auto& instance = cuda::sm100a_w4a16::choose_instance(p, 148);
+  const W4a16Run run{.tile_m = instance.config.tile_m,
+                     .persistent = instance.config.grouped,
+                     .split = cuda::sm100a_w4a16::choose_split(p, instance, 148),
+                     .max_ctas = 148};
   expect_whole_shape_right(p, run, reference::Accumulation::kAnyOrder);
 }
 
-TEST(Sm100aW4a16FullShape, DISABLED_M1N4096K7168) { run_whole(1); }
-TEST(Sm100aW4a16FullShape, DISABLED_M64N4096K7168) { run_whole(64); }
+TEST(Sm100aW4a16FullShape, DISABLED_M1N4096K7168) { run_whole(1, 4096, 7168); }
+TEST(Sm100aW4a16FullShape, DISABLED_M64N4096K7168) { run_whole(64, 4096, 7168); }
+TEST(Sm100aW4a16FullShape, DISABLED_PersistentM16N28672K4096) { run_whole(16, 28672, 4096); }
 
 }  // namespace
 }  // namespace dualgemm::test

@@ -42,5 +42,22 @@ void groups_campaign(DataType type, bool prepared, uint64_t most) {
 TEST(Sm100aW4a16Mutants, Groups) { groups_campaign(DataType::kF16, false, 36); }
 TEST(Sm100aW4a16Mutants, PreparedGroups) { groups_campaign(DataType::kBF16, true, 24); }
 
+// The same kernels without groups, and so without a table: what reads it is not executed. CTAs have
+// seven and six tiles of 64 columns.
+void persistent_campaign(DataType type, bool prepared, uint64_t most) {
+  Problem problem{.m = 28, .n = 820, .k = 832, .d = {.type = DataType::kF32}};
+  problem.a.type = type;
+  problem.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  problem.gate.scale_ld = 64;
+  const W4a16Run run{.tile_m = 32, .persistent = true, .max_ctas = 2, .prepared = prepared};
+  CampaignRunner runner(problem, run);
+  const auto& instance = instance_of(problem, run);
+  run_campaign(program_of({"dual_gemm_sm100a_w4a16_groups", instance.entry, instance.kernel}),
+               runner, most, most / 4);
+}
+
+TEST(Sm100aW4a16Mutants, Persistent) { persistent_campaign(DataType::kBF16, false, 24); }
+TEST(Sm100aW4a16Mutants, PersistentPrepared) { persistent_campaign(DataType::kF16, true, 24); }
+
 }  // namespace
 }  // namespace dualgemm::test

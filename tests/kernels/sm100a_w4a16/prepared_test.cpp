@@ -67,7 +67,7 @@ TEST(Sm100aW4a16Prepared, TheSameInEverySchedule) {
     RandomCase data(p, rng, Values::kWide);
     const std::vector<float> bits = simulated<W4a16Run>(data, {.split = 2, .prepared = true});
     for (const Schedule schedule : {Schedule::kLazy, Schedule::kRandom}) {
-      for (uint64_t seed = 1; seed <= 6; ++seed) {
+      for (uint64_t seed = 1; seed <= 10; ++seed) {
         W4a16Run run{.split = 2, .prepared = true};
         run.options.schedule = schedule;
         run.options.seed = seed;

@@ -11,13 +11,14 @@ namespace dualgemm::test {
 
 struct W4a16Run {
   ptxsim::Options options{};
-  int tile_m = 0;              // 0: the fewest rows that hold the problem's, or the most
-  int split = 1;               // CTAs of a cluster; not of groups
-  int64_t max_ctas = 3;        // of groups
-  int64_t misalign = 0;        // Simulation's
-  bool prepared = false;       // weights
-  ptxsim::Stats stats{};       // of the last launch, filled in
-  size_t launches = 0;         // filled in
+  int tile_m = 0;           // 0: the fewest rows that hold the problem's, or the most
+  bool persistent = false;  // without groups: CTAs that take tiles in turn, as those of groups do
+  int split = 1;            // CTAs of a cluster; not of groups, not persistent
+  int64_t max_ctas = 3;     // of groups, persistent
+  int64_t misalign = 0;     // Simulation's
+  bool prepared = false;    // weights
+  ptxsim::Stats stats{};    // of the last launch, filled in
+  size_t launches = 0;      // filled in
   ptxsim::RunResult result{};  // of the last launch, filled in
   // When set: runs in place of the entry that has its name.
   std::shared_ptr<const ptxsim::Program> mutant{};

@@ -35,6 +35,14 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.dualgemm_w4a16_b200_${name} PROPERTIES LABELS ptxsim_exec
       TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   endforeach()
+  # Up to 128 rows scales in tiles are for other kernels than scales in rows.
+  foreach(type e2m1 bf16)
+    add_test(NAME ptxsim_exec.dualgemm_b200_swizzled_${type}
+      COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+        --a-type ${type} --scale-layout swizzled_128x4 -m 1,20 -n 128 -k 320 -l 1,2 --strategies fused)
+    set_tests_properties(ptxsim_exec.dualgemm_b200_swizzled_${type} PROPERTIES LABELS ptxsim_exec
+      TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
   add_test(NAME ptxsim_exec.dualgemm_persistent_b200
     COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
       --config kernel=tcgen05persistent,ctas=4 -m 300 -n 300 -k 512 -l 2 --strategies fused)

@@ -11,9 +11,10 @@ import unittest
 ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 SCRIPT = ROOT / "scripts/write_sm100a_case"
 MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny",
-           "w4a16": "dual_gemm_sm100a_w4a16", "tcgen05persistent": "dual_gemm_sm100a_pair_persistent"}
+           "w4a16": "dual_gemm_sm100a_w4a16", "tcgen05persistent": "dual_gemm_sm100a_pair_persistent",
+           "skinnypersistent": "dual_gemm_sm100a_skinny_groups", "w4a16persistent": "dual_gemm_sm100a_w4a16_groups"}
 # Their PTX has entries for unpacked and for prepared weights.
-OF_BOTH = ("w4a16", "tcgen05persistent")
+OF_BOTH = ("w4a16", "tcgen05persistent", "skinnypersistent", "w4a16persistent")
 
 
 def timed(*arguments, kernel="tcgen05"):
@@ -65,6 +66,16 @@ class WriteSm100aCase(unittest.TestCase):
         few = timed(*shape, kernel="skinny")["us"]
         for prepared in ((), ("--prepared",)):
             self.assertLess(timed(*shape, "--tile-n", "128", *prepared, kernel="tcgen05persistent")["us"], few)
+
+    def test_persistent_ctas_take_less_over_many_columns(self):
+        shape = ("1", "28672", "1024")
+        for kernel in ("skinny", "w4a16"):
+            few = timed(*shape, kernel=kernel)["us"]
+            for prepared in ((), ("--prepared",)):
+                launch = timed(*shape, *prepared, kernel=f"{kernel}persistent")
+                self.assertEqual(launch["waves"], 1)
+                self.assertLess(launch["us"], few)
+                self.assertGreater(launch["us"], 5.5)  # 33 MB of weights
 
     def test_few_rows_of_16_bits(self):
         for a_type in ("f16", "bf16"):

@@ -12,6 +12,7 @@
 #include "cuda/runtime/pointers.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "support/bound.hpp"
+#include "support/inputs.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::test {
@@ -107,8 +108,9 @@ TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
 // Blackwell's: one layout for every m, every tile and every kernel, which the plan chooses by m.
 TEST(FusedPrepared, BlackwellChoosesAKernelAndATileForEachM) {
   const auto plan_for = [](int64_t m, const std::string& config = "") {
-    return plan::choose({.m = m, .n = 4096, .k = 7168}, {.prepared = true, .config = config},
-                        made_up_gpu(100, 148), cuda::strategies(), "");
+    return plan::choose(swizzled({.m = m, .n = 4096, .k = 7168}),
+                        {.prepared = true, .config = config}, made_up_gpu(100, 148),
+                        cuda::strategies(), "");
   };
   const int64_t bytes = 256 + int64_t{28} * 512 * (2048 + 256);
   for (const int64_t m : {1, 16, 32, 33, 256, 512}) {
@@ -138,11 +140,12 @@ TEST(FusedPrepared, BlackwellChoosesAKernelAndATileForEachM) {
   DeviceCaps no_pairs = made_up_gpu(100, 148);
   no_pairs.max_pairs = 0;
   const auto without_pairs = [&](int64_t m) {
-    return plan::choose({.m = m, .n = 4096, .k = 7168}, {.isa = Isa::kSm100a, .prepared = true},
-                        no_pairs, cuda::strategies(), "");
+    return plan::choose(swizzled({.m = m, .n = 4096, .k = 7168}),
+                        {.isa = Isa::kSm100a, .prepared = true}, no_pairs, cuda::strategies(), "");
   };
   EXPECT_EQ(without_pairs(32)->kernel, "skinny");
-  EXPECT_EQ(without_pairs(33).status().argument(), "prepared");
+  EXPECT_EQ(without_pairs(128)->kernel, "skinnypersistent");
+  EXPECT_EQ(without_pairs(129).status().argument(), "prepared");
   // Layouts of the weights that need a copy where they are not prepared.
   Problem p{.m = 300, .n = 100, .k = 272};
   p.gate.ld = p.up.ld = 276;

@@ -238,7 +238,7 @@ TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
   ASSERT_EQ(launches->size(), 1u);
   EXPECT_EQ(boxes(), (std::vector<std::vector<uint32_t>>{
                          {256, 7, 1, 1},  // codes of half of the tile: 2 048 bytes of 8 columns
-                         {32, 14, 1, 1},  // scales of the tile
+                         {32, 7, 1, 1},   // scales of half of it, for both CTAs
                          {128, 128, 1},   // a
                          {256, 4, 1, 1}}));
   const KernelLaunch& launch = launches->front();

@@ -25,7 +25,7 @@ using test::swizzled;
 
 // "tile_m x tile_n" on a B200.
 std::string tile(int64_t m, int64_t n, int64_t k, int64_t l = 1) {
-  const Config& config = choose_instance({.m = m, .n = n, .k = k, .l = l}, 148).config;
+  const Config& config = choose_instance(swizzled({.m = m, .n = n, .k = k, .l = l}), 148).config;
   return std::to_string(config.tile_m) + " x " + std::to_string(config.tile_n);
 }
 
@@ -48,7 +48,7 @@ TEST(Sm100aSkinnyChoice, PreparedWeightsHaveInstancesOfTheirOwn) {
   for (const Instance& instance : prepared_instances()) {
     const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
     EXPECT_TRUE(prepared && !grouped);
-    EXPECT_EQ(tile_m, kMaxPreparedRows);
+    EXPECT_EQ(tile_m, 32);
     EXPECT_EQ(instance.entry, "dual_gemm_sm100a_skinny_prepared_t" + std::to_string(tile_m) + "x" +
                                   std::to_string(tile_n) + "x256_s" +
                                   std::to_string(instance.stages));
@@ -58,12 +58,31 @@ TEST(Sm100aSkinnyChoice, PreparedWeightsHaveInstancesOfTheirOwn) {
   }
   EXPECT_EQ(prepared_instances().size(), 2u);
   const auto cols = [](int64_t n, int64_t k) {
-    return choose_instance({.m = 1, .n = n, .k = k}, 148, true).config.tile_n;
+    return choose_instance(swizzled({.m = 1, .n = n, .k = k}), 148, true).config.tile_n;
   };
   EXPECT_EQ(cols(4096, 7168), 32);  // one wave, half of the weights before A
   EXPECT_EQ(cols(2048, 7168), 32);
-  EXPECT_EQ(cols(14336, 4096), 64);  // two waves, not four
-  EXPECT_EQ(cols(28672, 4096), 64);
+  EXPECT_EQ(cols(9472, 4096), 64);  // one wave, not two
+}
+
+// Where tiles do not run at once each wave would begin with empty rings.
+TEST(Sm100aSkinnyChoice, PersistentCtasForMoreTilesThanSms) {
+  for (const bool prepared : {false, true}) {
+    const auto is_persistent = [&](int64_t m, int64_t n, int64_t k, int64_t l = 1) {
+      const Config& config =
+          choose_instance(swizzled({.m = m, .n = n, .k = k, .l = l}), 148, prepared).config;
+      EXPECT_GE(config.tile_m, m);
+      return config.grouped;
+    };
+    EXPECT_FALSE(is_persistent(1, 9472, 4096));  // 148 tiles
+    EXPECT_TRUE(is_persistent(1, 9473, 4096));
+    EXPECT_TRUE(is_persistent(32, 28672, 4096));
+    EXPECT_TRUE(is_persistent(128, 28672, 4096));
+    EXPECT_TRUE(is_persistent(16, 4096, 7168, 4));  // batches
+  }
+  // Of prepared weights more rows than 32 have no other instances.
+  EXPECT_TRUE(choose_instance({.m = 33, .n = 4096, .k = 7168}, 148, true).config.grouped);
+  EXPECT_FALSE(choose_instance(swizzled({.m = 33, .n = 4096, .k = 7168}), 148).config.grouped);
 }
 
 TEST(Sm100aSkinnyChoice, NarrowTilesWhereWideOnesKeepTooLittleOnTheirWay) {
@@ -74,9 +93,9 @@ TEST(Sm100aSkinnyChoice, NarrowTilesWhereWideOnesKeepTooLittleOnTheirWay) {
   EXPECT_EQ(tile(128, 4096, 7168), "128 x 32");
   EXPECT_EQ(tile(1, 3072, 7168), "16 x 32");  // 48 CTAs
   EXPECT_EQ(tile(64, 3072, 4096), "64 x 32");
-  EXPECT_EQ(tile(1, 28672, 4096), "8 x 64");                                  // 4 waves and 7
-  EXPECT_EQ(tile(1, 2048, 7168, 2), "8 x 64");                                // batches count
-  EXPECT_EQ(choose_instance({.m = 1, .n = 1, .k = 16}, 0).config.tile_m, 8);  // size not told
+  EXPECT_EQ(tile(1, 2048, 7168, 2), "8 x 64");  // batches count
+  EXPECT_EQ(choose_instance(swizzled({.m = 1, .n = 1, .k = 64}), 0).config.tile_m,
+            8);  // size not told
 }
 
 // Of the model: bytes that HBM delivers at 6 TB/s where nothing else is in the way, and more where
@@ -103,6 +122,10 @@ TEST(Sm100aSkinnyChoice, ModelIsBoundByWhatItShouldBe) {
   slow.epilogue_us = 1;
   EXPECT_NEAR(modelled_us(slow, 32) - modelled_us(work, 32), 2, 1e-9);  // two waves
   EXPECT_GT(modelled_us(work, 32), modelled_us(work, 64) + 2.2);
+  // Persistent, waves have no beginning and no end.
+  EXPECT_EQ(modelled_persistent_us(work, 148), modelled_us(work, 148));
+  EXPECT_NEAR(modelled_us(work, 32) - modelled_persistent_us(work, 32), 2.2, 1e-9);
+  EXPECT_NEAR(modelled_persistent_us(slow, 32) - modelled_persistent_us(work, 32), 1, 1e-9);
   EXPECT_EQ(mma_clocks(64, 1), 48);  // as measured
   EXPECT_EQ(mma_clocks(128, 1), 64);
   EXPECT_EQ(mma_clocks(64, 2), 64);
@@ -114,7 +137,7 @@ TEST(Sm100aSkinnyChoice, PlansTakeItUnlessToldOtherwise) {
         make_plan(p, {.strategy = StrategyId::kFused, .config = text}, made_up_gpu(100));
     return plan ? plan->config() : plan.status().message();
   };
-  Problem p{.m = 1, .n = 4096, .k = 7168};
+  Problem p = swizzled({.m = 1, .n = 4096, .k = 7168});
   EXPECT_EQ(config(p), "cuda_sm100a_fused_skinny_t8x64x256_s9_f16");
   EXPECT_EQ(config(p, "kernel=tcgen05"), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
   EXPECT_EQ(config(p, "tile_n=32"), "cuda_sm100a_fused_skinny_t16x32x256_s14_f16");
@@ -239,7 +262,7 @@ TEST(Sm100aSkinnyGroupsLaunch, TableThenKernel) {
   p.grouping = Grouping::kNone;
   const auto none =
       build_launches(core::resolve(p), far_buffers(), {}, workspace, instance, 1, &record_view);
-  EXPECT_EQ(none.status().message(), "grouping: none; this tile is for groups");
+  EXPECT_EQ(none.status().message(), "m: 300; must be at most 32 for this tile");
 }
 
 // Those of a row 16 bytes at a time; in tiles, after a copy, where rows are not 16 bytes apart.
@@ -270,6 +293,24 @@ TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
   EXPECT_EQ(boxes()[1], tiles);
   EXPECT_EQ(boxes()[3], rows_of_weights);
   EXPECT_EQ(boxes()[5], tiles);
+}
+
+// gpt-oss's rows of 180 scales are no multiple of 16 bytes: they are copied before every call, of all
+// experts; of prepared weights nothing is, and of A alone its own.
+TEST(Sm100aSkinnyGroupsLaunch, RowsOf180ScalesAreCopiedUnlessPrepared) {
+  using sm100a::Copies;
+  Problem p{.m = 64, .n = 2880, .k = 2880, .l = 8, .grouping = Grouping::kContiguous};
+  const Copies unpacked = plan_copies(core::resolve(p), false);
+  EXPECT_NE(unpacked.sf_gate, Copies::kDirect);
+  EXPECT_NE(unpacked.sf_up, Copies::kDirect);
+  EXPECT_GE(unpacked.workspace_bytes, 2 * 8 * 2880 * 180);
+  const Copies prepared = plan_copies(core::resolve(p), false, true);
+  EXPECT_EQ(prepared.gate, Copies::kDirect);
+  EXPECT_EQ(prepared.sf_gate, Copies::kDirect);
+  EXPECT_EQ(prepared.sf_up, Copies::kDirect);
+  EXPECT_NE(prepared.sf_a, Copies::kDirect);
+  p.a.type = DataType::kBF16;
+  EXPECT_EQ(plan_copies(core::resolve(p), false, true).workspace_bytes, 0);
 }
 
 TEST(Sm100aSkinnyLaunch, ViewsAndGrid) {

@@ -21,11 +21,12 @@ using test::record_view;
 using test::views;
 using test::with_rows;
 
-// "tile_m / split" on a B200.
+// "tile_m / split" on a B200, or "tile_m, persistent".
 std::string chosen(const Problem& p) {
-  const Instance& instance = choose_instance(p);
-  return std::to_string(instance.config.tile_m) + " / " +
-         std::to_string(choose_split(p, instance, 148));
+  const Instance& instance = choose_instance(p, 148);
+  const std::string rows = std::to_string(instance.config.tile_m);
+  if (instance.config.grouped) return rows + ", persistent";
+  return rows + " / " + std::to_string(choose_split(p, instance, 148));
 }
 
 TEST(Sm100aW4a16Choice, NamesSayWhatTheInstancesAre) {
@@ -48,14 +49,26 @@ TEST(Sm100aW4a16Choice, AsManyCtasAsTheWeightsNeed) {
   EXPECT_EQ(chosen(with_rows({.m = 64, .n = 4096, .k = 7168})), "64 / 2");
   EXPECT_EQ(chosen(with_rows({.m = 1, .n = 3072, .k = 7168})), "16 / 2");
   EXPECT_EQ(chosen(with_rows({.m = 1, .n = 1536, .k = 7168})), "16 / 4");
-  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 28672, .k = 8192})), "16 / 1");    // 448 tiles
-  EXPECT_EQ(chosen(with_rows({.m = 1024, .n = 4096, .k = 7168})), "64 / 1");  // 1024 tiles
-  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 64, .k = 16})), "16 / 1");         // a single tile of k
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 9472, .k = 4096})), "16 / 1");  // 148 tiles
+  EXPECT_EQ(chosen(with_rows({.m = 1, .n = 64, .k = 16})), "16 / 1");      // a single tile of k
   EXPECT_EQ(choose_split(with_rows({.m = 1, .n = 64, .k = 256}), instances()[0], 0),
             1);  // size not told
   // The same bits for every m: one tile, one order.
   for (const int64_t m : {1, 64, 100}) {
     EXPECT_EQ(chosen(with_rows({.m = m, .n = 4096, .k = 7168, .batch_invariant = true})), "64 / 1");
+  }
+}
+
+// Where tiles do not run at once each wave would begin with empty rings.
+TEST(Sm100aW4a16Choice, PersistentCtasForMoreTilesThanSms) {
+  for (const DataType type : {DataType::kF16, DataType::kBF16}) {
+    EXPECT_EQ(chosen(with_rows({.m = 1, .n = 28672, .k = 8192}, type)), "32, persistent");
+    EXPECT_EQ(chosen(with_rows({.m = 1, .n = 10240, .k = 4096}, type)), "32, persistent");
+    EXPECT_EQ(chosen(with_rows({.m = 33, .n = 14336, .k = 4096}, type)), "64, persistent");
+    EXPECT_EQ(chosen(with_rows({.m = 1024, .n = 4096, .k = 7168}, type)), "64, persistent");
+    EXPECT_EQ(chosen(with_rows({.m = 4, .n = 4096, .k = 4096, .l = 3}, type)), "32, persistent");
+    EXPECT_EQ(chosen(with_rows({.m = 1, .n = 28672, .k = 4096, .batch_invariant = true}, type)),
+              "64, persistent");  // the MMAs and the order of the other kernel's
   }
 }
 
@@ -82,14 +95,23 @@ TEST(Sm100aW4a16Choice, PlansTakeIt) {
   EXPECT_EQ(config(p, "ctas=63"), "config: ctas=63; must be at least 64, the tiles of D");
   EXPECT_EQ(config(p, "kernel=tcgen05"),
             "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
-            "w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4");
+            "w4a16_t16x64x256_s8, w4a16_t32x64x256_s6, w4a16_t64x64x256_s4, "
+            "w4a16persistent_t32x64x256_s6, w4a16persistent_t64x64x256_s4");
   EXPECT_EQ(config(p, config(p)), config(p));
+  const std::string persistent = "cuda_sm100a_fused_w4a16persistent_c64_t32x64x256_s6_f16";
+  EXPECT_EQ(config(p, "kernel=w4a16persistent"), persistent);
+  EXPECT_EQ(config(p, persistent), persistent);
+  EXPECT_EQ(config(p, "kernel=w4a16persistent,ctas=149"),
+            "config: ctas=149; must be 1 .. 148, as this GPU has SMs");
+  const Problem many = with_rows({.m = 1, .n = 28672, .k = 4096}, DataType::kBF16);
+  EXPECT_EQ(config(many), "cuda_sm100a_fused_w4a16persistent_c148_t32x64x256_s6_f16");
+  EXPECT_EQ(config(many, "kernel=w4a16"), "cuda_sm100a_fused_w4a16_c448_t16x64x256_s8_f16");
   Problem same_bits = p;  // whatever m is
   same_bits.batch_invariant = true;
   EXPECT_EQ(config(same_bits, "ctas=1000"), "cuda_sm100a_fused_w4a16_c64_t64x64x256_s4_f16");
   EXPECT_EQ(config(same_bits, "tile_m=16"),
             "config: tile_m=16; no such kernel is compiled for this problem; there are "
-            "w4a16_t64x64x256_s4");
+            "w4a16_t64x64x256_s4, w4a16persistent_t64x64x256_s4");
 }
 
 TEST(Sm100aW4a16Choice, RefusesWhatTheKernelDoesNotDo) {
@@ -131,7 +153,7 @@ TEST(Sm100aW4a16GroupsChoice, NamesSayWhatTheInstancesAre) {
 TEST(Sm100aW4a16GroupsChoice, RowsOfATileFollowTheRowsOfAnExpert) {
   const auto rows = [](int64_t m, int64_t l, Grouping grouping) {
     Problem p = with_rows({.m = m, .n = 2048, .k = 7168, .l = l, .grouping = grouping});
-    return choose_instance(p).config.tile_m;
+    return choose_instance(p, 148).config.tile_m;
   };
   EXPECT_EQ(rows(1, 1, Grouping::kContiguous), 32);
   EXPECT_EQ(rows(32 * 8, 32, Grouping::kContiguous), 32);
@@ -177,8 +199,8 @@ TEST(Sm100aW4a16GroupsLaunch, TableThenKernel) {
   EXPECT_EQ(copies.workspace_bytes, 0);  // linear scales are read in place
   EXPECT_EQ(workspace_bytes(p, copies, instance), 16 * 301);
   auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
-  const auto launches =
-      build_group_launches(resolved, far_buffers(), copies, workspace, instance, 7, &record_view);
+  const auto launches = build_persistent_launches(resolved, far_buffers(), copies, workspace,
+                                                  instance, 7, &record_view);
   ASSERT_TRUE(launches.ok()) << launches.status().message();
   ASSERT_EQ(launches->size(), 2u);
   EXPECT_STREQ(launches->front().kernel.entry, "dual_gemm_group_tiles");
@@ -198,6 +220,28 @@ TEST(Sm100aW4a16GroupsLaunch, TableThenKernel) {
   EXPECT_EQ(static_cast<const void*>(params.groups.table), workspace);
   EXPECT_TRUE(params.groups.one_batch);
   EXPECT_TRUE(params.linear_gate && !params.linear_up && !params.prepared);
+}
+
+// Without groups no table, and no workspace for one.
+TEST(Sm100aW4a16GroupsLaunch, AllRowsWithoutGroups) {
+  views.clear();
+  const Problem p = with_rows({.m = 70, .n = 200, .k = 512, .l = 3}, DataType::kF16);
+  const core::ResolvedProblem resolved = core::resolve(p);
+  const Instance& instance = *find_instance(p, 64, true);
+  const sm100a::Copies copies = plan_copies(resolved, false, false, true);
+  EXPECT_EQ(workspace_bytes(p, copies, instance), 0);
+  EXPECT_EQ(persistent_ctas(p, 64, 148), 2 * 4 * 3);
+  const auto launches = build_persistent_launches(resolved, far_buffers(), copies, nullptr,
+                                                  instance, 7, &record_view);
+  ASSERT_TRUE(launches.ok()) << launches.status().message();
+  ASSERT_EQ(launches->size(), 1u);
+  EXPECT_EQ(launches->front().ctas, 7u);
+  EXPECT_EQ(views[0].dims, (std::vector<uint64_t>{1024, 70, 3}));
+  Params params;
+  std::memcpy(&params, launches->front().params.data(), sizeof params);
+  EXPECT_EQ(params.groups.table, nullptr);
+  EXPECT_EQ(params.batches, 3u);
+  EXPECT_FALSE(params.groups.one_batch);
 }
 
 TEST(Sm100aW4a16Launch, ViewsAndGrid) {

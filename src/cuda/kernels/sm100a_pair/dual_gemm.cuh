@@ -30,7 +30,8 @@
 //   barrier      of      count        arrives                         waits          first wait
 //   ab_full[s]   leader  2 (+bytes)   load_operands and TMA of both   issue_mma      phase 0
 //                        prepared: 4  and arrange_scales of both
-//   sf_full[s]   each    1 (+bytes)   prepared: load_prepared and TMA arrange_scales phase 0
+//   sf_full[s]   each    1 (+bytes)   prepared: load_prepared,        arrange_scales phase 0
+//                                     TMA of both (half each, multicast)
 //   ab_empty[s]  each    1            issue_mma (tcgen05.commit)      load_operands  phase 0, in
 //                                                                                    round 1
 //   acc_gate     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0

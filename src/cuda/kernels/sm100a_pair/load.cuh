@@ -56,7 +56,10 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
 }
 
 // Codes of both weights of one stage, and their scales, which are asked for first: they are arranged
-// while the rest arrives. What arrives at ab_full includes A and its scales, load_a()'s.
+// while the rest arrives. Both CTAs have the scales of all columns, and each loads half of them for
+// both; the other one's may arrive before sf_full expects them, but not before its phase has begun,
+// since the stage is free in both CTAs at once. What arrives at ab_full includes A and its scales,
+// load_a()'s.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t index, uint32_t k_tile, ptx::CachePolicy policy) {
@@ -65,8 +68,9 @@ DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem,
   const auto own_units = static_cast<int32_t>(tile.rank * Budget<kCfg>::kWeightRows / kUnitCols);
   const auto batch = static_cast<int32_t>(tile.batch);
   ptx::mbarrier_arrive_expect_tx(&smem.sf_full[index], sizeof(stage.sf_weights.as_loaded));
-  ptx::cp_async_bulk_tensor_4d(stage.sf_weights.as_loaded, &params.map_sf_gate, 0, unit,
-                               static_cast<int32_t>(k_tile), batch, &smem.sf_full[index], policy);
+  ptx::cp_async_bulk_tensor_4d_multicast(
+      stage.sf_weights.as_loaded + own_units, &params.map_sf_gate, 0, unit + own_units,
+      static_cast<int32_t>(k_tile), batch, &smem.sf_full[index], kBothCtas, policy);
   const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
   ptx::mbarrier_arrive_expect_tx_cluster(
       full, sizeof(stage.a) + sizeof(stage.codes) + sizeof(stage.sf_a));

@@ -96,7 +96,7 @@ TensorView unit_codes_view(const Problem& p, const uint8_t* packed, int64_t tile
 
 TensorView unit_scales_view(const Problem& p, const uint8_t* packed, int64_t tile_n) {
   return view_of_units(p, "prepared scales", scales_of(p, packed), sizeof(UnitScales),
-                       sizeof(UnitScales), tile_n / kUnitCols);
+                       sizeof(UnitScales), tile_n / kPairCtas / kUnitCols);
 }
 
 Status encode_weights(const Problem& p, const uint8_t* packed, int64_t cols,

@@ -24,7 +24,7 @@ int64_t packed_bytes(const Problem& problem);
 KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
                                  uint8_t* out);
 
-// What a stage takes of them: codes for one CTA, scales for the pair.
+// What one CTA of a pair loads of a stage: its codes, and half of the scales of both.
 TensorView unit_codes_view(const Problem& problem, const uint8_t* packed, int64_t tile_n);
 TensorView unit_scales_view(const Problem& problem, const uint8_t* packed, int64_t tile_n);
 

@@ -7,6 +7,7 @@
 
 #include "core/int_math.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/runtime/limits.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 using core::ceil_div;
 using core::round_up;
+
+constexpr int kGroupCols = 64;  // of a tile of groups
 
 // Bytes of a stage that a column of D costs: a row of Gate and one of Up with their scales.
 constexpr int64_t kColumnBytes = 2 * (kTileK / 2 + kTileK / 16);
@@ -29,7 +32,7 @@ double epilogue_us(int64_t m, int tile_m) {
 
 StreamedWork work_of(const Problem& problem, const Instance& instance) {
   const Config& config = instance.config;
-  return {.ctas = ceil_div(problem.n, config.tile_n) * problem.l,
+  return {.ctas = ceil_div(problem.n, config.tile_n) * problem.l,  // or tiles
           .stages_per_cta = ceil_div(problem.k, kTileK),
           .stage_bytes = instance.stage_bytes,
           .weight_bytes = config.tile_n * kColumnBytes,
@@ -41,9 +44,9 @@ StreamedWork work_of(const Problem& problem, const Instance& instance) {
 Status check_groups_of(const Problem& problem) {
   DUALGEMM_TRY(sm100a::check_operands(problem));
   DUALGEMM_TRY(check_groups(problem));
-  constexpr int64_t kFewestRows = 16, kCols = 64;
+  constexpr int64_t kFewestRows = 16;
   int64_t tiles = most_listed_tiles(problem, kFewestRows);
-  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kCols), &tiles) && tiles <= kMaxCtas)
+  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kGroupCols), &tiles) && tiles <= kMaxCtas)
     return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
                              "experts must have at most 2^31 - 1 tiles of 16 x 64");
@@ -51,7 +54,7 @@ Status check_groups_of(const Problem& problem) {
 
 // Bits that must not depend on m come from one instance.
 bool is_for(const Config& config, const Problem& problem) {
-  if (!config.grouped) return config.tile_m >= problem.m;
+  if (problem.grouping == Grouping::kNone) return config.tile_m >= problem.m;
   return !problem.batch_invariant || config.tile_m == kMaxRows;
 }
 
@@ -68,20 +71,31 @@ const Instance& choose_for_groups(const Problem& problem) {
   return *best;
 }
 
+// Of those with tile_n columns that are for the problem, the fewest rows; null: there are none.
+const Instance* fewest_rows(std::span<const Instance> list, const Problem& problem, int tile_n) {
+  const Instance* fewest = nullptr;
+  for (const Instance& instance : list) {
+    const Config& config = instance.config;
+    if (config.tile_n == tile_n && is_for(config, problem) &&
+        (fewest == nullptr || config.tile_m < fewest->config.tile_m))
+      fewest = &instance;
+  }
+  return fewest;
+}
+
 }  // namespace
 
-std::span<const Instance> instances_for(const Problem& problem, bool prepared) {
-  if (problem.grouping != Grouping::kNone) return group_instances();
+std::span<const Instance> instances_for(const Problem& problem, bool prepared, bool persistent) {
+  if (problem.grouping != Grouping::kNone || persistent) return group_instances();
   return prepared ? prepared_instances() : instances();
 }
 
-Status supports(const Problem& problem, bool prepared) {
+Status supports(const Problem& problem) {
   if (problem.grouping != Grouping::kNone) return check_groups_of(problem);
   DUALGEMM_TRY(sm100a::supports(problem));
-  const int most = prepared ? kMaxPreparedRows : kMaxRows;
-  if (problem.m > most) {
+  if (problem.m > kMaxRows) {
     return Status::unsupported("m", std::to_string(problem.m),
-                               fmt::format("must be at most {} for this kernel", most));
+                               fmt::format("must be at most {} for this kernel", kMaxRows));
   }
   constexpr int64_t kNarrowest = 32;
   int64_t tiles = ceil_div(problem.n, kNarrowest);
@@ -91,9 +105,9 @@ Status supports(const Problem& problem, bool prepared) {
                              "must be at most 2^31 - 1 tiles of 32 columns for this kernel");
 }
 
-const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n,
-                              bool prepared) {
-  for (const Instance& instance : instances_for(problem, prepared)) {
+const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n, bool prepared,
+                              bool persistent) {
+  for (const Instance& instance : instances_for(problem, prepared, persistent)) {
     const Config& config = instance.config;
     if (config.tile_m == tile_m && config.tile_n == tile_n && is_for(config, problem))
       return &instance;
@@ -109,27 +123,30 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
   const Instance* best = nullptr;
   double least = 0;
-  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32}) {
-    const Instance* fewest = nullptr;  // rows
-    for (const Instance& instance : instances_for(problem, prepared)) {
-      const Config& config = instance.config;
-      if (config.tile_n != tile_n || config.tile_m < problem.m) continue;
-      if (fewest == nullptr || config.tile_m < fewest->config.tile_m) fewest = &instance;
-    }
-    const double us = modelled_us(work_of(problem, *fewest), num_sms);
-    if (best == nullptr || us < least) best = fewest, least = us;
-  }
+  const auto consider = [&](const Instance* instance) {
+    if (instance == nullptr) return;
+    const double us = modelled_us(problem, *instance, num_sms, prepared);
+    if (best == nullptr || us < least) best = instance, least = us;
+  };
+  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32})
+    consider(fewest_rows(instances_for(problem, prepared), problem, tile_n));
+  consider(fewest_rows(group_instances(), problem, kGroupCols));
   return *best;
 }
 
-double modelled_us(const Problem& problem, const Instance& instance, int num_sms) {
-  return modelled_us(work_of(problem, instance), num_sms);
+double modelled_us(const Problem& problem, const Instance& instance, int num_sms, bool prepared) {
+  const StreamedWork work = work_of(problem, instance);
+  const bool persistent = instance.config.grouped;
+  return copies_us(problem, prepared, persistent) +
+         (persistent ? modelled_persistent_us(work, num_sms) : modelled_us(work, num_sms));
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
   const int64_t tiles_n = ceil_div(problem.n, config.tile_n);
   if (!config.grouped) return tiles_n * problem.l;
-  return std::min(most_group_tiles(problem, config.tile_m) * tiles_n, most);
+  // Without groups a tile has all rows of a batch.
+  const bool grouped = problem.grouping != Grouping::kNone;
+  return std::min((grouped ? most_group_tiles(problem, config.tile_m) : problem.l) * tiles_n, most);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

@@ -21,22 +21,24 @@ using sm100a::kSwizzleAlignment;
 using sm100a::kTileK;
 using sm100a::kTmemCols;
 
-inline constexpr const char* kKernelName = "skinny";  // as plans say
+inline constexpr const char* kKernelName = "skinny";                // as plans say
+inline constexpr const char* kPersistentName = "skinnypersistent";  // instances for groups, without
 
 struct Config {
   int tile_m;  // rows of A and D, the MMA's N: all of a problem, or some of a group's
   int tile_n;  // columns of D per tile: as many rows of Gate and of Up, together the MMA's M
-  bool grouped = false;   // tiles of groups of experts, several for a CTA; of any weights
+  bool grouped =
+      false;  // tiles of groups of experts, or of many columns, several for a CTA; of any
+              // weights
   bool prepared = false;  // weights: sm100a_pair/packed_weights.hpp
   bool operator==(const Config&) const = default;
 };
 
 inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row of a stage, where they lie in rows
 
-inline constexpr int kMmaM = 128;            // the only M of kind::mxf4nvf4 for one CTA
-inline constexpr int kMaxRows = 128;         // of A
-inline constexpr int kMaxPreparedRows = 32;  // of A with prepared weights, without groups
-inline constexpr int kGroupRows = 32;        // of a scale tile that share a column of 32 bits
+inline constexpr int kMmaM = 128;      // the only M of kind::mxf4nvf4 for one CTA
+inline constexpr int kMaxRows = 128;   // of A
+inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of 32 bits
 
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;

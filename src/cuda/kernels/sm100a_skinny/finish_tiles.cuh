@@ -11,7 +11,8 @@ namespace dualgemm::cuda::sm100a_skinny {
 template <int kTurnRows, int kTileN>
 using Exchange = float[2][2 * kTurnRows][kTileN];
 
-// Runs on: warps 0 .. kEpilogueWarps-1.   Waits: acc_full[acc].   Arrives: acc_empty[acc].
+// Runs on: warps 0 .. kEpilogueWarps-1.   Waits: the grid before, acc_full[acc].   Arrives:
+// acc_empty[acc].
 // `kCfg` says how D is divided: of an instance for groups. Storage: with the barriers and `exchange`.
 template <Config kCfg, class Params, class Storage>
 DUALGEMM_DEVICE void finish_tiles(const Params& params, Storage& smem, uint32_t tmem_base,
@@ -19,8 +20,10 @@ DUALGEMM_DEVICE void finish_tiles(const Params& params, Storage& smem, uint32_t 
   constexpr uint32_t kRows = Budget<kCfg>::kTurnRows;
   RingPosition<Budget<kCfg>::kAccs> acc;
   uint32_t place = 0;  // of the turn, in `exchange`
+  ptx::griddepcontrol_wait();
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance(), acc.advance()) {
+  for (GroupedTiles<kCfg.tile_m> tiles(params); tiles.is_valid();
+       tiles.advance(params), acc.advance()) {
     tiles.ask_for_next(params);
     const WarpColumns mine = columns_of_warp<kCfg>(tiles.column_tile() * kCfg.tile_n, warp);
     const ColumnFactors factors = factors_of(params, tiles.rows().expert, mine.col);

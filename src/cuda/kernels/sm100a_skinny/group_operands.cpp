@@ -5,6 +5,7 @@
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
+#include "cuda/kernels/sm100a_skinny/model.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
@@ -57,6 +58,17 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
   }
   copies.workspace_bytes = arena.used();
   return copies;
+}
+
+double copies_us(const Problem& problem, bool prepared, bool persistent) {
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  const sm100a::Copies copies = persistent ? plan_group_copies(resolved, false, prepared)
+                                           : sm100a::plan_copies(resolved, false, prepared);
+  double us = 0;
+  for (const int64_t copy :
+       {copies.a, copies.gate, copies.up, copies.sf_a, copies.sf_gate, copies.sf_up})
+    us += copy == kNoCopy ? 0 : kCopyUs;
+  return us;
 }
 
 bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers) {

@@ -20,6 +20,10 @@ inline int64_t table_offset(const sm100a::Copies& copies) {
 sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned,
                                  bool prepared);
 
+// How long the copies take that stand in front of a launch without groups, of unpacked or prepared
+// weights, at aligned addresses: of persistent CTAs as plan_group_copies() has them.
+double copies_us(const Problem& problem, bool prepared, bool persistent);
+
 // Whether each expert's swizzled scales of A begin at a multiple of 128 rows. Rows that name their
 // experts have those of one matrix.
 bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers);

@@ -1,4 +1,4 @@
-// The same for groups of experts: persistent CTAs over the table of tiles (device/group_tiles.hpp).
+// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles (device/group_tiles.hpp).
 //
 // A tile is tile_n columns of D for up to tile_m rows of one expert. Tile number n * row_tiles + r
 // has columns n and entry r of the table; CTA c does the tiles c, c + CTAs, ...: tiles of one expert
@@ -30,6 +30,10 @@
 // behind one of 128 (masked, or padded for each expert): so one or two of their tiles are loaded,
 // and mix_tiles puts words where they belong; rows that the tile does not have get zeros. Linear
 // scales, of any operand, come as 16 bytes a row, a word for each step. No copy depends on the table.
+//
+// Many columns without groups are done in the same way, and without a table: entry r is tile r of the
+// rows of all batches. Then only threads that read or write global memory wait for the grid before,
+// and prepared weights are loaded before that as far as the ring goes.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +50,7 @@ struct GroupedStorage : SharedStorage<kCfg> {
 };
 
 template <Config kCfg>
-DUALGEMM_DEVICE Tile tile_of(const GroupedTiles& tiles) {
+DUALGEMM_DEVICE Tile tile_of(const GroupedTiles<kCfg.tile_m>& tiles) {
   return {tiles.column_tile() * kCfg.tile_n, tiles.rows().expert};
 }
 
@@ -77,7 +81,9 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
     for (ptx::Barrier& empty : smem.acc_empty) ptx::mbarrier_init(&empty, kEpilogueWarps);
     ptx::fence_mbarrier_init();
   }
-  enter(smem.tmem_base, warp);
+  __syncwarp();
+  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  wait_for_table(params);
 }
 
 template <Config kCfg>

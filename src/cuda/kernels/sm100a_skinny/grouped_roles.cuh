@@ -22,60 +22,84 @@ DUALGEMM_DEVICE void load_scales(void* to, const TensorMap& map, bool linear, ui
   }
 }
 
-// Of the scales of a stage.
+// Of a stage, with scales as they lie.
 template <Config kCfg>
-DUALGEMM_DEVICE uint32_t scale_bytes_of_stage(const Params& params, const ScalesOfA& scales) {
+DUALGEMM_DEVICE uint32_t stage_bytes_of_tile(const Params& params, const ScalesOfA& scales) {
   constexpr uint32_t kTiles = Budget<kCfg>::kScaleBytes;
   constexpr uint32_t kWeightRows = kCfg.tile_n * kRowScaleBytes;
-  return (params.linear_gate ? kWeightRows : kTiles) + (params.linear_up ? kWeightRows : kTiles) +
+  return Budget<kCfg>::kWeightBytes + Budget<kCfg>::kABytes +
+         (params.linear_gate ? kWeightRows : kTiles) + (params.linear_up ? kWeightRows : kTiles) +
          (params.linear_a ? kCfg.tile_m * kRowScaleBytes
           : scales.in_two ? 2 * kTiles
                           : kTiles);
 }
 
-// Runs on: one thread of kLoadWarp.   Waits: ab_empty[stage].   Arrives: ab_full[stage].
+// By one thread: a stage's rows of both weights, and their scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_weights_of_tile(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
+                                          const Tile& tile, ptx::Barrier* full,
+                                          ptx::CachePolicy policy) {
+  if (params.prepared) {
+    load_prepared_codes(params, stage, k_tile, tile, full, policy);
+    load_prepared_scales(params, stage.sf_weights[0], stage.sf_weights[1], k_tile, tile, full,
+                         policy);
+    return;
+  }
+  const auto expert = static_cast<int32_t>(tile.batch);
+  const uint32_t gate_row = params.linear_gate ? tile.n_begin : tile.n_begin / kScaleTileRows;
+  const uint32_t up_row = params.linear_up ? tile.n_begin : tile.n_begin / kScaleTileRows;
+  load_weights(params, stage, k_tile, tile, full, policy);
+  load_scales(stage.sf_weights[0], params.map_sf_gate, params.linear_gate, k_tile, gate_row, expert,
+              full, policy);
+  load_scales(stage.sf_weights[1], params.map_sf_up, params.linear_up, k_tile, up_row, expert, full,
+              policy);
+}
+
+// A stage's rows of A, and their scales.
+template <Config kCfg>
+DUALGEMM_DEVICE void load_a_of_tile(const Params& params, Stage<kCfg>& stage, uint32_t k_tile,
+                                    const GroupTile& rows, const ScalesOfA& scales,
+                                    ptx::Barrier* full, ptx::CachePolicy policy) {
+  const int32_t batch = params.groups.one_batch ? 0 : static_cast<int32_t>(rows.expert);
+  const uint32_t first = params.linear_a ? rows.begin : scales.tile;
+  ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, static_cast<int32_t>(k_tile * kRowBytes),
+                               static_cast<int32_t>(rows.begin), batch, full, policy);
+  load_scales(stage.sf_a[0], params.map_sf_a, params.linear_a, k_tile, first, batch, full, policy);
+  if (!params.linear_a && scales.in_two)
+    load_scales(stage.sf_a[1], params.map_sf_a, false, k_tile, first + 1, batch, full, policy);
+}
+
+// Runs on: one thread of kLoadWarp.   Waits: the grid before, but for prepared weights without a
+// table; ab_empty[stage].   Arrives: ab_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem) {
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
+  GroupedTiles<kCfg.tile_m> tiles(params);
+  const auto load_weights = [&](uint32_t index, uint32_t k_tile, uint32_t bytes) {
+    ptx::mbarrier_arrive_expect_tx(&smem.ab_full[index], bytes);
+    load_weights_of_tile(params, smem.stages[index], k_tile, tile_of<kCfg>(tiles),
+                         &smem.ab_full[index], pass);
+  };
+  uint32_t early = tiles.is_valid() ? early_stages(params, smem.kStages) : 0;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < early; ++k_tile) {
+    load_weights(k_tile, k_tile,
+                 stage_bytes_of_tile<kCfg>(params, scales_of_a(params, tiles.rows())));
+  }
+  ptx::griddepcontrol_wait();
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+  for (; tiles.is_valid(); tiles.advance(params), early = 0) {
     tiles.ask_for_next(params);
-    const Tile tile = tile_of<kCfg>(tiles);
     const ScalesOfA scales = scales_of_a(params, tiles.rows());
-    const auto expert = static_cast<int32_t>(tile.batch);
-    const int32_t batch = params.groups.one_batch ? 0 : expert;
-    const uint32_t bytes = Budget<kCfg>::kWeightBytes + Budget<kCfg>::kABytes +
-                           scale_bytes_of_stage<kCfg>(params, scales);
-    const uint32_t gate_row = params.linear_gate ? tile.n_begin : tile.n_begin / kScaleTileRows;
-    const uint32_t up_row = params.linear_up ? tile.n_begin : tile.n_begin / kScaleTileRows;
-    const uint32_t m_begin = tiles.rows().begin, a_row = params.linear_a ? m_begin : scales.tile;
-    const bool in_two = !params.linear_a && scales.in_two;
+    const uint32_t bytes = stage_bytes_of_tile<kCfg>(params, scales);
 #pragma unroll 1
     for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
-      Stage<kCfg>& stage = smem.stages[ring.stage];
-      ptx::Barrier* const full = &smem.ab_full[ring.stage];
       ptx::mbarrier_wait_parity(&smem.ab_empty[ring.stage], ring.round_parity ^ 1);
-      ptx::mbarrier_arrive_expect_tx(full, bytes);
-      if (params.prepared) {
-        load_prepared_codes(params, stage, k_tile, tile, full, pass);
-        load_prepared_scales(params, stage.sf_weights[0], stage.sf_weights[1], k_tile, tile, full,
-                             pass);
-      } else {
-        load_weights(params, stage, k_tile, tile, full, pass);
-        load_scales(stage.sf_weights[0], params.map_sf_gate, params.linear_gate, k_tile, gate_row,
-                    expert, full, pass);
-        load_scales(stage.sf_weights[1], params.map_sf_up, params.linear_up, k_tile, up_row, expert,
-                    full, pass);
-      }
-      ptx::cp_async_bulk_tensor_3d(stage.a, &params.map_a, static_cast<int32_t>(k_tile * kRowBytes),
-                                   static_cast<int32_t>(m_begin), batch, full, keep);
-      load_scales(stage.sf_a[0], params.map_sf_a, params.linear_a, k_tile, a_row, batch, full,
-                  keep);
-      if (in_two) {
-        load_scales(stage.sf_a[1], params.map_sf_a, false, k_tile, a_row + 1, batch, full, keep);
-      }
+      if (k_tile >= early) load_weights(ring.stage, k_tile, bytes);
+      load_a_of_tile(params, smem.stages[ring.stage], k_tile, tiles.rows(), scales,
+                     &smem.ab_full[ring.stage], keep);
     }
   }
 }
@@ -141,7 +165,7 @@ DUALGEMM_DEVICE void mix_tiles(const Params& params, GroupedStorage<kCfg>& smem,
   const uint32_t lane = threadIdx.x % 32;
   uint32_t index = warp, round_parity = 0, k_tile = warp;  // k_tile: of the tile, or behind it
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+  for (GroupedTiles<kCfg.tile_m> tiles(params); tiles.is_valid(); tiles.advance(params)) {
     tiles.ask_for_next(params);
     const uint32_t word = tile_of<kCfg>(tiles).n_begin % kScaleTileRows / kGroupRows;
     const uint32_t first = scales_of_a(params, tiles.rows()).first;
@@ -169,7 +193,7 @@ DUALGEMM_DEVICE void mix_tiles(const Params& params, GroupedStorage<kCfg>& smem,
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_tiles(const Params& params, GroupedStorage<kCfg>& smem,
                                     uint32_t tmem_base) {
-  const uint32_t tiles = tiles_of_cta(params);
+  const uint32_t tiles = tiles_of_cta<kCfg.tile_m>(params);
   uint64_t stages_left = uint64_t{tiles} * params.num_k_tiles;
   RingPosition<smem.kStages> ring;
   RingPosition<Budget<kCfg>::kAccs> acc;

@@ -28,6 +28,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));
   params.groups = group_tiles_of(p, buffers, table);
+  params.batches = static_cast<uint32_t>(p.l);
   return params;
 }
 
@@ -38,9 +39,9 @@ Status check_instance(const Problem& problem, const Config& config, bool prepare
         "prepared", prepared ? "true" : "false",
         config.prepared ? "this tile is for prepared weights" : "this tile takes unpacked weights");
   }
-  if (config.grouped != grouped) {
+  if (grouped && !config.grouped) {
     return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),
-                               config.grouped ? "this tile is for groups" : "this tile takes none");
+                               "this tile takes none");
   }
   if (grouped || problem.m <= config.tile_m) return {};
   return Status::unsupported("m", std::to_string(problem.m),
@@ -67,15 +68,16 @@ Status place_rows(const core::ResolvedProblem& problem, const Buffers& buffers,
 
 }  // namespace
 
-sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
-  return problem.problem.grouping == Grouping::kNone
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
+                           bool persistent) {
+  return problem.problem.grouping == Grouping::kNone && !persistent
              ? sm100a::plan_copies(problem, unaligned, prepared)
              : plan_group_copies(problem, unaligned, prepared);
 }
 
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
                         const Instance& instance) {
-  if (!instance.config.grouped) return copies.workspace_bytes;
+  if (problem.grouping == Grouping::kNone) return copies.workspace_bytes;
   return table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
 }
 
@@ -88,8 +90,8 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   const Config& config = instance.config;
   DUALGEMM_TRY(check_instance(given.problem, config, packed != nullptr));
   const core::ResolvedProblem problem = with_shared_rows(given);
-  void* const table =
-      config.grouped ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
+  const bool has_table = problem.problem.grouping != Grouping::kNone;
+  void* const table = has_table ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
   Params params = scalar_params(problem, buffers, config, table);
   std::vector<KernelLaunch> launches;
   if (config.grouped) {
@@ -100,8 +102,10 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
     params.prepared = packed != nullptr;
     params.linear_a = linear.a, params.linear_gate = linear.gate, params.linear_up = linear.up;
     params.padded_scales_of_a = has_padded_scales_of_a(problem, buffers);
-    launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
-    launches.back().overlaps_previous = true;
+    if (has_table) {
+      launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
+      launches.back().overlaps_previous = true;
+    }
   } else {
     DUALGEMM_TRY(place_rows(problem, buffers, copies, workspace, config, encode_tiled, packed,
                             params, launches));

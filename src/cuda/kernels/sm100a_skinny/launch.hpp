@@ -17,33 +17,39 @@
 namespace dualgemm::cuda::sm100a_skinny {
 
 // ok, or what the kernel does not do: as sm100a::supports(), and up to kMaxRows rows; groups of any
-// number. `prepared`: weights; of any number of rows of groups, else up to kMaxPreparedRows.
-Status supports(const Problem& problem, bool prepared = false);
+// number.
+Status supports(const Problem& problem);
 
-std::span<const Instance> instances_for(const Problem& problem, bool prepared = false);
+// Those for groups, which do without them, too (`persistent`), or the others. Of these those for
+// prepared weights have fewer rows.
+std::span<const Instance> instances_for(const Problem& problem, bool prepared = false,
+                                        bool persistent = false);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs. Without
 // groups: the fewest rows that hold A's, the width that modelled_us() calls faster, of equal ones
-// the wider; with prepared weights the narrower, whose rings hold more of them before A is there. Of
-// groups: the rows whose tiles, as many as the usual rows of an expert make, keep an
-// SM the shortest; one number of rows where bits must not depend on m.
+// the wider; with prepared weights the narrower, whose rings hold more of them before A is there; or
+// persistent CTAs, if it calls them faster still. Of groups: the rows whose tiles, as many as the
+// usual rows of an expert make, keep an SM the shortest; one number of rows where bits must not
+// depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
-// Time of a launch without groups, but for the gap in front of it, as model.hpp has it.
-double modelled_us(const Problem& problem, const Instance& instance, int num_sms);
+// Time of a launch without groups, but for the gap in front of it, as model.hpp has it, and of the copies
+// before it.
+double modelled_us(const Problem& problem, const Instance& instance, int num_sms, bool prepared);
 
 // For a (supported) problem; null: not compiled, or fewer rows than the problem has without groups,
 // or bits would depend on m where they must not.
 const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n,
-                              bool prepared = false);
+                              bool prepared = false, bool persistent = false);
 
-// CTAs of a grid, at most `most` of groups: those that have work if the experts' rows make as many
-// tiles as can be while each one's follow each other.
+// CTAs of a grid, at most `most` persistent ones: those that have work, of groups if the experts' rows
+// make as many tiles as can be while each one's follow each other.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
-// The copies that the TMA unit makes necessary.
+// The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear scales
+// where they lie if their rows do so at multiples of 16 bytes.
 sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned,
-                           bool prepared = false);
+                           bool prepared = false, bool persistent = false);
 
 // Copies first, behind them the table of groups.
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
@@ -51,9 +57,9 @@ int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
 
 // The launches in stream order: the copies, of groups the table, then the kernel on `ctas` CTAs. All
 // pointers of `buffers` and `workspace` are device memory and are not read. An operand that must be
-// copied and has no room among `copies` is an error, and so is an instance
-// of fewer rows, or one for groups without them. `packed`: prepared weights behind the first header
-// (sm100a_pair/packed_weights.hpp), which instances for them need; those for groups take both.
+// copied and has no room among `copies` is an error, and so is an instance of fewer rows, or one that
+// is not for groups with them. `packed`: prepared weights behind the first header
+// (sm100a_pair/packed_weights.hpp), which instances for them need; persistent ones take both.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
                                                    const sm100a::Copies& copies, void* workspace,

@@ -42,17 +42,35 @@ constexpr double stage_us(const StreamedWork& work, const StreamRates& rates = {
                    work.mma_clocks / rates.clocks_per_us});
 }
 
-// HBM and L2 serve all CTAs together. An SM does its CTAs one after another; while it begins or ends
+// HBM and L2 serve all CTAs together.
+constexpr double shared_us(const StreamedWork& work, const StreamRates& rates = {}) {
+  const auto stages = static_cast<double>(work.ctas * work.stages_per_cta);
+  return std::max(stages * static_cast<double>(work.weight_bytes) / rates.hbm_bytes_per_us,
+                  stages * static_cast<double>(work.stage_bytes) / rates.l2_bytes_per_us);
+}
+
+// An SM does its CTAs one after another; while it begins or ends
 // one nothing is loaded for it, nor for the others, which do so at the same time.
 constexpr double modelled_us(const StreamedWork& work, int num_sms, const StreamRates& rates = {}) {
-  const auto stages = static_cast<double>(work.ctas * work.stages_per_cta);
-  const double hbm = stages * static_cast<double>(work.weight_bytes) / rates.hbm_bytes_per_us;
-  const double l2 = stages * static_cast<double>(work.stage_bytes) / rates.l2_bytes_per_us;
-  const int64_t sms = std::max(num_sms, 1);
-  const auto waves = static_cast<double>(core::ceil_div(work.ctas, sms));
+  const auto waves = static_cast<double>(core::ceil_div(work.ctas, std::max(num_sms, 1)));
   const double sm = waves * static_cast<double>(work.stages_per_cta) * stage_us(work, rates);
-  return waves * (rates.fixed_us + work.epilogue_us) + std::max({hbm, l2, sm});
+  return waves * (rates.fixed_us + work.epilogue_us) + std::max(sm, shared_us(work, rates));
 }
+
+// The same by persistent CTAs, one for each SM, to which `ctas` are tiles: loads go on from tile to
+// tile, and an epilogue runs beside the next tile's.
+constexpr double modelled_persistent_us(const StreamedWork& work, int num_sms,
+                                        const StreamRates& rates = {}) {
+  const auto turns = static_cast<double>(core::ceil_div(work.ctas, std::max(num_sms, 1)));
+  const double sm =
+      turns *
+      std::max(static_cast<double>(work.stages_per_cta) * stage_us(work, rates), work.epilogue_us);
+  return rates.fixed_us + work.epilogue_us + std::max(sm, shared_us(work, rates));
+}
+
+// Of a launch in front that copies scales or rows of an operand: the gap, set-up, a load and a store.
+// ptxsim's clock has 5.6 for one row's scales, 9.9 for those of 4096 rows with K = 7168.
+inline constexpr double kCopyUs = 5.6;
 
 // Tiles of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
 // geometrically, since routers make them unequal. Masked ones may all be full.

@@ -49,7 +49,8 @@ struct Params {
   GroupTiles groups;          // of instances for groups
   bool padded_scales_of_a;    // each group's begin at a multiple of 128 rows, if not linear
   bool linear_gate, linear_up, linear_a;
-  bool prepared;  // weights of groups; their scales count as linear
+  bool prepared;     // weights of instances for groups; their scales count as linear
+  uint32_t batches;  // l; without groups such an instance does m rows of each
 };
 
 }  // namespace dualgemm::cuda::sm100a_skinny

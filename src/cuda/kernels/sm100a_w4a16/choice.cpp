@@ -5,6 +5,7 @@
 
 #include "core/int_math.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/runtime/limits.hpp"
@@ -24,6 +25,10 @@ constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
 // That the sums of several CTAs meet: the cluster's barriers (0.19 each on B300) and reads of
 // another CTA's shared memory (about 200 clocks).
 constexpr double kMeetUs = 0.5;
+
+// How much later persistent CTAs are done with a single tile: the epilogue has half of the warps, and
+// takes what it exchanges in turns (0.1 to 0.5, by ptxsim's clock).
+constexpr double kPersistentUs = 0.5;
 
 // Every CTA has a tile of k. How many would be best depends on m, and then so would the bits.
 int64_t most_split(const Problem& problem) {
@@ -56,6 +61,29 @@ double usual_us(const Problem& problem, const Instance& instance) {
          sm100a_skinny::stage_us(work);
 }
 
+// Of those that are for the problem.
+const Instance& fewest_rows(const Problem& problem, bool persistent) {
+  const Instance* fewest = nullptr;
+  for (const Instance& instance : instances_for(problem, persistent)) {
+    if (is_for(instance.config, problem) &&
+        (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m))
+      fewest = &instance;
+  }
+  return *fewest;
+}
+
+const Instance& choose_for_groups(const Problem& problem) {
+  // Of more rows only what is saved is worth their stages.
+  constexpr double kWorth = 0.99;
+  const Instance* best = nullptr;
+  for (const Instance& instance : group_instances()) {
+    if (is_for(instance.config, problem) &&
+        (best == nullptr || usual_us(problem, instance) < kWorth * usual_us(problem, *best)))
+      best = &instance;
+  }
+  return *best;
+}
+
 }  // namespace
 
 Status supports(const Problem& problem) {
@@ -80,22 +108,19 @@ int64_t num_tiles(const Problem& problem, int tile_m) {
   return ceil_div(problem.m, tile_m) * ceil_div(problem.n, kTileN) * problem.l;
 }
 
-std::span<const Instance> instances_for(const Problem& problem) {
-  return problem.grouping == Grouping::kNone ? instances() : group_instances();
+std::span<const Instance> instances_for(const Problem& problem, bool persistent) {
+  return problem.grouping == Grouping::kNone && !persistent ? instances() : group_instances();
 }
 
 bool is_for(const Config& config, const Problem& problem) {
-  if (config.grouped) {
-    return config.bf16 == (problem.a.type == DataType::kBF16) &&
-           (!problem.batch_invariant || config.tile_m == kMaxTileM);
-  }
-  return config.bf16 == (problem.a.type == DataType::kBF16) &&
-         config.tile_m >=
-             (problem.batch_invariant ? kMaxTileM : std::min<int64_t>(problem.m, kMaxTileM));
+  if (config.bf16 != (problem.a.type == DataType::kBF16)) return false;
+  if (problem.batch_invariant) return config.tile_m == kMaxTileM;
+  return problem.grouping != Grouping::kNone ||
+         config.tile_m >= std::min<int64_t>(problem.m, kMaxTileM);
 }
 
-const Instance* find_instance(const Problem& problem, int64_t tile_m) {
-  for (const Instance& instance : instances_for(problem)) {
+const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persistent) {
+  for (const Instance& instance : instances_for(problem, persistent)) {
     if (instance.config.tile_m == tile_m && is_for(instance.config, problem)) return &instance;
   }
   return nullptr;
@@ -117,6 +142,7 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
       .weight_bytes = 2 * kTileN * (kTileK / 2 + kTileK / 16) / tiles_m,
       .ring_stages = instance.stages,
       .mma_clocks = work_clocks(config)};
+  if (config.grouped) return sm100a_skinny::modelled_persistent_us(work, num_sms) + kPersistentUs;
   return sm100a_skinny::modelled_us(work, num_sms) + (split > 1 ? kMeetUs : 0);
 }
 
@@ -125,6 +151,7 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
 // nobody is known to run them.
 int choose_split(const Problem& problem, const Instance& instance, int num_sms) {
   int best = 1;
+  if (instance.config.grouped) return best;
   double least = modelled_us(problem, instance, best, num_sms);
   for (const int split : {2, 4, kMaxSplit}) {
     if (split > most_split(problem)) break;
@@ -134,23 +161,21 @@ int choose_split(const Problem& problem, const Instance& instance, int num_sms) 
   return best;
 }
 
-const Instance& choose_instance(const Problem& problem) {
-  // Of more rows only what is saved is worth their stages.
-  constexpr double kWorth = 0.99;
-  const bool grouped = problem.grouping != Grouping::kNone;
-  const Instance* best = nullptr;
-  for (const Instance& instance : instances_for(problem)) {
-    if (!is_for(instance.config, problem)) continue;
-    if (best == nullptr ||
-        (grouped ? usual_us(problem, instance) < kWorth * usual_us(problem, *best)
-                 : instance.config.tile_m < best->config.tile_m))
-      best = &instance;
-  }
-  return *best;
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
+  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
+  const auto us = [&](const Instance& instance) {
+    return sm100a_skinny::copies_us(problem, prepared, instance.config.grouped) +
+           modelled_us(problem, instance, choose_split(problem, instance, num_sms), num_sms);
+  };
+  const Instance &one_tile = fewest_rows(problem, false), &persistent = fewest_rows(problem, true);
+  return us(persistent) < us(one_tile) ? persistent : one_tile;
 }
 
-int64_t group_ctas(const Problem& problem, int tile_m, int64_t most) {
-  return std::min(most_group_tiles(problem, tile_m) * ceil_div(problem.n, kTileN), most);
+int64_t persistent_ctas(const Problem& problem, int tile_m, int64_t most) {
+  const int64_t tiles = problem.grouping == Grouping::kNone
+                            ? num_tiles(problem, tile_m)
+                            : most_group_tiles(problem, tile_m) * ceil_div(problem.n, kTileN);
+  return std::min(tiles, most);
 }
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

@@ -20,12 +20,13 @@ using sm100a::kSwizzleAlignment;
 using sm100a::kTileK;
 using sm100a::kTmemCols;
 
-inline constexpr const char* kKernelName = "w4a16";  // as plans say
+inline constexpr const char* kKernelName = "w4a16";                // as plans say
+inline constexpr const char* kPersistentName = "w4a16persistent";  // instances for groups, without
 
 struct Config {
   int tile_m;            // rows of A and D per tile, the MMA's N
   bool bf16;             // A; else fp16
-  bool grouped = false;  // tiles of groups of experts, several for a CTA
+  bool grouped = false;  // tiles of groups of experts, or of many columns, several for a CTA
   bool operator==(const Config&) const = default;
 };
 

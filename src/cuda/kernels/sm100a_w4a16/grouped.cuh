@@ -1,4 +1,4 @@
-// The same for groups of experts: persistent CTAs over the table of tiles (device/group_tiles.hpp), as
+// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles (device/group_tiles.hpp), as
 // sm100a_skinny/grouped.cuh has them: tile n * row_tiles + r has columns n and entry r of the table,
 // CTA c does the tiles c, c + CTAs, .... No tile of k is shared, so that there is no cluster; which
 // rows and columns a tile has depends on the table alone.
@@ -22,9 +22,13 @@
 //                          left two turns ago is read
 //
 // Rows of A come by their number: those behind the tile's last one are the next expert's, or zeros,
-// and their sums are never stored. All threads wait for the grid before (griddepcontrol.wait), which
-// makes the table, before they read anything of the problem. Prepared weights are for the same
-// instances: their scales lie in rows, as linear ones of unpacked weights do.
+// and their sums are never stored. Prepared weights are for the same instances: their scales lie in
+// rows, as linear ones of unpacked weights do.
+//
+// Many columns without groups are done in the same way, and without a table: entry r is tile r of the
+// rows of all batches. Of a table all threads wait for the grid before (griddepcontrol.wait), which
+// makes it, before they read anything of the problem; else those that read or write global memory,
+// and prepared weights are loaded before that as far as the ring goes, and decoded as far as slots go.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +38,7 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
+using sm100a_skinny::early_stages;
 using sm100a_skinny::GroupedTiles;
 using sm100a_skinny::tiles_of_cta;
 
@@ -43,28 +48,42 @@ struct GroupedStorage : SharedStorage<kCfg> {
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
 
-// Runs on: one thread of kLoadWarp.   Waits: empty[stage].   Arrives: codes_full[stage],
-// a_full[stage].
+template <int kTileM>
+DUALGEMM_DEVICE Tile tile_at(const Params& params, const GroupedTiles<kTileM>& tiles) {
+  const uint32_t expert = tiles.rows().expert;
+  return {.m_begin = tiles.rows().begin,
+          .n_begin = tiles.column_tile() * kTileN,
+          .batch = expert,
+          .a_batch = params.groups.one_batch ? 0 : expert};
+}
+
+// Runs on: one thread of kLoadWarp.   Waits: the grid before, but for prepared weights without a
+// table; empty[stage].   Arrives: codes_full[stage], a_full[stage].
 template <Config kCfg>
 DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem) {
   const ptx::CachePolicy keep = ptx::createpolicy_evict_last();
   const ptx::CachePolicy pass = ptx::createpolicy_evict_first();
   const uint32_t bytes = weight_bytes<kCfg>(params);
+  const auto load_weights = [&](const Tile& tile, uint32_t index, uint32_t k_tile) {
+    ptx::Barrier* const full = &smem.codes_full[index];
+    ptx::mbarrier_arrive_expect_tx(full, bytes);
+    load_stage_of_weights(params, smem.stages[index], tile, k_tile, full, pass);
+  };
+  GroupedTiles<kCfg.tile_m> tiles(params);
+  uint32_t early = tiles.is_valid() ? early_stages(params, smem.kStages) : 0;
+#pragma unroll 1
+  for (uint32_t k_tile = 0; k_tile < early; ++k_tile)
+    load_weights(tile_at(params, tiles), k_tile, k_tile);
+  ptx::griddepcontrol_wait();
   RingPosition<smem.kStages> ring;
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+  for (; tiles.is_valid(); tiles.advance(params), early = 0) {
     tiles.ask_for_next(params);
-    const uint32_t expert = tiles.rows().expert;
-    const Tile tile{.m_begin = tiles.rows().begin,
-                    .n_begin = tiles.column_tile() * kTileN,
-                    .batch = expert,
-                    .a_batch = params.groups.one_batch ? 0 : expert};
+    const Tile tile = tile_at(params, tiles);
 #pragma unroll 1
     for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
-      ptx::Barrier* const full = &smem.codes_full[ring.stage];
       ptx::mbarrier_wait_parity(&smem.empty[ring.stage], ring.round_parity ^ 1);
-      ptx::mbarrier_arrive_expect_tx(full, bytes);
-      load_stage_of_weights(params, smem.stages[ring.stage], tile, k_tile, full, pass);
+      if (k_tile >= early) load_weights(tile, ring.stage, k_tile);
       load_stage_of_a<kCfg>(params, smem, tile, ring.stage, k_tile, keep);
     }
   }
@@ -78,7 +97,7 @@ DUALGEMM_DEVICE void decode_tiles(const Params& params, GroupedStorage<kCfg>& sm
   RingPosition<smem.kStages> ring;
   RingPosition<kSlots> slots;
 #pragma unroll 1
-  for (GroupedTiles tiles(params); tiles.is_valid(); tiles.advance()) {
+  for (GroupedTiles<kCfg.tile_m> tiles(params); tiles.is_valid(); tiles.advance(params)) {
     tiles.ask_for_next(params);
     const DecoderRow mine = row_of_decoder(params, tiles.column_tile() * kTileN,
                                            tmem_base + Budget<kCfg>::kSlotCol, warp);
@@ -94,7 +113,7 @@ DUALGEMM_DEVICE void decode_tiles(const Params& params, GroupedStorage<kCfg>& sm
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_tiles(const Params& params, GroupedStorage<kCfg>& smem,
                                     uint32_t tmem_base) {
-  const uint32_t tiles = tiles_of_cta(params);
+  const uint32_t tiles = tiles_of_cta<kCfg.tile_m>(params);
   uint64_t stages_left = uint64_t{tiles} * params.num_k_tiles;
   RingPosition<smem.kStages> ring;
   RingPosition<kSlots> slots;
@@ -123,8 +142,7 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
   }
   __syncwarp();
   sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
+  sm100a_skinny::wait_for_table(params);
 }
 
 template <Config kCfg>

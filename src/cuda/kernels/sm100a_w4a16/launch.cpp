@@ -25,6 +25,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, kTileN));
   params.split = static_cast<uint32_t>(split);
+  params.batches = static_cast<uint32_t>(p.l);
   return params;
 }
 
@@ -71,15 +72,16 @@ KernelLaunch launch_of(const Instance& instance, int64_t ctas, int split, const 
 
 }  // namespace
 
-sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
-  return problem.problem.grouping == Grouping::kNone
+sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
+                           bool persistent) {
+  return problem.problem.grouping == Grouping::kNone && !persistent
              ? sm100a::plan_copies(problem, unaligned, prepared)
              : sm100a_skinny::plan_group_copies(problem, unaligned, prepared);
 }
 
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
                         const Instance& instance) {
-  if (!instance.config.grouped) return copies.workspace_bytes;
+  if (problem.grouping == Grouping::kNone) return copies.workspace_bytes;
   return sm100a_skinny::table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
 }
 
@@ -103,15 +105,15 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   return launches;
 }
 
-Expected<std::vector<KernelLaunch>> build_group_launches(const core::ResolvedProblem& given,
-                                                         const Buffers& buffers,
-                                                         const sm100a::Copies& copies,
-                                                         void* workspace, const Instance& instance,
-                                                         int64_t ctas, EncodeTiled encode_tiled,
-                                                         const uint8_t* packed) {
+Expected<std::vector<KernelLaunch>> build_persistent_launches(
+    const core::ResolvedProblem& given, const Buffers& buffers, const sm100a::Copies& copies,
+    void* workspace, const Instance& instance, int64_t ctas, EncodeTiled encode_tiled,
+    const uint8_t* packed) {
   const core::ResolvedProblem problem = with_shared_rows(given);
+  const bool grouped = problem.problem.grouping != Grouping::kNone;
   const int tile_m = instance.config.tile_m;
-  void* const table = static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies);
+  void* const table =
+      grouped ? static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies) : nullptr;
   Params params = scalar_params(problem, buffers, tile_m, 1);
   params.groups = group_tiles_of(problem.problem, buffers, table);
   std::vector<KernelLaunch> launches;
@@ -121,8 +123,10 @@ Expected<std::vector<KernelLaunch>> build_group_launches(const core::ResolvedPro
                                                    linear, launches));
   params.prepared = packed != nullptr;
   params.linear_gate = linear.gate, params.linear_up = linear.up;
-  launches.push_back(group_tiles_launch(problem.problem, buffers, tile_m, table));
-  launches.back().overlaps_previous = true;
+  if (grouped) {
+    launches.push_back(group_tiles_launch(problem.problem, buffers, tile_m, table));
+    launches.back().overlaps_previous = true;
+  }
   launches.push_back(launch_of(instance, ctas, 1, params));
   return launches;
 }

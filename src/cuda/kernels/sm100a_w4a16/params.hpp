@@ -45,6 +45,7 @@ struct Params {
   bool prepared;   // weights; their scales count as linear
   bool linear_gate, linear_up;
   GroupTiles groups;  // of instances for groups
+  uint32_t batches;   // l; without groups such an instance does m rows of each
 };
 
 }  // namespace dualgemm::cuda::sm100a_w4a16
