@@ -94,8 +94,9 @@ Status supports_sm100a(const Problem& problem) {
 void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>& compiled) {
   const auto add = [&](std::span<const sm100a_pair::Instance> instances) {
     for (const sm100a_pair::Instance& instance : instances) {
-      const auto& [tile_n, output, takes_prepared, persistent] = instance.config;
-      if (sm100a_pair::find_instance(tile_n, problem.d.type, prepared, persistent) == &instance)
+      const sm100a_pair::Config& config = instance.config;
+      if (sm100a_pair::find_instance(config.tile_n, problem.d.type, prepared, config.persistent) ==
+          &instance)
         compiled.push_back(choice_of(instance));
     }
   };
