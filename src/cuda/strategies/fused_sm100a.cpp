@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
+#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
@@ -80,10 +81,15 @@ bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) 
   return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
 }
 
+bool is_grouped(const Problem& problem) { return problem.grouping != Grouping::kNone; }
+bool takes_pairs_of_groups(const Problem& problem, const DeviceCaps& caps) {
+  return caps.max_pairs != 0 && sm100a_pair_groups::supports(problem).ok();
+}
+
 // 16-bit A has a kernel of its own.
 bool is_w4a16(const Problem& problem) { return problem.a.type != DataType::kE2M1; }
 
-// Of groups with A in NVFP4 one kernel knows, that for few rows.
+// Of groups with A in NVFP4 the kernel for few rows takes all that that of pairs does.
 Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
@@ -104,13 +110,15 @@ void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>&
   add(sm100a_pair::persistent_instances());
 }
 
-std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
+std::vector<KernelChoice> compiled_for_groups(const Problem& problem, const DeviceCaps& caps) {
   std::vector<KernelChoice> compiled;
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem)) {
     const sm100a_skinny::Config& config = instance.config;
     if (sm100a_skinny::find_instance(problem, config.tile_m, config.tile_n) == &instance)
       compiled.push_back(choice_of(instance));
   }
+  if (takes_pairs_of_groups(problem, caps))
+    compiled.push_back(choice_of(sm100a_pair_groups::instance_for(problem.d.type)));
   return compiled;
 }
 
@@ -118,7 +126,7 @@ std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
 // them, so that any kernel can stand in for another.
 std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
                                        const DeviceCaps& caps) {
-  if (problem.grouping != Grouping::kNone) return compiled_for_groups(problem);
+  if (is_grouped(problem)) return compiled_for_groups(problem, caps);
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
   if (!prepared) {
@@ -153,9 +161,19 @@ bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice
          sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs, prepared);
 }
 
+// Pairs where they are sooner and the constraints let them be, else the other kernel's own choice.
+KernelChoice usual_for_groups(const Problem& p, const DeviceCaps& caps,
+                              const PlanConstraints& constraints) {
+  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
+  if (takes_pairs_of_groups(p, caps) && sm100a_pair_groups::are_sooner(p, caps.num_sms, pairs)) {
+    const KernelChoice choice = choice_of(sm100a_pair_groups::instance_for(p.d.type));
+    if (satisfies_but_ctas(choice.kernel, choice.shape, constraints)) return choice;
+  }
+  return choice_of(sm100a_skinny::choose_instance(p, caps.num_sms));
+}
+
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
-  if (p.grouping != Grouping::kNone) return choice_of(sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
   if (takes_skinny(p, prepared, tile, caps))
     return choice_of(sm100a_skinny::choose_instance(p, num_sms, prepared));
@@ -207,8 +225,9 @@ Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints
     return Status::invalid("config", "ctas=1", "must be at least 2, a pair");
   const Problem& p = plan.problem;
   const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
-  plan.shape.ctas =
-      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(*most, pairs * sm100a_pair::kPairCtas));
+  const int64_t ctas = std::min(*most, pairs * sm100a_pair::kPairCtas);
+  plan.shape.ctas = is_grouped(p) ? sm100a_pair_groups::ctas_for(p, ctas)
+                                  : sm100a_pair::persistent_ctas(p.m, p.n, p.l, ctas);
   return {};
 }
 
@@ -216,14 +235,16 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
   if (is_pair_kernel(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
-  const bool grouped = plan.problem.grouping != Grouping::kNone;
+  const bool grouped = is_grouped(plan.problem);
   if (plan.prepared && !grouped && !suits_skinny(plan.problem, true).ok()) {
     DUALGEMM_TRY(check_pairs("prepared", "true", caps));
     DUALGEMM_TRY(suits_pair(plan.problem, true));
   }
   const Expected<KernelChoice> kernel =
       choose_kernel(compiled_for(plan.problem, plan.prepared, caps),
-                    usual_for(plan.problem, plan.prepared, caps), constraints);
+                    grouped ? usual_for_groups(plan.problem, caps, constraints)
+                            : usual_for(plan.problem, plan.prepared, caps),
+                    constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   if (plan.kernel == sm100a_pair::kPersistentName) return plan_persistent(plan, caps, constraints);
@@ -237,9 +258,10 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
 
 sm100a::Copies copies_of(const Plan& plan) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
-  const auto plan_copies = plan.kernel == sm100a_skinny::kKernelName  ? sm100a_skinny::plan_copies
-                           : plan.kernel == sm100a_w4a16::kKernelName ? sm100a_w4a16::plan_copies
-                                                                      : sm100a::plan_copies;
+  const bool skinny = plan.kernel == sm100a_skinny::kKernelName || is_grouped(plan.problem);
+  const auto plan_copies = plan.kernel == sm100a_w4a16::kKernelName ? sm100a_w4a16::plan_copies
+                           : skinny                                 ? sm100a_skinny::plan_copies
+                                                                    : sm100a::plan_copies;
   return plan_copies(problem, plan.unaligned, plan.prepared);
 }
 
@@ -255,6 +277,8 @@ int64_t workspace_bytes_sm100a(const Plan& plan) {
     if (const auto* const instance = skinny_of(plan))
       return sm100a_skinny::workspace_bytes(plan.problem, copies, *instance);
   }
+  if (is_pair_kernel(plan.kernel) && is_grouped(plan.problem))
+    return sm100a_pair_groups::workspace_bytes(plan.problem, copies);
   if (plan.kernel == sm100a_w4a16::kKernelName) {
     if (const auto* const instance = sm100a_w4a16::find_instance(plan.problem, plan.shape.tile_m))
       return sm100a_w4a16::workspace_bytes(plan.problem, copies, *instance);
@@ -303,6 +327,11 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
                                          encode_tiled, prepared);
   }
   const DataType output = plan.problem.d.type;
+  if (is_pair_kernel(plan.kernel) && is_grouped(plan.problem)) {
+    return sm100a_pair_groups::build_launches(
+        problem, buffers, copies, workspace, sm100a_pair_groups::instance_for(output),
+        sm100a_pair_groups::ctas_for(plan.problem, plan.shape.ctas), encode_tiled, prepared);
+  }
   if (is_pair_kernel(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
     const bool persistent = plan.kernel == sm100a_pair::kPersistentName;
