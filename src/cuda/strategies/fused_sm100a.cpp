@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
+#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
@@ -88,6 +89,11 @@ bool takes_pairs(const Problem& problem, bool prepared, const DeviceCaps& caps) 
   return caps.max_pairs != 0 && suits_pair(problem, prepared).ok();
 }
 
+bool is_grouped(const Problem& problem) { return problem.grouping != Grouping::kNone; }
+bool takes_pairs_of_groups(const Problem& problem, const DeviceCaps& caps) {
+  return caps.max_pairs != 0 && sm100a_pair_groups::supports(problem).ok();
+}
+
 bool is_skinny_kernel(const std::string& kernel) {
   return kernel == sm100a_skinny::kKernelName || kernel == sm100a_skinny::kPersistentName;
 }
@@ -98,7 +104,7 @@ bool is_w4a16_kernel(const std::string& kernel) {
 // 16-bit A has a kernel of its own.
 bool is_w4a16(const Problem& problem) { return problem.a.type != DataType::kE2M1; }
 
-// Of groups with A in NVFP4 one kernel knows, that for few rows.
+// Of groups with A in NVFP4 the kernel for few rows takes all that that of pairs does.
 Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
@@ -109,8 +115,9 @@ Status supports_sm100a(const Problem& problem) {
 void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>& compiled) {
   const auto add = [&](std::span<const sm100a_pair::Instance> instances) {
     for (const sm100a_pair::Instance& instance : instances) {
-      const auto& [tile_n, output, takes_prepared, persistent] = instance.config;
-      if (sm100a_pair::find_instance(tile_n, problem.d.type, prepared, persistent) == &instance)
+      const sm100a_pair::Config& config = instance.config;
+      if (sm100a_pair::find_instance(config.tile_n, problem.d.type, prepared, config.persistent) ==
+          &instance)
         compiled.push_back(choice_of(instance));
     }
   };
@@ -118,13 +125,15 @@ void add_pairs(const Problem& problem, bool prepared, std::vector<KernelChoice>&
   add(sm100a_pair::persistent_instances());
 }
 
-std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
+std::vector<KernelChoice> compiled_for_groups(const Problem& problem, const DeviceCaps& caps) {
   std::vector<KernelChoice> compiled;
   for (const sm100a_skinny::Instance& instance : sm100a_skinny::instances_for(problem)) {
     const sm100a_skinny::Config& config = instance.config;
     if (sm100a_skinny::find_instance(problem, config.tile_m, config.tile_n) == &instance)
       compiled.push_back(choice_of(problem, instance));
   }
+  if (takes_pairs_of_groups(problem, caps))
+    compiled.push_back(choice_of(sm100a_pair_groups::instance_for(problem.d.type)));
   return compiled;
 }
 
@@ -132,7 +141,7 @@ std::vector<KernelChoice> compiled_for_groups(const Problem& problem) {
 // them, so that any kernel can stand in for another.
 std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
                                        const DeviceCaps& caps) {
-  if (problem.grouping != Grouping::kNone) return compiled_for_groups(problem);
+  if (is_grouped(problem)) return compiled_for_groups(problem, caps);
   const DataType output = problem.d.type;
   std::vector<KernelChoice> compiled;
   if (!prepared) {
@@ -171,10 +180,19 @@ bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice
                                          prepared);
 }
 
+// Pairs where they are sooner and the constraints let them be, else the other kernel's own choice.
+KernelChoice usual_for_groups(const Problem& p, const DeviceCaps& caps,
+                              const PlanConstraints& constraints) {
+  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
+  if (takes_pairs_of_groups(p, caps) && sm100a_pair_groups::are_sooner(p, caps.num_sms, pairs)) {
+    const KernelChoice choice = choice_of(sm100a_pair_groups::instance_for(p.d.type));
+    if (satisfies_but_ctas(choice.kernel, choice.shape, constraints)) return choice;
+  }
+  return choice_of(p, sm100a_skinny::choose_instance(p, caps.num_sms));
+}
+
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
-  if (p.grouping != Grouping::kNone)
-    return choice_of(p, sm100a_skinny::choose_instance(p, num_sms));
   const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
   if (takes_skinny(p, prepared, tile, caps))
     return choice_of(p, sm100a_skinny::choose_instance(p, num_sms, prepared));
@@ -191,8 +209,7 @@ const sm100a_skinny::Instance* skinny_of(const Plan& plan) {
 
 // Whether the plan's kernel is an instance for groups, with or without them.
 bool takes_tiles_in_turn(const Plan& plan) {
-  return plan.problem.grouping != Grouping::kNone ||
-         plan.kernel == sm100a_skinny::kPersistentName ||
+  return is_grouped(plan.problem) || plan.kernel == sm100a_skinny::kPersistentName ||
          plan.kernel == sm100a_w4a16::kPersistentName;
 }
 
@@ -239,8 +256,9 @@ Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints
     return Status::invalid("config", "ctas=1", "must be at least 2, a pair");
   const Problem& p = plan.problem;
   const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
-  plan.shape.ctas =
-      sm100a_pair::persistent_ctas(p.m, p.n, p.l, std::min(*most, pairs * sm100a_pair::kPairCtas));
+  const int64_t ctas = std::min(*most, pairs * sm100a_pair::kPairCtas);
+  plan.shape.ctas = is_grouped(p) ? sm100a_pair_groups::ctas_for(p, ctas)
+                                  : sm100a_pair::persistent_ctas(p.m, p.n, p.l, ctas);
   return {};
 }
 
@@ -248,14 +266,16 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   if (is_w4a16(plan.problem)) return plan_w4a16(plan, caps, constraints);
   if (is_pair_kernel(constraints.kernel))
     DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
-  const bool grouped = plan.problem.grouping != Grouping::kNone;
+  const bool grouped = is_grouped(plan.problem);
   if (plan.prepared && !grouped && !suits_skinny(plan.problem).ok()) {
     DUALGEMM_TRY(check_pairs("prepared", "true", caps));
     DUALGEMM_TRY(suits_pair(plan.problem, true));
   }
   const Expected<KernelChoice> kernel =
       choose_kernel(compiled_for(plan.problem, plan.prepared, caps),
-                    usual_for(plan.problem, plan.prepared, caps), constraints);
+                    grouped ? usual_for_groups(plan.problem, caps, constraints)
+                            : usual_for(plan.problem, plan.prepared, caps),
+                    constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   if (plan.kernel == sm100a_pair::kPersistentName) return plan_persistent(plan, caps, constraints);
@@ -285,7 +305,8 @@ constexpr const char* kNumerics =
 
 int64_t workspace_bytes_sm100a(const Plan& plan) {
   const sm100a::Copies copies = copies_of(plan);
-  if (plan.problem.grouping == Grouping::kNone) return copies.workspace_bytes;
+  if (!is_grouped(plan.problem)) return copies.workspace_bytes;
+  if (is_pair_kernel(plan.kernel)) return sm100a_pair_groups::workspace_bytes(plan.problem, copies);
   if (is_w4a16(plan.problem)) {
     if (const auto* const instance = sm100a_w4a16::find_instance(plan.problem, plan.shape.tile_m))
       return sm100a_w4a16::workspace_bytes(plan.problem, copies, *instance);
@@ -354,6 +375,11 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
   if (is_w4a16_kernel(plan.kernel)) return launches_w4a16(in);
   if (is_skinny_kernel(plan.kernel)) return launches_skinny(in);
   const DataType output = plan.problem.d.type;
+  if (is_pair_kernel(plan.kernel) && is_grouped(plan.problem)) {
+    return sm100a_pair_groups::build_launches(
+        problem, buffers, copies, workspace, sm100a_pair_groups::instance_for(output),
+        sm100a_pair_groups::ctas_for(plan.problem, plan.shape.ctas), encode_tiled, prepared);
+  }
   if (is_pair_kernel(plan.kernel)) {
     DUALGEMM_TRY(suits_pair(plan.problem, plan.prepared));
     const bool persistent = plan.kernel == sm100a_pair::kPersistentName;

@@ -16,8 +16,8 @@ target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE
 # This repository's own command as it is installed, its kernels by the PTX that their tests have.
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
-  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_persistent
-      dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups
+  foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_groups
+      dual_gemm_sm100a_pair_persistent dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups
       dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm100a_w4a16_groups dual_gemm_sm80
       dual_gemm_sm90a dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many
       group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
@@ -48,6 +48,14 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
       --config kernel=tcgen05persistent,ctas=4 -m 300 -n 300 -k 512 -l 2 --strategies fused)
   set_tests_properties(ptxsim_exec.dualgemm_persistent_b200 PROPERTIES LABELS ptxsim_exec
     TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  foreach(way "contiguous" "contiguous;--row-experts;--prepared" "masked;--prepared")
+    string(REGEX REPLACE "[;-]" "" name "${way}")
+    add_test(NAME ptxsim_exec.dualgemm_pairs_b200_${name}
+      COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+        --grouping ${way} --config kernel=tcgen05persistent,ctas=4 -m 300 -n 140 -k 272 -l 1,4 --strategies fused)
+    set_tests_properties(ptxsim_exec.dualgemm_pairs_b200_${name} PROPERTIES LABELS ptxsim_exec
+      TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
   foreach(device b200 h200 rtx5090)
     set(rows 16,40)
     if(device STREQUAL "b200")
@@ -103,7 +111,11 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   # Groups of experts: a recorded graph whose counts change, and a layer of experts from a checkpoint.
   add_test(NAME ptxsim_exec.groups_b200 COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:test_cuda>
     --gtest_filter=*GroupsOnGpu.ARecordedGraph*/skinny_t16*:*GroupsOnGpu.ThePublicInterface/skinny_t16*)
-  set_tests_properties(ptxsim_exec.groups_b200 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  add_test(NAME ptxsim_exec.pair_groups_b200
+    COMMAND ptxsim exec --device b200 ${substitutes} -- $<TARGET_FILE:test_cuda>
+    --gtest_filter=*GroupsOnGpu.ARecordedGraph*/tcgen05persistent*:*GroupsOnGpu.ThePublicInterface/tcgen05persistent*)
+  set_tests_properties(ptxsim_exec.groups_b200 ptxsim_exec.pair_groups_b200 PROPERTIES LABELS ptxsim_exec
+    TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   foreach(device b200 h200)
     string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device ${device} ${substitutes} --)
     add_test(NAME ptxsim_exec.experts_${device} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/experts.sh

@@ -15,7 +15,7 @@ SCRIPT = ROOT / "scripts/write_sm100a_groups_case"
 def timed(*arguments):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
-        module = "w4a16" if "--a-type" in arguments else "skinny"
+        module = "w4a16" if "--a-type" in arguments else "pair" if "256" in arguments[4:] else "skinny"
         run = subprocess.run([PTXSIM, "time", PTX / f"dual_gemm_sm100a_{module}_groups.ptx", "--case", case.name, "--draws", "5",
                               "--json"], check=True, stdout=subprocess.PIPE)
     return json.loads(run.stdout)["launches"][0]
@@ -33,8 +33,16 @@ class WriteSm100aGroupsCase(unittest.TestCase):
         self.assertAlmostEqual(timed(*shape, "--prepared")["us"], timed(*shape)["us"], delta=0.5)
 
     def test_every_tile(self):
-        for rows in ("16", "32", "64", "128"):
+        for rows in ("16", "32", "64", "128", "256"):
             self.assertEqual(timed("20", "128", "256", "3", "--tile-m", rows)["waves"], 1)
+
+    def test_pairs_take_many_rows_sooner(self):
+        # 2 * 2 * 4096 * 2048 * 2048 products take 8.9 us of 148 SMs.
+        shape = ("512", "2048", "2048", "8")
+        pairs = timed(*shape, "--tile-m", "256")["us"]
+        self.assertGreater(pairs, 8.9)
+        self.assertAlmostEqual(timed(*shape, "--tile-m", "256", "--prepared")["us"], pairs, delta=0.5)
+        self.assertLess(pairs, timed(*shape, "--tile-m", "128")["us"])
 
     def test_16_bit_rows(self):
         shape = ("4", "1024", "2048", "16")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/kernels/sm100a_pair/config.hpp"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 #include "cuda/kernels/sm80/config.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
@@ -40,6 +41,8 @@ constexpr GroupKernel kKernels[] = {
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 64, false},
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, false},
     {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, true},
+    {cuda::sm100a_pair::kPersistentName, Isa::kSm100a, 256, false},
+    {cuda::sm100a_pair::kPersistentName, Isa::kSm100a, 256, true},
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupKernel& kernel) {

@@ -172,7 +172,7 @@ TEST(Sm100aSkinnyChoice, RefusesWhatTheKernelDoesNotDo) {
   EXPECT_EQ(find_instance({.m = 1, .n = 16, .k = 16}, 8, 32), nullptr);
 }
 
-// Groups have this kernel only, in tiles of their own.
+// Groups have tiles of their own.
 TEST(Sm100aSkinnyGroupsChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : group_instances()) {
     const auto& [tile_m, tile_n, grouped, prepared] = instance.config;
@@ -218,7 +218,8 @@ TEST(Sm100aSkinnyGroupsChoice, Plans) {
   EXPECT_EQ(
       config(p, "kernel=tcgen05"),
       "config: kernel=tcgen05; no such kernel is compiled for this problem; there are "
-      "skinny_t16x64x256_s8, skinny_t32x64x256_s7, skinny_t64x64x256_s6, skinny_t128x64x256_s5");
+      "skinny_t16x64x256_s8, skinny_t32x64x256_s7, skinny_t64x64x256_s6, skinny_t128x64x256_s5, "
+      "tcgen05persistent_t256x128x256_s5");
   p.batch_invariant = true;  // one tile, whatever m is
   for (const int64_t m : {1, 4096}) {
     p.m = m;

@@ -31,8 +31,8 @@ DUALGEMM_DEVICE RowScales row_scales(const Params& params, uint32_t batch, uint3
 }
 
 // D as NVFP4: 16 outputs of a row that exists, a thread's own.
-DUALGEMM_DEVICE void store_block(const Params& params, uint32_t batch, uint32_t row, uint32_t block,
-                                 const float (&outputs)[kBlock]) {
+DUALGEMM_DEVICE void store_block(const Params& params, const OutputRows& rows, uint32_t row,
+                                 uint32_t block, const float (&outputs)[kBlock]) {
   uint32_t signs[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < kBlock; ++i)
@@ -41,8 +41,8 @@ DUALGEMM_DEVICE void store_block(const Params& params, uint32_t batch, uint32_t 
       encode_block<false>(outputs, signs, amax_of_block(outputs), params.nvfp4.quantize);
 #pragma unroll
   for (uint32_t half = 0; half < 2; ++half)
-    store_codes(params, batch, row, block, half, encoded.words[half]);
-  store_scale(params, batch, row, block, encoded.scale);
+    store_codes(params, rows.batch, row, block, half, encoded.words[half]);
+  store_scale(params, rows.batch, row + rows.scale_shift, block, encoded.scale);
 }
 
 // Zeros in columns n_begin .. n_end - 1 of a row that does not exist, but in a tile of scales.
@@ -59,17 +59,17 @@ DUALGEMM_DEVICE void clear_scales(const Params& params, uint32_t batch, uint32_t
 
 // The outputs of one product of a row that exists, from column n_begin on.
 template <OutputType kOutput>
-DUALGEMM_DEVICE void store_product(const Params& params, uint32_t batch, uint32_t row,
+DUALGEMM_DEVICE void store_product(const Params& params, const OutputRows& rows, uint32_t row,
                                    uint32_t n_begin, int product, float (&outputs)[kEpilogueCols]) {
   const Columns columns = columns_of(params, product);
   if (n_begin >= columns.end) return;
   const uint32_t col = n_begin + columns.shift;
   if constexpr (kOutput == OutputType::kE2M1) {
     static_assert(kEpilogueCols == kBlock);
-    store_block(params, batch, row, col / kBlock, outputs);
+    store_block(params, rows, row, col / kBlock, outputs);
   } else {
     constexpr int kBytes = bytes_of(kOutput);
-    uint8_t* const to = params.d + batch * params.d_batch_bytes + row * params.d_row_bytes +
+    uint8_t* const to = params.d + rows.batch * params.d_batch_bytes + row * params.d_row_bytes +
                         static_cast<uint64_t>(col) * kBytes;
     const auto valid = static_cast<int>(columns.end - n_begin);
     if (params.combine.residual != nullptr) {
@@ -83,23 +83,31 @@ DUALGEMM_DEVICE void store_product(const Params& params, uint32_t batch, uint32_
 }
 
 // Both accumulators of a row in kEpilogueCols columns, from column n_begin on: the rest of the way
-// to D. By whole warps; the rows need not exist.
+// to D. By whole warps; the rows need not exist. `expert`: whose biases.
 template <OutputType kOutput>
-DUALGEMM_DEVICE void finish_columns(const Params& params, const RowScales& scales, uint32_t batch,
-                                    uint32_t row, uint32_t n_begin, float (&g)[kEpilogueCols],
-                                    float (&u)[kEpilogueCols]) {
+DUALGEMM_DEVICE void finish_columns(const Params& params, const RowScales& scales, uint32_t expert,
+                                    const OutputRows& rows, uint32_t row, uint32_t n_begin,
+                                    float (&g)[kEpilogueCols], float (&u)[kEpilogueCols]) {
 #pragma unroll
   for (int i = 0; i < kEpilogueCols; ++i) {
     g[i] = g[i] * scales.alpha_gate * scales.row;
     u[i] = u[i] * scales.alpha_up * scales.row;
   }
-  add_row_bias(params.bias, batch * params.bias.stride + n_begin, n_begin, params.n, g, u);
+  add_row_bias(params.bias, expert * params.bias.stride + n_begin, n_begin, params.n, g, u);
   if (!params.combine.side_by_side) activate_all(params.act, g, u);
-  if (row < params.m) {
-    store_product<kOutput>(params, batch, row, n_begin, 0, g);
-    if (params.combine.side_by_side) store_product<kOutput>(params, batch, row, n_begin, 1, u);
+  if (row < rows.end) {
+    store_product<kOutput>(params, rows, row, n_begin, 0, g);
+    if (params.combine.side_by_side) store_product<kOutput>(params, rows, row, n_begin, 1, u);
   }
   __syncwarp();
+}
+
+// The same without groups.
+template <OutputType kOutput>
+DUALGEMM_DEVICE void finish_columns(const Params& params, const RowScales& scales, uint32_t batch,
+                                    uint32_t row, uint32_t n_begin, float (&g)[kEpilogueCols],
+                                    float (&u)[kEpilogueCols]) {
+  finish_columns<kOutput>(params, scales, batch, rows_of_batch(params, batch), row, n_begin, g, u);
 }
 
 }  // namespace dualgemm::cuda::sm100a

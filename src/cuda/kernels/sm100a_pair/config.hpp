@@ -29,6 +29,7 @@ struct Config {
   OutputType output;        // of D
   bool prepared = false;    // weights: packed_weights.hpp
   bool persistent = false;  // a pair does tile after tile
+  bool grouped = false;     // of groups of experts: sm100a_pair_groups
   bool operator==(const Config&) const = default;
 };
 
@@ -68,6 +69,7 @@ struct Budget {
   // prepared weights: the epilogue has no time for the next tile's.
   static constexpr int kOtherWarps = kCfg.persistent ? 4 : 2;
   static constexpr int kArrangeWarps = kOtherWarps - 2;
+  static constexpr bool kArrangesScales = kCfg.prepared || kCfg.grouped;
   static constexpr int kThreads = (kEpilogueWarps + kOtherWarps) * 32;
   // Of a thread, persistent: the epilogue keeps all its sums, 128 of them, so that TMEM is free.
   static constexpr int kEpilogueRegisters = 200;
@@ -97,7 +99,10 @@ struct Budget {
   static constexpr bool kScalesShareTile = kCfg.prepared && 2 * kTileN <= kScaleTileRows;
   static constexpr int kWeightScaleTiles = kScalesShareTile ? 1 : 2;  // of one MMA step
   static constexpr int kWeightScaleBytes = kWeightScaleTiles * kMmaSteps * kScaleTileBytes;
-  static constexpr int kScaleBytes = kMmaSteps * kScaleTileBytes + kWeightScaleBytes;
+  // A group's rows begin anywhere in a scale tile.
+  static constexpr int kScaleTilesOfA = kCfg.grouped ? 2 : 1;
+  static constexpr int kScaleBytesOfA = kScaleTilesOfA * kMmaSteps * kScaleTileBytes;
+  static constexpr int kScaleBytes = kScaleBytesOfA + kWeightScaleBytes;
   static constexpr int kStageBytes = kOperandBytes + kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
 

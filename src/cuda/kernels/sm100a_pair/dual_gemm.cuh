@@ -94,7 +94,7 @@ struct Stage {
   alignas(kSwizzleAlignment) uint8_t a[kCtaRows * kRowBytes];  // (kCtaRows, kTileK/2), K-major
   uint8_t gate[B::kWeightRows * kRowBytes];                    // (tile_n/2, kTileK/2), K-major
   uint8_t up[B::kWeightRows * kRowBytes];
-  uint8_t sf_a[kMmaSteps * kScaleTileBytes];  // (kMmaSteps, 32, 16)
+  uint8_t sf_a[B::kScaleBytesOfA];  // (kMmaSteps, 32, 16)
   uint8_t sf_gate[kMmaSteps * kScaleTileBytes];
   uint8_t sf_up[kMmaSteps * kScaleTileBytes];
 };
@@ -116,7 +116,7 @@ struct SharedStorage {
   static constexpr int kStages = Budget<kCfg>::kStages;
   Stage<kCfg> stages[kStages];
   ptx::Barrier ab_full[kStages];  // used in the leader
-  ptx::Barrier sf_full[kStages];  // used with prepared weights
+  ptx::Barrier sf_full[kStages];  // used where scales are arranged
   ptx::Barrier ab_empty[kStages];
   ptx::Barrier acc_up, acc_gate, sums_read;
   ptx::Barrier gate_free, up_free;  // used in the leader, persistent
@@ -151,8 +151,9 @@ namespace dualgemm::cuda::sm100a_pair {
 template <Config kCfg>
 DUALGEMM_DEVICE void make_barriers(SharedStorage<kCfg>& smem) {
   for (int stage = 0; stage < smem.kStages; ++stage) {
-    ptx::mbarrier_init(&smem.ab_full[stage], kCfg.prepared ? 2 * kPairCtas : kPairCtas);
-    if constexpr (kCfg.prepared) ptx::mbarrier_init(&smem.sf_full[stage], 1);
+    constexpr bool kArranges = Budget<kCfg>::kArrangesScales;
+    ptx::mbarrier_init(&smem.ab_full[stage], kArranges ? 2 * kPairCtas : kPairCtas);
+    if constexpr (kArranges) ptx::mbarrier_init(&smem.sf_full[stage], 1);
     ptx::mbarrier_init(&smem.ab_empty[stage], 1);
   }
   ptx::mbarrier_init(&smem.acc_gate, 1);
@@ -194,13 +195,16 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   ptx::cluster_arrive();
 }
 
-// By kMmaWarp, the last warp of a CTA that is needed: everything that arrives here from the other
-// CTA has been waited for.
+// By kMmaWarp, the last warp of a CTA that is needed: behind the wait everything that arrives here
+// from the other CTA has been waited for.
 template <Config kCfg>
-DUALGEMM_DEVICE void teardown(const SharedStorage<kCfg>& smem) {
+DUALGEMM_DEVICE void wait_until_sums_are_read(const SharedStorage<kCfg>& smem) {
   ptx::mbarrier_wait_parity_cluster(&smem.sums_read, 0);
   __syncwarp();
   ptx::tcgen05_fence_after_thread_sync();
+}
+template <Config kCfg>
+DUALGEMM_DEVICE void free_tmem(const SharedStorage<kCfg>& smem) {
   ptx::tcgen05_dealloc_pair(smem.tmem_base, kTmemCols);
 }
 
@@ -239,8 +243,11 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     __syncwarp();
     ptx::cluster_wait();
   } else if (warp == kMmaWarp) {
-    if (ptx::cluster_cta_rank() == 0 && ptx::elect_sync()) issue_mma(params, smem, smem.tmem_base);
-    teardown(smem);
+    if (ptx::cluster_cta_rank() == 0 && ptx::elect_sync()) {
+      issue_mma(params.num_k_tiles, smem, smem.tmem_base, Turns<kCfg>(params));
+    }
+    wait_until_sums_are_read(smem);
+    free_tmem(smem);
   } else if constexpr (kCfg.prepared && kCfg.persistent) {
     arrange_all_scales(params, smem, warp - kFirstArrangeWarp);
   }

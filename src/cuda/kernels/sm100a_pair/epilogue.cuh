@@ -69,7 +69,7 @@ template <OutputType kOutput>
 DUALGEMM_DEVICE void store_chunk(const Params& params, uint32_t batch, uint32_t row,
                                  uint32_t n_begin, float (&outputs)[kEpilogueCols]) {
   if constexpr (kOutput == OutputType::kE2M1) {
-    sm100a::store_block(params, batch, row, n_begin / kBlock, outputs);
+    sm100a::store_block(params, rows_of_batch(params, batch), row, n_begin / kBlock, outputs);
   } else {
     constexpr int kBytes = bytes_of(kOutput);
     constexpr int kWords = kEpilogueCols * kBytes / 4;
@@ -137,10 +137,10 @@ DUALGEMM_DEVICE void finish_any(const Params& params, SharedStorage<kCfg>& smem,
 }
 
 // One of a pair's tiles: all sums to registers, each product's as soon as it is complete, so that
-// the next tile's may be made in their place; then columns by columns.
-template <Config kCfg>
-DUALGEMM_DEVICE void finish_turn(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
-                                 const Share& share, const Turns<kCfg>& turns) {
+// the next tile's may be made in their place; then columns by columns, by `finish`.
+template <Config kCfg, class TurnsOfPair, class Finish>
+DUALGEMM_DEVICE void finish_turn(SharedStorage<kCfg>& smem, const Share& share,
+                                 const TurnsOfPair& turns, const Finish& finish) {
   using B = Budget<kCfg>;
   constexpr int kChunks = B::kGroupCols / kEpilogueCols;
   const bool has_columns = share.first_col < share.end;
@@ -156,8 +156,7 @@ DUALGEMM_DEVICE void finish_turn(const Params& params, SharedStorage<kCfg>& smem
   }
 #pragma unroll 1
   for (uint32_t col = share.first_col; col < share.end; col += kEpilogueCols) {
-    sm100a::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
-                                        tile.n_begin + col, g[0], u[0]);
+    finish(col, g[0], u[0]);
     // The next columns come to the front: registers have no index.
 #pragma unroll
     for (int i = 0; i < (kChunks - 1) * kEpilogueCols; ++i) {
@@ -199,7 +198,10 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, u
     share.end = share.first_row < params.m ? min(end_col, params.n - tile.n_begin) : 0;
     wait_for_sums(&smem.acc_gate, turns.parity());
     if constexpr (kCfg.persistent) {
-      finish_turn(params, smem, tile, share, turns);
+      finish_turn(smem, share, turns, [&](uint32_t col, auto& g, auto& u) {
+        sm100a::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
+                                            tile.n_begin + col, g, u);
+      });
     } else if (is_plain_silu(params)) {
       finish_silu(params, smem, tile, share);
     } else {

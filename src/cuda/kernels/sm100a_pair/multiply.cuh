@@ -26,10 +26,10 @@ DUALGEMM_DEVICE sm100a::StageDescriptors describe_stage(const Stage<kCfg>& stage
   }
 }
 
-// Until the stage is there; prepared, warps of both CTAs have written in it.
+// Until the stage is there; where scales are arranged, warps of both CTAs have written in it.
 template <Config kCfg>
 DUALGEMM_DEVICE void wait_for_stage(const ptx::Barrier* full, uint32_t parity) {
-  if constexpr (kCfg.prepared) {
+  if constexpr (Budget<kCfg>::kArrangesScales) {
     ptx::mbarrier_wait_parity_cluster(full, parity);
   } else {
     ptx::mbarrier_wait_parity(full, parity);
@@ -173,22 +173,29 @@ DUALGEMM_DEVICE void wait_until_free(const ptx::Barrier* free, uint32_t parity) 
   ptx::tcgen05_fence_after_thread_sync();
 }
 
+// Where the scales of a tile's columns begin. Unpacked, a tile of 64 columns uses one half of its
+// 128-row scale tile: two of the four TMEM columns.
+template <Config kCfg, class TurnsOfPair>
+DUALGEMM_DEVICE uint32_t half_tile_col(const TurnsOfPair& turns) {
+  if constexpr (kCfg.prepared || kCfg.tile_n == kScaleTileRows) {
+    return 0;
+  } else {
+    return turns.tile().n_begin % kScaleTileRows / 32;
+  }
+}
+
 // Runs on: one thread of the leader's kMmaWarp.   Waits: ab_full[stage]; persistent: gate_free,
 // up_free.   Arrives: ab_empty[stage], acc_gate and acc_up of both CTAs.
-template <Config kCfg>
-DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem,
-                               uint32_t tmem_base) {
+template <Config kCfg, class TurnsOfPair>
+DUALGEMM_DEVICE void issue_mma(uint32_t k_end, SharedStorage<kCfg>& smem, uint32_t tmem_base,
+                               TurnsOfPair turns) {
   using B = Budget<kCfg>;
-  const uint32_t k_end = params.num_k_tiles;
   const uint32_t head_end = min(k_end, B::kHeadStages);
   const uint32_t tail_begin = max(head_end, k_end - min(k_end, B::kTailStages));
   Multiplier<kCfg> multiplier(smem, tmem_base);
 #pragma unroll 1
-  for (Turns<kCfg> turns(params);; turns.advance()) {
-    // Unpacked, a tile of 64 columns uses one half of its 128-row scale tile: two of the four TMEM
-    // columns.
-    multiplier.begin(kCfg.prepared ? 0 : turns.tile().n_begin % kScaleTileRows / 32,
-                     k_end + turns.stages_behind());
+  for (;; turns.advance()) {
+    multiplier.begin(half_tile_col<kCfg>(turns), k_end + turns.stages_behind());
     if constexpr (kCfg.persistent) {
       wait_until_free(&smem.gate_free, turns.parity());
       multiplier.gate_then_up(0, head_end, [&] { wait_until_free(&smem.up_free, turns.parity()); });

@@ -10,6 +10,19 @@ struct Tile {
   uint32_t n_begin, batch;  // of the pair's columns
 };
 
+// The place of tile `index` of persistent pairs among `rows` x `columns` tiles: along rows first, of
+// a band of them.
+struct Place {
+  uint32_t row, column;
+};
+DUALGEMM_DEVICE Place place_in_bands(uint32_t index, uint32_t rows, uint32_t columns) {
+  const uint32_t band = index / (kBandTiles * columns) * kBandTiles;
+  const uint32_t band_rows = min(rows - band, static_cast<uint32_t>(kBandTiles));
+  const uint32_t in_band = index - band * columns;
+  const uint32_t column = in_band / band_rows;
+  return {band + in_band - column * band_rows, column};
+}
+
 // The tiles of this pair, one after the other: every number of them that is the pair's, modulo their
 // count. One, where pairs are not persistent. A pair has at least one.
 template <Config kCfg>
@@ -24,12 +37,10 @@ class Turns {
     if constexpr (kCfg.persistent) {
       const uint32_t tiles_of_batch = params_.tiles_m * params_.tiles_n;
       batch = index_ / tiles_of_batch;
-      const uint32_t in_batch = index_ - batch * tiles_of_batch;
-      const uint32_t band = in_batch / (kBandTiles * params_.tiles_n) * kBandTiles;
-      const uint32_t rows = min(params_.tiles_m - band, static_cast<uint32_t>(kBandTiles));
-      const uint32_t in_band = in_batch - band * params_.tiles_n;
-      tile_n = in_band / rows;
-      tile_m = band + in_band - tile_n * rows;
+      const Place place =
+          place_in_bands(index_ - batch * tiles_of_batch, params_.tiles_m, params_.tiles_n);
+      tile_m = place.row;
+      tile_n = place.column;
     } else {
       const uint32_t column = index_ / params_.tiles_m;
       tile_m = index_ - column * params_.tiles_m;

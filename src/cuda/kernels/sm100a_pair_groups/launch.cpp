@@ -1,0 +1,78 @@
+#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
+
+#include <algorithm>
+
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a_pair_groups/params.hpp"
+#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
+#include "cuda/kernels/sm100a_skinny/launch.hpp"
+
+namespace dualgemm::cuda::sm100a_pair_groups {
+
+using core::ceil_div;
+
+Status supports(const Problem& problem) {
+  if (problem.grouping == Grouping::kNone)
+    return Status::unsupported("grouping", "none", "this kernel is for groups");
+  if (problem.batch_invariant)
+    return Status::unsupported("batch_invariant", "true", "only the kernel for few rows is");
+  return sm100a_skinny::supports(problem);  // whose tiles are the smaller
+}
+
+const Instance& instance_for(DataType output) {
+  const auto all = instances();
+  return *std::find_if(all.begin(), all.end(), [&](const Instance& instance) {
+    return instance.config == config_of(output_type_of(output));
+  });
+}
+
+int64_t ctas_for(const Problem& problem, int64_t most) {
+  const int64_t pairs = std::max(most / kPairCtas, int64_t{1});
+  return std::min(most_group_tiles(problem, kTileM) * ceil_div(problem.n, kTileN), pairs) *
+         kPairCtas;
+}
+
+int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies) {
+  return sm100a_skinny::table_offset(copies) + group_tiles_bytes(problem, kTileM);
+}
+
+Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
+                                                   const Buffers& buffers,
+                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const Instance& instance, int64_t ctas,
+                                                   EncodeTiled encode_tiled,
+                                                   const uint8_t* packed) {
+  DUALGEMM_TRY(supports(given.problem));
+  const core::ResolvedProblem problem = with_shared_rows(given);
+  const Problem& p = problem.problem;
+  void* const table = static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies);
+  Params params{};
+  set_epilogue(problem, buffers, params);
+  params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, kTileN));
+  params.groups = group_tiles_of(p, buffers, table);
+  params.padded_scales_of_a = sm100a_skinny::has_padded_scales_of_a(problem, buffers);
+  params.prepared = packed != nullptr;
+  sm100a_skinny::LinearScales linear;
+  std::vector<KernelLaunch> launches;
+  DUALGEMM_TRY(sm100a_skinny::place_group_operands(
+      problem, buffers, copies, workspace, kCtaRows, kBoxCols, encode_tiled, packed,
+      {&params.map_a, &params.map_gate, &params.map_up, &params.map_sf_a, &params.map_sf_gate,
+       &params.map_sf_up},
+      linear, launches));
+  params.linear_a = linear.a, params.linear_gate = linear.gate, params.linear_up = linear.up;
+  launches.push_back(group_tiles_launch(p, buffers, kTileM, table));
+  launches.back().overlaps_previous = true;
+  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_pair_groups", instance.entry, instance.kernel},
+                      .ctas = static_cast<uint32_t>(ctas),
+                      .threads = instance.threads,
+                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
+                      .cluster_ctas = kPairCtas,
+                      .overlaps_previous = true};
+  launch.set_params(params);
+  launches.push_back(launch);
+  return launches;
+}
+
+}  // namespace dualgemm::cuda::sm100a_pair_groups
