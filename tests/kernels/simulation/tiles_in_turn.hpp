@@ -50,7 +50,7 @@ inline Problem tiles_problem(const TilesInTurn& kernel, int tile_m, int64_t k, i
   const int64_t rows[] = {tile_m, tile_m - 1, 1, kernel.most_m};
   Problem p{.m = rows[number % 4], .n = kColumns[number % 5], .k = k, .l = 1 + number % 3};
   p.a.type = kernel.types[static_cast<size_t>(number) % kernel.types.size()];
-  if (p.m > tile_m && kernel.tiles_m.back() == kernel.most_m) p.m = tile_m;
+  if (p.m > tile_m && tile_m != kernel.tiles_m.back()) p.m = tile_m;  // several: of the largest
   if (number % 3 != 0) p.up.scale_layout = ScaleLayout::kSwizzled128x4;
   if (number % 3 == 1) p.gate.scale_ld = core::round_up(k / 16, 16);
   if (number % 2 == 0 && p.a.type == DataType::kE2M1)
