@@ -9,6 +9,7 @@ from typing import Any
 from . import _library as library
 from ._arrays import Array, array_of
 from ._errors import InvalidArgument
+from ._names import Activation, OwnLayout, Strategy
 from ._structs import Buffers, DeviceInfo, OperandBytes, PlanInfo, PlanOptions, Problem
 
 BIAS_TYPES = {"torch.float32": 1, "torch.bfloat16": 2}  # dualgemm_bias_type
@@ -71,9 +72,9 @@ class Plan:
 
 
 def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: str = "f16", device: str = "cpu",
-         strategy: str = "auto", activation: str = "silu", act_alpha: float | None = None, act_beta: float | None = None,
+         strategy: Strategy = "auto", activation: Activation = "silu", act_alpha: float | None = None, act_beta: float | None = None,
          act_limit: float | None = None, batch_invariant: bool = False, threads: int = 0, prepared: bool = False,
-         config: str = "", scale_layout: str = "linear") -> Plan:
+         config: str = "", scale_layout: OwnLayout = "linear") -> Plan:
     """Chooses how to compute D [l, m, n] from A [l, m, k] and Gate, Up [l, n, k], all tight.
 
     Types and names as the command line spells them: "e2m1", "f16", "bf16", "f32"; "cpu", "cuda". act_*: as the activation

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import _library as library  # loads libdualgemm: _jax.so finds it by its soname
 from ._errors import InvalidArgument, Unsupported
+from ._names import Activation, ScaleLayout, Strategy
 from ._structs import Problem
 
 Array = Any
@@ -243,9 +244,9 @@ def _validate(given: dict[str, Any], choice: _Choice) -> None:
 
 def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Array, a_scales: Optional[Array] = None,
         alpha_gate: Any = None, alpha_up: Any = None, a_row_scale: Optional[Array] = None, bias_gate: Optional[Array] = None,
-        bias_up: Optional[Array] = None, activation: str = "silu", act_alpha: Optional[float] = None,
-        act_beta: Optional[float] = None, act_limit: Optional[float] = None, out_dtype: Any = None, scale_layout: str = "auto",
-        batch_invariant: bool = False, strategy: str = "auto", config: str = "") -> Array:
+        bias_up: Optional[Array] = None, activation: Activation = "silu", act_alpha: Optional[float] = None,
+        act_beta: Optional[float] = None, act_limit: Optional[float] = None, out_dtype: Any = None,
+        scale_layout: ScaleLayout = "auto", batch_invariant: bool = False, strategy: Strategy = "auto", config: str = "") -> Array:
     """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
 
     a: NVFP4 codes, uint8 [..., M, K/2], with a_scales; or float16, bfloat16 or float32 [..., M, K] without. gate, up: codes,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ._errors import DualGemmError, InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
+from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad
 from .torch import call
@@ -58,7 +59,7 @@ class GatedMLP(_Gated):
     (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
     then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
-    def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: str = "silu",
+    def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: Activation = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
                  bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
                  device: Any = None) -> None:
@@ -130,7 +131,7 @@ class GatedExperts(_Gated):
     Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype as there.
     """
 
-    def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: str = "silu",
+    def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: Activation = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
                  bias: bool = False, input_dtype: InputType = "bf16", device: Any = None) -> None:
         super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, translate
+from ._names import Activation, OwnLayout, ScaleLayout, Strategy
 from ._operators import check_no_grad, check_storage, refuse_grad, wants_derivative
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _layers(weights: Tensor) -> int:
     return weights.shape[0] if weights.dim() == 3 else 1
 
 
-def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "linear", four_over_six: bool = False,
+def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout = "linear", four_over_six: bool = False,
              per_row: bool = False, out: Optional[QuantizedTensor] = None) -> QuantizedTensor:
     """float16, bfloat16 or float32 [..., rows, K] to NVFP4; K % 16 == 0. The bits are those of `dualgemm quantize`.
 
@@ -92,7 +93,7 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: str = "lin
                                  per_row=per_row))
 
 
-def dequantize(x: QuantizedTensor, *, dtype: torch.dtype = torch.float32, scale_layout: str = "auto") -> Tensor:
+def dequantize(x: QuantizedTensor, *, dtype: torch.dtype = torch.float32, scale_layout: ScaleLayout = "auto") -> Tensor:
     """[..., rows, K] of float32, float16 or bfloat16: e2m1 * e4m3 * global_scale, rounded once to float32, then to dtype."""
     refuse_grad(global_scale=x.global_scale)
     return call(_dequantize, x.codes, x.scales, x.global_scale, dtype=dtype, scale_layout=scale_layout)
@@ -153,10 +154,10 @@ def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a
 
 def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: Tensor, a_scales: Optional[Tensor] = None,
         alpha_gate: Scalar = None, alpha_up: Scalar = None, a_row_scale: Optional[Tensor] = None,
-        bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None, activation: str = "silu",
+        bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None, activation: Activation = "silu",
         act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-        out_dtype: Optional[torch.dtype] = None, scale_layout: str = "auto", batch_invariant: bool = False,
-        strategy: str = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+        out_dtype: Optional[torch.dtype] = None, scale_layout: ScaleLayout = "auto", batch_invariant: bool = False,
+        strategy: Strategy = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
     """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
 
     a: NVFP4 codes [..., M, K/2] with a_scales, or float16/bfloat16/float32 [..., M, K] without. gate, up: codes [N, K/2], and
@@ -202,7 +203,7 @@ def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
 def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tensor, float], gate_scales: Tensor,
               up_scales: Tensor, a_scales: Optional[Tensor] = None, alpha_gate: Scalar = None, alpha_up: Scalar = None,
               a_row_scale: Optional[Tensor] = None, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
-              d_scale_layout: str = "linear", out: Optional[QuantizedTensor] = None, **like_glu: Any) -> QuantizedTensor:
+              d_scale_layout: OwnLayout = "linear", out: Optional[QuantizedTensor] = None, **like_glu: Any) -> QuantizedTensor:
     """glu() with D quantised on the way out, as the down projection wants it; N % 16 == 0.
 
     d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
@@ -221,8 +222,8 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
 
 def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor] = None, alpha: Scalar = None,
            bias: Optional[Tensor] = None, residual: Optional[Tensor] = None, a_row_scale: Optional[Tensor] = None,
-           out_dtype: Optional[torch.dtype] = None, scale_layout: str = "auto", batch_invariant: bool = False,
-           strategy: str = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+           out_dtype: Optional[torch.dtype] = None, scale_layout: ScaleLayout = "auto", batch_invariant: bool = False,
+           strategy: Strategy = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
     """One product, D [..., M, N] = alpha * a @ w.T + bias + residual; what is not said here as in glu().
 
     residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
@@ -252,8 +253,8 @@ _PLAN_TYPES = {torch.uint8: "e2m1", torch.float4_e2m1fn_x2: "e2m1", torch.float1
                torch.float32: "f32"}
 
 
-def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: str = "auto",
-            strategy: str = "auto", activation: str = "silu", act_alpha: Optional[float] = None,
+def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: ScaleLayout = "auto",
+            strategy: Strategy = "auto", activation: Activation = "silu", act_alpha: Optional[float] = None,
             act_beta: Optional[float] = None, act_limit: Optional[float] = None, bias_gate: Optional[Tensor] = None,
             bias_up: Optional[Tensor] = None, batch_invariant: bool = False, out_dtype: Optional[torch.dtype] = None,
             out: Optional[Tensor] = None, config: str = "", gate_scales: Optional[Tensor] = None,
@@ -284,9 +285,10 @@ def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None
     columns = a.shape[-1] * (2 if a_type == "e2m1" else 1)
     if columns != k:
         raise InvalidArgument("a", f"{columns} columns", f"must be the {k} of the weights")
+    d_type = _PLAN_TYPES[wide or (torch.float16 if a_type == "e2m1" else a.dtype)]
     rows = a.numel() // a.shape[-1] // (layers if layers > 1 and a.dim() == 3 else 1)
     with torch.cuda.device(a.device) if a.is_cuda else torch.no_grad():
-        return make_plan(rows, n, k, l=layers, a_type=a_type, d_type=_PLAN_TYPES[wide or (torch.float16 if a_type == "e2m1" else a.dtype)],
+        return make_plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type,
                          device="cuda" if a.is_cuda else "cpu", strategy=strategy, activation=activation, act_alpha=act_alpha,
                          act_beta=act_beta, act_limit=act_limit, batch_invariant=batch_invariant, prepared=prepared,
                          config=config, bias=BIAS_TYPES[str(biases[0].dtype)] if biases else 0,

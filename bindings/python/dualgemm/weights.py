@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ._container import Container
 from ._errors import InvalidArgument
+from ._names import OwnLayout, ScaleLayout
 from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
 from ._operators import refuse_grad
 from .torch import QuantizedTensor, call, check_out_dtype, number, offsets_of, quantize
@@ -67,7 +68,7 @@ class Weights(Container):
     def from_tensors(cls, gate: Tensor, gate_scales: Tensor, up: Tensor, up_scales: Tensor, *, alpha_gate: Scalar = 1.0,
                      alpha_up: Scalar = 1.0, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
                      prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
-                     scale_layout: str = "auto") -> Weights:
+                     scale_layout: ScaleLayout = "auto") -> Weights:
         """gate, up: codes [N, K/2] or [E, N, K/2], uint8 or float4_e2m1fn_x2; scales float8_e4m3fn or uint8 (``dualgemm``'s
         help has the layouts). alphas: a number or float32 [1] or [E]. biases: [N] or [E, N]; of two, a missing one is zeros.
 
@@ -81,7 +82,7 @@ class Weights(Container):
     def from_stacked(cls, gate_up: Tensor, scales: Tensor, *,
                      order: Literal["gate_up", "up_gate", "alternating"] = "gate_up", alpha_gate: Scalar = 1.0,
                      alpha_up: Scalar = 1.0, bias: Optional[Tensor] = None, prepare: bool = True, keep_original: bool = False,
-                     a_dtype: torch.dtype = torch.bfloat16, scale_layout: str = "auto") -> Weights:
+                     a_dtype: torch.dtype = torch.bfloat16, scale_layout: ScaleLayout = "auto") -> Weights:
         """Codes [2N, K/2] or [E, 2N, K/2] that hold both; scales and bias in the same order of rows.
 
         order: "gate_up" (w13 of vLLM, SGLang, Megatron), "up_gate" (w3w1 of TensorRT-LLM, FlashInfer), "alternating" (rows 0,
@@ -144,7 +145,7 @@ class Weights(Container):
         return out
 
     def glu_nvfp4(self, x: Tensor | QuantizedTensor, x_scales: Optional[Tensor] = None, *, d_global_scale: float | Tensor,
-                  d_scale_layout: str = "linear", alpha_gate: Optional[Scalar] = None, alpha_up: Optional[Scalar] = None,
+                  d_scale_layout: OwnLayout = "linear", alpha_gate: Optional[Scalar] = None, alpha_up: Optional[Scalar] = None,
                   **like_glu: Any) -> QuantizedTensor:
         """D in NVFP4, as the down projection wants it; N % 16 == 0. d_global_scale: dequantising multiplier, finite and > 0 (a
         tensor on a GPU is read by the host). Otherwise as a call."""
@@ -186,7 +187,7 @@ class LinearWeights(Container):
     @classmethod
     def from_tensors(cls, w: Tensor, w_scales: Tensor, *, alpha: Scalar = 1.0, bias: Optional[Tensor] = None,
                      prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
-                     scale_layout: str = "auto") -> LinearWeights:
+                     scale_layout: ScaleLayout = "auto") -> LinearWeights:
         """w: codes [N, K/2] or [E, N, K/2]; the rest as Weights.from_tensors()."""
         return cls._make([(w, w_scales)], [alpha], [bias], prepare=prepare, keep_original=keep_original, a_dtype=a_dtype,
                          scale_layout=scale_layout)

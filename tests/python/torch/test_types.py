@@ -6,10 +6,13 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import dualgemm as dg
+from dualgemm._library import parse
+from dualgemm._names import Activation, Strategy
 
 ROOT = pathlib.Path(__file__).parents[3]
 USE = """\
@@ -26,6 +29,7 @@ dg.glu(q.codes)
 dg.glus
 dg.nn.finalize(torch.nn.Identity())
 dg.distributed.dispatch
+dg.plan(1, 1, 16, activation="swish")
 """
 TYPES = ["torch._tensor.Tensor", "torch._tensor.Tensor", "dualgemm.weights.Weights", "dualgemm.nn.GatedMLP",
          "dualgemm.checkpoint.Checkpoint", "dualgemm._plan.Plan"]
@@ -38,6 +42,13 @@ def test_all_that_is_promised_is_there() -> None:
         dg.glus
 
 
+@pytest.mark.parametrize("what,names", [("activation", Activation), ("strategy", Strategy)])
+def test_names_are_those_of_the_library(what: str, names: object) -> None:
+    with pytest.raises(dg.InvalidArgument) as caught:
+        parse(what, "none of them")
+    assert sorted(caught.value.rule.removeprefix("must be one of ").split(", ")) == sorted(get_args(names))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="no mypy")
 def test_names_have_types(tmp_path: pathlib.Path) -> None:
     (tmp_path / "use.py").write_text(USE)
@@ -45,4 +56,4 @@ def test_names_have_types(tmp_path: pathlib.Path) -> None:
                           capture_output=True, text=True, check=False, cwd=ROOT)
     assert re.findall(r'Revealed type is "([\w.]+)"', done.stdout) == TYPES, done.stdout + done.stderr
     lines = {int(line) for line in re.findall(r"use\.py:(\d+): error", done.stdout)}
-    assert lines == {10, 11}, done.stdout
+    assert lines == {10, 11, 14}, done.stdout
