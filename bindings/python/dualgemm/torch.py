@@ -6,6 +6,7 @@ rule, with nothing written. A direct call of torch.ops.dualgemm.* raises Runtime
 """
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import torch
@@ -79,11 +80,16 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout 
              per_row: bool = False, out: Optional[QuantizedTensor] = None) -> QuantizedTensor:
     """float16, bfloat16 or float32 [..., rows, K] to NVFP4; K % 16 == 0. The bits are those of `dualgemm quantize`.
 
-    global_scale: dequantising multiplier, float32 [1] or a number; None: amax / 2688, found on the device, of x or, per_row, of
-    each row. four_over_six: per block also try amax/4, keep the lower error. out: written in place. NaN or infinity in x:
-    InvalidArgument on the CPU, NaN scales on CUDA (an error would have to synchronise).
+    global_scale: dequantising multiplier, float32 [1] or a number > 0; None: amax / 2688, found on the device, of x or,
+    per_row, of each row. A tensor on a GPU is not looked at. four_over_six: per block also try amax/4, keep the lower error.
+    out: written in place. NaN or infinity in x: InvalidArgument on the CPU, NaN scales on CUDA (an error would have to
+    synchronise).
     """
     refuse_grad(x=x, global_scale=global_scale)
+    if global_scale is not None and not isinstance(global_scale, Tensor):
+        # On every device: of a tensor on a GPU nobody reads the value.
+        if not 0 < (value := number("global_scale", global_scale)) < math.inf:
+            raise InvalidArgument("global_scale", str(value), "must be finite and > 0")
     scale = scalar_tensor("global_scale", global_scale, x)
     if out is not None:
         call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
