@@ -129,7 +129,7 @@ if(TARGET bench_probes)
   string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device b200 ${substitutes} --)
   add_test(NAME ptxsim_exec.blackwell_day COMMAND ${PROJECT_SOURCE_DIR}/scripts/blackwell_day --brief
     --out ${CMAKE_CURRENT_BINARY_DIR}/blackwell_day --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
-  set_tests_properties(ptxsim_exec.blackwell_day PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  set_tests_properties(ptxsim_exec.blackwell_day PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT} COST 100)
   foreach(device b200 h200)
     add_test(NAME ptxsim_exec.bench_probes_${device}
       COMMAND ptxsim exec --strict --device ${device} -- $<TARGET_FILE:bench_probes> --brief)
