@@ -21,7 +21,8 @@ refuse() { # <what the one line must contain> <arguments...>
 }
 
 "$draw" --check "$numbers" "$1/docs/images/speed_h200.svg" || fail 'the picture is not current'
-sed 's/"median_us": 12\.15/"median_us": 21.15/' "$numbers" >"$work/slower.json"
+# A digit more in the first median of the file, whatever it is: a picture of other numbers.
+sed -E '0,/"median_us": [0-9]/s//&0/' "$numbers" >"$work/slower.json"
 cmp -s "$numbers" "$work/slower.json" && fail 'no number was changed'
 refuse 'not what' --check "$work/slower.json" "$1/docs/images/speed_h200.svg"
 "$draw" --shape 3072,4096 "$numbers" "$work/other.svg" || fail "--shape: exit code $?"
