@@ -9,10 +9,22 @@
 
 namespace ptxsim {
 
-Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name) {
-  Result<Module> module = parse(text, std::move(name));
+namespace {
+
+Result<std::shared_ptr<const Module>> shared(Result<Module> module) {
   if (!module.ok()) return module.error();
   return std::shared_ptr<const Module>(std::make_shared<Module>(std::move(*module)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name) {
+  return shared(parse(text, std::move(name)));
+}
+
+Result<std::shared_ptr<const Module>> load_entry(std::string_view text, std::string name,
+                                                 std::string_view entry) {
+  return shared(parse_entry(text, std::move(name), entry));
 }
 
 RunResult interpret(std::shared_ptr<const Program> program, const Launch& launch,

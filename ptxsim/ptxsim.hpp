@@ -32,6 +32,9 @@
 namespace ptxsim {
 
 Result<std::shared_ptr<const Module>> load(std::string_view text, std::string name);
+// For one entry of many: parse_entry().
+Result<std::shared_ptr<const Module>> load_entry(std::string_view text, std::string name,
+                                                 std::string_view entry);
 
 struct RunResult {
   std::optional<Error> error;  // a Fault, a deadlock, the budget, or a launch that is not valid

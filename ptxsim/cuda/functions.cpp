@@ -14,6 +14,11 @@ uint64_t static_shared_bytes(Kernel& kernel) {
   return program == nullptr ? 0 : program->static_shared_bytes;
 }
 
+uint64_t local_bytes(Kernel& kernel) {
+  const auto program = LoadedModule::program_of(kernel);
+  return program == nullptr ? 0 : program->entry->local_bytes;
+}
+
 int max_threads(const Entry& entry) {
   const uint64_t bound = uint64_t{entry.maxntid[0]} * entry.maxntid[1] * entry.maxntid[2];
   const uint64_t exact = uint64_t{entry.reqntid[0]} * entry.reqntid[1] * entry.reqntid[2];
@@ -33,7 +38,7 @@ Status function_attribute(const Session& session, Kernel& kernel, int attribute,
       value = statically;
       return kSuccess;
     case kLocalBytes:
-      value = static_cast<int>(entry.local_bytes);
+      value = static_cast<int>(local_bytes(kernel));
       return kSuccess;
     case kNumRegisters:
       value = std::min(kMostRegisters, 65536 / max_threads(entry));

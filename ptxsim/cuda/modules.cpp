@@ -43,15 +43,9 @@ Status LoadedModule::load(const void* image, const DeviceModel& device, DeviceMe
     return fail(kNoBinaryForGpu, "the image is machine code, and --ptx names no PTX of it");
   const uint64_t bytes = fatbin_bytes(image);
   if (bytes == 0) {
-    const std::string text(static_cast<const char*>(image));
-    const auto target = target_of(text);
-    if (!target) return fail(kInvalidImage, "the image is neither a fat binary nor PTX");
-    if (!runs_on(*target, device.architecture()))
-      return fail(kInvalidPtx,
-                  fmt::format("PTX of sm_{}{} does not run on sm_{}", target->architecture,
-                              std::string(target->suffix == 0 ? 0 : 1, target->suffix),
-                              device.architecture()));
-    return parse(text, memory);
+    std::string text(static_cast<const char*>(image));
+    if (const Status status = check_target(text, device); status != kSuccess) return status;
+    return parse(std::move(text), Bodies::kAtOnce, memory);
   }
   auto entries = read_fatbin({static_cast<const std::byte*>(image), bytes});
   if (!entries.ok()) return fail(kInvalidImage, entries.error().message);
@@ -60,12 +54,32 @@ Status LoadedModule::load(const void* image, const DeviceModel& device, DeviceMe
   if (selection->ptx.empty())
     return fail(kNoBinaryForGpu, fmt::format("no PTX that runs on sm_{}; the fat binary has {}",
                                              device.architecture(), selection->contents));
-  return parse(selection->ptx, memory);
+  return parse(std::move(selection->ptx), Bodies::kAsUsed, memory);
 }
 
-Status LoadedModule::parse(const std::string& ptx, DeviceMemory& memory) {
+Status LoadedModule::load_as_used(std::string ptx, const DeviceModel& device,
+                                  DeviceMemory& memory) {
+  if (const Status status = check_target(ptx, device); status != kSuccess) return status;
+  return parse(std::move(ptx), Bodies::kAsUsed, memory);
+}
+
+Status LoadedModule::check_target(const std::string& ptx, const DeviceModel& device) {
+  const auto target = target_of(ptx);
+  if (!target) return fail(kInvalidImage, "the image is neither a fat binary nor PTX");
+  if (runs_on(*target, device.architecture())) return kSuccess;
+  return fail(kInvalidPtx, fmt::format("PTX of sm_{}{} does not run on sm_{}", target->architecture,
+                                       std::string(target->suffix == 0 ? 0 : 1, target->suffix),
+                                       device.architecture()));
+}
+
+// Variables outside bodies belong to all kernels, and are known by the bodies that name them: then all are read.
+Status LoadedModule::parse(std::string ptx, Bodies as_demanded, DeviceMemory& memory) {
   if (!ptx_folder_.empty()) std::ofstream(ptx_folder_ + "/" + name_, std::ios::binary) << ptx;
-  auto module = ptxsim::load(with_workspace(ptx), name_);
+  text_ = with_workspace(std::move(ptx));
+  auto module = as_demanded == Bodies::kAsUsed ? ptxsim::load_entry(text_, name_, {})
+                                               : ptxsim::load(text_, name_);
+  if (as_demanded == Bodies::kAsUsed && module.ok() && (*module)->has_variables)
+    module = ptxsim::load(text_, name_);
   if (!module.ok()) return fail(kInvalidPtx, to_string(module.error()));
   module_ = module.value();
   std::vector<const Entry*> bodies;
@@ -141,7 +155,11 @@ ModuleVariable& LoadedModule::add_variable(const std::string& name, uint64_t byt
 
 std::shared_ptr<const Program> LoadedModule::program_of(Kernel& kernel) {
   if (kernel.program == nullptr && kernel.refusal.empty()) {
-    auto program = decode(kernel.module->module_, kernel.entry->name);
+    const LoadedModule& own = *kernel.module;
+    auto module = kernel.entry->is_read()
+                      ? own.module_
+                      : ptxsim::load_entry(own.text_, own.name_, kernel.entry->name);
+    auto program = module.ok() ? decode(*module, kernel.entry->name) : module.error();
     if (program.ok()) {
       kernel.program = program.value();
     } else {

@@ -45,8 +45,11 @@ class LoadedModule {
   // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to, unless that is empty.
   LoadedModule(std::string name, std::string ptx_folder)
       : name_(std::move(name)), ptx_folder_(std::move(ptx_folder)) {}
-  // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is in message().
+  // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is in message(). Of a
+  // fat binary, whose PTX a compiler has assembled, a kernel's body is read when the kernel is used.
   Status load(const void* image, const DeviceModel& device, DeviceMemory& memory);
+  // PTX beside a program, of which a kernel's body is read when the kernel is used.
+  Status load_as_used(std::string ptx, const DeviceModel& device, DeviceMemory& memory);
   // What the first use of a module found: kSuccess, or the status that load() gave.
   Status status() const { return status_; }
   const std::string& message() const { return message_; }
@@ -70,7 +73,9 @@ class LoadedModule {
 
  private:
   Status fail(Status status, std::string message);
-  Status parse(const std::string& ptx, DeviceMemory& memory);
+  enum class Bodies { kAtOnce, kAsUsed };
+  Status parse(std::string ptx, Bodies bodies, DeviceMemory& memory);
+  Status check_target(const std::string& ptx, const DeviceModel& device);
   Status allocate_variables(const Entry& body, DeviceMemory& memory);
   void set_addresses(const Entry& body, DeviceMemory& memory) const;  // among initial values
 
@@ -78,6 +83,7 @@ class LoadedModule {
   Status status_ = kNotFound;
   std::string message_;
   std::shared_ptr<const Module> module_;
+  std::string text_;  // of the PTX, while bodies are not read
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, ModuleVariable> variables_;
 };

@@ -55,12 +55,14 @@ Kernel* Session::substitute(const std::string& name) {
       if (std::filesystem::is_directory(file))
         continue;  // of what is compiled while the program runs
       std::ifstream in(file, std::ios::binary);
-      std::stringstream text;
-      text << in.rdbuf();
+      std::error_code error;
+      const uintmax_t bytes = std::filesystem::file_size(file, error);
+      std::string text(error ? 0 : bytes, '\0');
+      in.read(text.data(), static_cast<std::streamsize>(text.size()));
       auto module = std::make_unique<LoadedModule>(file, "");
       // PTX for another GPU is passed over, so that one list of files does for all of them.
       const Status status =
-          in ? module->load(text.str().c_str(), device, memory) : Status{kNotFound};
+          in ? module->load_as_used(std::move(text), device, memory) : Status{kNotFound};
       if (status != kSuccess && status != kInvalidPtx)
         recorder.refused("loading " + file, status, in ? module->message() : "cannot be read");
       substitutes_.push_back(module.get());

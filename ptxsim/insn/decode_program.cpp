@@ -84,9 +84,14 @@ void mark_owned_registers(Program& program) {
 }
 
 const Entry* find_entry(const Module& module, std::string_view name) {
-  if (name.empty() && module.entries.size() == 1) return &module.entries[0];
-  for (const Entry& entry : module.entries)
-    if (entry.name == name) return &entry;
+  const bool is_only = name.empty() && module.entries.size() == 1;
+  for (const Entry& entry : module.entries) {
+    if (!is_only && entry.name != name) continue;
+    if (entry.is_read()) return &entry;
+    throw Fault(fmt::format("entry '{}' was passed over: the module was loaded for another one",
+                            entry.name),
+                ErrorKind::kInput);
+  }
   std::string names;
   for (const Entry& entry : module.entries) names += (names.empty() ? "" : ", ") + entry.name;
   throw Fault(fmt::format("entry '{}' is not in the module; it has: {}", name,

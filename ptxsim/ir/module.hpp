@@ -169,8 +169,9 @@ struct Entry {
   std::array<uint32_t, 3> maxntid = {0, 0, 0};
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
   bool explicit_cluster = false;
-  uint32_t maxnreg = 0;       // registers per thread; 0: not given
-  uint32_t minnctapersm = 0;  // CTAs that an SM is to hold; 0: not given
+  uint32_t maxnreg = 0;                                 // registers per thread; 0: not given
+  uint32_t minnctapersm = 0;                            // CTAs that an SM is to hold; 0: not given
+  bool is_read() const { return !statements.empty(); }  // false: parse_entry() passed its body over
 };
 
 // Where a function finds an argument, or leaves a result.
@@ -196,6 +197,7 @@ struct Module {
   std::vector<Location> locations;
   std::vector<Entry> entries;
   std::vector<Function> functions;
+  bool has_variables = false;  // of .global or .const outside bodies
 };
 
 }  // namespace ptxsim

@@ -1,6 +1,7 @@
 #include "ptxsim/number/formats.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace ptxsim {
@@ -98,6 +99,12 @@ uint32_t magnitude_code(const FormatInfo& f, double value, Rounding rounding) {
       (static_cast<uint64_t>(code_exponent - least_exponent) << f.fraction_bits) + kept);
 }
 
+// 2^exponent, exponent in -1022 .. 1023, without the call that std::ldexp is: matrix operands are decoded element by
+// element.
+double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
 }  // namespace
 
 const FormatInfo& info_of(Format format) { return kFormats[static_cast<size_t>(format)]; }
@@ -118,8 +125,9 @@ float decode_to_float(Format format, uint32_t code) {
   const bool negative = f.has_sign && ((code >> value_bits) & 1) != 0;
   float value;
   if (format == Format::kUe8m0) {
-    value = magnitude == f.nan ? std::numeric_limits<float>::quiet_NaN()
-                               : std::ldexp(1.0f, static_cast<int>(magnitude) - f.bias);
+    value = magnitude == f.nan
+                ? std::numeric_limits<float>::quiet_NaN()
+                : static_cast<float>(power_of_two(static_cast<int>(magnitude) - f.bias));
   } else if (magnitude > std::max(f.max_finite, f.infinity)) {
     value = std::numeric_limits<float>::quiet_NaN();
   } else if (f.infinity != 0 && magnitude == f.infinity) {
@@ -129,7 +137,7 @@ float decode_to_float(Format format, uint32_t code) {
     const uint32_t fraction = magnitude & ((1u << f.fraction_bits) - 1);
     const uint32_t significand = exponent == 0 ? fraction : fraction | (1u << f.fraction_bits);
     const int power = static_cast<int>(std::max(exponent, 1u)) - f.bias - f.fraction_bits;
-    value = std::ldexp(static_cast<float>(significand), power);
+    value = static_cast<float>(static_cast<double>(significand) * power_of_two(power));
   }
   return negative ? -value : value;
 }

@@ -70,6 +70,24 @@ Token Lexer::expect_kind(Token::Kind kind, std::string_view what) {
   return take();
 }
 
+void Lexer::skip_scope() {
+  const Token open = token_;
+  if (!open.is('{')) unexpected("'{' at the start of a scope");
+  for (uint64_t depth = 1; depth > 0;) {
+    skip_blanks();
+    if (at_ == end_) fail(open, "'{' without its '}'");
+    if (*at_ == '"') {
+      token_ = {Token::Kind::kEnd, {}, line_, static_cast<int>(at_ - line_begin_) + 1};
+      read_string();
+      continue;
+    }
+    if (*at_ == '{') ++depth;
+    if (*at_ == '}') --depth;
+    ++at_;
+  }
+  advance();
+}
+
 void Lexer::fail(const Token& at, std::string message) const {
   throw Fault(
       Error{ErrorKind::kInput, std::move(message), Place{name_, at.line, at.column, {}, 0}});

@@ -37,6 +37,8 @@ class Lexer {
   bool accept_word(std::string_view word);
   void expect(char punctuation, std::string_view where);
   Token expect_kind(Token::Kind kind, std::string_view what);
+  // Past '{', which must come now, and its '}'. What lies between is not split into tokens.
+  void skip_scope();
 
   [[noreturn]] void fail(const Token& at, std::string message) const;
   [[noreturn]] void unexpected(

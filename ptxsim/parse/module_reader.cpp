@@ -36,8 +36,9 @@ std::array<uint32_t, 3> read_sizes(Lexer& lexer) {
 
 }  // namespace
 
-ModuleReader::ModuleReader(Lexer& lexer, Module& module, const ParseLimits& limits)
-    : lexer_(lexer), module_(module), locations_(module) {
+ModuleReader::ModuleReader(Lexer& lexer, Module& module, const ParseLimits& limits,
+                           const std::string_view* only_entry)
+    : lexer_(lexer), module_(module), locations_(module), only_entry_(only_entry) {
   scope_.initial_bytes_left = limits.initial_bytes;
   scope_.registers_left = limits.registers;
 }
@@ -131,7 +132,7 @@ void ModuleReader::read_section() {
       lexer_.peek().kind == Token::Kind::kIdentifier) {
     lexer_.take();
   }
-  skip_braces();
+  lexer_.skip_scope();
 }
 
 void ModuleReader::read_pragma() {
@@ -148,6 +149,7 @@ void ModuleReader::read_variables(Space space, Linkage linkage) {
     const auto [found, is_first] = scope_.names.emplace(declaration.name.text, symbol);
     const uint32_t index = found->second.index;
     if (is_first) {
+      module_.has_variables = module_.has_variables || space != Space::kShared;
       scope_.variables.push_back(std::move(declaration));
       resolve_addresses(scope_.variables[index]);
       continue;
@@ -191,17 +193,6 @@ void ModuleReader::skip_parentheses() {
   }
 }
 
-void ModuleReader::skip_braces() {
-  const Token open = lexer_.peek();
-  lexer_.expect('{', "at the start of a scope");
-  for (uint64_t depth = 1; depth > 0;) {
-    if (lexer_.peek().kind == Token::Kind::kEnd) lexer_.fail(open, "'{' without its '}'");
-    const Token token = lexer_.take();
-    if (token.is('{')) ++depth;
-    if (token.is('}')) --depth;
-  }
-}
-
 void ModuleReader::read_entry() {
   const Token name = lexer_.expect_kind(Token::Kind::kIdentifier, "the name of an entry");
   Entry entry;
@@ -219,8 +210,12 @@ void ModuleReader::read_entry() {
   }
   if (!is_defined) return lexer_.expect(';', "or a body after the declaration of an entry");
   found->second.index = 1;
-  lexer_.take();
-  BodyReader(lexer_, builder, locations_).read();
+  if (only_entry_ != nullptr && *only_entry_ != name.text) {
+    lexer_.skip_scope();
+  } else {
+    lexer_.take();
+    BodyReader(lexer_, builder, locations_).read();
+  }
   module_.entries.push_back(std::move(entry));
 }
 

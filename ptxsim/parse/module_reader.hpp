@@ -14,7 +14,9 @@ namespace ptxsim {
 
 class ModuleReader {
  public:
-  ModuleReader(Lexer& lexer, Module& module, const ParseLimits& limits);
+  // `only_entry`: the entry whose body is read; null: those of all. It must outlive the reader.
+  ModuleReader(Lexer& lexer, Module& module, const ParseLimits& limits,
+               const std::string_view* only_entry);
   void read();
 
  private:
@@ -40,12 +42,12 @@ class ModuleReader {
   void read_parameters(EntryBuilder& builder);
   void read_entry_directives(Entry& entry);
   void skip_parentheses();
-  void skip_braces();
 
   Lexer& lexer_;
   Module& module_;
   ModuleScope scope_;
   LocationReader locations_;
+  const std::string_view* only_entry_;
 };
 
 }  // namespace ptxsim

@@ -44,7 +44,8 @@ Decoded decode_as(Format format, int smallest_exponent, uint32_t code) {
   const double value = decode_to_float(format, code);
   if (value == 0) return {value, kZeroExponent};
   if (!std::isfinite(value)) return {value, 0};
-  return {value, static_cast<double>(std::max(std::ilogb(value), smallest_exponent))};
+  const int exponent = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023;
+  return {value, static_cast<double>(std::max(exponent, smallest_exponent))};
 }
 
 using ByteTable = std::array<Decoded, 256>;
@@ -149,8 +150,6 @@ void exact_row(const double* a, const double* exponent_a, const DenseOperand& b,
 }
 
 }  // namespace
-
-unsigned bits_of(Element element) { return bits_of(format_of(element)); }
 
 DenseOperand::DenseOperand(unsigned rows, unsigned k, bool along_rows)
     : rows_(rows),

@@ -13,7 +13,10 @@
 namespace ptxsim {
 
 enum class Element : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kE2m3, kE3m2, kE2m1 };
-unsigned bits_of(Element element);  // of a code: 16, 32, 8, 6 or 4
+inline unsigned bits_of(Element element) {  // of a code
+  constexpr uint8_t kBits[] = {16, 16, 32, 8, 8, 6, 6, 4};
+  return kBits[static_cast<size_t>(element)];
+}
 
 // How results are kept: float toward zero; the same with 13 fractional bits (FP8 wgmma); f16 to
 // nearest even in the low half of a cell.

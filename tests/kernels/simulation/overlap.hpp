@@ -47,17 +47,7 @@ class Waits {
     std::string text = text_;
     const size_t length = std::string(kWait).size();
     for (const size_t index : indices) text.replace(places_[index], length, length, ' ');
-    auto module = ptxsim::load(text, path_);
-    if (!module.ok()) {
-      ADD_FAILURE() << ptxsim::to_string(module.error());
-      return nullptr;
-    }
-    auto program = ptxsim::decode(*module, entry_);
-    if (!program.ok()) {
-      ADD_FAILURE() << ptxsim::to_string(program.error());
-      return nullptr;
-    }
-    return *program;
+    return decoded_entry(text, path_, entry_);
   }
 
   std::string path_, entry_, text_;

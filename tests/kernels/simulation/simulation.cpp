@@ -19,30 +19,39 @@ const T* data_or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
-std::shared_ptr<const ptxsim::Module> module_of(const std::string& name) {
-  static std::map<std::string, std::shared_ptr<const ptxsim::Module>> modules;
-  auto& module = modules[name];
-  if (module != nullptr) return module;
+const std::string& text_of(const std::string& module) {
+  static std::map<std::string, std::string> texts;
+  const auto [found, is_first] = texts.try_emplace(module);
+  if (!is_first) return found->second;
   std::ostringstream text;
-  text << std::ifstream(std::string(DUALGEMM_PTX_FOLDER) + "/" + name + ".ptx").rdbuf();
-  auto loaded = ptxsim::load(text.str(), name + ".ptx");
-  if (loaded) return module = *loaded;
-  ADD_FAILURE() << ptxsim::to_string(loaded.error());
-  return nullptr;
+  text << std::ifstream(std::string(DUALGEMM_PTX_FOLDER) + "/" + module + ".ptx").rdbuf();
+  return found->second = std::move(text).str();
 }
 
 }  // namespace
 
+std::shared_ptr<const ptxsim::Program> decoded_entry(const std::string& text,
+                                                     const std::string& name,
+                                                     const std::string& entry) {
+  auto module = ptxsim::load_entry(text, name, entry);
+  if (!module.ok()) {
+    ADD_FAILURE() << ptxsim::to_string(module.error());
+    return nullptr;
+  }
+  auto program = ptxsim::decode(*module, entry);
+  if (program.ok()) return *program;
+  ADD_FAILURE() << ptxsim::to_string(program.error());
+  return nullptr;
+}
+
 std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel) {
   static std::map<std::string, std::shared_ptr<const ptxsim::Program>> programs;
   auto& program = programs[kernel.entry];
-  if (program != nullptr) return program;
-  const auto module = module_of(kernel.module);
-  if (module == nullptr) return nullptr;
-  auto decoded = ptxsim::decode(module, kernel.entry);
-  if (decoded) return program = *decoded;
-  ADD_FAILURE() << ptxsim::to_string(decoded.error());
-  return nullptr;
+  if (program == nullptr) {
+    const std::string module(kernel.module);
+    program = decoded_entry(text_of(module), module + ".ptx", kernel.entry);
+  }
+  return program;
 }
 
 cuda::EncodeTiled simulated_encode_tiled() {

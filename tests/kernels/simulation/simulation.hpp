@@ -90,6 +90,10 @@ template <class Run>
 
 // The decoded kernel. Every entry of every PTX file is read and decoded once.
 std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel);
+// One entry of a PTX text; null, and a failure of the test, where that is not possible.
+std::shared_ptr<const ptxsim::Program> decoded_entry(const std::string& text,
+                                                     const std::string& name,
+                                                     const std::string& entry);
 
 // The interpreter's encoder of tensor maps with the driver's signature.
 cuda::EncodeTiled simulated_encode_tiled();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/insn/decode.hpp"
 #include "ptxsim/unit/parse_text.hpp"
 
 namespace ptxsim::test {
@@ -69,6 +70,46 @@ TEST(ParseModule, EntryDirectives) {
 
 TEST(ParseModule, EntryMayBeDeclaredBeforeItIsDefined) {
   EXPECT_EQ(parse_module(".entry k();\n.entry k() { ret; }").entries.size(), 1u);
+}
+
+// Braces in comments and strings are no scopes; what lies in a body that is passed over is not looked at.
+TEST(ParseModule, OneEntryAlone) {
+  const std::string text =
+      ".version 9.0\n.target sm_90a\n.entry first(.param .u64 p) .maxntid 64 {\n"
+      "{ /* } */ op \"}\"; } // }\n no PTX at all; }\n"
+      ".global .u32 v;\n.entry second() {\nop v; ret; }\n.entry third() { also none }";
+  const Result<Module> whole = parse(text, "x");
+  ASSERT_FALSE(whole.ok());
+  Result<Module> module = parse_entry(text, "x", "second");
+  ASSERT_TRUE(module.ok()) << to_string(module.error());
+  ASSERT_EQ(module->entries.size(), 3u);
+  EXPECT_FALSE(module->entries[0].is_read());
+  EXPECT_EQ(module->entries[0].num_params, 1u);
+  EXPECT_EQ(module->entries[0].maxntid[0], 64u);
+  EXPECT_TRUE(module->entries[1].is_read());
+  EXPECT_EQ(module->entries[1].statements.at(0).line, 8);
+  EXPECT_FALSE(module->entries[2].is_read());
+  EXPECT_TRUE(module->has_variables);
+
+  auto shared = std::make_shared<const Module>(*module);
+  const auto program = decode(shared, "first");
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.error().message.find("'first' was passed over"), std::string::npos)
+      << program.error().message;
+  EXPECT_FALSE(parse_entry(text + "\n.entry fourth() { {", "x", "second").ok());
+  Result<Module> none = parse_entry(text, "x", "");
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->entries[1].is_read());
+}
+
+// Which functions a pointer may reach is known from all bodies.
+TEST(ParseModule, OneEntryOfATextWithFunctions) {
+  const std::string text =
+      ".version 9.0\n.target sm_90a\n.entry a() { ret; }\n.func f() { ret; }\n.entry b() { ret; }";
+  Result<Module> module = parse_entry(text, "x", "b");
+  ASSERT_TRUE(module.ok()) << to_string(module.error());
+  EXPECT_TRUE(module->entries.at(0).is_read());
+  EXPECT_FALSE(module->has_variables);
 }
 
 TEST(ParseModule, DebugSectionsAreSkipped) {
