@@ -18,27 +18,6 @@ struct Decoded {
   double exponent = kZeroExponent;
 };
 
-Format format_of(Element element) {
-  switch (element) {
-    case Element::kF16:
-      return Format::kF16;
-    case Element::kBf16:
-      return Format::kBf16;
-    case Element::kTf32:
-      return Format::kTf32;
-    case Element::kE4m3:
-      return Format::kE4m3;
-    case Element::kE5m2:
-      return Format::kE5m2;
-    case Element::kE2m3:
-      return Format::kE2m3;
-    case Element::kE3m2:
-      return Format::kE3m2;
-    default:
-      return Format::kE2m1;
-  }
-}
-
 // A subnormal has the exponent of the smallest normal of its format.
 Decoded decode_as(Format format, int smallest_exponent, uint32_t code) {
   const double value = decode_to_float(format, code);
@@ -57,13 +36,31 @@ ByteTable byte_table(Format format) {
   return table;
 }
 
+// The two formats that have no table: 16 bits of codes are more than a cache holds beside the operands.
+Decoded decode_bf16(uint32_t code) {
+  const uint32_t magnitude = code & 0x7fff;
+  const double value = std::bit_cast<float>(code << 16);
+  if (magnitude >= 0x7f80) return {value, 0};
+  return {value, exponent_of_float(code << 16)};
+}
+
+Decoded decode_f16(uint32_t code) {
+  const uint32_t field = code >> 10 & 31, fraction = code & 0x3ff;
+  if (field == 0 || field == 31) return decode_as(Format::kF16, -14, code & 0xffff);
+  const uint64_t sign = uint64_t{code >> 15 & 1} << 63;
+  return {std::bit_cast<double>(sign | uint64_t{field + 1008} << 52 | uint64_t{fraction} << 42),
+          static_cast<double>(field) - 15};
+}
+
 Decoded decode(Element element, uint32_t code) {
+  if (element == Element::kF16) return decode_f16(code);
+  if (element == Element::kBf16) return decode_bf16(code);
   static const ByteTable kTables[] = {byte_table(Format::kE4m3), byte_table(Format::kE5m2),
                                       byte_table(Format::kE2m3), byte_table(Format::kE3m2),
                                       byte_table(Format::kE2m1)};
   if (element >= Element::kE4m3)
     return kTables[static_cast<int>(element) - static_cast<int>(Element::kE4m3)][code & 0xff];
-  return decode_as(format_of(element), element == Element::kF16 ? -14 : -126, code);
+  return decode_as(Format::kTf32, -126, code);
 }
 
 uint32_t cut_to_13_fraction_bits(uint32_t bits) {

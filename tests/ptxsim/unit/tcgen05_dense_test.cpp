@@ -202,6 +202,28 @@ uint32_t dot(std::vector<uint16_t> codes_a, std::vector<uint16_t> codes_b, uint3
 
 constexpr uint16_t kOne = 0x3c00, kMinusOne = 0xbc00, kTwoToMinus14 = 0x0400, kInfinity = 0x7c00;
 
+// Codes of 16 bits and fewer, each of them.
+TEST(DenseCases, EveryCodeIsDecoded) {
+  for (const Layout& l : kLayouts) {
+    const int bits = 1 + l.exponent_bits + l.fraction_bits;
+    if (bits > 16) continue;
+    for (uint32_t code = 0; code < 1u << bits; ++code) {
+      DenseOperand operand(1, 1, false);
+      operand.set(0, 0, l.element, code);
+      const Number n = decode(l, code);
+      const double value = operand.values()[0];
+      if (n.is_nan) {
+        ASSERT_TRUE(std::isnan(value)) << code;
+      } else if (n.is_infinite) {
+        ASSERT_EQ(value, n.significand < 0 ? -HUGE_VAL : HUGE_VAL) << code;
+      } else {
+        ASSERT_EQ(value, std::ldexp(n.significand, n.exponent - l.fraction_bits)) << code;
+        ASSERT_EQ(operand.exponents()[0], n.exponent) << code;
+      }
+    }
+  }
+}
+
 TEST(DenseCases, CutOffByHand) {
   EXPECT_EQ(dot({kOne, kOne}, {kOne, kMinusOne}, bits(3)), bits(3));
   // 25 fractional bits below 1: 2^-25 stays in the sum, 2^-26 does not; three times 2^-26 is lost
