@@ -37,6 +37,7 @@ class GemmCase {
   const RunInfo& info() const { return info_; }
   double giga_ops() const;  // 4*m*n*k
   AlignedArray<std::byte>& d() { return d_; }
+  int next_set() const { return next_set_; }  // of weights, that the next run reads
 
  private:
   GemmCase(Operands& operands, const GemmSpec& spec) : operands_(operands), spec_(spec) {}

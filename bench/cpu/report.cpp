@@ -97,7 +97,6 @@ void Report::read_peaks() {
     const std::string name = "peak/" + peak.name;
     if (!is_settled(name) || rate(name) <= peaks_.*peak.field) continue;
     peaks_.*peak.field = rate(name);
-    if (peak.field == &measure::Peaks::read_gbps) read_peak_ = name;
   }
 }
 

@@ -55,7 +55,6 @@ class Report {
   std::map<std::string, double> giga_;
   std::map<std::string, GemmCase*> gemms_;
   measure::Peaks peaks_;
-  std::string read_peak_;  // the case behind peaks_.read_gbps
   nlohmann::ordered_json environment_;
   std::vector<Table> tables_;
   std::vector<Bar> bars_;

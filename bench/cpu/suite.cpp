@@ -95,6 +95,12 @@ void Suite::add_gemm(const GemmSpec& spec) {
     return;
   }
   cases_.push_back({spec.name, (*gemm)->giga_ops(), [item = *gemm] { return item->run(); }, *gemm});
+  if (spec.name != speed_name(1, false)) return;
+  reads_in_turn_ = ReadsInTurn::make(*operands_, *gemm, options_.threads);
+  if (reads_in_turn_ == nullptr) return;
+  const double giga = 2e-9 * static_cast<double>(operands_->weight_bytes());
+  cases_.push_back(
+      {kReadsInTurn, giga, [turns = reads_in_turn_] { return turns->run(); }, nullptr});
 }
 
 void Suite::add_baseline() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/cpu/gemm_case.hpp"
+#include "bench/cpu/reads_in_turn.hpp"
 #include "bench/cpu/sgemm_baseline.hpp"
 #include "tools/measure/peaks.hpp"
 #include "tools/measure/quiet_runner.hpp"
@@ -46,6 +47,8 @@ class Suite {
     return peaks_;
   }  // the first cases, same order
   const std::string& baseline_config() const { return baseline_config_; }
+  // Of speed/m1; null where it is not run, or where nothing can be read so.
+  const ReadsInTurn* reads_in_turn() const { return reads_in_turn_.get(); }
   int64_t weight_bytes() const { return operands_->weight_bytes(); }
   // Largest difference between `gemm` (FP16 output) and the baseline on m rows, relative to the
   // largest output: two implementations that share nothing. Negative: no baseline.
@@ -63,6 +66,7 @@ class Suite {
   std::unique_ptr<Operands> operands_;
   std::vector<measure::PeakCase> peaks_;
   std::shared_ptr<SgemmBaseline> baseline_;
+  std::shared_ptr<ReadsInTurn> reads_in_turn_;
   std::string baseline_config_;
   std::vector<SuiteCase> cases_;
   std::vector<SkippedCase> skipped_;
@@ -72,7 +76,8 @@ class Suite {
 inline constexpr int64_t kSpeedM[] = {1, 16, 64, 256, 512, 2048};
 inline constexpr int64_t kStrategyM[] = {1, 16, 64, 256, 512};
 
-std::string speed_name(int64_t m, bool prepared);           // "speed/m16/prepared"
-std::string strategy_name(StrategyId strategy, int64_t m);  // "strategy/two_pass/m16"
+std::string speed_name(int64_t m, bool prepared);             // "speed/m16/prepared"
+inline constexpr const char* kReadsInTurn = "speed/m1/read";  // a call and a read of as many bytes
+std::string strategy_name(StrategyId strategy, int64_t m);    // "strategy/two_pass/m16"
 
 }  // namespace dualgemm::bench
