@@ -7,6 +7,7 @@
 
 #include "ptxsim/insn/decode.hpp"
 #include "ptxsim/insn/registry.hpp"
+#include "ptxsim/insn/undefined_registers.hpp"
 #include "ptxsim/ir/link.hpp"
 
 namespace ptxsim {
@@ -128,6 +129,7 @@ Result<std::shared_ptr<const Program>> decode_from(std::shared_ptr<const Module>
     for (; index < program->insns.size(); ++index) decode_statement(*program, index);
     find_frame_addresses(*program);
     mark_owned_registers(*program);
+    program->poisoned = may_be_read_unwritten(*program);
   } catch (const Fault& fault) {
     Error error = fault.error();
     error.place.ptx_name = program->module->name;

@@ -77,6 +77,10 @@ struct RegisterUse {
   bool is_write;
 };
 
+struct RegisterRange {
+  uint64_t at, bytes;  // in the register file; multiples of 4
+};
+
 // Registers the machine fills when a warp starts: special registers and addresses of symbols.
 struct StartValue {
   enum class Kind : uint8_t {
@@ -144,6 +148,8 @@ struct Program {
   std::vector<StartValue> start_values;
   std::vector<std::shared_ptr<const Detail>> details;  // shared: a Program can be copied
   uint64_t register_bytes = 0;  // entry->register_bytes plus the start values
+  // What holds poison when a warp starts. Of the rest nothing is read before it is written; it holds anything.
+  std::vector<RegisterRange> poisoned;
   // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic
   // array last.
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others

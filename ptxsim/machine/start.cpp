@@ -142,7 +142,8 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   const size_t lines = (program.register_bytes + 63) / 64;
   warp->registers = take_register_file(lines);
   // A register that nobody wrote holds NaN.
-  std::fill_n(reinterpret_cast<uint32_t*>(warp->file()), lines * 16, kPoisonWord);
+  for (const RegisterRange& range : program.poisoned)
+    std::fill_n(reinterpret_cast<uint32_t*>(warp->file() + range.at), range.bytes / 4, kPoisonWord);
   warp->pc.fill(program.start);
   warp->local_stride = program.entry->local_bytes;
   warp->local_top.fill(program.entry->local_bytes);

@@ -99,6 +99,8 @@ Result<std::shared_ptr<const Program>> change_immediate(const Program& program, 
 Result<std::shared_ptr<const Program>> apply_mutation(const Program& program, const Mutation& m) {
   if (m.kind >= MutationKind::kFlipParity && !m.from_register) return change_immediate(program, m);
   auto mutant = std::make_shared<Program>(program);
+  mutant->poisoned = {
+      {0, program.register_bytes}};  // a dropped statement may have been the only one that writes
   Insn& insn = mutant->insns[m.statement];
   if (m.kind == MutationKind::kDrop) {
     drop(insn);
