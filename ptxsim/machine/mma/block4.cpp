@@ -49,14 +49,17 @@ std::array<Scale, 256> table_of() {
 
 }  // namespace
 
-Block4Operand::Block4Operand(bool along_rows)
-    : along_rows_(along_rows), data_(std::make_unique_for_overwrite<Data>()) {}
+Block4Operand::Block4Operand(bool along_rows, unsigned k)
+    : along_rows_(along_rows),
+      k_(k),
+      data_(std::make_unique_for_overwrite<Data>()),
+      partners_(kMaxRows, k) {}
 
 void Block4Operand::set_row(unsigned row, const uint8_t* codes, bool negate) {
   const unsigned flip = negate ? 8 : 0;
   const unsigned step = along_rows_ ? kMaxRows : 1;
-  int16_t* element = data_->element + (along_rows_ ? row : row * kK);
-  for (unsigned k = 0; k < kK; k += 2, element += 2 * step) {
+  int16_t* element = data_->element + (along_rows_ ? row : row * k_);
+  for (unsigned k = 0; k < k_; k += 2, element += 2 * step) {
     element[0] = kTwiceE2m1[(codes[k / 2] & 15) ^ flip];
     element[step] = kTwiceE2m1[(codes[k / 2] >> 4) ^ flip];
   }
@@ -77,17 +80,21 @@ void Block4Operand::set_scales(unsigned row, const uint8_t* codes, unsigned coun
 struct Block4Kernel {
   using Data = Block4Operand::Data;
   static const Data& of(const Block4Operand& operand) { return *operand.data_; }
+  static const uint8_t* partners(const Block4Operand& a, unsigned row) {
+    return a.partners_.of(row);
+  }
 
-  // Dot products of 16 elements; in quarters. At most 16 * 144 in magnitude.
-  PTXSIM_VECTOR_CLONES static void dot(const int16_t* a, const int16_t* __restrict b,
-                                       unsigned columns, int16_t* __restrict sums) {
+  // Dot products of 16 elements with their partners; in quarters. At most 16 * 144 in magnitude.
+  PTXSIM_VECTOR_CLONES static void dot(const int16_t* a, const uint8_t* partners,
+                                       const int16_t* __restrict b, unsigned columns,
+                                       int16_t* __restrict sums) {
     std::fill_n(sums, columns, int16_t{0});
     for (unsigned k = 0; k < kBlock; k += 4) {
       const int16_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
-      const int16_t* b0 = b + k * kMaxRows;
-      const int16_t* b1 = b0 + kMaxRows;
-      const int16_t* b2 = b1 + kMaxRows;
-      const int16_t* b3 = b2 + kMaxRows;
+      const int16_t* b0 = b + partners[k] * kMaxRows;
+      const int16_t* b1 = b + partners[k + 1] * kMaxRows;
+      const int16_t* b2 = b + partners[k + 2] * kMaxRows;
+      const int16_t* b3 = b + partners[k + 3] * kMaxRows;
       for (unsigned n = 0; n < columns; ++n) {
         const int16_t first = static_cast<int16_t>(static_cast<int16_t>(a0 * b0[n]) +
                                                    static_cast<int16_t>(a1 * b1[n]));
@@ -141,11 +148,12 @@ void block4_row(const Block4Operand& a, unsigned row, const Block4Operand& b, un
                 bool accumulate, bool exact, uint32_t* cells) {
   const auto& data_a = Block4Kernel::of(a);
   const auto& data_b = Block4Kernel::of(b);
+  const uint8_t* partners = Block4Kernel::partners(a, row);
   alignas(64) int16_t dots[kTerms * kMaxRows];
   double scale_a[kTerms], exponent_a[kTerms];
   for (unsigned t = 0; t < kTerms; ++t) {
-    Block4Kernel::dot(data_a.element + row * Block4Operand::kK + t * kBlock,
-                      data_b.element + t * kBlock * kMaxRows, columns, dots + t * kMaxRows);
+    Block4Kernel::dot(data_a.element + row * Block4Operand::kK + t * kBlock, partners + t * kBlock,
+                      data_b.element, columns, dots + t * kMaxRows);
     // Elements are stored doubled, so the dot products are in quarters.
     scale_a[t] = 0.25 * data_a.scale[t * kMaxRows + row];
     exponent_a[t] = data_a.exponent[t * kMaxRows + row];

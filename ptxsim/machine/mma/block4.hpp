@@ -1,15 +1,17 @@
 // kind::mxf4nvf4 and kind::mxf4: E2M1 operands with a scale for every 16 or 32 elements along K
-// (PTX ISA 9.0, "Block Scaling for tcgen05.mma.sync"). One instruction has K = 64. mma.sync uses
-// the same arithmetic.
+// (PTX ISA 9.0, "Block Scaling for tcgen05.mma.sync"). One instruction has K = 64; with a sparse A
+// K = 128, of which 64 are stored, and a scale for twice as many. mma.sync uses the same arithmetic.
 //
-// The model, for each output: four dot products of 16 E2M1 products each are exact; a term is such
-// a dot product times both scales; terms and accumulator are aligned and cut off at 35 fractional
-// bits; see truncation.hpp.
+// The model, for each output: four dot products of 16 E2M1 products each (of stored elements) are
+// exact; a term is such a dot product times both scales; terms and accumulator are aligned and cut
+// off at 35 fractional bits; see truncation.hpp.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+
+#include "ptxsim/machine/mma/partners.hpp"
 
 namespace ptxsim {
 
@@ -20,23 +22,32 @@ class Block4Operand {
  public:
   static constexpr unsigned kMaxRows = 256;
   static constexpr unsigned kK = 64;
+  static constexpr unsigned kSparseK = 2 * kK;
   static constexpr unsigned kTerms = 4;  // of 16 elements
 
-  explicit Block4Operand(bool along_rows);
-  // 32 bytes: 64 codes, the low nibble first. `negate`: the sign bit of each is flipped.
+  // `k`: kK, or kSparseK for B beside a sparse A.
+  explicit Block4Operand(bool along_rows, unsigned k = kK);
+  // k / 2 bytes: k codes, the low nibble first. `negate`: the sign bit of each is flipped.
   void set_row(unsigned row, const uint8_t* codes, bool negate);
-  // `count` scale codes (2 or 4) for the row; each covers kK / count elements.
+  // As DenseOperand's.
+  void pair(unsigned row, unsigned k, unsigned partner) { partners_.set(row, k, partner); }
+  bool is_zero(unsigned row, unsigned k) const {  // of an operand without along_rows
+    return data_->element[row * k_ + k] == 0;
+  }
+  // `count` scale codes (2 or 4) for the row; each covers k / count elements.
   void set_scales(unsigned row, const uint8_t* codes, unsigned count, ScaleType type);
 
  private:
   friend struct Block4Kernel;
   struct Data {
-    alignas(64) int16_t element[kMaxRows * kK];      // twice the value: -12 .. 12
-    alignas(64) double scale[kTerms * kMaxRows];     // [term][row]
-    alignas(64) double exponent[kTerms * kMaxRows];  // of the scale's significand
+    alignas(64) int16_t element[kMaxRows * kSparseK];  // twice the value: -12 .. 12
+    alignas(64) double scale[kTerms * kMaxRows];       // [term][row]
+    alignas(64) double exponent[kTerms * kMaxRows];    // of the scale's significand
   };
   bool along_rows_;
+  unsigned k_;
   std::unique_ptr<Data> data_;
+  Partners partners_;
 };
 
 // cells[n] = float bits of A[row] * B[n] (+ cells[n] when `accumulate`) for n < columns <= 256.
