@@ -109,4 +109,30 @@ TEST(SparseMma, RefusedStatements) {
   EXPECT_EQ(error_of(k32 + four + "%r50, 1;"), "");
 }
 
+TEST(SparseWgmma, RefusedStatements) {
+  const std::string four = " {%r1, %r2, %r3, %r4}, %rd1, %rd2, ";
+  const std::string f16 = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16";
+  const std::string s8 = "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8";
+  const auto error = [](const std::string& statement) {
+    return decode_error(
+        with_header(".visible .entry k() {\n  .reg .b32 %r<60>;\n  .reg .b64 %rd<4>;\n  " +
+                        statement + "\n  ret;\n}\n",
+                    "sm_90a"));
+  };
+  const Refused refused[] = {
+      {f16 + four + "%r50, 2, 1, 1, 1, 0, 0;", "selector must be an integer below 2"},
+      {s8 + four + "%r50, 1, 1;", "selector must be an integer below 1"},
+      {f16 + four + "1, 1, 1, 0, 0;", "has 8 operands; must have 10"},
+      {"wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.f16.f16" + four + "%r50, 0, 1, 1, 1, 0, 0;",
+       "with K = 16 is not known"},
+      {"wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8" + four + "%r50, 0, 1;",
+       "this shape does not exist for 8-bit integers"},
+  };
+  for (const Refused& r : refused)
+    EXPECT_NE(error(r.statement).find(r.message), std::string::npos)
+        << r.statement << "\n  gave: " << error(r.statement);
+  EXPECT_EQ(error(f16 + four + "%r50, 1, 1, 1, 1, 0, 0;"), "");
+  EXPECT_EQ(error(s8 + four + "%r50, 0, 1;"), "");
+}
+
 }  // namespace
