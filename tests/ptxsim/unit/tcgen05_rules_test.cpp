@@ -94,8 +94,9 @@ TEST(TcRules, ModifiersAndOperands) {
                "kind::mxf4 cannot have 4 scales");
   expect_error(kernel_of(Mma{.modifiers = ".kind::mxf4nvf4.scale_vec::4X"}.text()),
                "kind::mxf4nvf4 needs .block_scale");
-  expect_error(kernel_of(Mma{.modifiers = ".ws.kind::f16", .tail = "0"}.text()),
-               "tcgen05.mma.ws is not modelled");
+  expect_error(
+      kernel_of(Mma{.modifiers = ".ws.kind::f16", .tail = "{%x4, %x5, %x4, %x5}, 0"}.text()),
+      "a predicate register is needed");
   expect_error(kernel_of(Mma{.modifiers = ".kind::f16.ashift", .tail = "0"}.text()),
                "ashift is not modelled");
   expect_error(kernel_of(Mma{.modifiers = ".kind::f16.surprise", .tail = "0"}.text()), "surprise");
