@@ -96,8 +96,10 @@ void store_d(const Execution& x, const MmaSyncDetail& detail,
 template <class Operand>
 void pair_sparse(const Execution& x, const MmaSyncDetail& detail, Operand& a, uint32_t parts = 1,
                  uint32_t part = 0) {
-  if (detail.sparse.present())
-    pair_rows(a, detail.sparse, x.source<uint32_t>(detail.sparse.metadata), 0, parts, part);
+  if (!detail.sparse.present()) return;
+  const uint32_t* lanes = x.source<uint32_t>(detail.sparse.metadata);
+  for (uint32_t row = 0; row < kMmaRows; ++row)
+    pair_row(a, row, detail.sparse, lanes, row, parts, part);
 }
 
 // Adds the products of all elements that A stores, or of two of every four: the first or the other
@@ -172,14 +174,20 @@ void multiply_integer(const Execution& x, const MmaSyncDetail& detail,
 
 void multiply_block4(const Execution& x, const MmaSyncDetail& detail,
                      uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  Block4Operand a(false), b(true, detail.k);
+  Block4Operand a(false, detail.k), b(true, detail.k);
   const auto fill = [&](Block4Operand& operand, bool is_a, uint32_t rows) {
     uint8_t codes[kMmaRows][Block4Operand::kSparseK / 2] = {};
     for_elements(x, detail, is_a, [&](uint32_t row, uint32_t k, uint32_t code) {
       codes[row][k / 2] |= static_cast<uint8_t>(code << (4 * (k % 2)));
     });
     for (uint32_t row = 0; row < rows; ++row) {
-      operand.set_row(row, codes[row], false);
+      if (is_a && detail.sparse.present()) {
+        Block4Row places{codes[row]};
+        pair_row(places, row, detail.sparse, x.source<uint32_t>(detail.sparse.metadata), row);
+        operand.set_sparse_row(row, codes[row], places.places.data(), false);
+      } else {
+        operand.set_row(row, codes[row], false);
+      }
       const uint32_t word = scales_of(x, detail, is_a, row);
       uint8_t scales[4];
       std::memcpy(scales, &word, 4);
@@ -188,7 +196,6 @@ void multiply_block4(const Execution& x, const MmaSyncDetail& detail,
   };
   fill(a, true, kMmaRows);
   fill(b, false, kMmaColumns);
-  pair_sparse(x, detail, a);
   const bool exact = x.machine.options().mma == MmaMode::kExact;
   for (uint32_t row = 0; row < kMmaRows; ++row)
     block4_row(a, row, b, kMmaColumns, true, exact, cells[row]);

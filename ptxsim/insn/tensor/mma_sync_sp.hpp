@@ -36,16 +36,15 @@ void take_metadata(Decode& d, size_t index, uint32_t k, uint32_t bits, SparseDet
 uint32_t metadata_of(const SparseDetail& detail, const uint32_t* lanes, uint32_t row,
                      uint32_t chunk);
 
-// Pairs the stored elements of rows first_row .. first_row + 15 of A; of `parts` parts of them, the
-// chunks of one, which are all that A holds.
+// Pairs the stored elements of row `row` of 16 with B, as row `row_of_a` of A; of `parts` parts of
+// them, the chunks of one, which are all that A holds.
 template <class Operand>
-void pair_rows(Operand& a, const SparseDetail& detail, const uint32_t* lanes, uint32_t first_row,
-               uint32_t parts = 1, uint32_t part = 0) {
-  for (uint32_t row = 0; row < 16; ++row)
-    for (uint32_t chunk = part; chunk < detail.chunks; chunk += parts)
-      pair_chunk(a, detail.sparsity, detail.order, first_row + row, chunk,
-                 metadata_of(detail, lanes, row, chunk),
-                 chunk / parts * chunk_stored(detail.sparsity));
+void pair_row(Operand& a, uint32_t row_of_a, const SparseDetail& detail, const uint32_t* lanes,
+              uint32_t row, uint32_t parts = 1, uint32_t part = 0) {
+  for (uint32_t chunk = part; chunk < detail.chunks; chunk += parts)
+    pair_chunk(a, detail.sparsity, detail.order, row_of_a, chunk,
+               metadata_of(detail, lanes, row, chunk),
+               chunk / parts * chunk_stored(detail.sparsity));
 }
 
 }  // namespace ptxsim

@@ -71,8 +71,8 @@ void multiply(Cta& cta, const WgmmaOperation& operation, MultiplyRow&& multiply_
   else
     read_registers(operation, a);
   if (detail.sparse.present())
-    for (uint32_t warp = 0; warp < kWarpgroupWarps; ++warp)
-      pair_rows(a, detail.sparse, operation.metadata[warp].data(), 16 * warp);
+    for (uint32_t row = 0; row < kWgmmaRows; ++row)
+      pair_row(a, row, detail.sparse, operation.metadata[row / 16].data(), row % 16);
   read_shared(cta, detail, operation.b, false, detail.n, b);
   if constexpr (std::is_same_v<Operand, DenseOperand>) {
     if (detail.negate_a) a.negate();

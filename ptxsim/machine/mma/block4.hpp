@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "ptxsim/machine/mma/partners.hpp"
-
 namespace ptxsim {
 
 enum class ScaleType : uint8_t { kUe8m0, kUe4m3 };
@@ -25,15 +23,12 @@ class Block4Operand {
   static constexpr unsigned kSparseK = 2 * kK;
   static constexpr unsigned kTerms = 4;  // of 16 elements
 
-  // `k`: kK, or kSparseK for B beside a sparse A.
+  // `k`: kK, or kSparseK with a sparse A, which is kept with all its zeros: their products are 0.
   explicit Block4Operand(bool along_rows, unsigned k = kK);
   // k / 2 bytes: k codes, the low nibble first. `negate`: the sign bit of each is flipped.
   void set_row(unsigned row, const uint8_t* codes, bool negate);
-  // As DenseOperand's.
-  void pair(unsigned row, unsigned k, unsigned partner) { partners_.set(row, k, partner); }
-  bool is_zero(unsigned row, unsigned k) const {  // of an operand without along_rows
-    return data_->element[row * k_ + k] == 0;
-  }
+  // Of a sparse A: kK / 2 bytes, and the places of the codes in the row.
+  void set_sparse_row(unsigned row, const uint8_t* codes, const uint8_t* places, bool negate);
   // `count` scale codes (2 or 4) for the row; each covers k / count elements.
   void set_scales(unsigned row, const uint8_t* codes, unsigned count, ScaleType type);
 
@@ -47,7 +42,14 @@ class Block4Operand {
   bool along_rows_;
   unsigned k_;
   std::unique_ptr<Data> data_;
-  Partners partners_;
+};
+
+// A row of a sparse A for pair_chunk(): the places of the codes that it stores.
+struct Block4Row {
+  const uint8_t* codes;
+  std::array<uint8_t, Block4Operand::kK> places{};
+  void pair(unsigned, unsigned k, unsigned place) { places[k] = static_cast<uint8_t>(place); }
+  bool is_zero(unsigned, unsigned k) const { return (codes[k / 2] >> 4 * (k % 2) & 7) == 0; }
 };
 
 // cells[n] = float bits of A[row] * B[n] (+ cells[n] when `accumulate`) for n < columns <= 256.

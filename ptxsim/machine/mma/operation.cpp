@@ -53,13 +53,11 @@ uint32_t metadata_of(Cta& cta, const MmaOperation& op, uint32_t part, uint32_t r
 }
 
 template <class Operand>
-void pair_sparse(Cta& cta, const MmaOperation& op, uint32_t part, Operand& a) {
+void pair_row(Cta& cta, const MmaOperation& op, uint32_t part, uint32_t row, Operand& a) {
   const MmaShape& shape = op.shape;
-  if (!shape.is_sparse()) return;
-  for (uint32_t row = 0; row < shape.rows(); ++row)
-    for (uint32_t chunk = 0; chunk < shape.k / chunk_elements(shape.sparsity); ++chunk)
-      pair_chunk(a, shape.sparsity, MetadataOrder::kTcgen05, row, chunk,
-                 metadata_of(cta, op, part, row, chunk), chunk * chunk_stored(shape.sparsity));
+  for (uint32_t chunk = 0; chunk < shape.k / chunk_elements(shape.sparsity); ++chunk)
+    pair_chunk(a, shape.sparsity, MetadataOrder::kTcgen05, row, chunk,
+               metadata_of(cta, op, part, row, chunk), chunk * chunk_stored(shape.sparsity));
 }
 
 // How often A is read: once, unless the parts of D have an A, or metadata, in their own lanes.
@@ -132,7 +130,8 @@ template <class Operand>
 Operand read_a(Cta& cta, const MmaOperation& op, uint32_t part) {
   Operand a(op.shape.rows(), op.shape.stored_k(), false);
   read_part(cta, op, true, part, 0, op.shape.rows(), a);
-  pair_sparse(cta, op, part, a);
+  if (op.shape.is_sparse())
+    for (uint32_t row = 0; row < op.shape.rows(); ++row) pair_row(cta, op, part, row, a);
   if constexpr (std::is_same_v<Operand, DenseOperand>) {
     if (op.shape.negate_a) a.negate();
   }
@@ -203,9 +202,18 @@ void compute_row(const MmaOperation& op, uint32_t r, uint32_t reading, uint32_t 
   });
 }
 
+void set_row_of_a(Cta& cta, const MmaOperation& op, uint32_t row, uint32_t reading,
+                  Block4Operand& a) {
+  const RowBytes codes = read_row_of_a(cta, op, row, reading);
+  if (!op.shape.is_sparse()) return a.set_row(row, codes.data(), op.shape.negate_a);
+  Block4Row places{codes.data()};
+  pair_row(cta, op, reading, row, places);
+  a.set_sparse_row(row, codes.data(), places.places.data(), op.shape.negate_a);
+}
+
 void execute_block4(const MmaOperation& op) {
   const MmaShape& shape = op.shape;
-  Block4Operand a(false), b(true, shape.k);
+  Block4Operand a(false, shape.k), b(true, shape.k);
   const uint32_t b_rows = shape.n / shape.ctas;
   for (uint32_t n = 0; n < shape.n; ++n)
     b.set_row(n, read_row_of_b(*op.ctas[n / b_rows], op, n % b_rows).data(), shape.negate_b);
@@ -220,10 +228,9 @@ void execute_block4(const MmaOperation& op) {
     for (uint32_t n = 0; n < shape.n; ++n) set_scales(b, false, n);
     for (uint32_t reading = 0; reading < readings_of_a(op); ++reading) {
       for (uint32_t row = 0; row < shape.rows(); ++row) {
-        a.set_row(row, read_row_of_a(cta, op, row, reading).data(), shape.negate_a);
+        set_row_of_a(cta, op, row, reading, a);
         set_scales(a, true, row);
       }
-      pair_sparse(cta, op, reading, a);
       for (uint32_t row = 0; row < shape.rows(); ++row)
         compute_row(op, r, reading, row, [&](uint32_t* cells) {
           block4_row(a, row, b, shape.n, op.accumulate, op.exact, cells);
