@@ -1,5 +1,5 @@
 // tcgen05: the root and what its instructions share (PTX ISA 9.0, "TensorCore 5th Generation Family
-// Instructions"). Not modelled: K = 96, tcgen05.shift and .ashift, tcgen05.ld.red.
+// Instructions"). Not modelled: K = 96, tcgen05.shift and .ashift.
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 
 #include <fmt/format.h>

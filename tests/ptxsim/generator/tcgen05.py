@@ -1,9 +1,11 @@
 """Matrix products of tensor memory (PTX ISA 9.0, "TensorCore 5th Generation Family Instructions"; where its figures are
 meant, CuTe's mma_traits_sm100_frag.hpp). One CTA, operands without a swizzle, everything at once and in order. What a
 part of D's lanes multiplies, A or metadata in tensor memory, is what lies in the same lanes."""
+import numbers_of_ptx as n
 import sparse
 from matrix import BITS, codes_of, k_major, product_matrix, scale, scaled_product
 from threads import NotModelled, handles
+from warp import reduce_floats
 
 KINDS = {'f16': ['f16', 'bf16'], 'tf32': [None, None, 'tf32'], 'f8f6f4': ['e4m3', 'e5m2'], 'i8': ['u8', 's8'],
          'mxf8f6f4': ['e4m3', 'e5m2'], 'mxf4': [None, 'e2m1'], 'mxf4nvf4': [None, 'e2m1']}
@@ -47,7 +49,7 @@ def move(x, modifiers, operands):
     if '32x32b' not in modifiers or 'pack::16b' in modifiers or 'unpack::16b' in modifiers:
         raise NotModelled(x.statement.text)
     memory, loads = memory_of(x), modifiers[0] == 'ld'
-    address, names = (operands[1], operands[0]) if loads else (operands[0], operands[1])
+    address, names = (operands[-1], operands[0]) if loads else (operands[0], operands[1])
     for warp in x.warps():
         for t in warp:
             at = x.address(address, t)
@@ -57,6 +59,17 @@ def move(x, modifiers, operands):
                     x.write(name, t, memory.get(lane, column + i))
                 else:
                     memory.cells[lane, column + i] = x.read(name, t, 32)
+            if 'red' in modifiers:
+                words = [memory.get(lane, column + i) for i in range(len(x.elements(names)))]
+                x.write(operands[1], t, reduce_words(words, modifiers))
+
+
+def reduce_words(words, modifiers):
+    """NaNs and zeros as redux.sync has them."""
+    if 'f32' in modifiers:
+        return reduce_floats(words, modifiers)
+    values = [n.signed(word, 32) if 's32' in modifiers else word for word in words]
+    return (min if 'min' in modifiers else max)(values) & 0xffffffff
 
 
 def multiply(x, modifiers, operands, t):
