@@ -12,26 +12,25 @@ namespace ptxsim {
 namespace {
 
 // R8. PTX leaves the behaviour undefined, today's ptxas makes it defined: it puts the fence in and
-// says so (C7519), for sparsity metadata too, which the manual does not name.
+// says so (C7519).
 void warn_of_unfenced(const Execution& x) {
   add_finding(x, -1,
               {8, Severity::kWarning,
-               "a register of D, of A or of its metadata was written after the last wgmma.fence",
+               "a register of D or A of wgmma.mma_async was written after the last wgmma.fence",
                "wgmma.fence between the write and wgmma.mma_async",
                "fence after the last write; ptxas puts a fence in, which the PTX manual does not "
                "promise"});
 }
 
-// Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence").
+// Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence", which
+// names those of D and A; nvcc moves sparsity metadata into its register behind the fence).
 void check_fenced(Execution& x, const WgmmaDetail& detail, const WgmmaState::PerWarp& warp) {
   if (!warp.fenced) x.fault("wgmma.mma_async before any wgmma.fence of this warp (R8)");
   const auto& unfenced = x.warp.unfenced;
-  const auto is_unfenced = [&](Slot slot) {
-    return std::find(unfenced.begin(), unfenced.end(), slot.at) != unfenced.end();
-  };
   for (const auto* list : {&detail.d, &detail.a})
-    if (std::any_of(list->begin(), list->end(), is_unfenced)) return warn_of_unfenced(x);
-  if (detail.sparse.present() && is_unfenced(detail.sparse.metadata)) warn_of_unfenced(x);
+    for (const Slot slot : *list)
+      if (std::find(unfenced.begin(), unfenced.end(), slot.at) != unfenced.end())
+        return warn_of_unfenced(x);
 }
 
 // Registers of D may be in use by earlier operations, which the hardware runs in order; those of A
