@@ -27,8 +27,10 @@ class Fields {
       refuse(fmt::format("{} (bits {}-{}) is {}", name, first, last, get(first, last)),
              fmt::format("must be {}", value));
   }
-  void require_dense() const {
-    if (bit(2)) refuse("sparsity (bit 2) is 1", "sparse A is not modelled");
+  void require_sparsity(bool is_sparse) const {
+    if (bit(2) != is_sparse)
+      refuse(fmt::format("sparsity (bit 2) is {}", get(2, 2)),
+             is_sparse ? "tcgen05.mma.sp needs 1" : "only tcgen05.mma.sp has a sparse A");
   }
 
  private:
@@ -94,13 +96,24 @@ void decode_dense_types(const Fields& f, MmaShape& s) {
   }
 }
 
-void decode_dense(const Fields& f, MmaShape& s) {
-  f.require(0, 1, 0, "sparsity selector");
+// Two columns of metadata lie side by side for the kinds whose steps fill one each, as CuTe's sparse
+// kernels have it (mma_traits_sm100.hpp). What 2 and 3 select, only a figure of the manual shows.
+void decode_selector(const Fields& f, MmaShape& s) {
+  if (!s.is_sparse() || (s.kind != MmaKind::kF16 && s.kind != MmaKind::kTf32))
+    return f.require(0, 1, 0, "sparsity selector");
+  s.selector = f.get(0, 1);
+  if (s.selector > 1)
+    f.refuse(fmt::format("sparsity selector (bits 0-1) is {}", s.selector),
+             "only 0 and 1 are modelled");
+}
+
+void decode_dense(const Fields& f, MmaShape& s, bool is_weight_stationary) {
+  decode_selector(f, s);
   if (s.kind != MmaKind::kI8) f.require(3, 3, 0, "saturate");
   f.require(6, 6, 0, "reserved field");
   f.require(23, 23, 0, "reserved field");
   f.require(29, 29, 0, "reserved field");
-  f.require(30, 31, 0, "maximum shift of .ws");
+  if (!is_weight_stationary) f.require(30, 31, 0, "maximum shift of .ws");
   s.m = f.get(24, 28) << 4;
   decode_dense_types(f, s);
 }
@@ -143,6 +156,11 @@ void check_shape(const Fields& f, const MmaShape& s) {
                                           : is_block_scaled(s.kind)
                                               ? "must be 128 with cta_group::1"
                                               : "must be 64 or 128 with cta_group::1");
+  // Where the metadata of 64 rows a CTA lies, only figures of the manual show, and CuTe has no such
+  // kernel.
+  if (s.is_sparse() && s.m != 128 * s.ctas)
+    f.refuse(fmt::format("M is {} with a sparse A", s.m),
+             fmt::format("only {} is modelled with cta_group::{}", 128 * s.ctas, s.ctas));
   uint32_t step = 8 * s.ctas;
   const bool is_byte = s.kind == MmaKind::kF8f6f4 || s.kind == MmaKind::kMxf8f6f4;
   if ((is_byte && s.b_mn_major) ||
@@ -151,6 +169,27 @@ void check_shape(const Fields& f, const MmaShape& s) {
   if (s.n < step || s.n > 256 || s.n % step != 0)
     f.refuse(fmt::format("N is {}", s.n),
              fmt::format("must be a multiple of {} up to 256 here", step));
+}
+
+void check_weight_stationary_shape(const Fields& f, const MmaShape& s) {
+  if (s.m != 32 && s.m != 64 && s.m != 128)
+    f.refuse(fmt::format("M is {}", s.m), "must be 32, 64 or 128 with .ws");
+  if (s.n != 64 && s.n != 128 && (s.n != 256 || s.is_sparse()))
+    f.refuse(fmt::format("N is {}", s.n), s.is_sparse()
+                                              ? "must be 64 or 128 with .ws and a sparse A"
+                                              : "must be 64, 128 or 256 with .ws");
+}
+
+DLayout layout_of(const MmaShape& s, bool is_weight_stationary) {
+  if (s.ctas == 2) return s.m == 128 ? DLayout::kSplit : DLayout::kFull;
+  if (s.m == 32) return DLayout::kQuarters;
+  if (s.m == 64) return is_weight_stationary ? DLayout::kSplit : DLayout::kHalf;
+  return DLayout::kFull;
+}
+
+Sparsity sparsity_of(MmaKind kind) {
+  if (kind == MmaKind::kTf32) return Sparsity::kOneOfTwo;
+  return is_block4(kind) ? Sparsity::kFourOfEight : Sparsity::kTwoOfFour;
 }
 
 void check_transpose(const Fields& f, const MmaShape& s) {
@@ -166,14 +205,15 @@ const char* name_of(MmaKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-MmaShape decode_instruction_descriptor(uint32_t bits, MmaKind kind, uint32_t ctas,
-                                       uint32_t scales) {
+MmaShape decode_instruction_descriptor(uint32_t bits, MmaKind kind, uint32_t ctas, uint32_t scales,
+                                       MmaVariant variant) {
   const Fields f(bits, kind);
-  f.require_dense();
+  f.require_sparsity(variant.is_sparse);
   MmaShape s;
   s.kind = kind;
   s.ctas = ctas;
   s.scales = scales;
+  if (variant.is_sparse) s.sparsity = sparsity_of(kind);
   s.negate_a = f.bit(13);
   s.negate_b = f.bit(14);
   s.a_mn_major = f.bit(15);
@@ -182,12 +222,16 @@ MmaShape decode_instruction_descriptor(uint32_t bits, MmaKind kind, uint32_t cta
   if (is_block_scaled(kind)) {
     decode_block_scaled(f, s);
   } else {
-    decode_dense(f, s);
+    decode_dense(f, s, variant.is_weight_stationary);
   }
-  check_shape(f, s);
+  if (variant.is_sparse) s.k *= 2;
+  if (variant.is_weight_stationary) {
+    check_weight_stationary_shape(f, s);
+  } else {
+    check_shape(f, s);
+  }
   if (kind != MmaKind::kI8) check_transpose(f, s);
-  if (s.ctas == 2 && s.m == 128) s.layout = DLayout::kSplit;
-  if (s.m == 64) s.layout = DLayout::kHalf;
+  s.layout = layout_of(s, variant.is_weight_stationary);
   return s;
 }
 

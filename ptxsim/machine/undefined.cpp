@@ -150,8 +150,19 @@ void compute(Execution& x, const Insn& insn, const std::string& read) {
       to = (to & ~unknown) | (byte(i) & unknown);
     }
   };
+  // Where some contents make the statement fail, something depends on them.
+  const auto execute_or_refuse = [&] {
+    try {
+      insn.execute(x, insn);
+    } catch (const Fault&) {
+      restore();
+      for (const Saved& s : all)
+        if (s.undefined != nullptr) refuse(x, *s.undefined, undefined_lanes(*s.undefined));
+      throw;
+    }
+  };
   const auto execute = [&] {
-    insn.execute(x, insn);
+    execute_or_refuse();
     for (Saved& s : all) {
       if (!s.use.is_write) continue;
       const std::byte* result = x.registers + s.use.at;
@@ -175,7 +186,7 @@ void compute(Execution& x, const Insn& insn, const std::string& read) {
     if (any) execute();
   }
   // The contents as they are, a NaN pattern, come last and stay.
-  insn.execute(x, insn);
+  execute_or_refuse();
   for (const Saved& s : all) {
     if (!s.use.is_write) continue;
     std::vector<uint8_t> bits(s.differs.size());

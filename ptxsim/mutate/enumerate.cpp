@@ -60,7 +60,7 @@ class Enumeration {
 void Enumeration::tcgen05(const Statement& s) {
   if (has(s, "mma")) {
     drop("mma");
-    // Operands: D, A, B, idesc, SFA, SFB, enable-input-d.
+    // Operands: D, A, B, metadata of a sparse A, idesc, SFA, SFB, enable-input-d.
     if (s.operands[1].kind == Operand::Kind::kAddress) {
       change("descriptor", 1, "A column + 2", 2);
     } else {
@@ -69,10 +69,13 @@ void Enumeration::tcgen05(const Statement& s) {
     }
     change("descriptor", 2, "B descriptor: start address + 32 B", 2);
     change("descriptor", 2, "B descriptor: swizzle flipped", 0, uint64_t{1} << 62);
+    const bool is_sparse = has(s, "sp");
+    if (is_sparse) change("descriptor", 3, "metadata column + 2", 2);
     if (has(s, "block_scale")) {
-      change("descriptor", 3, "instruction descriptor: N - 8", ~uint64_t{0} << 17);
-      change("scale column", 4, "SFA column + 4", 4);
-      change("scale column", 5, "SFB column + 4", 4);
+      const size_t next = is_sparse ? 4 : 3;
+      change("descriptor", next, "instruction descriptor: N - 8", ~uint64_t{0} << 17);
+      change("scale column", next + 1, "SFA column + 4", 4);
+      change("scale column", next + 2, "SFB column + 4", 4);
     }
     change("accumulator", 0, "D column + 32", 32);
   } else if (has(s, "cp")) {

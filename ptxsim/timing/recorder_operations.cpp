@@ -82,9 +82,13 @@ uint32_t Recorder::add_tcgen05(const Flight& flight) {
   const double rows = 128;
   const double n = static_cast<double>(macs) / (rows * ctas) / k;
   const bool reads_a = !cost.reuses_a && !cost.a_in_tmem;
+  const double rows_of_b = cost.is_sparse ? 2 * n : n;  // of 32 bytes
+  const double bytes = cost.is_weight_stationary
+                           ? flight.shared_read
+                           : shared_bytes_of_mma(reads_a ? rows : 0, rows_of_b, cost.is_pair);
   const Demand needs[] = {
       {Server::kTensor, flight.cta, static_cast<double>(macs) / ctas * cost.operand_bits / 16},
-      {Server::kShared, flight.cta, shared_bytes_of_mma(reads_a ? rows : 0, n, cost.is_pair)}};
+      {Server::kShared, flight.cta, bytes}};
   return work().add({.actor = actor, .what = "mma", .stage = flight.stage}, needs, when);
 }
 

@@ -41,6 +41,8 @@ std::vector<StatementCost> costs_of(const Program& program) {
     cost.reuses_a = has(s, {"collector::a::use", "collector::a::lastuse"});
     cost.a_in_tmem = s.root == "tcgen05" && has(s, {"mma"}) && s.operands.size() > 1 &&
                      s.operands[1].kind == Operand::Kind::kAddress;
+    cost.is_sparse = has(s, {"sp"});
+    cost.is_weight_stationary = has(s, {"ws"});
     cost.operand_bits = operand_bits(s);
     costs.push_back(cost);
   }

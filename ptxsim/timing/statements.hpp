@@ -9,11 +9,13 @@
 namespace ptxsim::timing {
 
 struct StatementCost {
-  bool is_mufu = false;      // ex2, rcp and their like
-  bool is_pair = false;      // cta_group::2
-  bool reuses_a = false;     // of the collector
-  bool a_in_tmem = false;    // tcgen05.mma
-  double operand_bits = 16;  // of an MMA; 32: TF32
+  bool is_mufu = false;               // ex2, rcp and their like
+  bool is_pair = false;               // cta_group::2
+  bool reuses_a = false;              // of the collector
+  bool a_in_tmem = false;             // tcgen05.mma
+  bool is_sparse = false;             // .sp: B has twice the bytes of what it meets
+  bool is_weight_stationary = false;  // tcgen05.mma.ws: D may have fewer rows than lanes
+  double operand_bits = 16;           // of an MMA; 32: TF32
 };
 
 // By Insn::statement.

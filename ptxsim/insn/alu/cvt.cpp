@@ -77,10 +77,11 @@ void decode_cvt(Decode& d) {
   how.sat = d.modifiers().take("sat");
   how.relu = d.modifiers().take("relu");
   how.satfinite = d.modifiers().take("satfinite");
-  if (d.modifiers().has("rs")) d.fail("cvt.rs (stochastic rounding) is not modelled");
+  const bool is_stochastic = d.modifiers().take("rs");
   how.to = d.modifiers().take_type();
   how.from = d.modifiers().take_type();
   if (how.from == Type::kNone) d.fail("cvt needs two types, of the destination and of the source");
+  if (is_stochastic) return decode_cvt_stochastic(d, how);
   if (how.to == Type::kTf32 || elements_of(how.to) > 1) return decode_cvt_packed(d, how);
   if (how.rounding == Rounding::kNearestAway) d.fail(".rna is known for .tf32 alone");
   decode_cvt_scalar(d, how);

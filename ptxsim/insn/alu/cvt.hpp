@@ -20,8 +20,9 @@ struct Conversion : Detail {
 std::optional<Format> format_of(Type type);  // of one element of a type: f16 of f16x2
 unsigned elements_of(Type type);             // 1, 2 or 4
 
-void decode_cvt_scalar(Decode& d, const Conversion& how);  // insn/alu/cvt_scalar.cpp
-void decode_cvt_packed(Decode& d, const Conversion& how);  // insn/alu/cvt_packed.cpp
-void decode_cvt_pack(Decode& d);                           // cvt.pack, insn/alu/cvt_packed.cpp
+void decode_cvt_scalar(Decode& d, const Conversion& how);      // insn/alu/cvt_scalar.cpp
+void decode_cvt_packed(Decode& d, const Conversion& how);      // insn/alu/cvt_packed.cpp
+void decode_cvt_stochastic(Decode& d, const Conversion& how);  // .rs, insn/alu/cvt_stochastic.cpp
+void decode_cvt_pack(Decode& d);                               // cvt.pack, insn/alu/cvt_packed.cpp
 
 }  // namespace ptxsim

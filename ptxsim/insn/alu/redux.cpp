@@ -1,7 +1,7 @@
 // redux.sync (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: redux.sync").
 #include <bit>
-#include <cmath>
 
+#include "ptxsim/insn/alu/float_reduction.hpp"
 #include "ptxsim/insn/alu/shfl_vote_match.hpp"
 #include "ptxsim/machine/execution.hpp"
 
@@ -41,28 +41,14 @@ Outcome reduce_integer(Execution& x, const Insn& insn) {
 
 constexpr uint8_t kReduceAbs = 1, kReduceNan = 2;  // Insn::family of redux.sync.f32
 
-// "redux.sync": +0 is above -0; without .NaN only numbers are considered; NaN is 0x7fffffff.
 Outcome reduce_float(Execution& x, const Insn& insn) {
-  const bool is_min = static_cast<ReduceOp>(insn.variant) == ReduceOp::kMin;
-  const uint32_t drop_sign = (insn.family & kReduceAbs) != 0 ? 0x7fffffffu : 0xffffffffu;
+  FloatReduction reduction({.is_min = static_cast<ReduceOp>(insn.variant) == ReduceOp::kMin,
+                            .absolute = (insn.family & kReduceAbs) != 0,
+                            .propagates_nan = (insn.family & kReduceNan) != 0});
   const uint32_t* a = x.source<uint32_t>(insn.slot[1]);
-  bool any_number = false, any_nan = false;
-  float result = 0;
-  x.for_lanes([&](int lane) {
-    const float v = std::bit_cast<float>(a[lane] & drop_sign);
-    if (v != v) {
-      any_nan = true;
-      return;
-    }
-    const bool less = v < result || (v == result && std::signbit(v) && !std::signbit(result));
-    const bool more = v > result || (v == result && !std::signbit(v) && std::signbit(result));
-    if (!any_number || (is_min ? less : more)) result = v;
-    any_number = true;
-  });
-  const bool is_nan = !any_number || (any_nan && (insn.family & kReduceNan) != 0);
-  const uint32_t bits = is_nan ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
+  x.for_lanes([&](int lane) { reduction.add(a[lane]); });
   uint32_t* d = x.destination<uint32_t>(insn.slot[0]);
-  x.for_lanes([&](int lane) { d[lane] = bits; });
+  x.for_lanes([&](int lane) { d[lane] = reduction.result(); });
   return Outcome::kNext;
 }
 

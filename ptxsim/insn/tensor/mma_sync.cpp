@@ -21,7 +21,7 @@ Outcome execute(Execution& x, const Insn& insn) {
   compute(x, detail);
   Stats& stats = x.machine.stats();
   ++stats.mma_instructions;
-  stats.mma_multiply_adds += uint64_t{kMmaRows} * kMmaColumns * detail.k;
+  stats.mma_multiply_adds += uint64_t{kMmaRows} * kMmaColumns * detail.stored_k();
   return Outcome::kNext;
 }
 
@@ -71,8 +71,27 @@ void take_scaling(Decode& d, MmaSyncDetail& detail, int kind) {
   if (kind >= 2) detail.form = MmaForm::kBlock4;
 }
 
+void set_integers(MmaSyncDetail& detail, uint32_t bits, bool a_signed, bool b_signed) {
+  detail.form = MmaForm::kInteger;
+  detail.container_bits = bits;
+  detail.a_signed = a_signed;
+  detail.b_signed = b_signed;
+}
+
+// .s32.s4.u4.s32 and the like, of sparse matrices.
+void take_4_bit_types(Decode& d, MmaSyncDetail& detail) {
+  Modifiers& m = d.modifiers();
+  const Type result = m.take_type();
+  const IntegerType &a = take_integer_element(d), &b = take_integer_element(d);
+  if (result != Type::kS32 || m.take_type() != Type::kS32 || a.bits != 4 || b.bits != 4)
+    d.fail("mma.sp of 4-bit integers needs .s32 for C and D, and A and B of .s4 or .u4");
+  set_integers(detail, 4, a.is_signed, b.is_signed);
+  detail.saturate = m.take("satfinite");
+}
+
 void take_types(Decode& d, MmaSyncDetail& detail) {
   Modifiers& m = d.modifiers();
+  if (m.has("s4") || m.has("u4")) return take_4_bit_types(d, detail);
   const Type result = m.take_type(), a = m.take_type(), b = m.take_type(), c = m.take_type();
   if (c != result)
     d.fail(fmt::format("D is .{} and C is .{}; must be the same", name_of(result), name_of(c)));
@@ -85,10 +104,7 @@ void take_types(Decode& d, MmaSyncDetail& detail) {
   }
   const auto is_8 = [](Type t) { return t == Type::kS8 || t == Type::kU8; };
   if (is_8(a) && is_8(b) && result == Type::kS32) {
-    detail.form = MmaForm::kInteger;
-    detail.container_bits = 8;
-    detail.a_signed = a == Type::kS8;
-    detail.b_signed = b == Type::kS8;
+    set_integers(detail, 8, a == Type::kS8, b == Type::kS8);
     detail.saturate = m.take("satfinite");
     return;
   }
@@ -130,34 +146,52 @@ void take_scale_operands(Decode& d, size_t index, Slot& scales, Slot& byte, Slot
   thread = d.source(*ids[1], Type::kU16);
 }
 
+// ".sp" or ".sp::ordered_metadata": true when A is sparse.
+bool take_sparsity(Decode& d, MmaSyncDetail& detail, int kind) {
+  const int form = d.modifiers().take_one_of({"sp", "sp::ordered_metadata"});
+  if (form == 0 && kind >= 0) d.fail("mma.sp with a .kind needs .sp::ordered_metadata");
+  detail.sparse.order = form == 1 ? MetadataOrder::kRising : MetadataOrder::kAny;
+  return form >= 0;
+}
+
+// D, A, B, C; the metadata and its selector; scales.
+void take_operands(Decode& d, MmaSyncDetail& detail, bool is_sparse) {
+  const size_t count = (is_sparse ? 6 : 4) + (detail.scales != 0 ? 4 : 0);
+  d.expect_operands(count, count);
+  // Registers that the lanes of a quad hold for a row.
+  const uint32_t step_b = detail.k * detail.container_bits / 32;
+  const uint32_t step_a = is_sparse ? step_b / 2 : step_b;
+  const bool has_half = !is_sparse || detail.form == MmaForm::kInteger ||
+                        (detail.form == MmaForm::kDense && detail.container_bits > 8);
+  if (step_a != 8 && !(step_a == 4 && has_half))
+    d.fail(fmt::format("K = {} is not known for these types", detail.k));
+  const size_t results = detail.rules.accumulator == Accumulator::kF16 ? 2 : 4;
+  detail.d = registers(d, 0, results, true, "D");
+  detail.a = registers(d, 1, step_a / 2, false, "A");
+  detail.b = registers(d, 2, step_b / 4, false, "B");
+  detail.c = registers(d, 3, results, false, "C");
+  if (is_sparse) take_metadata(d, 4, detail.k, detail.container_bits, detail.sparse);
+  if (detail.scales == 0) return;
+  take_scale_operands(d, count - 4, detail.sfa, detail.byte_a, detail.thread_a);
+  take_scale_operands(d, count - 2, detail.sfb, detail.byte_b, detail.thread_b);
+}
+
 void decode_mma(Decode& d) {
   Modifiers& m = d.modifiers();
-  for (const char* name : {"sp", "sp::ordered_metadata"})
-    if (m.has(name)) d.fail("mma.sync.sp is not modelled");
   if (!m.take("sync") || !m.take("aligned")) d.fail("mma needs .sync.aligned");
   d.require_aligned();
   if (m.has("f64")) return decode_mma_f64(d);
-  if (m.has("s4") || m.has("u4") || m.has("b1") || m.has("m8n8k16")) return decode_mma_integer(d);
+  const bool few_bits = m.has("s4") || m.has("u4") || m.has("b1") || m.has("m8n8k16");
+  if (few_bits && !m.has("sp") && !m.has("sp::ordered_metadata")) return decode_mma_integer(d);
   auto* detail = d.make_detail<MmaSyncDetail>();
   const int kind =
       m.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
   detail->kind_f8f6f4 = kind == 0 || kind == 1;
+  const bool is_sparse = take_sparsity(d, *detail, kind);
   take_shape(d, *detail);
   take_scaling(d, *detail, std::max(kind, 0));
   take_types(d, *detail);
-  const uint32_t step =
-      detail->k * detail->container_bits / 32;  // registers of a row over all lanes of a quad
-  if (step != 4 && step != 8) d.fail(fmt::format("K = {} is not known for these types", detail->k));
-  d.expect_operands(detail->scales != 0 ? 8 : 4, detail->scales != 0 ? 8 : 4);
-  const size_t results = detail->rules.accumulator == Accumulator::kF16 ? 2 : 4;
-  detail->d = registers(d, 0, results, true, "D");
-  detail->a = registers(d, 1, step / 2, false, "A");
-  detail->b = registers(d, 2, step / 4, false, "B");
-  detail->c = registers(d, 3, results, false, "C");
-  if (detail->scales != 0) {
-    take_scale_operands(d, 4, detail->sfa, detail->byte_a, detail->thread_a);
-    take_scale_operands(d, 6, detail->sfb, detail->byte_b, detail->thread_b);
-  }
+  take_operands(d, *detail, is_sparse);
   d.insn().execute = execute;
 }
 

@@ -1,6 +1,7 @@
 // Fragments and products of mma.sync. With e elements in a 32-bit register (1, 2, 4 or 8),
 // g = lane / 4, t = lane % 4:
-//   A            register j, element i: row g + 8 * (j % 2), k = e * t + i + 4 * e * (j / 2)
+//   A            register j, element i: row g + 8 * (j % 2), k = e * t + i + 4 * e * (j / 2); of a
+//                sparse A k counts the elements that are stored
 //   B            register j, element i: column g, k = e * t + i + 4 * e * j
 //   C, D         f32 register j: row g + 8 * (j / 2), column 2 * t + j % 2; f16: register j holds
 //                two columns of row g + 8 * j
@@ -92,20 +93,32 @@ void store_d(const Execution& x, const MmaSyncDetail& detail,
   }
 }
 
-// The columns of K of both operands for which `position` does not give -1, in the places it gives.
-template <class Position>
-void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t k_count,
-                   Position&& position, uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  DenseOperand a(kMmaRows, k_count, false), b(kMmaColumns, k_count, true);
+template <class Operand>
+void pair_sparse(const Execution& x, const MmaSyncDetail& detail, Operand& a, uint32_t parts = 1,
+                 uint32_t part = 0) {
+  if (!detail.sparse.present()) return;
+  const uint32_t* lanes = x.source<uint32_t>(detail.sparse.metadata);
+  for (uint32_t row = 0; row < kMmaRows; ++row)
+    pair_row(a, row, detail.sparse, lanes, row, parts, part);
+}
+
+// Adds the products of all elements that A stores, or of two of every four: the first or the other
+// two. A dense B is taken in the same parts; elements of one beside a sparse A are chosen by A.
+void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t parts, uint32_t part,
+                   uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+  const uint32_t parts_of_b = detail.sparse.present() ? 1 : parts;
+  DenseOperand a(kMmaRows, detail.stored_k() / parts, false),
+      b(kMmaColumns, detail.k / parts_of_b, true);
   const auto fill = [&](DenseOperand& operand, bool is_a, Element element) {
+    const bool in_parts = (is_a ? parts : parts_of_b) == 2;
     for_elements(x, detail, is_a, [&](uint32_t row, uint32_t k, uint32_t container) {
-      const int at = position(k);
-      if (at >= 0)
-        operand.set(row, static_cast<uint32_t>(at), element, code_of(container, element));
+      if (in_parts && k % 4 / 2 != part) return;
+      operand.set(row, in_parts ? k / 4 * 2 + k % 2 : k, element, code_of(container, element));
     });
   };
   fill(a, true, detail.a_type);
   fill(b, false, detail.b_type);
+  pair_sparse(x, detail, a, parts, part);
   if (detail.scales != 0) {
     for (uint32_t row = 0; row < kMmaRows; ++row)
       a.scale_row(row, static_cast<uint8_t>(scales_of(x, detail, true, row)));
@@ -117,18 +130,14 @@ void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t k_c
   for (uint32_t row = 0; row < kMmaRows; ++row) dense_row(a, row, b, rules, true, cells[row]);
 }
 
-// mma.sync of FP8 and K = 32 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16
-// and multiplies the first two of each register's four elements, adds the product of the other two,
-// and then adds C with an FP32 addition (read from the machine code that CUDA 13.0 makes for
-// sm_90a, and equal to an H200's bits; another ptxas may choose another order).
+// mma.sync of FP8 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16 and multiplies
+// the first two of each of A's registers' four elements, adds the product of the other two, and then
+// adds C with an FP32 addition (read from the machine code that CUDA 13.0 makes for sm_90a, and
+// equal to an H200's bits for a dense A; another ptxas may choose another order).
 void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
                         uint32_t (&cells)[kMmaRows][kMmaColumns]) {
   uint32_t product[kMmaRows][kMmaColumns] = {};
-  for (uint32_t half = 0; half < 2; ++half)
-    multiply_part(
-        x, detail, detail.k / 2,
-        [&](uint32_t k) { return k % 4 / 2 == half ? static_cast<int>(k / 4 * 2 + k % 2) : -1; },
-        product);
+  for (uint32_t half = 0; half < 2; ++half) multiply_part(x, detail, 2, half, product);
   for (uint32_t row = 0; row < kMmaRows; ++row)
     for (uint32_t n = 0; n < kMmaColumns; ++n)
       cells[row][n] = std::bit_cast<uint32_t>(std::bit_cast<float>(product[row][n]) +
@@ -138,35 +147,47 @@ void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
 void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
                     uint32_t (&cells)[kMmaRows][kMmaColumns]) {
   const bool fp8_of_sm90 = detail.container_bits == 8 && !detail.kind_f8f6f4;
-  if (fp8_of_sm90 && detail.k == 32 && detail.rules.accumulator == Accumulator::kF32)
+  if (fp8_of_sm90 && detail.stored_k() == 32 && detail.rules.accumulator == Accumulator::kF32)
     return multiply_as_halves(x, detail, cells);
-  multiply_part(
-      x, detail, detail.k, [](uint32_t k) { return static_cast<int>(k); }, cells);
+  multiply_part(x, detail, 1, 0, cells);
+}
+
+// In the low bits of a container; of 4 bits extended to 8.
+uint8_t integer_code(uint32_t container, uint32_t bits, bool is_signed) {
+  const bool is_negative = bits == 4 && is_signed && (container & 8) != 0;
+  return static_cast<uint8_t>(container | (is_negative ? 0xf0u : 0u));
 }
 
 void multiply_integer(const Execution& x, const MmaSyncDetail& detail,
                       uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  IntegerOperand a(kMmaRows, detail.k, false), b(kMmaColumns, detail.k, true);
+  IntegerOperand a(kMmaRows, detail.stored_k(), false), b(kMmaColumns, detail.k, true);
   for_elements(x, detail, true, [&](uint32_t row, uint32_t k, uint32_t c) {
-    a.set(row, k, detail.a_signed, static_cast<uint8_t>(c));
+    a.set(row, k, detail.a_signed, integer_code(c, detail.container_bits, detail.a_signed));
   });
   for_elements(x, detail, false, [&](uint32_t row, uint32_t k, uint32_t c) {
-    b.set(row, k, detail.b_signed, static_cast<uint8_t>(c));
+    b.set(row, k, detail.b_signed, integer_code(c, detail.container_bits, detail.b_signed));
   });
+  pair_sparse(x, detail, a);
   for (uint32_t row = 0; row < kMmaRows; ++row)
     integer_row(a, row, b, detail.saturate, true, cells[row]);
 }
 
 void multiply_block4(const Execution& x, const MmaSyncDetail& detail,
                      uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  Block4Operand a(false), b(true);
+  Block4Operand a(false, detail.k), b(true, detail.k);
   const auto fill = [&](Block4Operand& operand, bool is_a, uint32_t rows) {
-    uint8_t codes[kMmaRows][Block4Operand::kK / 2] = {};
+    uint8_t codes[kMmaRows][Block4Operand::kSparseK / 2] = {};
     for_elements(x, detail, is_a, [&](uint32_t row, uint32_t k, uint32_t code) {
       codes[row][k / 2] |= static_cast<uint8_t>(code << (4 * (k % 2)));
     });
     for (uint32_t row = 0; row < rows; ++row) {
-      operand.set_row(row, codes[row], false);
+      if (is_a && detail.sparse.present()) {
+        Block4Row places{codes[row]};
+        pair_row(places, row, detail.sparse, x.source<uint32_t>(detail.sparse.metadata), row);
+        operand.set_sparse_row(row, codes[row], places.places.data(), false);
+      } else {
+        operand.set_row(row, codes[row], false);
+      }
       const uint32_t word = scales_of(x, detail, is_a, row);
       uint8_t scales[4];
       std::memcpy(scales, &word, 4);

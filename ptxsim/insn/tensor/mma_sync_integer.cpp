@@ -18,11 +18,6 @@
 namespace ptxsim {
 namespace {
 
-struct IntegerType {
-  std::string_view name;
-  uint32_t bits;
-  bool is_signed;
-};
 constexpr IntegerType kTypes[] = {
     {"s8", 8, true}, {"u8", 8, false}, {"s4", 4, true}, {"u4", 4, false}, {"b1", 1, false}};
 
@@ -96,20 +91,20 @@ Outcome multiply(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-const IntegerType& take_element(Decode& d) {
+}  // namespace
+
+const IntegerType& take_integer_element(Decode& d) {
   for (size_t i = 0; !d.modifiers().at(i).empty(); ++i)
     for (const IntegerType& type : kTypes)
       if (d.modifiers().at(i) == type.name && d.modifiers().take(type.name)) return type;
   d.fail("mma.sync of integers needs the types of A and B: .s8 .u8 .s4 .u4 or .b1");
 }
 
-}  // namespace
-
 void decode_mma_integer(Decode& d) {
   Modifiers& m = d.modifiers();
   auto* detail = d.make_detail<IntegerDetail>();
   if (m.take_type() != Type::kS32) d.fail("D of mma.sync of integers must be .s32");
-  const IntegerType &a = take_element(d), &b = take_element(d);
+  const IntegerType &a = take_integer_element(d), &b = take_integer_element(d);
   if (m.take_type() != Type::kS32) d.fail("C of mma.sync of integers must be .s32");
   const Shape* shape = std::find_if(std::begin(kShapes), std::end(kShapes), [&](const Shape& s) {
     return s.bits == a.bits && s.bits == b.bits && m.take(s.name);

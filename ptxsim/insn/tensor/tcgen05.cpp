@@ -1,5 +1,5 @@
 // tcgen05: the root and what its instructions share (PTX ISA 9.0, "TensorCore 5th Generation Family
-// Instructions"). Not modelled: .ws, .sp, K = 96, tcgen05.shift and .ashift, tcgen05.ld.red.
+// Instructions"). Not modelled: K = 96, tcgen05.shift and .ashift.
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 
 #include <fmt/format.h>
@@ -141,17 +141,24 @@ void Tcgen05State::cta_exits(Cta& cta) {
         fmt::format("CTA rank {} exits with {} columns of tensor memory allocated; all "
                     "must be deallocated (R9)",
                     cta.rank, columns));
-  if (fill && !fill->used && cta.machine.options().sanitize)
+  if (!cta.machine.options().sanitize) return;
+  for (uint32_t buffer = 0; buffer < fills.size(); ++buffer) {
+    const std::optional<CollectorFill>& fill = fills[buffer];
+    if (!fill || fill->used) continue;
+    const std::string name = name_of_collector(buffer);
     cta.machine.reports().add(
         {.rule = 15,
          .severity = Severity::kWarning,
-         .message = "collector::a::fill whose matrix A no later instruction uses",
+         .message = fmt::format("{}::fill whose matrix {} no later instruction uses", name,
+                                buffer == 0 ? 'A' : 'B'),
          .place = cta.machine.place_of(fill->statement),
          .actor = fmt::format("CTA rank {}", cta.rank),
          .other = {},
          .missing = {},
-         .fix = "use the matrix with collector::a::use or lastuse, or leave the modifier out",
+         .fix =
+             fmt::format("use the matrix with {}::use or lastuse, or leave the modifier out", name),
          .statement = static_cast<int>(fill->statement)});
+  }
 }
 
 }  // namespace ptxsim

@@ -2,6 +2,7 @@
 // the state that a CTA keeps between instructions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,7 +29,7 @@ struct PairRequest {
   uint32_t allocated_column = 0;  // by the last kAllocate
 };
 
-// What matrix A of the last collector::a::fill was (R15).
+// What the matrix of the last fill of a collector buffer was (R15).
 struct CollectorFill {
   bool is_tmem = false;
   uint64_t source = 0;  // descriptor, or address in tensor memory
@@ -55,7 +56,7 @@ struct Tcgen05State : FamilyState {
   std::map<uint32_t, uint64_t> channels;  // issuing thread of the CTA -> channel of mma, cp, commit
   std::map<uint32_t, PerWarp> warps;
   PairRequest pair;
-  std::optional<CollectorFill> fill;
+  std::array<std::optional<CollectorFill>, 5> fills;  // of buffers a, b0, b1, b2, b3
 
   void cta_exits(
       Cta& cta) override;  // R9: tensor memory that was not deallocated; R15: unused fill
@@ -85,6 +86,9 @@ struct TmemOperand {
   }
 };
 TmemOperand tmem_operand(Decode& d, size_t index);
+
+// "collector::a", "collector::b0" ...
+std::string name_of_collector(uint32_t buffer);
 
 // An shared::cluster or generic address operand.
 struct SharedOperand {

@@ -3,7 +3,8 @@
 //
 // The destination registers of a load are poisoned when it is issued, filled when it completes, and
 // belong to it until tcgen05.wait::ld (R8). A store takes its registers when it is issued and
-// writes tensor memory when it completes. Not modelled: .red.
+// writes tensor memory when it completes. tcgen05.ld.red gives, besides, the least or largest word of
+// each lane. Not modelled: .red of the shape 16x32bx2.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +13,20 @@
 #include <memory>
 #include <utility>
 
+#include "ptxsim/insn/alu/float_reduction.hpp"
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 #include "ptxsim/machine/owned.hpp"
 #include "ptxsim/machine/tmem_shapes.hpp"
 
 namespace ptxsim {
 namespace {
+
+// Of .red: what the words of a lane are reduced to.
+struct MoveReduction {
+  Type type = Type::kNone;  // kNone: no .red
+  FloatReduction::Form form;
+  Slot result;
+};
 
 struct MoveDetail : Detail {
   bool is_load = true;
@@ -28,6 +37,7 @@ struct MoveDetail : Detail {
   bool halves = false;
   TmemOperand address;
   std::vector<Slot> registers;
+  MoveReduction reduction;
   std::vector<Warp::OwnedRange> owned;  // a load's destination, neighbours joined
 
   const char* name() const { return is_load ? "tcgen05.ld" : "tcgen05.st"; }
@@ -44,6 +54,19 @@ CellOffset cell_at(const MoveDetail& detail, uint32_t thread, uint32_t j, uint32
   return cell;
 }
 
+uint32_t reduced(const MoveReduction& reduction, const uint32_t* words, uint32_t count) {
+  if (reduction.type == Type::kF32) {
+    FloatReduction floats(reduction.form);
+    for (uint32_t i = 0; i < count; ++i) floats.add(words[i]);
+    return floats.result();
+  }
+  // Signed numbers in the order of unsigned ones.
+  const uint32_t flip = reduction.type == Type::kS32 ? 0x80000000u : 0;
+  const auto less = [flip](uint32_t a, uint32_t b) { return (a ^ flip) < (b ^ flip); };
+  return reduction.form.is_min ? *std::min_element(words, words + count, less)
+                               : *std::max_element(words, words + count, less);
+}
+
 void load_now(TensorMemory& tmem, TmemAddress at, const MoveDetail& detail, std::byte* registers) {
   for (uint32_t j = 0; j < detail.registers.size(); ++j) {
     if (!detail.registers[j].present()) continue;
@@ -56,6 +79,10 @@ void load_now(TensorMemory& tmem, TmemAddress at, const MoveDetail& detail, std:
       lanes[t] = value;
     }
   }
+  if (!detail.reduction.result.present()) return;
+  auto* results = reinterpret_cast<uint32_t*>(registers + detail.reduction.result.at);
+  for (uint32_t t = 0; t < kWarpSize; ++t)
+    results[t] = reduced(detail.reduction, tmem.at(at.lane + t, at.column), detail.num);
 }
 
 void store_now(TensorMemory& tmem, TmemAddress at, const MoveDetail& detail,
@@ -155,6 +182,8 @@ Outcome execute_move(Execution& x, const Insn& insn) {
   }
   for (Slot slot : detail.registers)
     if (slot.present()) std::fill_n(x.destination<uint32_t>(slot), kWarpSize, kPoisonWord);
+  if (const Slot slot = detail.reduction.result; slot.present())
+    std::fill_n(x.destination<uint32_t>(slot), kWarpSize, kPoisonWord);
   for (Warp::OwnedRange range : detail.owned) {
     range.statement = static_cast<int>(insn.statement);
     x.warp.owned.push_back(range);
@@ -200,8 +229,31 @@ void decode_shape(Decode& d, MoveDetail& detail) {
     d.fail(fmt::format("{} of {} registers; must be 128 at most", detail.name(),
                        registers_of(detail.shape, detail.num)));
   detail.halves = m.take(detail.is_load ? "pack::16b" : "unpack::16b");
-  if (!m.take("sync") || !m.take("aligned") || !m.take("b32"))
+  const bool is_reduced = detail.reduction.type != Type::kNone;
+  if (!m.take("sync") || !m.take("aligned") || (!is_reduced && !m.take("b32")))
     d.fail(fmt::format("{} needs .sync.aligned and .b32", detail.name()));
+}
+
+// .red.min.abs.NaN.f32 and the like.
+void take_reduction(Decode& d, MoveReduction& reduction) {
+  Modifiers& m = d.modifiers();
+  if (!m.take("red")) return;
+  const int operation = m.take_one_of({"min", "max"});
+  reduction.type = m.take_type();
+  const bool is_float = reduction.type == Type::kF32;
+  if (operation < 0 || (!is_float && reduction.type != Type::kU32 && reduction.type != Type::kS32))
+    d.fail("tcgen05.ld.red needs .min or .max, and .u32, .s32 or .f32");
+  reduction.form.is_min = operation == 0;
+  reduction.form.absolute = is_float && m.take("abs");
+  reduction.form.propagates_nan = is_float && m.take("NaN");
+}
+
+void check_reduced_shape(Decode& d, const MoveDetail& detail) {
+  if (detail.reduction.type == Type::kNone) return;
+  if (detail.shape == MoveShape::k16x32bx2)
+    d.fail("tcgen05.ld.red.16x32bx2 is not modelled: whether a lane's two threads share a result");
+  if (detail.shape != MoveShape::k32x32b || detail.num < 2 || detail.halves)
+    d.fail("tcgen05.ld.red needs the shape 32x32b and .x2 or more, without .pack::16b");
 }
 
 void decode_registers(Decode& d, MoveDetail& detail, size_t index) {
@@ -219,6 +271,7 @@ void join_owned(MoveDetail& detail) {
   std::vector<uint32_t> starts;
   for (Slot slot : detail.registers)
     if (slot.present()) starts.push_back(slot.at);
+  if (detail.reduction.result.present()) starts.push_back(detail.reduction.result.at);
   std::sort(starts.begin(), starts.end());
   constexpr uint32_t kBytes = kWarpSize * sizeof(uint32_t);
   for (uint32_t start : starts) {
@@ -232,11 +285,15 @@ void join_owned(MoveDetail& detail) {
 void decode_move(Decode& d, bool is_load) {
   auto* detail = d.make_detail<MoveDetail>();
   detail->is_load = is_load;
-  if (d.modifiers().has("red")) d.fail("tcgen05.ld.red is not modelled");
+  if (is_load) take_reduction(d, detail->reduction);
   decode_shape(d, *detail);
+  check_reduced_shape(d, *detail);
+  const bool is_reduced = detail->reduction.type != Type::kNone;
   const bool has_split = detail->shape == MoveShape::k16x32bx2;
-  d.expect_operands(has_split ? 3 : 2, has_split ? 3 : 2);
-  detail->address = tmem_operand(d, is_load ? 1 : 0);
+  const size_t count = has_split || is_reduced ? 3 : 2;
+  d.expect_operands(count, count);
+  if (is_reduced) detail->reduction.result = d.destination(1, Type::kB32);
+  detail->address = tmem_operand(d, is_reduced ? 2 : is_load ? 1 : 0);
   if (has_split) {
     const std::optional<uint64_t> split = d.immediate(is_load ? 2 : 1);
     if (!split || *split > TensorMemory::kColumns)

@@ -1,83 +1,26 @@
 // tcgen05.mma (PTX ISA 9.0, "TensorCore 5th Generation Matrix Multiply and accumulate
-// Operations"): decoding, and what is checked when it is issued. What it computes when it
-// completes: machine/mma/operation.cpp. Not modelled: .ws, .sp, .ashift, K = 96.
+// Operations"): what is checked when it is issued. What it computes when it completes:
+// machine/mma/operation.cpp. Not modelled: .ashift, K = 96.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "ptxsim/insn/tensor/tcgen05.hpp"
-#include "ptxsim/machine/mma/operation.hpp"
+#include "ptxsim/insn/tensor/tcgen05_mma.hpp"
 
 namespace ptxsim {
 namespace {
-
-enum class Collector : uint8_t { kDiscard, kFill, kUse, kLastUse };
-
-struct MmaDetail : Detail {
-  MmaKind kind = MmaKind::kF16;
-  uint32_t cta_group = 1;
-  uint32_t scales = 0;
-  Collector collector = Collector::kDiscard;
-  TmemOperand d, a_tmem, sfa, sfb;
-  bool a_in_tmem = false;
-  Slot a, b, instruction, input;
-  bool input_negated = false;
-  std::vector<Slot> disabled;
-  int input_shift = 0;
-};
 
 // The top two bits of a scale factor's address are not part of it: CUTLASS keeps the scale factor's
 // id there.
 constexpr uint32_t kScaleAddressMask = 0x3fffffffu;
 
-void report_collector(Execution& x, int lane, Severity severity, std::string message) {
-  x.machine.reports().add({.rule = 15,
-                           .severity = severity,
-                           .message = std::move(message),
-                           .place = x.machine.place_of(x.insn->statement),
-                           .actor = x.machine.actor_of(x.warp, lane),
-                           .other = {},
-                           .missing = {},
-                           .fix = "fill the collector with the matrix that is to be used again",
-                           .statement = static_cast<int>(x.insn->statement)});
-}
-
-// R15: A of a use must be A of the last fill; otherwise it multiplies whatever the collector holds.
-void track_collector(Execution& x, int lane, const MmaDetail& detail, const MmaShape& shape,
-                     uint64_t source) {
-  std::optional<CollectorFill>& fill = x.cta.state<Tcgen05State>().fill;
-  const uint32_t types = static_cast<uint32_t>(shape.kind) | static_cast<uint32_t>(shape.a) << 8 |
-                         (shape.a_mn_major ? 1u << 16 : 0);
-  const CollectorFill current{detail.a_in_tmem, source, types, false, x.insn->statement};
-  if (detail.collector == Collector::kUse || detail.collector == Collector::kLastUse) {
-    if (!fill)
-      report_collector(x, lane, Severity::kError,
-                       "collector::a use without an earlier fill that is still valid");
-    else if (!same_matrix(*fill, current))
-      report_collector(
-          x, lane, Severity::kError,
-          fmt::format("collector::a use with matrix A 0x{:x}; the last fill, in PTX "
-                      "line {}, was of 0x{:x}",
-                      source, x.machine.place_of(fill->statement).ptx_line, fill->source));
-    if (fill) fill->used = true;
-    if (detail.collector == Collector::kLastUse) fill.reset();
-    return;
-  }
-  if (fill && !fill->used)
-    report_collector(x, lane, Severity::kWarning,
-                     fmt::format("the collector::a fill of PTX line {} was never used",
-                                 x.machine.place_of(fill->statement).ptx_line));
-  fill.reset();
-  if (detail.collector == Collector::kFill) fill = current;
-}
-
 SmemDescriptor operand_descriptor(uint64_t bits, const char* name, const MmaShape& shape,
-                                  bool mn_major) {
+                                  uint32_t row_bytes, bool mn_major) {
   const SmemDescriptor d = decode_tcgen05_descriptor(bits, name);
   const bool atoms_of_32 = d.swizzle == SmemSwizzle::k128BAtom32B;
   if (!mn_major) {
-    require_step_in_row(d, kMmaKBytes, name);
+    require_step_in_row(d, row_bytes, name);
   } else if (atoms_of_32 != (shape.kind == MmaKind::kTf32)) {
     throw Fault(
         fmt::format("{} 0x{:016x} of a transposed operand of kind::{}: its swizzle mode {} "
@@ -115,6 +58,10 @@ void check_columns_beside_tmem(const MmaShape& s) {
         s.n, step, s.m));
 }
 
+uint32_t first_metadata_column(const MmaOperation& op) {
+  return op.metadata_column + op.shape.selector;
+}
+
 // Allocation (R9) and overlaps (R14) of what the operation touches in tensor memory.
 void check_tmem(const MmaOperation& op) {
   const MmaShape& s = op.shape;
@@ -123,6 +70,9 @@ void check_tmem(const MmaOperation& op) {
     TensorMemory& tmem = tensor_memory(*cta);
     tmem.check_columns(op.d.column, s.d_columns(), "D of tcgen05.mma");
     if (op.a_in_tmem) tmem.check_columns(op.a_tmem.column, kMmaKBytes / 4, "A of tcgen05.mma");
+    if (s.is_sparse())
+      tmem.check_columns(first_metadata_column(op), s.metadata_columns(),
+                         "sparsity metadata of tcgen05.mma");
     if (s.scales == 0) continue;
     tmem.check_columns(op.sfa_column, s.sfa_columns(), "scale factors A of tcgen05.mma");
     tmem.check_columns(op.sfb_column, s.sfb_columns(), "scale factors B of tcgen05.mma");
@@ -135,10 +85,11 @@ void check_tmem(const MmaOperation& op) {
                       "(R14)",
                       op.a_tmem.lane, op.d.lane));
     check_columns_beside_tmem(s);
-    if (s.layout == DLayout::kSplit)
-      throw Fault("tcgen05.mma: A in tensor memory with M = 128 and cta_group::2 is not modelled");
     check_overlap(op.d.column, s.d_columns(), "D", op.a_tmem.column, kMmaKBytes / 4, "A");
   }
+  if (s.is_sparse())
+    check_overlap(op.d.column, s.d_columns(), "D", first_metadata_column(op), s.metadata_columns(),
+                  "the sparsity metadata");
   if (s.scales == 0) return;
   check_overlap(op.d.column, s.d_columns(), "D", op.sfa_column, s.sfa_columns(), "SFA");
   check_overlap(op.d.column, s.d_columns(), "D", op.sfb_column, s.sfb_columns(), "SFB");
@@ -183,8 +134,10 @@ void note_accesses(Execution& x, int lane, const MmaOperation& op,
       for_bands(op, r, op.a_tmem.lane, false, [&](uint32_t first_lane, uint32_t lanes) {
         tmem(first_lane, lanes, op.a_tmem.column, kMmaKBytes / 4, AccessKind::kRead);
       });
-    if (op.shape.scales != 0) {
-      constexpr uint32_t kLanes = TensorMemory::kLanes;  // copies in all four quarters
+    constexpr uint32_t kLanes = TensorMemory::kLanes;
+    if (op.shape.is_sparse())
+      tmem(0, kLanes, first_metadata_column(op), op.shape.metadata_columns(), AccessKind::kRead);
+    if (op.shape.scales != 0) {  // copies in all four quarters
       tmem(0, kLanes, op.sfa_column, op.shape.sfa_columns(), AccessKind::kRead);
       tmem(0, kLanes, op.sfb_column, op.shape.sfb_columns(), AccessKind::kRead);
     }
@@ -204,22 +157,50 @@ uint32_t scale_column(const TmemOperand& operand, const Execution& x, int lane, 
   return at.column;
 }
 
-MmaOperation operation_of(Execution& x, const MmaDetail& detail, int lane) {
+// CuTe keeps the selector in the lowest bit of its metadata's addresses, so that the instruction's
+// are even.
+uint32_t metadata_column(const Execution& x, const Tcgen05MmaDetail& detail, int lane) {
+  const auto at = TmemAddress::of(detail.metadata.bits(x, lane));
+  if (at.lane != 0 || at.column % 2 != 0)
+    x.fault(
+        fmt::format("tcgen05.mma.sp: sparsity metadata at lane {}, column {}; must start at lane "
+                    "0 and an even column (R14)",
+                    at.lane, at.column),
+        lane);
+  return at.column;
+}
+
+// The descriptor's effect is nothing when bit 39 is 0 and columns are not shifted.
+void check_column_mask(const Execution& x, const Tcgen05MmaDetail& detail, int lane) {
+  if (!detail.column_mask.present()) return;
+  const uint64_t bits = x.source<uint64_t>(detail.column_mask)[lane];
+  if ((bits >> 39 & 1) != 0 || (bits >> 56 & 63) != 0)
+    x.fault(
+        fmt::format("zero-column mask descriptor 0x{:016x}: masks (bit 39) and column shifts (bits "
+                    "56-61) are not modelled",
+                    bits),
+        lane);
+}
+
+MmaOperation operation_of(Execution& x, const Tcgen05MmaDetail& detail, int lane) {
   MmaOperation op;
   op.ctas = ctas_of(x, detail.cta_group, "tcgen05.mma");
-  op.shape = decode_instruction_descriptor(x.source<uint32_t>(detail.instruction)[lane],
-                                           detail.kind, detail.cta_group, detail.scales);
+  op.shape =
+      decode_instruction_descriptor(x.source<uint32_t>(detail.instruction)[lane], detail.kind,
+                                    detail.cta_group, detail.scales, detail.variant);
   op.d = TmemAddress::of(detail.d.bits(x, lane));
   op.a_in_tmem = detail.a_in_tmem;
   if (detail.a_in_tmem) {
     op.a_tmem = TmemAddress::of(detail.a_tmem.bits(x, lane));
     if (op.shape.a_mn_major) x.fault("tcgen05.mma: A in tensor memory cannot be transposed (R14)");
   } else {
-    op.a = operand_descriptor(x.source<uint64_t>(detail.a)[lane], "a-desc", op.shape,
+    op.a = operand_descriptor(x.source<uint64_t>(detail.a)[lane], "a-desc", op.shape, kMmaKBytes,
                               op.shape.a_mn_major);
   }
   op.b = operand_descriptor(x.source<uint64_t>(detail.b)[lane], "b-desc", op.shape,
-                            op.shape.b_mn_major);
+                            k_bytes_of_b(op.shape), op.shape.b_mn_major);
+  if (detail.variant.is_sparse) op.metadata_column = metadata_column(x, detail, lane);
+  check_column_mask(x, detail, lane);
   if (detail.scales != 0) {
     op.sfa_column = scale_column(detail.sfa, x, lane, "scale factors A");
     op.sfb_column = scale_column(detail.sfb, x, lane, "scale factors B");
@@ -232,7 +213,7 @@ MmaOperation operation_of(Execution& x, const MmaDetail& detail, int lane) {
   return op;
 }
 
-void issue(Execution& x, const MmaDetail& detail, int lane) {
+void issue(Execution& x, const Tcgen05MmaDetail& detail, int lane) {
   MmaOperation op = operation_of(x, detail, lane);
   check_tmem(op);
   const std::vector<ByteRange> bytes_a =
@@ -241,106 +222,21 @@ void issue(Execution& x, const MmaDetail& detail, int lane) {
   for (Cta* cta : op.ctas)
     for (const auto* ranges : {&bytes_a, &bytes_b})
       for (const ByteRange& range : *ranges) cta->shared.check_range(range.offset, range.bytes);
-  if (x.machine.options().sanitize)
-    track_collector(
-        x, lane, detail, op.shape,
-        detail.a_in_tmem ? detail.a_tmem.bits(x, lane) : x.source<uint64_t>(detail.a)[lane]);
+  if (x.machine.options().sanitize) track_collector(x, lane, detail, op);
   note_accesses(x, lane, op, bytes_a, bytes_b);
   Stats& stats = x.machine.stats();
   ++stats.mma_instructions;
   ++stats.async_operations;
-  stats.mma_multiply_adds += uint64_t{op.shape.m} * op.shape.n * op.shape.k;
+  stats.mma_multiply_adds += uint64_t{op.shape.m} * op.shape.n * op.shape.stored_k();
   x.cluster.async.submit(channel_of(x, lane), [op = std::move(op)] { execute(op); });
-}
-
-Outcome execute_mma(Execution& x, const Insn& insn) {
-  const auto& detail = static_cast<const MmaDetail&>(*insn.detail);
-  x.for_lanes([&](int lane) { issue(x, detail, lane); });
-  return Outcome::kNext;
-}
-
-MmaKind take_kind(Decode& d) {
-  const int kind = d.modifiers().take_one_of({"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8",
-                                              "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
-  if (kind < 0) d.fail("tcgen05.mma without a .kind that is known");
-  return static_cast<MmaKind>(kind);
-}
-
-// PTX ISA, "Valid combinations of scale_vectorsize with types and MMA-Kind".
-uint32_t take_scales(Decode& d, MmaKind kind) {
-  Modifiers& m = d.modifiers();
-  if (m.take("block_scale") != is_block_scaled(kind))
-    d.fail(fmt::format("kind::{} {} .block_scale", name_of(kind),
-                       is_block_scaled(kind) ? "needs" : "has no"));
-  const int size =
-      m.take_one_of({"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"});
-  if (!is_block_scaled(kind)) {
-    if (size >= 0) d.fail(fmt::format("kind::{} has no scale vector size", name_of(kind)));
-    return 0;
-  }
-  const bool is_byte = kind == MmaKind::kMxf8f6f4;
-  static constexpr uint32_t kCounts[] = {1, 2, 4, 4, 2};
-  const uint32_t count = size < 0 || (size == 4 && is_byte) ? (is_byte ? 1 : 2) : kCounts[size];
-  if (size < 0 && kind == MmaKind::kMxf4nvf4)
-    d.fail("kind::mxf4nvf4 needs .scale_vec::2X, .scale_vec::4X, .block16 or .block32");
-  const bool legal =
-      is_byte ? count == 1 : count == 2 || (count == 4 && kind == MmaKind::kMxf4nvf4);
-  if (!legal) d.fail(fmt::format("kind::{} cannot have {} scales per row", name_of(kind), count));
-  return count;
-}
-
-void decode_dense_operands(Decode& d, MmaDetail& detail, size_t next) {
-  if (d.num_operands() > next && d.operand(next).kind == Operand::Kind::kVector) {
-    for (const Operand* element : d.elements(next))
-      detail.disabled.push_back(d.source(*element, Type::kB32));
-    if (detail.disabled.size() != 4 * detail.cta_group)
-      d.fail(fmt::format("disable-output-lane of {} registers; needs {} with cta_group::{}",
-                         detail.disabled.size(), 4 * detail.cta_group, detail.cta_group));
-    ++next;
-  }
-  d.expect_operands(next + 1, next + 2);
-  detail.input = d.predicate(next);
-  detail.input_negated = d.is_negated(next);
-  if (d.num_operands() == next + 1) return;
-  const std::optional<uint64_t> shift = d.immediate(next + 1);
-  if (!shift || *shift > 15 || (detail.kind != MmaKind::kF16 && detail.kind != MmaKind::kTf32))
-    d.fail("scale-input-d must be an immediate from 0 to 15, with kind::f16 or kind::tf32 only");
-  detail.input_shift = static_cast<int>(*shift);
 }
 
 }  // namespace
 
-void decode_tcgen05_mma(Decode& d) {
-  Modifiers& m = d.modifiers();
-  for (const char* name : {"ws", "sp", "ashift"})
-    if (m.has(name)) d.fail(fmt::format("tcgen05.mma.{} is not modelled", name));
-  auto* detail = d.make_detail<MmaDetail>();
-  detail->cta_group = take_cta_group(d);
-  detail->kind = take_kind(d);
-  detail->scales = take_scales(d, detail->kind);
-  static constexpr Collector kOrder[] = {Collector::kDiscard, Collector::kFill, Collector::kUse,
-                                         Collector::kLastUse};
-  const int collector = m.take_one_of({"collector::a::discard", "collector::a::fill",
-                                       "collector::a::use", "collector::a::lastuse"});
-  detail->collector = kOrder[std::max(collector, 0)];
-  detail->d = tmem_operand(d, 0);
-  detail->a_in_tmem = d.operand(1).kind == Operand::Kind::kAddress;
-  if (detail->a_in_tmem)
-    detail->a_tmem = tmem_operand(d, 1);
-  else
-    detail->a = d.source(1, Type::kB64);
-  detail->b = d.source(2, Type::kB64);
-  detail->instruction = d.source(3, Type::kB32);
-  if (detail->scales == 0) {
-    decode_dense_operands(d, *detail, 4);
-  } else {
-    d.expect_operands(7, 7);
-    detail->sfa = tmem_operand(d, 4);
-    detail->sfb = tmem_operand(d, 5);
-    detail->input = d.predicate(6);
-    detail->input_negated = d.is_negated(6);
-  }
-  d.insn().execute = execute_mma;
+Outcome execute_tcgen05_mma(Execution& x, const Insn& insn) {
+  const auto& detail = static_cast<const Tcgen05MmaDetail&>(*insn.detail);
+  x.for_lanes([&](int lane) { issue(x, detail, lane); });
+  return Outcome::kNext;
 }
 
 }  // namespace ptxsim

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ptxsim/insn/decode.hpp"
+#include "ptxsim/insn/tensor/mma_sync_sp.hpp"
 #include "ptxsim/machine/descriptor.hpp"
 #include "ptxsim/machine/execution.hpp"
 #include "ptxsim/machine/mma/dense.hpp"
@@ -22,10 +23,13 @@ namespace ptxsim {
 
 inline constexpr uint32_t kWarpgroupWarps = 4;
 inline constexpr uint32_t kWgmmaRows = 64;    // M
-inline constexpr uint32_t kWgmmaKBytes = 32;  // of K in one instruction
+inline constexpr uint32_t kWgmmaKBytes = 32;  // of a row of A in one instruction
 
 struct WgmmaDetail final : Detail {
   uint32_t n = 0, k = 0;
+  SparseDetail sparse;
+  uint32_t stored_k() const { return sparse.present() ? k / 2 : k; }  // of a row of A
+  uint32_t b_bytes() const { return kWgmmaKBytes * k / stored_k(); }  // of a row of B
   bool integer = false, saturate = false, a_signed = false, b_signed = false;
   Element a_type = Element::kF16, b_type = Element::kF16;
   DenseRules rules;
@@ -45,6 +49,9 @@ struct WgmmaOperation {
   bool done = false;
   std::array<std::byte*, kWarpgroupWarps> registers{};  // each warp's register file
   std::array<AsyncOp, kWarpgroupWarps> ops{};
+  // Sparsity metadata of each warp's lanes, as they were at the issue: kernels that are known to run
+  // load the next ones into the same registers while the operation is under way.
+  std::array<std::array<uint32_t, kWarpSize>, kWarpgroupWarps> metadata{};
 };
 
 // Multiplies: reads its operands now, and writes D of all four warps.

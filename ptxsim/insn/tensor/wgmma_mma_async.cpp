@@ -1,5 +1,5 @@
-// wgmma.mma_async: decoding, and what is checked when a warp issues it. Sparse (.sp) and single-bit
-// forms are not modelled.
+// wgmma.mma_async: decoding, and what is checked when a warp issues it. Single-bit forms are not
+// modelled.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ void warn_of_unfenced(const Execution& x) {
                "promise"});
 }
 
-// Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence").
+// Registers written after the last wgmma.fence, or never fenced (PTX ISA 9.0, "wgmma.fence", which
+// names those of D and A; nvcc moves sparsity metadata into its register behind the fence).
 void check_fenced(Execution& x, const WgmmaDetail& detail, const WgmmaState::PerWarp& warp) {
   if (!warp.fenced) x.fault("wgmma.mma_async before any wgmma.fence of this warp (R8)");
   const auto& unfenced = x.warp.unfenced;
@@ -46,24 +47,27 @@ void check_and_own(Execution& x, const WgmmaDetail& detail, uint64_t number) {
     x.warp.owned.push_back({slot.at, 128, wgmma_owner(number), true, statement});
 }
 
-std::vector<ByteRange> footprint(const SmemDescriptor& d, uint32_t rows, const WgmmaDetail& detail,
+// k elements of K in so many bytes of a row.
+std::vector<ByteRange> footprint(const SmemDescriptor& d, uint32_t rows, uint32_t k, uint32_t bytes,
                                  bool mn_major) {
-  return mn_major ? mn_major_footprint(d, rows * kWgmmaKBytes / detail.k, detail.k)
-                  : k_major_footprint(d, rows, kWgmmaKBytes);
+  return mn_major ? mn_major_footprint(d, rows * bytes / k, k) : k_major_footprint(d, rows, bytes);
 }
 
-SmemDescriptor descriptor(Execution& x, uint64_t bits, const char* name, bool mn_major) {
+SmemDescriptor descriptor(Execution& x, uint64_t bits, const char* name, uint32_t row_bytes,
+                          bool mn_major) {
   const SmemDescriptor d = decode_wgmma_descriptor(bits, name);
-  if (!mn_major) require_step_in_row(d, kWgmmaKBytes, name);
+  if (!mn_major) require_step_in_row(d, row_bytes, name);
   if (d.start % 16 != 0)
     x.fault(fmt::format("{}: start address 0x{:x} must be a multiple of 16 (R14)", name, d.start));
   return d;
 }
 
 void note_accesses(Execution& x, const WgmmaDetail& detail, WgmmaOperation& operation) {
-  std::vector<ByteRange> ranges = footprint(operation.b, detail.n, detail, detail.b_mn_major);
+  std::vector<ByteRange> ranges =
+      footprint(operation.b, detail.n, detail.k, detail.b_bytes(), detail.b_mn_major);
   if (detail.a.empty()) {
-    const std::vector<ByteRange> a = footprint(operation.a, kWgmmaRows, detail, detail.a_mn_major);
+    const std::vector<ByteRange> a =
+        footprint(operation.a, kWgmmaRows, detail.stored_k(), kWgmmaKBytes, detail.a_mn_major);
     ranges.insert(ranges.end(), a.begin(), a.end());
   }
   for (const ByteRange& range : ranges) x.cta.shared.check_range(range.offset, range.bytes);
@@ -93,8 +97,11 @@ void fill_in(Execution& x, const WgmmaDetail& detail, WgmmaOperation& operation)
   operation.a_bits = a;
   operation.b_bits = b;
   operation.accumulate = scale_d != 0;
-  operation.b = descriptor(x, b, "b-desc", detail.b_mn_major);
-  if (detail.a.empty()) operation.a = descriptor(x, a, "a-desc", detail.a_mn_major);
+  operation.b = descriptor(x, b, "b-desc", detail.b_bytes(), detail.b_mn_major);
+  if (detail.a.empty()) operation.a = descriptor(x, a, "a-desc", kWgmmaKBytes, detail.a_mn_major);
+  if (detail.sparse.present())
+    std::copy_n(x.source<uint32_t>(detail.sparse.metadata), kWarpSize,
+                operation.metadata[x.warp.index % kWarpgroupWarps].begin());
 }
 
 Outcome issue(Execution& x, const Insn& insn) {
@@ -118,7 +125,7 @@ Outcome issue(Execution& x, const Insn& insn) {
   if (operation->issued != (1u << kWarpgroupWarps) - 1) return Outcome::kNext;
   Stats& stats = x.machine.stats();
   ++stats.mma_instructions;
-  stats.mma_multiply_adds += uint64_t{kWgmmaRows} * detail.n * detail.k;
+  stats.mma_multiply_adds += uint64_t{kWgmmaRows} * detail.n * detail.stored_k();
   if (group.channel == 0) group.channel = x.cluster.async.new_channel();
   const bool exact = x.machine.options().mma == MmaMode::kExact;
   x.cluster.async.submit(group.channel, [&cta = x.cta, operation, exact] {
@@ -132,7 +139,7 @@ Outcome issue(Execution& x, const Insn& insn) {
 struct Kind {
   Type type;
   Element element;
-  uint32_t k;
+  uint32_t k;  // of a dense A
 };
 constexpr Kind kKinds[] = {{Type::kF16, Element::kF16, 16},
                            {Type::kBf16, Element::kBf16, 16},
@@ -158,7 +165,8 @@ void take_shape(Decode& d, WgmmaDetail& detail) {
     d.fail(fmt::format("shape .m64n{}: N must be a multiple of 8 from 8 to 256", *text));
 }
 
-void take_types(Decode& d, WgmmaDetail& detail) {
+// `dense_k`: K of the shape, halved with a sparse A.
+void take_types(Decode& d, WgmmaDetail& detail, uint32_t dense_k) {
   const Type result = d.modifiers().take_type(), a = d.modifiers().take_type(),
              b = d.modifiers().take_type();
   const auto is_8 = [](Type t) { return t == Type::kS8 || t == Type::kU8; };
@@ -167,7 +175,7 @@ void take_types(Decode& d, WgmmaDetail& detail) {
     detail.a_signed = a == Type::kS8;
     detail.b_signed = b == Type::kS8;
     detail.saturate = d.modifiers().take("satfinite");
-    if (detail.k != 32 || (detail.n > 32 && detail.n % 16 != 0))
+    if (dense_k != 32 || (detail.n > 32 && detail.n % 16 != 0))
       d.fail("this shape does not exist for 8-bit integers");
     return;
   }
@@ -175,7 +183,7 @@ void take_types(Decode& d, WgmmaDetail& detail) {
   const Kind* kind_b = find_kind(b);
   const bool fp8 = kind_a != nullptr && kind_a->k == 32;
   if (kind_a == nullptr || kind_b == nullptr || (!fp8 && a != b) || (fp8 && kind_b->k != 32) ||
-      kind_a->k != detail.k ||
+      kind_a->k != dense_k ||
       (result != Type::kF32 && !(result == Type::kF16 && (a == Type::kF16 || fp8))))
     d.fail(fmt::format("wgmma.mma_async of .{}.{}.{} with K = {} is not known", name_of(result),
                        name_of(a), name_of(b), detail.k));
@@ -200,39 +208,51 @@ bool take_transpose(Decode& d, size_t index) {
   return *transpose == 1;
 }
 
-}  // namespace
-
-void decode_wgmma_mma(Decode& d) {
-  if (d.modifiers().has("sp")) d.fail("wgmma.mma_async.sp is not modelled");
-  auto* detail = d.make_detail<WgmmaDetail>();
-  take_shape(d, *detail);
-  take_types(d, *detail);
-  const bool f16_result = detail->rules.accumulator == Accumulator::kF16 && !detail->integer;
+// D, A and B; true when A is in registers.
+bool take_matrices(Decode& d, WgmmaDetail& detail) {
+  const bool f16_result = detail.rules.accumulator == Accumulator::kF16 && !detail.integer;
   const std::vector<const Operand*> results = d.elements(0);
-  if (results.size() != detail->n / (f16_result ? 4 : 2))
+  if (results.size() != detail.n / (f16_result ? 4 : 2))
     d.fail(fmt::format("D has {} registers; this shape needs {}", results.size(),
-                       detail->n / (f16_result ? 4 : 2)));
-  for (const Operand* r : results) detail->d.push_back(d.destination(*r, Type::kB32));
+                       detail.n / (f16_result ? 4 : 2)));
+  for (const Operand* r : results) detail.d.push_back(d.destination(*r, Type::kB32));
   const bool a_in_registers = d.operand(1).kind == Operand::Kind::kVector;
   if (a_in_registers) {
     if (d.elements(1).size() != 4)
       d.fail(fmt::format("A has {} registers; needs 4", d.elements(1).size()));
-    for (const Operand* r : d.elements(1)) detail->a.push_back(d.source(*r, Type::kB32));
+    for (const Operand* r : d.elements(1)) detail.a.push_back(d.source(*r, Type::kB32));
   } else {
-    detail->a_descriptor = d.source(1, Type::kB64);
+    detail.a_descriptor = d.source(1, Type::kB64);
   }
-  detail->b_descriptor = d.source(2, Type::kB64);
-  detail->scale_d = d.predicate(3);
-  detail->scale_d_negated = d.is_negated(3);
-  const bool may_transpose = !detail->integer && detail->k == 16;
-  const size_t count = detail->integer ? 4 : !may_transpose ? 6 : a_in_registers ? 7 : 8;
+  detail.b_descriptor = d.source(2, Type::kB64);
+  return a_in_registers;
+}
+
+}  // namespace
+
+void decode_wgmma_mma(Decode& d) {
+  auto* detail = d.make_detail<WgmmaDetail>();
+  const bool is_sparse = d.modifiers().take("sp");
+  take_shape(d, *detail);
+  const uint32_t dense_k = is_sparse ? detail->k / 2 : detail->k;
+  take_types(d, *detail, dense_k);
+  const bool a_in_registers = take_matrices(d, *detail);
+  size_t next = 3;
+  if (is_sparse) {
+    take_metadata(d, next, detail->k, kWgmmaKBytes * 8 / dense_k, detail->sparse);
+    next += 2;
+  }
+  detail->scale_d = d.predicate(next);
+  detail->scale_d_negated = d.is_negated(next);
+  const bool may_transpose = !detail->integer && dense_k == 16;
+  const size_t count = next + (detail->integer ? 1 : !may_transpose ? 3 : a_in_registers ? 4 : 5);
   d.expect_operands(count, count);
   if (!detail->integer) {
-    detail->negate_a = take_sign(d, 4);
-    detail->negate_b = take_sign(d, 5);
+    detail->negate_a = take_sign(d, next + 1);
+    detail->negate_b = take_sign(d, next + 2);
   }
   if (may_transpose) {
-    if (!a_in_registers) detail->a_mn_major = take_transpose(d, 6);
+    if (!a_in_registers) detail->a_mn_major = take_transpose(d, next + 3);
     detail->b_mn_major = take_transpose(d, count - 1);
   }
   d.insn().may_touch_owned = d.insn().owns_registers = true;

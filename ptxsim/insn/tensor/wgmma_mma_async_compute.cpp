@@ -21,10 +21,10 @@ void set(Operand& operand, const WgmmaDetail& detail, bool is_a, uint32_t row, u
 template <class Operand>
 void read_shared(Cta& cta, const WgmmaDetail& detail, const SmemDescriptor& d, bool is_a,
                  uint32_t rows, Operand& operand) {
-  const uint32_t bytes = kWgmmaKBytes / detail.k, together = 16 / bytes;
+  const uint32_t bytes = kWgmmaKBytes / detail.stored_k(), together = 16 / bytes;
   const bool mn_major = is_a ? detail.a_mn_major : detail.b_mn_major;
   for (uint32_t row = 0; row < rows; ++row)
-    for (uint32_t k = 0; k < detail.k; ++k) {
+    for (uint32_t k = 0; k < operand.k(); ++k) {
       const uint32_t at = mn_major ? mn_major_chunk(d, row / together, k) + row % together * bytes
                                    : k_major_chunk(d, row, k / together) + k % together * bytes;
       uint32_t code = 0;
@@ -38,7 +38,7 @@ void read_shared(Cta& cta, const WgmmaDetail& detail, const SmemDescriptor& d, b
 template <class Operand>
 void read_registers(const WgmmaOperation& operation, Operand& operand) {
   const WgmmaDetail& detail = *operation.detail;
-  const uint32_t bytes = kWgmmaKBytes / detail.k, together = 4 / bytes;
+  const uint32_t bytes = kWgmmaKBytes / detail.stored_k(), together = 4 / bytes;
   for (uint32_t warp = 0; warp < kWarpgroupWarps; ++warp)
     for (uint32_t j = 0; j < 4; ++j) {
       const std::byte* file = operation.registers[warp] + detail.a[j].at;
@@ -65,11 +65,14 @@ void for_cells(uint32_t row, uint32_t n, bool pairs, F&& f) {
 template <class Operand, class MultiplyRow>
 void multiply(Cta& cta, const WgmmaOperation& operation, MultiplyRow&& multiply_row) {
   const WgmmaDetail& detail = *operation.detail;
-  Operand a(kWgmmaRows, detail.k, false), b(detail.n, detail.k, true);
+  Operand a(kWgmmaRows, detail.stored_k(), false), b(detail.n, detail.k, true);
   if (detail.a.empty())
     read_shared(cta, detail, operation.a, true, kWgmmaRows, a);
   else
     read_registers(operation, a);
+  if (detail.sparse.present())
+    for (uint32_t row = 0; row < kWgmmaRows; ++row)
+      pair_row(a, row, detail.sparse, operation.metadata[row / 16].data(), row % 16);
   read_shared(cta, detail, operation.b, false, detail.n, b);
   if constexpr (std::is_same_v<Operand, DenseOperand>) {
     if (detail.negate_a) a.negate();

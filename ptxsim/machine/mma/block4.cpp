@@ -14,7 +14,6 @@ namespace {
 constexpr int kFractionBits = 35;
 constexpr unsigned kMaxRows = Block4Operand::kMaxRows;
 constexpr unsigned kTerms = Block4Operand::kTerms;
-constexpr unsigned kBlock = Block4Operand::kK / kTerms;
 
 constexpr std::array<int16_t, 16> kTwiceE2m1 = {0, 1,  2,  3,  4,  6,  8,  12,
                                                 0, -1, -2, -3, -4, -6, -8, -12};
@@ -49,17 +48,26 @@ std::array<Scale, 256> table_of() {
 
 }  // namespace
 
-Block4Operand::Block4Operand(bool along_rows)
-    : along_rows_(along_rows), data_(std::make_unique_for_overwrite<Data>()) {}
+Block4Operand::Block4Operand(bool along_rows, unsigned k)
+    : along_rows_(along_rows), k_(k), data_(std::make_unique_for_overwrite<Data>()) {}
 
 void Block4Operand::set_row(unsigned row, const uint8_t* codes, bool negate) {
   const unsigned flip = negate ? 8 : 0;
   const unsigned step = along_rows_ ? kMaxRows : 1;
-  int16_t* element = data_->element + (along_rows_ ? row : row * kK);
-  for (unsigned k = 0; k < kK; k += 2, element += 2 * step) {
+  int16_t* element = data_->element + (along_rows_ ? row : row * k_);
+  for (unsigned k = 0; k < k_; k += 2, element += 2 * step) {
     element[0] = kTwiceE2m1[(codes[k / 2] & 15) ^ flip];
     element[step] = kTwiceE2m1[(codes[k / 2] >> 4) ^ flip];
   }
+}
+
+void Block4Operand::set_sparse_row(unsigned row, const uint8_t* codes, const uint8_t* places,
+                                   bool negate) {
+  const unsigned flip = negate ? 8 : 0;
+  int16_t* element = data_->element + row * k_;
+  std::fill_n(element, k_, int16_t{0});
+  for (unsigned k = 0; k < kK; ++k)
+    element[places[k]] = kTwiceE2m1[(codes[k / 2] >> 4 * (k % 2) & 15) ^ flip];
 }
 
 void Block4Operand::set_scales(unsigned row, const uint8_t* codes, unsigned count, ScaleType type) {
@@ -77,12 +85,15 @@ void Block4Operand::set_scales(unsigned row, const uint8_t* codes, unsigned coun
 struct Block4Kernel {
   using Data = Block4Operand::Data;
   static const Data& of(const Block4Operand& operand) { return *operand.data_; }
+  static unsigned k_of(const Block4Operand& operand) { return operand.k_; }
 
-  // Dot products of 16 elements; in quarters. At most 16 * 144 in magnitude.
+  // Dot products of a term's elements, 16 of which are not 0 at most; in quarters. At most 16 * 144
+  // in magnitude.
   PTXSIM_VECTOR_CLONES static void dot(const int16_t* a, const int16_t* __restrict b,
-                                       unsigned columns, int16_t* __restrict sums) {
+                                       unsigned elements, unsigned columns,
+                                       int16_t* __restrict sums) {
     std::fill_n(sums, columns, int16_t{0});
-    for (unsigned k = 0; k < kBlock; k += 4) {
+    for (unsigned k = 0; k < elements; k += 4) {
       const int16_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
       const int16_t* b0 = b + k * kMaxRows;
       const int16_t* b1 = b0 + kMaxRows;
@@ -141,11 +152,13 @@ void block4_row(const Block4Operand& a, unsigned row, const Block4Operand& b, un
                 bool accumulate, bool exact, uint32_t* cells) {
   const auto& data_a = Block4Kernel::of(a);
   const auto& data_b = Block4Kernel::of(b);
+  const unsigned k = Block4Kernel::k_of(a), elements = k / kTerms;
   alignas(64) int16_t dots[kTerms * kMaxRows];
   double scale_a[kTerms], exponent_a[kTerms];
   for (unsigned t = 0; t < kTerms; ++t) {
-    Block4Kernel::dot(data_a.element + row * Block4Operand::kK + t * kBlock,
-                      data_b.element + t * kBlock * kMaxRows, columns, dots + t * kMaxRows);
+    Block4Kernel::dot(data_a.element + row * k + t * elements,
+                      data_b.element + t * elements * kMaxRows, elements, columns,
+                      dots + t * kMaxRows);
     // Elements are stored doubled, so the dot products are in quarters.
     scale_a[t] = 0.25 * data_a.scale[t * kMaxRows + row];
     exponent_a[t] = data_a.exponent[t * kMaxRows + row];

@@ -134,15 +134,18 @@ PTXSIM_VECTOR_CLONES void add_rounded(double a, const double* __restrict b, unsi
   for (unsigned n = 0; n < columns; ++n) sum[n] += a * b[n];
 }
 
-void exact_row(const double* a, const double* exponent_a, const DenseOperand& b, int fraction_bits,
+void exact_row(const DenseOperand& a, unsigned row, const DenseOperand& b, int fraction_bits,
                double* sum, double* largest) {
   const unsigned columns = b.rows();
+  const double* values = a.values() + size_t{row} * a.k();
+  const double* exponents = a.exponents() + size_t{row} * a.k();
+  const uint8_t* partners = a.partners(row);
   alignas(64) double units[kMaxColumns];
-  for (unsigned k = 0; k < b.k(); ++k)
-    raise_exponents(exponent_a[k], b.exponents() + size_t{k} * columns, columns, largest);
+  for (unsigned k = 0; k < a.k(); ++k)
+    raise_exponents(exponents[k], b.exponents() + size_t{partners[k]} * columns, columns, largest);
   begin_sums(fraction_bits, columns, largest, units, sum);
-  for (unsigned k = 0; k < b.k(); ++k)
-    add_products(a[k], b.values() + size_t{k} * columns, columns, units, sum);
+  for (unsigned k = 0; k < a.k(); ++k)
+    add_products(values[k], b.values() + size_t{partners[k]} * columns, columns, units, sum);
   end_sums(fraction_bits, columns, largest, sum);
 }
 
@@ -153,7 +156,8 @@ DenseOperand::DenseOperand(unsigned rows, unsigned k, bool along_rows)
       k_(k),
       along_rows_(along_rows),
       values_(size_t{rows} * k),
-      exponents_(size_t{rows} * k) {}
+      exponents_(size_t{rows} * k),
+      partners_(rows, k) {}
 
 void DenseOperand::set(unsigned row, unsigned k, Element element, uint32_t code) {
   const Decoded decoded = decode(element, code);
@@ -180,32 +184,31 @@ void dense_row(const DenseOperand& a, unsigned row, const DenseOperand& b, const
                bool accumulate, uint32_t* cells) {
   const unsigned columns = b.rows();
   alignas(64) double sum[kMaxColumns], largest[kMaxColumns];
-  const double* values_a = a.values() + size_t{row} * a.k();
   load_input(rules, accumulate, cells, columns, sum, largest);
   if (rules.exact) {
-    exact_row(values_a, a.exponents() + size_t{row} * a.k(), b, rules.fraction_bits, sum, largest);
+    exact_row(a, row, b, rules.fraction_bits, sum, largest);
   } else {
-    for (unsigned k = 0; k < b.k(); ++k)
-      add_rounded(values_a[k], b.values() + size_t{k} * columns, columns, sum);
+    const double* values = a.values() + size_t{row} * a.k();
+    for (unsigned k = 0; k < a.k(); ++k)
+      add_rounded(values[k], b.values() + size_t{a.partners(row)[k]} * columns, columns, sum);
   }
   store_result(rules.accumulator, sum, columns, cells);
 }
 
 IntegerOperand::IntegerOperand(unsigned rows, unsigned k, bool along_rows)
-    : rows_(rows), k_(k), along_rows_(along_rows), values_(size_t{rows} * k) {}
+    : rows_(rows), k_(k), along_rows_(along_rows), values_(size_t{rows} * k), partners_(rows, k) {}
 
 void IntegerOperand::set(unsigned row, unsigned k, bool is_signed, uint8_t code) {
-  values_[along_rows_ ? size_t{k} * rows_ + row : size_t{row} * k_ + k] =
-      is_signed ? static_cast<int8_t>(code) : int32_t{code};
+  values_[index(row, k)] = is_signed ? static_cast<int8_t>(code) : int32_t{code};
 }
 
 void integer_row(const IntegerOperand& a, unsigned row, const IntegerOperand& b, bool saturate,
                  bool accumulate, uint32_t* cells) {
   const unsigned columns = b.rows();
   int32_t dots[kMaxColumns] = {};  // at most 32 * 255 * 255
-  for (unsigned k = 0; k < b.k(); ++k) {
+  for (unsigned k = 0; k < a.k(); ++k) {
     const int32_t factor = a.values()[size_t{row} * a.k() + k];
-    const int32_t* values_b = b.values() + size_t{k} * columns;
+    const int32_t* values_b = b.values() + size_t{a.partners(row)[k]} * columns;
     for (unsigned n = 0; n < columns; ++n) dots[n] += factor * values_b[n];
   }
   for (unsigned n = 0; n < columns; ++n) {

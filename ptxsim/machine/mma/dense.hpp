@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ptxsim/machine/mma/partners.hpp"
+
 namespace ptxsim {
 
 enum class Element : uint8_t { kF16, kBf16, kTf32, kE4m3, kE5m2, kE2m3, kE3m2, kE2m1 };
@@ -41,8 +43,12 @@ class DenseOperand {
   void negate();
   // Multiplies a row by 2^(ue8m0 - 127); 0xff is NaN.
   void scale_row(unsigned row, uint8_t ue8m0);
+  // A sparse: stored element k of the row multiplies element `partner` of B, which has more of them.
+  void pair(unsigned row, unsigned k, unsigned partner) { partners_.set(row, k, partner); }
+  bool is_zero(unsigned row, unsigned k) const { return values_[index(row, k)] == 0; }
   const double* values() const { return values_.data(); }
   const double* exponents() const { return exponents_.data(); }
+  const uint8_t* partners(unsigned row) const { return partners_.of(row); }
 
  private:
   size_t index(unsigned row, unsigned k) const {
@@ -52,25 +58,34 @@ class DenseOperand {
   bool along_rows_;
   std::vector<double> values_;
   std::vector<double> exponents_;  // of the significands
+  Partners partners_;
 };
 
-// cells[n] = A[row] * B[n] (+ cells[n] when `accumulate`) for all rows n of B.
+// cells[n] = A[row] * B[n] (+ cells[n] when `accumulate`) for all rows n of B; of a sparse A the
+// products of its stored elements alone, as if the others were not there.
 void dense_row(const DenseOperand& a, unsigned row, const DenseOperand& b, const DenseRules& rules,
                bool accumulate, uint32_t* cells);
 
-// The same for 8-bit integers with 32-bit sums that wrap around, or saturate when asked to.
+// The same for integers of at most 8 bits with 32-bit sums that wrap around, or saturate when asked to.
 class IntegerOperand {
  public:
   IntegerOperand(unsigned rows, unsigned k, bool along_rows);
   void set(unsigned row, unsigned k, bool is_signed, uint8_t code);
+  void pair(unsigned row, unsigned k, unsigned partner) { partners_.set(row, k, partner); }
+  bool is_zero(unsigned row, unsigned k) const { return values_[index(row, k)] == 0; }
   unsigned rows() const { return rows_; }
   unsigned k() const { return k_; }
   const int32_t* values() const { return values_.data(); }
+  const uint8_t* partners(unsigned row) const { return partners_.of(row); }
 
  private:
+  size_t index(unsigned row, unsigned k) const {
+    return along_rows_ ? size_t{k} * rows_ + row : size_t{row} * k_ + k;
+  }
   unsigned rows_, k_;
   bool along_rows_;
   std::vector<int32_t> values_;
+  Partners partners_;
 };
 void integer_row(const IntegerOperand& a, unsigned row, const IntegerOperand& b, bool saturate,
                  bool accumulate, uint32_t* cells);

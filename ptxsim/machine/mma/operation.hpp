@@ -25,6 +25,7 @@ struct MmaOperation {
   bool a_in_tmem = false;
   TmemAddress a_tmem;
   SmemDescriptor a, b;
+  uint32_t metadata_column = 0;  // of a sparse A; the selector not yet added
   uint32_t sfa_column = 0, sfb_column = 0;
   bool accumulate = true;              // enable-input-d
   int input_shift = 0;                 // scale-input-d
@@ -33,6 +34,10 @@ struct MmaOperation {
 };
 
 constexpr uint32_t kMmaKBytes = 32;  // along K of a row of A or B, as every kind has it
+// Of B beside a sparse A twice as many: K counts the elements that are not stored, too.
+inline uint32_t k_bytes_of_b(const MmaShape& shape) {
+  return kMmaKBytes * shape.k / shape.stored_k();
+}
 
 // Bytes of shared memory that each CTA's part of A (not from tensor memory) or B occupies.
 std::vector<ByteRange> footprint_of_a(const MmaOperation& op);

@@ -131,10 +131,42 @@ def pair(x, modifiers, operands, to, source):
         x.write(operands[0], t, narrow(high, form, modifiers) << bits | narrow(low, form, modifiers))
 
 
+def stochastic(value, form, random, modifiers):
+    """The bits that are lost and as many random ones are added as integers; a carry goes away from zero."""
+    lost = 16 if form is n.BF16 else 13
+    random &= (1 << lost) - 1
+    if value == NAN:
+        return form.nan_code
+    sign, magnitude = value
+    if 'relu' in modifiers and sign:
+        return 0
+    if magnitude != INF and magnitude != 0:
+        exponent = max(n.floor_log2(magnitude), -126 if form is n.BF16 else -14)
+        unit = Fraction(2) ** (exponent - form.mantissa)
+        whole = magnitude // unit
+        rest = (magnitude / unit - whole) * (1 << lost)
+        if rest != 0 and (rest.denominator != 1 or magnitude < form.smallest_normal and form is n.F16):
+            raise NotModelled('stochastic rounding of what loses more bits')
+        magnitude = (whole + (1 if rest + random >= 1 << lost else 0)) * unit
+        if exponent > 15 and form is n.F16 and 'satfinite' not in modifiers:
+            raise NotModelled('stochastic rounding beyond the range')
+    return form.encode((sign, magnitude), 'rn', 'satfinite' in modifiers)
+
+
 @handles('cvt')
 def cvt(x, modifiers, operands):
     if modifiers[0] == 'pack':
         return pack(x, modifiers, operands)
+    if 'rs' in modifiers:
+        form = {'bf16x2': n.BF16, 'f16x2': n.F16}.get(next((m for m in modifiers if m in PAIRS), None))
+        if form is None:
+            raise NotModelled(x.statement.text)
+        for t in x.active:
+            random = x.read(operands[3], t, 32)
+            a, b = (n.F32.decode(x.read(o, t, 32)) for o in operands[1:3])
+            x.write(operands[0], t, stochastic(a, form, random >> 16, modifiers) << 16 |
+                    stochastic(b, form, random & 0xffff, modifiers))
+        return
     kinds = [m for m in modifiers if m in TYPES or m in PAIRS]
     if len(kinds) != 2:
         raise NotModelled(x.statement.text)

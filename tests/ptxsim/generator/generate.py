@@ -18,6 +18,7 @@ import conversion  # noqa: E402,F401  (modules register their instructions)
 import floating  # noqa: E402,F401
 import integer  # noqa: E402,F401
 import matrix  # noqa: E402,F401
+import tcgen05  # noqa: E402,F401
 import tma  # noqa: E402
 import warp  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402

@@ -1,10 +1,12 @@
 """Matrices of a warp or warpgroup: ldmatrix, stmatrix, movmatrix, mma, wgmma.mma_async (PTX ISA 9.0, "Warp Level Matrix
 Instructions", "Asynchronous Warpgroup Level Matrix Instructions"). What PTX leaves open, the sums of tensor cores, are as
 MMA-Sim describes them (arXiv 2511.10909) and as an H200 was seen to compute them: the products of a step and the
-accumulator are cut off below the largest exponent among them, added exactly, and the sum is cut to the result's format."""
+accumulator are cut off below the largest exponent among them, added exactly, and the sum is cut to the result's format.
+A sparse A is expanded (sparse.py), and only what it stores is multiplied."""
 from fractions import Fraction
 
 import numbers_of_ptx as n
+import sparse
 from integer import clamp
 from numbers_of_ptx import INF, NAN
 from threads import NotModelled, handles
@@ -82,15 +84,22 @@ def movmatrix(x, modifiers, operands):
             x.write(operands[0], t, element[c][r] | element[c + 1][r] << 16)
 
 
-FORMATS = {'f16': n.F16, 'bf16': n.BF16, 'tf32': n.TF32, 'e4m3': n.E4M3, 'e5m2': n.E5M2, 'e2m1': n.E2M1}
-BITS = {'f16': 16, 'bf16': 16, 'tf32': 32, 'e4m3': 8, 'e5m2': 8, 's8': 8, 'u8': 8, 'e2m1': 4}
+FORMATS = {'f16': n.F16, 'bf16': n.BF16, 'tf32': n.TF32, 'e4m3': n.E4M3, 'e5m2': n.E5M2, 'e2m1': n.E2M1,
+           'e2m3': n.E2M3, 'e3m2': n.E3M2}
+BITS = {'f16': 16, 'bf16': 16, 'tf32': 32, 'e4m3': 8, 'e5m2': 8, 'e2m3': 8, 'e3m2': 8, 's8': 8, 'u8': 8, 'e2m1': 4,
+        's4': 4, 'u4': 4}
 
 
 def element(code, kind):
-    """A number, or a value of a format."""
-    if kind in ('s8', 'u8'):
-        return n.signed(code, 8) if kind == 's8' else code
+    """A number, or a value of a format; None where a sparse row stores nothing."""
+    if code is None:
+        return None
+    if kind in INTEGERS:
+        return n.signed(code, BITS[kind]) if kind[0] == 's' else code
     return FORMATS[kind].decode(code >> 13 if kind == 'tf32' else code)
+
+
+INTEGERS = ('s8', 'u8', 's4', 'u4')
 
 
 def exponent_of(code_value, form):
@@ -100,13 +109,22 @@ def exponent_of(code_value, form):
 
 def step(products, accumulator, fraction_bits):
     """products: pairs of values with their formats. The exact sum of what the cut leaves, as a value."""
-    terms, special = [], []
+    terms = []
     for (a, form_a), (b, form_b) in products:
         product = n.multiply(a, b)
-        if product == NAN or product[1] == INF:
-            special.append(product)
-        elif product[1] != 0:
-            terms.append((exponent_of(a, form_a) + exponent_of(b, form_b), n.real(product)))
+        is_number = product != NAN and product[1] not in (0, INF)
+        terms.append((exponent_of(a, form_a) + exponent_of(b, form_b) if is_number else 0, product))
+    return sum_of_terms(terms, accumulator, fraction_bits)
+
+
+def sum_of_terms(exact, accumulator, fraction_bits):
+    """exact: pairs of an exponent and a value."""
+    terms, special = [], []
+    for exponent, value in exact:
+        if value == NAN or value[1] == INF:
+            special.append(value)
+        elif value[1] != 0:
+            terms.append((exponent, n.real(value)))
     if accumulator == NAN or accumulator[1] == INF:
         special.append(accumulator)
     elif accumulator[1] != 0:
@@ -146,14 +164,15 @@ def product_matrix(a, b, c, kind_a, kind_b, result, steps, fraction_bits, satura
         line = []
         for j, column in enumerate(vb):
             if result == 's32':
-                total = n.signed(c[i][j], 32) + sum(p * q for p, q in zip(row, column))
+                total = n.signed(c[i][j], 32) + sum(p * q for p, q in zip(row, column) if p is not None)
                 line.append((clamp(total, 's32') if saturate else total) & 0xffffffff)
                 continue
             bits = c[i][j]
             for ks in steps:
                 accumulator = (n.F16 if result == 'f16' else n.F32).decode(bits)
                 pairs = [((n.negate(row[k]) if negate[0] else row[k], FORMATS[kind_a]),
-                          (n.negate(column[k]) if negate[1] else column[k], FORMATS[kind_b])) for k in ks]
+                          (n.negate(column[k]) if negate[1] else column[k], FORMATS[kind_b]))
+                         for k in ks if row[k] is not None]
                 bits = store_sum(step(pairs, accumulator, fraction_bits), result, fraction_bits)
             line.append(bits)
         d.append(line)
@@ -185,34 +204,114 @@ def fragment_b(words, bits):
     return columns
 
 
+TYPES = set(BITS) | {'f32', 's32', 'f64', 'b1', 'ue8m0', 'ue4m3'}
+
+
+def in_container(code, kind, container):
+    """4 bits in the middle of a byte, 6 in its low ones, where the kind has bytes."""
+    return code >> 2 & 15 if container == 8 and kind == 'e2m1' else code & 63 if kind in ('e2m3', 'e3m2') else code
+
+
 @handles('mma')
 def mma(x, modifiers, operands):
-    if 'block_scale' in modifiers:
-        raise NotModelled('block scales')
-    result, kind_a, kind_b, _ = modifiers[-4:]
+    is_sparse = 'sp' in modifiers or 'sp::ordered_metadata' in modifiers
+    result, kind_a, kind_b = [m for m in modifiers if m in TYPES][:3]
     if kind_a not in BITS or kind_b not in BITS or any(m.startswith('m8n8') for m in modifiers):
-        raise NotModelled('f64, few bits and eight rows')
+        raise NotModelled('f64, single bits and eight rows')
+    if kind_a in ('s4', 'u4') and not is_sparse:
+        raise NotModelled('dense products of few bits')
+    of_bytes = 'kind::f8f6f4' in modifiers or 'kind::mxf8f6f4' in modifiers
+    container = 8 if of_bytes else BITS[kind_a]
     for warp in x.warps():
         words = [[[x.read(r, t, 32) for r in x.elements(o)] for t in warp] for o in operands[1:4]]
-        a, b = fragment_a(words[0], BITS[kind_a]), fragment_b(words[1], BITS[kind_b])
+        a, b = fragment_a(words[0], container), fragment_b(words[1], container)
+        a = [[in_container(code, kind_a, container) for code in row] for row in a]
+        b = [[in_container(code, kind_b, container) for code in row] for row in b]
+        if is_sparse:
+            metadata = sparse.of_warp([x.read(operands[4], t, 32) for t in warp], int(operands[5], 0), len(b[0]), container)
+            a = sparse.expand_rows(a, metadata, container)
         c = [[0] * 8 for _ in range(16)]
         for lane, registers in enumerate(words[2]):
             for row, column, code in accumulators(lane, registers, result):
                 c[row][column] = code
-        k = len(a[0])
-        if result == 'f32' and BITS[kind_a] == 8:
+        ks = [range(len(b[0]))]
+        if 'block_scale' in modifiers:
+            d = scaled_product(a, b, c, kind_a, kind_b, *scales_of_warp(x, modifiers, operands, warp))
+        elif result == 'f32' and container == 8 and not of_bytes:
             d = fp8_of_sm90(a, b, c, kind_a, kind_b)
         else:
-            d = product_matrix(a, b, c, kind_a, kind_b, result, [range(k)], 25, 'satfinite' in modifiers)
+            d = product_matrix(a, b, c, kind_a, kind_b, result, ks, 25, 'satfinite' in modifiers)
         store_accumulators(x, x.elements(operands[0]), warp, d, result)
 
 
+def scales_of_warp(x, modifiers, operands, warp):
+    """Scales of 16 rows and of 8 columns, and the size of a term (PTX ISA 9.0, "Block Scaling for mma.sync")."""
+    per_row = 1 if 'kind::mxf8f6f4' in modifiers else 4 if 'scale_vec::4X' in modifiers else 2
+    form = modifiers[-1]
+
+    def scales(first, lane_of, rows):
+        word, ids = x.elements(operands[first])[0], x.elements(operands[first + 1])
+        result = []
+        for row in range(rows):
+            byte, thread = x.read(ids[0], warp[0], 16), x.read(ids[1], warp[0], 16)
+            bits = x.read(word, warp[lane_of(row, thread)], 32)
+            result.append([scale(bits >> 8 * (byte + i) & 0xff, form) for i in range(per_row)])
+        return result
+    first = len(operands) - 4
+    return (scales(first, lambda row, thread: 4 * (row % 8) + 2 * thread + row // 8, 16),
+            scales(first + 2, lambda column, thread: 4 * column + thread, 8))
+
+
+def scale(code, form):
+    """An exponent, of the significand, and a value; None for a NaN. The sign of a UE4M3 counts for nothing."""
+    if form == 'ue8m0':
+        return None if code == 0xff else (code - 127, Fraction(2) ** (code - 127))
+    value = n.E4M3.decode(code & 0x7f)
+    return None if value == NAN else (max(code >> 3 & 15, 1) - 7, value[1])
+
+
+def scaled_product(a, b, c, kind_a, kind_b, scales_a, scales_b):
+    """Bytes: every product is a term, its exponent the sum of all four, cut at 25 bits. Packed E2M1: the dot products of a
+    quarter of K are exact, a term is one of them times both scales, whose exponents alone count, cut at 35 bits."""
+    d, k = [], len(b[0])
+    va = [[element(code, kind_a) for code in row] for row in a]
+    vb = [[element(code, kind_b) for code in row] for row in b]
+    packed = len(scales_a[0]) > 1
+    for row, of_a, bits_of_c in zip(va, scales_a, c):
+        line = []
+        for column, of_b, bits in zip(vb, scales_b, bits_of_c):
+            terms = []
+            for first in range(0, k, k // 4 if packed else 1):
+                ks = [i for i in range(first, first + (k // 4 if packed else 1)) if row[i] is not None]
+                p, q = of_a[first * len(of_a) // k], of_b[first * len(of_b) // k]
+                products = [n.multiply(row[i], column[i]) for i in ks]
+                if p is None or q is None:
+                    terms.append((0, NAN))
+                elif any(v == NAN or v[1] == INF for v in products):
+                    terms += [(0, v) for v in products]
+                else:
+                    exponent = p[0] + q[0]
+                    if not packed:
+                        exponent += sum(exponent_of(v, form) for i in ks for v, form in (
+                            (row[i], FORMATS[kind_a]), (column[i], FORMATS[kind_b])) if v[1] != 0)
+                    terms.append((exponent, n.of_number(sum(n.real(v) for v in products) * p[1] * q[1])))
+            total = sum_of_terms(terms, n.F32.decode(bits), 35 if packed else 25)
+            line.append(n.F32.encode(total, 'rz'))
+        d.append(line)
+    return d
+
+
 def fp8_of_sm90(a, b, c, kind_a, kind_b):
-    """sm_90 has no such unit: ptxas (CUDA 13.0) takes the first two of each register's four elements, then the other
-    two, as halves, and adds C with an addition of f32."""
-    steps = [[k for k in range(len(a[0])) if k % 4 // 2 == half] for half in range(2)]
-    product = product_matrix(a, b, [[0] * 8 for _ in range(16)], kind_a, kind_b, 'f32', steps, 25, False)
-    return [[n.F32.encode(n.add(n.F32.decode(p), n.F32.decode(q))) for p, q in zip(*rows)] for rows in zip(product, c)]
+    """sm_90 has no such unit: ptxas (CUDA 13.0) takes the first two of the four elements of each of A's registers, then
+    the other two, as halves, and adds C with an addition of f32."""
+    def halves(row):  # of the elements that are there
+        stored = [k for k, code in enumerate(row) if code is not None]
+        return [[k for i, k in enumerate(stored) if i % 4 // 2 == half] for half in range(2)]
+    sums = []
+    for row, codes in zip(a, c):
+        product = product_matrix([row], b, [[0] * 8], kind_a, kind_b, 'f32', halves(row), 25, False)[0]
+        sums.append([n.F32.encode(n.add(n.F32.decode(p), n.F32.decode(q))) for p, q in zip(product, codes)])
+    return sums
 
 
 def accumulators(lane, registers, result, first_row=0):
@@ -235,49 +334,76 @@ def accumulators_at(lane, count, first_row):
     return accumulators(lane, [0] * count, 'f32', first_row)
 
 
-def k_major(x, descriptor, rows, kind):
-    """Without a swizzle: core matrices of 8 rows x 16 bytes; leading dimension: from one to the next along K, stride:
-    from 8 rows to the next (PTX ISA, "Shared Memory Matrix Layout", "Matrix Descriptor Format")."""
-    start, leading, stride = (descriptor & 0x3fff) << 4, (descriptor >> 16 & 0x3fff) << 4, (descriptor >> 32 & 0x3fff) << 4
-    if descriptor >> 62 or descriptor >> 49 & 7:
+def descriptor_fields(descriptor):
+    """Start, leading and stride dimension in bytes (PTX ISA, "Matrix Descriptor Format")."""
+    if descriptor >> 49 & 7:
+        raise NotModelled('base offset')
+    return [(descriptor >> at & 0x3fff) << 4 for at in (0, 16, 32)]
+
+
+def k_major(x, descriptor, rows, kind, chunks=2):
+    """chunks of 16 bytes a row (PTX ISA, "Shared Memory Matrix Layout"). Without a swizzle: core matrices of 8 rows x 16
+    bytes; leading dimension: from one to the next along K, stride: from 8 rows to the next. With the 128-byte one: rows
+    of 128 bytes, whose chunks are exchanged by the number of the row, as its address has it."""
+    start, leading, stride = descriptor_fields(descriptor)
+    if descriptor >> 62 > 1:
         raise NotModelled('swizzle')
     result = []
     for r in range(rows):
         codes = []
-        for chunk in range(2):
-            at = start + r // 8 * stride + chunk * leading + r % 8 * 16
+        for chunk in range(chunks):
+            if descriptor >> 62:
+                at = start + r // 8 * stride + chunk * 16 + r % 8 * 128
+                at ^= at >> 3 & 0x70
+            else:
+                at = start + r // 8 * stride + chunk * leading + r % 8 * 16
             for word in range(4):
                 codes += codes_of(x.load(at + 4 * word, 4), BITS[kind])
         result.append(codes)
     return result
 
 
+def mn_major(x, descriptor, rows, kind, k):
+    """k elements a row. Without a swizzle: core matrices of 8 along K, each 16 bytes along M or N; stride: from one to the
+    next along M or N, leading dimension: along K."""
+    start, leading, stride = descriptor_fields(descriptor)
+    if descriptor >> 62:
+        raise NotModelled('swizzle')
+    width = BITS[kind] // 8
+    together = 16 // width
+    return [[x.load(start + r // together * stride + i // 8 * leading + i % 8 * 16 + r % together * width, width)
+             for i in range(k)] for r in range(rows)]
+
+
 @handles('wgmma')
 def wgmma(x, modifiers, operands):
     if modifiers[0] != 'mma_async':
         return
-    saturate = modifiers[-1] == 'satfinite'
+    is_sparse, saturate = 'sp' in modifiers, modifiers[-1] == 'satfinite'
     result, kind_a, kind_b = modifiers[-4:-1] if saturate else modifiers[-3:]
     shape = next(m for m in modifiers if m.startswith('m64n'))
     columns = int(shape[4:].split('k')[0])
     names = x.elements(operands[0])
-    negate = tuple(int(o) < 0 for o in operands[4:6]) if len(operands) > 4 else (False, False)
-    if '1' in operands[6:]:
-        raise NotModelled('transposed')
+    metadata, rest = (operands[3:5], operands[5:]) if is_sparse else (None, operands[3:])
+    negate = tuple(int(o) < 0 for o in rest[1:3]) if len(rest) > 1 else (False, False)
+    transposed = [o == '1' for o in rest[3:]]  # of A, unless it is in registers, and B
     if len(x.active) % 128 != 0:
         raise NotModelled('part of a warpgroup')
     for first in range(0, len(x.active), 128):
         group = x.active[first:first + 128]
-        b = k_major(x, x.read(operands[2], group[0], 64), columns, kind_b)
-        if operands[1].startswith('{'):
-            a = []
-            for w in range(4):
-                words = [[x.read(r, t, 32) for r in x.elements(operands[1])] for t in group[32 * w:32 * w + 32]]
-                a += fragment_a(words, BITS[kind_a])
+        descriptor = x.read(operands[2], group[0], 64)
+        if transposed and transposed[-1]:
+            b = mn_major(x, descriptor, columns, kind_b, 32 if is_sparse else 16)
         else:
-            a = k_major(x, x.read(operands[1], group[0], 64), 64, kind_a)
+            b = k_major(x, descriptor, columns, kind_b, 4 if is_sparse else 2)
+        a = stored_a_of_wgmma(x, operands[1], group, kind_a, transposed[:-1] == [True])
+        if is_sparse:
+            a = [row for w in range(4) for row in sparse.expand_rows(
+                a[16 * w:16 * w + 16],
+                sparse.of_warp([x.read(metadata[0], t, 32) for t in group[32 * w:32 * w + 32]], int(metadata[1], 0),
+                               len(b[0]), BITS[kind_a]), BITS[kind_a])]
         c = [[0] * columns for _ in range(64)]
-        if x.read(operands[3], group[0]):
+        if x.read(rest[0], group[0]):
             for i, t in enumerate(group):
                 registers = [x.read(r, t, 32) for r in names]
                 for row, column, code in accumulators(i % 32, registers, result, 16 * (i // 32)):
@@ -286,3 +412,13 @@ def wgmma(x, modifiers, operands):
         d = product_matrix(a, b, c, kind_a, kind_b, result, [range(len(a[0]))], 13 if fp8 else 25, saturate, negate)
         for w in range(4):
             store_accumulators(x, names, group[32 * w:32 * w + 32], d, result, 16 * w)
+
+
+def stored_a_of_wgmma(x, operand, group, kind, is_transposed):
+    if not operand.startswith('{'):
+        descriptor = x.read(operand, group[0], 64)
+        return mn_major(x, descriptor, 64, kind, 16) if is_transposed else k_major(x, descriptor, 64, kind)
+    a = []
+    for w in range(4):
+        a += fragment_a([[x.read(r, t, 32) for r in x.elements(operand)] for t in group[32 * w:32 * w + 32]], BITS[kind])
+    return a

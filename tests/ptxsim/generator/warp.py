@@ -83,6 +83,22 @@ def activemask(x, modifiers, operands):
             x.write(operands[0], t, sum(1 << o % 32 for o in warp))
 
 
+def reduce_floats(bits, modifiers):
+    """The least or largest number; +0 is above -0."""
+    values = [n.F32.decode(b) for b in bits]
+    if 'abs' in modifiers:
+        values = [n.absolute(v) for v in values]
+    numbers = [v for v in values if v != NAN]
+    if not numbers or ('NaN' in modifiers and len(numbers) < len(values)):
+        return n.F32.nan_code
+    best = numbers[0]
+    for v in numbers[1:]:
+        o = n.order(v, best) or (best[0] > v[0]) - (best[0] < v[0])
+        if (o < 0) == ('min' in modifiers) and o != 0:
+            best = v
+    return n.F32.encode(best)
+
+
 @handles('redux')
 def redux(x, modifiers, operands):
     kind, operation = modifiers[-1], modifiers[1]
@@ -91,19 +107,7 @@ def redux(x, modifiers, operands):
         here = members(x, operands[-1], warp)
         bits = [x.read(operands[1], t, 32) for t in here]
         if kind == 'f32':
-            values = [n.F32.decode(b) for b in bits]
-            if 'abs' in modifiers:
-                values = [n.absolute(v) for v in values]
-            numbers = [v for v in values if v != NAN]
-            if not numbers or ('NaN' in modifiers and len(numbers) < len(values)):
-                result = n.F32.nan_code
-            else:
-                best = numbers[0]
-                for v in numbers[1:]:
-                    o = n.order(v, best) or (best[0] > v[0]) - (best[0] < v[0])  # +0 is above -0
-                    if (o < 0) == (operation == 'min') and o != 0:
-                        best = v
-                result = n.F32.encode(best)
+            result = reduce_floats(bits, modifiers)
         else:
             values = [value_of(b, kind) for b in bits]
             result = values[0]

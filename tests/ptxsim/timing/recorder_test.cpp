@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -135,6 +136,38 @@ $again:
   for (const Demand& d : work->classes[0].work.demands)
     memory += d.server == Server::kHbm ? d.amount : 0;
   EXPECT_EQ(memory, 512);
+}
+
+// One step of f16: 64 x 8 x 16 products of what A stores, 2048 bytes of A, and 32 bytes of each row of B, 64 beside a
+// sparse A.
+TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
+  const auto demands = [](const std::string& mma) {
+    auto work = recorded(kernel(R"(
+  mov.b64 %rd2, 0x0000001000080040;
+  mov.b32 %r1, 0;
+  mov.b32 %r2, 0x44444444;
+  wgmma.fence.sync.aligned;
+)" + mma + R"(
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  ret;
+)"),
+                         "128");
+    EXPECT_TRUE(work.ok()) << to_string(work.error());
+    std::map<Server, double> sums;
+    for (const Demand& d : work->classes[0].work.demands) sums[d.server] += d.amount;
+    return sums;
+  };
+  const auto dense = demands(
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r3, %r4, %r5}, %rd2, %rd2, 0, 1, "
+      "1, 0, 0;");
+  const auto sparse = demands(
+      "  wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r1, %r3, %r4, %r5}, %rd2, %rd2, "
+      "%r2, 0, 0, 1, 1, 0, 0;");
+  EXPECT_EQ(dense.at(Server::kTensor), 64 * 8 * 16);
+  EXPECT_EQ(sparse.at(Server::kTensor), 64 * 8 * 16);
+  EXPECT_EQ(dense.at(Server::kShared), 2048 + 8 * 32);
+  EXPECT_EQ(sparse.at(Server::kShared), 2048 + 8 * 64);
 }
 
 // Of a box of 16 rows of 32 bytes 6 are inside: zeros for the others come from no memory, and arrive

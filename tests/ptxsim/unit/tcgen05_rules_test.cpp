@@ -94,8 +94,9 @@ TEST(TcRules, ModifiersAndOperands) {
                "kind::mxf4 cannot have 4 scales");
   expect_error(kernel_of(Mma{.modifiers = ".kind::mxf4nvf4.scale_vec::4X"}.text()),
                "kind::mxf4nvf4 needs .block_scale");
-  expect_error(kernel_of(Mma{.modifiers = ".ws.kind::f16", .tail = "0"}.text()),
-               "tcgen05.mma.ws is not modelled");
+  expect_error(
+      kernel_of(Mma{.modifiers = ".ws.kind::f16", .tail = "{%x4, %x5, %x4, %x5}, 0"}.text()),
+      "a predicate register is needed");
   expect_error(kernel_of(Mma{.modifiers = ".kind::f16.ashift", .tail = "0"}.text()),
                "ashift is not modelled");
   expect_error(kernel_of(Mma{.modifiers = ".kind::f16.surprise", .tail = "0"}.text()), "surprise");
@@ -205,6 +206,26 @@ TEST(TcOrder, LoadedRegistersNeedTheWait) {
   EXPECT_EQ(result.run.reports.list[0].severity, ptxsim::Severity::kWarning);
   kernel.all = load + "  mov.b32 %r1, 5;\n" + wait;
   expect_error(kernel, "(R8)");
+}
+
+TEST(TcOrder, TheReducedRegisterNeedsTheWait) {
+  Kernel kernel = kernel_of(Mma{}.text());
+  const std::string wait = "  tcgen05.wait::ld.sync.aligned;\n";
+  const auto load = [](const std::string& form, const std::string& rest) {
+    return "  tcgen05.ld.red.sync.aligned." + form + " {%r0, %r1}, %r2, [%t3]" + rest + ";\n";
+  };
+  kernel.all = load("32x32b.x2.max.u32", "") + wait + "  mov.b32 %r2, 5;\n";
+  run_clean(kernel);
+  kernel.all = load("32x32b.x2.max.u32", "") + "  mov.b32 %r2, 5;\n" + wait;
+  expect_error(kernel, "is written before its wait (R8)");
+  kernel.all = load("16x32bx2.x2.max.u32", ", 16") + wait;
+  expect_error(kernel, "tcgen05.ld.red.16x32bx2 is not modelled");
+  kernel.all = load("16x64b.x2.max.u32", "") + wait;
+  expect_error(kernel, "needs the shape 32x32b and .x2 or more");
+  kernel.all = load("32x32b.x2.max.b32", "") + wait;
+  expect_error(kernel, "needs .min or .max, and .u32, .s32 or .f32");
+  kernel.all = load("32x32b.x2.max.abs.u32", "") + wait;
+  expect_error(kernel, "modifier .abs is not known");
 }
 
 TEST(TcOrder, LaneQuarters) {

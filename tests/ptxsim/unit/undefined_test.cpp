@@ -96,6 +96,11 @@ TEST(Undefined, Uses) {
         Use{"guard of a mov",
             "setp.eq.u32 %p1, %r1, 9;\n mov.u32 %r2, 3;\n"
             "@%p1 mov.u32 %r2, 4;\n st.global.u32 [%rd1], %r2;"},
+        Use{"metadata of a sparse matrix",
+            "mov.b32 %r2, 0x3c003c00;\n mov.b32 %r3, 0;\n"
+            "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r4, %r5, %r6, %r7}, {%r2, "
+            "%r2}, "
+            "{%r2, %r2}, {%r3, %r3, %r3, %r3}, %r1, 0;"},
         Use{"atomic", "red.global.add.u32 [%rd1], %r1;"}}) {
     SCOPED_TRACE(use.name);
     const std::string error = error_of("ld.shared.u32 %r1, [tile+4];\n" + std::string(use.body));
