@@ -25,7 +25,7 @@ TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
     for (const char* part : {"vector_add", "host_memory", "variables", "graph", "graph_nodes",
                              "managed", "virtual_functions", "planes", "cluster", "tensor_map",
-                             "grid_sync", "padding", "pools"}) {
+                             "convolution", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }

@@ -15,7 +15,7 @@ namespace {
 
 struct Recorded {
   std::string encoder, line;
-  TiledTensorMap map;
+  TensorMap map;
   std::vector<uint8_t> bytes;
 };
 
@@ -98,7 +98,7 @@ TEST(TensorMapBits, RecordedMapsAreDecoded) {
 
 TEST(TensorMapBits, TheStandInEncodesTheSameBytes) {
   for (const Recorded& one : all_recorded()) {
-    auto record = encode_tiled(one.map);
+    auto record = encode_tensor_map(one.map);
     ASSERT_TRUE(record.ok()) << one.line << ": " << record.error().message;
     std::vector<uint8_t> bytes(one.bytes.size());
     std::memcpy(bytes.data(), &*record, bytes.size());
@@ -112,11 +112,10 @@ struct Foreign {
   const char* message;
 };
 
-TEST(TensorMapBits, WhatIsNoTiledMapIsRefused) {
+TEST(TensorMapBits, WhatIsNoMapIsRefused) {
   const TensorMapRecord good = record_of(all_recorded().back(), 0);
   ASSERT_TRUE(decode_record(good).ok());
   constexpr Foreign kForeign[] = {
-      {2, 0x1, "it is an im2col map, which is not modelled"},
       {2, 0x400000, "96B swizzling is not modelled"},
       {2, 0x4, "bits 2 .. 3 of word 2 are 0x1; must be 0"},
       {2, 0x80000000, "bits 23 .. 31 of word 2 are 0x100; must be 0"},
@@ -125,14 +124,15 @@ TEST(TensorMapBits, WhatIsNoTiledMapIsRefused) {
       {2, 0x10000, "type 6 with TF32; must be 0 .. 13, with TF32 7 or 8"},
       {7, 0x10000, "bits 16 .. 31 of word 7 are 0x1; must be 0"},
       {13, 0x8000, "bits 15 .. 23 of word 13 are 0x1; must be 0"},
-      {15, 0x40, "bits 0 .. 31 of word 15 are 0x40; must be 0"},
+      {15, 0x400, "bits 10 .. 31 of word 15 are 0x1; must be 0"},
+      {15, 0x40, "bits 0 .. 9 of word 15 are 0x40; must be 0"},
   };
   for (const Foreign& foreign : kForeign) {
     TensorMapRecord record = good;
     record.words.at(foreign.word) |= foreign.bits;
     auto map = decode_record(record);
     ASSERT_FALSE(map.ok()) << foreign.message;
-    EXPECT_EQ(map.error().message, std::string("is no tensor map of tiles: ") + foreign.message);
+    EXPECT_EQ(map.error().message, std::string("is no tensor map: ") + foreign.message);
   }
 }
 

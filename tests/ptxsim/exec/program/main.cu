@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
                {"race_again", race_again},
                {"cluster", cluster},
                {"tensor_map", tensor_map},
+               {"convolution", convolution},
                {"copy_errors", copy_errors},
                {"launch_errors", launch_errors},
                {"fault", fault},

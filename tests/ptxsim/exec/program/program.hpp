@@ -44,3 +44,4 @@ void graph_nodes();
 void managed();
 void virtual_functions();
 void planes();
+void convolution();
