@@ -19,6 +19,7 @@ import floating  # noqa: E402,F401
 import integer  # noqa: E402,F401
 import matrix  # noqa: E402,F401
 import tma  # noqa: E402
+import video  # noqa: E402,F401
 import warp  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 
