@@ -28,7 +28,7 @@ uint32_t read_list(std::istream& in, Values& values) {
   std::istringstream list(text);
   uint32_t count = 0;
   while (std::getline(list, value, ','))
-    values.at(count++) = static_cast<typename Values::value_type>(std::stoull(value));
+    values.at(count++) = static_cast<typename Values::value_type>(std::stoll(value));
   return count;
 }
 
@@ -105,6 +105,61 @@ TEST(TensorMapBits, TheStandInEncodesTheSameBytes) {
     if (one.encoder == "cute") bytes.at(8) |= 2;  // CuTe DSL sets a bit that the driver does not
     EXPECT_EQ(bytes, one.bytes) << one.line;
   }
+}
+
+// Maps for im2col: tests/ptxsim/tensor_maps/cute_im2col_maps.py.
+struct RecordedIm2col {
+  std::string line;
+  TensorMap map;
+  TensorMapRecord record;
+};
+
+RecordedIm2col read_im2col(const std::string& line) {
+  RecordedIm2col one{line, {}, {}};
+  TensorMap& map = one.map;
+  std::istringstream in(line);
+  std::string address, hex;
+  map.mode = TensorMapMode::kIm2col;
+  map.type = read_enum<TensorMapType>(in);
+  in >> address;
+  map.address = std::stoull(address, nullptr, 16);
+  map.rank = read_list(in, map.extents);
+  read_list(in, map.stride_bytes);
+  read_list(in, map.pixels.lower);
+  read_list(in, map.pixels.upper);
+  in >> map.box[0] >> map.pixels.count;
+  read_list(in, map.element_strides);
+  map.swizzle = read_enum<TensorMapSwizzle>(in);
+  in >> hex;
+  map.l2_promotion = TensorMapL2Promotion::k128;  // as CuTe DSL always has it
+  auto* bytes = reinterpret_cast<uint8_t*>(&one.record);
+  for (size_t i = 0; i < hex.size() / 2; ++i)
+    bytes[i] = static_cast<uint8_t>(std::stoul(hex.substr(2 * i, 2), nullptr, 16));
+  return one;
+}
+
+TEST(TensorMapBits, RecordedIm2colMapsAreTheStandIns) {
+  std::ifstream file(PTXSIM_TEST_FOLDER "/tensor_maps/im2col.txt");
+  size_t count = 0;
+  for (std::string line; std::getline(file, line); ++count) {
+    const RecordedIm2col one = read_im2col(line);
+    auto map = decode_record(one.record);
+    ASSERT_TRUE(map.ok()) << line << ": " << map.error().message;
+    EXPECT_EQ(map->mode, one.map.mode) << line;
+    EXPECT_EQ(map->extents, one.map.extents) << line;
+    EXPECT_EQ(map->stride_bytes, one.map.stride_bytes) << line;
+    EXPECT_EQ(map->box, one.map.box) << line;
+    EXPECT_EQ(map->element_strides, one.map.element_strides) << line;
+    EXPECT_EQ(map->pixels.lower, one.map.pixels.lower) << line;
+    EXPECT_EQ(map->pixels.upper, one.map.pixels.upper) << line;
+    EXPECT_EQ(map->pixels.count, one.map.pixels.count) << line;
+    auto record = encode_tensor_map(one.map);
+    ASSERT_TRUE(record.ok()) << line << ": " << record.error().message;
+    record->words[2] |= 2;  // CuTe DSL sets a bit that the driver does not
+    for (uint32_t word = 0; word < 16; ++word)
+      EXPECT_EQ(record->words[word], one.record.words[word]) << line << ", word " << word;
+  }
+  EXPECT_EQ(count, 16u);
 }
 
 struct Foreign {
