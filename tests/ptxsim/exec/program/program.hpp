@@ -45,3 +45,8 @@ void managed();
 void virtual_functions();
 void planes();
 void convolution();
+void textures();
+void texture_of_written();
+void surfaces();
+void surface_trap();
+void image_errors();
