@@ -26,7 +26,7 @@ TEST_F(ExecProgram, RightPartsAreRight) {
     for (const char* part :
          {"vector_add", "host_memory", "variables", "graph", "graph_nodes", "managed",
           "virtual_functions", "planes", "cluster", "tensor_map", "convolution", "textures",
-          "surfaces", "grid_sync", "padding", "pools"}) {
+          "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }

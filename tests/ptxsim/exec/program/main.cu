@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
                {"tensor_map", tensor_map},
                {"convolution", convolution},
                {"textures", textures},
+               {"texture_shapes", texture_shapes},
                {"texture_of_written", texture_of_written},
                {"surfaces", surfaces},
                {"surface_trap", surface_trap},

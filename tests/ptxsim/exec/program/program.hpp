@@ -46,6 +46,7 @@ void virtual_functions();
 void planes();
 void convolution();
 void textures();
+void texture_shapes();
 void texture_of_written();
 void surfaces();
 void surface_trap();
