@@ -1,6 +1,6 @@
 """Tensor maps for im2col copies that CuTe DSL's host code encodes: im2col.txt, which ptxsim's tests read.
 
-    python tests/ptxsim/tensor_maps/cute_im2col_maps.py [--maps 16]
+    python tests/ptxsim/tensor_maps/cute_im2col_maps.py [--maps 16] [--check]
 
 Needs nvidia-cutlass-dsl and a C compiler, no GPU. A line for each map: type, address, extents, strides, corners of the pixel box
 (lower, upper), channels, pixels, element strides, swizzle (as cuTensorMapEncodeIm2col takes them), and the 64 bytes. No
@@ -90,14 +90,22 @@ def _host(pointers: tuple, ones: cutlass.Constexpr):
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--maps", type=int, default=16)
-    maps = [random_map(number) for number in range(arguments.parse_args().maps)]
+    arguments.add_argument("--check", action="store_true", help="compare with the file, write nothing")
+    options = arguments.parse_args()
+    maps = [random_map(number) for number in range(options.maps)]
     lines = []
     for begin in range(0, len(maps), BATCH):
         ones = maps[begin:begin + BATCH]
         pointers = tuple(make_ptr(TYPES[one.type], one.address, cute.AddressSpace.gmem, assumed_align=128) for one in ones)
         launch = cute_launch.launched(cute.compile(_host, pointers, ones), [one.address for one in ones], [128] * len(ones))
         lines += [one.line(data[:64]) for one, data in zip(ones, launch.parameters)]
-    (pathlib.Path(__file__).parent / "im2col.txt").write_text("\n".join(lines) + "\n")
+    recorded = pathlib.Path(__file__).parent / "im2col.txt"
+    if not options.check:
+        recorded.write_text("\n".join(lines) + "\n")
+    elif lines != recorded.read_text().splitlines()[:len(lines)]:
+        sys.exit("CuTe DSL's im2col tensor maps: not those recorded")
+    else:
+        print(f"CuTe DSL's im2col tensor maps: {len(lines)} as recorded")
 
 
 if __name__ == "__main__":
