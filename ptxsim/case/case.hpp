@@ -92,7 +92,7 @@ struct CaseResult {
 // Where buffers lie and how tensor maps are encoded, when not as ptxsim does: on a GPU.
 struct CaseTarget {
   std::function<uint64_t(const std::string& buffer, uint64_t bytes)> place;
-  std::function<Result<std::array<uint8_t, 128>>(const TiledTensorMap&)> encode;
+  std::function<Result<std::array<uint8_t, 128>>(const TensorMap&)> encode;
 };
 
 // `folder`: where the files that the case names lie; `name`: of the text, for messages, which give

@@ -170,11 +170,25 @@ class Draft {
     }
     const std::string name = name_here(use.offset, kMapBytes);
     add_buffer(name, Type::kU8, !use.is_written, use.is_written, "");
-    DraftJson map{{"buffer", name},           {"data_type", "u8"}, {"dims", dims},
-                  {"strides_bytes", strides}, {"box", box},        {"swizzle", "none"}};
+    DraftJson map{
+        {"buffer", name}, {"data_type", "u8"}, {"dims", dims}, {"strides_bytes", strides}};
+    map["swizzle"] = "none";
+    if (use.mode == TensorMapMode::kTiled || rank < 3)
+      map["box"] = box;
+    else
+      add_pixels(map, use.mode, rank);
     push({{"tensor_map", map}}, kMapBytes, kMapAlignment,
-         "todo: as the host encodes it; only the rank is known" +
+         "todo: as the host encodes it; only rank and mode are known" +
              std::string(use.rank == 0 ? ", and that only guessed" : ""));
+  }
+
+  // What stands in place of a box: the whole image.
+  static void add_pixels(DraftJson& map, TensorMapMode mode, uint32_t rank) {
+    const bool wide = mode == TensorMapMode::kIm2colWide;
+    const DraftJson corner = wide ? DraftJson(0) : DraftJson(std::vector<int>(rank - 2));
+    map[wide ? "im2col_wide" : "im2col"] = {
+        {"lower", corner}, {"upper", corner}, {"channels", 64}, {"pixels", 128}};
+    if (wide) map["swizzle"] = "64";
   }
 
   const Entry& entry_;

@@ -191,6 +191,16 @@ uint64_t JsonNode::integer(uint64_t most) const {
   return json_->get<uint64_t>();
 }
 
+int64_t JsonNode::signed_integer(int64_t least, int64_t most) const {
+  const bool fits = json_->is_number_integer() &&
+                    !(json_->is_number_unsigned() && json_->get<uint64_t>() > INT64_MAX) &&
+                    json_->get<int64_t>() >= least && json_->get<int64_t>() <= most;
+  if (!fits)
+    fail(fmt::format("{}; must be an integer from {} to {}",
+                     json_->is_number() ? json_->dump() : json_->type_name(), least, most));
+  return json_->get<int64_t>();
+}
+
 double JsonNode::number() const {
   if (!json_->is_number()) fail("must be a number");
   return json_->get<double>();

@@ -47,6 +47,7 @@ class JsonNode {
   std::vector<JsonNode> list() const;       // of an array
   const std::string& text() const;
   uint64_t integer(uint64_t most) const;  // 0 .. most
+  int64_t signed_integer(int64_t least, int64_t most) const;
   double number() const;
   bool flag() const;
   // The same, of a member that may be missing.

@@ -26,6 +26,13 @@ uint32_t rank_of(const Statement& s) {
   return 0;
 }
 
+TensorMapMode mode_of(const Statement& s) {
+  if (has_modifier(s, "im2col::w") || has_modifier(s, "im2col::w::128"))
+    return TensorMapMode::kIm2colWide;
+  const bool pixels = has_modifier(s, "im2col") || has_modifier(s, "im2col_no_offs");
+  return pixels ? TensorMapMode::kIm2col : TensorMapMode::kTiled;
+}
+
 // Which of two types says more: a floating-point one, then a signed or unsigned one, then bits.
 int weight(Type type) {
   if (type == Type::kNone) return 0;
@@ -159,6 +166,7 @@ class Uses {
       TensorMapUse& map = maps_[{origin.parameter, origin.offset}];
       map.offset = static_cast<uint64_t>(origin.offset);
       map.rank = std::max(map.rank, rank_of(s));
+      map.mode = std::max(map.mode, mode_of(s));
       map.is_written |= s.root == "cp" && operand == 0;
     }
   }

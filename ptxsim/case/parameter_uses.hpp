@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
 
 namespace ptxsim {
@@ -23,9 +24,10 @@ struct ParameterField {
 };
 
 struct TensorMapUse {
-  uint64_t offset = 0;      // in the parameter, bytes
-  uint32_t rank = 0;        // of the copies that use it; 0: none does
-  bool is_written = false;  // the tensor, by a store or a reduction
+  uint64_t offset = 0;                         // in the parameter, bytes
+  uint32_t rank = 0;                           // of the copies that use it; 0: none does
+  bool is_written = false;                     // the tensor, by a store or a reduction
+  TensorMapMode mode = TensorMapMode::kTiled;  // of the copies
 };
 
 struct ParameterUses {

@@ -48,10 +48,32 @@ void read_extents(const JsonNode& map, const char* key, uint32_t count, T& exten
     extents[i] = static_cast<Extent>(list[i].integer(std::numeric_limits<Extent>::max()));
 }
 
-TiledTensorMap read_tensor_map(const Case& c, const JsonNode& node) {
-  node.only_keys("a tensor map", {"buffer", "offset", "data_type", "dims", "strides_bytes", "box",
-                                  "element_strides", "interleave", "swizzle", "oob_nan"});
-  TiledTensorMap map;
+// {"lower": [w, h, d], "upper": [w, h, d], "channels": n, "pixels": n}; wide: corners of W alone, numbers.
+void read_pixels(const JsonNode& node, bool wide, TensorMap& map) {
+  node.only_keys("an im2col map's pixels", {"lower", "upper", "channels", "pixels"});
+  map.mode = wide ? TensorMapMode::kIm2colWide : TensorMapMode::kIm2col;
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  map.box[0] = static_cast<uint32_t>(node.at("channels").integer(kMost));
+  map.pixels.count = static_cast<uint32_t>(node.integer_or("pixels", kMost, kWidePixels));
+  if (map.rank < 3) return;  // which the encoder refuses
+  for (const bool upper : {false, true}) {
+    const JsonNode corner = node.at(upper ? "upper" : "lower");
+    const std::vector<JsonNode> list = wide ? std::vector<JsonNode>{corner} : corner.list();
+    if (list.size() != pixel_dimensions(map))
+      corner.fail(fmt::format("{} entries; an im2col map of rank {} needs {}", list.size(),
+                              map.rank, pixel_dimensions(map)));
+    for (size_t i = 0; i < list.size(); ++i)
+      (upper ? map.pixels.upper : map.pixels.lower)[i] =
+          static_cast<int32_t>(list[i].signed_integer(std::numeric_limits<int32_t>::min(),
+                                                      std::numeric_limits<int32_t>::max()));
+  }
+}
+
+TensorMap read_tensor_map(const Case& c, const JsonNode& node) {
+  node.only_keys("a tensor map",
+                 {"buffer", "offset", "data_type", "dims", "strides_bytes", "box", "im2col",
+                  "im2col_wide", "element_strides", "interleave", "swizzle", "oob_nan"});
+  TensorMap map;
   map.type = static_cast<TensorMapType>(
       read_choice(node, "data_type",
                   {"u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32_ftz",
@@ -68,7 +90,14 @@ TiledTensorMap read_tensor_map(const Case& c, const JsonNode& node) {
     node.at("dims").fail(fmt::format("tensor map of rank {}; 1 to 5", rank));
   map.rank = static_cast<uint32_t>(rank);
   read_extents(node, "dims", map.rank, map.extents);
-  read_extents(node, "box", map.rank, map.box);
+  if (node.has("im2col") || node.has("im2col_wide")) {
+    if (node.has("box") || (node.has("im2col") && node.has("im2col_wide")))
+      node.fail("box, im2col and im2col_wide: one of them");
+    read_pixels(node.at(node.has("im2col") ? "im2col" : "im2col_wide"), node.has("im2col_wide"),
+                map);
+  } else {
+    read_extents(node, "box", map.rank, map.box);
+  }
   if (map.rank > 1 || node.has("strides_bytes"))
     read_extents(node, "strides_bytes", map.rank - 1, map.stride_bytes);
   if (node.has("element_strides"))
@@ -76,7 +105,7 @@ TiledTensorMap read_tensor_map(const Case& c, const JsonNode& node) {
   return map;
 }
 
-std::vector<std::byte> encode(const TiledTensorMap& map, const JsonNode& node,
+std::vector<std::byte> encode(const TensorMap& map, const JsonNode& node,
                               const CaseTarget* target) {
   std::vector<std::byte> bytes(128);
   if (target != nullptr) {
@@ -84,7 +113,7 @@ std::vector<std::byte> encode(const TiledTensorMap& map, const JsonNode& node,
     if (!record.ok()) node.fail(record.error().message);
     std::memcpy(bytes.data(), record.value().data(), bytes.size());
   } else {
-    const auto record = encode_tiled(map);
+    const auto record = encode_tensor_map(map);
     if (!record.ok()) node.fail(record.error().message);
     std::memcpy(bytes.data(), &record.value(), bytes.size());
   }

@@ -57,8 +57,9 @@ Finding written_non_coherent(bool loads, Severity severity, const std::string& p
       kNonCoherent, severity,
       fmt::format("{} {}, which this kernel {} too", loads ? "reads without coherence" : "writes",
                   place, loads ? "writes" : "reads with ld.global.nc"),
-      "nothing: data read by ld.global.nc (or ldu) must not change while the kernel runs",
-      "read it with ld.global (no const __restrict__ pointer, no __ldg)"};
+      "nothing: data read by ld.global.nc, ldu, textures and surfaces must not change while the "
+      "kernel runs",
+      "read it with ld.global (no const __restrict__ pointer, no __ldg, no texture or surface)"};
 }
 
 Finding unfinished(const GlobalAccess& access, const GlobalEntry& entry, const Record& earlier,

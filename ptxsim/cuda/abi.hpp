@@ -132,6 +132,43 @@ struct Copy3D {  // cudaMemcpy3DParms
 };
 static_assert(sizeof(Copy3D) == 160);
 
+struct ChannelFormat {  // cudaChannelFormatDesc
+  int bits[4];
+  int kind;
+};
+struct Resource {  // cudaResourceDesc
+  int type;
+  union {
+    void* array;  // or mipmap
+    struct {
+      void* pointer;
+      ChannelFormat format;
+      size_t bytes;
+    } linear;
+    struct {
+      void* pointer;
+      ChannelFormat format;
+      size_t width, height, pitch;
+    } rows;
+    int reserved[32];
+  };
+  unsigned flags;
+};
+static_assert(sizeof(Resource) == 144);
+inline constexpr size_t kResourceBytes =
+    64;                   // all that CUDA 12 has: neither reserved words nor flags
+struct TextureSettings {  // cudaTextureDesc
+  int address_modes[3];
+  int filter, read_mode, srgb;
+  float border[4];
+  int normalized_coordinates;
+  unsigned most_anisotropy;
+  int mipmap_filter;
+  float level_bias, least_level, most_level;
+  int no_trilinear_optimization, seamless_cube;
+};
+static_assert(sizeof(TextureSettings) == 72);
+
 struct FatbinWrapper {  // what nvcc hands to __cudaRegisterFatBinary (fatbinary_section.h)
   int magic, version;
   const void* data;

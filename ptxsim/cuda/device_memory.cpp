@@ -34,6 +34,8 @@ const char* name_of(Home home) {
       return "a managed variable";
     case Home::kPinned:
       return "pinned host memory";
+    case Home::kArray:
+      return "a CUDA array";
     case Home::kRegistered:
       return "registered host memory";
   }
@@ -127,7 +129,8 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
   const auto found = std::find_if(allocations_.begin(), allocations_.end(), [&](const auto& entry) {
     const Allocation& a = entry.second;
     if (!of_host)
-      return a.address == address && (a.home == Home::kDevice || a.home == Home::kManaged);
+      return a.address == address &&
+             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray);
     return address_of(a.host) == address &&
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });

@@ -24,6 +24,7 @@ enum class Home : uint8_t {
   kManaged,          // cudaMallocManaged
   kManagedVariable,  // __managed__
   kPinned,           // cudaMallocHost
+  kArray,            // cudaMallocArray: texels, which nothing but images and copies reach
   kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);

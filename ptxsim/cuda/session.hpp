@@ -12,6 +12,7 @@
 
 #include "ptxsim/cuda/device_memory.hpp"
 #include "ptxsim/cuda/device_model.hpp"
+#include "ptxsim/cuda/images.hpp"
 #include "ptxsim/cuda/launch_clock.hpp"
 #include "ptxsim/cuda/modules.hpp"
 #include "ptxsim/cuda/recorder.hpp"
@@ -44,6 +45,7 @@ class Session {
   Settings settings;
   const DeviceModel& device;
   DeviceMemory memory;
+  DeviceImages images{memory};
   Recorder recorder;
   std::optional<LaunchClock> clock;  // with settings.time
   Streams streams;

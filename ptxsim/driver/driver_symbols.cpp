@@ -15,10 +15,25 @@ extern "C" int cuTensorMapEncodeTiled(void* tensor_map, uint32_t type, uint32_t 
                                   element_strides, interleave, swizzle, l2_promotion, fill);
 }
 
-// Im2col maps are not modelled; host code that only names the symbol still links.
-extern "C" int cuTensorMapEncodeIm2col(void*, uint32_t, uint32_t, void*, const uint64_t*,
-                                       const uint64_t*, const int*, const int*, uint32_t, uint32_t,
-                                       const uint32_t*, uint32_t, uint32_t, uint32_t, uint32_t) {
-  constexpr int kNotSupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
-  return kNotSupported;
+extern "C" int cuTensorMapEncodeIm2col(void* tensor_map, uint32_t type, uint32_t rank,
+                                       void* address, const uint64_t* extents,
+                                       const uint64_t* stride_bytes, const int* lower_corner,
+                                       const int* upper_corner, uint32_t channels, uint32_t pixels,
+                                       const uint32_t* element_strides, uint32_t interleave,
+                                       uint32_t swizzle, uint32_t l2_promotion, uint32_t fill) {
+  return ptxsim::encode_im2col_abi(tensor_map, type, rank, address, extents, stride_bytes,
+                                   lower_corner, upper_corner, channels, pixels, element_strides,
+                                   interleave, swizzle, l2_promotion, fill);
+}
+
+extern "C" int cuTensorMapEncodeIm2colWide(void* tensor_map, uint32_t type, uint32_t rank,
+                                           void* address, const uint64_t* extents,
+                                           const uint64_t* stride_bytes, int lower_corner,
+                                           int upper_corner, uint32_t channels, uint32_t pixels,
+                                           const uint32_t* element_strides, uint32_t interleave,
+                                           uint32_t mode, uint32_t swizzle, uint32_t l2_promotion,
+                                           uint32_t fill) {
+  return ptxsim::encode_im2col_wide_abi(
+      tensor_map, type, rank, address, extents, stride_bytes, lower_corner, upper_corner, channels,
+      pixels, element_strides, interleave, mode, swizzle, l2_promotion, fill);
 }

@@ -1,29 +1,17 @@
 #include "ptxsim/driver/tensor_map.hpp"
 
-#include <cstring>
-#include <optional>
-
 #include "ptxsim/driver/tensor_map_bits.hpp"
+#include "ptxsim/driver/tensor_map_checks.hpp"
 
 namespace ptxsim {
 namespace {
 
-using Problem = std::optional<std::string>;  // what is wrong; nothing when all is well
-
-std::string at(const char* name, uint32_t index) {
-  return std::string(name) + "[" + std::to_string(index) + "]";
-}
-
-std::string observed(const std::string& what, uint64_t value, const std::string& rule) {
-  return what + ": " + std::to_string(value) + "; " + rule;
-}
-
 // Addresses and strides of these must be multiples of 32 rather than 16.
-bool needs_32_bytes(const TiledTensorMap& map) {
+bool needs_32_bytes(const TensorMap& map) {
   return map.interleave == TensorMapInterleave::k32 || is_packed_with_gaps(map.type);
 }
 
-Problem check_enums(const TiledTensorMap& map) {
+Problem check_enums(const TensorMap& map) {
   const auto range = [](const char* name, uint32_t value, uint32_t last) -> Problem {
     if (value <= last) return std::nullopt;
     return observed(name, value, "must be 0 .. " + std::to_string(last));
@@ -35,7 +23,7 @@ Problem check_enums(const TiledTensorMap& map) {
   return range("oobFill", static_cast<uint32_t>(map.fill), 1);
 }
 
-Problem check_rank(const TiledTensorMap& map) {
+Problem check_rank(const TensorMap& map) {
   if (map.rank < 1 || map.rank > kTensorMapMaxRank)
     return observed("tensorRank", map.rank, "must be 1 .. 5");
   if (map.interleave != TensorMapInterleave::kNone && map.rank < 3)
@@ -43,7 +31,7 @@ Problem check_rank(const TiledTensorMap& map) {
   return std::nullopt;
 }
 
-Problem check_address(const TiledTensorMap& map) {
+Problem check_address(const TensorMap& map) {
   if (map.address % 16 != 0)
     return observed("globalAddress", map.address, "must be a multiple of 16");
   if (needs_32_bytes(map) && map.address % 32 != 0)
@@ -52,7 +40,7 @@ Problem check_address(const TiledTensorMap& map) {
   return std::nullopt;
 }
 
-Problem check_extents(const TiledTensorMap& map) {
+Problem check_extents(const TensorMap& map) {
   for (uint32_t i = 0; i < map.rank; ++i) {
     if (map.extents[i] < 1 || map.extents[i] > uint64_t{1} << 32)
       return observed(at("globalDim", i), map.extents[i], "must be 1 .. 2^32");
@@ -67,7 +55,7 @@ Problem check_extents(const TiledTensorMap& map) {
 
 // The manual also writes that each stride holds the one before it; the driver takes others (CUTLASS
 // gives 0 for a dimension of extent 1), so that is no check.
-Problem check_strides(const TiledTensorMap& map) {
+Problem check_strides(const TensorMap& map) {
   for (uint32_t i = 0; i + 1 < map.rank; ++i) {
     const uint64_t stride = map.stride_bytes[i];
     if (stride % 16 != 0)
@@ -81,29 +69,16 @@ Problem check_strides(const TiledTensorMap& map) {
   return std::nullopt;
 }
 
-Problem check_box(const TiledTensorMap& map) {
+Problem check_box(const TensorMap& map) {
+  if (map.mode != TensorMapMode::kTiled) return check_im2col(map);
   for (uint32_t i = 0; i < map.rank; ++i) {
     if (map.box[i] < 1 || map.box[i] > 256)
       return observed(at("boxDim", i), map.box[i], "must be 1 .. 256");
   }
-  if (is_packed_with_gaps(map.type) && map.box[0] != 128)
-    return observed("boxDim[0]", map.box[0], "must be 128 with the ALIGN16B types");
-  if (map.interleave != TensorMapInterleave::kNone) return std::nullopt;
-  const uint64_t bits = uint64_t{map.box[0]} * element_bits(map.type);
-  if (!is_packed_with_gaps(map.type) && bits % 128 != 0)
-    return observed(
-        "boxDim[0]", map.box[0],
-        "times " + std::to_string(element_bits(map.type)) + " bits must be a multiple of 16 bytes");
-  const uint32_t span = swizzle_span_bytes(map.swizzle);
-  const uint64_t bytes = shared_row_bytes(map.type, map.box[0]);
-  if (span != 0 && bytes > span)
-    return observed("boxDim[0]", map.box[0],
-                    "takes " + std::to_string(bytes) + " bytes; at most the swizzle's span of " +
-                        std::to_string(span) + " bytes");
-  return std::nullopt;
+  return check_innermost(map, "boxDim[0]");
 }
 
-Problem check_element_strides(const TiledTensorMap& map) {
+Problem check_element_strides(const TensorMap& map) {
   for (uint32_t i = 0; i < map.rank; ++i) {
     if (map.element_strides[i] < 1 || map.element_strides[i] > 8)
       return observed(at("elementStrides", i), map.element_strides[i], "must be 1 .. 8");
@@ -111,7 +86,7 @@ Problem check_element_strides(const TiledTensorMap& map) {
   return std::nullopt;
 }
 
-Problem check_combinations(const TiledTensorMap& map) {
+Problem check_combinations(const TensorMap& map) {
   const uint32_t swizzle = static_cast<uint32_t>(map.swizzle);
   if (map.interleave == TensorMapInterleave::k32 && map.swizzle != TensorMapSwizzle::k32)
     return observed("swizzle", swizzle, "must be 1 (32B) with interleave 32B");
@@ -135,19 +110,30 @@ Problem check_combinations(const TiledTensorMap& map) {
   return std::nullopt;
 }
 
-using Check = Problem (*)(const TiledTensorMap&);
+using Check = Problem (*)(const TensorMap&);
 constexpr Check kChecks[] = {check_enums,   check_rank, check_address,         check_extents,
                              check_strides, check_box,  check_element_strides, check_combinations};
 
-thread_local std::string last_error;  // of encode_tiled_abi
-
-int refuse(std::string message) {
-  constexpr int kInvalidValue = 1;  // CUDA_ERROR_INVALID_VALUE
-  last_error = std::move(message);
-  return kInvalidValue;
-}
-
 }  // namespace
+
+Problem check_innermost(const TensorMap& map, const std::string& name) {
+  const uint32_t elements = map.box[0];
+  if (is_packed_with_gaps(map.type) && elements != 128)
+    return observed(name, elements, "must be 128 with the ALIGN16B types");
+  if (map.interleave != TensorMapInterleave::kNone) return std::nullopt;
+  const uint64_t bits = uint64_t{elements} * element_bits(map.type);
+  if (!is_packed_with_gaps(map.type) && bits % 128 != 0)
+    return observed(
+        name, elements,
+        "times " + std::to_string(element_bits(map.type)) + " bits must be a multiple of 16 bytes");
+  const uint32_t span = swizzle_span_bytes(map.swizzle);
+  const uint64_t bytes = shared_row_bytes(map.type, elements);
+  if (span != 0 && bytes > span)
+    return observed(name, elements,
+                    "takes " + std::to_string(bytes) + " bytes; at most the swizzle's span of " +
+                        std::to_string(span) + " bytes");
+  return std::nullopt;
+}
 
 uint32_t element_bits(TensorMapType type) {
   static constexpr uint8_t kBits[16] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
@@ -176,47 +162,12 @@ uint32_t swizzle_span_bytes(TensorMapSwizzle swizzle) {
   return index < 7 ? kSpan[index] : 0;
 }
 
-Result<TensorMapRecord> encode_tiled(const TiledTensorMap& map) {
+Result<TensorMapRecord> encode_tensor_map(const TensorMap& map) {
   for (const Check check : kChecks) {
     if (Problem problem = check(map))
       return Error{ErrorKind::kInput, "tensor map: " + *problem, {}};
   }
   return pack_tensor_map(map);
 }
-
-int encode_tiled_abi(void* tensor_map, uint32_t type, uint32_t rank, void* address,
-                     const uint64_t* extents, const uint64_t* stride_bytes, const uint32_t* box,
-                     const uint32_t* element_strides, uint32_t interleave, uint32_t swizzle,
-                     uint32_t l2_promotion, uint32_t fill) {
-  if (tensor_map == nullptr) return refuse("tensor map: tensorMap is a null pointer");
-  const uint64_t place = reinterpret_cast<uintptr_t>(tensor_map);
-  if (place % 64 != 0)
-    return refuse("tensor map: " +
-                  observed("tensorMap", place, "the address must be a multiple of 64"));
-  if (extents == nullptr || box == nullptr || element_strides == nullptr)
-    return refuse("tensor map: globalDim, boxDim or elementStrides is a null pointer");
-  if (stride_bytes == nullptr && rank > 1)
-    return refuse("tensor map: globalStrides is a null pointer; needed from rank 2 on");
-  TiledTensorMap map;
-  map.type = static_cast<TensorMapType>(type);
-  map.rank = rank;
-  map.address = reinterpret_cast<uintptr_t>(address);
-  for (uint32_t i = 0; i < rank && i < kTensorMapMaxRank; ++i) {
-    map.extents[i] = extents[i];
-    map.box[i] = box[i];
-    map.element_strides[i] = element_strides[i];
-    if (i > 0) map.stride_bytes[i - 1] = stride_bytes[i - 1];
-  }
-  map.interleave = static_cast<TensorMapInterleave>(interleave);
-  map.swizzle = static_cast<TensorMapSwizzle>(swizzle);
-  map.l2_promotion = static_cast<TensorMapL2Promotion>(l2_promotion);
-  map.fill = static_cast<TensorMapFill>(fill);
-  const Result<TensorMapRecord> record = encode_tiled(map);
-  if (!record.ok()) return refuse(record.error().message);
-  std::memcpy(tensor_map, &record.value(), sizeof(TensorMapRecord));
-  return 0;
-}
-
-const std::string& last_encode_error() { return last_error; }
 
 }  // namespace ptxsim

@@ -1,4 +1,4 @@
-// Where a tiled tensor map's fields lie in its 128 bytes. NVIDIA documents a CUtensorMap as opaque; the layout was found
+// Where a tensor map's fields lie in its 128 bytes. NVIDIA documents a CUtensorMap as opaque; the layout was found
 // three times over, and the three agree wherever they meet:
 //  - ptxas 13.0 assembles tensormap.replace to plain loads, masks and stores: every field that it replaces, with its values
 //    (sm_90a and sm_103a, `cuobjdump -sass`);
@@ -38,7 +38,11 @@ inline constexpr TensorMapField kSwizzle96{2, 22, 1};
 inline constexpr TensorMapField kFreeFlags{2, 23, 9};
 inline constexpr TensorMapField kFreeStrides{7, 16, 16};
 inline constexpr TensorMapField kFreeBox{13, 15, 9};
-inline constexpr TensorMapField kPixels{15, 0, 32};  // im2col only
+inline constexpr TensorMapField kPixels{15, 0, 10},
+    kFreePixels{15, 10, 22};  // im2col: of a column, - 1
+// Nobody has published what the driver writes for cuTensorMapEncodeIm2colWide; here it is this word, otherwise free.
+inline constexpr TensorMapField kWideMark{17, 0, 32};
+inline constexpr uint32_t kWide = 0x65646977;
 // Nothing needs these: CuTe DSL and tensormap.replace leave them as they are.
 inline constexpr TensorMapField kBoxBytes{16, 0, 32}, kSwizzleHint{18, 0, 32};
 
@@ -49,6 +53,11 @@ constexpr TensorMapField last_index(uint32_t i) { return {8 + i, 0, 32}; }      
 constexpr TensorMapField element_stride(uint32_t i) { return {13, 3 * i, 3}; }  // - 1
 constexpr TensorMapField last_of_box(uint32_t i) {                              // box - 1
   return i == 0 ? TensorMapField{13, 24, 8} : TensorMapField{14, 8 * (i - 1), 8};
+}
+// im2col: corners of the pixel box, signed; `bits` of each of them.
+constexpr TensorMapField lower_corner(uint32_t i, uint32_t bits) { return {14, bits * i, bits}; }
+constexpr TensorMapField upper_corner(uint32_t i, uint32_t bits) {
+  return {14, 16 + bits * i, bits};
 }
 
 }  // namespace tensor_map_field
@@ -68,6 +77,6 @@ void set_address(TensorMapRecord& record, uint64_t address);
 void set_stride(TensorMapRecord& record, uint32_t i, uint64_t bytes);
 
 // The bytes of a map that was checked.
-TensorMapRecord pack_tensor_map(const TiledTensorMap& map);
+TensorMapRecord pack_tensor_map(const TensorMap& map);
 
 }  // namespace ptxsim

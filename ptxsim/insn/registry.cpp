@@ -12,7 +12,8 @@ std::map<std::string_view, const Decoder*> all_decoders() {
                       decoders_compare,     decoders_control, decoders_call,      decoders_memory,
                       decoders_matrix_move, decoders_warp,    decoders_barrier,   decoders_fence,
                       decoders_mbarrier,    decoders_copy,    decoders_tensormap, decoders_clc,
-                      decoders_tcgen05,     decoders_wgmma,   decoders_mma,       decoders_wmma}) {
+                      decoders_tcgen05,     decoders_wgmma,   decoders_mma,       decoders_wmma,
+                      decoders_image}) {
     for (const Decoder& decoder : family()) decoders.emplace(decoder.root, &decoder);
   }
   return decoders;

@@ -27,6 +27,7 @@ std::span<const Decoder> decoders_fence();  // fence, membar
 std::span<const Decoder> decoders_mbarrier();
 std::span<const Decoder> decoders_copy();       // cp (async, bulk, tensor, reduce, prefetch)
 std::span<const Decoder> decoders_tensormap();  // tensormap.replace
+std::span<const Decoder> decoders_image();      // tex, tld4, txq, suld, sust, sured, suq, istypep
 std::span<const Decoder> decoders_clc();        // clusterlaunchcontrol
 std::span<const Decoder> decoders_tcgen05();
 std::span<const Decoder> decoders_wgmma();

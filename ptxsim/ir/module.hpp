@@ -110,7 +110,7 @@ struct Operand {
     kFunction,   // symbol: index into Module::functions; called, or its address taken
   };
   Kind kind = Kind::kSink;
-  bool negated = false;
+  bool negated = false;  // also -a of vmad
   bool is_float = false;
   uint8_t float_bytes = 0;  // 4: written 0f..., bits is a float's pattern; 8: double's pattern
   uint32_t reg = 0;         // index into Entry::registers
@@ -119,6 +119,7 @@ struct Operand {
   uint32_t label = 0;   // index into Entry::statements
   SpecialKind special = SpecialKind::kTid;
   uint8_t axis = 0;
+  std::string selector;  // of a register of a video instruction: "b0", "h10"; without the dot
   std::vector<Operand> parts;
 };
 

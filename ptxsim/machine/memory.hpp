@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ptxsim/error.hpp"
+#include "ptxsim/machine/image.hpp"
 
 namespace ptxsim {
 
@@ -59,6 +60,7 @@ class GlobalMemory {
   GlobalBuffer* find(const std::string& name);
   const std::vector<GlobalBuffer>& buffers() const { return buffers_; }  // by address
   bool check_uninitialized = true;
+  Images images;  // texture and surface objects, whose texels lie in buffers
 
   // The heap of malloc and free in kernels (machine/heap.cpp; CUDA C++ Programming Guide, "Dynamic
   // Global Memory Allocation"). It lives as long as this memory, over several launches. Allocations

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/machine/tensor_map_rows.hpp"
 
 namespace ptxsim {
 namespace {
@@ -45,18 +46,11 @@ const std::byte* bytes_at(Machine& machine, uint64_t generic, int lane) {
   return machine.global().read(generic, sizeof(TensorMapRecord));
 }
 
-// A walk over the rows of a box: all coordinates but the innermost.
-struct RowWalk {
-  const TiledTensorMap& map;
-  std::array<int64_t, 5> start{};   // first coordinate in each dimension
-  std::array<uint32_t, 5> count{};  // rows in each dimension from 1 on
-};
-
 // The part of a row that lies inside the tensor, in elements of the row.
 struct Inside {
   int64_t begin, end;
 };
-Inside inside_part(const TiledTensorMap& map, int64_t start) {
+Inside inside_part(const TensorMap& map, int64_t start) {
   const int64_t extent = static_cast<int64_t>(map.extents[0]);
   const int64_t begin = std::clamp<int64_t>(-start, 0, map.box[0]);
   return {begin, std::clamp<int64_t>(extent - start, begin, map.box[0])};
@@ -64,8 +58,7 @@ Inside inside_part(const TiledTensorMap& map, int64_t start) {
 
 // Packed types lie in groups of 16 values: 8 or 12 bytes in global memory, 16 in shared memory. A
 // row of them is wholly inside or outside, since extents and coordinates are multiples of 128.
-void add_packed_row(Box& box, const TiledTensorMap& map, uint64_t row, int64_t start,
-                    bool in_bounds) {
+void add_packed_row(Box& box, const TensorMap& map, uint64_t row, int64_t start, bool in_bounds) {
   const uint32_t group_bytes = 2 * element_bits(map.type);
   const bool inside = in_bounds && start >= 0 && start < static_cast<int64_t>(map.extents[0]);
   const uint64_t first = row + static_cast<uint64_t>(start) / 16 * group_bytes;
@@ -75,7 +68,9 @@ void add_packed_row(Box& box, const TiledTensorMap& map, uint64_t row, int64_t s
   box.copied_bytes += map.box[0] / 16 * group_bytes;
 }
 
-void add_row(Box& box, const TiledTensorMap& map, uint64_t row, int64_t start, bool in_bounds) {
+}  // namespace
+
+void add_row(Box& box, const TensorMap& map, uint64_t row, int64_t start, bool in_bounds) {
   const uint32_t row_bytes = static_cast<uint32_t>(shared_row_bytes(map.type, map.box[0]));
   if (is_packed_with_gaps(map.type)) {
     add_packed_row(box, map, row, start, in_bounds);
@@ -98,7 +93,7 @@ void add_row(Box& box, const TiledTensorMap& map, uint64_t row, int64_t start, b
 
 // The address of a box must be a multiple of 16 bytes ("Bounding Box"); an H200 stops with an
 // illegal instruction where the first coordinate breaks that.
-void check_first_coordinate(const TiledTensorMap& map, int32_t coordinate) {
+void check_first_coordinate(const TensorMap& map, int32_t coordinate) {
   if (is_packed_with_gaps(map.type) && coordinate % 128 != 0)
     refuse(
         fmt::format("first coordinate {}; must be a multiple of 128 with the ALIGN16B types (R14)",
@@ -111,23 +106,30 @@ void check_first_coordinate(const TiledTensorMap& map, int32_t coordinate) {
         coordinate, element_bits(map.type)));
 }
 
-void refuse_interleave(const TiledTensorMap& map) {
+void refuse_interleave(const TensorMap& map) {
   if (map.interleave != TensorMapInterleave::kNone)
     refuse(fmt::format("tensor map with interleave {}B; interleaved layouts are not modelled",
                        map.interleave == TensorMapInterleave::k16 ? 16 : 32));
 }
 
-}  // namespace
+void check_mode(const TensorMap& map, TensorMapMode mode) {
+  static constexpr const char *kCopies[] = {"tiled", "im2col", "im2col::w"},
+                              *kMaps[] = {"a tiled tensor map", "a tensor map for im2col",
+                                          "a tensor map for im2col::w"};
+  if (map.mode == mode) return;
+  refuse(fmt::format("a copy in {} mode with {} (R14)", kCopies[static_cast<int>(mode)],
+                     kMaps[static_cast<int>(map.mode)]));
+}
 
-TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane) {
+TensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane) {
   TensorMapRecord record;
   std::memcpy(&record, bytes_at(machine, generic, lane), sizeof record);
-  const Result<TiledTensorMap> map = decode_record(record);
+  const Result<TensorMap> map = decode_record(record);
   if (!map.ok())  // the launch's mistake, not the kernel's
     throw Fault(fmt::format("tensor map at 0x{:x} {}", generic, map.error().message),
                 map.error().kind, lane);
   // What an encoder wrote is legal; what tensormap.replace left may not be.
-  const Result<TensorMapRecord> legal = encode_tiled(map.value());
+  const Result<TensorMapRecord> legal = encode_tensor_map(map.value());
   if (!legal.ok())
     refuse(fmt::format("tensor map at 0x{:x}: {} (R14)", generic, legal.error().message), lane);
   return map.value();
@@ -157,7 +159,8 @@ uint32_t swizzle_atom_bytes(TensorMapSwizzle swizzle) {
   return swizzle == TensorMapSwizzle::k128Atom32Flip8 ? 8 : 16;
 }
 
-Box walk_box(const TiledTensorMap& map, std::span<const int32_t> coordinates) {
+Box walk_box(const TensorMap& map, std::span<const int32_t> coordinates) {
+  check_mode(map, TensorMapMode::kTiled);
   refuse_interleave(map);
   check_first_coordinate(map, coordinates[0]);
   std::array<uint32_t, 5> count{1, 1, 1, 1, 1};
@@ -184,7 +187,8 @@ Box walk_box(const TiledTensorMap& map, std::span<const int32_t> coordinates) {
   return box;
 }
 
-Box walk_four_rows(const TiledTensorMap& map, int32_t column, std::span<const int32_t, 4> rows) {
+Box walk_four_rows(const TensorMap& map, int32_t column, std::span<const int32_t, 4> rows) {
+  check_mode(map, TensorMapMode::kTiled);
   refuse_interleave(map);
   check_first_coordinate(map, column);
   if (map.rank != 2 || map.box[1] != 1)
@@ -201,7 +205,7 @@ Box walk_four_rows(const TiledTensorMap& map, int32_t column, std::span<const in
   return box;
 }
 
-void fill_out_of_bounds(const TiledTensorMap& map, std::byte* data, uint32_t bytes) {
+void fill_out_of_bounds(const TensorMap& map, std::byte* data, uint32_t bytes) {
   if (map.fill == TensorMapFill::kZero) {
     std::memset(data, 0, bytes);
     return;
@@ -212,7 +216,7 @@ void fill_out_of_bounds(const TiledTensorMap& map, std::byte* data, uint32_t byt
 
 // Read from an H200: TF32 maps round to nearest even and NaN becomes 0x7fffe000; .FTZ maps flush
 // nothing on a load.
-void convert_loaded(const TiledTensorMap& map, std::byte* data, uint32_t bytes) {
+void convert_loaded(const TensorMap& map, std::byte* data, uint32_t bytes) {
   if (map.type != TensorMapType::kTf32 && map.type != TensorMapType::kTf32Ftz) return;
   for (uint32_t i = 0; i < bytes; i += 4) {
     uint32_t word;

@@ -1,5 +1,5 @@
 // Tensor maps as the tensor copies use them: which bytes of global memory a box covers and where
-// they lie in shared memory (PTX ISA 9.0, "Tensors", "Tiled Mode", "Swizzling Modes").
+// they lie in shared memory (PTX ISA 9.0, "Tensors", "Tiled Mode", "Im2col mode", "Swizzling Modes").
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ class Machine;
 struct Execution;
 
 // Reads the 128 bytes at a generic address (parameter, constant or global memory) and checks them:
-// a Fault when they are no tiled tensor map, or when the driver would not have encoded it.
-TiledTensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane);
+// a Fault when they are no tensor map, or when the driver would not have encoded it.
+TensorMap read_tensor_map(Machine& machine, uint64_t generic, int lane);
 
 // Where the byte that lies at `address` in a layout without swizzle goes: an involution on absolute
 // shared-memory addresses (ISA reference 1.1, 8.2).
@@ -42,13 +42,23 @@ struct Box {
 };
 
 // The box at these coordinates (elements, innermost first).
-Box walk_box(const TiledTensorMap& map, std::span<const int32_t> coordinates);
+Box walk_box(const TensorMap& map, std::span<const int32_t> coordinates);
 // .tile::gather4 and .tile::scatter4: four rows of a matrix, at `column`.
-Box walk_four_rows(const TiledTensorMap& map, int32_t column, std::span<const int32_t, 4> rows);
+Box walk_four_rows(const TensorMap& map, int32_t column, std::span<const int32_t, 4> rows);
+// .im2col: a column of pixels from the filter's place and its offsets along W, H and D on; none of these: 0.
+Box walk_pixels(const TensorMap& map, std::span<const int32_t> coordinates,
+                std::span<const uint16_t> offsets);
+// .im2col::w and .im2col::w::128: pixels of one row of each image, then `halo` more.
+struct WidePixels {
+  uint32_t halo = 0, offset = 0;
+  bool always_128 = false;
+};
+Box walk_wide_pixels(const TensorMap& map, std::span<const int32_t> coordinates,
+                     const WidePixels& wide);
 
 // What the out-of-bounds bytes of a load hold: `bytes` of them, at an element's boundary.
-void fill_out_of_bounds(const TiledTensorMap& map, std::byte* data, uint32_t bytes);
+void fill_out_of_bounds(const TensorMap& map, std::byte* data, uint32_t bytes);
 // What a load changes in the values of types that it converts (TF32).
-void convert_loaded(const TiledTensorMap& map, std::byte* data, uint32_t bytes);
+void convert_loaded(const TensorMap& map, std::byte* data, uint32_t bytes);
 
 }  // namespace ptxsim

@@ -14,13 +14,17 @@ namespace {
 
 // Statements that write nothing but registers, of nothing but registers; sorted.
 constexpr std::string_view kComputing[] = {
-    "abs",  "add",   "addc",     "and",       "bfe",       "bfi",       "bfind", "bmsk",  "brev",
-    "clz",  "cnot",  "copysign", "cos",       "cvt",       "div",       "dp2a",  "dp4a",  "ex2",
-    "fma",  "fns",   "lg2",      "lop3",      "mad",       "mad24",     "madc",  "match", "max",
-    "min",  "mma",   "mov",      "movmatrix", "mul",       "mul24",     "neg",   "not",   "or",
-    "popc", "prmt",  "rcp",      "redux",     "rem",       "rsqrt",     "sad",   "selp",  "set",
-    "setp", "shf",   "shfl",     "shl",       "shr",       "sin",       "slct",  "sqrt",  "sub",
-    "subc", "szext", "tanh",     "testp",     "vabsdiff2", "vabsdiff4", "vote",  "xor"};
+    "abs",    "add",    "addc",     "and",       "bfe",       "bfi",   "bfind",     "bmsk",
+    "brev",   "clz",    "cnot",     "copysign",  "cos",       "cvt",   "div",       "dp2a",
+    "dp4a",   "ex2",    "fma",      "fns",       "lg2",       "lop3",  "mad",       "mad24",
+    "madc",   "match",  "max",      "min",       "mma",       "mov",   "movmatrix", "mul",
+    "mul24",  "neg",    "not",      "or",        "popc",      "prmt",  "rcp",       "redux",
+    "rem",    "rsqrt",  "sad",      "selp",      "set",       "setp",  "shf",       "shfl",
+    "shl",    "shr",    "sin",      "slct",      "sqrt",      "sub",   "subc",      "szext",
+    "tanh",   "testp",  "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd",  "vadd2",     "vadd4",
+    "vavrg2", "vavrg4", "vmad",     "vmax",      "vmax2",     "vmax4", "vmin",      "vmin2",
+    "vmin4",  "vote",   "vset",     "vset2",     "vset4",     "vshl",  "vshr",      "vsub",
+    "vsub2",  "vsub4",  "xor"};
 
 const Statement& statement_of(const Execution& x, const Insn& insn) {
   return x.program().entry->statements[insn.statement];

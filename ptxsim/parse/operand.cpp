@@ -52,6 +52,8 @@ Operand special(const Lexer& lexer, const Token& name, const Token* component) {
 
 std::vector<Operand> OperandReader::read_all(uint32_t statement, std::string_view root) {
   std::vector<Operand> operands;
+  has_selectors_ = root[0] == 'v' && root != "vote";
+  may_be_minus_ = root == "vmad";
   if (lexer_.peek().is(';')) return operands;
   do {
     label_ = {};
@@ -82,6 +84,7 @@ Operand OperandReader::read_single(int depth, Names names) {
   if (token.is('{')) return read_list(depth, '}');
   if (token.is('(')) return read_list(depth, ')');
   if (token.is('!')) return read_negated();
+  if (token.is('-') && may_be_minus_) return read_minus();
   if (starts_constant(token)) return immediate(read_constant(lexer_));
   if (token.kind == Token::Kind::kIdentifier) return read_name(names);
   lexer_.unexpected("an operand");
@@ -99,6 +102,18 @@ Operand OperandReader::read_negated() {
   return operand;
 }
 
+// -a of a register, which is read as it is; a constant becomes its negative.
+Operand OperandReader::read_minus() {
+  lexer_.take();
+  const bool is_name = lexer_.peek().kind == Token::Kind::kIdentifier;
+  Operand operand = is_name ? read_name(Names::kKnown) : immediate(read_constant(lexer_));
+  if (is_name)
+    operand.negated = true;
+  else
+    operand.bits = 0 - operand.bits;
+  return operand;
+}
+
 Operand OperandReader::read_name(Names names) {
   const Token name = lexer_.take();
   Operand operand;
@@ -107,6 +122,10 @@ Operand OperandReader::read_name(Names names) {
   if (operand.kind == Operand::Kind::kSymbol) operand.bits = read_offset(lexer_);
   if (lexer_.peek().kind == Token::Kind::kDotWord) {
     const Token component = lexer_.take();
+    if (operand.kind == Operand::Kind::kRegister && has_selectors_) {
+      operand.selector = component.text;
+      return operand;
+    }
     if (operand.kind != Operand::Kind::kSink || name.text[0] != '%') {
       lexer_.fail(component, fmt::format("{} is no vector: component {}", in_quotes(name.text),
                                          describe(component)));

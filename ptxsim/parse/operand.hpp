@@ -26,11 +26,15 @@ class OperandReader {
   Operand read_single(int depth, Names names);
   Operand read_name(Names names);
   Operand read_negated();
+  Operand read_minus();
   Operand read_address(int depth);
   Operand read_list(int depth, char close);
 
   Lexer& lexer_;
   EntryBuilder& builder_;
+  bool has_selectors_ =
+      false;                   // the statement is a video instruction: registers with .b0, .h10 ...
+  bool may_be_minus_ = false;  // vmad: -a
   Token label_;  // the name in the operand last read that is to be a label; empty text: none
 };
 

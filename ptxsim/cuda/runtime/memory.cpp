@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ptxsim/cuda/runtime/array.hpp"
 #include "ptxsim/cuda/runtime/call.hpp"
 
 namespace ptxsim::cuda::runtime {
@@ -221,7 +222,7 @@ PTXSIM_CUDA_ALIAS(cudaMemset3D, _ptds);
 PTXSIM_CUDA_API int cudaMemcpy3DAsync(const abi::Copy3D* p, void* stream) {
   return call([&](Session& session) {
     if (p->from_array != nullptr || p->to_array != nullptr)
-      return not_modelled("cudaMemcpy3D of an array");
+      return copy_3d_of_arrays(session, *p, stream);
     const auto plane = [](const abi::PitchedPointer& at, const abi::Position& begin, size_t z) {
       return static_cast<char*>(at.pointer) + begin.x +
              (begin.y + (begin.z + z) * at.height) * at.pitch;

@@ -27,7 +27,7 @@ void decode_abs_neg(Decode& d);
 void decode_min_max(Decode& d);
 void decode_sad(Decode& d);
 void decode_dot_product(Decode& d);  // dp4a, dp2a
-void decode_vabsdiff(Decode& d);     // vabsdiff2, vabsdiff4
+void decode_video(Decode& d);        // vadd, vadd2, vadd4, ...
 void decode_bit_count(Decode& d);    // popc, clz, brev
 void decode_bfind(Decode& d);
 void decode_fns(Decode& d);

@@ -1,5 +1,5 @@
 // cp.async.bulk.tensor into shared memory, and its prefetch (PTX ISA 9.0, "cp.async.bulk.tensor").
-// Not modelled: im2col modes, interleaved layouts.
+// Not modelled: interleaved layouts, which the manual describes by the names of their dimensions alone.
 #include "ptxsim/insn/async/cp_async_bulk_tensor.hpp"
 
 #include <fmt/format.h>
@@ -63,22 +63,39 @@ Outcome execute_prefetch(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-void refuse_im2col(Decode& d) {
-  for (const char* mode : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"})
-    if (d.modifiers().has(mode))
-      d.fail(std::string("tensor copies with .") + mode + " are not modelled");
+// The box of a lane, by the mode of its copy.
+Box walk(const Execution& x, const TensorMap& map, const TensorOperand& operand,
+         std::span<const int32_t> at, int lane) {
+  std::array<uint16_t, 3> im2col{};
+  for (size_t i = 0; i < im2col.size(); ++i)
+    if (operand.im2col[i].present()) im2col[i] = x.source<uint16_t>(operand.im2col[i])[lane];
+  switch (operand.mode) {
+    case BoxMode::kTile:
+      return walk_box(map, at.first(operand.dimensions));
+    case BoxMode::kFourRows:
+      return walk_four_rows(map, at[0], at.subspan<1, 4>());
+    case BoxMode::kPixels:
+      return walk_pixels(map, at.first(operand.dimensions), im2col);
+    case BoxMode::kWide:
+    case BoxMode::kWide128:
+      break;
+  }
+  return walk_wide_pixels(map, at.first(operand.dimensions),
+                          {im2col[0], im2col[1], operand.mode == BoxMode::kWide128});
 }
 
 }  // namespace
 
-TensorOperand take_tensor_operand(Decode& d, size_t index, const char* four_rows) {
-  refuse_im2col(d);
+TensorOperand take_tensor_operand(Decode& d, size_t index, const BoxModeNames& modes) {
   const int dimensions = d.modifiers().take_one_of({"1d", "2d", "3d", "4d", "5d"});
   if (dimensions < 0) d.fail("a tensor copy needs its dimension: .1d .2d .3d .4d .5d");
   TensorOperand operand;
   operand.dimensions = static_cast<uint32_t>(dimensions) + 1;
-  const int mode = d.modifiers().take_one_of({"tile", four_rows});
-  if (mode == 1) operand.mode = BoxMode::kFourRows;
+  for (size_t mode = 0; mode < modes.size(); ++mode)
+    if (modes[mode][0] != '\0' && d.modifiers().take(modes[mode]))
+      operand.mode = static_cast<BoxMode>(mode);
+  if (operand.mode >= BoxMode::kPixels && operand.dimensions < 3)
+    d.fail("im2col modes need .3d, .4d or .5d");
   const Decode::Address address = d.address(index);
   if (address.base_bytes != 8)
     d.fail("the address of a tensor map is generic and must have 64 bits");
@@ -95,6 +112,16 @@ TensorOperand take_tensor_operand(Decode& d, size_t index, const char* four_rows
   return operand;
 }
 
+void take_im2col_operand(Decode& d, size_t& index, TensorOperand& operand) {
+  if (operand.mode < BoxMode::kPixels) return;
+  const size_t needed = operand.mode == BoxMode::kPixels ? operand.dimensions - 2 : 2;
+  const bool is_vector = d.operand(index).kind == Operand::Kind::kVector;
+  const auto elements = d.elements(index++);
+  if (!is_vector || elements.size() != needed)
+    d.fail(fmt::format("needs a vector of {} behind the mbarrier or the map", needed));
+  for (size_t i = 0; i < needed; ++i) operand.im2col[i] = d.source(*elements[i], Type::kU16);
+}
+
 std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOperand& operand,
                                             int lane) {
   const uint64_t address = raw_address(x, operand.base, 8, operand.offset, lane);
@@ -108,9 +135,7 @@ std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOper
   std::array<int32_t, 5> at{};
   for (size_t i = 0; i < at.size(); ++i)
     if (operand.coordinates[i].present()) at[i] = x.source<int32_t>(operand.coordinates[i])[lane];
-  tensor->box = operand.mode == BoxMode::kTile
-                    ? walk_box(tensor->map, std::span(at).first(operand.dimensions))
-                    : walk_four_rows(tensor->map, at[0], std::span(at).subspan<1, 4>());
+  tensor->box = walk(x, tensor->map, operand, at, lane);
   return tensor;
 }
 
@@ -140,12 +165,13 @@ void decode_tensor_copy(Decode& d) {
     d.fail("a tensor load goes from .global to .shared::cluster or .shared::cta");
   const SharedForm form = space == 0 ? SharedForm::kCluster : SharedForm::kCta;
   auto* detail = d.make_detail<TensorLoadDetail>();
-  detail->tensor = take_tensor_operand(d, 1, "tile::gather4");
+  detail->tensor = take_tensor_operand(d, 1, kLoadModes);
   detail->route.destination = shared_operand(d, 0, form);
   detail->route.pair = modifiers.take_one_of({"cta_group::1", "cta_group::2"}) == 1;
   // With .cta_group::2 the mbarrier may be the peer's, also when the destination is .shared::cta.
   detail->route.barrier = shared_operand(d, 2, detail->route.pair ? SharedForm::kCluster : form);
   size_t next = 3;
+  take_im2col_operand(d, next, detail->tensor);
   if (modifiers.take("multicast::cluster")) {
     if (form == SharedForm::kCta)
       d.fail(".multicast::cluster needs a destination in .shared::cluster");
@@ -160,8 +186,9 @@ void decode_tensor_prefetch(Decode& d) {
   if (!d.modifiers().take("L2") || !d.modifiers().take("global"))
     d.fail("a bulk prefetch needs .L2.global");
   auto* detail = d.make_detail<TensorLoadDetail>();
-  detail->tensor = take_tensor_operand(d, 0, "tile::gather4");
+  detail->tensor = take_tensor_operand(d, 0, kLoadModes);
   size_t next = 1;
+  take_im2col_operand(d, next, detail->tensor);
   take_cache_hint(d, next);
   d.expect_operands(next, next);
   d.insn().execute = execute_prefetch;

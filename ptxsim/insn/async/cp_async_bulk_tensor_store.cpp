@@ -70,6 +70,14 @@ void check_storable(const Execution& x, const TensorStoreDetail& detail, const T
   if (detail.reduces && tensor.map.type == TensorMapType::k16U4Align8)
     x.fault("there are no reductions of packed 4-bit types", lane);
   // "Restriction on Tensor Copy instructions"
+  const TensorMap& map = tensor.map;
+  for (uint32_t i = 0; map.mode == TensorMapMode::kIm2col && i < pixel_dimensions(map); ++i)
+    if (map.pixels.lower[i] < 0 || map.pixels.upper[i] > 0)
+      x.fault(fmt::format("a store of pixels whose box begins at {} and ends {} pixels behind the "
+                          "image; must lie "
+                          "inside it (R14)",
+                          map.pixels.lower[i], map.pixels.upper[i]),
+              lane);
   const uint32_t axes = detail.tensor.mode == BoxMode::kFourRows ? 5 : detail.tensor.dimensions;
   for (uint32_t i = 0; i < axes; ++i) {
     const int32_t at = x.source<int32_t>(detail.tensor.coordinates[i])[lane];
@@ -149,10 +157,10 @@ Outcome execute_store(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-void decode_store(Decode& d, TensorStoreDetail& detail, const char* four_rows) {
+void decode_store(Decode& d, TensorStoreDetail& detail, const BoxModeNames& modes) {
   if (!d.modifiers().take("global") || !d.modifiers().take("shared::cta"))
     d.fail("a tensor store goes from .shared::cta to .global");
-  detail.tensor = take_tensor_operand(d, 0, four_rows);
+  detail.tensor = take_tensor_operand(d, 0, modes);
   detail.source = shared_operand(d, 1, SharedForm::kCta);
   size_t next = 2;
   take_cache_hint(d, next);
@@ -163,7 +171,8 @@ void decode_store(Decode& d, TensorStoreDetail& detail, const char* four_rows) {
 }  // namespace
 
 void decode_tensor_store(Decode& d) {
-  decode_store(d, *d.make_detail<TensorStoreDetail>(), "tile::scatter4");
+  decode_store(d, *d.make_detail<TensorStoreDetail>(),
+               {"tile", "tile::scatter4", "im2col_no_offs", "", ""});
 }
 
 void decode_tensor_reduce(Decode& d) {
@@ -173,7 +182,7 @@ void decode_tensor_reduce(Decode& d) {
   if (detail->op == AtomicOp::kExch || detail->op == AtomicOp::kCas)
     d.fail("bulk reductions have no .exch or .cas");
   if (!d.modifiers().take("bulk_group")) d.fail("a tensor reduction needs .bulk_group");
-  decode_store(d, *detail, "tile");
+  decode_store(d, *detail, {"tile", "", "im2col_no_offs", "", ""});
 }
 
 }  // namespace ptxsim

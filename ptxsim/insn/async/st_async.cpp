@@ -1,7 +1,7 @@
 // Stores to the shared memory of a cluster that complete on an mbarrier: st.async, red.async; and
 // st.bulk, which zeroes shared memory (PTX ISA 9.0, "Data Movement and Conversion Instructions:
 // st.async", "st.bulk"; "Parallel Synchronization and Communication Instructions: red.async").
-// The forms on global memory with .release (sm_100) are not modelled.
+// The forms on global memory with .release are in insn/memory.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -87,8 +87,6 @@ Outcome async_store(Execution& x, const Insn& insn) {
 
 // Common to both: .shared::cluster or generic, the completion mechanism, [a], b, [mbar].
 void decode_async(Decode& d, AsyncStoreDetail& a, Type type) {
-  if (d.modifiers().has("global") || d.modifiers().has("release"))
-    d.fail("the form with .release on global memory is not modelled");
   const AddressSpace space = take_space(d);
   if (space.space != Space::kGeneric && (space.space != Space::kShared || space.own_shared_only))
     d.fail("needs .shared::cluster or generic addressing");
@@ -132,6 +130,16 @@ Outcome bulk_store(Execution& x, const Insn& insn) {
 
 }  // namespace
 
+void check_async_reduction(Decode& d, AtomicOp op, Type type) {
+  const bool word = type == Type::kU32 || type == Type::kS32;
+  const bool known =
+      (op == AtomicOp::kAdd && (word || type == Type::kU64)) ||
+      ((op == AtomicOp::kMin || op == AtomicOp::kMax) && word) ||
+      ((op == AtomicOp::kInc || op == AtomicOp::kDec) && type == Type::kU32) ||
+      ((op == AtomicOp::kAnd || op == AtomicOp::kOr || op == AtomicOp::kXor) && type == Type::kB32);
+  if (!known) d.fail(fmt::format("this operation does not exist for type .{}", name_of(type)));
+}
+
 void decode_st_async(Decode& d) {
   d.modifiers().take("async");
   d.modifiers().take("weak");
@@ -152,13 +160,7 @@ void decode_red_async(Decode& d) {
   auto* a = d.make_detail<AsyncStoreDetail>();
   const AtomicOp op = take_atomic_op(d);
   const Type type = d.modifiers().take_type();
-  const bool known =
-      (op == AtomicOp::kAdd && (type == Type::kU32 || type == Type::kS32 || type == Type::kU64)) ||
-      ((op == AtomicOp::kMin || op == AtomicOp::kMax) &&
-       (type == Type::kU32 || type == Type::kS32)) ||
-      ((op == AtomicOp::kInc || op == AtomicOp::kDec) && type == Type::kU32) ||
-      ((op == AtomicOp::kAnd || op == AtomicOp::kOr || op == AtomicOp::kXor) && type == Type::kB32);
-  if (!known) d.fail(fmt::format("this operation does not exist for type .{}", name_of(type)));
+  check_async_reduction(d, op, type);
   a->update = atomic_update(op, type, false).shared;
   decode_async(d, *a, type);
 }

@@ -1,5 +1,5 @@
-// atom and red (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: atom",
-// "red"). Lanes are performed in order, each as a whole.
+// atom, red and red.async.release (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: atom",
+// "red", "red.async"). Lanes are performed in order, each as a whole.
 #include "ptxsim/insn/memory/atom_red.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +19,7 @@ struct AtomicDetail final : Detail {
   uint32_t element_bytes = 0;
   uint32_t count = 1;
   bool is_reduction = false;  // red: gives nothing back, and its read acquires nothing
+  bool needs_global = false;  // red.async.release
   std::array<Slot, kMaxVector> result{}, operand{};
   Slot third;  // cas
 };
@@ -31,6 +32,8 @@ Outcome atomic(Execution& x, const Insn& insn) {
     MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
     at.scope = a.scope;
     at.element_bytes = static_cast<uint8_t>(size);
+    if (a.needs_global && at.space != Space::kGlobal)
+      x.fault("red.async.release needs an address of global memory", lane);
     if (at.space == Space::kShared && a.count > 1)
       x.fault("vector form of an atomic operation on shared memory; needs global memory", lane);
     std::byte* memory = bytes_to_update(x, at, bytes, lane);
@@ -75,6 +78,14 @@ void check_noftz(Decode& d, Type type) {
   d.fail(fmt::format("type .{} {} .noftz", name_of(type), is_half ? "needs" : "does not have"));
 }
 
+// red.async{.mmio}.release.scope{.global}.op.type: additions by the manual, to ptxas the others of red.async, too.
+void check_async(Decode& d, const AtomicDetail& a, AddressSpace space, AtomicOp op, Type type) {
+  check_async_release(d, a.scope);
+  if (d.modifiers().take("mmio") && a.scope != Scope::kSys) d.fail(".mmio needs the scope .sys");
+  if (space.space == Space::kShared) d.fail("red.async.release needs global memory");
+  if (op != AtomicOp::kAdd || type != Type::kS64) check_async_reduction(d, op, type);
+}
+
 void decode_atomic(Decode& d, bool is_reduction) {
   auto* a = d.make_detail<AtomicDetail>();
   a->is_reduction = is_reduction;
@@ -88,6 +99,8 @@ void decode_atomic(Decode& d, bool is_reduction) {
   a->count = take_vector(d);
   const Type type = d.modifiers().take_type();
   if (type == Type::kNone) d.fail("a type is missing");
+  a->needs_global = d.modifiers().has("async");
+  if (a->needs_global) check_async(d, *a, space, op, type);
   check_noftz(d, type);
   a->element_bytes = bytes_of(type);
   a->update = atomic_update(op, type, a->count > 1);
@@ -122,7 +135,7 @@ void decode_atomic(Decode& d, bool is_reduction) {
 void decode_atom(Decode& d) { decode_atomic(d, false); }
 
 void decode_red(Decode& d) {
-  if (d.modifiers().has("async")) return decode_red_async(d);
+  if (d.modifiers().has("async") && !d.modifiers().has("release")) return decode_red_async(d);
   decode_atomic(d, true);
 }
 

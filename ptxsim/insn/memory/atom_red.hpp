@@ -18,5 +18,7 @@ struct AtomicUpdate {
 // `vector`: one element of .v2 .v4 .v8, for which 16-bit floats have min and max too.
 AtomicUpdate atomic_update(AtomicOp op, Type type, bool vector);
 AtomicOp take_atomic_op(Decode& d);
+// Which of them red.async has, for which types.
+void check_async_reduction(Decode& d, AtomicOp op, Type type);
 
 }  // namespace ptxsim

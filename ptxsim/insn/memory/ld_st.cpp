@@ -1,5 +1,5 @@
-// ld, ld.global.nc, ldu, st (PTX ISA 9.0, "Data Movement and Conversion Instructions: ld",
-// "ld.global.nc", "ldu", "st").
+// ld, ld.global.nc, ldu, st, st.async.release (PTX ISA 9.0, "Data Movement and Conversion Instructions: ld",
+// "ld.global.nc", "ldu", "st", "st.async").
 #include <fmt/format.h>
 
 #include <cstring>
@@ -157,6 +157,8 @@ Outcome store(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
     if (x.warp.undefined != nullptr) refuse_undefined(x, a.address.base, lane);
     MemoryAt at = locate(x, a.address.space, a.address.at(x, lane), bytes, bytes, lane);
+    if (a.needs_global && at.space != Space::kGlobal)
+      x.fault("st.async.release needs an address of global memory", lane);
     std::byte value[kMostAccessBytes];
     for (uint32_t i = 0; i < a.count; ++i)
       a.store(x.source<std::byte>(a.elements[i]), lane, value + i * a.element_bytes);
@@ -179,14 +181,20 @@ struct Strength {
   Scope scope = Scope::kNone;
 };
 
+// .mmio.relaxed.sys; of st.async and red.async .mmio.release.sys.
+void take_mmio(Decode& d, bool is_legal) {
+  if (!d.modifiers().take("mmio")) return;
+  if (!is_legal)
+    d.fail(d.modifiers().has("async") ? ".mmio needs .release" : ".mmio needs .relaxed");
+  if (!d.modifiers().has("sys")) d.fail(".mmio needs the scope .sys");
+}
+
 // .weak .volatile .relaxed.scope .mmio.relaxed.sys, and .acquire.scope or .release.scope.
 Strength take_order(Decode& d, const char* ordered, MemoryOrder order) {
   const int which = d.modifiers().take_one_of({"weak", "volatile", "relaxed", ordered});
-  const bool mmio = d.modifiers().take("mmio");
-  if (mmio && which != 2) d.fail(".mmio needs .relaxed");
+  take_mmio(d, which == (d.modifiers().has("async") ? 3 : 2));
   // "ld.volatile has the same memory synchronization semantics as ld.relaxed.sys."
   if (which < 2) return which == 1 ? Strength{MemoryOrder::kRelaxed, Scope::kSys} : Strength{};
-  if (mmio && !d.modifiers().has("sys")) d.fail(".mmio needs the scope .sys");
   const std::optional<Scope> scope = take_scope(d);
   if (!scope)
     d.fail(fmt::format(".{} needs a scope: .cta, .cluster, .gpu or .sys",
@@ -230,6 +238,10 @@ void refuse_outside_parameter(Decode& d, const Operand& address, uint32_t bytes)
                        static_cast<int64_t>(address.bits), variable.name, variable.bytes));
 }
 
+bool may_be_global(AddressSpace space) {
+  return space.space == Space::kGlobal || space.space == Space::kGeneric;
+}
+
 // Common to ld and st: the shape of an access. `operand` holds the registers.
 AccessDetail* take_access(Decode& d, AddressSpace space, Strength strength, size_t operand,
                           size_t address) {
@@ -241,7 +253,7 @@ AccessDetail* take_access(Decode& d, AddressSpace space, Strength strength, size
   a->element_bytes = bytes_of(a->type);
   a->address = take_address(d, d.operand(address), space);
   refuse_outside_parameter(d, d.operand(address), a->bytes());
-  const bool any_global = space.space == Space::kGlobal || space.space == Space::kGeneric;
+  const bool any_global = may_be_global(space);
   const uint32_t bytes = a->bytes();
   if (bytes > kMostAccessBytes || (a->count == 8 && a->element_bytes != 4) ||
       (a->count > 1 && a->element_bytes == 16) || (bytes > 16 && !any_global))
@@ -303,12 +315,17 @@ void decode_ldu(Decode& d) {
 }
 
 void decode_st(Decode& d) {
-  if (d.modifiers().has("async")) return decode_st_async(d);
+  const bool async = d.modifiers().has("async");
+  if (async && !d.modifiers().has("release")) return decode_st_async(d);
   if (d.modifiers().has("bulk")) return decode_st_bulk(d);
-  d.modifiers().take_performance_hints();
+  if (!async) d.modifiers().take_performance_hints();
   const Strength strength = take_order(d, "release", MemoryOrder::kRelease);
+  if (async) check_async_release(d, strength.scope);
   const AddressSpace space = take_space(d);
   AccessDetail* a = take_access(d, space, strength, 1, 0);
+  a->needs_global = async;
+  if (async && (a->count > 1 || a->element_bytes > 8 || !may_be_global(space)))
+    d.fail("st.async.release stores one element of at most 8 bytes to global memory");
   if (a->address.space.space == Space::kConst || a->address.space.space == Space::kParam)
     d.fail("st cannot write to the constant space or the kernel's parameters");
   take_cache_policy(d, 2);

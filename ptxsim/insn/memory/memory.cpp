@@ -36,6 +36,12 @@ uint64_t SectorCounter::bytes() {
          static_cast<uint64_t>(std::unique(sectors_.begin(), end) - sectors_.begin());
 }
 
+void check_async_release(Decode& d, Scope scope) {
+  d.modifiers().take("async");
+  if (scope != Scope::kGpu && scope != Scope::kSys)
+    d.fail("an asynchronous release has the scope .gpu or .sys");
+}
+
 AddressSpace take_space(Decode& d) {
   switch (d.modifiers().take_one_of({"const", "global", "local", "param", "param::entry", "shared",
                                      "shared::cta", "shared::cluster", "param::func"})) {

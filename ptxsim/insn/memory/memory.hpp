@@ -34,7 +34,8 @@ struct AccessDetail final : Detail {
   MemoryOrder order = MemoryOrder::kWeak;
   Scope scope = Scope::kNone;
   bool non_coherent = false;
-  Type type = Type::kNone;  // of an element in memory
+  bool needs_global = false;  // st.async.release by a generic address
+  Type type = Type::kNone;    // of an element in memory
   uint32_t element_bytes = 0;
   uint32_t count = 0;
   uint32_t bytes() const { return element_bytes * count; }
@@ -63,9 +64,13 @@ uint32_t take_vector(Decode& d);  // .v2 .v4 .v8; 1 without
 // than the `index` first ones are an error.
 void take_cache_policy(Decode& d, size_t index);
 
+// Takes .async, and refuses the scopes that st.async.release and red.async.release do not have. Both are done at once:
+// nothing tells the thread when they are, and it may happen before its next statement.
+void check_async_release(Decode& d, Scope scope);
+
 void decode_ld(Decode& d);
 void decode_ldu(Decode& d);
-void decode_st(Decode& d);  // also .async and .bulk
+void decode_st(Decode& d);  // also .async and .bulk; st.async.release is a store that does not wait
 void decode_st_async(Decode& d);
 void decode_st_bulk(Decode& d);
 void decode_atom(Decode& d);

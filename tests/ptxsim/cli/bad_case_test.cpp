@@ -151,9 +151,8 @@ TEST_F(Program, RefusesATensorMapThatTheStandInDidNotEncode) {
 )");
   write("map.bin", std::string(128, '\x2a'));
   write("c.json", R"({"block": [32], "params": [{"file": "map.bin"}]})");
-  expect_refused(
-      run(), "k.ptx:18",
-      "is no tensor map of tiles: bits 2 .. 3 of word 2 are 0x2; must be 0; CTA (0,0,0), warp 0");
+  expect_refused(run(), "k.ptx:18",
+                 "is no tensor map: bits 2 .. 3 of word 2 are 0x2; must be 0; CTA (0,0,0), warp 0");
 }
 
 TEST_F(Program, GivesTheLineOfACaseInsideTheKernel) {

@@ -33,20 +33,20 @@ std::vector<char> read_file(const std::filesystem::path& path) {
 }
 
 // By address, as the kernel's parameters hold them.
-std::map<uint64_t, ptxsim::TiledTensorMap> maps_in(const void* params, size_t bytes) {
-  std::map<uint64_t, ptxsim::TiledTensorMap> maps;
+std::map<uint64_t, ptxsim::TensorMap> maps_in(const void* params, size_t bytes) {
+  std::map<uint64_t, ptxsim::TensorMap> maps;
   for (size_t at = 0; at + 128 <= bytes; at += 64) {
     ptxsim::TensorMapRecord record;
     std::memcpy(&record, static_cast<const char*>(params) + at, sizeof record);
     auto map = ptxsim::decode_record(record);
-    if (map.ok() && ptxsim::encode_tiled(*map).ok()) maps.emplace(map->address, *map);
+    if (map.ok() && ptxsim::encode_tensor_map(*map).ok()) maps.emplace(map->address, *map);
   }
   return maps;
 }
 
 // The global address of every byte of a box, in the order in which it lands in shared memory.
 // `begin`: the box's first element, innermost first.
-std::vector<uint64_t> box_bytes(const ptxsim::TiledTensorMap& map, std::array<int64_t, 5> begin) {
+std::vector<uint64_t> box_bytes(const ptxsim::TensorMap& map, std::array<int64_t, 5> begin) {
   const auto bits = static_cast<int64_t>(ptxsim::element_bits(map.type));
   std::vector<uint64_t> addresses;
   std::array<int64_t, 5> i{};
@@ -72,7 +72,7 @@ std::vector<uint64_t> box_bytes(const ptxsim::TiledTensorMap& map, std::array<in
 }
 
 struct Maps {
-  std::map<uint64_t, ptxsim::TiledTensorMap> cutlass, ours;
+  std::map<uint64_t, ptxsim::TensorMap> cutlass, ours;
 };
 
 // Made-up device addresses of the case: a, b, sfa, sfb.
@@ -200,7 +200,7 @@ Maps both_maps(bool gate_is_theirs) {
 }
 
 // The bytes of `count` rows or scale tiles (dimension 1), a box behind the other.
-std::vector<uint64_t> boxes_bytes(const ptxsim::TiledTensorMap& map, Begin begin, int64_t count) {
+std::vector<uint64_t> boxes_bytes(const ptxsim::TensorMap& map, Begin begin, int64_t count) {
   std::vector<uint64_t> addresses;
   EXPECT_EQ(count % map.box[1], 0);
   for (const int64_t end = begin[1] + count; begin[1] < end; begin[1] += map.box[1]) {

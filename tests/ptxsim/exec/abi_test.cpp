@@ -7,6 +7,7 @@
 
 #include "ptxsim/cuda/abi.hpp"
 #include "ptxsim/cuda/functions.hpp"
+#include "ptxsim/cuda/images.hpp"
 
 namespace ptxsim_test {
 namespace {
@@ -44,6 +45,30 @@ TEST(Abi, FunctionAttributes) {
   EXPECT_EQ(int{kMaxDynamicSharedBytes}, int{CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES});
   EXPECT_EQ(int{kNonPortableClusterSize}, int{CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED});
   EXPECT_EQ(int{kRequiredClusterDepth}, int{CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH});
+}
+
+TEST(Abi, ImageDescriptions) {
+  EXPECT_EQ(sizeof(abi::ChannelFormat), sizeof(cudaChannelFormatDesc));
+  SAME_PLACE(ChannelFormat, kind, cudaChannelFormatDesc, f);
+  EXPECT_EQ(sizeof(abi::Resource), sizeof(cudaResourceDesc));
+  SAME_PLACE(Resource, array, cudaResourceDesc, res.array.array);
+  SAME_PLACE(Resource, linear.bytes, cudaResourceDesc, res.linear.sizeInBytes);
+  SAME_PLACE(Resource, rows.format, cudaResourceDesc, res.pitch2D.desc);
+  SAME_PLACE(Resource, rows.pitch, cudaResourceDesc, res.pitch2D.pitchInBytes);
+  SAME_PLACE(Resource, flags, cudaResourceDesc, flags);
+  EXPECT_EQ(sizeof(abi::TextureSettings), sizeof(cudaTextureDesc));
+  SAME_PLACE(TextureSettings, read_mode, cudaTextureDesc, readMode);
+  SAME_PLACE(TextureSettings, border, cudaTextureDesc, borderColor);
+  SAME_PLACE(TextureSettings, normalized_coordinates, cudaTextureDesc, normalizedCoords);
+  SAME_PLACE(TextureSettings, most_anisotropy, cudaTextureDesc, maxAnisotropy);
+  SAME_PLACE(TextureSettings, level_bias, cudaTextureDesc, mipmapLevelBias);
+  SAME_PLACE(TextureSettings, seamless_cube, cudaTextureDesc, seamlessCubemap);
+  EXPECT_EQ(static_cast<int>(ptxsim::AddressMode::kBorder), int{cudaAddressModeBorder});
+  EXPECT_EQ(static_cast<int>(ptxsim::AddressMode::kMirror), int{cudaAddressModeMirror});
+  EXPECT_EQ(static_cast<int>(ptxsim::ChannelKind::kFloat), int{cudaChannelFormatKindFloat});
+  EXPECT_EQ(unsigned{kArrayLayered}, unsigned{cudaArrayLayered});
+  EXPECT_EQ(unsigned{kArraySurfaceLoadStore}, unsigned{cudaArraySurfaceLoadStore});
+  EXPECT_EQ(unsigned{kArrayCubemap}, unsigned{cudaArrayCubemap});
 }
 
 TEST(Abi, PointerAttributes) {

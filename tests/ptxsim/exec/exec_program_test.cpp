@@ -23,16 +23,18 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "graph_nodes",
-                             "managed", "virtual_functions", "planes", "cluster", "tensor_map",
-                             "grid_sync", "padding", "pools"}) {
+    for (const char* part :
+         {"vector_add", "host_memory", "variables", "graph", "graph_nodes", "managed",
+          "virtual_functions", "planes", "cluster", "tensor_map", "convolution", "textures",
+          "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
 }
 
 TEST_F(ExecProgram, SharedRuntime) {
-  for (const char* part : {"vector_add", "variables", "managed", "cluster", "tensor_map"}) {
+  for (const char* part :
+       {"vector_add", "variables", "managed", "cluster", "tensor_map", "textures", "surfaces"}) {
     SCOPED_TRACE(part);
     expect_clean(run_part(part, "b200", PTXSIM_NVCC_PROGRAM_SHARED));
   }
@@ -43,6 +45,27 @@ TEST_F(ExecProgram, KernelsOfASharedLibrary) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome;
   EXPECT_EQ(outcome.out, "41\n");
   EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(ExecProgram, TextureOfWhatTheKernelWritesIsReported) {
+  const Outcome outcome = run_part("texture_of_written");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "[R20]")) << outcome;
+}
+
+TEST_F(ExecProgram, SurfaceAccessesOutsideTrap) {
+  const Outcome outcome = run_part("surface_trap");
+  EXPECT_TRUE(
+      contains(outcome.err, "surface access at byte 32, row 0, slice 0; rows have 32 bytes"))
+      << outcome;
+}
+
+TEST_F(ExecProgram, WhatNoImageMayBeIsRefused) {
+  const Outcome outcome = run_part("image_errors");
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "3 channels of 8 bits, kind 1")) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "a linear filter needs floats")) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "anisotropic filtering is not modelled")) << outcome;
 }
 
 TEST_F(ExecProgram, RaceIsReported) {

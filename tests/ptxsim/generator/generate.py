@@ -20,6 +20,7 @@ import integer  # noqa: E402,F401
 import matrix  # noqa: E402,F401
 import tcgen05  # noqa: E402,F401
 import tma  # noqa: E402
+import video  # noqa: E402,F401
 import warp  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 

@@ -48,9 +48,7 @@ def compile_one(program: Program, nvcc: str, cutlass: pathlib.Path, cache: pathl
     """The program, and what the compiler said where there is none. Kept under the hash of what goes in."""
     source = HERE / program.source if program.ours else cutlass / program.source
     flags = [*FLAGS, f"-gencode=arch=compute_{program.target},code=compute_{program.target}"]
-    folders = [source.parent, cutlass / "include"]
-    if not program.ours:
-        folders.append(cutlass / "tools/util/include")
+    folders = [source.parent, cutlass / "include", cutlass / "tools/util/include"]
     version = subprocess.run([nvcc, "--version"], text=True, capture_output=True, check=True).stdout
     key = hashlib.sha256("\n".join([version, (cutlass / "sha256").read_text(), *flags, *program.edit]).encode())
     for file in [source, *(sorted(HERE.glob("*.hpp")) if program.ours else [])]:

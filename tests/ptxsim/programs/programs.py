@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-NVFP4, F16 = "sm120_nvfp4.cu", "sm90_f16.cu"
+NVFP4, F16, CONVOLUTION = "sm120_nvfp4.cu", "sm90_f16.cu", "sm90_convolution.cu"
 TUTORIALS = "examples/cute/tutorial"
 PLAIN = "blackwell/01_mma_sm100.cu"
 ONE_K_TILE = "512 1024 64"  # with more of them the second tutorial deadlocks: docs/ptxsim.md
@@ -53,7 +53,10 @@ def all_of_them() -> list[Program]:
             own("NVFP4, ping-pong", NVFP4, "120a", "rtx5090", "ping_pong"),
             own("f16, ping-pong", F16, "90a", "h200", "ping_pong"),
             own("f16, cooperative", F16, "90a", "h200", "cooperative"),
-            own("f16, stream-K", F16, "90a", "h200", "stream_k")]
+            own("f16, stream-K", F16, "90a", "h200", "stream_k"),
+            own("convolution, padded", CONVOLUTION, "90a", "h200", "padded"),
+            own("convolution, strides and dilations", CONVOLUTION, "90a", "h200", "strided"),
+            own("convolution of single pixels", CONVOLUTION, "90a", "h200", "pixels")]
     made += [tutorial("f16, plain copies", PLAIN, "256 512 128", true_findings=frozenset({"R1"})),
              tutorial("f16, plain copies, mended", PLAIN, "256 512 128", edit=FENCE),
              tutorial("f16, TMA", "blackwell/02_mma_tma_sm100.cu", ONE_K_TILE),

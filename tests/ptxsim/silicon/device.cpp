@@ -68,20 +68,40 @@ class DeviceBuffer {
   uint64_t bytes_;
 };
 
-ptxsim::Result<std::array<uint8_t, 128>> encode(const ptxsim::TiledTensorMap& m) {
-  alignas(64) CUtensorMap map{};
+CUresult encode_tiled(CUtensorMap& map, const ptxsim::TensorMap& m) {
   static const auto function =
       entry_point<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
-  const CUresult result = function(
+  return function(&map, static_cast<CUtensorMapDataType>(m.type), m.rank,
+                  reinterpret_cast<void*>(m.address),
+                  reinterpret_cast<const cuuint64_t*>(m.extents.data()),
+                  reinterpret_cast<const cuuint64_t*>(m.stride_bytes.data()), m.box.data(),
+                  m.element_strides.data(), static_cast<CUtensorMapInterleave>(m.interleave),
+                  static_cast<CUtensorMapSwizzle>(m.swizzle),
+                  static_cast<CUtensorMapL2promotion>(m.l2_promotion),
+                  static_cast<CUtensorMapFloatOOBfill>(m.fill));
+}
+
+// The driver's arguments are W first, as CUTLASS and Triton give them, whatever its manual's "{D, H, W}" says.
+CUresult encode_im2col(CUtensorMap& map, const ptxsim::TensorMap& m) {
+  static const auto function =
+      entry_point<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+  return function(
       &map, static_cast<CUtensorMapDataType>(m.type), m.rank, reinterpret_cast<void*>(m.address),
       reinterpret_cast<const cuuint64_t*>(m.extents.data()),
-      reinterpret_cast<const cuuint64_t*>(m.stride_bytes.data()), m.box.data(),
-      m.element_strides.data(), static_cast<CUtensorMapInterleave>(m.interleave),
-      static_cast<CUtensorMapSwizzle>(m.swizzle),
+      reinterpret_cast<const cuuint64_t*>(m.stride_bytes.data()), m.pixels.lower.data(),
+      m.pixels.upper.data(), m.box[0], m.pixels.count, m.element_strides.data(),
+      static_cast<CUtensorMapInterleave>(m.interleave), static_cast<CUtensorMapSwizzle>(m.swizzle),
       static_cast<CUtensorMapL2promotion>(m.l2_promotion),
       static_cast<CUtensorMapFloatOOBfill>(m.fill));
-  if (result != CUDA_SUCCESS)
-    return Error{ErrorKind::kInput, "cuTensorMapEncodeTiled refused the tensor map", {}};
+}
+
+ptxsim::Result<std::array<uint8_t, 128>> encode(const ptxsim::TensorMap& m) {
+  alignas(64) CUtensorMap map{};
+  if (m.mode == ptxsim::TensorMapMode::kIm2colWide)
+    return Error{ErrorKind::kInput, "im2col::w needs compute capability 10.0", {}};
+  const bool tiled = m.mode == ptxsim::TensorMapMode::kTiled;
+  if ((tiled ? encode_tiled(map, m) : encode_im2col(map, m)) != CUDA_SUCCESS)
+    return Error{ErrorKind::kInput, "the driver refused the tensor map", {}};
   std::array<uint8_t, 128> bytes;
   std::memcpy(bytes.data(), &map, sizeof map);
   return bytes;

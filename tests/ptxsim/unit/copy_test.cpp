@@ -55,7 +55,7 @@ std::string load_kernel(uint32_t rank) {
 }
 
 struct Scene {
-  TiledTensorMap map;
+  TensorMap map;
   std::array<int32_t, 5> at{};
   uint32_t skip = 0;
   std::vector<std::byte> in;
@@ -134,7 +134,7 @@ Scene random_scene(uint64_t seed) {
 TEST(TensorLoad, RandomBoxesAreWhatTheDefinitionSaysInEverySchedule) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const Scene s = random_scene(seed);
-    auto record = encode_tiled(s.map);
+    auto record = encode_tensor_map(s.map);
     ASSERT_TRUE(record.ok()) << "seed " << seed << ": " << record.error().message;
     Launch launch;
     launch.block = {32, 1, 1};
@@ -162,7 +162,7 @@ TEST(TensorLoad, RandomBoxesAreWhatTheDefinitionSaysInEverySchedule) {
 // A wrong count of expected bytes is a deadlock in every schedule, never a pass.
 TEST(TensorLoad, TooManyExpectedBytesNeverComplete) {
   const Scene s = random_scene(3);
-  auto record = encode_tiled(s.map);
+  auto record = encode_tensor_map(s.map);
   ASSERT_TRUE(record.ok());
   Launch launch;
   launch.block = {32, 1, 1};
@@ -271,9 +271,9 @@ TEST(Copies, StatementsThatAreNotLegalAreRefused) {
       {"cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%r0], [%rd0, "
        "{0}], [%r1];",
        "needs [map, {2 coordinates}]"},
-      {"cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r0], "
-       "[%rd0, {0, 0, 0}], [%r1], {%rs0};",
-       ".im2col are not modelled"},
+      {"cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r0], "
+       "[%rd0, {0, 0, 0, 0}], [%r1], {%rs0};",
+       "needs a vector of 2 behind the mbarrier or the map"},
       {"cp.async.bulk.tensor.2d.global.shared::cta.tile::gather4.bulk_group [%rd0, {0, 0, 0, 0, "
        "0}], [%r0];",
        "gather4"},

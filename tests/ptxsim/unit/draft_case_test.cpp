@@ -124,6 +124,22 @@ TEST(DraftCase, TensorMapsAreFoundInParametersAndStructs) {
   EXPECT_EQ(params.at(2).at("tensor_map").at("buffer"), "s_at_256");
 }
 
+TEST(DraftCase, TensorMapsOfIm2colCopiesHavePixels) {
+  const Json draft =
+      draft_of(R"(.visible .entry k(.param .align 64 .b8 a[128], .param .align 64 .b8 b[128])
+{ .reg .b16 %h<4>; .reg .b32 %r<5>; .reg .b64 %rd<5>; .shared .align 128 .b8 tile[1024]; .shared .b64 bar;
+  mov.u64 %rd1, a;
+  mov.u64 %rd2, b;
+  cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes
+    [tile], [%rd1, {%r1, %r2, %r3, %r4}], [bar], {%h1, %h2};
+  cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes
+    [tile], [%rd2, {%r1, %r2, %r3}], [bar], {%h1, %h2};
+  ret; })");
+  const Json& params = draft.at("params");
+  EXPECT_EQ(params.at(0).at("tensor_map").at("im2col").at("lower").size(), 2u);
+  EXPECT_TRUE(params.at(1).at("tensor_map").contains("im2col_wide"));
+}
+
 TEST(DraftCase, AScalarLoadedInPartsIsOneValue) {
   const Json params = draft_of(R"(.visible .entry k(.param .u64 a, .param .u32 b)
 { .reg .b32 %r<4>; ld.param.v2.u32 {%r1, %r2}, [a]; ld.param.u8 %r3, [b+2]; ret; })")

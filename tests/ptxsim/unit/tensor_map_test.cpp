@@ -14,8 +14,8 @@
 namespace ptxsim {
 namespace {
 
-TiledTensorMap legal_map() {
-  TiledTensorMap map;
+TensorMap legal_map() {
+  TensorMap map;
   map.type = TensorMapType::kF16;
   map.rank = 3;
   map.address = 0x1000;
@@ -28,7 +28,7 @@ TiledTensorMap legal_map() {
 
 struct Refusal {
   const char* name;
-  std::function<void(TiledTensorMap&)> change;
+  std::function<void(TensorMap&)> change;
   const char* message;
 };
 
@@ -143,9 +143,9 @@ const std::vector<Refusal>& refusals() {
 
 TEST(EncodeTiled, EveryDocumentedCheckRefusesWithItsMessage) {
   for (const Refusal& refusal : refusals()) {
-    TiledTensorMap map = legal_map();
+    TensorMap map = legal_map();
     refusal.change(map);
-    const auto record = encode_tiled(map);
+    const auto record = encode_tensor_map(map);
     ASSERT_FALSE(record.ok()) << refusal.name;
     EXPECT_EQ(record.error().kind, ErrorKind::kInput);
     EXPECT_NE(record.error().message.find(refusal.message), std::string::npos)
@@ -154,27 +154,27 @@ TEST(EncodeTiled, EveryDocumentedCheckRefusesWithItsMessage) {
 }
 
 TEST(EncodeTiled, TakesTheLimits) {
-  TiledTensorMap map = legal_map();
+  TensorMap map = legal_map();
   map.extents[1] = uint64_t{1} << 32;
   map.box[1] = 256;
   map.element_strides[1] = 8;
   map.stride_bytes[1] = (uint64_t{1} << 40) - 16;
   map.stride_bytes[0] = 0;  // as CUTLASS gives for an extent of 1
   map.address = 0;
-  EXPECT_TRUE(encode_tiled(map).ok());
+  EXPECT_TRUE(encode_tensor_map(map).ok());
   map.type = TensorMapType::kF64;
   map.box[0] = 16;
   map.fill = TensorMapFill::kNan;
-  EXPECT_TRUE(encode_tiled(map).ok());
+  EXPECT_TRUE(encode_tensor_map(map).ok());
 }
 
 TEST(EncodeTiled, RecordGivesTheArgumentsBack) {
-  TiledTensorMap map = legal_map();
+  TensorMap map = legal_map();
   map.extents[1] = uint64_t{1} << 32;
   map.element_strides[1] = 3;
   map.fill = TensorMapFill::kNan;
   map.l2_promotion = TensorMapL2Promotion::k256;
-  auto record = encode_tiled(map);
+  auto record = encode_tensor_map(map);
   ASSERT_TRUE(record.ok());
   auto back = decode_record(*record);
   ASSERT_TRUE(back.ok());
@@ -293,7 +293,7 @@ TEST(Swizzle, IsAnInvolutionThatKeepsItsAtomsTogether) {
 }
 
 struct RandomBox {
-  TiledTensorMap map;
+  TensorMap map;
   std::array<int32_t, 5> at{};
 };
 
@@ -350,7 +350,7 @@ TEST(WalkBox, CoversEveryByteOnceFromWhereTheDefinitionSays) {
   std::mt19937_64 random(kSeed);
   for (int round = 0; round < 2000; ++round) {
     const RandomBox r = random_box(random);
-    ASSERT_TRUE(encode_tiled(r.map).ok()) << encode_tiled(r.map).error().message;
+    ASSERT_TRUE(encode_tensor_map(r.map).ok()) << encode_tensor_map(r.map).error().message;
     const Box box = walk_box(r.map, std::span(r.at).first(r.map.rank));
     const uint32_t row_bytes = r.map.box[0] * element_bits(r.map.type) / 8;
     EXPECT_EQ(box.shared_bytes, box.copied_bytes);
@@ -371,7 +371,7 @@ TEST(WalkBox, CoversEveryByteOnceFromWhereTheDefinitionSays) {
 }
 
 TEST(WalkBox, RowsShorterThanTheSwizzleTakeAWholeSpan) {
-  TiledTensorMap map = legal_map();
+  TensorMap map = legal_map();
   map.box = {16, 8, 1, 1, 1};  // 32 bytes of a span of 128
   const std::array<int32_t, 3> at{0, 0, 0};
   const Box box = walk_box(map, at);
@@ -382,7 +382,7 @@ TEST(WalkBox, RowsShorterThanTheSwizzleTakeAWholeSpan) {
 }
 
 TEST(WalkBox, BoxMustBeginAt16Bytes) {
-  const TiledTensorMap map = legal_map();
+  const TensorMap map = legal_map();
   const std::array<int32_t, 3> at{4, 0, 0};
   EXPECT_THROW(walk_box(map, at), Fault);
   const std::array<int32_t, 3> aligned{-8, 0, 0};
@@ -390,7 +390,7 @@ TEST(WalkBox, BoxMustBeginAt16Bytes) {
 }
 
 TEST(WalkFourRows, GathersRowsInTheirOrder) {
-  TiledTensorMap map = legal_map();
+  TensorMap map = legal_map();
   map.rank = 2;
   map.box = {64, 1, 1, 1, 1};
   map.extents = {256, 32, 1, 1, 1};
