@@ -1,5 +1,8 @@
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "core/arena.hpp"
 #include "core/scale_padding.hpp"
 #include "cuda/kernels/convert/repack.hpp"
@@ -64,11 +67,14 @@ double copies_us(const Problem& problem, bool prepared, bool persistent) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   const sm100a::Copies copies = persistent ? plan_group_copies(resolved, false, prepared)
                                            : sm100a::plan_copies(resolved, false, prepared);
-  double us = 0;
-  for (const int64_t copy :
-       {copies.a, copies.gate, copies.up, copies.sf_a, copies.sf_gate, copies.sf_up})
-    us += copy == kNoCopy ? 0 : kCopyUs;
-  return us;
+  const auto launch_us = [](std::initializer_list<int64_t> offsets) {
+    const bool any = std::any_of(offsets.begin(), offsets.end(),
+                                 [](int64_t offset) { return offset != kNoCopy; });
+    return any ? kCopyUs : 0;
+  };
+  return launch_us({copies.a, copies.gate, copies.up}) +
+         launch_us({copies.sf_a, copies.sf_gate, copies.sf_up}) +
+         static_cast<double>(copies.workspace_bytes) / kCopyBytesPerUs;
 }
 
 bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers) {
