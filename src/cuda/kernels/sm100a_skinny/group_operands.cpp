@@ -81,29 +81,27 @@ bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers&
   return count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
 }
 
-Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
-                            const sm100a::Copies& copies, void* workspace, int tile_m, int tile_n,
-                            EncodeTiled encode_tiled, const uint8_t* packed,
-                            const sm100a::OperandMaps& maps, LinearScales& linear,
-                            std::vector<KernelLaunch>& launches) {
+Status place_group_operands(const TilesInTurn& in, const sm100a::OperandMaps& maps,
+                            LinearScales& linear, std::vector<KernelLaunch>& launches) {
+  const auto& [problem, buffers, copies, workspace, encode_tiled, packed, tile_m, rows, cols] = in;
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
   DUALGEMM_TRY(sm100a::place_operand({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales,
                                       copies.a, copies.sf_a, rows_of_a.scale_rows},
-                                     rows_of_a.batches, tile_m, workspace, encode_tiled, maps.a,
+                                     rows_of_a.batches, rows, workspace, encode_tiled, maps.a,
                                      maps.sf_a, launches, &linear.a));
   if (packed != nullptr) {
     linear.gate = linear.up = true;
-    return sm100a_pair::encode_weights(problem.problem, packed, tile_n, encode_tiled,
+    return sm100a_pair::encode_weights(problem.problem, packed, cols, encode_tiled,
                                        {maps.gate, maps.up, maps.sf_gate, maps.sf_up});
   }
   DUALGEMM_TRY(sm100a::place_operand({"gate", "gate_scales", &problem.gate, buffers.gate,
                                       buffers.gate_scales, copies.gate, copies.sf_gate},
-                                     experts, tile_n, workspace, encode_tiled, maps.gate,
+                                     experts, cols, workspace, encode_tiled, maps.gate,
                                      maps.sf_gate, launches, &linear.gate));
   return sm100a::place_operand(
       {"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-      experts, tile_n, workspace, encode_tiled, maps.up, maps.sf_up, launches, &linear.up);
+      experts, cols, workspace, encode_tiled, maps.up, maps.sf_up, launches, &linear.up);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny
