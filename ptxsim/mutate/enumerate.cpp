@@ -30,6 +30,12 @@ class Enumeration {
   void tcgen05(const Statement& s);
   void copies(const Statement& s);
   void mbarriers(const Statement& s);
+  // Of the CTAs of a pair that something is for, one is left out. `index`: of the mask.
+  void multicast(const Statement& s, size_t index) {
+    if (!has(s, "multicast::cluster")) return;
+    change("multicast", index, "mask: CTA 0 flipped", 0, 1);
+    change("multicast", index, "mask: CTA 1 flipped", 0, 2);
+  }
 
   void drop(const char* group) {
     list_.push_back({MutationKind::kDrop, group, at_, "drop", 0, false, 0, 0, 0});
@@ -85,6 +91,7 @@ void Enumeration::tcgen05(const Statement& s) {
   } else if (has(s, "commit")) {
     drop("commit");
     change("stage index", 0, "barrier + 8 B", 8);
+    multicast(s, 1);
   } else if (any_starts_with(s, "wait::")) {
     drop(has(s, "wait::ld") ? "wait::ld" : "wait::st");
   } else if (any_starts_with(s, "fence::")) {
@@ -103,7 +110,9 @@ void Enumeration::copies(const Statement& s) {
   if (!load) return;
   change("stage index", 0, "destination + 1024 B", 1024);
   // The barrier is the third operand of a tensor copy, the fourth of a plain one (after the size).
-  change("stage index", has(s, "tensor") ? 2 : 3, "barrier + 8 B", 8);
+  const size_t barrier = has(s, "tensor") ? 2 : 3;
+  change("stage index", barrier, "barrier + 8 B", 8);
+  multicast(s, barrier + 1);
   if (!has(s, "tensor")) change("bytes", 2, "size - 16", ~uint64_t{15});
 }
 

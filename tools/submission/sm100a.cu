@@ -54,7 +54,7 @@ Launches build(const Operands& o, int num_sms, uint8_t*, EncodeTiled encode_tile
   Launches launches;
   cuda::KernelLaunch launch{.kernel = {"dual_gemm_sm100a", instance.entry, instance.kernel},
                             .ctas = static_cast<uint32_t>(ctas),
-                            .threads = sm100a::kThreads,
+                            .threads = instance.threads,
                             .dynamic_smem_bytes = instance.dynamic_smem_bytes};
   launch.set_params(params);
   launches.add(launch);

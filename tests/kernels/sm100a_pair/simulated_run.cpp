@@ -1,12 +1,12 @@
 #include "kernels/sm100a_pair/simulated_run.hpp"
 
+#include "kernels/simulation/prepared_run.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
 
 using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
 namespace {
 
@@ -48,21 +48,14 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   if (const Status status = cuda::sm100a_pair::supports(data.problem); !status.ok()) {
     return AssertionFailure() << status.message();
   }
-  Simulation simulation(data, run.misalign);
-  Buffers buffers = simulation.buffers();
-  uint8_t* packed = nullptr;
-  if (run.prepared) {
-    AssertionResult result = AssertionSuccess();
-    packed = pack_weights(data, simulation, result);
-    if (packed == nullptr) return result;
-    buffers = without_weights(buffers);
-  }
-  simulation.let_previous_grid_own_everything(kPackedName);
   const auto copies =
       cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
-  void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
-  const auto launches = launches_of(data, buffers, copies, workspace, run, packed);
-  return run_launches(simulation, launches, data, run);
+  return run_prepared(data, run, copies,
+                      [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {
+                        void* const workspace =
+                            simulation.scratch("workspace", copies.workspace_bytes);
+                        return launches_of(data, buffers, copies, workspace, run, packed);
+                      });
 }
 
 }  // namespace dualgemm::test

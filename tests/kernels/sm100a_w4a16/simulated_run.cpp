@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/simulation/packed_weights.hpp"
+#include "kernels/simulation/prepared_run.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
 namespace dualgemm::test {
@@ -31,28 +31,22 @@ std::string describe(const Problem& p, const W4a16Run& run) {
 AssertionResult simulate(RandomCase& data, W4a16Run& run) {
   if (const Status status = w4a16::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
-  Simulation simulation(data, run.misalign);
-  PackedInSimulation packed;
-  if (run.prepared) {
-    AssertionResult result = packed.pack(data, simulation, {}, PackedInSimulation::Format::kSm100a);
-    if (!result) return result;
-  }
-  const Buffers& buffers = run.prepared ? packed.buffers() : simulation.buffers();
   const cuda::sm100a::Copies copies =
       w4a16::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.persistent);
   const w4a16::Instance& instance = instance_of(data.problem, run);
-  void* const workspace =
-      simulation.scratch("workspace", w4a16::workspace_bytes(data.problem, copies, instance));
   const bool in_turn = run.persistent || data.problem.grouping != Grouping::kNone;
   const int64_t ctas = w4a16::persistent_ctas(data.problem, instance.config.tile_m, run.max_ctas);
-  const auto launches =
-      in_turn
-          ? w4a16::build_persistent_launches(data.resolved, buffers, copies, workspace, instance,
-                                             ctas, simulated_encode_tiled(), packed.units())
-          : w4a16::build_launches(data.resolved, buffers, copies, workspace, instance, run.split,
-                                  simulated_encode_tiled(), packed.units());
-  simulation.let_previous_grid_own_everything(PackedInSimulation::kName);
-  return run_launches(simulation, launches, data, run);
+  return run_prepared(
+      data, run, copies,
+      [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {
+        void* const workspace =
+            simulation.scratch("workspace", w4a16::workspace_bytes(data.problem, copies, instance));
+        return in_turn ? w4a16::build_persistent_launches(data.resolved, buffers, copies, workspace,
+                                                          instance, ctas, simulated_encode_tiled(),
+                                                          packed)
+                       : w4a16::build_launches(data.resolved, buffers, copies, workspace, instance,
+                                               run.split, simulated_encode_tiled(), packed);
+      });
 }
 
 }  // namespace dualgemm::test

@@ -147,7 +147,7 @@ TEST(Sm100aLaunch, ViewsOfOperandsReadInPlace) {
 TEST(Sm100aLaunch, CopiesComeFirstAndAreWhatIsRead) {
   const Problem problem{.m = 5, .n = 9, .k = 16, .l = 2};
   const auto launches = launches_of(problem, far_buffers(), 128);
-  ASSERT_EQ(launches.size(), 7u);
+  ASSERT_EQ(launches.size(), 3u) << "those of rows, those of scales, the kernel";
   EXPECT_EQ(std::string(launches.front().kernel.entry), "dual_gemm_repack_rows");
   EXPECT_EQ(std::string(launches.back().kernel.entry), "dual_gemm_sm100a_t128x128x256_s4_f16");
   const Copies copies = plan_copies(core::resolve(problem), false);
@@ -158,12 +158,16 @@ TEST(Sm100aLaunch, CopiesComeFirstAndAreWhatIsRead) {
   EXPECT_EQ(views[5].address, base + static_cast<uint64_t>(copies.sf_up));
   RepackRowsParams rows;
   std::memcpy(&rows, launches[0].params.data(), sizeof rows);
-  EXPECT_EQ(rows.source_row_bytes, 8);
-  EXPECT_EQ(rows.destination_row_bytes, 16);
+  EXPECT_EQ(rows.count, 3);
+  EXPECT_EQ(rows.copies[2].source_row_bytes, 8);
+  EXPECT_EQ(rows.copies[2].destination_row_bytes, 16);
   RepackScalesParams scales;
   std::memcpy(&scales, launches[1].params.data(), sizeof scales);
-  EXPECT_EQ(scales.source_ld, 1);
-  EXPECT_EQ(scales.rows, 5);
+  EXPECT_EQ(scales.count, 3);
+  EXPECT_EQ(scales.copies[0].source_ld, 1);
+  EXPECT_EQ(scales.copies[0].rows, 5);
+  EXPECT_EQ(scales.copies[1].rows, 9);
+  EXPECT_TRUE(launches[0].overlaps_previous && launches[1].overlaps_previous);
 }
 
 TEST(Sm100aLaunch, MisalignedOperandsAreCopiedIfPlannedAndRefusedIfNot) {

@@ -3,34 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "cuda/kernels/convert/repack_params.hpp"
 #include "cuda/runtime/launch_value.hpp"
 
 namespace dualgemm::cuda {
 
-// destination[batch][row][0 .. row_bytes) = source, then zeros up to the destination's row.
-struct RepackRowsParams {
-  const uint8_t* source;                         // any alignment
-  uint8_t* destination;                          // aligned to 8 bytes; batches and rows tight
-  int64_t source_row_bytes, source_batch_bytes;  // from one to the next
-  int64_t row_bytes;                             // used ones, a multiple of 8
-  int64_t destination_row_bytes;                 // a multiple of 8, at least row_bytes
-  int64_t rows, batches;
-};
+KernelLaunch repack_rows_launch(const RowCopy& copy);
+KernelLaunch repack_scales_launch(const ScaleCopy& copy);
 
-// Scales of `rows` rows and `sf_cols` 16-blocks into the swizzled 128x4 layout, tight between
-// batches. Scales of rows >= rows and of blocks >= sf_cols become 0, whatever the source holds
-// there; its padding is not read.
-struct RepackScalesParams {
-  const uint8_t* source;
-  uint8_t* destination;  // aligned to 4 bytes
-  int64_t source_ld;     // linear source: scales from row to row; 0: swizzled 128x4
-  int64_t source_batch_bytes;
-  int64_t rows, sf_cols, batches;
-};
-
-KernelLaunch repack_rows_launch(const RepackRowsParams& params);
-KernelLaunch repack_scales_launch(const RepackScalesParams& params);
+// Into a launch of `launches` that makes such copies and has room for one more, or behind all. None of
+// them may need what is copied, or make what it is copied from. On Hopper and later: it begins while
+// the grid in front ends, for which it waits.
+void add_repack_rows(const RowCopy& copy, std::vector<KernelLaunch>& launches);
+void add_repack_scales(const ScaleCopy& copy, std::vector<KernelLaunch>& launches);
 
 // Of the destination.
 int64_t swizzled_scale_bytes(int64_t rows, int64_t sf_cols);  // one batch, a multiple of 512

@@ -106,24 +106,26 @@ void add_copies(const TmaOperand& operand, int64_t batches, uint8_t* workspace,
                 std::vector<KernelLaunch>& launches) {
   const core::ResolvedMatrix& matrix = *operand.matrix;
   if (operand.data_copy != kNoCopy) {
-    launches.push_back(repack_rows_launch({.source = static_cast<const uint8_t*>(operand.data),
-                                           .destination = workspace + operand.data_copy,
-                                           .source_row_bytes = matrix.row_bytes(),
-                                           .source_batch_bytes = batch_bytes(matrix),
-                                           .row_bytes = core::bytes_of(matrix.type, matrix.cols),
-                                           .destination_row_bytes = copied_row_bytes(matrix),
-                                           .rows = matrix.rows,
-                                           .batches = batches}));
+    add_repack_rows({.source = static_cast<const uint8_t*>(operand.data),
+                     .destination = workspace + operand.data_copy,
+                     .source_row_bytes = matrix.row_bytes(),
+                     .source_batch_bytes = batch_bytes(matrix),
+                     .row_bytes = core::bytes_of(matrix.type, matrix.cols),
+                     .destination_row_bytes = copied_row_bytes(matrix),
+                     .rows = matrix.rows,
+                     .batches = batches},
+                    launches);
   }
   if (operand.scale_copy != kNoCopy) {
     const bool linear = matrix.scale_layout == ScaleLayout::kLinear;
-    launches.push_back(repack_scales_launch({.source = operand.scales,
-                                             .destination = workspace + operand.scale_copy,
-                                             .source_ld = linear ? matrix.scale_ld : 0,
-                                             .source_batch_bytes = matrix.scale_batch_stride,
-                                             .rows = scale_rows_of(operand),
-                                             .sf_cols = matrix.sf_cols,
-                                             .batches = batches}));
+    add_repack_scales({.source = operand.scales,
+                       .destination = workspace + operand.scale_copy,
+                       .source_ld = linear ? matrix.scale_ld : 0,
+                       .source_batch_bytes = matrix.scale_batch_stride,
+                       .rows = scale_rows_of(operand),
+                       .sf_cols = matrix.sf_cols,
+                       .batches = batches},
+                      launches);
   }
 }
 

@@ -50,7 +50,7 @@ bool is_tma_aligned(const void* data);
 // and was not planned is an error.
 Status settle_copy(const char* name, const void* data, bool needs_copy, int64_t* copy);
 
-// The copies that the operand has been settled on.
+// The copies that the operand has been settled on; repack.hpp says by which launches.
 void add_copies(const TmaOperand& operand, int64_t batches, uint8_t* workspace,
                 std::vector<KernelLaunch>& launches);
 

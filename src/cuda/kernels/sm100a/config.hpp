@@ -33,7 +33,6 @@ inline constexpr int kTmemCols = 512;                         // of one SM
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
-inline constexpr int kThreads = 6 * 32;
 static_assert(kTileM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 
 inline constexpr int kEpilogueCols = 16;  // of each accumulator that a thread holds at a time
@@ -42,6 +41,7 @@ inline constexpr int kEpilogueCols = 16;  // of each accumulator that a thread h
 template <Config kCfg>
 struct Budget {
   static constexpr int kTileN = kCfg.tile_n;
+  static constexpr int kThreads = 32 * (kMmaWarp + 1);
   static_assert(kTileN == 64 || kTileN == 128,
                 "64 or 128: a 128-row scale tile is used whole or by halves, and both "
                 "accumulators must leave TMEM columns for scales");

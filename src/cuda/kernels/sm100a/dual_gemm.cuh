@@ -38,6 +38,7 @@
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm100a/config.hpp"
 #include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/tcgen05.cuh"
@@ -65,17 +66,12 @@ struct SharedStorage {
   uint32_t tmem_base;
 };
 
-// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
-template <Config kCfg>
-inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
-
 template <Config kCfg>
 struct StorageRules {
   static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
   static_assert(offsetof(Stage<kCfg>, gate) % kSwizzleAlignment == 0, "operands start at atoms");
   static_assert(offsetof(Stage<kCfg>, up) % kSwizzleAlignment == 0, "operands start at atoms");
   static_assert(offsetof(Stage<kCfg>, sf_a) % 128 == 0, "TMA destinations: 128 bytes");
-  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
 // The tile of D that a CTA computes.
@@ -120,9 +116,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
-      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  auto& smem = storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);

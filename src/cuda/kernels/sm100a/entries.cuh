@@ -1,39 +1,15 @@
-// From a list of instances to kernels and to what is known of them. For the files that compile such
-// a list, one each.
+// From a list of instances to kernels and to what is known of them. For the file that compiles it.
 #pragma once
 
 #include "cuda/kernels/sm100a/dual_gemm.cuh"
+#include "cuda/kernels/sm100a/entry.cuh"
 #include "cuda/kernels/sm100a/instances.hpp"
 
-namespace dualgemm::cuda::sm100a {
-namespace {
-
-// Runs in images that have tcgen05; any other traps, and the host refuses before it comes to that.
-template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
-#if DUALGEMM_TARGET_SM100
-  dual_gemm<kCfg>(params);
-#else
-  __trap();
-#endif
-}
-
-}  // namespace
-
-#define DUALGEMM_SM100A_ENTRY(tile_n, stages, output, output_name)             \
-  static_assert(Budget<Config{tile_n, OutputType::output}>::kStages == stages, \
-                "the name says how many stages there are");                    \
-  extern "C" __global__ void __launch_bounds__(kThreads, 1)                    \
-      dual_gemm_sm100a_t128x##tile_n##x256_s##stages##_##output_name(          \
-          const __grid_constant__ Params params) {                             \
-    dual_gemm_or_trap<Config{tile_n, OutputType::output}>(params);             \
-  }
-
-#define DUALGEMM_SM100A_ROW(tile_n, stages, output, output_name)               \
-  Instance{Config{tile_n, OutputType::output}, stages,                         \
-           kDynamicSmemBytes<Config{tile_n, OutputType::output}>,              \
-           "dual_gemm_sm100a_t128x" #tile_n "x256_s" #stages "_" #output_name, \
-           reinterpret_cast<const void*>(                                      \
-               &dual_gemm_sm100a_t128x##tile_n##x256_s##stages##_##output_name)},
-
-}  // namespace dualgemm::cuda::sm100a
+#define DUALGEMM_SM100A_NAME(tile_n, stages, output_name) \
+  dual_gemm_sm100a_t128x##tile_n##x256_s##stages##_##output_name
+#define DUALGEMM_SM100A_ENTRY(tile_n, stages, output, output_name)                             \
+  DUALGEMM_SM100A_KERNEL(DUALGEMM_SM100A_NAME(tile_n, stages, output_name), stages, dual_gemm, \
+                         Config{tile_n, OutputType::output})
+#define DUALGEMM_SM100A_ROW(tile_n, stages, output, output_name)                             \
+  DUALGEMM_SM100A_INSTANCE(DUALGEMM_SM100A_NAME(tile_n, stages, output_name), SharedStorage, \
+                           Config{tile_n, OutputType::output})

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cuda/kernels/sm100a/config.hpp"
+#include "cuda/kernels/sm100a/instance.hpp"
 
 // X(tile_n, stages, output type's constant, output type's name): tile_n and output are the Config,
 // the rest are what the entry's name needs as text.
@@ -23,13 +24,7 @@
 
 namespace dualgemm::cuda::sm100a {
 
-struct Instance {
-  Config config;
-  int stages;
-  uint32_t dynamic_smem_bytes;
-  const char* entry;   // name of the kernel's entry point
-  const void* kernel;  // its host handle
-};
+using Instance = InstanceOf<Config>;
 
 std::span<const Instance> instances();
 

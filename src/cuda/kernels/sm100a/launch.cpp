@@ -17,7 +17,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                        encode_tiled, params, launches));
   KernelLaunch launch{.kernel = {"dual_gemm_sm100a", instance.entry, instance.kernel},
                       .ctas = static_cast<uint32_t>(num_ctas(p.m, p.n, p.l, tile_n)),
-                      .threads = kThreads,
+                      .threads = instance.threads,
                       .dynamic_smem_bytes = instance.dynamic_smem_bytes};
   launch.set_params(params);
   launches.push_back(launch);

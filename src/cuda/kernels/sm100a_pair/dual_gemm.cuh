@@ -76,6 +76,7 @@
 
 #include "cuda/device/pipeline.cuh"
 #include "cuda/kernels/sm100a/params.hpp"
+#include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a_pair/packed_unit.hpp"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/cp_async_bulk_pair.cuh"
@@ -123,17 +124,12 @@ struct SharedStorage {
   uint32_t tmem_base;
 };
 
-// Bytes of dynamic shared memory of a launch: the storage, and room to align it.
-template <Config kCfg>
-inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
-
 template <Config kCfg>
 struct StorageRules {
   static_assert(sizeof(Stage<kCfg>) == Budget<kCfg>::kStageBytes, "no padding inside a stage");
   static_assert(kCtaRows * kRowBytes % kSwizzleAlignment == 0 &&
                     Budget<kCfg>::kWeightRows * kRowBytes % kSwizzleAlignment == 0,
                 "operands start at atoms, scales where TMA can put them");
-  static_assert(kDynamicSmemBytes<kCfg> <= kSmemBytes, "one CTA fits an SM");
 };
 
 }  // namespace dualgemm::cuda::sm100a_pair
@@ -212,9 +208,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  const uint32_t misaligned = ptx::shared_address(dynamic_smem) % kSwizzleAlignment;
-  auto& smem = *reinterpret_cast<SharedStorage<kCfg>*>(
-      dynamic_smem + (kSwizzleAlignment - misaligned) % kSwizzleAlignment);
+  auto& smem = sm100a::storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cuda/kernels/sm100a/instance.hpp"
 #include "cuda/kernels/sm100a_pair/config.hpp"
 
 // X(tile_n, stages, output type's constant, output type's name): tile_n and output are the Config,
@@ -42,14 +43,7 @@
 
 namespace dualgemm::cuda::sm100a_pair {
 
-struct Instance {
-  Config config;
-  int stages;
-  uint32_t threads;             // of one CTA
-  uint32_t dynamic_smem_bytes;  // of one CTA
-  const char* entry;            // name of the kernel's entry point
-  const void* kernel;           // its host handle
-};
+using Instance = sm100a::InstanceOf<Config>;
 
 std::span<const Instance> instances();
 std::span<const Instance> prepared_instances();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/sm100a/kernel_launch.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_pair/extents.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
@@ -68,16 +69,10 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                           params, launches));
   const int64_t tiles = num_pairs(p.m, p.n, p.l, tile_n);
   params.num_tiles = static_cast<uint32_t>(tiles);
-  KernelLaunch launch{.kernel = {module_of(instance.config), instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(instance.config.persistent
-                                                        ? persistent_ctas(p.m, p.n, p.l, most_ctas)
-                                                        : tiles * kPairCtas),
-                      .threads = instance.threads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .cluster_ctas = kPairCtas,
-                      .overlaps_previous = true};
-  launch.set_params(params);
-  launches.push_back(launch);
+  const int64_t ctas =
+      instance.config.persistent ? persistent_ctas(p.m, p.n, p.l, most_ctas) : tiles * kPairCtas;
+  launches.push_back(
+      sm100a::overlapping_launch(module_of(instance.config), instance, ctas, kPairCtas, params));
   return launches;
 }
 

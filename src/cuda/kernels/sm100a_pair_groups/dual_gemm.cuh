@@ -34,7 +34,6 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a_pair/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_pair_groups/config.hpp"
 #include "cuda/kernels/sm100a_pair_groups/params.hpp"

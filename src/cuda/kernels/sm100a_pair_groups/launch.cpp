@@ -4,6 +4,7 @@
 
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a/kernel_launch.hpp"
 #include "cuda/kernels/sm100a_pair_groups/params.hpp"
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
@@ -46,32 +47,18 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   DUALGEMM_TRY(supports(given.problem));
   const core::ResolvedProblem problem = with_shared_rows(given);
   const Problem& p = problem.problem;
-  void* const table = static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies);
   Params params{};
   set_epilogue(problem, buffers, params);
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, kTileN));
-  params.groups = group_tiles_of(p, buffers, table);
-  params.padded_scales_of_a = sm100a_skinny::has_padded_scales_of_a(problem, buffers);
-  params.prepared = packed != nullptr;
-  sm100a_skinny::LinearScales linear;
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a_skinny::place_group_operands(
-      problem, buffers, copies, workspace, kCtaRows, kBoxCols, encode_tiled, packed,
+  DUALGEMM_TRY(sm100a_skinny::place_groups(
+      {problem, buffers, copies, workspace, encode_tiled, packed, kTileM, kCtaRows, kBoxCols},
       {&params.map_a, &params.map_gate, &params.map_up, &params.map_sf_a, &params.map_sf_gate,
        &params.map_sf_up},
-      linear, launches));
-  params.linear_a = linear.a, params.linear_gate = linear.gate, params.linear_up = linear.up;
-  launches.push_back(group_tiles_launch(p, buffers, kTileM, table));
-  launches.back().overlaps_previous = true;
-  KernelLaunch launch{.kernel = {"dual_gemm_sm100a_pair_groups", instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(ctas),
-                      .threads = instance.threads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .cluster_ctas = kPairCtas,
-                      .overlaps_previous = true};
-  launch.set_params(params);
-  launches.push_back(launch);
+      params, launches));
+  launches.push_back(sm100a::overlapping_launch("dual_gemm_sm100a_pair_groups", instance, ctas,
+                                                kPairCtas, params));
   return launches;
 }
 

@@ -47,17 +47,15 @@ inline constexpr int kMmaWarp = 5;
 inline constexpr int kFirstMixWarp = 6;
 // With prepared weights: A's loads have a warp of their own, as they alone wait for the grid before.
 inline constexpr int kLoadAWarp = 6;
-constexpr int threads_of(const Config& config) {
-  return 32 * (config.grouped    ? kFirstMixWarp + kEpilogueWarps
-               : config.prepared ? kLoadAWarp + 1
-                                 : kMmaWarp + 1);
-}
 static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");
 
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
+  static constexpr int kThreads = 32 * (kCfg.grouped    ? kFirstMixWarp + kEpilogueWarps
+                                        : kCfg.prepared ? kLoadAWarp + 1
+                                                        : kMmaWarp + 1);
   static_assert(kCfg.tile_m % 8 == 0 && kCfg.tile_m >= 8 && kCfg.tile_m <= kMaxRows,
                 "an N of kind::mxf4nvf4, with scales in one tile of A's");
   static_assert(kCfg.tile_n == 32 || kCfg.tile_n == 64,

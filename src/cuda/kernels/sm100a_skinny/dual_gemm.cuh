@@ -165,7 +165,7 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+requires(!kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
   auto& smem = storage_in<SharedStorage<kCfg>>(dynamic_smem);

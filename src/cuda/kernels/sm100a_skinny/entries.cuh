@@ -2,58 +2,16 @@
 // lists.
 #pragma once
 
-#include <type_traits>
-
+#include "cuda/kernels/sm100a/entry.cuh"
 #include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_skinny/grouped.cuh"
 #include "cuda/kernels/sm100a_skinny/instances.hpp"
 
-namespace dualgemm::cuda::sm100a_skinny {
-namespace {
-
-// Runs in images that have tcgen05; any other traps, and the host refuses before it comes to that.
-template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const Params& params) {
-#if DUALGEMM_TARGET_SM100
-  if constexpr (kCfg.grouped) {
-    grouped_dual_gemm<kCfg>(params);
-  } else {
-    dual_gemm<kCfg>(params);
-  }
-#else
-  __trap();
-#endif
-}
-
-template <Config kCfg>
-constexpr Instance instance_of(const char* entry, const void* kernel) {
-  return {kCfg,
-          Budget<kCfg>::kStages,
-          Budget<kCfg>::kStageBytes,
-          threads_of(kCfg),
-          dynamic_smem_bytes<
-              std::conditional_t<kCfg.grouped, GroupedStorage<kCfg>, SharedStorage<kCfg>>>(),
-          entry,
-          kernel};
-}
-
-}  // namespace
-
-#define DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n) \
-  Config { tile_m, tile_n, grouped, prepared }
-#define DUALGEMM_SM100A_SKINNY_ENTRY(name, grouped, prepared, tile_m, tile_n, stages)              \
-  static_assert(                                                                                   \
-      Budget<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>::kStages == stages, \
-      "the name says how many stages there are");                                                  \
-  extern "C" __global__ void __launch_bounds__(                                                    \
-      threads_of(DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)), 1)             \
-      name##_t##tile_m##x##tile_n##x256_s##stages(const __grid_constant__ Params params) {         \
-    dual_gemm_or_trap<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>(params);   \
-  }
-
-#define DUALGEMM_SM100A_SKINNY_ROW(name, grouped, prepared, tile_m, tile_n, stages) \
-  instance_of<DUALGEMM_SM100A_SKINNY_CONFIG(grouped, prepared, tile_m, tile_n)>(    \
-      #name "_t" #tile_m "x" #tile_n "x256_s" #stages,                              \
-      reinterpret_cast<const void*>(&name##_t##tile_m##x##tile_n##x256_s##stages)),
-
-}  // namespace dualgemm::cuda::sm100a_skinny
+#define DUALGEMM_SM100A_SKINNY_NAME(name, tile_m, tile_n, stages) \
+  name##_t##tile_m##x##tile_n##x256_s##stages
+#define DUALGEMM_SM100A_SKINNY_ENTRY(name, grouped, prepared, tile_m, tile_n, stages)       \
+  DUALGEMM_SM100A_KERNEL(DUALGEMM_SM100A_SKINNY_NAME(name, tile_m, tile_n, stages), stages, \
+                         dual_gemm, Config{tile_m, tile_n, grouped, prepared})
+#define DUALGEMM_SM100A_SKINNY_ROW(name, grouped, prepared, tile_m, tile_n, stages)              \
+  DUALGEMM_SM100A_INSTANCE(DUALGEMM_SM100A_SKINNY_NAME(name, tile_m, tile_n, stages), StorageOf, \
+                           Config{tile_m, tile_n, grouped, prepared})

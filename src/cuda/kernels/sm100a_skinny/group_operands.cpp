@@ -1,5 +1,8 @@
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "core/arena.hpp"
 #include "core/scale_padding.hpp"
 #include "cuda/kernels/convert/repack.hpp"
@@ -64,40 +67,41 @@ double copies_us(const Problem& problem, bool prepared, bool persistent) {
   const core::ResolvedProblem resolved = core::resolve(problem);
   const sm100a::Copies copies = persistent ? plan_group_copies(resolved, false, prepared)
                                            : sm100a::plan_copies(resolved, false, prepared);
-  double us = 0;
-  for (const int64_t copy :
-       {copies.a, copies.gate, copies.up, copies.sf_a, copies.sf_gate, copies.sf_up})
-    us += copy == kNoCopy ? 0 : kCopyUs;
-  return us;
+  const auto launch_us = [](std::initializer_list<int64_t> offsets) {
+    const bool any = std::any_of(offsets.begin(), offsets.end(),
+                                 [](int64_t offset) { return offset != kNoCopy; });
+    return any ? kCopyUs : 0;
+  };
+  return launch_us({copies.a, copies.gate, copies.up}) +
+         launch_us({copies.sf_a, copies.sf_gate, copies.sf_up}) +
+         static_cast<double>(copies.workspace_bytes) / kCopyBytesPerUs;
 }
 
 bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers) {
   return count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
 }
 
-Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
-                            const sm100a::Copies& copies, void* workspace, int tile_m, int tile_n,
-                            EncodeTiled encode_tiled, const uint8_t* packed,
-                            const sm100a::OperandMaps& maps, LinearScales& linear,
-                            std::vector<KernelLaunch>& launches) {
+Status place_group_operands(const TilesInTurn& in, const sm100a::OperandMaps& maps,
+                            LinearScales& linear, std::vector<KernelLaunch>& launches) {
+  const auto& [problem, buffers, copies, workspace, encode_tiled, packed, tile_m, rows, cols] = in;
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);
   DUALGEMM_TRY(sm100a::place_operand({"a", "a_scales", &problem.a, buffers.a, buffers.a_scales,
                                       copies.a, copies.sf_a, rows_of_a.scale_rows},
-                                     rows_of_a.batches, tile_m, workspace, encode_tiled, maps.a,
+                                     rows_of_a.batches, rows, workspace, encode_tiled, maps.a,
                                      maps.sf_a, launches, &linear.a));
   if (packed != nullptr) {
     linear.gate = linear.up = true;
-    return sm100a_pair::encode_weights(problem.problem, packed, tile_n, encode_tiled,
+    return sm100a_pair::encode_weights(problem.problem, packed, cols, encode_tiled,
                                        {maps.gate, maps.up, maps.sf_gate, maps.sf_up});
   }
   DUALGEMM_TRY(sm100a::place_operand({"gate", "gate_scales", &problem.gate, buffers.gate,
                                       buffers.gate_scales, copies.gate, copies.sf_gate},
-                                     experts, tile_n, workspace, encode_tiled, maps.gate,
+                                     experts, cols, workspace, encode_tiled, maps.gate,
                                      maps.sf_gate, launches, &linear.gate));
   return sm100a::place_operand(
       {"up", "up_scales", &problem.up, buffers.up, buffers.up_scales, copies.up, copies.sf_up},
-      experts, tile_n, workspace, encode_tiled, maps.up, maps.sf_up, launches, &linear.up);
+      experts, cols, workspace, encode_tiled, maps.up, maps.sf_up, launches, &linear.up);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

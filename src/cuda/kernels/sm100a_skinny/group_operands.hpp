@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 
@@ -33,12 +34,41 @@ struct LinearScales {
   bool a = false, gate = false, up = false;
 };
 
-// Encodes the maps, boxes of tile_m rows of A and tile_n columns, says how scales lie, and appends the
-// copies to `launches`. `packed`: prepared weights, or null. Precondition: with_shared_rows().
-Status place_group_operands(const core::ResolvedProblem& problem, const Buffers& buffers,
-                            const sm100a::Copies& copies, void* workspace, int tile_m, int tile_n,
-                            EncodeTiled encode_tiled, const uint8_t* packed,
-                            const sm100a::OperandMaps& maps, LinearScales& linear,
-                            std::vector<KernelLaunch>& launches);
+// What persistent CTAs or pairs are launched on. `packed`: prepared weights, or null.
+struct TilesInTurn {
+  const core::ResolvedProblem& problem;  // with_shared_rows()
+  const Buffers& buffers;
+  const sm100a::Copies& copies;
+  void* workspace;
+  EncodeTiled encode_tiled;
+  const uint8_t* packed;
+  int64_t tile_m;            // of the table
+  int box_rows_a, box_cols;  // of A and of each weight, per stage and CTA
+};
+
+// Encodes the maps, says how scales lie, and appends the copies to `launches`.
+Status place_group_operands(const TilesInTurn& in, const sm100a::OperandMaps& maps,
+                            LinearScales& linear, std::vector<KernelLaunch>& launches);
+
+// The same, and the table behind the copies, if there are groups; what `params` says of all that.
+template <class Params>
+Status place_groups(const TilesInTurn& in, const sm100a::OperandMaps& maps, Params& params,
+                    std::vector<KernelLaunch>& launches) {
+  const Problem& p = in.problem.problem;
+  LinearScales linear;
+  DUALGEMM_TRY(place_group_operands(in, maps, linear, launches));
+  params.prepared = in.packed != nullptr;
+  params.linear_gate = linear.gate, params.linear_up = linear.up;
+  if constexpr (requires { params.linear_a; }) {  // A has scales
+    params.linear_a = linear.a;
+    params.padded_scales_of_a = has_padded_scales_of_a(in.problem, in.buffers);
+  }
+  if (p.grouping == Grouping::kNone) return {};
+  void* const table = static_cast<uint8_t*>(in.workspace) + table_offset(in.copies);
+  params.groups = group_tiles_of(p, in.buffers, table);
+  launches.push_back(group_tiles_launch(p, in.buffers, in.tile_m, table));
+  launches.back().overlaps_previous = true;
+  return {};
+}
 
 }  // namespace dualgemm::cuda::sm100a_skinny

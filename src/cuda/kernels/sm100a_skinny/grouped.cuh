@@ -37,6 +37,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
@@ -48,6 +49,10 @@ struct GroupedStorage : SharedStorage<kCfg> {
   Exchange<Budget<kCfg>::kTurnRows, kCfg.tile_n> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
+// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
+// host's compiler.
+template <Config kCfg>
+struct StorageOf : std::conditional_t<kCfg.grouped, GroupedStorage<kCfg>, SharedStorage<kCfg>> {};
 
 template <Config kCfg>
 DUALGEMM_DEVICE Tile tile_of(const GroupedTiles<kCfg.tile_m>& tiles) {
@@ -87,7 +92,7 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void grouped_dual_gemm(const Params& params) {
+requires(kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   static_assert(Budget<kCfg>::kUsedRows == kMmaM, "all warps of the epilogue have lanes");
   extern __shared__ uint8_t dynamic_smem[];

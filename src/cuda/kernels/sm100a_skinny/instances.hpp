@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cuda/kernels/sm100a/instance.hpp"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 
 // X(entry's first part, grouped, prepared, tile_m, tile_n, stages): the Config, and what the entry's
@@ -33,15 +34,7 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-struct Instance {
-  Config config;
-  int stages;
-  int stage_bytes;
-  uint32_t threads;
-  uint32_t dynamic_smem_bytes;
-  const char* entry;   // name of the kernel's entry point
-  const void* kernel;  // its host handle
-};
+using Instance = sm100a::InstanceOf<Config>;
 
 std::span<const Instance> instances();           // without groups
 std::span<const Instance> prepared_instances();  // the same for prepared weights

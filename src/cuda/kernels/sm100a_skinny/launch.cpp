@@ -1,7 +1,7 @@
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a/kernel_launch.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
@@ -20,14 +20,13 @@ sm100a::OperandMaps maps_of(Params& params) {
 
 // Everything but the tensor maps.
 Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffers,
-                     const Config& config, const void* table) {
+                     const Config& config) {
   const Problem& p = problem.problem;
   Params params{};
   set_epilogue(problem, buffers, params);
   params.output = output_type_of(p.d.type);
   params.num_k_tiles = static_cast<uint32_t>(ceil_div(p.k, kTileK));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, config.tile_n));
-  params.groups = group_tiles_of(p, buffers, table);
   params.batches = static_cast<uint32_t>(p.l);
   return params;
 }
@@ -90,36 +89,17 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   const Config& config = instance.config;
   DUALGEMM_TRY(check_instance(given.problem, config, packed != nullptr));
   const core::ResolvedProblem problem = with_shared_rows(given);
-  const bool has_table = problem.problem.grouping != Grouping::kNone;
-  void* const table = has_table ? static_cast<uint8_t*>(workspace) + table_offset(copies) : nullptr;
-  Params params = scalar_params(problem, buffers, config, table);
+  Params params = scalar_params(problem, buffers, config);
   std::vector<KernelLaunch> launches;
-  if (config.grouped) {
-    LinearScales linear;
-    DUALGEMM_TRY(place_group_operands(problem, buffers, copies, workspace, config.tile_m,
-                                      config.tile_n, encode_tiled, packed, maps_of(params), linear,
-                                      launches));
-    params.prepared = packed != nullptr;
-    params.linear_a = linear.a, params.linear_gate = linear.gate, params.linear_up = linear.up;
-    params.padded_scales_of_a = has_padded_scales_of_a(problem, buffers);
-    if (has_table) {
-      launches.push_back(group_tiles_launch(problem.problem, buffers, config.tile_m, table));
-      launches.back().overlaps_previous = true;
-    }
-  } else {
-    DUALGEMM_TRY(place_rows(problem, buffers, copies, workspace, config, encode_tiled, packed,
-                            params, launches));
-  }
+  DUALGEMM_TRY(config.grouped ? place_groups({problem, buffers, copies, workspace, encode_tiled,
+                                              packed, config.tile_m, config.tile_m, config.tile_n},
+                                             maps_of(params), params, launches)
+                              : place_rows(problem, buffers, copies, workspace, config,
+                                           encode_tiled, packed, params, launches));
   const char* const module = config.grouped    ? "dual_gemm_sm100a_skinny_groups"
                              : config.prepared ? "dual_gemm_sm100a_skinny_prepared"
                                                : "dual_gemm_sm100a_skinny";
-  KernelLaunch launch{.kernel = {module, instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(ctas),
-                      .threads = instance.threads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .overlaps_previous = true};
-  launch.set_params(params);
-  launches.push_back(launch);
+  launches.push_back(sm100a::overlapping_launch(module, instance, ctas, 1, params));
   return launches;
 }
 

@@ -68,9 +68,10 @@ constexpr double modelled_persistent_us(const StreamedWork& work, int num_sms,
   return rates.fixed_us + work.epilogue_us + std::max(sm, shared_us(work, rates));
 }
 
-// Of a launch in front that copies scales or rows of an operand: the gap, set-up, a load and a store.
-// ptxsim's clock has 5.6 for one row's scales, 9.9 for those of 4096 rows with K = 7168.
-inline constexpr double kCopyUs = 5.6;
+// Of a launch in front that copies scales, or rows, of all operands: what is left of the gap when it
+// overlaps, set-up, a load and a store. And of what it copies. By ptxsim's clock, which has 2.6 us for
+// the scales of (256, 4096, 7168), 9.3 for its rows, 29 MB.
+inline constexpr double kCopyUs = 2.6, kCopyBytesPerUs = 4.5e6;
 
 // Tiles of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
 // geometrically, since routers make them unequal. Masked ones may all be full.

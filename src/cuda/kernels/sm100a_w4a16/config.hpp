@@ -57,9 +57,6 @@ static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
 
 // Of groups decoders go on to the next tile: the epilogue has warps of its own, behind theirs.
 inline constexpr int kFinishWarp = kWorkWarps + 2;  // the first of them
-constexpr int threads_of(const Config& config) {
-  return 32 * (config.grouped ? kFinishWarp + kGroupWarps : kLoadAWarp + 1);
-}
 
 // TMEM: accumulators, then decoded weights, a ring of slots for each group of decoders.
 inline constexpr int kSlotCols = kDecodedK / 2;
@@ -76,6 +73,7 @@ inline constexpr int kTurnRows = 8;
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
+  static constexpr int kThreads = 32 * (kCfg.grouped ? kFinishWarp + kGroupWarps : kLoadAWarp + 1);
   static_assert(kCfg.tile_m % 16 == 0 && kCfg.tile_m >= 16 && kCfg.tile_m <= kMaxTileM,
                 "an N of kind::f16 with M = 128 and A in tensor memory");
   static_assert(kCfg.tile_m % kTurnRows == 0);

@@ -171,7 +171,7 @@ DUALGEMM_DEVICE void end_role(const Params& params) {
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm(const Params& params) {
+requires(!kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
   auto& smem = sm100a::storage_in<SharedStorage<kCfg>>(dynamic_smem);

@@ -32,6 +32,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
 #include "cuda/kernels/sm100a_w4a16/dual_gemm.cuh"
@@ -47,6 +48,10 @@ struct GroupedStorage : SharedStorage<kCfg> {
   sm100a_skinny::Exchange<sm100a_skinny::Budget<finish_config(kCfg)>::kTurnRows, kTileN> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
+// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
+// host's compiler.
+template <Config kCfg>
+struct StorageOf : std::conditional_t<kCfg.grouped, GroupedStorage<kCfg>, SharedStorage<kCfg>> {};
 
 template <int kTileM>
 DUALGEMM_DEVICE Tile tile_at(const Params& params, const GroupedTiles<kTileM>& tiles) {
@@ -146,7 +151,7 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void grouped_dual_gemm(const Params& params) {
+requires(kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
   auto& smem = sm100a::storage_in<GroupedStorage<kCfg>>(dynamic_smem);

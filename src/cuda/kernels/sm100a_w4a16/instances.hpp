@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cuda/kernels/sm100a/instance.hpp"
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 
 // X(what the entry's name has besides the tile, bf16, grouped, tile_m, stages): the Config, and what
@@ -24,15 +25,7 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-struct Instance {
-  Config config;
-  int stages;
-  int stage_bytes;
-  uint32_t threads;
-  uint32_t dynamic_smem_bytes;
-  const char* entry;   // name of the kernel's entry point
-  const void* kernel;  // its host handle
-};
+using Instance = sm100a::InstanceOf<Config>;
 
 std::span<const Instance> instances();        // without groups
 std::span<const Instance> group_instances();  // for groups

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/sm100a/kernel_launch.hpp"
 #include "cuda/kernels/sm100a/operands.hpp"
 #include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/group_operands.hpp"
@@ -58,16 +58,9 @@ Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
 }
 
 KernelLaunch launch_of(const Instance& instance, int64_t ctas, int split, const Params& params) {
-  KernelLaunch launch{.kernel = {instance.config.grouped ? "dual_gemm_sm100a_w4a16_groups"
-                                                         : "dual_gemm_sm100a_w4a16",
-                                 instance.entry, instance.kernel},
-                      .ctas = static_cast<uint32_t>(ctas),
-                      .threads = instance.threads,
-                      .dynamic_smem_bytes = instance.dynamic_smem_bytes,
-                      .cluster_ctas = static_cast<uint32_t>(split),
-                      .overlaps_previous = true};
-  launch.set_params(params);
-  return launch;
+  const char* const module =
+      instance.config.grouped ? "dual_gemm_sm100a_w4a16_groups" : "dual_gemm_sm100a_w4a16";
+  return sm100a::overlapping_launch(module, instance, ctas, split, params);
 }
 
 }  // namespace
@@ -110,23 +103,12 @@ Expected<std::vector<KernelLaunch>> build_persistent_launches(
     void* workspace, const Instance& instance, int64_t ctas, EncodeTiled encode_tiled,
     const uint8_t* packed) {
   const core::ResolvedProblem problem = with_shared_rows(given);
-  const bool grouped = problem.problem.grouping != Grouping::kNone;
   const int tile_m = instance.config.tile_m;
-  void* const table =
-      grouped ? static_cast<uint8_t*>(workspace) + sm100a_skinny::table_offset(copies) : nullptr;
   Params params = scalar_params(problem, buffers, tile_m, 1);
-  params.groups = group_tiles_of(problem.problem, buffers, table);
   std::vector<KernelLaunch> launches;
-  sm100a_skinny::LinearScales linear;
-  DUALGEMM_TRY(sm100a_skinny::place_group_operands(problem, buffers, copies, workspace, tile_m,
-                                                   kTileN, encode_tiled, packed, maps_of(params),
-                                                   linear, launches));
-  params.prepared = packed != nullptr;
-  params.linear_gate = linear.gate, params.linear_up = linear.up;
-  if (grouped) {
-    launches.push_back(group_tiles_launch(problem.problem, buffers, tile_m, table));
-    launches.back().overlaps_previous = true;
-  }
+  DUALGEMM_TRY(sm100a_skinny::place_groups(
+      {problem, buffers, copies, workspace, encode_tiled, packed, tile_m, tile_m, kTileN},
+      maps_of(params), params, launches));
   launches.push_back(launch_of(instance, ctas, 1, params));
   return launches;
 }

@@ -2,6 +2,7 @@
 // a list, one each.
 #pragma once
 
+#include "cuda/kernels/common/entry.cuh"
 #include "cuda/kernels/sm90a/dual_gemm.cuh"
 #include "cuda/kernels/sm90a/instances.hpp"
 
@@ -10,30 +11,17 @@ namespace {
 
 constexpr bool bf16 = true, f16 = false;  // as the list of instances spells them
 
-// Runs in images that have wgmma; any other traps, and the host refuses before it comes to that.
-template <Config kCfg>
-DUALGEMM_DEVICE void dual_gemm_or_trap([[maybe_unused]] const ParamsOf<kCfg>& params) {
-#if DUALGEMM_TARGET_SM90
-  dual_gemm<kCfg>(params);
-#else
-  __trap();
-#endif
-}
-
 }  // namespace
 
 #define DUALGEMM_SM90A_CONFIG(prepared, grouped, tile_m, n_warpgroups, k_warpgroups, type) \
   Config { tile_m, n_warpgroups, k_warpgroups, type, prepared, grouped }
-#define DUALGEMM_SM90A_ENTRY(name, prepared, grouped, tile_m, n_warpgroups, k_warpgroups, type)    \
-  extern "C" __global__ void __launch_bounds__(                                                    \
-      Budget<DUALGEMM_SM90A_CONFIG(prepared, grouped, tile_m, n_warpgroups, k_warpgroups,          \
-                                   type)>::kThreads,                                               \
-      1)                                                                                           \
-      name##_t##tile_m##_g##n_warpgroups##_p##k_warpgroups##_##type(                               \
-          const __grid_constant__ Params params) {                                                 \
-    dual_gemm_or_trap<DUALGEMM_SM90A_CONFIG(prepared, grouped, tile_m, n_warpgroups, k_warpgroups, \
-                                            type)>(params);                                        \
-  }
+#define DUALGEMM_SM90A_ENTRY(name, prepared, grouped, tile_m, n_warpgroups, k_warpgroups, type) \
+  DUALGEMM_SM90A_KERNEL(                                                                        \
+      name##_t##tile_m##_g##n_warpgroups##_p##k_warpgroups##_##type, Params,                    \
+      DUALGEMM_SM90A_CONFIG(prepared, grouped, tile_m, n_warpgroups, k_warpgroups, type))
+#define DUALGEMM_SM90A_KERNEL(entry, parameters, ...)                                      \
+  DUALGEMM_ENTRY(DUALGEMM_TARGET_SM90, entry, parameters, (Budget<__VA_ARGS__>::kThreads), \
+                 dual_gemm, __VA_ARGS__)
 
 template <Config kCfg>
 static Instance instance_of(const char* entry, const void* kernel) {
