@@ -17,6 +17,13 @@ DUALGEMM_DEVICE void cp_async_16(void* to, const void* from, uint32_t bytes) {
                : "memory");
 }
 
+// The same with all 16 bytes, to an address as an operand: made from a pointer in a loop it is made
+// anew each time.
+DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from)
+               : "memory");
+}
+
 // cp.async.ca.shared.global [to], [from], 4, bytes;      PTX ISA 7.0, sm_80, "cp.async": the same
 // with 4 bytes
 DUALGEMM_DEVICE void cp_async_4(void* to, const void* from, uint32_t bytes) {

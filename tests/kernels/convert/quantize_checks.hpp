@@ -187,6 +187,35 @@ void check_random(Device& device, int cases) {
   }
 }
 
+// Every code with every scale, NaN among them, and global scales that leave products ordinary, subnormal
+// in the type of x, beyond it, or none; one for all rows, and one for each.
+template <class Device>
+void check_every_code(Device& device, DataType type) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> globals{1.0f,  0.37f,    -2.5f, 0x1.fp-14f, 0x1.7p-30f, 0x1p-149f,
+                                   1e30f, 65504.0f, 0.0f,  -0.0f,      kInfinity,  std::nanf("")};
+  const auto rows = static_cast<int64_t>(globals.size());
+  QuantizeProblem p{.rows = rows, .cols = 16 * 256, .x = {.type = type}};
+  for (const GlobalScaling scaling : {GlobalScaling::kRow, GlobalScaling::kGiven}) {
+    p.scaling = scaling;
+    QuantizeCase data(p);
+    for (int64_t block = 0; block < rows * 256; ++block) {
+      data.scales[static_cast<size_t>(block)] = static_cast<uint8_t>(block);
+      for (int64_t i = 0; i < 8; ++i)
+        data.codes[static_cast<size_t>(8 * block + i)] = static_cast<uint8_t>(0x10 + 0x22 * i);
+    }
+    if (scaling == GlobalScaling::kRow) {
+      data.found_scale = globals;
+      expect_dequantized_as_on_cpu(device, data, 0);
+      continue;
+    }
+    for (const float global : globals) {
+      data.global_scale = {global};
+      expect_dequantized_as_on_cpu(device, data, 0);
+    }
+  }
+}
+
 // Given scales that are none make all that they belong to NaN.
 template <class Device>
 void check_given_garbage(Device& device) {

@@ -106,6 +106,13 @@ TEST(QuantizeKernels, TiesAndTheirNeighbours) {
   }
 }
 
+TEST(QuantizeKernels, EveryCodeWithEveryScale) {
+  for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+    SimulatedDevice device;
+    check_every_code(device, type);
+  }
+}
+
 TEST(QuantizeKernels, AnyShapeLayoutAndGroups) {
   SimulatedDevice device;
   check_random(device, 120);

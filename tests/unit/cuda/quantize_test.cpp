@@ -91,6 +91,14 @@ TEST(QuantizeOnGpu, MillionsOfTies) {
   }
 }
 
+TEST(QuantizeOnGpu, EveryCodeWithEveryScale) {
+  DUALGEMM_NEEDS_GPU();
+  for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+    GpuDevice device;
+    check_every_code(device, type);
+  }
+}
+
 TEST(QuantizeOnGpu, AnyShapeLayoutAndGroups) {
   DUALGEMM_NEEDS_GPU();
   for (int round = 0; round < 20 && !HasFailure(); ++round) {

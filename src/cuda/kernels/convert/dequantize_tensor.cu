@@ -2,6 +2,7 @@
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/e2m1.cuh"
 #include "cuda/kernels/common/encode.cuh"
+#include "cuda/kernels/convert/block_values.cuh"
 #include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
 
@@ -19,18 +20,24 @@ struct RawValues {
 };
 
 template <WideType kType>
-__device__ uint32_t load_codes(const uint8_t* from) {
+__device__ uint32_t load_codes(const uint8_t* from, bool aligned) {
   if constexpr (kWrite<kType> == 8) {
-    return load_word(from);
+    return aligned ? *reinterpret_cast<const uint32_t*>(from) : load_word(from);
   } else {
-    if (reinterpret_cast<uintptr_t>(from) % 2 == 0) return *reinterpret_cast<const uint16_t*>(from);
+    if (aligned) return *reinterpret_cast<const uint16_t*>(from);
     return from[0] | static_cast<uint32_t>(from[1]) << 8;
   }
+}
+// Whether an address or a stride suits a chunk's codes.
+template <WideType kType>
+__device__ bool suits_codes(uintptr_t number) {
+  return number % (kWrite<kType> / 2) == 0;
 }
 
 template <WideType kType>
 __device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint32_t chunk) {
-  RawValues raw{load_codes<kType>(codes_at(p, at) + chunk * (kWrite<kType> / 2)),
+  const uint8_t* const codes = codes_at(p, at) + chunk * (kWrite<kType> / 2);
+  RawValues raw{load_codes<kType>(codes, suits_codes<kType>(reinterpret_cast<uintptr_t>(codes))),
                 *scale_at(p, at, at.scale_row, chunk * kWrite<kType> / kBlock), 0.0f};
   const int64_t row = static_cast<int64_t>(at.batch) * p.rows.value + at.row;
   raw.global = p.global_scale[p.factors == Factors::kPerRow      ? row
@@ -39,31 +46,44 @@ __device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint
   return raw;
 }
 
+// Each NaN the quiet one, without a sign.
+template <WideType kType>
+__device__ uint32_t canonical(uint32_t word) {
+  if constexpr (kType == WideType::kF32) {
+    return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
+  } else {
+    constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
+    constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
+    uint32_t low = word & 0xFFFFu, high = word >> 16;
+    if ((low & 0x7FFFu) > kInfinity) low = kNan;
+    if ((high & 0x7FFFu) > kInfinity) high = kNan;
+    return low | high << 16;
+  }
+}
+
+// zero: 0 * raw.global.
+template <WideType kType>
+__device__ void decode(const RawValues& raw, float zero, uint32_t (&words)[4]) {
+  if constexpr (kType == WideType::kF32) {
+    float all[kChunk];
+    decode_chunk(raw.codes, decode_scale(raw.scale), all);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[i] = __float_as_uint(__fmul_rn(all[i], raw.global));
+  } else {
+    BlockValues<kType>(raw.scale, raw.global, zero).look_up(raw.codes, words);
+  }
+  // Only these make a NaN: codes are none, and their product with a scale is finite.
+  const bool nan_scale = (raw.scale & 0x7F) == 0x7F;
+  if (nan_scale || !(fabsf(raw.global) <= kLargestFloat)) {
+#pragma unroll
+    for (uint32_t& word : words) word = canonical<kType>(nan_scale ? 0x7FFF7FFFu : word);
+  }
+}
+
 template <WideType kType>
 __device__ void store_values(uint8_t* to, const RawValues& raw) {
-  float all[kChunk], values[kWrite<kType>];
-  decode_chunk(raw.codes, decode_scale(raw.scale), all);
-#pragma unroll
-  for (int i = 0; i < kWrite<kType>; ++i) values[i] = __fmul_rn(all[i], raw.global);
   uint32_t words[4];
-  pack_words<kType>(values, words);
-  const auto canonical = [](uint32_t word) -> uint32_t {  // each NaN the quiet one, without a sign
-    if constexpr (kType == WideType::kF32) {
-      return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
-    } else {
-      constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
-      constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
-      uint32_t low = word & 0xFFFFu, high = word >> 16;
-      if ((low & 0x7FFFu) > kInfinity) low = kNan;
-      if ((high & 0x7FFFu) > kInfinity) high = kNan;
-      return low | high << 16;
-    }
-  };
-  // Only these make a NaN: codes are none, and their product with a scale is finite.
-  if ((raw.scale & 0x7F) == 0x7F || !(fabsf(raw.global) <= kLargestFloat)) {
-#pragma unroll
-    for (uint32_t& word : words) word = canonical(word);
-  }
+  decode<kType>(raw, __fmul_rn(0.0f, raw.global), words);
   store_words<kType, kWrite<kType>>(to, words, kWrite<kType>);
 }
 
@@ -93,8 +113,41 @@ __device__ void dequantize_all(const TensorParams& p) {
   }
 }
 
+// The chunks of a thread in neighbouring rows of one matrix.
+template <WideType kType>
+struct RowChunks {
+  const uint8_t *codes, *scales;
+  const float* globals;
+  uint8_t* x;
+  int64_t code_step, scale_step, x_step;
+  float one;         // the global scale of all
+  bool has_globals;  // or one for each row
+
+  __device__ RawValues load(int i, bool aligned) const {
+    return {load_codes<kType>(codes + i * code_step, aligned), scales[i * scale_step],
+            has_globals ? globals[i] : one};
+  }
+};
+
+template <WideType kType>
+__device__ RowChunks<kType> chunks_of_rows(const TensorParams& p, int64_t row, uint32_t chunk) {
+  const uint32_t block = chunk * kWrite<kType> / kBlock;
+  const bool has_globals = p.factors == Factors::kPerRow;
+  // Rows that a thread has are neighbours in a swizzled tile, too: their first one is a multiple of
+  // their number, which divides 32.
+  return {p.codes + row * p.code_row_bytes + chunk * (kWrite<kType> / 2),
+          p.scales + scale_offset(p.scale_ld, p.scale_tile_cols, row, block),
+          p.global_scale + (has_globals ? row : 0),
+          p.x + row * p.x_row_bytes + int64_t{chunk} * 16,
+          p.code_row_bytes,
+          p.scale_ld == 0 ? 16 : p.scale_ld,
+          p.x_row_bytes,
+          *p.global_scale,
+          has_globals};
+}
+
 // The same for one matrix whose rows are all wanted: a thread takes the same chunk of neighbouring
-// rows, so that it counts once.
+// rows, so that places and alignment are found once for them.
 template <WideType kType>
 __device__ void dequantize_matrix(const TensorParams& p) {
   constexpr int kRows = dequantize_unroll(kType);
@@ -103,22 +156,27 @@ __device__ void dequantize_matrix(const TensorParams& p) {
   const uint32_t index = group * kRows;
   if (index >= p.count) return;
   const uint32_t rows = min(p.count - index, static_cast<uint32_t>(kRows));
-  const int64_t row = static_cast<int64_t>(p.row_begin) + index;
-  const uint8_t* const codes = p.codes + row * p.code_row_bytes + chunk * (kWrite<kType> / 2);
-  const uint32_t block = chunk * kWrite<kType> / kBlock;
-  const bool of_rows = p.factors == Factors::kPerRow;
+  const RowChunks<kType> of_rows =
+      chunks_of_rows<kType>(p, static_cast<int64_t>(p.row_begin) + index, chunk);
+  const bool aligned =
+      suits_codes<kType>(reinterpret_cast<uintptr_t>(p.codes) | p.code_row_bytes) &&
+      (reinterpret_cast<uintptr_t>(p.x) | p.x_row_bytes) % 16 == 0;
+  if (rows != kRows || !aligned) {
+#pragma unroll 1
+    for (int i = 0; i < rows; ++i)
+      store_values<kType>(of_rows.x + i * of_rows.x_step, of_rows.load(i, false));
+    return;
+  }
   RawValues raw[kRows];
 #pragma unroll
-  for (int i = 0; i < kRows; ++i) {
-    if (i >= rows) continue;
-    raw[i] = {load_codes<kType>(codes + i * p.code_row_bytes),
-              p.scales[scale_offset(p.scale_ld, p.scale_tile_cols, row + i, block)],
-              p.global_scale[of_rows ? row + i : 0]};
-  }
-  uint8_t* const x = p.x + row * p.x_row_bytes + int64_t{chunk} * 16;
+  for (int i = 0; i < kRows; ++i) raw[i] = of_rows.load(i, true);
+  const float zero = __fmul_rn(0.0f, of_rows.one);
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
-    if (i < rows) store_values<kType>(x + i * p.x_row_bytes, raw[i]);
+    uint32_t words[4];
+    decode<kType>(raw[i], of_rows.has_globals ? __fmul_rn(0.0f, raw[i].global) : zero, words);
+    *reinterpret_cast<uint4*>(of_rows.x + i * of_rows.x_step) =
+        make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 

@@ -23,7 +23,8 @@ inline constexpr int kKeptBlocks = 2;     // of a row, in a thread's registers
 inline constexpr int kMaxRowThreads = 512;
 // From so many rows on each is in shared memory, a thread takes so many of its blocks (7168 columns of
 // bf16, H200, us; a row in registers, 4 and 8 blocks: 256 rows 3.8, 4.0, 4.5; 512 5.4, 5.4, 5.8; 4096
-// 31.7, 28.7, 30.3; 16384 114, 98, 94; 8192 rows of FP32 90, 69, 71).
+// 31.7, 28.7, 30.3; 16384 114, 98, 94; 8192 rows of FP32 90, 69, 71; 16384 now, with fewer instructions
+// a block, 87 and 82 with 4 and 8).
 inline constexpr int kStagedRows = 512, kMinStagedThreads = 64;
 inline constexpr int kMaxStagedBytes = 96 << 10;  // of a row; every GPU has them
 constexpr int staged_blocks(WideType type, int64_t rows) {
@@ -37,7 +38,7 @@ inline constexpr int kDequantizeThreads = 256;
 DUALGEMM_HOST_DEVICE constexpr int dequantize_unroll(WideType type) {
   return type == WideType::kF32 ? 2 : 4;
 }
-inline constexpr int kConvertThreads = 256;  // 8 tiles of a row of tiles x 32 groups of 4 rows
+inline constexpr int kConvertThreads = 256, kConvertTiles = 16;  // of a CTA: tiles side by side
 
 // matrix: of TensorParams for one matrix whose rows are all wanted.
 Kernel quantize_kernel(WideType type, bool four_over_six, bool matrix, bool many);

@@ -277,7 +277,8 @@ Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuan
 Expected<std::vector<KernelLaunch>> convert_scales_launches(
     const core::ResolvedConversion& conversion, const uint8_t* src, uint8_t* dst) {
   const ScaleMap &from = conversion.from, &to = conversion.to;
-  const int64_t tile_cols = core::ceil_div(from.cols(), 4), groups = core::ceil_div(tile_cols, 8),
+  const int64_t tile_cols = core::ceil_div(from.cols(), 4),
+                groups = core::ceil_div(tile_cols, kConvertTiles),
                 tile_rows = core::ceil_div(from.rows(), 128);
   for (const auto& [name, extent] :
        {std::pair{"rows", from.rows()}, std::pair{"sf_cols", from.cols()},
@@ -288,7 +289,7 @@ Expected<std::vector<KernelLaunch>> convert_scales_launches(
   int64_t ctas = 0;
   if (__builtin_mul_overflow(groups * tile_rows, conversion.batches, &ctas) || ctas > kMaxCtas) {
     return Status::unsupported("rows, sf_cols, l",
-                               std::to_string(groups * tile_rows) + " tiles of 128 x 32, " +
+                               std::to_string(groups * tile_rows) + " tiles of 128 x 64, " +
                                    std::to_string(conversion.batches) + " batches",
                                "must be below 2^31 tiles in all on a GPU");
   }

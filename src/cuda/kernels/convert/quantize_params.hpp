@@ -68,7 +68,7 @@ struct ConvertScalesParams {
   ScaleParams from, to;
   int64_t rows;
   uint32_t cols, tile_cols;
-  Divisor tile_groups;  // of eight tiles side by side
+  Divisor tile_groups;  // of kConvertTiles tiles side by side
   Divisor tile_rows;
 };
 

@@ -6,10 +6,11 @@
 
 namespace dualgemm::cuda {
 
-// In pieces of 16 bytes, which are copied from an address of that alignment. Each warp copies the
-// blocks of its own lanes, those that lie threadIdx.x + i * blockDim.x from the first one, so that
-// it waits for nobody else. Pieces change places within 128 bytes: the eight that lanes read at a
-// time, of neighbouring blocks, lie in different banks.
+// In pieces of 16 bytes, which are copied from an address of that alignment. A thread's blocks lie
+// blockDim.x apart from block threadIdx.x on; each warp copies those of its own lanes, so that it
+// waits for nobody else. Pieces change places within 128 bytes: the eight that lanes read at a time,
+// of neighbouring blocks, lie in different banks. blockDim.x is a multiple of 32, so that the change
+// is the same for all of a thread's pieces, whether it copies or reads.
 template <WideType kType>
 class StagedRow {
  public:
@@ -19,12 +20,13 @@ class StagedRow {
 
   // All lanes of a warp; there after await().
   DUALGEMM_DEVICE void copy(const uint8_t* x) const {
-    const uint32_t lane = threadIdx.x % 32, count = blocks_ * kPieces;
-    for (uint32_t first = threadIdx.x - lane; first < blocks_; first += blockDim.x) {
+    const uint32_t lane = threadIdx.x % 32, count = blocks_ * kPieces, step = blockDim.x * kPieces;
+    uint32_t piece = (threadIdx.x - lane) * kPieces + lane;
+    uint32_t to = ptx::shared_address(pieces_ + (piece ^ lane / 8 % kPieces));
+    for (x += piece * 16; piece - lane < count; piece += step, to += step * 16, x += step * 16) {
 #pragma unroll
       for (uint32_t i = 0; i < kPieces; ++i) {
-        const uint32_t piece = first * kPieces + 32 * i + lane;
-        if (piece < count) ptx::cp_async_16(place_of(piece), x + piece * 16, 16);
+        if (piece + 32 * i < count) ptx::cp_async_16(to + 32 * 16 * i, x + 32 * 16 * i);
       }
     }
     ptx::cp_async_commit_group();
@@ -34,11 +36,17 @@ class StagedRow {
     __syncwarp();
   }
 
-  DUALGEMM_DEVICE WideBlock<kType> block(uint32_t index) const {
+  // Of the thread's first block, and what lies between its blocks.
+  DUALGEMM_DEVICE const uint4* first() const { return pieces_ + threadIdx.x * kPieces; }
+  DUALGEMM_DEVICE static uint32_t step() { return blockDim.x * kPieces; }
+
+  // at: first() + i * step().
+  DUALGEMM_DEVICE static WideBlock<kType> block(const uint4* at) {
+    const uint32_t changed = threadIdx.x / (8 / kPieces) % kPieces;
     WideBlock<kType> raw;
 #pragma unroll
     for (uint32_t i = 0; i < kPieces; ++i) {
-      const uint4 four = *place_of(index * kPieces + i);
+      const uint4 four = at[i ^ changed];
       raw.words[4 * i] = four.x, raw.words[4 * i + 1] = four.y;
       raw.words[4 * i + 2] = four.z, raw.words[4 * i + 3] = four.w;
     }
@@ -46,10 +54,6 @@ class StagedRow {
   }
 
  private:
-  DUALGEMM_DEVICE uint4* place_of(uint32_t piece) const {
-    return pieces_ + (piece ^ (piece / 8 % kPieces));
-  }
-
   uint4* pieces_;
   uint32_t blocks_;
 };

@@ -118,13 +118,20 @@ DUALGEMM_DEVICE uint8_t* codes_at(const TensorParams& p, const RowPlace& at) {
   return p.codes + at.batch * p.code_batch_bytes + at.row * p.code_row_bytes;
 }
 
+// Whether clear_rows_below() has anything to do for the row: one of the first eight, whose blocks'
+// places in a tile are 32, of a number that fills no tiles.
+DUALGEMM_DEVICE bool has_rows_below(const TensorParams& p, const RowPlace& at) {
+  return p.scale_ld == 0 && at.group_rows % kTileRows != 0 && at.has_scales &&
+         at.group_row < 32 / kTileCols;
+}
+
 // Zeros below the rows that share tiles, up to a multiple of 128. A tile has 32 groups of 16 bytes,
 // of rows that are 32 apart: row i of n writes the groups 4i + q, 4(i + n) + q, ... of the last
 // tile, where q is the block's place in the tile.
 DUALGEMM_DEVICE void clear_rows_below(const TensorParams& p, const RowPlace& at, uint32_t block) {
   constexpr uint32_t kGroups = 32, kRowsOfGroup = kTileRows / kGroups;
   const uint32_t used = at.group_rows % kTileRows;  // rows of the last tile
-  if (p.scale_ld != 0 || used == 0 || !at.has_scales || at.group_row >= kGroups / kTileCols) return;
+  if (!has_rows_below(p, at)) return;
   const int64_t tile_row = at.scale_row - at.group_row + (at.group_rows - used);
   if (tile_row >= p.scale_rows) return;
   uint8_t* const tile = scale_at(p, at, tile_row, block / kTileCols * kTileCols);
