@@ -21,6 +21,7 @@ import matrix  # noqa: E402,F401
 import tcgen05  # noqa: E402,F401
 import tma  # noqa: E402
 import warp  # noqa: E402,F401
+import warpgroup  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 
 CASES = os.path.join(os.path.dirname(HERE), 'insn')
