@@ -22,6 +22,7 @@ import tcgen05  # noqa: E402,F401
 import tma  # noqa: E402
 import video  # noqa: E402,F401
 import warp  # noqa: E402,F401
+import warpgroup  # noqa: E402,F401
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 
 CASES = os.path.join(os.path.dirname(HERE), 'insn')

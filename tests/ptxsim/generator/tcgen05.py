@@ -3,9 +3,10 @@ meant, CuTe's mma_traits_sm100_frag.hpp). One CTA, operands without a swizzle, e
 part of D's lanes multiplies, A or metadata in tensor memory, is what lies in the same lanes."""
 import numbers_of_ptx as n
 import sparse
-from matrix import BITS, codes_of, k_major, product_matrix, scale, scaled_product
+from matrix import BITS, codes_of, product_matrix, scale, scaled_product
 from threads import NotModelled, handles
 from warp import reduce_floats
+from warpgroup import k_major
 
 KINDS = {'f16': ['f16', 'bf16'], 'tf32': [None, None, 'tf32'], 'f8f6f4': ['e4m3', 'e5m2'], 'i8': ['u8', 's8'],
          'mxf8f6f4': ['e4m3', 'e5m2'], 'mxf4': [None, 'e2m1'], 'mxf4nvf4': [None, 'e2m1']}
