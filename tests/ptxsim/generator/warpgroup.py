@@ -14,8 +14,8 @@ def descriptor_fields(descriptor):
 
 def k_major(x, descriptor, rows, kind, chunks=2):
     """chunks of 16 bytes a row (PTX ISA, "Shared Memory Matrix Layout"). Without a swizzle: core matrices of 8 rows x
-    16 bytes; leading dimension: from one to the next along K, stride: from 8 rows to the next. With the 128-byte one: rows
-    of 128 bytes, whose chunks are exchanged by the number of the row, as its address has it."""
+    16 bytes; leading dimension: from one to the next along K, stride: from 8 rows to the next. With the 128-byte one:
+    rows of 128 bytes, whose chunks are exchanged by the number of the row, as its address has it."""
     start, leading, stride = descriptor_fields(descriptor)
     if descriptor >> 62 > 1:
         raise NotModelled('swizzle')
