@@ -1,7 +1,7 @@
 // redux.sync (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: redux.sync").
 #include <bit>
 
-#include "ptxsim/insn/alu/float_reduction.hpp"
+#include "ptxsim/number/float_reduction.hpp"
 #include "ptxsim/insn/alu/shfl_vote_match.hpp"
 #include "ptxsim/machine/execution.hpp"
 

@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-#include "ptxsim/insn/alu/float_reduction.hpp"
+#include "ptxsim/number/float_reduction.hpp"
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 #include "ptxsim/machine/owned.hpp"
 #include "ptxsim/machine/tmem_shapes.hpp"

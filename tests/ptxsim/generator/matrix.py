@@ -1,7 +1,8 @@
 """Matrices of a warp: ldmatrix, stmatrix, movmatrix, mma (PTX ISA 9.0, "Warp Level Matrix Instructions"). What PTX
-leaves open, the sums of tensor cores, are as MMA-Sim describes them (arXiv 2511.10909) and as an H200 was seen to compute
-them: the products of a step and the accumulator are cut off below the largest exponent among them, added exactly, and the
-sum is cut to the result's format. A sparse A is expanded (sparse.py), and only what it stores is multiplied."""
+leaves open, the sums of tensor cores, are as MMA-Sim describes them (arXiv 2511.10909) and as an H200 was seen to
+compute them: the products of a step and the accumulator are cut off below the largest exponent among them, added
+exactly, and the sum is cut to the result's format. A sparse A is expanded (sparse.py), and only what it stores is
+multiplied."""
 from fractions import Fraction
 
 import numbers_of_ptx as n
@@ -227,7 +228,8 @@ def mma(x, modifiers, operands):
         a = [[in_container(code, kind_a, container) for code in row] for row in a]
         b = [[in_container(code, kind_b, container) for code in row] for row in b]
         if is_sparse:
-            metadata = sparse.of_warp([x.read(operands[4], t, 32) for t in warp], int(operands[5], 0), len(b[0]), container)
+            registers = [x.read(operands[4], t, 32) for t in warp]
+            metadata = sparse.of_warp(registers, int(operands[5], 0), len(b[0]), container)
             a = sparse.expand_rows(a, metadata, container)
         c = [[0] * 8 for _ in range(16)]
         for lane, registers in enumerate(words[2]):
@@ -270,8 +272,8 @@ def scale(code, form):
 
 
 def scaled_product(a, b, c, kind_a, kind_b, scales_a, scales_b):
-    """Bytes: every product is a term, its exponent the sum of all four, cut at 25 bits. Packed E2M1: the dot products of a
-    quarter of K are exact, a term is one of them times both scales, whose exponents alone count, cut at 35 bits."""
+    """Bytes: every product is a term, its exponent the sum of all four, cut at 25 bits. Packed E2M1: the dot products of
+    a quarter of K are exact, a term is one of them times both scales, whose exponents alone count, cut at 35 bits."""
     d, k = [], len(b[0])
     va = [[element(code, kind_a) for code in row] for row in a]
     vb = [[element(code, kind_b) for code in row] for row in b]

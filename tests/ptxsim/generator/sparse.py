@@ -31,9 +31,9 @@ def expand(stored, fours, bits):
 
 def of_warp(words, selector, k, bits):
     """metadata[row][chunk] of 16 rows, of the metadata registers of 32 lanes. Lanes in groups of four: group g has rows
-    g and g + 8. 16 and 32 bits: a register has four chunks of the one and then of the other row, the next lane goes on in
-    both. Fewer: a register has eight chunks of one row, the next lane has those of the other row; the pair of lanes after
-    them goes on. The selector says which lanes of the four are meant, where not all are needed."""
+    g and g + 8. 16 and 32 bits: a register has four chunks of the one and then of the other row, the next lane goes on
+    in both. Fewer: a register has eight chunks of one row, the next lane has those of the other row; the pair of lanes
+    after them goes on. The selector says which lanes of the four are meant, where not all are needed."""
     chunks = k // CHUNKS[bits][0]
     metadata = [[None] * chunks for _ in range(16)]
     needed = chunks // 4  # lanes of a group

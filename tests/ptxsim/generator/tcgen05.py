@@ -124,9 +124,9 @@ def tensor_rows(memory, lane, column, rows, bits):
 
 
 def metadata_rows(memory, lane, column, rows, k, bits, selector):
-    """16 and 32 bits: a column holds a step; of 16 lanes the first eight have the first half of K, in their low halves of
-    rows 0 .. 7 and in their high ones of rows 8 .. 15, the other lanes likewise the second half. Fewer bits: a row in its
-    lane, two columns a step."""
+    """16 and 32 bits: a column holds a step; of 16 lanes the first eight have the first half of K, in their low halves
+    of rows 0 .. 7 and in their high ones of rows 8 .. 15, the other lanes likewise the second half. Fewer bits: a row
+    in its lane, two columns a step."""
     chunks = k // sparse.CHUNKS[bits][0]
     result = [[None] * chunks for _ in range(rows)]
     for i in range(rows):

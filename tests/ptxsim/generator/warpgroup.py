@@ -1,5 +1,5 @@
-"""wgmma.mma_async (PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions"), and matrices in shared memory. Sums
-are those of matrix.py."""
+"""wgmma.mma_async (PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions"), and matrices in shared memory.
+Sums are those of matrix.py."""
 import sparse
 from matrix import BITS, accumulators, codes_of, fragment_a, product_matrix, store_accumulators
 from threads import NotModelled, handles
@@ -13,9 +13,9 @@ def descriptor_fields(descriptor):
 
 
 def k_major(x, descriptor, rows, kind, chunks=2):
-    """chunks of 16 bytes a row (PTX ISA, "Shared Memory Matrix Layout"). Without a swizzle: core matrices of 8 rows x 16
-    bytes; leading dimension: from one to the next along K, stride: from 8 rows to the next. With the 128-byte one: rows
-    of 128 bytes, whose chunks are exchanged by the number of the row, as its address has it."""
+    """chunks of 16 bytes a row (PTX ISA, "Shared Memory Matrix Layout"). Without a swizzle: core matrices of 8 rows x
+    16 bytes; leading dimension: from one to the next along K, stride: from 8 rows to the next. With the 128-byte one:
+    rows of 128 bytes, whose chunks are exchanged by the number of the row, as its address has it."""
     start, leading, stride = descriptor_fields(descriptor)
     if descriptor >> 62 > 1:
         raise NotModelled('swizzle')
@@ -35,8 +35,8 @@ def k_major(x, descriptor, rows, kind, chunks=2):
 
 
 def mn_major(x, descriptor, rows, kind, k):
-    """k elements a row. Without a swizzle: core matrices of 8 along K, each 16 bytes along M or N; stride: from one to the
-    next along M or N, leading dimension: along K."""
+    """k elements a row. Without a swizzle: core matrices of 8 along K, each 16 bytes along M or N; stride: from one to
+    the next along M or N, leading dimension: along K."""
     start, leading, stride = descriptor_fields(descriptor)
     if descriptor >> 62:
         raise NotModelled('swizzle')
@@ -91,5 +91,6 @@ def stored_a_of_wgmma(x, operand, group, kind, is_transposed):
         return mn_major(x, descriptor, 64, kind, 16) if is_transposed else k_major(x, descriptor, 64, kind)
     a = []
     for w in range(4):
-        a += fragment_a([[x.read(r, t, 32) for r in x.elements(operand)] for t in group[32 * w:32 * w + 32]], BITS[kind])
+        warp = group[32 * w:32 * w + 32]
+        a += fragment_a([[x.read(r, t, 32) for r in x.elements(operand)] for t in warp], BITS[kind])
     return a
