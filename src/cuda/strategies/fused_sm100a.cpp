@@ -175,7 +175,7 @@ bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice
   if (prepared && !takes_pairs(p, true, caps)) return true;  // nothing else takes them
   const sm100a_skinny::Instance& few = sm100a_skinny::choose_instance(p, caps.num_sms, prepared);
   return sm100a_skinny::modelled_us(p, few, caps.num_sms, prepared) <=
-         sm100a_skinny::copies_us(p, prepared, false) +
+         sm100a_skinny::copies_us(p, prepared, prepared) +
              sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs,
                                          prepared);
 }
@@ -294,7 +294,8 @@ sm100a::Copies copies_of(const Plan& plan) {
         is_w4a16(plan.problem) ? sm100a_w4a16::plan_copies : sm100a_skinny::plan_copies;
     return plan_copies(problem, plan.unaligned, plan.prepared, true);
   }
-  return sm100a::plan_copies(problem, plan.unaligned, plan.prepared);
+  return sm100a::plan_copies(problem, plan.unaligned, plan.prepared,
+                             plan.prepared && is_pair_kernel(plan.kernel));
 }
 
 constexpr const char* kNumerics =

@@ -1,4 +1,5 @@
 // Mutants of the kernel of a pair.
+#include "core/int_math.hpp"
 #include "kernels/simulation/campaign.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 
@@ -16,11 +17,16 @@ Problem campaign_problem(int tile_n, int stages, bool persistent) {
                    .d = {.type = DataType::kF32}});
 }
 
-void campaign(SimulatedRun usual, uint64_t most) {
+// linear_a: scales of A in rows that are read where they lie.
+void campaign(SimulatedRun usual, uint64_t most, bool linear_a = false) {
   const bool persistent = usual.persistent_ctas != 0;
   const auto& instance =
       *cuda::sm100a_pair::find_instance(usual.tile_n, DataType::kF32, usual.prepared, persistent);
-  const Problem problem = campaign_problem(usual.tile_n, instance.stages, persistent);
+  Problem problem = campaign_problem(usual.tile_n, instance.stages, persistent);
+  if (linear_a) {
+    problem.a.scale_layout = ScaleLayout::kLinear;
+    problem.a.scale_ld = core::round_up(problem.k / 16, 16);
+  }
   const auto program = fused_program(usual.tile_n, DataType::kF32, usual.prepared, persistent);
   usual.options.strict = true;  // what the campaign takes for noticed must not be there without it
   CampaignRunner runner(problem, std::move(usual));
@@ -35,6 +41,13 @@ TEST(Sm100aPairMutants, PreparedWideTile) { campaign({.tile_n = 112, .prepared =
 TEST(Sm100aPairMutants, Persistent) { campaign({.persistent_ctas = 2}, 16); }
 TEST(Sm100aPairMutants, PersistentPrepared) {
   campaign({.prepared = true, .persistent_ctas = 2}, 16);
+}
+
+TEST(Sm100aPairMutants, PreparedScalesOfAInRows) {
+  campaign({.tile_n = 48, .prepared = true}, 12, true);
+}
+TEST(Sm100aPairMutants, PersistentPreparedScalesOfAInRows) {
+  campaign({.prepared = true, .persistent_ctas = 2}, 12, true);
 }
 
 }  // namespace

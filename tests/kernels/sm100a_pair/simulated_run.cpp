@@ -49,7 +49,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
     return AssertionFailure() << status.message();
   }
   const auto copies =
-      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
+      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.prepared);
   return run_prepared(data, run, copies,
                       [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {
                         void* const workspace =

@@ -182,6 +182,19 @@ TEST(Sm100aFewRowsChoice, ScalesInRows) {
   EXPECT_EQ(plan_of({.m = 2, .n = 2880, .k = 2880}).kernel, kernel({.m = 2, .n = 2880, .k = 2880}));
 }
 
+// Of more rows pairs do, with prepared weights.
+TEST(Sm100aFewRowsChoice, ScalesOfManyRowsInRows) {
+  const auto bytes = [](const Problem& problem, bool prepared) {
+    return plan::choose(problem, {.isa = Isa::kSm100a, .prepared = prepared},
+                        test::made_up_gpu(100, 148), strategies(), "")
+        ->workspace_bytes;
+  };
+  EXPECT_EQ(bytes({.m = 300, .n = 4096, .k = 7168}, true), 0);
+  EXPECT_EQ(bytes({.m = 9000, .n = 4096, .k = 7168}, true), 0);  // persistent
+  EXPECT_GT(bytes({.m = 300, .n = 2880, .k = 2880}, true), 0);   // 180 scales a row
+  EXPECT_GT(bytes({.m = 300, .n = 4096, .k = 7168}, false), 0);
+}
+
 TEST(Sm100aFewRowsChoice, WithoutPairsOneCtaIsTheOther) {
   EXPECT_EQ(plan_of({.m = 64, .n = 4096, .k = 7168}, false, 0).kernel, "skinny");
   EXPECT_EQ(plan_of({.m = 128, .n = 28672, .k = 4096}, false, 0).kernel, "skinnypersistent");

@@ -52,16 +52,19 @@ const Instance& choose_instance(const Problem& problem, int num_sms) {
   return *find_instance(choose_tile_n(problem.m, problem.n, problem.l, num_sms), problem.d.type);
 }
 
-Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared) {
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
+                   bool linear_a) {
   const int64_t batches = problem.problem.l;
   core::Arena arena(nullptr, kWorkspaceAlignment);
   const auto data = [&](const core::ResolvedMatrix& matrix) {
     if (!unaligned && !data_needs_copy(matrix, batches)) return Copies::kDirect;
     return arena.take_offset(copied_row_bytes(matrix) * matrix.rows * batches);
   };
-  const auto scales = [&](const core::ResolvedMatrix& matrix) {
+  const auto scales = [&](const core::ResolvedMatrix& matrix, bool linear) {
     if (matrix.type != DataType::kE2M1) return Copies::kDirect;  // there are none
-    if (!unaligned && swizzled_scales_suit(matrix, batches)) return Copies::kDirect;
+    const bool suit =
+        swizzled_scales_suit(matrix, batches) || (linear && linear_scales_suit(matrix, batches));
+    if (!unaligned && suit) return Copies::kDirect;
     return arena.take_offset(swizzled_scale_bytes(matrix.rows, matrix.sf_cols) * batches);
   };
   Copies copies;
@@ -70,10 +73,10 @@ Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool pr
     copies.gate = data(problem.gate);
     copies.up = data(problem.up);
   }
-  copies.sf_a = scales(problem.a);
+  copies.sf_a = scales(problem.a, linear_a);
   if (!prepared) {
-    copies.sf_gate = scales(problem.gate);
-    copies.sf_up = scales(problem.up);
+    copies.sf_gate = scales(problem.gate, false);
+    copies.sf_up = scales(problem.up, false);
   }
   copies.workspace_bytes = arena.used();
   return copies;

@@ -42,8 +42,10 @@ struct Copies {
   int64_t sf_a = kDirect, sf_gate = kDirect, sf_up = kDirect;
   int64_t workspace_bytes = 0;
 };
-// `prepared`: weights are not read where they lay.
-Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared = false);
+// `prepared`: weights are not read where they lay. `linear_a`: linear scales of A are, if their rows
+// are multiples of 16 bytes apart.
+Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared = false,
+                   bool linear_a = false);
 
 // The launches in stream order: the copies, then the kernel. All pointers of `buffers` and
 // `workspace` are device memory and are not read. An operand that must be copied and has no room

@@ -38,6 +38,7 @@ struct Params {
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
   uint32_t num_tiles;         // tiles_m * tiles_n * l, for persistent CTAs
+  bool linear_a;              // pairs with prepared weights, groups: scales of A lie in rows
 };
 
 }  // namespace dualgemm::cuda::sm100a

@@ -34,7 +34,8 @@ struct Config {
 };
 
 inline constexpr int kPairCtas = 2;
-inline constexpr int kCtaRows = 128;  // of A and D per CTA: a CTA's part of M = 256
+inline constexpr int kRowScaleBytes = kTileK / 16;  // of a row of a stage, where they lie in rows
+inline constexpr int kCtaRows = 128;                // of A and D per CTA: a CTA's part of M = 256
 inline constexpr int kTileM = kPairCtas * kCtaRows;
 inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
 

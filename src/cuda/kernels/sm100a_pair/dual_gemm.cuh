@@ -19,7 +19,8 @@
 //   38 912 for 128 (5 stages). Behind the stages: barriers, the TMEM address.
 //   Prepared weights: Gate and Up in turns of 8 rows, so that one box brings both; their scales
 //   arrive row by row, 16 bytes for K = 256, and are arranged as scale tiles in the same place: a
-//   tile may then begin at any column. Up to 64 columns Gate and Up share a scale tile.
+//   tile may then begin at any column. Up to 64 columns Gate and Up share a scale tile. So are A's, if
+//   they lie in rows (linear_a).
 //
 //   TMEM columns, in both      tile_n 64        tile_n 128
 //   accumulator of Gate        0 .. 63          0 .. 127
@@ -79,6 +80,7 @@
 #include "cuda/kernels/sm100a/storage.cuh"
 #include "cuda/kernels/sm100a_pair/packed_unit.hpp"
 #include "cuda/ptx/cluster.cuh"
+#include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/cp_async_bulk_pair.cuh"
 #include "cuda/ptx/grid.cuh"
 #include "cuda/ptx/proxy_fence.cuh"

@@ -23,7 +23,8 @@ Status fill_in_prepared(const core::ResolvedProblem& problem, const Buffers& buf
   DUALGEMM_TRY(encode(unit_scales_view(p, packed, tiling.cols), encode_tiled, &params.map_sf_gate));
   return sm100a::place_operand(
       {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a}, p.l,
-      tiling.box_rows_a, workspace, encode_tiled, &params.map_a, &params.map_sf_a, launches);
+      tiling.box_rows_a, workspace, encode_tiled, &params.map_a, &params.map_sf_a, launches,
+      &params.linear_a);
 }
 
 }  // namespace

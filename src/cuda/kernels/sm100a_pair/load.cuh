@@ -58,8 +58,7 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
 // Codes of both weights of one stage, and their scales, which are asked for first: they are arranged
 // while the rest arrives. Both CTAs have the scales of all columns, and each loads half of them for
 // both; the other one's may arrive before sf_full expects them, but not before its phase has begun,
-// since the stage is free in both CTAs at once. What arrives at ab_full includes A and its scales,
-// load_a()'s.
+// since the stage is free in both CTAs at once. What arrives includes A and its scales, load_a()'s.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t index, uint32_t k_tile, ptx::CachePolicy policy) {
@@ -67,13 +66,15 @@ DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem,
   const auto unit = static_cast<int32_t>(tile.n_begin / kUnitCols);
   const auto own_units = static_cast<int32_t>(tile.rank * Budget<kCfg>::kWeightRows / kUnitCols);
   const auto batch = static_cast<int32_t>(tile.batch);
-  ptx::mbarrier_arrive_expect_tx(&smem.sf_full[index], sizeof(stage.sf_weights.as_loaded));
+  const uint32_t rows_of_a = params.linear_a ? sizeof(stage.sf_a) : 0;  // arranged, too
+  ptx::mbarrier_arrive_expect_tx(&smem.sf_full[index],
+                                 sizeof(stage.sf_weights.as_loaded) + rows_of_a);
   ptx::cp_async_bulk_tensor_4d_multicast(
       stage.sf_weights.as_loaded + own_units, &params.map_sf_gate, 0, unit + own_units,
       static_cast<int32_t>(k_tile), batch, &smem.sf_full[index], kBothCtas, policy);
   const uint32_t full = ptx::mapa(&smem.ab_full[index], 0);
   ptx::mbarrier_arrive_expect_tx_cluster(
-      full, sizeof(stage.a) + sizeof(stage.codes) + sizeof(stage.sf_a));
+      full, sizeof(stage.a) + sizeof(stage.codes) + sizeof(stage.sf_a) - rows_of_a);
   ptx::cp_async_bulk_tensor_4d_pair(stage.codes, &params.map_gate, 0, unit + own_units,
                                     static_cast<int32_t>(k_tile), batch, full, policy);
 }
@@ -88,9 +89,15 @@ DUALGEMM_DEVICE void load_a(const Params& params, SharedStorage<kCfg>& smem, con
   ptx::cp_async_bulk_tensor_3d_pair(stage.a, &params.map_a,
                                     static_cast<int32_t>(k_tile * kRowBytes), m_begin, batch, full,
                                     policy);
-  ptx::cp_async_bulk_tensor_4d_pair(stage.sf_a, &params.map_sf_a, 0,
-                                    static_cast<int32_t>(k_tile * kMmaSteps),
-                                    m_begin / kScaleTileRows, batch, full, policy);
+  if (params.linear_a) {
+    ptx::cp_async_bulk_tensor_3d(stage.sf_a, &params.map_sf_a,
+                                 static_cast<int32_t>(k_tile * kRowScaleBytes), m_begin, batch,
+                                 &smem.sf_full[index], policy);
+  } else {
+    ptx::cp_async_bulk_tensor_4d_pair(stage.sf_a, &params.map_sf_a, 0,
+                                      static_cast<int32_t>(k_tile * kMmaSteps),
+                                      m_begin / kScaleTileRows, batch, full, policy);
+  }
 }
 
 // Runs on: one thread of kLoadWarp in each CTA.   Waits: the grid before, but for weights;

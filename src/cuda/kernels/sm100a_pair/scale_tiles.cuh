@@ -2,6 +2,8 @@
 // dual_gemm.cuh, which has the tables.
 #pragma once
 
+#include "cuda/kernels/sm100a/scale_words.cuh"
+
 namespace dualgemm::cuda::sm100a_pair {
 
 // The scales of one matrix in the rows lane, lane + 32, ... of a tile: of each row a word for each
@@ -57,12 +59,26 @@ DUALGEMM_DEVICE void arrange_stage(Stage<kCfg>& stage, uint32_t lane) {
   }
 }
 
+// As words of scale tiles: those of rows lane, lane + 32, ... of 128.
+using ScaleTiles = uint32_t[kMmaSteps][32][kScaleTileCols];
+
+// By a warp, in place: 128 rows of scales become scale tiles. A lane writes where it has read.
+DUALGEMM_DEVICE void arrange_rows(uint8_t* scales, uint32_t lane) {
+  sm100a::ScaleWords words;
+#pragma unroll
+  for (int word = 0; word < kScaleTileCols; ++word)
+    sm100a::take_row(scales, 32 * word + lane, word, words);
+  sm100a::write_scales(words, lane, *reinterpret_cast<ScaleTiles*>(scales));
+}
+
 // By a whole warp: one stage of the round of that parity.
 template <Config kCfg>
-DUALGEMM_DEVICE void wait_and_arrange(SharedStorage<kCfg>& smem, uint32_t index, uint32_t parity) {
+DUALGEMM_DEVICE void wait_and_arrange(const Params& params, SharedStorage<kCfg>& smem,
+                                      uint32_t index, uint32_t parity) {
   const uint32_t lane = threadIdx.x % 32;
   ptx::mbarrier_wait_parity(&smem.sf_full[index], parity);
   arrange_stage<kCfg>(smem.stages[index], lane);
+  if (params.linear_a) arrange_rows(smem.stages[index].sf_a, lane);
   ptx::fence_proxy_async_shared();
   __syncwarp();
   if (lane == 0) ptx::mbarrier_arrive_cluster(ptx::mapa(&smem.ab_full[index], 0));
@@ -79,7 +95,7 @@ DUALGEMM_DEVICE void arrange_scales(const Params& params, SharedStorage<kCfg>& s
   uint32_t round_parity = 0;
 #pragma unroll 1
   for (uint32_t k_tile = index; k_tile < params.num_k_tiles; k_tile += smem.kStages) {
-    wait_and_arrange(smem, index, round_parity);
+    wait_and_arrange(params, smem, index, round_parity);
     round_parity ^= 1;
   }
 }
@@ -94,7 +110,7 @@ DUALGEMM_DEVICE void arrange_all_scales(const Params& params, SharedStorage<kCfg
 #pragma unroll 1
     for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
       if (ring.stage % Budget<kCfg>::kArrangeWarps == index)
-        wait_and_arrange(smem, ring.stage, ring.round_parity);
+        wait_and_arrange(params, smem, ring.stage, ring.round_parity);
     }
     if (turns.is_last()) return;
   }

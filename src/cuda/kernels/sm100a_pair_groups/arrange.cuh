@@ -2,25 +2,13 @@
 // which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a_skinny/scale_words.cuh"
-
 namespace dualgemm::cuda::sm100a_pair_groups {
 
-// As words of scale tiles: those of rows lane, lane + 32, ... of 128.
-using sm100a_skinny::ScaleWords;
-using ScaleTiles = uint32_t[kMmaSteps][32][kScaleTileCols];
-static_assert(sizeof(ScaleTiles) == kScaleBytes);
+using sm100a::ScaleWords;
+using sm100a_pair::arrange_rows;
+using sm100a_pair::ScaleTiles;
 
-// By a warp, in place: 128 rows of scales become scale tiles. A lane writes where it has read.
-DUALGEMM_DEVICE void arrange_rows(uint8_t* scales, uint32_t lane) {
-  ScaleWords words;
-#pragma unroll
-  for (int word = 0; word < kScaleTileCols; ++word)
-    sm100a_skinny::take_row(scales, 32 * word + lane, word, words);
-  sm100a_skinny::write_scales(words, lane, *reinterpret_cast<ScaleTiles*>(scales));
-}
-
-// The same of two rows of scale tiles, of which `count` rows from `first` on are wanted; zeros for
+// By a warp, in place: two rows of scale tiles become one, of which `count` rows from `first` on are wanted; zeros for
 // the rest.
 DUALGEMM_DEVICE void arrange_tiles(uint8_t* scales, uint32_t first, uint32_t count, uint32_t lane) {
   auto* const tiles = reinterpret_cast<ScaleTiles*>(scales);
@@ -34,7 +22,7 @@ DUALGEMM_DEVICE void arrange_tiles(uint8_t* scales, uint32_t first, uint32_t cou
       words[step][word] = tiles[row / kScaleTileRows][step][in_tile % 32][in_tile / 32];
   }
   __syncwarp();  // all rows are read, and may be written
-  sm100a_skinny::write_scales(words, lane, tiles[0]);
+  sm100a::write_scales(words, lane, tiles[0]);
 }
 
 // Runs on: kArrangeWarps, `index` counts them, each for some stages.   Waits: sf_full[stage].

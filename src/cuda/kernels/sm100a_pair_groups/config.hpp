@@ -12,6 +12,7 @@ using sm100a_pair::kCtaRows;
 using sm100a_pair::kMmaSteps;
 using sm100a_pair::kPairCtas;
 using sm100a_pair::kRowBytes;
+using sm100a_pair::kRowScaleBytes;
 using sm100a_pair::kScaleTileCols;
 using sm100a_pair::kScaleTileRows;
 using sm100a_pair::kTileK;
@@ -19,7 +20,6 @@ using sm100a_pair::kTileM;
 
 inline constexpr int kTileN = 128;                   // columns of D
 inline constexpr int kBoxCols = kTileN / kPairCtas;  // a CTA's rows of Gate and of Up in a stage
-inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row of a stage, where they lie in rows
 
 // Prepared weights lie in a stage as unpacked ones do.
 DUALGEMM_HOST_DEVICE constexpr Config config_of(OutputType output) {

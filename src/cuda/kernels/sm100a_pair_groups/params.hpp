@@ -15,7 +15,7 @@ namespace dualgemm::cuda::sm100a_pair_groups {
 struct Params : sm100a::Params {
   GroupTiles groups;
   bool padded_scales_of_a;  // each group's begin at a multiple of 128 rows, if not linear
-  bool linear_gate, linear_up, linear_a;
+  bool linear_gate, linear_up;
   bool prepared;  // weights; their scales count as linear
 };
 

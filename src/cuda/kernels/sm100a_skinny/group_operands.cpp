@@ -63,9 +63,9 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
   return copies;
 }
 
-double copies_us(const Problem& problem, bool prepared, bool persistent) {
+double copies_us(const Problem& problem, bool prepared, bool reads_rows) {
   const core::ResolvedProblem resolved = core::resolve(problem);
-  const sm100a::Copies copies = persistent ? plan_group_copies(resolved, false, prepared)
+  const sm100a::Copies copies = reads_rows ? plan_group_copies(resolved, false, prepared)
                                            : sm100a::plan_copies(resolved, false, prepared);
   const auto launch_us = [](std::initializer_list<int64_t> offsets) {
     const bool any = std::any_of(offsets.begin(), offsets.end(),

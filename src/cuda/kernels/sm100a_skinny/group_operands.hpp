@@ -22,8 +22,9 @@ sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unal
                                  bool prepared);
 
 // How long the copies take that stand in front of a launch without groups, of unpacked or prepared
-// weights, at aligned addresses: of persistent CTAs as plan_group_copies() has them.
-double copies_us(const Problem& problem, bool prepared, bool persistent);
+// weights, at aligned addresses. reads_rows: of linear scales as plan_group_copies() has them, of
+// persistent CTAs, and of pairs with prepared weights.
+double copies_us(const Problem& problem, bool prepared, bool reads_rows);
 
 // Whether each expert's swizzled scales of A begin at a multiple of 128 rows. Rows that name their
 // experts have those of one matrix.

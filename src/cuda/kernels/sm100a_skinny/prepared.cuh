@@ -4,12 +4,15 @@
 // tables.
 #pragma once
 
+#include "cuda/kernels/sm100a/scale_words.cuh"
 #include "cuda/kernels/sm100a_pair/packed_unit.hpp"
-#include "cuda/kernels/sm100a_skinny/scale_words.cuh"
 #include "cuda/ptx/proxy_fence.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
+using sm100a::ScaleWords;
+using sm100a::take_row;
+using sm100a::write_scales;
 using sm100a_pair::kUnitCols;
 
 // By one thread: a stage's rows of both weights.

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/sm100a_skinny/config.hpp"
+#include "cuda/kernels/sm100a/config.hpp"
 #include "cuda/ptx/target.hpp"
 
-namespace dualgemm::cuda::sm100a_skinny {
+namespace dualgemm::cuda::sm100a {
 
 // Scales of the MMA's row 32 * word + lane, of each step: what the lane writes.
 using ScaleWords = uint32_t[kMmaSteps][kScaleTileCols];
@@ -19,7 +19,7 @@ DUALGEMM_DEVICE void take_row(const void* scales, uint32_t row, int word, ScaleW
 }
 
 DUALGEMM_DEVICE void write_scales(const ScaleWords& words, uint32_t lane,
-                                  uint32_t (&to)[kMmaSteps][kGroupRows][kScaleTileCols]) {
+                                  uint32_t (&to)[kMmaSteps][32][kScaleTileCols]) {
 #pragma unroll
   for (int step = 0; step < kMmaSteps; ++step) {
     *reinterpret_cast<uint4*>(to[step][lane]) =
@@ -27,4 +27,4 @@ DUALGEMM_DEVICE void write_scales(const ScaleWords& words, uint32_t lane,
   }
 }
 
-}  // namespace dualgemm::cuda::sm100a_skinny
+}  // namespace dualgemm::cuda::sm100a
