@@ -62,6 +62,24 @@ int copy_rows(const char* function, const void* array, abi::Position begin, void
   });
 }
 
+// `count` bytes from byte `x` of row `y` on, to the end of a row and on with the next; nullptr where they do not fit. The rows
+// of an array have nothing between them.
+char* run_of(const DeviceArray* array, size_t x, size_t y, size_t count) {
+  if (array == nullptr) return nullptr;
+  const ImageLevel& level = array->level;
+  if (x > level.row_bytes || y > level.extents[1]) return nullptr;
+  const size_t begin = y * level.row_bytes + x, all = level.extents[1] * level.row_bytes;
+  if (begin > all || count > all - begin) return nullptr;
+  return reinterpret_cast<char*>(level.address) + begin;
+}
+
+Status copy_run(Session& session, const char* function, void* to, const void* from, size_t count,
+                void* stream) {
+  if (to == nullptr || from == nullptr) return refuse_box(session, function);
+  return session.streams.issue(
+      stream, [&session, to, from, count] { return session.memory.copy(to, from, count); });
+}
+
 int make_array(const char* function, void** handle, const abi::ChannelFormat* format,
                const abi::Extent& extent, unsigned flags) {
   return call([&](Session& session) {
@@ -175,6 +193,42 @@ PTXSIM_CUDA_API int cudaMemcpy2DArrayToArray(void* to, size_t to_x, size_t to_y,
   });
 }
 PTXSIM_CUDA_ALIAS(cudaMemcpy2DArrayToArray, _ptds);
+
+PTXSIM_CUDA_API int cudaMemcpyToArrayAsync(void* to, size_t x, size_t y, const void* from,
+                                           size_t count, int, void* stream) {
+  return call([&](Session& session) {
+    return copy_run(session, "cudaMemcpyToArray",
+                    run_of(session.images.find_array(to), x, y, count), from, count, stream);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyToArrayAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemcpyToArray(void* to, size_t x, size_t y, const void* from, size_t count,
+                                      int direction) {
+  return cudaMemcpyToArrayAsync(to, x, y, from, count, direction, nullptr);
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyToArray, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyFromArrayAsync(void* to, const void* from, size_t x, size_t y,
+                                             size_t count, int, void* stream) {
+  return call([&](Session& session) {
+    return copy_run(session, "cudaMemcpyFromArray", to,
+                    run_of(session.images.find_array(from), x, y, count), count, stream);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyFromArrayAsync, _ptsz);
+PTXSIM_CUDA_API int cudaMemcpyFromArray(void* to, const void* from, size_t x, size_t y,
+                                        size_t count, int direction) {
+  return cudaMemcpyFromArrayAsync(to, from, x, y, count, direction, nullptr);
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyFromArray, _ptds);
+PTXSIM_CUDA_API int cudaMemcpyArrayToArray(void* to, size_t to_x, size_t to_y, const void* from,
+                                           size_t from_x, size_t from_y, size_t count, int) {
+  return call([&](Session& session) {
+    return copy_run(session, "cudaMemcpyArrayToArray",
+                    run_of(session.images.find_array(to), to_x, to_y, count),
+                    run_of(session.images.find_array(from), from_x, from_y, count), count, nullptr);
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaMemcpyArrayToArray, _ptds);
 
 // Extents and positions count the array's elements, those of plain memory bytes.
 Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream) {

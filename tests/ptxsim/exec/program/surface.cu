@@ -234,6 +234,25 @@ void reductions_and_queries() {
   CHECK_CUDA(cudaFree(out));
 }
 
+// From the middle of a row on into the next: calls that CUDA still has, deprecated.
+#pragma nv_diag_suppress 1444
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+void runs() {
+  const cudaExtent extent = make_cudaExtent(4, 4, 0);
+  const cudaArray_t array = array_of<int>(extent), other = array_of<int>(extent);
+  int numbers[16], back[3] = {};
+  for (int i = 0; i < 16; ++i) numbers[i] = i * i;
+  CHECK_CUDA(cudaMemcpyToArray(array, 0, 0, numbers, 64, cudaMemcpyHostToDevice));
+  CHECK_CUDA(cudaMemcpyToArrayAsync(array, 12, 1, numbers, 8, cudaMemcpyHostToDevice, nullptr));
+  CHECK_CUDA(cudaMemcpyArrayToArray(other, 4, 0, array, 8, 1, 12, cudaMemcpyDeviceToDevice));
+  CHECK_CUDA(cudaMemcpyFromArray(back, other, 4, 0, 12, cudaMemcpyDeviceToHost));
+  CHECK(back[0] == 36 && back[1] == 0 && back[2] == 1);
+  CHECK_CUDA(cudaMemcpyFromArrayAsync(back, array, 8, 2, 12, cudaMemcpyDeviceToHost, nullptr));
+  CHECK(back[0] == 100 && back[1] == 121 && back[2] == 144);
+  CHECK_CUDA(cudaFreeArray(array));
+  CHECK_CUDA(cudaFreeArray(other));
+}
+
 }  // namespace
 
 void surfaces() {
@@ -243,6 +262,7 @@ void surfaces() {
   slices(number_layers, kWidth, kHeight, kDepth, cudaArrayLayered);
   slices(number_faces, 4, 4, 6, cudaArrayCubemap);
   rows_of_bytes();
+  runs();
   reductions_and_queries();
 }
 
@@ -272,6 +292,7 @@ void image_errors() {
   const int row[5] = {};
   CHECK(cudaMemcpy2DToArray(array, 0, 0, row, 20, 20, 1, cudaMemcpyHostToDevice) ==
         cudaErrorInvalidValue);
+  CHECK(cudaMemcpyToArray(array, 12, 3, row, 8, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   settings = {};
   settings.maxAnisotropy = 4;
   CHECK(cudaCreateTextureObject(&texture, &resource, &settings, nullptr) != cudaSuccess);
