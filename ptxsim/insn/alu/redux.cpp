@@ -1,9 +1,9 @@
 // redux.sync (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: redux.sync").
 #include <bit>
 
-#include "ptxsim/number/float_reduction.hpp"
 #include "ptxsim/insn/alu/shfl_vote_match.hpp"
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/number/float_reduction.hpp"
 
 namespace ptxsim {
 namespace {

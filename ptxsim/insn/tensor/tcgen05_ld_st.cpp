@@ -13,10 +13,10 @@
 #include <memory>
 #include <utility>
 
-#include "ptxsim/number/float_reduction.hpp"
 #include "ptxsim/insn/tensor/tcgen05.hpp"
 #include "ptxsim/machine/owned.hpp"
 #include "ptxsim/machine/tmem_shapes.hpp"
+#include "ptxsim/number/float_reduction.hpp"
 
 namespace ptxsim {
 namespace {
