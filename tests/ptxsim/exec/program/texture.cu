@@ -41,8 +41,6 @@ void every_mode(int dimensions) {
   const std::vector<float> texels = numbers(model.extents[0] * model.extents[1] * model.extents[2]);
   model.texels.assign(texels.begin(), texels.end());
   const cudaArray_t array = array_of(texels, extent);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
   for (const cudaTextureAddressMode mode : kModes)
     for (const bool linear : {false, true})
       for (const bool normalized : {false, true}) {
@@ -51,16 +49,12 @@ void every_mode(int dimensions) {
         s.borderColor[0] = 7;
         model.border = 7;
         const cudaTextureObject_t texture = texture_of(array, s);
-        const std::vector<Point> points = points_for(model);
-        Point* device_points = on_device(points);
-        fetch<<<1, kPoints>>>(texture, device_points, dimensions, out);
-        const std::vector<float> result = from_device(out, kPoints);
-        for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+        fetches_as(model, [&](const Point* points, float* out) {
+          fetch<<<1, kPoints>>>(texture, points, dimensions, out);
+        });
         CHECK_CUDA(cudaDestroyTextureObject(texture));
-        CHECK_CUDA(cudaFree(device_points));
       }
   CHECK_CUDA(cudaFreeArray(array));
-  CHECK_CUDA(cudaFree(out));
 }
 
 // Integers as they are and as normalized floats, halves, and rows of ordinary memory.
@@ -75,17 +69,11 @@ void normalized_reads(double scale, double least) {
   cudaTextureDesc s = settings(cudaAddressModeClamp, true, false);
   s.readMode = cudaReadModeNormalizedFloat;
   const cudaTextureObject_t texture = texture_of(array, s);
-  const std::vector<Point> points = points_for(model);
-  Point* device_points = on_device(points);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
-  fetch<<<1, kPoints>>>(texture, device_points, 2, out);
-  const std::vector<float> result = from_device(out, kPoints);
-  for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+  fetches_as(model, [&](const Point* points, float* out) {
+    fetch<<<1, kPoints>>>(texture, points, 2, out);
+  });
   CHECK_CUDA(cudaDestroyTextureObject(texture));
   CHECK_CUDA(cudaFreeArray(array));
-  CHECK_CUDA(cudaFree(device_points));
-  CHECK_CUDA(cudaFree(out));
 }
 
 void rows_of_halves() {
@@ -111,17 +99,11 @@ void rows_of_halves() {
   model.linear = true;
   cudaTextureObject_t texture;
   CHECK_CUDA(cudaCreateTextureObject(&texture, &resource, &s, nullptr));
-  const std::vector<Point> points = points_for(model);
-  Point* device_points = on_device(points);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
-  fetch<<<1, kPoints>>>(texture, device_points, 2, out);
-  const std::vector<float> result = from_device(out, kPoints);
-  for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+  fetches_as(model, [&](const Point* points, float* out) {
+    fetch<<<1, kPoints>>>(texture, points, 2, out);
+  });
   CHECK_CUDA(cudaDestroyTextureObject(texture));
   CHECK_CUDA(cudaFree(memory));
-  CHECK_CUDA(cudaFree(device_points));
-  CHECK_CUDA(cudaFree(out));
 }
 
 cudaTextureObject_t linear_texture(void* memory, size_t bytes, cudaChannelFormatDesc format) {

@@ -143,3 +143,17 @@ inline std::vector<float> numbers(int count) {
   for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(i * 31 % 97));
   return values;
 }
+
+// fetch(points, out) fills kPoints values, one for each point: all as the model has them.
+template <class Fetch>
+void fetches_as(const Model& model, const Fetch& fetch) {
+  const std::vector<Point> points = points_for(model);
+  Point* device_points = on_device(points);
+  float* out;
+  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
+  fetch(device_points, out);
+  const std::vector<float> result = from_device(out, kPoints);
+  for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+  CHECK_CUDA(cudaFree(device_points));
+  CHECK_CUDA(cudaFree(out));
+}

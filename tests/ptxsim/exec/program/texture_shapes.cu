@@ -61,22 +61,16 @@ void layers() {
       texture_of(array, settings(cudaAddressModeClamp, true, false));
   Model model;
   model.dimensions = 2, model.extents[0] = kWidth, model.extents[1] = kHeight, model.linear = true;
-  const std::vector<Point> points = points_for(model);
-  Point* device_points = on_device(points);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
   for (int layer = 0; layer < kLayers + 1; ++layer) {  // the last stands for those beyond
     const int there = std::min(layer, kLayers - 1);
     model.texels.assign(texels.begin() + there * kWidth * kHeight,
                         texels.begin() + (there + 1) * kWidth * kHeight);
-    fetch_layer<<<1, kPoints>>>(texture, device_points, layer, out);
-    const std::vector<float> result = from_device(out, kPoints);
-    for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+    fetches_as(model, [&](const Point* points, float* out) {
+      fetch_layer<<<1, kPoints>>>(texture, points, layer, out);
+    });
   }
   CHECK_CUDA(cudaDestroyTextureObject(texture));
   CHECK_CUDA(cudaFreeArray(array));
-  CHECK_CUDA(cudaFree(device_points));
-  CHECK_CUDA(cudaFree(out));
 }
 
 // Directions to the middle of each texel of each face ("Cubemap Textures"); of several cubes each.
@@ -186,20 +180,14 @@ void layered_rows() {
   Model model;
   model.extents[0] = kWidth, model.linear = true, model.normalized = true,
   model.mode = cudaAddressModeMirror;
-  const std::vector<Point> points = points_for(model);
-  Point* device_points = on_device(points);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
   for (int layer = 0; layer < kLayers; ++layer) {
     model.texels.assign(texels.begin() + layer * kWidth, texels.begin() + (layer + 1) * kWidth);
-    fetch_row_layer<<<1, kPoints>>>(texture, device_points, layer, out);
-    const std::vector<float> result = from_device(out, kPoints);
-    for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+    fetches_as(model, [&](const Point* points, float* out) {
+      fetch_row_layer<<<1, kPoints>>>(texture, points, layer, out);
+    });
   }
   CHECK_CUDA(cudaDestroyTextureObject(texture));
   CHECK_CUDA(cudaFreeArray(array));
-  CHECK_CUDA(cudaFree(device_points));
-  CHECK_CUDA(cudaFree(out));
 }
 
 void gradients() {
@@ -210,17 +198,11 @@ void gradients() {
   model.dimensions = 2, model.extents[0] = kWidth, model.extents[1] = kHeight;
   model.linear = true, model.normalized = true, model.mode = cudaAddressModeWrap;
   model.texels.assign(texels.begin(), texels.end());
-  const std::vector<Point> points = points_for(model);
-  Point* device_points = on_device(points);
-  float* out;
-  CHECK_CUDA(cudaMalloc(&out, kPoints * sizeof(float)));
-  fetch_gradient<<<1, kPoints>>>(texture, device_points, out);
-  const std::vector<float> result = from_device(out, kPoints);
-  for (int i = 0; i < kPoints; ++i) CHECK(close(result[i], model.at(&points[i].x)));
+  fetches_as(model, [&](const Point* points, float* out) {
+    fetch_gradient<<<1, kPoints>>>(texture, points, out);
+  });
   CHECK_CUDA(cudaDestroyTextureObject(texture));
   CHECK_CUDA(cudaFreeArray(array));
-  CHECK_CUDA(cudaFree(device_points));
-  CHECK_CUDA(cudaFree(out));
 }
 
 void colors() {
