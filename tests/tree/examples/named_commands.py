@@ -121,6 +121,11 @@ class Checker:
         if words[1] in ("--version", "--help") or words[1].isupper():
             return
         self.count += 1
+        if "--" in words:  # what follows is another program's command
+            end = words.index("--")
+            if words[end + 1:]:
+                self.command(where, words[end + 1:])
+            words = words[:end]
         if name in self.programs.options:
             self.options(where, name, words[2:])
         elif any(known.startswith(program + " ") for known in self.programs.options):
