@@ -194,7 +194,7 @@ Maps both_maps(bool gate_is_theirs) {
       reinterpret_cast<cuda::EncodeTiled>(&ptxsim::encode_tiled_abi));
   EXPECT_TRUE(launches.ok()) << launches.status().message();
   if (!launches.ok()) return maps;
-  EXPECT_EQ(launches->size(), 4u) << "copies of three operands' scales, and the kernel";
+  EXPECT_EQ(launches->size(), 2u) << "one copy of three operands' scales, and the kernel";
   maps.ours = maps_in(launches->back().params.data(), launches->back().param_bytes);
   return maps;
 }
