@@ -1,11 +1,11 @@
 #include "bench/cpu/reads_in_turn.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
 
 #include "core/team.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -64,12 +64,6 @@ Status ReadsInTurn::run() {
   return {};
 }
 
-double ReadsInTurn::share() const {
-  if (shares_.empty()) return 0;
-  std::vector<double> sorted = shares_;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
+double ReadsInTurn::share() const { return measure::median(shares_); }
 
 }  // namespace dualgemm::bench

@@ -4,6 +4,7 @@
 #include "bench/probes/timing.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -25,7 +26,7 @@ Expected<double> gigahertz(const ProbeSettings& settings, uint32_t ctas, bool mu
     rates.push_back(static_cast<double>(c.clock_end - c.clock_begin) /
                     static_cast<double>(c.timer_end - c.timer_begin));
   }
-  return median(std::move(rates));
+  return measure::median(std::move(rates));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "bench/probes/probe.hpp"
 #include "cuda/kernels/common/read_bytes.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -49,10 +50,10 @@ Expected<std::vector<Reading>> probe_first_bytes(const ProbeSettings& settings) 
       }
     }
     const std::string how = prefetches ? ", map prefetched" : "";
-    readings.push_back({"entry to first copy" + how, median(until_issue), "clk"});
-    readings.push_back({"first stage" + how, median(first), "clk"});
-    readings.push_back({"next stage, other bytes" + how, median(other), "clk"});
-    readings.push_back({"the same bytes from L2" + how, median(again), "clk"});
+    readings.push_back({"entry to first copy" + how, measure::median(until_issue), "clk"});
+    readings.push_back({"first stage" + how, measure::median(first), "clk"});
+    readings.push_back({"next stage, other bytes" + how, measure::median(other), "clk"});
+    readings.push_back({"the same bytes from L2" + how, measure::median(again), "clk"});
   }
   return readings;
 }

@@ -37,6 +37,4 @@ Expected<std::vector<Reading>> probe_first_bytes(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_copy_rates(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings);
 
-double median(std::vector<double> values);  // of at least one
-
 }  // namespace dualgemm::bench

@@ -5,6 +5,7 @@
 #include "bench/probes/probe.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 
@@ -27,7 +28,7 @@ Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings) 
       DUALGEMM_TRY(memory->download(&once));
       all.push_back(static_cast<double>(once));
     }
-    return median(std::move(all));
+    return measure::median(std::move(all));
   };
   const uint32_t few = settings.brief ? 1 : 64, many = settings.brief ? 2 : 512;
   std::vector<Reading> readings;

@@ -8,6 +8,7 @@
 #include "cuda/runtime/check.hpp"
 #include "cuda/runtime/graph_timer.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -61,18 +62,12 @@ cuda::KernelLaunch spin_for(uint64_t clocks) {
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Expected<double> seconds_in_graph(const cuda::KernelLaunch& launch, int calls, int rounds) {
   const auto seconds = cuda::time_graph(calls, rounds, [&](void* stream, int) {
     return cuda::enqueue(launch, static_cast<cudaStream_t>(stream));
   });
   if (!seconds) return seconds.status();
-  return median(*seconds);
+  return measure::median(*seconds);
 }
 
 Expected<double> seconds_in_stream(const cuda::KernelLaunch& launch, int calls, int rounds) {
@@ -85,7 +80,7 @@ Expected<double> seconds_in_stream(const cuda::KernelLaunch& launch, int calls, 
     if (!one) return one.status();
     if (round >= 0) seconds.push_back(*one / calls);
   }
-  return median(seconds);
+  return measure::median(seconds);
 }
 
 Expected<double> event_step(int rounds) {

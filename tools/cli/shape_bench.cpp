@@ -7,6 +7,7 @@
 
 #include "tools/cli/bench_limits.hpp"
 #include "tools/cli/ready_run.hpp"
+#include "tools/measure/median.hpp"
 
 namespace dualgemm::cli {
 namespace {
@@ -14,11 +15,6 @@ namespace {
 constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the least
 // On a GPU: rounds of all contestants, each a CUDA graph of so many runs, replayed so often.
 constexpr int kDeviceRounds = 3, kDeviceCalls = 100, kDeviceReplays = 7;
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0.0 : values[values.size() / 2];
-}
 
 // Of seconds per run on the GPU, each of a graph of runs; the host is not measured.
 measure::QuietResult summary_of(std::vector<double> seconds, std::string name) {
@@ -178,7 +174,8 @@ Status ShapeBench::time_on_gpu(Progress& progress, int64_t index, int64_t count)
     }
   }
   if (command_.peaks)
-    shape_.device_peaks = verify::DevicePeaks{median_of(f16), median_of(e4m3), median_of(read)};
+    shape_.device_peaks =
+        verify::DevicePeaks{measure::median(f16), measure::median(e4m3), measure::median(read)};
   for (const auto& contestant : contestants_) {
     BenchResult& result = contestant->result;
     if (result.error.ok()) result.timing = summary_of(contestant->seconds, result.name());

@@ -12,6 +12,7 @@
 
 #include "core/team.hpp"
 #include "tools/measure/judgement.hpp"
+#include "tools/measure/median.hpp"
 #include "tools/measure/parallel_for.hpp"
 #include "tools/measure/peaks_loops.hpp"
 
@@ -128,9 +129,7 @@ Peaks measure_peaks(int threads, const PeakOptions& options) {
     peak.run();  // threads started, clock risen
     std::vector<double> seconds(static_cast<size_t>(std::max(1, options.repetitions)));
     for (double& sample : seconds) sample = seconds_of(peak.run);
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    peaks.*peak.field = std::max(peaks.*peak.field, peak.giga_per_run / *middle);
+    peaks.*peak.field = std::max(peaks.*peak.field, peak.giga_per_run / median(std::move(seconds)));
   }
   return peaks;
 }
