@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ptxsim/number/formats.hpp"
+#include "ptxsim/number/sign.hpp"
 
 namespace ptxsim {
 namespace {
@@ -54,10 +55,6 @@ uint32_t channel_bits(const Image& image, const std::byte* texel, uint32_t chann
   return bits;
 }
 
-int32_t sign_extended(uint32_t bits, uint32_t count) {
-  return static_cast<int32_t>(bits << (32 - count)) >> (32 - count);
-}
-
 double number_of(const Image& image, uint32_t bits) {
   const uint32_t count = image.format.bits;
   if (image.format.kind == ChannelKind::kFloat)
@@ -65,7 +62,9 @@ double number_of(const Image& image, uint32_t bits) {
                        : double{std::bit_cast<float>(bits)};
   if (image.format.kind == ChannelKind::kUnsigned)
     return bits / static_cast<double>((uint64_t{1} << count) - 1);
-  return std::max(sign_extended(bits, count) / static_cast<double>((1 << (count - 1)) - 1), -1.0);
+  return std::max(
+      static_cast<double>(sign_extended(bits, count)) / static_cast<double>((1 << (count - 1)) - 1),
+      -1.0);
 }
 
 // Of a texel that is read as it is.
@@ -156,6 +155,16 @@ Point point_of(const Image& image, const ImageLevel& level, const FetchPlace& pl
   return point;
 }
 
+// Where a linear filter begins in one dimension: between this texel's middle and the next one's.
+struct FilterStart {
+  int64_t texel;
+  double fraction;
+};
+FilterStart filter_start(double at) {
+  const int64_t fixed = whole((at - 0.5) * kFractions + 0.5), rest = modulo(fixed, kFractions);
+  return {(fixed - rest) / kFractions, static_cast<double>(rest) / kFractions};
+}
+
 // Sums of texels, weighted.
 using Sum = std::array<double, 4>;
 
@@ -165,9 +174,9 @@ Sum interpolate(const Image& image, const ImageLevel& level, const Point& point,
   Place first{};
   std::array<double, 3> fraction{};
   for (uint32_t i = 0; i < image.dimensions(); ++i) {
-    const int64_t fixed = whole((point.at[i] - 0.5) * kFractions + 0.5);
-    fraction[i] = static_cast<double>(modulo(fixed, kFractions)) / kFractions;
-    first[i] = (fixed - modulo(fixed, kFractions)) / kFractions;
+    const FilterStart start = filter_start(point.at[i]);
+    first[i] = start.texel;
+    fraction[i] = start.fraction;
   }
   for (uint32_t corner = 0; corner < 1u << image.dimensions(); ++corner) {
     double weight = 1;
@@ -273,10 +282,7 @@ Texel gather(const Image& image, const FetchPlace& place, uint32_t component,
   const ImageLevel& level = image.levels.front();
   const Point point = point_of(image, level, place);
   std::array<int64_t, 2> first;
-  for (uint32_t i = 0; i < 2; ++i) {
-    const int64_t fixed = whole((point.at[i] - 0.5) * kFractions + 0.5);
-    first[i] = (fixed - modulo(fixed, kFractions)) / kFractions;
-  }
+  for (uint32_t i = 0; i < 2; ++i) first[i] = filter_start(point.at[i]).texel;
   static constexpr int kCorners[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
   Texel result{};
   for (uint32_t i = 0; i < 4; ++i)

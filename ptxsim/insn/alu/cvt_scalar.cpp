@@ -9,6 +9,7 @@
 #include "ptxsim/insn/alu/cvt.hpp"
 #include "ptxsim/insn/alu/float_values.hpp"
 #include "ptxsim/insn/alu/lanes.hpp"
+#include "ptxsim/number/sign.hpp"
 
 namespace ptxsim {
 namespace {
@@ -16,14 +17,10 @@ namespace {
 uint64_t low_bytes(uint64_t value, unsigned bytes) {
   return bytes >= 8 ? value : value & ((uint64_t{1} << (8 * bytes)) - 1);
 }
-int64_t sign_extended(uint64_t value, unsigned bytes) {
-  const unsigned shift = 64 - 8 * bytes;
-  return static_cast<int64_t>(value << shift) >> shift;
-}
 
 // An integer of up to 64 bits, signed or not.
 Int128 integer_value(Type type, uint64_t bits) {
-  return is_signed(type) ? Int128{sign_extended(bits, bytes_of(type))}
+  return is_signed(type) ? Int128{sign_extended(bits, 8 * bytes_of(type))}
                          : Int128{low_bytes(bits, bytes_of(type))};
 }
 Int128 least_of(Type type) {
@@ -186,7 +183,7 @@ Outcome convert_lanes(Execution& x, const Insn& insn) {
     const uint64_t result =
         convert(how, low_bytes(load(in, how.from_width, lane), bytes_of(how.from)));
     store(out, how.to_width, lane,
-          extend_sign ? static_cast<uint64_t>(sign_extended(result, bytes))
+          extend_sign ? static_cast<uint64_t>(sign_extended(result, 8 * bytes))
                       : low_bytes(result, bytes));
   });
   return Outcome::kNext;

@@ -10,6 +10,7 @@
 
 #include "ptxsim/insn/alu/arithmetic.hpp"
 #include "ptxsim/insn/alu/lanes.hpp"
+#include "ptxsim/number/sign.hpp"
 
 namespace ptxsim {
 namespace {
@@ -50,7 +51,7 @@ using Wide = Int128;
 Wide extract(uint32_t word, Part part) {
   const uint32_t bits = word >> part.shift & static_cast<uint32_t>((uint64_t{1} << part.bits) - 1);
   if (!part.is_signed) return bits;
-  return static_cast<int32_t>(bits << (32 - part.bits)) >> (32 - part.bits);
+  return sign_extended(bits, part.bits);
 }
 
 Wide clamp_to(Wide value, unsigned bits, bool is_signed) {

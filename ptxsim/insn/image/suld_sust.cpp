@@ -24,6 +24,10 @@ struct SurfaceDetail : Detail {
   std::array<uint32_t, 4> widths{};  // bytes of a lane's register
   UpdateElement update = nullptr;
   uint32_t bytes() const { return element_bytes * count; }
+  // Of an element's register, of the bytes of 32 lanes, where a lane's begin.
+  size_t lane_at(uint32_t element, int lane) const {
+    return size_t{widths[element]} * static_cast<size_t>(lane);
+  }
 };
 
 // The address of a lane's bytes; nothing: outside, with .zero.
@@ -73,8 +77,7 @@ Outcome execute_load(Execution& x, const Insn& insn) {
     }
     for (uint32_t i = 0; i < s.count; ++i) {
       if (!s.elements[i].present()) continue;
-      std::byte* to =
-          x.destination<std::byte>(s.elements[i]) + size_t{s.widths[i]} * static_cast<size_t>(lane);
+      std::byte* to = x.destination<std::byte>(s.elements[i]) + s.lane_at(i, lane);
       std::memset(to, 0, s.widths[i]);
       std::memcpy(to, bytes.data() + i * s.element_bytes, s.element_bytes);
     }
@@ -89,10 +92,8 @@ Outcome execute_store(Execution& x, const Insn& insn) {
     if (!address) return;
     std::array<std::byte, 32> bytes{};
     for (uint32_t i = 0; i < s.count; ++i)
-      std::memcpy(
-          bytes.data() + i * s.element_bytes,
-          x.source<std::byte>(s.elements[i]) + size_t{s.widths[i]} * static_cast<size_t>(lane),
-          s.element_bytes);
+      std::memcpy(bytes.data() + i * s.element_bytes,
+                  x.source<std::byte>(s.elements[i]) + s.lane_at(i, lane), s.element_bytes);
     MemoryAt at;
     at.offset = *address;
     at.value = bytes.data();
@@ -113,9 +114,7 @@ Outcome execute_reduction(Execution& x, const Insn& insn) {
     at.scope = Scope::kGpu;
     at.element_bytes = static_cast<uint8_t>(s.element_bytes);
     std::byte* memory = bytes_to_update(x, at, s.bytes(), lane);
-    s.update(memory,
-             x.source<std::byte>(s.elements[0]) + size_t{s.widths[0]} * static_cast<size_t>(lane),
-             nullptr);
+    s.update(memory, x.source<std::byte>(s.elements[0]) + s.lane_at(0, lane), nullptr);
     tell_of_strong_write(x, lane, at, MemoryOrder::kRelaxed, true);
     x.machine.stats().l2_write_bytes += s.bytes();
   });
