@@ -61,7 +61,9 @@ MaybeRefusal read_shape(const abi::Extent& extent, unsigned flags, DeviceArray& 
   return std::nullopt;
 }
 
-MaybeRefusal read_sampler(const abi::TextureSettings& s, const Image& image, Sampler& sampler) {
+// The sampler of an image whose format and levels are known.
+MaybeRefusal read_sampler(const abi::TextureSettings& s, Image& image) {
+  Sampler& sampler = image.sampler;
   for (size_t i = 0; i < 3; ++i) {
     if (s.address_modes[i] < 0 || s.address_modes[i] > 3)
       return invalid(fmt::format("addressMode[{}] {}", i, s.address_modes[i]));
@@ -82,11 +84,11 @@ MaybeRefusal read_sampler(const abi::TextureSettings& s, const Image& image, Sam
   sampler.level_bias = s.level_bias;
   sampler.least_level = s.least_level;
   sampler.most_level = s.most_level;
-  const bool gives_floats = is_float || sampler.reads_normalized;
-  if ((sampler.filters_linearly || sampler.levels_linearly) && !gives_floats)
+  if ((sampler.filters_linearly || sampler.levels_linearly) && !image.gives_floats())
     return invalid("a linear filter needs floats, or integers that are read as normalized floats");
   const bool has_border = std::ranges::any_of(sampler.border, [](float c) { return c != 0; });
-  if (has_border && !gives_floats) return unsupported("a border color of integers is not modelled");
+  if (has_border && !image.gives_floats())
+    return unsupported("a border color of integers is not modelled");
   if (image.is_cube() && sampler.filters_linearly && s.seamless_cube != 0)
     return unsupported("filtering across the edges of a cube is not modelled");
   return std::nullopt;
@@ -135,7 +137,6 @@ MaybeRefusal DeviceImages::make_mipmap(const abi::ChannelFormat& format, const a
       for (const auto& other : made.levels) memory_.release(other->level.address, false);
       return refusal;
     }
-    level->of_mipmap = true;
     made.levels.push_back(std::move(level));
   }
   const void* key = made.levels.front().get();
@@ -241,7 +242,7 @@ MaybeRefusal DeviceImages::make_texture(const abi::Resource& resource,
                                         const abi::TextureSettings& settings, uint64_t& object) {
   Image image;
   if (auto refusal = describe(resource, image)) return refusal;
-  if (auto refusal = read_sampler(settings, image, image.sampler)) return refusal;
+  if (auto refusal = read_sampler(settings, image)) return refusal;
   object = add(std::move(image), {false, resource, settings});
   return std::nullopt;
 }

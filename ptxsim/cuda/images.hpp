@@ -23,7 +23,6 @@ struct DeviceArray {  // what a cudaArray_t points to
   abi::Extent extent{};  // as the program gave it
   unsigned flags = 0;
   ImageLevel level;
-  bool of_mipmap = false;
 };
 struct DeviceMipmap {  // what a cudaMipmappedArray_t points to
   std::vector<std::unique_ptr<DeviceArray>> levels;

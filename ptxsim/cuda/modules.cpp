@@ -73,12 +73,13 @@ Status LoadedModule::check_target(const std::string& ptx, const DeviceModel& dev
 }
 
 // Variables outside bodies belong to all kernels, and are known by the bodies that name them: then all are read.
-Status LoadedModule::parse(std::string ptx, Bodies as_demanded, DeviceMemory& memory) {
+Status LoadedModule::parse(std::string ptx, Bodies reading, DeviceMemory& memory) {
   if (!ptx_folder_.empty()) std::ofstream(ptx_folder_ + "/" + name_, std::ios::binary) << ptx;
   text_ = with_workspace(std::move(ptx));
-  auto module = as_demanded == Bodies::kAsUsed ? ptxsim::load_entry(text_, name_, {})
-                                               : ptxsim::load(text_, name_);
-  if (as_demanded == Bodies::kAsUsed && module.ok() && (*module)->has_variables)
+  auto module = reading == Bodies::kAsUsed ? ptxsim::load_entry(text_, name_, {})
+                                           : ptxsim::load(text_, name_);
+  if (module.ok() && (*module)->has_variables &&
+      !std::ranges::all_of((*module)->entries, &Entry::is_read))
     module = ptxsim::load(text_, name_);
   if (!module.ok()) return fail(kInvalidPtx, to_string(module.error()));
   module_ = module.value();

@@ -74,7 +74,7 @@ class LoadedModule {
  private:
   Status fail(Status status, std::string message);
   enum class Bodies { kAtOnce, kAsUsed };
-  Status parse(std::string ptx, Bodies bodies, DeviceMemory& memory);
+  Status parse(std::string ptx, Bodies reading, DeviceMemory& memory);
   Status check_target(const std::string& ptx, const DeviceModel& device);
   Status allocate_variables(const Entry& body, DeviceMemory& memory);
   void set_addresses(const Entry& body, DeviceMemory& memory) const;  // among initial values

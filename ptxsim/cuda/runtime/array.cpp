@@ -1,7 +1,6 @@
 // CUDA arrays, plain and mipmapped, and copies from and to them.
 #include "ptxsim/cuda/runtime/array.hpp"
 
-#include "ptxsim/cuda/images.hpp"
 #include "ptxsim/cuda/runtime/call.hpp"
 
 namespace ptxsim::cuda::runtime {
@@ -85,13 +84,10 @@ int make_array(const char* function, void** handle, const abi::ChannelFormat* fo
   return call([&](Session& session) {
     if (handle == nullptr || format == nullptr) return kInvalidValue;
     DeviceArray* array = nullptr;
-    if (const auto refusal = session.images.make_array(*format, extent, flags, array)) {
-      session.recorder.refused(function, refusal->status, refusal->reason,
-                               refusal->status != kNotSupported);
-      return refusal->status;
-    }
-    *handle = array;
-    return kSuccess;
+    const Status status =
+        report_refusal(session, function, session.images.make_array(*format, extent, flags, array));
+    if (status == kSuccess) *handle = array;
+    return status;
   });
 }
 
@@ -132,13 +128,11 @@ PTXSIM_CUDA_API int cudaMallocMipmappedArray(void** handle, const abi::ChannelFo
   return call([&](Session& session) {
     if (handle == nullptr || format == nullptr) return kInvalidValue;
     DeviceMipmap* mipmap = nullptr;
-    if (const auto refusal = session.images.make_mipmap(*format, extent, levels, flags, mipmap)) {
-      session.recorder.refused("cudaMallocMipmappedArray", refusal->status, refusal->reason,
-                               refusal->status != kNotSupported);
-      return refusal->status;
-    }
-    *handle = mipmap;
-    return kSuccess;
+    const Status status =
+        report_refusal(session, "cudaMallocMipmappedArray",
+                       session.images.make_mipmap(*format, extent, levels, flags, mipmap));
+    if (status == kSuccess) *handle = mipmap;
+    return status;
   });
 }
 PTXSIM_CUDA_API int cudaGetMipmappedArrayLevel(void** level, const void* handle, unsigned number) {
@@ -229,6 +223,14 @@ PTXSIM_CUDA_API int cudaMemcpyArrayToArray(void* to, size_t to_x, size_t to_y, c
   });
 }
 PTXSIM_CUDA_ALIAS(cudaMemcpyArrayToArray, _ptds);
+
+Status report_refusal(Session& session, const char* function,
+                      const std::optional<Refusal>& refusal) {
+  if (!refusal) return kSuccess;
+  const bool modelled = refusal->status != kNotSupported;
+  session.recorder.refused(function, refusal->status, refusal->reason, modelled);
+  return refusal->status;
+}
 
 // Extents and positions count the array's elements, those of plain memory bytes.
 Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream) {

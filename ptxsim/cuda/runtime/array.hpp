@@ -1,10 +1,17 @@
-// cudaMemcpy3D where one side, or both, is a CUDA array.
+// What the calls about CUDA arrays, textures and surfaces share, and cudaMemcpy3D where one side, or both, is an array.
 #pragma once
 
+#include <optional>
+
 #include "ptxsim/cuda/abi.hpp"
+#include "ptxsim/cuda/images.hpp"
 #include "ptxsim/cuda/session.hpp"
 
 namespace ptxsim::cuda::runtime {
+
+// The status of `refusal`, which the report of the program gets as one of `function`; kSuccess without one.
+Status report_refusal(Session& session, const char* function,
+                      const std::optional<Refusal>& refusal);
 
 Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream);
 

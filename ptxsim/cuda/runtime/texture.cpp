@@ -1,18 +1,11 @@
 // Texture and surface objects.
 #include <cstring>
 
-#include "ptxsim/cuda/images.hpp"
+#include "ptxsim/cuda/runtime/array.hpp"
 #include "ptxsim/cuda/runtime/call.hpp"
 
 namespace ptxsim::cuda::runtime {
 namespace {
-
-Status report(Session& session, const char* function, const std::optional<Refusal>& refusal) {
-  if (!refusal) return kSuccess;
-  const bool modelled = refusal->status != kNotSupported;
-  session.recorder.refused(function, refusal->status, refusal->reason, modelled);
-  return refusal->status;
-}
 
 abi::Resource read(const abi::Resource* resource) {
   abi::Resource copy{};
@@ -39,10 +32,10 @@ PTXSIM_CUDA_API int cudaCreateTextureObject(uint64_t* object, const abi::Resourc
   return call([&](Session& session) {
     if (object == nullptr || resource == nullptr || settings == nullptr) return kInvalidValue;
     if (view != nullptr)
-      return report(session, "cudaCreateTextureObject",
-                    Refusal{kNotSupported, "resource views are not modelled"});
-    return report(session, "cudaCreateTextureObject",
-                  session.images.make_texture(read(resource), *settings, *object));
+      return report_refusal(session, "cudaCreateTextureObject",
+                            Refusal{kNotSupported, "resource views are not modelled"});
+    return report_refusal(session, "cudaCreateTextureObject",
+                          session.images.make_texture(read(resource), *settings, *object));
   });
 }
 PTXSIM_CUDA_API int cudaDestroyTextureObject(uint64_t object) {
@@ -59,8 +52,8 @@ PTXSIM_CUDA_API int cudaGetTextureObjectTextureDesc(abi::TextureSettings* settin
 PTXSIM_CUDA_API int cudaCreateSurfaceObject(uint64_t* object, const abi::Resource* resource) {
   return call([&](Session& session) {
     if (object == nullptr || resource == nullptr) return kInvalidValue;
-    return report(session, "cudaCreateSurfaceObject",
-                  session.images.make_surface(read(resource), *object));
+    return report_refusal(session, "cudaCreateSurfaceObject",
+                          session.images.make_surface(read(resource), *object));
   });
 }
 PTXSIM_CUDA_API int cudaDestroySurfaceObject(uint64_t object) {
