@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -22,10 +20,7 @@ class Waits {
  public:
   // module: of a PTX file of the build.
   Waits(const std::string& module, const std::string& entry)
-      : path_(std::string(DUALGEMM_PTX_FOLDER) + "/" + module + ".ptx"), entry_(entry) {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    text_ = text.str();
+      : name_(module + ".ptx"), entry_(entry), text_(ptx_text(module)) {
     const size_t begin = text_.find(".entry " + entry + "(");
     const size_t end = std::min(text_.find(".entry ", begin + 1), text_.size());
     for (size_t at = text_.find(kWait, begin); at < end; at = text_.find(kWait, at + 1))
@@ -47,10 +42,11 @@ class Waits {
     std::string text = text_;
     const size_t length = std::string(kWait).size();
     for (const size_t index : indices) text.replace(places_[index], length, length, ' ');
-    return decoded_entry(text, path_, entry_);
+    return decoded_entry(text, name_, entry_);
   }
 
-  std::string path_, entry_, text_;
+  std::string name_, entry_;
+  const std::string& text_;
   std::vector<size_t> places_;
 };
 

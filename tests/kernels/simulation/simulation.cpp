@@ -19,7 +19,9 @@ const T* data_or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
-const std::string& text_of(const std::string& module) {
+}  // namespace
+
+const std::string& ptx_text(const std::string& module) {
   static std::map<std::string, std::string> texts;
   const auto [found, is_first] = texts.try_emplace(module);
   if (!is_first) return found->second;
@@ -27,8 +29,6 @@ const std::string& text_of(const std::string& module) {
   text << std::ifstream(std::string(DUALGEMM_PTX_FOLDER) + "/" + module + ".ptx").rdbuf();
   return found->second = std::move(text).str();
 }
-
-}  // namespace
 
 std::shared_ptr<const ptxsim::Program> decoded_entry(const std::string& text,
                                                      const std::string& name,
@@ -49,7 +49,7 @@ std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel) {
   auto& program = programs[kernel.entry];
   if (program == nullptr) {
     const std::string module(kernel.module);
-    program = decoded_entry(text_of(module), module + ".ptx", kernel.entry);
+    program = decoded_entry(ptx_text(module), module + ".ptx", kernel.entry);
   }
   return program;
 }

@@ -90,6 +90,8 @@ template <class Run>
 
 // The decoded kernel. Every entry of every PTX file is read and decoded once.
 std::shared_ptr<const ptxsim::Program> program_of(const cuda::Kernel& kernel);
+// A PTX file of the build; read once.
+const std::string& ptx_text(const std::string& module);
 // One entry of a PTX text; null, and a failure of the test, where that is not possible.
 std::shared_ptr<const ptxsim::Program> decoded_entry(const std::string& text,
                                                      const std::string& name,
