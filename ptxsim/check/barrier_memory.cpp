@@ -1,5 +1,6 @@
-// mbarrier.inval ends an mbarrier: whoever uses it has to be done before (PTX ISA 9.0, "mbarrier.inval": any other operation
-// on the object after that is undefined), and its memory is written.
+// mbarrier.inval ends an mbarrier: all its uses have to be over before (PTX ISA 9.0,
+// "mbarrier.inval": any other operation on the object after that is undefined), and its memory is
+// written.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +62,7 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
   for (const uint32_t index : object.operations) {
     const Record& record = records[index];
     if (complete(who.clock->order, record, static_cast<int>(object.rank))) continue;
-    // Triton's kernels for SM100 commit to a barrier whose last phase nobody waits for.
+    // Triton's kernels for SM100 commit to a barrier whose last phase no thread waits for.
     const auto commitment = std::ranges::find(object.commitments, index, &Commitment::record);
     const bool is_open = commitment == object.commitments.end() ||
                          !only_arrival_is_open(*commitment, who.clock->order);
