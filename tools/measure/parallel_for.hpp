@@ -1,6 +1,6 @@
 // Loops of the tools on the library's own threads: those that a call has by default, within
 // affinity, quota and DUALGEMM_NUM_THREADS. (OpenMP's runtime has a word of its own to say about
-// OMP_NUM_THREADS, before anybody has asked.)
+// OMP_NUM_THREADS, before it is asked.)
 #pragma once
 
 #include <algorithm>
