@@ -199,7 +199,7 @@ class Recorded:
 
 
 class Measurement:
-    """Of one point: its contestants, and what became of them."""
+    """The measurement of one point: its contestants, and what became of them."""
 
     def __init__(self, torch, gpu, spacer, calls, judge, rounds):
         self.torch, self.gpu, self.spacer, self.calls, self.judge, self.rounds = torch, gpu, spacer, calls, judge, rounds
