@@ -29,7 +29,7 @@ void check_optional(const char* name, const OptionalTensor& tensor, const Place&
   if (tensor) check_tensor(name, *tensor, place);
 }
 
-// Of weights that are not packed.
+// An argument that weights need when they are not packed.
 const Tensor& given(const char* name, const OptionalTensor& tensor) {
   if (!tensor) refuse(name, "None", "must be given where packed is None");
   return *tensor;

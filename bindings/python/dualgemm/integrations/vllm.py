@@ -3,8 +3,8 @@
 An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else, whose act_fn is SiluAndMul and
 whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's weights stay as the checkpoint
 has them: the engine's kernel never shuffles them, and there is no second copy. The MLP's forward calls dualgemm.glu() on
-activations of 16 bits and then the engine's down_proj. Whoever calls gate_up_proj itself (LoRA does) gets the two products
-from dualgemm.linear().
+activations of 16 bits and then the engine's down_proj. Code that calls gate_up_proj itself (LoRA does) gets the two
+products from dualgemm.linear().
 
 Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
 VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
