@@ -41,11 +41,10 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
   const auto add = [&](uint32_t statement, const std::string& other, Severity severity,
                        const char* what, const char* missing) {
     if (seen_before(kRule, severity, x.insn->statement, statement)) return;
-    report(
-        x, lane, statement, other,
-        {kRule, severity,
-         fmt::format("ends the mbarrier in {} while {}", place_in(owner, object.offset), what),
-         missing, "let everybody be done with the mbarrier, then a barrier, then mbarrier.inval"});
+    report(x, lane, statement, other,
+           {kRule, severity,
+            fmt::format("ends the mbarrier in {} while {}", place_in(owner, object.offset), what),
+            missing, "let all uses of the mbarrier end, then a barrier, then mbarrier.inval"});
   };
   for (const BarrierUse& use : object.uses)
     for (uint32_t i = 0; i < kWarpSize; ++i)

@@ -77,7 +77,7 @@ void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t c
   if (next != cta.mbarriers.end() && next->first == offset && is_unused(next->second) &&
       is_initialized_by(next->second, x, lane)) {
     warn_of_unused(x, lane,
-                   fmt::format("initialises the {} again, which nobody has used",
+                   fmt::format("initialises the {} again, which was never used",
                                describe(cta, offset, next->second)),
                    next->second.init_statement);
     cta.mbarriers.erase(next);
@@ -103,7 +103,7 @@ void forget_unused_mbarriers(const Execution& x, int lane, Cta& cta, uint32_t of
   while (at != cta.mbarriers.end() && at->first < offset + bytes) {
     if (!is_unused(at->second)) return;
     warn_of_unused(x, lane,
-                   fmt::format("copies over the {}, which nobody has used",
+                   fmt::format("copies over the {}, which was never used",
                                describe(cta, at->first, at->second)),
                    at->second.init_statement);
     at = cta.mbarriers.erase(at);

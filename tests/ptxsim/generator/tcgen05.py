@@ -18,7 +18,7 @@ class TensorMemory:
 
     def get(self, lane, column):
         if (lane, column) not in self.cells:
-            raise NotModelled('tensor memory that nobody has written')
+            raise NotModelled('unwritten tensor memory')
         return self.cells[lane, column]
 
 
