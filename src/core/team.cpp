@@ -1,8 +1,8 @@
 // A pool of helper threads without a lock in the way of a call. Teams have slots in static memory.
 // A helper that was descheduled may look at a slot whose team has long gone, so it touches nothing
-// but the slot's atomics until a compare-and-swap has given it a ticket; who holds a ticket keeps
-// the team alive, because the caller waits for all tickets. The number of the phase stands in the
-// same word as the tickets: a stale helper's compare-and-swap fails.
+// but the slot's atomics until a compare-and-swap has given it a ticket; a helper with a ticket
+// keeps the team alive, because the caller waits for all tickets. The number of the phase stands in
+// the same word as the tickets: a stale helper's compare-and-swap fails.
 #include "core/team.hpp"
 
 #include <fenv.h>

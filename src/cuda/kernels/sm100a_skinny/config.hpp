@@ -78,7 +78,7 @@ struct Budget {
                 "scales in rows have room in their place");
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
   static_assert(kMmaM * kRowBytes <= kStageBytes,
-                "rows of the MMA that nobody uses are what lies behind the weights in their stage");
+                "unused rows of the MMA are what lies behind the weights in their stage");
 
   static constexpr int kAccCol = 0;
   static constexpr int kAccs = kCfg.grouped ? 2 : 1;  // accumulators: one is read, one written
