@@ -71,6 +71,7 @@ check: deps
 	@scripts/format --check
 	@scripts/check_architecture
 	@scripts/check_docs
+	@scripts/check_prose
 	@scripts/tidy
 
 format: packages := check
