@@ -109,7 +109,7 @@ class Checkpoint {
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 
-  // Down of the same layer, NVFP4 or plain; of the options only `expert` is looked at.
+  // Down of the same layer, NVFP4 or plain; only `expert` of the options counts.
   Expected<CheckpointMatrix> load_down(const std::string& prefix,
                                        const CheckpointOptions& options = {}) const;
   // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".

@@ -422,7 +422,7 @@ DUALGEMM_API dualgemm_status dualgemm_prepare_into(const dualgemm_plan* plan,
 
 /**
  * What prepared bytes are, by their first header. header: DUALGEMM_PREPARED_HEADER_BYTES in memory
- * of the host, at any alignment; bytes: of all that belongs to them.
+ * of the host, at any alignment; bytes: how many there are in all.
  */
 DUALGEMM_API dualgemm_status dualgemm_prepared_read_header(
     const void* header, int64_t bytes, dualgemm_prepared_descriptor* descriptor) DUALGEMM_NOEXCEPT;

@@ -133,7 +133,7 @@ Expected<PreparedDescriptor> prepared_descriptor(const Plan& plan);
 Status prepare(const Plan& plan, const Buffers& buffers, void* memory, int64_t bytes);
 
 // What prepared bytes are, by their first header. header: kPreparedHeaderBytes in memory of the
-// host, at any alignment; bytes: of all that belongs to them. An error says what is wrong: no
+// host, at any alignment; bytes: how many there are in all. An error says what is wrong: no
 // header, another version of the format, bytes that are cut off.
 Expected<PreparedDescriptor> read_prepared_header(const void* header, int64_t bytes);
 
