@@ -21,11 +21,11 @@ Status renamed(const Status& status, std::initializer_list<Renamed> words);
 Status check_problem(const MlpProblem& problem);
 
 // Nulls, alignment, numbers, and Y and the workspace apart from everything else. Reads no array.
-// prepared: of the plans.
+// prepared: whether the plans use prepared weights.
 Status check_arrays(const MlpProblem& problem, const MlpBuffers& buffers, bool prepared,
                     const void* workspace, int64_t workspace_bytes);
 
-// Which rows are whose; reads the arrays that say so, of the host.
+// Checks which rows belong to which expert; reads the arrays that say so, which are host memory.
 Status check_experts(const MlpProblem& problem, const MlpBuffers& buffers);
 
 // Does all of it belong to the current device of that kind?

@@ -39,8 +39,7 @@ inline constexpr float kGlobalRange =
   return {dequantize, std::min(1.0f / dequantize, std::numeric_limits<float>::max())};
 }
 
-// The same for the bits of any largest magnitude: of an infinity or a NaN nothing is left but NaN,
-// in every block.
+// The same for the bits of any largest magnitude: an infinity or a NaN leaves NaN in every block.
 [[gnu::always_inline]] constexpr GlobalScale global_scale_of_bits(int32_t amax) noexcept {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   if (amax >= 0x7F800000) return {kNan, kNan};

@@ -29,7 +29,7 @@ bool satisfies(std::string_view kernel, const KernelShape& shape,
 bool satisfies_but_ctas(std::string_view kernel, const KernelShape& shape,
                         const PlanConstraints& constraints) noexcept;
 
-// A view of bytes, their owner if that is the handle, and what a strategy of the host keeps beside.
+// The packed bytes; their memory, if this handle owns it; per-strategy host state.
 struct PreparedWeights::Impl {
   PreparedView view;
   std::shared_ptr<void> memory;  // null: borrowed

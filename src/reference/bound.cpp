@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kRound = 0x1p-24;  // u: largest relative error of one rounding to FP32
 constexpr double kTiny = 0x1p-149;  // at least the absolute error of a result that is subnormal
-// For each k, of subnormal partials: 17 roundings of 2^-150 a block, 16 of them scaled by up to
-// 448.
+// What subnormal partial sums add for each k: 17 roundings of 2^-150 a block, 16 of them scaled by
+// up to 448.
 constexpr double kPartialTiny = 0x1p-140;
 // What exp, sigmoid, erf and tanh of a backend may lose, in u. A contract, not a measurement:
 // docs/numerics.md lists what the backends achieve.
