@@ -65,7 +65,7 @@ Stride strides_of(const Operand& operand) {
   return stride;
 }
 
-// `layout`: of tight batches.
+// `layout`: one whose batches are tight.
 template <class Layout>
 Layout with_batches_apart(const Layout& layout, int64_t bytes) {
   auto stride = layout.stride();
