@@ -18,7 +18,7 @@ struct ActParams {
 
 enum class OutputType : int32_t { kF16 = 0, kBF16 = 1, kF32 = 2, kE2M1 = 3 };
 
-// Not of kE2M1, of which two share a byte.
+// Bytes of an output; not for kE2M1, two of which share a byte.
 DUALGEMM_HOST_DEVICE constexpr int bytes_of(OutputType type) {
   return type == OutputType::kF32 ? 4 : 2;
 }

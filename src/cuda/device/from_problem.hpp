@@ -47,8 +47,8 @@ inline core::ResolvedProblem with_shared_rows(core::ResolvedProblem problem) {
   return problem;
 }
 
-// Rows by which a kernel is chosen: of a batch, or that a group has on average (contiguous) or at
-// the most (masked).
+// Rows by which a kernel is chosen: those of a batch, or those that a group has on average
+// (contiguous) or at the most (masked).
 inline int64_t usual_rows(const Problem& problem) {
   if (problem.grouping != Grouping::kContiguous) return problem.m;
   return std::max<int64_t>(core::ceil_div(problem.m, problem.l), 1);

@@ -11,9 +11,9 @@
 
 namespace dualgemm::cuda {
 
-// Whose the rows are, as the caller says in device memory. Offsets and counts are cut so that no tile
-// leaves 0 .. m-1, and no row has two owners: an offset is at least as large as those before it, and
-// none is larger than m.
+// Which expert's the rows are, as the caller says in device memory. Offsets and counts are clamped
+// so that no tile leaves 0 .. m-1, and no row has two owners: an offset is at least as large as
+// those before it, and none is larger than m.
 struct GroupRows {
   const int32_t* offsets = nullptr;      // contiguous: [l+1]; null: masked, or rows name experts
   const int32_t* counts = nullptr;       // masked: [l]
@@ -22,11 +22,11 @@ struct GroupRows {
   Divisor tile_m;  // rows of a tile, at the most
 };
 
-// Rows begin .. end-1 of A and D, all of one expert: of its batch (masked), or of the only one
-// (contiguous). As the table has them, 16 bytes each.
+// Rows begin .. end-1 of A and D, all of one expert, counted in its batch (masked), or in the only
+// one (contiguous). As the table has them, 16 bytes each.
 struct alignas(16) GroupTile {
   uint32_t expert : 31;   // whose weights, alphas and biases
-  uint32_t last : 1;      // of its expert; of rows that name their experts: of all
+  uint32_t last : 1;      // the last of its expert, or of all where rows name their experts
   uint32_t begin, end;    // at least one row
   uint32_t padded_begin;  // where scales are swizzled: row `begin` there
 };
