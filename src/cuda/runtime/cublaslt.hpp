@@ -35,10 +35,11 @@ struct GemmOperands {
 
 inline constexpr int64_t kGemmWorkspaceBytes = int64_t{32} << 20;
 
-// Decides which of cuBLASLt's algorithms computes `shape` on the current GPU: of at least 8 that
-// its heuristics propose the first that is deterministic and fits the workspace. The decision is a
-// function of the shape, the GPU and the version of cuBLASLt; it is made once and remembered. An
-// error says what is missing: the library (DUALGEMM_CUBLASLT may hold its path), or an algorithm.
+// Decides which of cuBLASLt's algorithms computes `shape` on the current GPU: the first that is
+// deterministic and fits the workspace, among at least 8 that its heuristics propose. The decision
+// is a function of the shape, the GPU and the version of cuBLASLt; it is made once and remembered.
+// An error says what is missing: the library (DUALGEMM_CUBLASLT may hold its path), or an
+// algorithm.
 Status plan_gemm(const GemmShape& shape);
 
 // Enqueues. Plans first if that was not done.

@@ -44,9 +44,9 @@ Status judge_prepared(int weights_gpu, int current_gpu);
 int current_gpu() noexcept;
 
 // The same rules with the driver's answers, for the current GPU. An error of earlier work that
-// comes up here is returned as such. `stream`: a cudaStream_t or null; of one that records a graph
-// the GPU cannot be asked for. The legacy default stream is refused while another, blocking one
-// records: a launch there would break the recording.
+// comes up here is returned as such. `stream`: a cudaStream_t or null; CUDA does not say which GPU
+// a stream belongs to that records a graph. The legacy default stream is refused while another,
+// blocking one records: a launch there would break the recording.
 Status check_pointers(std::span<const NamedPointer> pointers);
 Status check_stream(void* stream);
 
