@@ -14,8 +14,8 @@ namespace dualgemm::cuda {
 enum class GemmOperand : int { kGate = 0, kUp = 1 };
 
 // A weight as the GEMM reads it: [padded n][k] of each batch, rows beyond n zero. E4M3 has a scale
-// per row. NVFP4 has one batch and its block scales, swizzled; of rows beyond n they are zero, and
-// the codes anything.
+// per row. NVFP4 has one batch and its block scales, swizzled; rows beyond n have zero scales and
+// any codes.
 struct GemmWeights {
   uint8_t* values = nullptr;
   float* row_scales = nullptr;

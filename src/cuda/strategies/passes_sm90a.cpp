@@ -92,7 +92,7 @@ Status supports_passes_sm90a(const Problem& problem, GateProduct gate) {
     const Status status = sm90a::supports(product->problem);
     if (status.ok()) continue;
     if (status.argument() != "m, n, k, l") return status;
-    // With the caller's n, of which the halves have half.
+    // The message has the caller's n; the halves have half of it.
     return Status::unsupported(
         "m, n, k, l", fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
         status.rule());
