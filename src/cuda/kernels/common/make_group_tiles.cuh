@@ -76,8 +76,8 @@ struct Rows {
   uint32_t begin, end;
 };
 
-// The rows of a thread's expert; of contiguous ones, `before` is the highest offset of the chunks
-// before, and is that of this one, too, where it matters: if offsets fall somewhere.
+// The rows of a thread's expert; with contiguous experts, `before` is the highest offset of the
+// chunks before, and is that of this one, too, where it matters: if offsets fall somewhere.
 template <int kThreads>
 DUALGEMM_DEVICE Rows rows_of_expert(const GroupRows& p, uint32_t expert, GroupTilesScratch& scratch,
                                     uint32_t& before) {

@@ -46,7 +46,7 @@ DUALGEMM_DEVICE uint32_t encode_value(const BlockEncoder& encoder, float x) {
   return (code | (__float_as_uint(x) >> 28 & 8u)) & encoder.keep;
 }
 
-// Eight codes: of this lane's neighbours.
+// The eight codes of this lane's neighbours.
 DUALGEMM_DEVICE uint32_t encode_row(const BlockEncoder& encoder, const float (&x)[8]) {
   uint32_t word = 0;
 #pragma unroll
