@@ -182,7 +182,7 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   });
 }
 
-// Rows of one matrix that a thread takes, of so many blocks in all.
+// Rows of one matrix that a thread takes if there are `units` blocks in all.
 int64_t thread_rows(int64_t units) {
   int64_t rows = kLoadedRows;
   while (rows < kMostThreadRows && units >= 2 * rows * kQuantizeThreads * kManyCtas) rows *= 2;

@@ -152,7 +152,7 @@ __device__ void copy_linear(const ScalePiece& piece, int64_t ld, int lane) {
   const LaneRows rows{piece.from + half * kLoadCols, ld, first, piece.rows};
   const bool whole = kAlignment == 1 ? !(piece.begins_row && half == 0) && cols >= kLoadCols + 4
                                      : cols >= kLoadCols;
-  RowWords words;  // of rows that do not exist: of another one
+  RowWords words;  // a row that does not exist has another one's
   if (whole) {
     load_whole<kAlignment>(rows, words);
   } else if (kAlignment != 1 && cols % 4 == 0) {

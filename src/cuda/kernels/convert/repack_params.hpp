@@ -9,8 +9,8 @@ namespace dualgemm::cuda {
 
 inline constexpr int kRepackThreads = 128;  // few, so that a small copy has many SMs
 
-// A warp's pieces of a copy: of one row of bytes so many; of scales those of 128 rows and so many, 32,
-// which are whole sectors where they lie in rows, and eight scale tiles.
+// A warp's pieces of a copy: kRepackRowBytes of one row of bytes; or the scales of 128 rows and
+// kRepackScaleCols columns, which are whole sectors where they lie in rows, and eight scale tiles.
 inline constexpr int kRepackRowBytes = 1024;
 inline constexpr int kRepackScaleCols = 32;
 
@@ -39,9 +39,8 @@ struct ScaleCopy {
 template <class Copy>
 struct RepackParams {
   static constexpr int kMostCopies = 3;
-  int64_t count;  // of copies
-  int64_t
-      ends[kMostCopies];  // of each one's pieces, counted over all; of what is missing: the last
+  int64_t count;              // of copies
+  int64_t ends[kMostCopies];  // of each copy's pieces, counted over all; a missing copy: the last's
   Copy copies[kMostCopies];
 };
 using RepackRowsParams = RepackParams<RowCopy>;

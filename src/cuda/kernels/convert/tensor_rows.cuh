@@ -119,7 +119,7 @@ DUALGEMM_DEVICE uint8_t* codes_at(const TensorParams& p, const RowPlace& at) {
 }
 
 // Whether clear_rows_below() has anything to do for the row: one of the first eight, whose blocks'
-// places in a tile are 32, of a number that fills no tiles.
+// places in a tile are 32, of a number of rows that fills no tiles.
 DUALGEMM_DEVICE bool has_rows_below(const TensorParams& p, const RowPlace& at) {
   return p.scale_ld == 0 && at.group_rows % kTileRows != 0 && at.has_scales &&
          at.group_row < 32 / kTileCols;

@@ -39,7 +39,7 @@ bool data_needs_copy(const core::ResolvedMatrix& matrix, int64_t batches);
 bool linear_scales_suit(const core::ResolvedMatrix& matrix, int64_t batches);
 bool swizzled_scales_suit(const core::ResolvedMatrix& matrix, int64_t batches);
 
-// Rows of swizzled scales, of a batch.
+// Rows of a batch's swizzled scales.
 inline int64_t scale_rows_of(const TmaOperand& operand) {
   return operand.scale_rows != 0 ? operand.scale_rows : operand.matrix->rows;
 }
