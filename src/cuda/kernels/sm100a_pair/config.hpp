@@ -43,7 +43,7 @@ inline constexpr int kLoadWarp = 4;  // the first of kOtherWarps; the rest is th
 inline constexpr int kMmaWarp = 5;
 inline constexpr int kFirstArrangeWarp = 6;  // persistent
 inline constexpr int kEarlyStages = 1;       // whose prepared weights are asked for before A may be
-inline constexpr int kNarrowestTile = 48;    // columns of D, of what is compiled
+inline constexpr int kNarrowestTile = 48;    // columns of D in the narrowest compiled tile
 
 // Persistent pairs do so many rows of tiles, 4 096 rows of D, column after column, before they go on
 // to the next ones: A of a band, 15 MB at k = 7168, stays in L2, and weights pass once a band.

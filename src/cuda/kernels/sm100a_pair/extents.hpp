@@ -54,7 +54,7 @@ constexpr double clocks_of(const TileChoice& tile, int64_t m, int64_t n, int64_t
          (static_cast<double>(ceil_div(k, kTileK)) * stage_clocks(tile, busy) + kClocksPerWave);
 }
 
-inline constexpr int kPersistentTile = 128;      // columns of D, of what is compiled
+inline constexpr int kPersistentTile = 128;      // columns of D in the compiled tile
 inline constexpr double kClocksBetween = 850;    // of a tile and the next: the tensor core waits
 inline constexpr double kClocksEpilogue = 2900;  // of a tile
 
@@ -118,7 +118,7 @@ constexpr double us_of_few_rows(const TileChoice& tile, int64_t n, int64_t k, in
   return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared) / kClocksPerUs;
 }
 
-// The tile that takes the least by it; of equals the narrower, then the pair's.
+// The tile that takes the least by it; among equals the narrower, then the pair's.
 constexpr TileChoice choose_tile_of_few_rows(int64_t n, int64_t k, int64_t l, int num_sms,
                                              int max_pairs, bool prepared) {
   const auto clocks = [&](const TileChoice& tile) {
@@ -138,9 +138,9 @@ constexpr TileChoice choose_tile_of_few_rows(int64_t n, int64_t k, int64_t l, in
   return best;
 }
 
-// A pair's tile that takes the least with prepared weights; of equals the narrower. Their scales come
-// as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns there
-// are.
+// A pair's tile that takes the least with prepared weights; among equals the narrower. Their scales
+// come as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns
+// there are.
 constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
                                           int max_pairs = -1) {
   if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, true);
@@ -167,7 +167,8 @@ constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64
   return {kPairCtas, best};
 }
 
-// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower.
+// The tile that takes the least on a GPU of `num_sms` SMs; among equals a pair's, then the
+// narrower.
 constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
                                  int max_pairs = -1) {
   if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, false);

@@ -26,7 +26,7 @@ const Instance* find_instance(int64_t tile_n, DataType output, bool prepared = f
 const char* module_of(const Config& config);
 
 // As sm100a::build_launches(). `packed`: prepared weights behind the first header, for instances
-// that take them; null for the others. `most_ctas`: of the grid of persistent ones.
+// that take them; null for the others. `most_ctas`: the most CTAs of a persistent grid.
 Expected<std::vector<KernelLaunch>> build_launches(
     const core::ResolvedProblem& problem, const Buffers& buffers, const sm100a::Copies& copies,
     void* workspace, const Instance& instance, EncodeTiled encode_tiled,

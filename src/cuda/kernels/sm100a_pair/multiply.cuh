@@ -97,7 +97,8 @@ class Multiplier {
   DUALGEMM_DEVICE Multiplier(SharedStorage<kCfg>& smem, uint32_t tmem_base)
       : smem_(smem), tmem_base_(tmem_base) {}
 
-  // Before a tile. `fills`: of stages, from the tile's first to the last tile's last.
+  // Call before a tile. `fills`: how many stages are filled from the tile's first to the last
+  // tile's last.
   DUALGEMM_DEVICE void begin(uint32_t half_tile_col, uint32_t fills) {
     half_tile_col_ = half_tile_col;
     fills_ = fills;

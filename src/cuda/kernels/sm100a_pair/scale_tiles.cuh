@@ -6,7 +6,7 @@
 
 namespace dualgemm::cuda::sm100a_pair {
 
-// The scales of one matrix in the rows lane, lane + 32, ... of a tile: of each row a word for each
+// The scales of one matrix in the rows lane, lane + 32, ... of a tile: each row has a word for each
 // MMA step.
 template <Config kCfg>
 struct LaneScales {
@@ -85,9 +85,9 @@ DUALGEMM_DEVICE void wait_and_arrange(const Params& params, SharedStorage<kCfg>&
   __syncwarp();
 }
 
-// Runs on: the warps of the epilogue; `index` counts them, each for the stage of that number: of two
-// rounds of a stage a warp that saw only the second could take the barrier's phase before the first
-// for it.   Waits: sf_full[stage].   Arrives: ab_full[stage] of the leader.
+// Runs on: the warps of the epilogue; `index` counts them, each for the stage of that number: a
+// warp that saw only the second of two rounds of a stage could take the barrier's phase before the
+// first for it.   Waits: sf_full[stage].   Arrives: ab_full[stage] of the leader.
 template <Config kCfg>
 DUALGEMM_DEVICE void arrange_scales(const Params& params, SharedStorage<kCfg>& smem,
                                     uint32_t index) {

@@ -31,7 +31,7 @@ class Turns {
   DUALGEMM_DEVICE explicit Turns(const Params& params)
       : params_(params), index_(blockIdx.x / kPairCtas) {}
 
-  // Numbers go along m first: of a batch, or of a band of it.
+  // Numbers go along the m of a batch first, or along that of a band of it.
   DUALGEMM_DEVICE Tile tile() const {
     uint32_t tile_m, tile_n, batch;
     if constexpr (kCfg.persistent) {
