@@ -1,10 +1,10 @@
-// The same for groups of experts, of many rows each: persistent pairs of CTAs over the table of tiles
-// (device/group_tiles.hpp), whose tiles have up to 256 rows of one expert, and 128 columns.
+// The same for groups of experts with many rows each: persistent pairs of CTAs over the table of
+// tiles (device/group_tiles.hpp), whose tiles have up to 256 rows of one expert, and 128 columns.
 //
-// Tiles are numbered along the table first, of a band of 16 of its entries, then along columns; pair p
+// Tiles are numbered along a band of 16 entries of the table first, then along columns; pair p
 // of P has the tiles p, p + P, ... (tiles.cuh). Tiles of one expert and the same columns so run at
-// about the same time, HBM gives their weights once, and A of a band stays in L2; of an expert without
-// rows nothing is read. Which rows and columns a tile has depends on the table alone.
+// about the same time, HBM gives their weights once, and A of a band stays in L2; nothing is read
+// for an expert without rows. Which rows and columns a tile has depends on the table alone.
 //
 //   warp      role                     does
 //   0-3, 8-11 finish_tiles             the epilogue, while the next tile is multiplied
