@@ -117,7 +117,7 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 }
 
 // With one row on 148 SMs: N = 4096 is bound by HBM with 64 CTAs as with 128; N = 3072 has 48 wide
-// tiles, whose rings are not enough on their way, and so 96 narrow ones; of very many columns
+// tiles, whose rings are not enough on their way, and so 96 narrow ones; with very many columns
 // narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
 // stages or fewer: narrow ones keep more on their way.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {

@@ -13,7 +13,8 @@ using Exchange = float[2][2 * kTurnRows][kTileN];
 
 // Runs on: warps 0 .. kEpilogueWarps-1.   Waits: the grid before, acc_full[acc].   Arrives:
 // acc_empty[acc].
-// `kCfg` says how D is divided: of an instance for groups. Storage: with the barriers and `exchange`.
+// `kCfg`, that of an instance for groups, says how D is divided. Storage: with the barriers and
+// `exchange`.
 template <Config kCfg, class Params, class Storage>
 DUALGEMM_DEVICE void finish_tiles(const Params& params, Storage& smem, uint32_t tmem_base,
                                   uint32_t warp) {

@@ -21,9 +21,9 @@ inline int64_t table_offset(const sm100a::Copies& copies) {
 sm100a::Copies plan_group_copies(const core::ResolvedProblem& problem, bool unaligned,
                                  bool prepared);
 
-// How long the copies take that stand in front of a launch without groups, of unpacked or prepared
-// weights, at aligned addresses. reads_rows: of linear scales as plan_group_copies() has them, of
-// persistent CTAs, and of pairs with prepared weights.
+// How long the copies take in front of a launch without groups, with unpacked or prepared weights,
+// at aligned addresses. reads_rows: linear scales are treated as plan_group_copies() has them, as
+// for persistent CTAs, and for pairs with prepared weights.
 double copies_us(const Problem& problem, bool prepared, bool reads_rows);
 
 // Whether each expert's swizzled scales of A begin at a multiple of 128 rows. Rows that name their

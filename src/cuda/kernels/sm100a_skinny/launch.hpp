@@ -26,11 +26,11 @@ std::span<const Instance> instances_for(const Problem& problem, bool prepared = 
                                         bool persistent = false);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs. Without
-// groups: the fewest rows that hold A's, the width that modelled_us() calls faster, of equal ones
-// the wider; with prepared weights the narrower, whose rings hold more of them before A is there; or
-// persistent CTAs, if it calls them faster still. With groups: the rows whose tiles, as many as the
-// usual rows of an expert make, keep an SM the shortest; one number of rows where bits must not
-// depend on m.
+// groups: the fewest rows that hold A's, the width that modelled_us() calls faster, among equal
+// ones the wider; with prepared weights the narrower, whose rings hold more of them before A is
+// there; or persistent CTAs, if it calls them faster still. With groups: the rows whose tiles, as
+// many as the usual rows of an expert make, keep an SM the shortest; one number of rows where bits
+// must not depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
 // Time of a launch without groups, but for the gap in front of it, as model.hpp has it, and of the copies
@@ -42,8 +42,8 @@ double modelled_us(const Problem& problem, const Instance& instance, int num_sms
 const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n,
                               bool prepared = false, bool persistent = false);
 
-// CTAs of a grid, at most `most` persistent ones: those that have work, of groups if the experts' rows
-// make as many tiles as can be while each one's follow each other.
+// CTAs of a grid, at most `most` persistent ones: those that have work; with groups, if the
+// experts' rows make as many tiles as can be while each one's follow each other.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
 // The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear scales
@@ -55,10 +55,10 @@ sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned,
 int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
                         const Instance& instance);
 
-// The launches in stream order: the copies, of groups the table, then the kernel on `ctas` CTAs. All
-// pointers of `buffers` and `workspace` are device memory and are not read. An operand that must be
-// copied and has no room among `copies` is an error, and so is an instance of fewer rows, or one that
-// is not for groups with them. `packed`: prepared weights behind the first header
+// The launches in stream order: the copies, with groups the table, then the kernel on `ctas` CTAs.
+// All pointers of `buffers` and `workspace` are device memory and are not read. An operand that
+// must be copied and has no room among `copies` is an error, and so is an instance of fewer rows,
+// or one that is not for groups with them. `packed`: prepared weights behind the first header
 // (sm100a_pair/packed_weights.hpp), which instances for them need; persistent ones take both.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,

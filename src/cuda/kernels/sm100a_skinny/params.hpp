@@ -45,7 +45,7 @@ struct Params {
   uint32_t m, n;              // m: at most tile_m, unless grouped
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least 1
-  uint32_t tiles_n;           // CTAs: tiles_n * l, tile_n innermost; of groups: as wanted
+  uint32_t tiles_n;           // CTAs: tiles_n * l, tile_n innermost; with groups: as wanted
   GroupTiles groups;          // of instances for groups
   bool padded_scales_of_a;    // each group's begin at a multiple of 128 rows, if not linear
   bool linear_gate, linear_up, linear_a;
