@@ -35,7 +35,7 @@ inline constexpr int kMmaM = 128;   // so many rows of Gate, and under them of U
 inline constexpr int kMmaK = 16;    // elements along K per MMA
 inline constexpr int kMmaCols = 8;  // TMEM columns of the MMA's A
 inline constexpr int kMaxTileM = 64;
-inline constexpr int kFewestGroupRows = 32;  // of a tile, of what is compiled
+inline constexpr int kFewestGroupRows = 32;  // rows of the smallest compiled tile
 inline constexpr int kMaxSplit = 8;          // CTAs that share K: a cluster
 static_assert(kMmaM == 2 * kTileN);
 

@@ -38,8 +38,8 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persi
 // rows whose tiles, as many as the usual rows of an expert make, keep an SM the shortest.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
-// How many CTAs share the tiles of k of each tile of D on a GPU of `num_sms` SMs: 1, 2, 4 or 8, what
-// modelled_us() calls fastest, of equals the fewest. batch_invariant, persistent: 1.
+// How many CTAs share the tiles of k of each tile of D on a GPU of `num_sms` SMs: 1, 2, 4 or 8, the
+// fewest among those that modelled_us() calls fastest. batch_invariant, persistent: 1.
 int choose_split(const Problem& problem, const Instance& instance, int num_sms);
 
 // The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles of
@@ -49,8 +49,8 @@ int largest_split(const Problem& problem, int tile_m, int64_t ctas);
 // Time of a launch without groups from bytes, decoding and MMAs, as sm100a_skinny/model.hpp has it.
 double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms);
 
-// CTAs of a persistent grid, at most `most`: those that have work, of groups if the experts' rows make
-// as many tiles as can be while each one's follow each other.
+// CTAs of a persistent grid, at most `most`: those that have work; with groups, if the experts'
+// rows make as many tiles as can be while each one's follow each other.
 int64_t persistent_ctas(const Problem& problem, int tile_m, int64_t most);
 
 // The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear scales
@@ -73,7 +73,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
                                                    EncodeTiled encode_tiled,
                                                    const uint8_t* packed = nullptr);
 
-// The same of persistent CTAs, so many: the copies, of groups the table, the kernel.
+// The same for `ctas` persistent CTAs: the copies, with groups the table, then the kernel.
 Expected<std::vector<KernelLaunch>> build_persistent_launches(
     const core::ResolvedProblem& problem, const Buffers& buffers, const sm100a::Copies& copies,
     void* workspace, const Instance& instance, int64_t ctas, EncodeTiled encode_tiled,

@@ -41,7 +41,7 @@ struct Params {
   uint32_t num_k_tiles;       // ceil(k / kTileK), at least split
   uint32_t tiles_m, tiles_n;  // of D
   uint32_t split;  // CTAs of a cluster, which share the tiles of k: 1 .. kMaxSplit. Grid: clusters
-                   // tiles_m * tiles_n * l, tile_m innermost; of groups: as wanted, 1
+                   // tiles_m * tiles_n * l, tile_m innermost; with groups: as wanted, 1
   bool prepared;   // weights; their scales count as linear
   bool linear_gate, linear_up;
   GroupTiles groups;  // of instances for groups
