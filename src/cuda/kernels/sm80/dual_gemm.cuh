@@ -178,7 +178,7 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile,
   }
 }
 
-// A CTA has one tile; of groups there may be fewer tiles than CTAs, or, where rows name their
+// A CTA has one tile; with groups there may be fewer tiles than CTAs, or, where rows name their
 // experts, more.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {

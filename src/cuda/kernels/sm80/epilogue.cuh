@@ -57,7 +57,7 @@ DUALGEMM_DEVICE void store_column(const Params& params, const Place& place, uint
   }
 }
 
-// To D, which is kE2M1: of a block of 16 columns, `col` and the one 8 further. By a warp.
+// To D, which is kE2M1: two columns of a block of 16, `col` and the one 8 further. By a warp.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint32_t group,
                                  int product, uint32_t col, const float (&low)[2],

@@ -19,7 +19,7 @@ struct RowCursor {
   bool swizzled;
 };
 
-// Row `row` of a batch of `rows`; swizzled scales: of row `swizzled_row`.
+// Row `row` of a batch of `rows`; if scales are swizzled, they are those of row `swizzled_row`.
 DUALGEMM_DEVICE RowCursor row_cursor(const OperandView& operand, uint32_t batch, uint32_t row,
                                      uint32_t rows, uint32_t swizzled_row) {
   if (row >= rows) return {nullptr, nullptr, false};

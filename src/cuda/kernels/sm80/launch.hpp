@@ -40,7 +40,7 @@ int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 KernelLaunch build_launch(const core::ResolvedProblem& problem, const Buffers& buffers,
                           void* workspace, const Instance& instance);
 
-// fused_pass() in stream order: of groups the table comes first.
+// The launches of fused_pass() in stream order: with groups the table comes first.
 std::vector<KernelLaunch> build_fused(const core::ResolvedProblem& problem, const Buffers& buffers,
                                       void* workspace, const Instance& instance);
 
