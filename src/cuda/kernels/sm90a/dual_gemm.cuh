@@ -81,7 +81,7 @@ DUALGEMM_DEVICE const Schedule& schedule_of(const Params& params, const SharedSt
 template <Config kCfg>
 inline constexpr int kDynamicSmemBytes = sizeof(SharedStorage<kCfg>) + kSwizzleAlignment;
 
-// Along k, of a tile.
+// How often a CTA goes along k for one tile.
 template <Config kCfg>
 inline constexpr uint32_t kPasses = kCfg.sequential ? 2 : 1;
 

@@ -1,7 +1,7 @@
 // From a tile's sums to D: scaled, activated and stored. Part of dual_gemm.cuh, which has the
 // tables.
 //
-// An accumulator tile is (weights, rows of A): lane 4r + q has, of each 8 rows, Gate and Up of
+// An accumulator tile is (weights, rows of A): in each 8 rows, lane 4r + q has Gate and Up of
 // column r for rows 2q and 2q + 1. All arithmetic is done there. Only D's 16-bit types then need
 // neighbouring columns in one thread; stmatrix turns them.
 #pragma once

@@ -30,7 +30,7 @@ const Instance& choose_sequential_instance(const Problem& problem, int num_sms);
 // instances() or group_instances().
 std::span<const Instance> instances_for(const Problem& problem);
 
-// null: not compiled. Without a list: of instances().
+// null: not compiled. Without a list: the instance among instances().
 const Instance* find_instance(std::span<const Instance> compiled, int64_t tile_m, int64_t tile_n,
                               int64_t k_warpgroups, bool bf16, bool prepared);
 const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
@@ -68,7 +68,7 @@ struct Workspace {
   int64_t activations = 0, groups = 0, flags = 0, partials = 0;
   int64_t bytes = 0;
 };
-// of_up: of sequential instances; `problem` then has the halves of Gate, this one those of Up.
+// of_up: for sequential instances; `problem` then has the halves of Gate, this one those of Up.
 Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& config,
                          const Schedule& schedule, bool unaligned,
                          const core::ResolvedProblem* of_up = nullptr);
@@ -85,7 +85,7 @@ struct OtherProduct {
   const Buffers* up_buffers = nullptr;
 };
 
-// The launches in stream order: the copies, of groups their table, A's preparation, then the
+// The launches in stream order: the copies, with groups their table, A's preparation, then the
 // kernel, which begins while a is still being prepared. All pointers of `buffers` and `workspace`
 // are device memory and are not read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
 // pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do

@@ -28,7 +28,7 @@ struct PrepareParams {
   int64_t scale_batch_bytes;
   uint32_t k;
   Divisor m, k_tiles;
-  uint32_t row_pieces;  // l * m * k_tiles: below 2^31; of groups the most there can be
+  uint32_t row_pieces;  // l * m * k_tiles: below 2^31; with groups the most there can be
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
   AType type;

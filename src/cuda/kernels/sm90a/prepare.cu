@@ -237,7 +237,7 @@ __device__ void prepare([[maybe_unused]] const PrepareParams& p) {
   const bool aligned = is_aligned(p);
   uint32_t pieces = p.row_pieces;
   Places places{};
-  // Addresses need nothing of the kernel in front, which has perhaps not ended; of groups, that
+  // Addresses need nothing of the kernel in front, which has perhaps not ended; with groups, that
   // kernel makes the table.
   if constexpr (!kGrouped) places = locate_all<false>(p, pieces, thread / 32, threads / 32);
   ptx::griddepcontrol_wait();

@@ -23,8 +23,8 @@ struct TuningRow {
 std::span<const TuningRow> tuning_table();
 
 // The row that decides for such a problem on a GPU of num_sms SMs; `table` is ordered like
-// tuning_table() and not empty. At a row's own point: that row. Else, of the measured GPU and shape
-// that are nearest (ratios of SMs, then of n*l and of k):
+// tuning_table() and not empty. At a row's own point: that row. Else one of the rows of the
+// measured GPU and shape that are nearest (ratios of SMs, then of n*l and of k):
 //   - below the first and above the last m: the first, the last row;
 //   - between two rows: the upper one from the first m on at which its tiles are estimated to take
 //     no longer than the lower one's, by each row's time per row of tiles;
