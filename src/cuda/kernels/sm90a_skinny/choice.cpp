@@ -116,8 +116,8 @@ int64_t tiles_of(const Problem& problem, const Config& config) {
 }
 
 // What the busiest CTA has to do, in twentieths of a unit: its units, and for each tile after the
-// first two thirds of one, of prepared weights 1.1, as their units take less, or 0.4 where warps may
-// be a tile apart (fitted to four shapes and four widths on an H200, bench_sm90a --all).
+// first two thirds of one, with prepared weights 1.1, as their units take less, or 0.4 where warps
+// may be a tile apart (fitted to four shapes and four widths on an H200, bench_sm90a --all).
 int64_t cost_of(const Problem& problem, const Instance& given, int num_sms) {
   const Config& config = launched_instance(problem, given, num_sms).config;
   const Split split = split_of(problem, config, num_sms);
@@ -171,7 +171,7 @@ const Instance* find_instance(const Problem& problem, int64_t rows, int64_t cols
   return nullptr;
 }
 
-// The tile that leaves the least to the busiest CTA, of equal ones the widest: A is decoded once
+// The tile that leaves the least to the busiest CTA, among equal ones the widest: A is decoded once
 // for a tile.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;
@@ -219,7 +219,7 @@ bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   const bool decodes_a = problem.a.type == DataType::kE2M1;
   const int64_t most_tiles = !prepared || !decodes_a ? 4 : 3;
   if (tiles > most_tiles * num_sms) return false;
-  // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; of prepared
+  // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; with prepared
   // weights 1.45.
   const int64_t most = prepared ? 29 : 28;
   return cost_of(problem, instance, num_sms) * num_sms * kUnitCols <= most * problem.n * problem.l;

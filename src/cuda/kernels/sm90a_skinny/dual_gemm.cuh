@@ -1,9 +1,9 @@
-// The fused dual GEMM for few rows of A (up to 8, of prepared weights up to 16) on Hopper: bound by
-// reading the weights once.
+// The fused dual GEMM for few rows of A (up to 8, with prepared weights up to 16) on Hopper: bound
+// by reading the weights once.
 //
 // One launch, no workspace. A warp takes every 16th k-tile of its CTA's tiles, from the first
 // byte to the sum, so that warps have nothing to say to each other: it copies the codes and scales
-// of its k-tile to shared memory, ahead of their use (or, of prepared weights, has them copied),
+// of its k-tile to shared memory, ahead of their use (or, with prepared weights, has them copied),
 // decodes them in registers, and mma.sync multiplies. Weights are the M operand (8 rows of Gate, 8
 // of Up: both sums of an output are in one thread), A is the N operand, read and decoded straight
 // from memory: no two warps of a CTA need the same part of it. The 16 sums of an output meet in

@@ -91,8 +91,8 @@ DUALGEMM_DEVICE OutputRows rows_of_tile(const Params& params, const Tile& tile) 
   return rows_of_batch(params, tile.batch);
 }
 
-// To D, which is kE2M1: two units are a block of 16 columns. sums[0]: of unit `unit`, sums[1]: of
-// the next. By a warp; rows need not exist.
+// To D, which is kE2M1: two units are a block of 16 columns. sums[0] are those of unit `unit`,
+// sums[1] those of the next. By a warp; rows need not exist.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_t unit,
                                  uint32_t group, uint32_t lane, const float4 (&sums)[2]) {
@@ -248,9 +248,9 @@ DUALGEMM_DEVICE void finish_unit(const Params& params, const Sums<kCfg>& sums, c
   __syncwarp();
 }
 
-// Tile `order` of the CTA, of many: warps that multiply leave their sums, the others finish the tile.
-// Only those wait for warps that multiply, which so may be a tile apart. All lanes arrive: racecheck
-// sees no order where one does for a warp.
+// Tile number `order` of a CTA with many: warps that multiply leave their sums, the others finish
+// the tile. Only those wait for warps that multiply, which so may be a tile apart. All lanes
+// arrive: racecheck sees no order where one does for a warp.
 template <Config kCfg>
 DUALGEMM_DEVICE void hand_over(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                uint32_t warp, uint32_t order, const Accumulators<kCfg>& acc) {
