@@ -69,7 +69,8 @@ struct CaseLaunch {
 };
 
 struct Case {
-  // The launch that the case is about; of several, the last one of the kernel's file, or choose_entry()'s.
+  // The launch that the case is about; among several, the last one of the kernel's file, or
+  // choose_entry()'s.
   std::string entry;
   Launch launch;
   std::vector<CaseLaunch> launches;  // all of them, in order, where the case lists them
@@ -95,8 +96,8 @@ struct CaseTarget {
   std::function<Result<std::array<uint8_t, 128>>(const TensorMap&)> encode;
 };
 
-// `folder`: where the files that the case names lie; `name`: of the text, for messages, which give
-// the line and column in it.
+// `folder`: where the files that the case names lie; `name`: that of the text, for messages, which
+// give the line and column in it.
 Result<Case> parse_case(std::string_view json, const std::string& folder,
                         const CaseTarget* target = nullptr, const std::string& name = "");
 // The "//! " lines of PTX text without their mark, each where it was; empty when there are none.

@@ -10,7 +10,7 @@
 namespace ptxsim {
 namespace {
 
-constexpr size_t kMostEntries = 64;  // of a granule; of more readers, the first are forgotten
+constexpr size_t kMostEntries = 64;  // of a granule; with more readers, the first are forgotten
 constexpr uint64_t kTensorMapBytes = 128;
 
 bool is_same_instruction(const GlobalEntry& a, const GlobalEntry& b) {

@@ -73,7 +73,7 @@ class Grid {
 
   // The region that holds all of these bytes; nullptr: none.
   GlobalRegion* region_of(uint64_t address, uint64_t bytes);
-  // "CTA (1,0,0) rank 1, warp 2, lane 5", of clusters that may be over.
+  // "CTA (1,0,0) rank 1, warp 2, lane 5", also in clusters that are over.
   std::string actor(uint32_t cluster, uint32_t warp, int lane) const;
   std::string place(uint64_t address);  // "global memory 0x1000000010 (out + 0x10)"
 

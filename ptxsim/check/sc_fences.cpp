@@ -1,8 +1,9 @@
-// fence.sc and membar: all threads of a CTA fence what they have written and meet at a barrier, and one of them sets a
-// flag; of the readers one polls, and they meet and fence (`__threadfence(); __syncthreads();` and a volatile flag). No
-// thread has both the fence and the flag, as a release pattern wants it, but the order of all fence.sc makes up for it:
-// that of the writer comes first, or the flag would have been read before it was set. Followed is who fenced before the
-// flag was set and after it was read, not whether barriers lie between: a warning.
+// fence.sc and membar: all threads of a CTA fence what they have written and meet at a barrier, and
+// one of them sets a flag; one of the readers polls, and they meet and fence (`__threadfence();
+// __syncthreads();` and a volatile flag). No thread has both the fence and the flag, as a release
+// pattern wants it, but the order of all fence.sc makes up for it: that of the writer comes first,
+// or the flag would have been read before it was set. The sanitizer follows which threads fenced
+// before the flag was set and after it was read, not whether barriers lie between: a warning.
 #include <fmt/format.h>
 
 #include <algorithm>

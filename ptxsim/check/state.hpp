@@ -157,8 +157,8 @@ struct CtaShadow {
   std::map<uint32_t, std::map<uint64_t, uint32_t>> flags_at_fence;
 };
 
-// An access under way. `record`: of the asynchronous operation that makes it, null for an ordinary
-// one.
+// An access under way. `record`: that of the asynchronous operation that makes it, null for an
+// ordinary access.
 struct Access {
   const Execution& x;
   int lane;
@@ -269,7 +269,7 @@ struct Sanitizer::State {
   // Whether a tcgen05.ld without tcgen05.wait::ld is over all the same, as every register of it had
   // been read before.
   bool all_read(const Knower& who, const std::vector<uint32_t>& known, const Record& load) const;
-  // `rank`: of the CTA that was written; -1: an access to any.
+  // `rank`: that of the CTA that was written; -1: an access to any.
   bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
   // Operations (operations.cpp).

@@ -9,8 +9,8 @@ namespace ptxsim::cuda {
 
 bool is_machine_code(const void* image);
 
-// The PTX that the same compiler run has left: of name.ptx beside a file name.cubin that has the image's bytes, anywhere below
-// the folders among `places`. Empty: there is none.
+// The PTX that the same compiler run has left: name.ptx beside a file name.cubin that has the
+// image's bytes, anywhere below the folders among `places`. Empty: there is none.
 std::string ptx_beside(const std::vector<std::string>& places, const void* image);
 
 }  // namespace ptxsim::cuda

@@ -83,8 +83,9 @@ struct Variable {  // .const, .global, .shared, .local, .param
   bool has_initializer = false;
   std::vector<uint8_t> initial;  // of `bytes` length when has_initializer
   std::vector<InitialAddress> addresses;
-  // kParam, but no kernel parameter: of a function, or of a call. It lies in the thread's frame, as
-  // .local variables do (PTX ISA, "mov": the address of a function's parameter is one of .local).
+  // kParam, but no kernel parameter: it belongs to a function, or to a call. It lies in the
+  // thread's frame, as .local variables do (PTX ISA, "mov": the address of a function's parameter
+  // is one of .local).
   bool in_frame = false;
   int of_module = -1;       // of a variable that bodies share: its number in the module
   uint64_t offset = 0;      // params: offset in the parameter blob; in frames: from their beginning

@@ -78,7 +78,7 @@ uint32_t result_bits(const Image& image, uint32_t bits) {
 
 using Place = std::array<int64_t, 3>;
 
-// The bytes of a texel; false: of the border.
+// The bytes of a texel; false: it lies in the border.
 bool read_texel(const Image& image, const ImageLevel& level, const Place& at, uint32_t layer,
                 const ReadTexel& read, std::byte* bytes) {
   Place inside{};

@@ -78,7 +78,7 @@ using Texel = std::array<uint32_t, 4>;  // bits of a result, as `tex` gives them
 using ReadTexel = std::function<void(uint64_t address, uint32_t bytes, std::byte* to)>;
 
 struct FetchPlace {
-  std::array<float, 3> at{};       // coordinates; of a cube a direction
+  std::array<float, 3> at{};       // coordinates; for a cube a direction
   std::array<int32_t, 3> texel{};  // with `by_texel`
   bool by_texel = false;           // integer coordinates: neither filtered nor normalized
   int32_t texel_level = 0;         // of a mipmap, with them
@@ -86,7 +86,7 @@ struct FetchPlace {
   std::array<int32_t, 3> offset{};  // texels
 };
 
-// `level`: of a mipmap, before bias and clamps; nothing: the first.
+// `level`: that of a mipmap, before bias and clamps; nothing: the first.
 Texel fetch(const Image& image, const FetchPlace& place, std::optional<float> level,
             const ReadTexel& read);
 // The four texels that a linear filter would take, of one component, counter-clockwise from the lower left.

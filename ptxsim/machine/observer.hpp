@@ -159,7 +159,7 @@ class Observer {
   // complete; for bulk stores with `only_reads` that their sources have been read.
   virtual void waited_for(const Execution&, uint32_t /*lanes*/, AsyncOp, bool /*only_reads*/) {}
 
-  // Columns of tensor memory, by the executing warp, of each CTA of a pair.
+  // The executing warp allocated or freed columns of tensor memory; told for each CTA of a pair.
   virtual void tmem_allocated(const Execution&, Cta&, uint32_t /*first_column*/,
                               uint32_t /*columns*/) {}
   virtual void tmem_freed(const Execution&, int /*lane*/, Cta&, uint32_t /*first_column*/,

@@ -31,8 +31,9 @@ struct Description {
   double mma_m = 128, mma_n = 128, mma_k = 64, bits = 4;
   bool shares_a = false;          // every second MMA finds A in the collector
   uint32_t copies_per_stage = 0;  // tcgen05.cp of 512 bytes
-  // Warpgroups that issue the MMAs themselves (wgmma) and decode operands for them, 0: there are none. They take turns
-  // with the stages; of each, so many instructions of every scheduler.
+  // Warpgroups that issue the MMAs themselves (wgmma) and decode operands for them, 0: there are
+  // none. They take turns with the stages; each stage takes `consumer_slots` instructions of every
+  // scheduler.
   uint32_t consumers = 0;
   double consumer_slots = 0;
   // The epilogue, of each CTA.

@@ -8,7 +8,7 @@
 namespace ptxsim::timing {
 namespace {
 
-// CUDA C++ Programming Guide, "Compute Capabilities": of an SM of sm_90 and sm_100.
+// Limits of an SM of sm_90 and sm_100 (CUDA C++ Programming Guide, "Compute Capabilities").
 constexpr uint64_t kSharedOfSm = 228 * 1024, kReservedOfCta = 1024, kThreadsOfSm = 2048,
                    kMostCtas = 32;
 

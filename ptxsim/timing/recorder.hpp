@@ -32,9 +32,9 @@ struct Recording {
 // Fills `recording` when clusters end.
 MakeObserver make_recorder(std::shared_ptr<Recording> recording);
 
-// Each byte of a buffer that the grid reads comes from memory once, and from L2 every other time: of what `recording`
-// read of a buffer the part that is left when the whole grid reads like the recorded clusters on average. Scales the
-// demands of Server::kHbm.
+// Each byte of a buffer that the grid reads comes from memory once, and from L2 every other time:
+// memory delivers the part of what `recording` read of a buffer that is left when the whole grid
+// reads like the recorded clusters on average. Scales the demands of Server::kHbm.
 void count_memory_once(Recording& recording, const GlobalMemory& memory, double clusters);
 
 }  // namespace ptxsim::timing

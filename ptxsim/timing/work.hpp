@@ -48,7 +48,7 @@ enum class Delay : uint8_t {
   kCount
 };
 const char* name_of(Delay delay);
-double microseconds(Delay delay, const Values& values);  // kStatements: of one
+double microseconds(Delay delay, const Values& values);  // kStatements: one statement's
 
 // How the pieces of an actor follow each other.
 enum class Sequence : uint8_t {

@@ -301,7 +301,7 @@ void decode_setp(Decode& d) {
   const Type type = take_type_of(d, kComparable);
   decode_comparison(d, taken, type);
   const Operand& to = d.operand(0);
-  const bool pair = to.kind == Operand::Kind::kPair;  // without one: of two halves the lower alone
+  const bool pair = to.kind == Operand::Kind::kPair;  // without one: the lower of two halves alone
   d.insn().slot[0] = d.destination(pair ? to.parts[0] : to, Type::kPred);
   if (pair) d.insn().slot[1] = d.destination(to.parts[1], Type::kPred);
   d.insn().execute = &set_predicates;

@@ -21,7 +21,7 @@ uint64_t end_of_frame(const Execution& x, int lane) {
   return frame.base + frame.function->frame_bytes;
 }
 
-// T: of the address and the size. Insn::imm: alignment. The stack grows upwards.
+// T: the type of the address and the size. Insn::imm: alignment. The stack grows upwards.
 template <class T>
 Outcome allocate(Execution& x, const Insn& insn) {
   const T* size = x.source<T>(insn.slot[1]);

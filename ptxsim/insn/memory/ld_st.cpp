@@ -181,7 +181,7 @@ struct Strength {
   Scope scope = Scope::kNone;
 };
 
-// .mmio.relaxed.sys; of st.async and red.async .mmio.release.sys.
+// Takes .mmio.relaxed.sys; for st.async and red.async .mmio.release.sys.
 void take_mmio(Decode& d, bool is_legal) {
   if (!d.modifiers().take("mmio")) return;
   if (!is_legal)

@@ -66,7 +66,7 @@ RegisterPool& pool_of(Execution& x) {
   return pool;
 }
 
-// Registers that warps hold which have not exited; of an exited warp they count as free.
+// Registers held by warps that have not exited; those of an exited warp count as free.
 uint32_t held_in_all(const Cta& cta, const RegisterPool& pool) {
   uint32_t sum = 0;
   for (size_t w = 0; w < pool.held.size(); ++w)

@@ -78,7 +78,7 @@ void set_integers(MmaSyncDetail& detail, uint32_t bits, bool a_signed, bool b_si
   detail.b_signed = b_signed;
 }
 
-// .s32.s4.u4.s32 and the like, of sparse matrices.
+// Takes .s32.s4.u4.s32 and the like, for sparse matrices.
 void take_4_bit_types(Decode& d, MmaSyncDetail& detail) {
   Modifiers& m = d.modifiers();
   const Type result = m.take_type();

@@ -61,7 +61,7 @@ class DenseOperand {
   Partners partners_;
 };
 
-// cells[n] = A[row] * B[n] (+ cells[n] when `accumulate`) for all rows n of B; of a sparse A the
+// cells[n] = A[row] * B[n] (+ cells[n] when `accumulate`) for all rows n of B; a sparse A gives the
 // products of its stored elements alone, as if the others were not there.
 void dense_row(const DenseOperand& a, unsigned row, const DenseOperand& b, const DenseRules& rules,
                bool accumulate, uint32_t* cells);

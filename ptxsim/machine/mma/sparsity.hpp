@@ -22,8 +22,8 @@ constexpr uint32_t chunk_elements(Sparsity sparsity) {
 }
 constexpr uint32_t chunk_stored(Sparsity sparsity) { return chunk_elements(sparsity) / 2; }
 
-// Where in its chunk stored element `i` belongs; of bits that are not is_defined(), where they
-// point.
+// Where in its chunk stored element `i` belongs; bits that are not is_defined() give the place that
+// they point at.
 constexpr uint32_t place_in_chunk(Sparsity sparsity, uint32_t bits, uint32_t i) {
   if (sparsity == Sparsity::kOneOfTwo) return bits >> 3 & 1;
   if (sparsity == Sparsity::kTwoOfFour) return bits >> 2 * i & 3;
