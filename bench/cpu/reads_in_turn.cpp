@@ -17,7 +17,7 @@ struct Bytes {
   int64_t size;
 };
 
-// Plain loads as wide as they come, of which the best is among the fastest on all machines seen.
+// Plain loads as wide as they come; their best is among the fastest reads on all machines seen.
 const measure::ReadLoop* widest_plain_loop() {
   const measure::ReadLoop* widest = nullptr;
   for (const measure::ReadLoop& loop : measure::supported_read_loops())

@@ -7,8 +7,8 @@
 namespace dualgemm::bench {
 namespace {
 
-// The bars of the speed table: share of the VNNI peak; M = 1: of what a plain read of the same bytes reaches, in turn with
-// the calls.
+// The bars of the speed table: share of the VNNI peak; for M = 1 share of what a plain read of the
+// same bytes reaches, in turn with the calls.
 struct SpeedBar {
   int64_t m;
   bool prepared;

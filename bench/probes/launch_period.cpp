@@ -10,7 +10,7 @@
 namespace dualgemm::bench {
 namespace {
 
-// As a kernel of ours for four or five stages: a grid of one CTA an SM, of six warps.
+// The grid of a kernel of ours with four or five stages: one CTA an SM, six warps each.
 constexpr uint32_t kCtas = 128, kThreads = 192, kSmemBytes = 200 << 10;
 constexpr std::array<uint64_t, 2> kClocks{8000, 24000}, kFewClocks{10, 20};
 

@@ -20,8 +20,8 @@ inline constexpr int64_t kGgmlBlockBytes = 36;
 // The names that a convention gives to the tensors of `module`.
 WeightNames weight_names(Convention convention, const std::string& module);
 
-// The tensors of `module` that are in the file: those of a convention, of a parameter that is
-// called as the module itself, or of GGUF. Nothing when no tensor holds its data.
+// The tensors of `module` that are in the file: named as in a convention, as a parameter with the
+// module's own name, or as in GGUF. Nothing when no tensor holds its data.
 std::optional<WeightNames> find_names(const TensorFile& file, const std::string& module);
 
 // The module whose data the tensor could hold, by its name alone; nothing for other tensors.

@@ -26,7 +26,7 @@ struct QuantizeCheckpointOptions {
   std::vector<std::string> tensors;
   std::string prefix;
   std::vector<std::string> include, exclude;  // see matches_glob()
-  // Projections that loaders fuse (Gate and Up, w1 and w3, q, k and v; of each expert its own) get
+  // Projections that loaders fuse (Gate and Up, w1 and w3, q, k and v; each expert's own ones) get
   // one global scale, amax of all of them / 2688, as ModelOpt gives them: vLLM and others keep one
   // of the scales and apply it to all. Set: each tensor its own.
   bool separate_scales = false;

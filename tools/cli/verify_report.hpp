@@ -34,7 +34,7 @@ struct VerifyCase {
 
 std::string verify_table(const std::vector<VerifyCase>& cases,
                          const std::vector<StrategyId>& strategies, const Style& style);
-// "40 x 64 x 128 x 1", of groups with how rows fall to experts.
+// "40 x 64 x 128 x 1"; with groups, how rows fall to experts, too.
 std::string name_of(const VerifyCase& item);
 Json verify_json(const std::vector<VerifyCase>& cases);
 

@@ -25,7 +25,7 @@ struct CheckReport {
 
   // The worst element: a failed one if there is any, else the one that uses most of its bound.
   double worst_share = 0.0;  // |actual - expected| / bound on that side; above 1 only if failed
-  // Batch: of groups the expert. Row: of D, of kMasked of the expert's own.
+  // Batch: the expert if there are groups. Row: one of D, with kMasked one of the expert's own.
   int64_t worst_batch = 0, worst_row = 0, worst_col = 0;
   double actual = 0.0, expected = 0.0, lowest = 0.0, highest = 0.0;
 

@@ -156,7 +156,7 @@ std::vector<int32_t> ragged_rows(int64_t l, int64_t total, uint64_t seed) {
   return rows;
 }
 
-// kContiguous: how many of the m rows each expert has. kMasked: of its own m.
+// How many of the m rows each expert has (kContiguous), or how many of its own m (kMasked).
 std::vector<int32_t> rows_of_experts(const Problem& p, ExpertRows rows, uint64_t seed) {
   std::vector<int32_t> counts(static_cast<size_t>(p.l), 0);
   if (rows == ExpertRows::kNobody) return counts;
