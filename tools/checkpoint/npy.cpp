@@ -172,8 +172,8 @@ Expected<TensorFile> open_npy(const std::string& path, const NpyOptions& options
   });
 }
 
-Status write_npy(const std::string& path, const TensorView& tensor) {
-  return guarded(path, [&]() -> Status {
+Status write_npy(AtomicFile& out, const TensorView& tensor) {
+  return guarded(out.path(), [&]() -> Status {
     const Expected<int64_t> bytes = checked_bytes(tensor.dtype, tensor.shape, tensor.name);
     if (!bytes) return bytes.status();
     if (tensor.data.size() != static_cast<uint64_t>(*bytes)) {
@@ -182,10 +182,16 @@ Status write_npy(const std::string& path, const TensorView& tensor) {
     }
     const Expected<std::string> preamble = make_preamble(tensor);
     if (!preamble) return preamble.status();
+    DUALGEMM_TRY(out.write(preamble->data(), preamble->size()));
+    return out.write(tensor.data);
+  });
+}
+
+Status write_npy(const std::string& path, const TensorView& tensor) {
+  return guarded(path, [&]() -> Status {
     Expected<AtomicFile> out = AtomicFile::create(path);
     if (!out) return out.status();
-    DUALGEMM_TRY(out->write(preamble->data(), preamble->size()));
-    DUALGEMM_TRY(out->write(tensor.data));
+    DUALGEMM_TRY(write_npy(*out, tensor));
     return out->commit();
   });
 }

@@ -140,7 +140,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path) {
     for (const auto& [name, shard_name] : *index) {
       auto shard = shards.find(shard_name);
       if (shard == shards.end()) {
-        Expected<TensorFile> opened = open_safetensors(directory + shard_name);
+        Expected<TensorFile> opened = open_safetensors_shard(directory + shard_name);
         if (!opened) return opened.status();
         result.share_memory_of(*opened);
         result.add_path(directory + shard_name);

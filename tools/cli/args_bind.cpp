@@ -220,6 +220,12 @@ void bind_seed(CLI::App* app, uint64_t& seed) {
       ->default_str(std::to_string(seed));
 }
 
+void bind_dry_run(CLI::App* app, bool& dry_run) {
+  app->add_flag(
+      "--dry-run", dry_run,
+      "check everything that can be known before, say what would be written; write nothing");
+}
+
 void group_options(CLI::App* app) {
   static const std::map<std::string, const char*> groups = {
       {"m", "Shape"},
@@ -258,6 +264,8 @@ void group_options(CLI::App* app) {
       {"stacked-order", "Files"},
       {"max-input-scale", "Files"},
       {"out", "Files"},
+      {"force", "Files"},
+      {"dry-run", kOutputGroup},
       {"min-rounds", "Timing"},
       {"max-rounds", "Timing"},
       {"seconds", "Timing"},

@@ -68,6 +68,7 @@ void bind_strategies(CLI::App* app, std::vector<StrategyId>& strategies,
 void bind_layer_files(CLI::App* app, LayerFiles& files, bool required);
 void bind_threads(CLI::App* app, int& threads);
 void bind_seed(CLI::App* app, uint64_t& seed);
+void bind_dry_run(CLI::App* app, bool& dry_run);
 
 // Headings for the options that have none yet, by name.
 void group_options(CLI::App* app);

@@ -109,7 +109,7 @@ void print_table(const checkpoint::TensorFile& file, const std::vector<LayerFind
                    : !layer.refusal.empty() ? "no: " + layer.refusal
                                             : "yes"});
   }
-  print(table.text());
+  print_styled(table.text());
 }
 
 Json to_json(const ScaleReport& report) {

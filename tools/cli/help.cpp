@@ -26,7 +26,8 @@ First steps:
   dualgemm bench                               the challenge's four shapes, ranked
 
 Data go to stdout, talk to stderr. Exit status: 0 ok; 1 the operation failed (a file, a
-verification); 2 the request is wrong (options, shapes). `dualgemm help COMMAND` explains each.)";
+verification); 2 the request is wrong (options, shapes); 128 + n ended by signal n. Outputs appear
+complete or not at all. `dualgemm help COMMAND` explains each.)";
 
 }  // namespace
 
@@ -87,7 +88,8 @@ loaders that fuse them expect; --separate-scales gives each its own.
 A folder or sharded index as input and a folder as --out quantise a whole model: shards, index,
 tokenizer, config.json with quantization_config, hf_quant_config.json. These say NVFP4 (4-bit
 activations) where every weight has an input scale, one --calibrate FILE for each number of
-columns, and else W4A16.
+columns, and else W4A16. The folder appears complete or not at all; an interrupted run is started
+anew by the same command. --force replaces the model that the folder holds.
 
 Conventions (MODULE.weight becomes):
   modelopt            weight, weight_scale, weight_scale_2 (multiplier), input_scale (multiplier)
