@@ -223,7 +223,7 @@ Status AtomicFile::publish(Replaced replaced) {
     DUALGEMM_TRY(give_temporary_name());
   }
   struct stat info = {};
-  const bool replaces = lstat(path_.c_str(), &info) == 0;
+  const bool replaces = lstat(path_.c_str(), &info) == 0 || errno != ENOENT;
   if (replaces && replaced == Replaced::kKept) keep_old_file();
   if (rename(temporary_.c_str(), path_.c_str()) != 0)
     return io_error(path_, "the finished file could not be renamed to it", errno);

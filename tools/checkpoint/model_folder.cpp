@@ -153,24 +153,27 @@ Status copy_model_files(const std::string& from, StagedFolder& to) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(from, error)) {
     const std::string name = entry.path().filename();
-    std::error_code ignored;
     if (name[0] == '.' || holds_weights(name) || name == "config.json" ||
-        name == "hf_quant_config.json" || !entry.is_regular_file(ignored)) {
+        name == "hf_quant_config.json") {
       continue;
     }
+    std::error_code failed;
+    const fs::file_status status = entry.status(failed);
+    if (failed && status.type() != fs::file_type::not_found)
+      return folder_problem(entry.path(), failed, "must be readable");
+    if (!fs::is_regular_file(status)) continue;
     const auto mapped = MappedFile::open(entry.path());
     if (!mapped) return mapped.status();
     const std::string path = to.path(name);
     DUALGEMM_TRY(write_file(path, (*mapped)->bytes()));
-    fs::permissions(path, entry.status(ignored).permissions(), ignored);  // of scripts
+    fs::permissions(path, status.permissions(), failed);  // scripts stay executable
   }
   return error ? folder_problem(from, error, "must be a readable folder") : Status();
 }
 
 Expected<std::string> read_small_file(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::string();
   const Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
+  if (mapped.status().code() == StatusCode::kNotFound) return std::string();
   if (!mapped) return mapped.status();
   const std::span<const std::byte> bytes = (*mapped)->bytes();
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

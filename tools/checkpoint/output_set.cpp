@@ -24,6 +24,7 @@ Status OutputSet::commit() {
       if (status.ok()) continue;
       for (auto given = std::make_reverse_iterator(file); given != files_.rend(); ++given)
         given->take_back();
+      files_.clear();
       return status;
     }
   }

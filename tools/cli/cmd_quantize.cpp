@@ -147,8 +147,8 @@ ConfigsBeside configs_beside_file(const QuantizeCommand& command,
   ConfigsBeside configs{
       checkpoint::folder_of(in), std::filesystem::path(command.out).parent_path(), false, {}};
   if (configs.to.empty()) configs.to = ".";
-  std::error_code ignored;
-  if (!std::filesystem::exists(configs.from + "/config.json", ignored)) return configs;
+  std::error_code unknown, ignored;  // what cannot be known is found out where it is read
+  if (!std::filesystem::exists(configs.from + "/config.json", unknown) && !unknown) return configs;
   configs.why_not = std::filesystem::equivalent(configs.from, configs.to, ignored)
                         ? "the input's lies there; --out FOLDER has one"
                         : no_config_because(command);
@@ -160,8 +160,8 @@ ConfigsBeside configs_beside_file(const QuantizeCommand& command,
 Status check_replaces_no_config(const QuantizeCommand& command, const ConfigsBeside& configs) {
   if (!configs.written || command.force) return {};
   for (const char* name : {"config.json", "hf_quant_config.json"}) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(configs.to + "/" + name, ignored)) continue;
+    std::error_code unknown;
+    if (!std::filesystem::exists(configs.to + "/" + name, unknown) && !unknown) continue;
     return Status::invalid("--out", command.out,
                            std::string("the model's ") + name +
                                " would replace the one that lies beside it; name a file in "
