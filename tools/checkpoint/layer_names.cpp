@@ -231,7 +231,10 @@ Status no_such_layer(const TensorFile& file, const std::string& prefix, bool nea
     return file.get(join_names(prefix, "gate_proj.weight")).status();
   }
   std::vector<std::string_view> names;
-  for (const LayerEntry& layer : layers) names.push_back(layer.prefix);
+  for (const LayerEntry& layer : layers) {
+    if (layer.prefix == prefix) return missing("the weight of gate must be beside its scales");
+    names.push_back(layer.prefix);
+  }
   return missing(fmt::format("nearest of {} layers: {}", layers.size(),
                              fmt::join(nearest_names(prefix, names), ", ")));
 }

@@ -235,10 +235,11 @@ TEST_F(GgufTest, EveryTruncationIsRefused) {
   }
 }
 
+void refuse(const GgufFile& file, StatusCode code, const char* part) {
+  EXPECT_TRUE(fails_with(parse(file.bytes()).status(), code, part));
+}
+
 TEST_F(GgufTest, RefusesWhatContradictsItself) {
-  const auto refuse = [](const GgufFile& file, StatusCode code, const char* part) {
-    EXPECT_TRUE(fails_with(parse(file.bytes()).status(), code, part));
-  };
   GgufFile bad = file_;
   bad.version = 1;
   refuse(bad, StatusCode::kUnsupported, "GGUF 1");

@@ -194,8 +194,8 @@ TEST_F(Validate, EqualDefectsTakeFewLines) {
       ASSERT_TRUE(file.add_copy(at + ".weight", ElementType::kU8, {1, 8}, zeros, 8).ok());
       ASSERT_TRUE(file.add_copy(at + ".weight_scale", ElementType::kF8E4M3, {1, 1}, zeros, 1).ok());
       const float value = e % 2 == 0 ? std::nanf("") : 1.0f;
-      if (e % 2 == 0 || name[1] == 'u')
-        ASSERT_TRUE(file.add_copy(at + ".weight_scale_2", ElementType::kF32, {}, &value, 4).ok());
+      if (e % 2 == 1 && name[1] == 'g') continue;
+      ASSERT_TRUE(file.add_copy(at + ".weight_scale_2", ElementType::kF32, {}, &value, 4).ok());
     }
   }
   const ProgramResult result = validate(file);
