@@ -31,6 +31,8 @@ constexpr TypeName kTypeNames[] = {
     {"u8", ElementType::kU64},  {"i8", ElementType::kI64}, {"f8", ElementType::kF64},
     {"c8", ElementType::kC64}};
 
+constexpr const char* kU2IsBf16 = "; if it is bf16, say so with --u2-is-bf16 (run, verify)";
+
 Expected<ElementType> type_of(const std::string& descr, const NpyOptions& options,
                               const std::string& origin) {
   if (descr.starts_with('>')) {
@@ -45,8 +47,9 @@ Expected<ElementType> type_of(const std::string& descr, const NpyOptions& option
     const bool as_bf16 = known.type == ElementType::kU16 && options.u2_is_bf16;
     return as_bf16 ? ElementType::kBF16 : known.type;
   }
+  const std::string rule = "must be b1, c8, f2, f4, f8, i1 to i8 or u1 to u8";
   return Status::unsupported(origin, "dtype " + printable(descr),
-                             "must be b1, c8, f2, f4, f8, i1 to i8 or u1 to u8");
+                             name == "V2" ? rule + kU2IsBf16 : rule);
 }
 
 struct Prefix {

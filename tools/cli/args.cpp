@@ -238,7 +238,9 @@ void add_validate(CLI::App& app, ValidateCommand& command) {
       ->type_name("FILE")
       ->required();
   sub->add_option("--prefix", command.prefix, "only this layer")->type_name("NAME");
-  sub->add_flag("--strict", command.strict, "NaN and negative block scales are errors");
+  sub->add_flag("--strict", command.strict,
+                "negative block scales are errors, and NaN ones with --allow-nan");
+  bind_allow_nan(sub, command.allow_nan);
   sub->add_flag("--json", command.json, "JSON on stdout");
 }
 

@@ -179,6 +179,13 @@ void bind_strategies(CLI::App* app, std::vector<StrategyId>& strategies,
             "strategies, comma-separated (" + fallback + ")", names_in_strategy_lists());
 }
 
+void bind_allow_nan(CLI::App* app, bool& allow_nan) {
+  app->add_flag(
+      "--allow-nan", allow_nan,
+      "scales of weights that are NaN or infinite are no error; they make NaN of what they "
+      "touch");
+}
+
 void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   CLI::Option* weights =
       required ? app->add_option("weights", files.weights,
@@ -207,6 +214,7 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   app->add_flag("--max-input-scale", files.max_input_scale,
                 "Gate and Up carry different input scales: take the larger (as vLLM does) instead "
                 "of refusing");
+  bind_allow_nan(app, files.allow_nan);
 }
 
 void bind_threads(CLI::App* app, int& threads) {
@@ -263,6 +271,7 @@ void group_options(CLI::App* app) {
       {"u2-is-bf16", "Files"},
       {"stacked-order", "Files"},
       {"max-input-scale", "Files"},
+      {"allow-nan", "Files"},
       {"out", "Files"},
       {"force", "Files"},
       {"dry-run", kOutputGroup},

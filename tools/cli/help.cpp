@@ -123,7 +123,8 @@ const char* const kRun = R"(
 Runs one layer. Weights: --prefix with gate_proj and up_proj, w1 and w3, or a stacked gate_up_proj,
 in any convention; --expert takes one expert, --experts all of them. Activations in fp32, fp16 or bf16 are quantised to NVFP4 first, with the checkpoint's
 input scale if it has one, else with their own amax; --a-type bf16 (or f16, f32) leaves them as
-they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are.
+they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are,
+by --experts and --mlp too. A file with several tensors needs --activations-tensor.
 
 --mlp computes the whole layer, Down (down_proj, w2) too: Y = H * Down^T, with H = D. X and H stay in
 16 bits unless --quantize-x, --quantize-h: NVFP4 then, with the checkpoint's input scales (X without
@@ -175,10 +176,11 @@ Examples:
   dualgemm bench --csv - --no-peaks > times.csv)";
 
 const char* const kValidate = R"(
-Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in it; says of each
-whether `run` can use it, and why not. --strict also looks at every block scale and reports NaN (0x7F, 0xFF: every output they touch is
-NaN) and negative ones (the sign is ignored in computing, as the hardware does); either makes the
-exit status 1.
+Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in it with all that a
+run would use, Down, biases and all experts too; says of each whether `run` can use it, and why not.
+Scales that are NaN or infinite make NaN of every output they touch: they are errors unless
+--allow-nan. --strict also fails on negative block scales (the sign is ignored in computing, as the
+hardware does). Of what is wrong with many layers alike, 20 lines are said.
 
 Example:
   dualgemm validate --strict model.safetensors)";

@@ -119,6 +119,7 @@ struct LayerFiles {
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool u2_is_bf16 = false;        // npy activations of uint16
   bool max_input_scale = false;   // Gate and Up carry different input scales: take the larger
+  bool allow_nan = false;         // NaN and infinite scales are taken as they are
   std::optional<int64_t> expert;  // of a layer that has several
 };
 
@@ -173,6 +174,7 @@ struct ValidateCommand {
   std::string input;
   std::string prefix;
   bool strict = false;
+  bool allow_nan = false;  // NaN and infinite scales are no errors
   bool json = false;
 };
 

@@ -183,13 +183,14 @@ def _is_mlp(module: nn.Module) -> bool:
 
 
 def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
-         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None) -> Any:
+         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None,
+         allow_nan: bool = False) -> Any:
     """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
 
     Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
     it is, in ``dtype`` (None: config.json's). input_dtype: "bf16" or "nvfp4", as from_pretrained(). finalize: pack for
-    ``device``, where the model then stays. model_class: AutoModelForCausalLM unless given. FileError: what is missing or
-    contradicts config.json.
+    ``device``, where the model then stays. model_class: AutoModelForCausalLM unless given. allow_nan: scales that are NaN or
+    infinite are taken as they are. FileError: what is missing, contradicts config.json, or has such scales.
     """
     check_input_type(input_dtype)
     folder = pathlib.Path(path)
@@ -205,7 +206,7 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     with _parameters_on_meta():
         model = (model_class or transformers.AutoModelForCausalLM).from_config(config, dtype=dtype)
     replaced: list[str] = []
-    with open_checkpoint(folder) as checkpoint, torch.no_grad():
+    with open_checkpoint(folder, allow_nan=allow_nan) as checkpoint, torch.no_grad():
         for name, prefix in prefixes_of(checkpoint, [name for name, _ in model.named_modules() if name]).items():
             module = model.get_submodule(name) if not is_inside(name, replaced) else None
             if module is None or not _is_mlp(module):
