@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar, Optional, TypeVar
 
 import torch
@@ -26,6 +27,11 @@ def same_kind(one: torch.device, other: torch.device) -> bool:
     """Do both take the same packed bytes?"""
     return one.type == other.type and (one.type != "cuda"
                                        or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
+
+
+def packs_by_rows(device: torch.device) -> bool:
+    """Does a device prepare other bytes for other activations? A CPU's fit all."""
+    return device.type == "cuda"
 
 
 def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -> Optional[Tensor]:
@@ -62,7 +68,7 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
     """(codes and scales, None) or (None for each, packed): what a call with these activations runs on."""
     if packed is None:
         return original, None
-    fits = x.device.type == "cpu" or activation_kind(x.dtype) == activation_kind(a_dtype)
+    fits = not packs_by_rows(x.device) or activation_kind(x.dtype) == activation_kind(a_dtype)
     if original[0] is not None and (not fits or strategy != "auto"):
         return original, None
     if not fits:  # the bytes would be read as others: on a GPU the operator does not look at them
@@ -72,11 +78,25 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
     return [None] * len(original), packed
 
 
+def _rebuilt(kind: type[Container], state: dict[str, Any]) -> Container:
+    made = kind.__new__(kind)
+    made.__setstate__(state)
+    return made
+
+
+def _shared(container: Container) -> tuple[Any, ...]:
+    """For another process: shared memory, views as they are, nothing copied."""
+    return _rebuilt, (type(container), container._pickled(compacted=False))
+
+
 class Container:
     """A plain container of tensors; immutable. Base of Weights and LinearWeights."""
     _matrices: ClassVar[tuple[str, ...]]
     _factors: ClassVar[tuple[str, ...]]
     _biases: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        ForkingPickler.register(cls, _shared)
 
     def __init__(self, tensors: dict[str, Tensor], shape: Shape, a_dtype: torch.dtype) -> None:
         self._tensors, self._shape, self._a_dtype = tensors, shape, a_dtype
@@ -262,13 +282,21 @@ class Container:
             tensors["packed"] = aligned(tensors["packed"])
         return cls(tensors, shape, a_dtype)
 
-    def __getstate__(self) -> dict[str, Tensor]:
-        # Bytes: plain pickle cannot read float8 back.
-        return {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
-                for name, tensor in self.state_dict().items()}
+    def _pickled(self, compacted: bool) -> dict[str, Any]:
+        # No tensor but those that live as long as this container: a spawned process gets them by file descriptors, which end
+        # with their tensor. As bytes: plain pickle cannot read float8 back.
+        kept = {name: compact(tensor) if compacted else tensor for name, tensor in self._tensors.items()}
+        as_bytes = {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
+                    for name, tensor in kept.items()}
+        return {"shape": [*self._shape, _DTYPES.index(self._a_dtype)], **as_bytes}
 
-    def __setstate__(self, state: dict[str, Tensor]) -> None:
-        self.__dict__.update(self.from_state_dict(state).__dict__)
+    def __getstate__(self) -> dict[str, Any]:
+        return self._pickled(compacted=True)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shape = state["shape"]  # a tensor in pickles of older versions
+        tensors = {**state, "shape": shape if isinstance(shape, Tensor) else torch.tensor(shape, device="cpu")}
+        self.__dict__.update(self.from_state_dict(tensors).__dict__)
 
     def _with_rows(self: _Self, rows: slice) -> _Self:
         """These rows of every matrix: views, and biases cut; unpacked."""
