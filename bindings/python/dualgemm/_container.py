@@ -11,7 +11,7 @@ from torch import Tensor
 from ._errors import InvalidArgument, Unsupported
 from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
                         scales_of, slice_rows)
-from ._operators import refuse_grad
+from ._operators import device_of, refuse_grad, tensor
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -116,7 +116,7 @@ class Container:
                 raise InvalidArgument(name, f"shape {list(codes.shape)}",
                                       f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}")
             first = shape
-            if scales.device != codes.device or codes.device != matrices[0][0].device:
+            if tensor(f"{name}_scales", scales).device != codes.device or codes.device != matrices[0][0].device:
                 raise InvalidArgument(f"{name}_scales", f"{codes.device} and {scales.device}",
                                       "codes and scales must be on one device")
             tensors[name] = codes
@@ -214,13 +214,13 @@ class Container:
             else:
                 raise InvalidArgument("a_row_scale", "given", "x has one scale for each row already")
             x, x_scales = x.codes, x.scales
-        if x.dim() < 1:
+        if tensor("x", x).dim() < 1:
             raise InvalidArgument("x", "shape []", f"must be [..., {self.k}]")
         columns = x.shape[-1] * (1 if x.is_floating_point() and x.dtype != torch.float4_e2m1fn_x2 else 2)
         if columns != self.k:
             raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
         if named.get("a_row_scale") is not None:
-            named["a_row_scale"] = named["a_row_scale"].reshape(-1)
+            named["a_row_scale"] = tensor("a_row_scale", named["a_row_scale"]).reshape(-1)
         layout = named.pop("scale_layout", "auto")  # that of x: the weights know theirs
         if x_scales is not None and layout == "swizzled_128x4" and x_scales.dim() != 6:
             x_scales = x_scales.reshape(x.shape[0], -1) if self._shape.experts and x.dim() == 3 else x_scales.reshape(-1)
@@ -233,7 +233,7 @@ class Container:
     def to(self: _Self, device: Any) -> _Self:
         """On another device. Weights packed for a device of another kind are packed anew from the originals, if kept, or
         refused."""
-        target = torch.empty(0, device=device).device
+        target = device_of(device)
         if target == self.device:
             return self
         moved = {name: tensor.to(target) for name, tensor in self._tensors.items() if name != "packed"}
@@ -259,6 +259,8 @@ class Container:
     @classmethod
     def from_state_dict(cls: type[_Self], state: Mapping[str, Tensor]) -> _Self:
         """From state_dict(). Packed bytes must be of a format that their device takes, else Unsupported."""
+        if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+            raise InvalidArgument("state", type(state).__name__, f"must be the tensors of {cls.__name__}.state_dict()")
         names = {*cls._original_names(), *cls._factors, *cls._biases, "packed", "shape"}
         unknown = sorted(set(state) - names)
         if unknown or not {"shape", *cls._factors} <= set(state) or ("packed" not in state and cls._matrices[0] not in state):

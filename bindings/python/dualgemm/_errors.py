@@ -82,6 +82,8 @@ def translate(error: RuntimeError) -> NoReturn:
     """Raises what an operator of torch.ops.dualgemm reported, or ``error`` itself if it is not ours."""
     if unknown := re.search(r"Unknown keyword argument '(\w+)'", str(error)):
         raise TypeError(f"unexpected keyword argument {unknown[1]!r}") from None
+    if wrong := re.search(r"Expected a value of type '([^']+)' for argument '(\w+)' but instead found type '([^']+)'", str(error)):
+        raise InvalidArgument(wrong[2], wrong[3], f"must be of type {wrong[1]}") from None
     found = _IN_TORCH.search(str(error))
     if found is None and isinstance(error, NotImplementedError) and "dualgemm::" in str(error):
         raise Unsupported("tensors", str(error).split(". ")[0], "must be strided, on the CPU or on CUDA") from None

@@ -11,7 +11,7 @@ from . import _container as container
 from ._container import Container, activation_dtype, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
-from ._operators import check_storage, refuse_grad
+from ._operators import check_storage, refuse_grad, tensor
 from .torch import call, number
 from .weights import LinearWeights
 
@@ -42,6 +42,8 @@ class PackedModule(nn.Module):
             input_scale = number("input_scale", input_scale)
             if not 0 < input_scale < float("inf"):
                 raise InvalidArgument("input_scale", repr(input_scale), "must be finite and > 0")
+        if any(isinstance(size, bool) or not isinstance(size, int) for size in shape):
+            raise InvalidArgument("shape", f"{shape.n!r} x {shape.k!r}", "must be integers")
         if shape.n < 1 or shape.k < 16 or shape.k % 16:
             raise InvalidArgument("shape", f"{shape.n} x {shape.k}", "must be N >= 1 by K, a positive multiple of 16")
         self.shape, self.input_dtype, self.a_dtype = shape, input_dtype, torch.bfloat16
@@ -295,7 +297,7 @@ class NVFP4Linear(PackedModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features] of the same dtype."""
-        if x.dim() == 1:
+        if tensor("x", x).dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
         rows, scales, row_scale = self._rows_of(x)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _library as library
-from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported
+from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from ._floats import check_forward, check_shape
 from ._modules import InputType, NVFP4Linear, check_input_type
 from ._replace import is_inside, mark_for_saving, matching, put_modules, warn_left
@@ -57,6 +57,8 @@ class Checkpoint:
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
         self._c = library.checkpoint_library()
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise InvalidArgument("path", type(path).__name__, "must be a path")
         self.path = os.fspath(path)
         handle = c_void_p()
         self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
@@ -94,7 +96,7 @@ class Checkpoint:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<dualgemm.Checkpoint {self.path}, {len(self._layers)} layers>"
+        return f"<dualgemm.Checkpoint {printable(self.path)}, {len(self._layers)} layers>"
 
     def __reduce__(self) -> Any:
         return open_checkpoint, (self.path,)

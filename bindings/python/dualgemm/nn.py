@@ -11,7 +11,7 @@ from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
 from ._names import Activation
 from ._operands import Shape
-from ._operators import check_storage, refuse_grad
+from ._operators import check_storage, refuse_grad, tensor
 from ._replace import replace_mlps
 from .torch import call
 from .weights import LinearWeights, Weights, quantized_weight
@@ -64,6 +64,8 @@ class GatedMLP(_Gated):
         super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
                          act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
                          device=device)
+        if not isinstance(down, nn.Module):
+            raise InvalidArgument("down", type(down).__name__, "must be an nn.Module")
         self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
         self.down = down
 
@@ -100,7 +102,7 @@ class GatedMLP(_Gated):
     def forward(self, x: Tensor) -> Tensor:
         """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
         InvalidArgument."""
-        if x.dim() == 1:
+        if tensor("x", x).dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
         rows, scales, row_scale = self._rows_of(x)
@@ -166,10 +168,10 @@ class GatedExperts(_Gated):
         row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
         of topk_ids.
         """
-        refuse_grad(x=x)
+        refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        if topk_ids.dtype not in (torch.int32, torch.int64) or not topk_weights.is_floating_point():
+        if tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64) or not tensor("topk_weights", topk_weights).is_floating_point():
             raise InvalidArgument("topk_ids", f"{topk_ids.dtype}, weights {topk_weights.dtype}",
                                   "must be int32 or int64, with weights of a floating dtype")
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
@@ -200,7 +202,7 @@ class GatedExperts(_Gated):
     def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
         """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.
         For CUDA graphs and DeepEP's low latency; routing and weighting are the caller's."""
-        refuse_grad(x=x)
+        refuse_grad(x=tensor("x", x))
         if x.dim() != 3 or x.shape[0] != self.num_experts or x.shape[2] != self.hidden_size:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [{self.num_experts}, Mmax, {self.hidden_size}]")
         if self.input_dtype == "nvfp4":  # the quantiser reads every row

@@ -15,6 +15,7 @@ from torch import nn
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._floats import check_forward, check_shape, is_experts, linear_names
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
+from .._operators import device_of
 from .._replace import is_inside, mark_for_saving, set_module, warn_left
 from ..checkpoint import Checkpoint, gated_module, open_checkpoint, prefixes_of
 from ..nn import finalize as finalize_model
@@ -135,6 +136,8 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     input_dtype that it has. FileError: what is missing or contradicts config.json, and why.
     """
     check_input_type(input_dtype)
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgument("path", type(path).__name__, "must be a path")
     folder = pathlib.Path(path)
     if not (folder / "config.json").is_file():
         raise FileError("path", str(folder), "must be a folder with config.json and safetensors")
@@ -142,7 +145,7 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     dtype = dtype or getattr(config, "dtype", None) or torch.bfloat16
     if dtype not in FLOATS:
         raise InvalidArgument("dtype", str(dtype), "must be bfloat16, float16 or float32")
-    place = torch.empty(0, device=device).device
+    place = device_of(device)
     model_class = model_class or transformers.AutoModelForCausalLM
     if _saved_method(config) == METHOD:
         model: Any = _load_saved(folder, dtype, input_dtype, model_class)
