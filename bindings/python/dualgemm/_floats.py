@@ -110,13 +110,12 @@ def _activations(mlp: nn.Module, given: Optional[str]) -> list[str]:
     return [activation_of(mlp)] if any(callable(getattr(mlp, name, None)) for name in _ACTIVATION_NAMES) else list(ACTIVATIONS)
 
 
-def _first_fitting(names: list[str], attempt: Callable[[str], FloatMLP]) -> FloatMLP:
-    for name in names[:-1]:
-        try:
-            return attempt(name)
-        except InvalidArgument:
-            continue
-    return attempt(names[-1])
+def _nearest(mlp: nn.Module, names: list[str], distance_of: Callable[[str], float]) -> str:
+    """The activation with which the formula comes nearest; InvalidArgument if that is not near."""
+    distances = {name: distance_of(name) for name in names}
+    name = min(distances, key=lambda one: distances[one])
+    probes.check(type(mlp).__name__, distances[name])
+    return name
 
 
 def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: bool = False) -> FloatMLP:
@@ -136,13 +135,12 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
         gate, up = functional.linear(x, parts.gate, parts.bias_gate), functional.linear(x, parts.up, parts.bias_up)
         found = probes.foreign("forward", mlp, x)
         # Of [batch, tokens, hidden], which models hand over: a forward may mix or count them.
-        probes.check(type(mlp).__name__, probes.foreign("forward", mlp, x[None]), found[None] if isinstance(found, Tensor) else found)
-
-        def with_activation(name: str) -> FloatMLP:
-            probes.check(type(mlp).__name__, found, _through_down(parts.down, _hidden(name, gate, up), plain_down))
-            return parts._replace(activation=name)
-
-        return _first_fitting(tried, with_activation)
+        together = probes.foreign("forward", mlp, x[None])
+        wanted = found[None] if isinstance(found, Tensor) else found
+        probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+        name = _nearest(mlp, tried, lambda one: probes.distance(
+            type(mlp).__name__, found, _through_down(parts.down, _hidden(one, gate, up), plain_down)))
+    return parts._replace(activation=name)
 
 
 def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
@@ -165,16 +163,13 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
         raise InvalidArgument("experts", "on the meta device", "must have its weights")
     tried = _activations(experts, activation)
 
-    def with_activation(name: str) -> FloatMLP:
-        parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, name)
-        _probe_experts(experts, parts)
-        return parts
-
+    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, tried[0])
     with torch.no_grad():
-        return _first_fitting(tried, with_activation)
+        name = _nearest(experts, tried, lambda one: _distance_of_experts(experts, parts._replace(activation=one)))
+    return parts._replace(activation=name)
 
 
-def _probe_experts(experts: nn.Module, parts: FloatMLP) -> None:
+def _distance_of_experts(experts: nn.Module, parts: FloatMLP) -> float:
     """Every row goes to two experts, if there are as many, with unequal weights: rows of every magnitude, of few experts."""
     count = parts.gate.shape[0]
     x = probes.rows(parts.gate[0], parts.up[0])
@@ -188,7 +183,7 @@ def _probe_experts(experts: nn.Module, parts: FloatMLP) -> None:
             h = _hidden(parts.activation, x[row:row + 1] @ parts.gate[expert].T, x[row:row + 1] @ parts.up[expert].T)
             wanted[row] += factor * (h @ parts.down[expert].T)[0].float()
     found = probes.foreign("forward", lambda rows: experts(rows, ids, weights), x)
-    probes.check(type(experts).__name__, found, wanted)
+    return probes.distance(type(experts).__name__, found, wanted)
 
 
 def is_experts(module: nn.Module) -> bool:

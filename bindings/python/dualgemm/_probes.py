@@ -41,19 +41,24 @@ def foreign(what: str, function: Callable[[Tensor], Any], x: Tensor) -> Any:
                               "must take one tensor of rows") from error
 
 
-def check(what: str, found: Any, wanted: Any) -> None:
-    """Row by row, each by its own largest value. Rows that the formula cannot compute in this dtype say nothing."""
+def distance(what: str, found: Any, wanted: Any) -> float:
+    """The largest error of a row, by the row's own largest value. Rows that the formula cannot compute in this dtype say
+    nothing."""
     if not isinstance(found, Tensor) or not isinstance(wanted, Tensor) or found.shape != wanted.shape:
         seen = f"{list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
         raise InvalidArgument("mlp", f"{what} gives {seen}",
                               f"must give one tensor {list(wanted.shape) if isinstance(wanted, Tensor) else ''}")
-    error = (found.float() - wanted.float()).abs().amax(-1)
-    largest = wanted.float().abs().amax(-1)
     can_tell = torch.isfinite(wanted).all(-1)
     if not bool(can_tell.any()):
         raise InvalidArgument("mlp", f"{what} gives nothing finite", "must have finite weights")
-    fits = (error <= _TOLERANCE * largest) | ~can_tell
-    if not bool(fits.all()):
+    error = (found.float() - wanted.float()).abs().amax(-1)
+    largest = wanted.float().abs().amax(-1)
+    ratio = torch.where(error > 0, error / largest, torch.where(error == 0, 0.0, torch.inf))  # a NaN of found is far away
+    return float(ratio[can_tell].max())
+
+
+def check(what: str, far: float) -> None:
+    if not far <= _TOLERANCE:
         raise InvalidArgument("mlp", f"{what} computes something else", "must compute down(act(gate(x)) * up(x))")
 
 
