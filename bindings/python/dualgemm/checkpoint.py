@@ -13,11 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from . import _library as library
-from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported
-from ._floats import activation_of, float_experts, float_mlp
+from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
+from ._floats import check_forward, check_shape
 from ._modules import InputType, NVFP4Linear, check_input_type
+from ._replace import is_inside, mark_for_saving, matching, put_modules, warn_left
 from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
-from .nn import GatedExperts, GatedMLP, is_inside, matching, set_module, warn_left
+from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights
 
 _FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4}
@@ -56,6 +57,8 @@ class Checkpoint:
 
     def __init__(self, path: Union[str, os.PathLike[str]], *, allow_nan: bool = False) -> None:
         self._c = library.checkpoint_library()
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise InvalidArgument("path", type(path).__name__, "must be a path")
         self.path = os.fspath(path)
         self.allow_nan = allow_nan
         handle = c_void_p()
@@ -95,7 +98,7 @@ class Checkpoint:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<dualgemm.Checkpoint {self.path}, {len(self._layers)} layers>"
+        return f"<dualgemm.Checkpoint {printable(self.path)}, {len(self._layers)} layers>"
 
     def __reduce__(self) -> Any:
         return _reopened, (self.path, self.allow_nan)
@@ -319,30 +322,20 @@ def _device_of(module: nn.Module) -> torch.device:
     return torch.device("cpu") if tensor is None or tensor.device.type == "meta" else tensor.device
 
 
-def _check_float(module: nn.Module, n: int, k: int) -> str:
-    """The activation of the module that is replaced; it must be a gated MLP of this shape."""
-    is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
-    if next(module.parameters(), torch.empty(0)).device.type != "meta":
-        parts = float_experts(module) if is_experts else float_mlp(module)
-        if tuple(parts.gate.shape[-2:]) != (n, k):
-            raise InvalidArgument("model", f"{list(parts.gate.shape)}", f"must be {n} x {k} as in the checkpoint")
-    return activation_of(module)
-
-
 def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype],
                  input_dtype: InputType = "bf16", max_input_scale: bool = False) -> nn.Module:
     """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
     weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale)
     down = checkpoint.down(prefix, device=device, prepare=False)
-    if weights._shape.experts:
-        if not isinstance(down, LinearWeights):
-            raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
-        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype,
-                                         bias=weights.bias_gate is not None)
     scale, down_scale = None, None
     if input_dtype == "nvfp4":
         scale = checkpoint.input_scale(prefix, max_input_scale=max_input_scale)
         down_scale = checkpoint.down_input_scale(prefix)
+    if weights._shape.experts:
+        if not isinstance(down, LinearWeights):
+            raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
+        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype, input_scale=scale,
+                                         down_input_scale=down_scale, bias=weights.bias_gate is not None)
     inner: nn.Module = (NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
                         if isinstance(down, LinearWeights) else down.to(dtype=dtype))
     return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
@@ -359,7 +352,7 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
     and named in a warning; InvalidArgument if none fits.
     """
     check_input_type(input_dtype)
-    replaced: list[str] = []
+    replaced: dict[str, nn.Module] = {}
     left: dict[str, str] = {}
     with open_checkpoint(path, allow_nan=allow_nan) as checkpoint:
         modules = matching(model, match, skip)
@@ -371,21 +364,22 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
                 place = _device_of(module) if device is None else device
                 old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
                 with torch.no_grad():
-                    made = gated_module(checkpoint, prefix, activation=activation_of(module), device=place, dtype=old_dtype,
-                                        input_dtype=input_dtype, max_input_scale=max_input_scale)
-                _check_float(module, made.shape.n, made.shape.k)  # type: ignore[union-attr, arg-type]
+                    made: Any = gated_module(checkpoint, prefix, activation=check_forward(module), device=place, dtype=old_dtype,
+                                             input_dtype=input_dtype, max_input_scale=max_input_scale)
+                check_shape(module, made.shape.n, made.shape.k)
             except DualGemmError as error:
                 left[name] = str(error)
                 continue
             made.train(module.training)
             if finalize:
-                made.finalize()  # type: ignore[operator]
-            set_module(model, name, made)
-            replaced.append(name)
+                made.finalize()
+            replaced[name] = made
         if not replaced:
             near = ", ".join(list(checkpoint.layers())[:3])
             raise InvalidArgument("model", "; ".join(f"{n}: {why}" for n, why in left.items()) or "no module of such a name",
                                   f"must have MLPs as in {os.fspath(path)}: {near or 'none at all'}")
+    put_modules(model, replaced)
+    mark_for_saving(model)
     warn_left(left)
     return model
 
