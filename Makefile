@@ -13,7 +13,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
-# Of submission; not from the environment, where ARCH is often another thing.
+# For the target submission; not taken from the environment, where ARCH often means something else.
 STRATEGY := fused
 ARCH := sm_100a
 OUT := build/submission/submission.py
@@ -71,6 +71,7 @@ check: deps
 	@scripts/format --check
 	@scripts/check_architecture
 	@scripts/check_docs
+	@scripts/check_prose
 	@scripts/tidy
 
 format: packages := check

@@ -157,7 +157,7 @@ std::vector<int32_t> expert_rows(FuzzedDataProvider& data, const Problem& p) {
   return rows;
 }
 
-// Any number is legal; most are experts, and nobody.
+// Any number is legal; most of these are experts, -1 and l are none.
 std::vector<int32_t> row_experts(FuzzedDataProvider& data, const Problem& p) {
   std::vector<int32_t> experts(static_cast<size_t>(p.m));
   for (int32_t& expert : experts)

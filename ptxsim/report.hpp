@@ -31,8 +31,8 @@ struct Reports {
   std::vector<Report> list;
   bool strict = false;      // warnings and advisories count as errors
   void add(Report report);  // counts an equal one up; the more severe one stays
-  // The equal one, counted up, when there is one as severe as this: nobody then needs to write the
-  // report.
+  // The equal one, counted up, when there is one as severe as this: the report then need not be
+  // written.
   bool count_up(int rule, Severity severity, int statement, int other_statement);
   uint64_t count(Severity severity) const;  // distinct ones
 };

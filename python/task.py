@@ -42,7 +42,7 @@ def generate_input(m: int, n: int, k: int, l: int, seed: int,
                    device: torch.device | str | None = None) -> input_t:
     """Random codes and scales in [0, 1), made on `device` (None: the GPU if there is one). k % 16 == 0.
 
-    c is full of NaN, so that an element that nobody writes cannot pass.
+    c is full of NaN, so that an element that the kernel leaves unwritten cannot pass.
     """
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     generator = torch.Generator(device).manual_seed(seed)

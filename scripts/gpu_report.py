@@ -94,7 +94,7 @@ def failures(named_points):
 
 
 def facts_line(report, points):
-    """Of the device, the software and the method, in a sentence or two."""
+    """What the device, the software and the method were, in a sentence or two."""
     device = report["device"]
     clocks = clock_text([state for point in points for state in point["gpu"]])
     return (f"Driver {device['driver'] or 'unknown'}, CUDA {device['cuda_runtime']}, torch {report['torch']}, Triton {report['triton']}, "
@@ -104,7 +104,7 @@ def facts_line(report, points):
 
 
 def clock_text(states):
-    """Of what the driver said during the measurement, without a full stop; None if it said nothing."""
+    """What the driver said during the measurement, without a full stop; None if it said nothing."""
     if not states:
         return None
     clocks = [state["sm_clock_mhz"] for state in states]
@@ -134,7 +134,7 @@ def replace_summary(path, name, text):
 
 
 def pyplot():
-    """Of matplotlib, so that the same numbers give the same SVG file."""
+    """Matplotlib's pyplot, set so that the same numbers give the same SVG file."""
     try:
         import matplotlib
     except ImportError as error:

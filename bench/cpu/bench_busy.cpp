@@ -29,7 +29,7 @@ using namespace dualgemm::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLargestRatio = 1.5;  // our choice against the best thread count, medians
-constexpr double kLargestTail = 2.0;   // p99 against the median where nobody is busy
+constexpr double kLargestTail = 2.0;   // p99 against the median of an idle machine
 
 struct Shape {
   int64_t m = 0, n = 0, k = 0;

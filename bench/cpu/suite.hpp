@@ -47,7 +47,8 @@ class Suite {
     return peaks_;
   }  // the first cases, same order
   const std::string& baseline_config() const { return baseline_config_; }
-  // Of speed/m1; null where it is not run, or where nothing can be read so.
+  // The calls and plain reads in turn of speed/m1 (kReadsInTurn); null where that case is not run
+  // or the machine cannot read so.
   const ReadsInTurn* reads_in_turn() const { return reads_in_turn_.get(); }
   int64_t weight_bytes() const { return operands_->weight_bytes(); }
   // Largest difference between `gemm` (FP16 output) and the baseline on m rows, relative to the

@@ -16,7 +16,8 @@ class ColdSets {
   static Expected<ColdSets> allocate(int64_t set_bytes);
 
   int count() const noexcept { return count_; }
-  // Of a graph: a multiple of count(), at least 12, so that the graph's start counts for little.
+  // Calls in one graph: a multiple of count(), at least 12, so that the graph's start counts for
+  // little.
   int calls() const noexcept { return (kMinCalls + count_ - 1) / count_ * count_; }
   int64_t set_bytes() const noexcept { return set_bytes_; }
   // Call i of a graph takes set i % count().

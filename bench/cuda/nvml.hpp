@@ -20,7 +20,7 @@ struct GpuState {
 
 class Nvml {
  public:
-  // Of the current CUDA device.
+  // Opens NVML for the current CUDA device.
   Nvml();
 
   GpuState read() const;

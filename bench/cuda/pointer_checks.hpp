@@ -5,7 +5,8 @@
 
 namespace dualgemm::bench {
 
-// Of one call with 8 arrays and a stream, the usual number; the mean over many.
+// What the pointer checks of one call take, with 8 arrays and a stream, the usual number: the mean
+// over many calls.
 Expected<double> microseconds_of_pointer_checks();
 
 }  // namespace dualgemm::bench

@@ -88,7 +88,8 @@ class ShapeBench {
   DecodedOperands f16_, e4m3_;
   cuda::DeviceMemory a_, a_scales_, d_, products_;
   ReadFloor floor_;
-  // Of each strategy that was measured with them, for every m: as many as make cold sets.
+  // The prepared weights of each strategy that was measured with them, for every m: as many as make
+  // cold sets.
   std::map<StrategyId, std::vector<PreparedWeights>> prepared_;
 };
 

@@ -35,7 +35,7 @@ class Stopwatch {
   int num_sms_ = 0;
 };
 
-// Of the seconds per call over all rounds.
+// Statistics of the seconds per call over all rounds.
 struct Timing {
   double median = 0.0, p90 = 0.0, min = 0.0;
   int rounds = 0;

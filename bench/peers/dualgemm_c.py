@@ -100,7 +100,7 @@ class Library:
         return value
 
     def problem(self, m, n, k, experts, a_type, d_type):
-        """Of rows in contiguous groups if there are experts, else dense."""
+        """A problem whose rows are in contiguous groups if there are experts, else a dense one."""
         problem = self.new(Problem, "problem")
         problem.m, problem.n, problem.k = m, n, k
         problem.a.type, problem.d.type = a_type, d_type
@@ -140,7 +140,7 @@ class Library:
 
 
 class PlanHandle:
-    """Of somebody who keeps the plan."""
+    """A plan that is kept between calls, and the bytes of its workspace."""
 
     def __init__(self, library, handle):
         self.library, self.handle = library, handle

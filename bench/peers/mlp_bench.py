@@ -19,8 +19,8 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 import rounds  # noqa: E402
 
 FEW_ROWS = 64
-# Of a sample against float64. bf16: products and h are rounded to bf16; W4A4: a value next to a boundary may be quantised to
-# the other side of it; W4A16: h and y are rounded to bf16.
+# The largest error of a sample against float64. bf16: products and h are rounded to bf16; W4A4: a value next to a
+# boundary may be quantised to the other side of it; W4A16: h and y are rounded to bf16.
 MOST_ERROR = {"stacked_bf16": 1e-2, "separate_bf16": 1e-2, "w4a4_prepared": 1e-2}
 MOST_ERROR_ELSE = 4e-3
 TRUSTED = ("stacked_bf16", "separate_bf16")
@@ -46,7 +46,7 @@ def arguments_of(words):
 
 
 def packed_bytes(intermediate, hidden):
-    """Of Gate, Up and Down as NVFP4: 4.5 bits a value."""
+    """The bytes of Gate, Up and Down as NVFP4: 4.5 bits a value."""
     return 3 * intermediate * hidden * 9 // 16
 
 

@@ -75,7 +75,7 @@ class WeightSet:
         return {name: piece.data_ptr() for name, piece in self.pieces.items()}
 
     def view(self, mlp, product):
-        """Of the bytes that are prepared for that product; those for other numbers of rows are the same."""
+        """A view of the bytes that are prepared for that product; those for other numbers of rows are the same."""
         plan = getattr(mlp, product)
         descriptor = plan.prepared_descriptor()
         key = (product, descriptor.format)

@@ -66,7 +66,7 @@ def list_points(arguments):
 
 
 def judge_of(torch, decode, point, seed):
-    """Of the last call."""
+    """A judge of the last call's results: a sample of its outputs, computed in float64."""
     weights, call = point.weights, point.calls[-1]
     columns = rounds.sampled_columns(torch, weights.n, seed)
     wanted, expected = rounds.sampled_rows(point.m), []

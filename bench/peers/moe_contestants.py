@@ -25,7 +25,8 @@ def decode(codes, scales, dtype):
 
 
 class WeightSet:
-    """Of all experts: as NVFP4, in both prepared orders, and in bf16, stacked, with the powers of two of the alphas."""
+    """The weights of all experts: as NVFP4, in both prepared orders, and in bf16, stacked, with the alphas' powers of
+    two."""
 
     def __init__(self, weights, codes, scales):
         shape = (weights.experts, weights.n, weights.k)
@@ -256,7 +257,7 @@ def read_parts(point):
 
 
 class PlainRead:
-    """Of parts[call], int32, all of the same size."""
+    """A call reads parts[call] and computes nothing; the parts are int32, all of the same size."""
 
     d = None
 

@@ -2,8 +2,9 @@
 import triton
 import triton.language as tl
 
-# Of a tile of the grouped kernel: rows of the tile, columns, elements along k; parts of k; warps, stages; and the average rows
-# of a busy expert that it is tried for. With fewer than 128 along k the scales are too few to be copied ahead.
+# Tiles of the grouped kernel: (rows, columns, elements along k, parts of k, warps, stages), and from how many to how
+# many average rows of a busy expert the tile is tried. With fewer than 128 along k the scales are too few to be copied
+# ahead.
 GROUPED_CONFIGS = [
     ((16, 32, 256, 1, 4, 4), 1, 16),
     ((16, 64, 128, 1, 4, 4), 1, 32),

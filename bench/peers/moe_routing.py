@@ -1,8 +1,8 @@
 """Whose rows a mixture of experts has: shapes of models, seeded routing, experts that are cold. Needs no torch.
 
 Tokens choose top_k experts without replacement, all experts alike, or (skewed) expert number r of a seeded order with a
-weight of 1 / (r + 1). Of a model whose experts are shared out, as DeepSeek-V3's here over 8 GPUs, the tokens are those of
-all GPUs together, and only rows of the local experts, the first ones, count.
+weight of 1 / (r + 1). Where a model's experts are shared out, as DeepSeek-V3's here over 8 GPUs, the tokens are those
+of all GPUs together, and only rows of the local experts, the first ones, count.
 """
 import bisect
 import dataclasses
@@ -20,7 +20,7 @@ class Model:
     local: int  # that this GPU has
 
     def expert_bytes(self):
-        """Of Gate and Up as NVFP4: 4.5 bits a value."""
+        """The bytes of an expert's Gate and Up as NVFP4: 4.5 bits a value."""
         return 2 * self.n * self.k * 9 // 16
 
 

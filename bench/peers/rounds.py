@@ -1,4 +1,4 @@
-"""What the benchmarks beside torch share: arguments, the GPU's state, contestants in the same rounds, and who is right.
+"""What the benchmarks beside torch share: arguments, the GPU's state, contestants in the same rounds, and the judge.
 
 A contestant has run(call), which enqueues the whole operation on the current stream; d, where the result goes, or None if it
 has none; and config(), how it was computed. Everything that it needs is allocated when it is made. Needs no torch to be imported.
@@ -199,7 +199,7 @@ class Recorded:
 
 
 class Measurement:
-    """Of one point: its contestants, and what became of them."""
+    """The measurement of one point: its contestants, and what became of them."""
 
     def __init__(self, torch, gpu, spacer, calls, judge, rounds):
         self.torch, self.gpu, self.spacer, self.calls, self.judge, self.rounds = torch, gpu, spacer, calls, judge, rounds

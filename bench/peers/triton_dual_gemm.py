@@ -102,7 +102,8 @@ class Call:
 
 
 def error_of(call):
-    """Of a fresh result against float64: relative Frobenius error, worst of tiles of 64 columns, on up to 64 rows.
+    """The error of a fresh result against float64: relative Frobenius norm, worst of tiles of 64 columns, on up to 64
+    rows.
 
     Infinite if any element of d, on whatever row, was not written.
     """
@@ -147,7 +148,7 @@ class Recorded:
         return torch.equal(self.call.d, self.d)
 
     def microseconds(self, spacer, replays):
-        """Of each replay, per call; a read before it gives the host time to enqueue."""
+        """The time of each replay, per call; a read before it gives the host time to enqueue."""
         self.call.d.fill_(float("nan"))
         times = []
         for replay in range(-2, replays):

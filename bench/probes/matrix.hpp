@@ -7,8 +7,8 @@
 namespace dualgemm::bench {
 
 struct CopiedMatrix {
-  // Of `blocks` times kStageRows rows, `columns` times kRowBytes bytes each; zeros: a copy does not
-  // depend on what it copies.
+  // A matrix of `blocks` times kStageRows rows, `columns` times kRowBytes bytes each; zeros: a copy
+  // does not depend on what it copies.
   static Expected<CopiedMatrix> make(uint32_t blocks, uint32_t columns);
 
   cuda::DeviceMemory memory;

@@ -109,7 +109,7 @@ def recorded(call: Call, calls: int) -> torch.cuda.CUDAGraph:
 
 
 def in_turns(graphs: list[torch.cuda.CUDAGraph], calls: int, spacer: torch.Tensor) -> list[list[float]]:
-    """Of each graph microseconds a call in each round."""
+    """For each graph the microseconds a call in each round."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     times: list[list[float]] = [[] for _ in graphs]
     order = list(range(len(graphs)))

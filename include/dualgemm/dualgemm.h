@@ -243,9 +243,9 @@ typedef struct dualgemm_buffers {
    */
   const void* residual;
   /**
-   * Contiguous groups, instead of expert_offsets: [m], the expert of each row; -1, or any other
-   * number that is none of 0 .. l-1, is a row that nobody computes: what it holds counts for
-   * nothing, and nothing of it is written. Swizzled scales of A and D are then those of one matrix
+   * Contiguous groups, instead of expert_offsets: [m], the expert of each row. A row with -1, or
+   * any other number outside 0 .. l-1, belongs to no expert and is skipped: what it holds does not
+   * matter, and nothing of it is written. Swizzled scales of A and D are then those of one matrix
    * of m rows. Rows of one expert should follow each other.
    */
   const int32_t* row_experts;

@@ -110,7 +110,8 @@ DUALGEMM_API dualgemm_status dualgemm_mlp_buffers_init(dualgemm_mlp_buffers* buf
 
 /**
  * As dualgemm_validate(): buffers may be null; the numbers of experts' rows are read, and must be
- * host memory: for a GPU, where nobody looks at them before the kernels cut them, the host's copy.
+ * host memory. For a GPU pass the host's copy: calls do not check the GPU's own, and kernels clamp
+ * what is invalid.
  */
 DUALGEMM_API dualgemm_status dualgemm_mlp_validate(
     const dualgemm_mlp_problem* problem, const dualgemm_mlp_buffers* buffers) DUALGEMM_NOEXCEPT;

@@ -85,8 +85,9 @@ struct MlpBuffers {
 };
 
 // As the validate() of dualgemm.hpp: every rule that can be checked without running. The second one
-// reads the numbers of experts' rows, which must be host memory, and nothing else of the arrays:
-// for a GPU, where nobody looks at them before the kernels cut them, give it the host's copy.
+// reads the numbers of experts' rows, which must be host memory, and nothing else of the arrays.
+// For a GPU give it the host's copy: calls do not check the GPU's own, and kernels clamp what is
+// invalid.
 Status validate(const MlpProblem& problem);
 Status validate(const MlpProblem& problem, const MlpBuffers& buffers);
 

@@ -109,7 +109,7 @@ DUALGEMM_API dualgemm_status dualgemm_execution_options_init(
 /**
  * Every rule of the problem that needs no address; groups: null, or buffers of which expert_rows,
  * expert_offsets and row_experts are checked and their numbers read: host memory. The CPU's calls
- * do so by themselves; on a GPU nobody looks at them before the kernels cut them.
+ * do so by themselves; on a GPU calls do not check the numbers, and kernels clamp what is invalid.
  */
 DUALGEMM_API dualgemm_status dualgemm_quantize_validate(const dualgemm_quantize_problem* problem,
                                                         const dualgemm_quantize_buffers* groups)

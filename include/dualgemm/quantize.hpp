@@ -53,8 +53,9 @@ struct QuantizeSizes {
 struct RowGroupArrays {
   const int32_t* expert_rows = nullptr;     // kMasked: [l], each 0 .. rows
   const int32_t* expert_offsets = nullptr;  // kContiguous: [l+1], first 0, last rows, not falling
-  // kContiguous, instead of offsets: [rows], the expert of each row; -1, or any other number that
-  // is none of 0 .. l-1, is a row that nobody wants. Swizzled scales are those of one matrix then.
+  // kContiguous, instead of offsets: [rows], the expert of each row. A row with -1, or any other
+  // number outside 0 .. l-1, belongs to no expert and is skipped. Swizzled scales are those of one
+  // matrix then.
   const int32_t* row_experts = nullptr;
 };
 
@@ -91,7 +92,7 @@ struct ExecutionOptions {
 // Every rule that needs no address: shapes, types, strides, overflow.
 Status validate(const QuantizeProblem& problem);
 // And of the numbers of groups, which it reads: host memory. The CPU's calls do so by themselves;
-// on a GPU nobody looks at them before the kernels cut them.
+// on a GPU calls do not check the numbers, and kernels clamp what is invalid.
 Status validate(const QuantizeProblem& problem, const RowGroupArrays& groups);
 // `device`: only the workspace depends on it.
 Expected<QuantizeSizes> quantize_sizes(const QuantizeProblem& problem,

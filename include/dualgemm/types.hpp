@@ -128,8 +128,8 @@ struct PreparedDescriptor {
   int64_t expert_bytes = 0;  // of a part, header included
   int64_t bytes = 0;         // of all: l * expert_bytes
   int64_t alignment = 0;     // of the address: 64 for a CPU's formats, 256 for a GPU's
-  // Of D, where Gate and Up were cut from one matrix (kSideBySide; n of linear.hpp), which n alone
-  // does not say: halves of 48 and of 64 rows both have 32. 0: of a gated product.
+  // Columns of D where Gate and Up were cut from one matrix (kSideBySide; n of linear.hpp). n alone
+  // does not say them: matrices of 48 and of 64 rows both have halves of 32. 0: a gated product.
   int64_t columns = 0;
 
   // Where the part of one expert begins.
@@ -186,10 +186,11 @@ struct Buffers {
   // Required when the problem has a residual, else null: laid out as D is, of its type. It may be D
   // itself; else it must not overlap it.
   const void* residual = nullptr;
-  // kContiguous, instead of expert_offsets: [m], the expert of each row; -1, or any other number
-  // that is none of 0 .. l-1, is a row that nobody computes: what it holds counts for nothing, and
-  // nothing of it is written. Swizzled scales of A and D are then those of one matrix of m rows.
-  // Rows of one expert should follow each other: a tile does not cross from one expert to another.
+  // kContiguous, instead of expert_offsets: [m], the expert of each row. A row with -1, or any
+  // other number outside 0 .. l-1, belongs to no expert and is skipped: what it holds does not
+  // matter, and nothing of it is written. Swizzled scales of A and D are then those of one matrix
+  // of m rows. Rows of one expert should follow each other: a tile does not cross from one expert
+  // to another.
   const int32_t* row_experts = nullptr;
 };
 

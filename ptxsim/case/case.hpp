@@ -107,8 +107,8 @@ std::optional<Error> choose_entry(Case& description, const std::string& entry);
 // Decodes what the launches of other entries than the case's run. `module`: the file that the case is for.
 std::optional<Error> load_launches(Case& description, const std::shared_ptr<const Module>& module);
 
-// Runs it and compares. Of several launches, those of the case's entry run `program`; the result has the reports of
-// all, and the counters of these.
+// Runs it and compares. Where a case has several launches, those of its entry run `program`; the
+// result has the reports of all, and the counters of these.
 CaseResult run_case(const Case& description, const std::shared_ptr<const Program>& program,
                     const Options& options, const std::vector<MakeObserver>& observers = {});
 

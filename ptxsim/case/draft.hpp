@@ -1,4 +1,4 @@
-// A case to begin with for an entry that nobody has described yet.
+// A first case for an entry that has none.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 namespace ptxsim {
 
-// One launch, or all of a list, one after the other, as long as there is no error. Of those that may overlap the
-// sanitizer judges each by what those ahead of it did (R21).
+// One launch, or all of a list, one after the other, as long as there is no error. The sanitizer
+// judges a launch that may overlap with those ahead of it by what they did (R21).
 RunResult run_launches(const Case& description, const std::shared_ptr<const Program>& program,
                        GlobalMemory& memory, const Options& options,
                        const std::vector<MakeObserver>& observers);

@@ -56,7 +56,7 @@ class Uses {
   std::vector<ParameterUses> take() {
     std::vector<ParameterUses> uses(entry_.num_params);
     std::vector<std::pair<Key, ParameterField>> all(fields_.begin(), fields_.end());
-    // Of fields that overlap, an address comes before anything else, then the larger one.
+    // Where fields overlap, an address comes before anything else, then the larger one.
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return std::pair(!a.second.is_pointer, bytes_of(b.second.type)) <
              std::pair(!b.second.is_pointer, bytes_of(a.second.type));

@@ -21,7 +21,7 @@ class RegisterOrigins {
  public:
   explicit RegisterOrigins(const Entry& entry);
 
-  // Of the address of an operand of the kind kAddress, or of the value of any other.
+  // Where the address of an operand of the kind kAddress, or the value of any other, comes from.
   Origins of(const Operand& operand) const;
 
  private:

@@ -1,5 +1,6 @@
-// mbarrier.inval ends an mbarrier: whoever uses it has to be done before (PTX ISA 9.0, "mbarrier.inval": any other operation
-// on the object after that is undefined), and its memory is written.
+// mbarrier.inval ends an mbarrier: all its uses have to be over before (PTX ISA 9.0,
+// "mbarrier.inval": any other operation on the object after that is undefined), and its memory is
+// written.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,11 +41,10 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
   const auto add = [&](uint32_t statement, const std::string& other, Severity severity,
                        const char* what, const char* missing) {
     if (seen_before(kRule, severity, x.insn->statement, statement)) return;
-    report(
-        x, lane, statement, other,
-        {kRule, severity,
-         fmt::format("ends the mbarrier in {} while {}", place_in(owner, object.offset), what),
-         missing, "let everybody be done with the mbarrier, then a barrier, then mbarrier.inval"});
+    report(x, lane, statement, other,
+           {kRule, severity,
+            fmt::format("ends the mbarrier in {} while {}", place_in(owner, object.offset), what),
+            missing, "let all uses of the mbarrier end, then a barrier, then mbarrier.inval"});
   };
   for (const BarrierUse& use : object.uses)
     for (uint32_t i = 0; i < kWarpSize; ++i)
@@ -61,7 +61,7 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
   for (const uint32_t index : object.operations) {
     const Record& record = records[index];
     if (complete(who.clock->order, record, static_cast<int>(object.rank))) continue;
-    // Triton's kernels for SM100 commit to a barrier whose last phase nobody waits for.
+    // Triton's kernels for SM100 commit to a barrier whose last phase no thread waits for.
     const auto commitment = std::ranges::find(object.commitments, index, &Commitment::record);
     const bool is_open = commitment == object.commitments.end() ||
                          !only_arrival_is_open(*commitment, who.clock->order);

@@ -27,7 +27,7 @@ struct ClockValues {
 };
 using SharedClock = std::shared_ptr<const ClockValues>;
 
-// Of another cluster, counted as that one counts; it has no foreign clocks itself.
+// The clock of another cluster, counted as that one counts; it has no foreign clocks itself.
 struct ForeignClock {
   uint32_t cluster = 0;
   SharedClock clock;
@@ -55,7 +55,7 @@ void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other);
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part);
 bool covers(const ClockValues& clock, const ClockValues& part);  // in every component
 
-// The clock itself when nobody else holds it, a copy otherwise; made when there is none.
+// The clock itself when it has no other holder, a copy otherwise; made when there is none.
 ClockValues& writable(SharedClock& clock);
 
 void join_into(SharedClock& clock,

@@ -117,7 +117,8 @@ void Sanitizer::State::check_exit_of_barriers(const Cta& cta, const ClockValues&
       const bool is_own = rank_of(record.warp) == cta.rank;
       Finding finding = use_after_exit(
           is_own ? 9 : 11, fmt::format("may be committed to the mbarrier in {}", memory));
-      // Triton's attention for SM100 commits its last products to a barrier that nobody waits for.
+      // Triton's attention for SM100 commits its last products to a barrier that no thread waits
+      // for.
       if (is_own && only_arrival_is_open(commitment, over)) finding.severity = Severity::kWarning;
       report_at_exit(record.statement, actor(record.warp, record.lane), std::move(finding));
     }

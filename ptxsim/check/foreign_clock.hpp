@@ -11,7 +11,7 @@ using ForeignClocks = std::shared_ptr<const std::vector<ForeignClock>>;
 
 bool covers_foreign(const ForeignClocks& clocks, const ForeignClocks& part);
 void join_foreign(ForeignClocks& clocks, const ForeignClocks& other);
-// Of that cluster; nullptr when nothing of it is known.
+// The clock of that cluster; nullptr when nothing of it is known.
 const ClockValues* foreign_clock(const ClockValues& clock, uint32_t cluster);
 
 // A clock of a thread of cluster `from`, as a thread of cluster `to` takes it over.

@@ -1,8 +1,8 @@
 // Accesses to global memory: who touched each byte last, and whether the next one may.
 //
-// Buffers that nobody may write need no shadow. Of the reads of a granule the newest of each thread
-// is kept, and of several bulk loads by one statement of a thread the newest: what comes after it
-// comes after the others too, where programs wait for their loads in order.
+// Buffers that are read only need no shadow. A granule keeps the newest read of each thread, and
+// the newest of several bulk loads by one statement of a thread: what comes after it comes after
+// the others too, where programs wait for their loads in order.
 #include <algorithm>
 
 #include "ptxsim/check/state.hpp"

@@ -96,7 +96,7 @@ void Sanitizer::State::use_results(const Execution& x, const Insn& insn,
     }
     if (!is_used) return false;
     Load& load = loads[results.index];
-    load.used = is_read ? epoch : 0;  // written over, nobody needs it
+    load.used = is_read ? epoch : 0;  // written over: not needed
     if (load.overwritten && is_read) reports.add(std::move(*load.overwritten));
     load.overwritten.reset();
     return true;

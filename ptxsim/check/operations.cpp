@@ -177,8 +177,9 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
 }
 
 // R10. fence.mbarrier_init with a barrier after it, relaxed ones included, shows the initialisation
-// to everybody. In its place the same barriers are enough as for ordinary stores: what released and
-// acquired, for threads; a proxy fence on the way, for the async proxy and for other CTAs.
+// to all threads and to the async proxy. In its place the same barriers are enough as for ordinary
+// stores: what released and acquired, for threads; a proxy fence on the way, for the async proxy
+// and for other CTAs.
 void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
                                          const BarrierObject& object, bool must_be_visible,
                                          bool by_operation) {
@@ -200,7 +201,7 @@ void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
                        is_ordered || is_over ? Severity::kWarning : Severity::kError);
 }
 
-// Of the commit that was issued last.
+// Notes the commit that was issued last.
 void Sanitizer::State::note_commitment(BarrierObject& object, uint32_t phase) {
   const Record& record = records.back();
   std::erase_if(object.commitments,

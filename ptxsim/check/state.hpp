@@ -217,7 +217,8 @@ struct Finding {
 using namespace check;  // in check/*.cpp only
 
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
-// Of `lanes` of the warp that begins at the index `first`.
+// Whether `clock` has reached `epoch` for each of `lanes` of the warp that begins at the index
+// `first`.
 bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, uint32_t epoch);
 const char* verb(AccessKind kind);        // "reads"
 const char* participle(AccessKind kind);  // "read"
@@ -329,7 +330,7 @@ struct Sanitizer::State {
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
   bool happened_before(const Knower& who, const GlobalEntry& entry) const;
   bool seen_by_proxy(const Knower& who, const GlobalEntry& entry, ProxyClock proxy) const;
-  // Of these bytes of the granule at an address.
+  // Judges the access to these bytes of a granule against an earlier one.
   Verdict judge(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                 uint16_t bytes);
   Verdict judge_after_async(const GlobalAccess& access, const GlobalEntry& entry, uint64_t at);
@@ -397,7 +398,7 @@ struct Sanitizer::State {
   bool has_non_coherent_loads;           // ld.global.nc, ldu
   std::vector<Load> loads;
   std::vector<std::vector<PendingResults>> pending;  // by warp
-  // Of the statement under way: index in `loads`, and of a tcgen05.ld's record.
+  // For the statement under way: its index in `loads`, and that of its tcgen05.ld's record.
   uint32_t open_shared = kNobody, open_tensor = kNobody;
   std::unordered_map<uint32_t, bool> guesses;  // by statement, of loads that race with atomics
   std::unordered_map<uint64_t, uint32_t> queue_slots;    // of (kind, warp or thread)

@@ -1,7 +1,7 @@
 // Tensor maps in global memory (PTX ISA 9.0, "Parallel Synchronization and Communication
 // Instructions: membar/fence", fence.proxy.tensormap): copies read them through a proxy of their
-// own. Whoever writes one makes that visible with fence.proxy.tensormap::generic.release (or
-// tensormap.cp_fenceproxy); in the CTA that uses it somebody executes .acquire for its address
+// own. The thread that writes one makes that visible with fence.proxy.tensormap::generic.release
+// (or tensormap.cp_fenceproxy); in the CTA that uses it a thread executes .acquire for its address
 // first.
 #include <algorithm>
 

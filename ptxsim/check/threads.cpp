@@ -163,7 +163,7 @@ void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {
 }
 
 // Proxy-preserved causality order (PTX ISA, "Causality order"): the fence makes visible to the
-// async proxy what happened before it, whoever did it.
+// async proxy what happened before it, by any thread.
 void Sanitizer::fence_proxy_async(const Execution& x, uint32_t lanes, bool of_shared,
                                   bool of_global) {
   State& s = *state_;

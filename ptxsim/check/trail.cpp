@@ -40,7 +40,7 @@ class TrailWriter {
       ranges.push_back({at, at + 1, access, is_strong});
   }
 
-  // Of a statement the first that is met stands for all.
+  // The first access that is met stands for all of its statement.
   uint32_t access_of(const GlobalEntry& entry) {
     const auto [found, is_new] =
         accesses_.try_emplace(entry.statement, static_cast<uint32_t>(trail_.accesses.size()));
@@ -67,7 +67,7 @@ std::shared_ptr<GridTrail> trail_of(const Grid& grid, const Program& program) {
   trail->waits = grid.waits;
   trail->lets_next_start = grid.lets_next_start;
   trail->waits_before_that = grid.waits_before_next;
-  if (!grid.lets_next_start) return trail;  // nobody runs beside it
+  if (!grid.lets_next_start) return trail;  // no grid runs beside it
   TrailWriter writer(grid, program, *trail);
   for (const GlobalRegion& region : grid.regions()) {
     const uint64_t first = region.address / kGlobalGranule * kGlobalGranule;

@@ -197,7 +197,9 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_option("--schedule", args.schedule, "eager, lazy or random")
       ->check(CLI::IsMember({"eager", "lazy", "random"}))
       ->capture_default_str();
-  app.add_option("--seed", args.seed, "Of random choices")->check(kUnsigned)->capture_default_str();
+  app.add_option("--seed", args.seed, "Seed of random choices")
+      ->check(kUnsigned)
+      ->capture_default_str();
   app.add_option("--max-clusters", args.max_clusters,
                  "The GPU runs no more clusters at once, as occupancy calls say; 0: launches none")
       ->check(kUnsigned);

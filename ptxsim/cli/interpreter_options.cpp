@@ -20,7 +20,7 @@ void add_interpreter_options(CLI::App& app, InterpreterArgs& args) {
       ->capture_default_str();
   app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
   app.add_flag("--allow-uninitialized", args.allow_uninitialized,
-               "Reads of bytes that nobody wrote are no error");
+               "Reads of unwritten bytes are no error");
 }
 
 Options options_of(const InterpreterArgs& args) {

@@ -89,10 +89,10 @@ void add_time_options(CLI::App& app, TimeArgs& args) {
   app.add_option("--ctas-per-sm", args.ctas_per_sm, "Default: what shared memory and threads allow")
       ->check(CLI::Range(uint32_t{1}, uint32_t{32}));
   app.add_flag("--pdl", args.dependent_launch, "Programmatic dependent launch");
-  app.add_option("--draws", args.draws, "Of the parameters, for the interval")
+  app.add_option("--draws", args.draws, "Draws of the parameters, for the interval")
       ->capture_default_str()
       ->check(CLI::Range(uint32_t{1}, uint32_t{100000}));
-  app.add_option("--seed", args.seed, "Of the draws")->check(kUnsigned)->capture_default_str();
+  app.add_option("--seed", args.seed, "Seed of the draws")->check(kUnsigned)->capture_default_str();
   app.add_option("--svg", args.svg, "Write the timeline of the first wave to this file");
   app.add_flag("--json", args.json, "Print everything as JSON");
 }

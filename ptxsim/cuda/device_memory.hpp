@@ -53,7 +53,7 @@ class DeviceMemory {
  public:
   explicit DeviceMemory(uint64_t capacity);
 
-  // kDevice, kManaged, kPinned. Of 0 bytes: address 0, as cudaMalloc gives it.
+  // kDevice, kManaged, kPinned. For 0 bytes: address 0, as cudaMalloc gives it.
   Status allocate(Home home, uint64_t bytes, uint64_t& address);
   Status allocate_variable(Home home, const std::string& name, const std::vector<uint8_t>& initial,
                            uint64_t bytes, uint64_t& address);
@@ -64,7 +64,7 @@ class DeviceMemory {
 
   // kInvalidValue: [pointer, pointer + bytes) is device memory, and not inside one allocation.
   Status locate(const void* pointer, uint64_t bytes, Location& location) const;
-  // Both may be any memory; bytes that nobody wrote stay so.
+  // Both may be any memory; unwritten bytes are copied as unwritten.
   Status copy(void* to, const void* from, uint64_t bytes);
   Status fill(void* to, const void* element, uint32_t element_bytes, uint64_t count);
 

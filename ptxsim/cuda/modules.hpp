@@ -45,8 +45,9 @@ class LoadedModule {
   // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to, unless that is empty.
   LoadedModule(std::string name, std::string ptx_folder)
       : name_(std::move(name)), ptx_folder_(std::move(ptx_folder)) {}
-  // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is in message(). Of a
-  // fat binary, whose PTX a compiler has assembled, a kernel's body is read when the kernel is used.
+  // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is
+  // in message(). The PTX of a fat binary has been assembled by a compiler, so a kernel's body is
+  // read only when the kernel is used.
   Status load(const void* image, const DeviceModel& device, DeviceMemory& memory);
   // PTX beside a program, of which a kernel's body is read when the kernel is used.
   Status load_as_used(std::string ptx, const DeviceModel& device, DeviceMemory& memory);

@@ -55,7 +55,8 @@ class Session {
   LoadedModule* add_module();
   LoadedModule* find_module(void* handle) const;
   Status unload(void* handle);
-  // Of the files of PTX that the user gave for kernels that come as machine code only. nullptr: none has it.
+  // The kernel `name` in the files of PTX that the user gave for kernels that come as machine code
+  // only. nullptr: no file has it.
   Kernel* substitute(const std::string& name);
   Kernel* find_kernel(void* handle) const;  // nullptr: the handle is no kernel of a loaded module
 

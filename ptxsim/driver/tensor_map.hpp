@@ -1,6 +1,6 @@
 // A stand-in for the driver's cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide: the same
-// arguments, the same checks (CUDA driver API 13.0, "Tensor Map Object Management"), and the same bytes, but those of the
-// last, which nobody has published.
+// arguments, the same checks (CUDA driver API 13.0, "Tensor Map Object Management"), and the same
+// bytes, but those of the last, which are not published.
 //
 // Three ways in, all of which do the same:
 //  - encode_tensor_map(): typed, with a message for the check that failed;
@@ -72,7 +72,7 @@ bool is_floating(TensorMapType type);
 // Bytes within which a swizzle mode moves its chunks; 0 for none.
 uint32_t swizzle_span_bytes(TensorMapSwizzle swizzle);
 
-// Of im2col maps, in place of a box (PTX ISA 9.0, "Im2col mode").
+// What im2col maps have in place of a box (PTX ISA 9.0, "Im2col mode").
 struct TensorMapPixels {
   // The pixel box, by how far its corners lie from those of the image: W, H, D; wide maps: W alone.
   std::array<int32_t, 3> lower{}, upper{};

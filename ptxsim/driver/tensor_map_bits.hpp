@@ -40,7 +40,8 @@ inline constexpr TensorMapField kFreeStrides{7, 16, 16};
 inline constexpr TensorMapField kFreeBox{13, 15, 9};
 inline constexpr TensorMapField kPixels{15, 0, 10},
     kFreePixels{15, 10, 22};  // im2col: of a column, - 1
-// Nobody has published what the driver writes for cuTensorMapEncodeIm2colWide; here it is this word, otherwise free.
+// What the driver writes for cuTensorMapEncodeIm2colWide is not published; here it is this word,
+// otherwise free.
 inline constexpr TensorMapField kWideMark{17, 0, 32};
 inline constexpr uint32_t kWide = 0x65646977;
 // Nothing needs these: CuTe DSL and tensormap.replace leave them as they are.

@@ -19,7 +19,7 @@ std::string observed(const std::string& what, std::integral auto value, const st
   return what + ": " + std::to_string(value) + "; " + rule;
 }
 
-// Of the innermost extent that a copy takes, called `name` by the encoder.
+// What the innermost extent that a copy takes must satisfy; the encoder calls it `name`.
 Problem check_innermost(const TensorMap& map, const std::string& name);
 
 // What only im2col maps must satisfy; tiled ones pass.

@@ -7,8 +7,9 @@
 
 namespace ptxsim {
 
-// Of a decoded program without functions, the parts of the register file that some path from its start may read first:
-// those that have to hold the poison of what nobody wrote. Compilers leave few or none. With functions, all of the file.
+// The parts of the register file that some path from a decoded program's start may read before it
+// writes them: they have to hold poison when a warp starts. Compilers leave few or none. For a
+// program with functions, all of the file.
 std::vector<RegisterRange> may_be_read_unwritten(const Program& program);
 
 }  // namespace ptxsim

@@ -107,7 +107,8 @@ struct CallPlace {
   uint64_t bytes = 0;
 };
 
-// The address of a variable in the frame, for whoever takes it: in a register that each call fills.
+// The address of a variable in the frame, for statements that take it: in a register that each call
+// fills.
 struct FrameAddress {
   Slot slot;
   uint8_t bytes = 0;  // 4 or 8
@@ -148,7 +149,8 @@ struct Program {
   std::vector<StartValue> start_values;
   std::vector<std::shared_ptr<const Detail>> details;  // shared: a Program can be copied
   uint64_t register_bytes = 0;  // entry->register_bytes plus the start values
-  // What holds poison when a warp starts. Of the rest nothing is read before it is written; it holds anything.
+  // What holds poison when a warp starts. Everything else is written before it is read, and may
+  // hold anything.
   std::vector<RegisterRange> poisoned;
   // Layout of shared memory: offset of each shared variable (index into entry->variables), dynamic
   // array last.

@@ -264,7 +264,7 @@ std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t b
     return x.machine.global().text_of_unwritten(
         at.offset, bytes, at.offset + static_cast<uint32_t>(std::countr_zero(unwritten)));
   return fmt::format(
-      "read of {} bytes at shared address 0x{:x}, of which nobody has written all; or a copy into "
+      "read of {} bytes at shared address 0x{:x}, of which some were never written; or a copy into "
       "them has not completed",
       bytes, shared_address(*at.owner, static_cast<uint32_t>(at.offset)));
 }

@@ -1,6 +1,6 @@
 // From an address of any state space to the bytes it names, with the checks that every access has:
-// the window, the range, natural alignment, read-only spaces, bytes that nobody wrote (of shared
-// memory), and the 8 bytes of live mbarriers.
+// the window, the range, natural alignment, read-only spaces, unwritten bytes (of shared memory),
+// and the 8 bytes of live mbarriers.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct MemoryAt {
   uint8_t element_bytes = 0;         // of a strong access: strong ones must be of the same bytes
   bool non_coherent = false;         // ld.global.nc
   const std::byte* value = nullptr;  // that an ordinary store is about to write, when it is known
-  // Where given, bytes that nobody has written are noted here, a bit each, and are no Fault.
+  // Where given, unwritten bytes are noted here, a bit each, and are no Fault.
   uint32_t* unwritten = nullptr;
 };
 
@@ -46,9 +46,10 @@ std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, Acce
 // Read, then written: atomics. The bytes must have been written before.
 std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane);
 
-// Bytes that were just stored hold what nobody knows: `unwritten`, a bit each. Local memory does not know them.
+// Marks bytes that were just stored as holding undefined values: `unwritten`, a bit each. Local
+// memory has no such marks.
 void forget_bytes(Execution& x, const MemoryAt& at, uint32_t unwritten);
-// Says what was read of `bytes` bytes, of which nobody has written `unwritten`: for messages.
+// Says, for messages, what was read: `bytes` bytes, of which those in `unwritten` are unwritten.
 std::string text_of_unwritten(const Execution& x, const MemoryAt& at, uint32_t bytes,
                               uint32_t unwritten);
 

@@ -78,7 +78,7 @@ void restore(const Execution& x, const CalledFunction& function, int lane,
       });
 }
 
-// A register that nobody wrote holds NaN, as at the start of a warp.
+// An unwritten register holds NaN, as at the start of a warp.
 void poison(const Execution& x, const CalledFunction& function) {
   if (x.mask == 0xffffffffu) {
     std::fill_n(reinterpret_cast<uint32_t*>(x.registers + function.first_register_byte),

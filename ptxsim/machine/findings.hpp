@@ -15,7 +15,8 @@ struct MachineFinding {
   int other_statement = -1;
   std::string other = {};  // what is said of that one
 };
-// Of the statement under way, by a lane (-1: the whole warp); nothing where the run is not checked.
+// Adds a finding on the statement under way, by a lane (-1: the whole warp); does nothing where the
+// run is not checked.
 void add_finding(const Execution& x, int lane, MachineFinding finding);
 
 }  // namespace ptxsim

@@ -67,7 +67,7 @@ double number_of(const Image& image, uint32_t bits) {
       -1.0);
 }
 
-// Of a texel that is read as it is.
+// What a fetch gives for a channel of a texel that is read as it is.
 uint32_t result_bits(const Image& image, uint32_t bits) {
   if (image.gives_floats())
     return std::bit_cast<uint32_t>(static_cast<float>(number_of(image, bits)));

@@ -1,7 +1,7 @@
 // What bindless textures and surfaces are made of, and what a fetch reads (CUDA C++ Programming Guide, "Texture Fetching").
 //
-// An image lies in a buffer of global memory, row after row; nothing tells a kernel the address. Its sanitizer, bounds and
-// bytes that nobody has written are those of that buffer.
+// An image lies in a buffer of global memory, row after row; nothing tells a kernel the address.
+// Its sanitizer, bounds and unwritten bytes are those of that buffer.
 #pragma once
 
 #include <array>

@@ -55,11 +55,12 @@ struct MmaShape {
     return layout == DLayout::kSplit ? 2 : layout == DLayout::kQuarters ? 4 : 1;
   }
   uint32_t d_columns() const { return n / parts(); }
-  // Of tensor memory that hold sparsity metadata: 16 chunks of a row of 8 or 4 bits, else 8.
+  // Columns of tensor memory that hold sparsity metadata: 16 chunks of a row of 8 or 4 bits, else
+  // 8.
   uint32_t metadata_columns() const {
     return kind == MmaKind::kF16 || kind == MmaKind::kTf32 ? 1 : 2;
   }
-  // Of tensor memory that hold scales: 32 rows a column.
+  // Columns of tensor memory that hold scales: 32 rows a column.
   uint32_t sfa_columns() const { return (rows() + 31) / 32; }
   uint32_t sfb_columns() const { return (d_columns() + 31) / 32; }
   uint32_t lane_of(uint32_t row, uint32_t n_index) const {

@@ -59,8 +59,7 @@ struct Options {
   bool sanitize = true;      // run() attaches the sanitizer; handlers warn of what is doubtful
   bool check_global = true;  // the sanitizer follows global memory too (R17 .. R22)
   bool strict = false;       // advisories and warnings count as errors
-  bool check_uninitialized =
-      true;  // reads of bytes of shared and global memory that nobody wrote are errors
+  bool check_uninitialized = true;  // reads of unwritten shared and global memory are errors
   MmaMode mma = MmaMode::kExact;
   uint64_t max_warp_instructions = 2'000'000'000;
   uint32_t resident_clusters = 4;  // how many run at the same time

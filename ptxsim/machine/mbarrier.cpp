@@ -54,7 +54,8 @@ bool is_initialized_by(const Mbarrier& barrier, const Execution& x, int lane) {
   return barrier.init_warp == x.warp.index && barrier.init_lane == static_cast<uint32_t>(lane);
 }
 
-// Of an object that nobody has used (Triton 3.6 writes such kernels, and they run).
+// Warns that an object was initialised and never used (Triton 3.6 writes such kernels, and they
+// run).
 void warn_of_unused(const Execution& x, int lane, std::string message, int init_statement) {
   add_finding(x, lane,
               {10, Severity::kWarning, std::move(message), "mbarrier.inval before it",
@@ -62,7 +63,8 @@ void warn_of_unused(const Execution& x, int lane, std::string message, int init_
 }
 
 // "mbarrier.init": phase 0, expected and pending arrivals = count, tx-count 0. On a valid object it
-// is undefined; of one that its own thread has initialised and nobody has used it is known to work.
+// is undefined; on one that its own thread has initialised and that has not been used, it is known
+// to work.
 void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t count) {
   if (offset % kObjectBytes != 0)
     refuse(fmt::format("mbarrier at 0x{:x}; the address must be a multiple of 8 (R10)", offset));
@@ -75,7 +77,7 @@ void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t c
   if (next != cta.mbarriers.end() && next->first == offset && is_unused(next->second) &&
       is_initialized_by(next->second, x, lane)) {
     warn_of_unused(x, lane,
-                   fmt::format("initialises the {} again, which nobody has used",
+                   fmt::format("initialises the {} again, which was never used",
                                describe(cta, offset, next->second)),
                    next->second.init_statement);
     cta.mbarriers.erase(next);
@@ -101,7 +103,7 @@ void forget_unused_mbarriers(const Execution& x, int lane, Cta& cta, uint32_t of
   while (at != cta.mbarriers.end() && at->first < offset + bytes) {
     if (!is_unused(at->second)) return;
     warn_of_unused(x, lane,
-                   fmt::format("copies over the {}, which nobody has used",
+                   fmt::format("copies over the {}, which was never used",
                                describe(cta, at->first, at->second)),
                    at->second.init_statement);
     at = cta.mbarriers.erase(at);

@@ -26,7 +26,8 @@ inline constexpr int64_t kMbarrierMax = (1 << 20) - 1;  // of counts and of |tx_
 // The object at `offset` of `cta`; a Fault (R10) when nothing was initialised there or the offset is not 8-aligned.
 Mbarrier& mbarrier_at(Cta& cta, uint32_t offset);
 void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t count);
-// Objects in this range that nobody has used since their initialisation end, with a warning: a copy goes there.
+// Objects in this range that have not been used since their initialisation end, with a warning: a
+// copy goes there.
 void forget_unused_mbarriers(const Execution& x, int lane, Cta& cta, uint32_t offset,
                              uint32_t bytes);
 void mbarrier_inval(Execution& x, int lane, Cta& cta, uint32_t offset);

@@ -51,7 +51,8 @@ class GlobalMemory {
   bool remove(uint64_t address);
   // The bytes at [address, address + bytes): a Fault that names the nearest buffer when they are
   // not inside one. A read looks at `written` when check_uninitialized is set; a write marks.
-  // With `unwritten`, for at most 32 bytes, those that nobody has written are noted there, a bit each, instead.
+  // With `unwritten`, for at most 32 bytes, the unwritten ones are noted there, a bit each,
+  // instead.
   const std::byte* read(uint64_t address, uint64_t bytes, uint32_t* unwritten = nullptr);
   std::string text_of_unwritten(uint64_t address, uint64_t bytes, uint64_t unwritten);
   std::byte* write(uint64_t address, uint64_t bytes);
@@ -64,7 +65,7 @@ class GlobalMemory {
 
   // The heap of malloc and free in kernels (machine/heap.cpp; CUDA C++ Programming Guide, "Dynamic
   // Global Memory Allocation"). It lives as long as this memory, over several launches. Allocations
-  // are buffers that nobody has written, at multiples of 16 and of nothing more; no address is used
+  // are unwritten buffers, at multiples of 16 and of nothing more; no address is used
   // twice. `by` says who asks, for messages. 0: no bytes, or more than `limit` in all.
   uint64_t allocate(uint64_t bytes, uint64_t limit, const std::string& by);
   void release(uint64_t address, const std::string& by);  // a Fault for what is not allocated

@@ -1,14 +1,14 @@
-// What the interpreter tells whoever watches it: the sanitizer, a commit log, a model of time. Observers look and take
-// notes; nothing they do changes what the kernel computes.
+// What the interpreter tells the programs that watch it: the sanitizer, a commit log, a model of
+// time. Observers look and take notes; nothing they do changes what the kernel computes.
 //
 // Events come in the order in which this run performs them. Each names who (the Execution: CTA, warp, lanes, statement),
 // what (space, address, bytes, kind of operation) and what it waits for, so that a model of time can keep clocks of its
 // own: a warp's next statement may start when `executed` says that the last one did not block; an operation in flight
-// begins with `issued`, and whoever hears `passed`, `waited_for` or `completed` may go on no earlier than the arrivals,
-// or the operation, that the event names.
+// begins with `issued`, and the warp that `passed`, `waited_for` or `completed` names may go on no
+// earlier than the arrivals, or the operation, that the event names.
 //
-// Nobody attached costs one comparison an event. Events of every statement and of every access to global memory are
-// told only to observers that ask for them.
+// Without an observer an event costs one comparison. Events of every statement and of every access
+// to global memory are told only to observers that ask for them.
 #pragma once
 
 #include <cstddef>

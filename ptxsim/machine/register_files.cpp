@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kKeptLines = (size_t{256} << 20) / sizeof(RegisterLine);
 
-// Of one size, that of the program that ran last.
+// Register files of one size, that of the program that ran last.
 struct Kept {
   size_t lines = 0;
   std::vector<std::unique_ptr<RegisterLine[]>> files;

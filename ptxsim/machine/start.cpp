@@ -141,7 +141,7 @@ void start_warp(const Machine& machine, Cta& cta, uint32_t index) {
   const Program& program = machine.program();
   const size_t lines = (program.register_bytes + 63) / 64;
   warp->registers = take_register_file(lines);
-  // A register that nobody wrote holds NaN.
+  // An unwritten register holds NaN.
   for (const RegisterRange& range : program.poisoned)
     std::fill_n(reinterpret_cast<uint32_t*>(warp->file() + range.at), range.bytes / 4, kPoisonWord);
   warp->pc.fill(program.start);

@@ -1,4 +1,4 @@
-// Tensor memory of one CTA: 128 lanes x 512 columns of 32-bit cells, and who has allocated which
+// Tensor memory of one CTA: 128 lanes x 512 columns of 32-bit cells, and the allocations of its
 // columns (PTX ISA 9.0, "Tensor Memory", "Tensor Memory Allocation and Management Instructions").
 #pragma once
 

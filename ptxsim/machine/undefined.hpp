@@ -1,4 +1,4 @@
-// Values that come from memory which nobody has written.
+// Values that come from unwritten memory.
 //
 // Reading such bytes is no error by itself: the padding of a struct is copied with it, and a merge reads one element
 // behind the last and does not look at it. An error is what depends on them: which way a branch goes, whether or where
@@ -18,14 +18,14 @@ namespace ptxsim {
 
 struct UndefinedValues {
   struct Value {
-    std::vector<uint8_t> bits;  // as the register lies in the file: 1 where nobody knows the bit
+    std::vector<uint8_t> bits;  // as the register lies in the file: 1 where the bit is undefined
     std::string read;           // of which memory, and by which statement
   };
   std::map<uint32_t, Value> registers;  // by their place in the warp's file
 };
 
-// `lane` of the register that this statement writes holds `bytes` bytes of memory, sign-extended if `is_signed`, of
-// which those in `unwritten` (a bit each) nobody has written. `read` says which.
+// `lane` of the register that this statement writes holds `bytes` bytes of memory, sign-extended if
+// `is_signed`, of which those in `unwritten` (a bit each) are unwritten. `read` says which.
 void note_undefined(const Execution& x, Slot destination, int lane, uint32_t bytes, bool is_signed,
                     uint32_t unwritten, const std::string& read);
 

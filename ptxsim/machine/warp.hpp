@@ -68,16 +68,15 @@ struct Warp {
   std::vector<std::byte> local;  // of each lane: local_stride bytes, of which local_top are in use
   uint64_t local_stride = 0;
   std::array<uint64_t, kWarpSize> local_top{};
-  std::shared_ptr<CallStack> calls;  // made by the first call
-  std::shared_ptr<UndefinedValues>
-      undefined;       // made by the first read of bytes that nobody has written
+  std::shared_ptr<CallStack> calls;            // made by the first call
+  std::shared_ptr<UndefinedValues> undefined;  // made by the first read of unwritten bytes
   uint32_t carry = 0;  // CC.CF of each lane (add.cc and the other extended-precision instructions)
   uint64_t executed = 0;
 
   // Registers that an unfinished asynchronous operation owns (R8): ranges of the register file.
   struct OwnedRange {
     uint32_t at, bytes;
-    uint64_t owner;      // whoever added it removes it by this number
+    uint64_t owner;      // the operation that added it removes it by this number
     bool reads_allowed;  // an operand that is only read (wgmma's A)
     int statement;
   };

@@ -124,7 +124,7 @@ struct Unchanged {
   std::vector<Known> known;        // by problem
   uint64_t longest = 0;            // run, in warp instructions
   std::vector<uint64_t> executed;  // by statement
-  // Of each run that has any; equal ones are one object.
+  // The outputs of each run that has any; equal ones are one object.
   std::vector<std::shared_ptr<const Outputs>> outputs;
 };
 

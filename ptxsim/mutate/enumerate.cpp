@@ -30,7 +30,7 @@ class Enumeration {
   void tcgen05(const Statement& s);
   void copies(const Statement& s);
   void mbarriers(const Statement& s);
-  // Of the CTAs of a pair that something is for, one is left out. `index`: of the mask.
+  // Flips one of the CTAs of a pair in or out of a multicast. `index`: of the mask's operand.
   void multicast(const Statement& s, size_t index) {
     if (!has(s, "multicast::cluster")) return;
     change("multicast", index, "mask: CTA 0 flipped", 0, 1);

@@ -59,7 +59,7 @@ const char* name_of(Fate fate);
 struct Trial {
   bool right = true;  // the result is right
   RunResult run;
-  // When nobody has written down what is right: the result is then also right only when it is what
+  // For cases that do not say what is right: the result is then also right only when it is what
   // the unchanged kernel leaves with the same problem, schedule and seed.
   std::optional<Outputs> outputs = {};
 };

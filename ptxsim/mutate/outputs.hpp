@@ -1,4 +1,4 @@
-// What a run left in global memory, for mutants whose right results nobody has written down.
+// What a run left in global memory, for mutants of cases that do not say what is right.
 #pragma once
 
 #include <cstddef>

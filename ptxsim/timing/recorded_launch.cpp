@@ -49,7 +49,7 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
   run.mma = MmaMode::kRounded;
   run.stop = &stop;
   if (!options.whole_grid) run.resident_clusters = 1;
-  // With an SM for each CTA nobody takes another's work at run time.
+  // With an SM for each CTA no CTA takes another's work at run time.
   run.all_clusters_started = volume(launch.grid) <= run.num_sms;
   const MakeObserver make = make_recorder(recording);
   const CaseResult result = run_case(

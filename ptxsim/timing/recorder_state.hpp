@@ -1,4 +1,4 @@
-// The recorder's state: what it knows of warps, of operations in flight, and of who has arrived where.
+// The recorder's state: what it knows of warps, of operations in flight, and of arrivals at barriers.
 #pragma once
 
 #include <map>

@@ -57,7 +57,7 @@ def _meaning(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
 
 
 class Flattening:
-    """Of the file `main`. The result has no line of the modules that is a sibling's import."""
+    """Joins the file `main` and the modules beside it that it imports; the imports of those are left out."""
 
     def __init__(self, main: pathlib.Path):
         self.folder, self.main = main.parent, main

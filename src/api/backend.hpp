@@ -12,7 +12,7 @@
 
 namespace dualgemm::api {
 
-// An array of the caller, under the name that errors give it; null: none of anybody's business.
+// An array of the caller, under the name that errors give it; null: not checked.
 struct NamedArray {
   const char* name;
   const void* data;

@@ -13,7 +13,7 @@ namespace dualgemm::api {
 struct CheckedRun {
   const Plan* plan;
   const Strategy* strategy;
-  Buffers buffers;  // prepared weights as a view, whoever owns them
+  Buffers buffers;  // prepared weights as a view, whether a handle or the caller owns them
   void* workspace;
   int64_t workspace_bytes;  // that are needed
 };

@@ -42,7 +42,8 @@ Expected<const Strategy*> strategy_of(const Plan& plan) {
   return strategy;
 }
 
-// The buffers as the checks and the strategy see them: with a view of the bytes, whoever owns them.
+// The buffers as the checks and the strategy see them: with a view of the prepared bytes, whether a
+// handle or the caller owns them.
 Buffers with_view(const Buffers& buffers) {
   Buffers resolved = buffers;
   resolved.prepared_view = plan::view_of(buffers);

@@ -10,7 +10,7 @@ namespace dualgemm::api {
 namespace {
 
 // What lies in the workspace is tight, with linear scales: those need no padding between experts,
-// whose rows nobody on the host knows, and every kernel reads and writes them.
+// whose numbers of rows the host does not know, and every kernel reads and writes them.
 constexpr Matrix kQuantized{.type = DataType::kE2M1};
 
 Matrix h_of(const MlpProblem& problem) {

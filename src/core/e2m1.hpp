@@ -3,7 +3,7 @@
 //
 // The functions of e2m1.hpp, e4m3.hpp, half.hpp and quantize_block.hpp are always inlined: the
 // files of src/cpu/isa are compiled for newer processors, and a copy emitted there must not be the
-// one that the linker keeps for everybody.
+// one that the linker keeps for all files.
 #pragma once
 
 #include <array>

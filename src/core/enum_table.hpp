@@ -79,7 +79,7 @@ constexpr bool is_enumerator(Enum value) noexcept {
   return number >= 0 && number < kEnumCount<Enum>;
 }
 
-// Of a number from outside; "unknown" if it is no enumerator.
+// The name of a number from outside; "unknown" if it is no enumerator.
 template <class Enum>
 constexpr const char* enum_name(Enum value) noexcept {
   return is_enumerator(value) ? kEnumRows<Enum>[static_cast<size_t>(value)].name : "unknown";

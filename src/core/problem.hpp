@@ -43,7 +43,7 @@ ResolvedProblem resolve(const Problem& problem) noexcept;
 int64_t bits_of(DataType type) noexcept;                     // 4, 16, 16, 32
 int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even for kE2M1
 
-// Of the biases of Gate and Up. kNone: 0.
+// Bytes of one bias of Gate or Up. kNone: 0.
 constexpr int64_t bytes_of(BiasType type) noexcept {
   return type == BiasType::kF32 ? 4 : type == BiasType::kBF16 ? 2 : 0;
 }

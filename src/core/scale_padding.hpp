@@ -9,9 +9,9 @@ namespace dualgemm::core {
 
 // Writes 0 to the padding of D's swizzled 128x4 tiles, because consumers on GPUs expect it: beside
 // every row that is computed, columns beyond n/16, and below the last one rows up to a multiple of
-// 128 (of contiguous experts each, else below row m). Rows that nobody computes stay as they are,
-// and so do all scales of an expert without rows: a GPU has no tile there that could write them.
-// Nothing to do for other types and layouts.
+// 128 (of contiguous experts each, else below row m). Scales of rows assigned to no expert stay as
+// they are, and so do all scales of an expert without rows: a GPU has no tile there that could
+// write them. Nothing to do for other types and layouts.
 void clear_scale_padding(const ResolvedProblem& problem, const Buffers& buffers) noexcept;
 
 // The same of `rows` rows of scales from row `begin`, a multiple of 128, on; swizzled.

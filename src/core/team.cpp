@@ -1,8 +1,8 @@
 // A pool of helper threads without a lock in the way of a call. Teams have slots in static memory.
 // A helper that was descheduled may look at a slot whose team has long gone, so it touches nothing
-// but the slot's atomics until a compare-and-swap has given it a ticket; who holds a ticket keeps
-// the team alive, because the caller waits for all tickets. The number of the phase stands in the
-// same word as the tickets: a stale helper's compare-and-swap fails.
+// but the slot's atomics until a compare-and-swap has given it a ticket; a helper with a ticket
+// keeps the team alive, because the caller waits for all tickets. The number of the phase stands in
+// the same word as the tickets: a stale helper's compare-and-swap fails.
 #include "core/team.hpp"
 
 #include <fenv.h>
@@ -35,11 +35,11 @@ constexpr uint64_t kTicketMask = (uint64_t{1} << kTicketBits) - 1;
 constexpr int64_t kMaxTickets = int64_t{1} << 20;
 constexpr uint32_t kCallerSleeps = uint32_t{1} << 31;
 
-// A wake-up costs its maker some microseconds: everybody who joins makes a few, so that the first
-// unit begins soon and 16 threads are awake after two steps.
+// A wake-up costs the thread that makes it some microseconds: every thread that joins makes a few,
+// so that the first unit begins soon and 16 threads are awake after two steps.
 constexpr int kWakesOfCaller = 4, kWakesOfHelper = 3;
 
-// What a team asks for between two barriers. Valid for who holds one of its tickets.
+// What a team asks for between two barriers. Valid for a thread that holds one of its tickets.
 struct Phase {
   void (*call)(const void* function, int64_t unit, int seat);
   const void* function;
@@ -91,7 +91,7 @@ struct Pool {
   std::atomic<int> used_slots{0};         // at the most, so far: what a helper has to look through
   alignas(64) std::atomic<int> seats{0};  // of all teams, callers not counted
   std::atomic<int> helpers{0};
-  std::atomic<bool> creating{false};  // a lock that nobody waits for, but stop_threads()
+  std::atomic<bool> creating{false};  // a lock that only stop_threads() waits for
   bool watches_fork = false;          // under `creating`, as the two below
   pid_t process = 0;
   pthread_t threads[kMaxHelpers]{};
@@ -117,7 +117,8 @@ bool spin(Clock::time_point deadline, const Ready& ready) noexcept {
   return ready();
 }
 
-// Wakes up to `wakes` sleeping helpers of the team; for who holds a ticket of it, or owns it.
+// Wakes up to `wakes` sleeping helpers of the team; for a thread that holds a ticket of it, or owns
+// it.
 void wake_some(Slot& slot, int wakes) noexcept {
   const Admission team = unpacked(slot.admission.load(std::memory_order_relaxed));
   while (wakes > 0) {
@@ -144,8 +145,8 @@ uint64_t take_ticket(Slot& slot) noexcept {
   return 0;
 }
 
-// The same for a helper: who has no seat may not take one. The admission belongs to the phase that
-// the compare-and-swap confirms: it changes only while there are no tickets.
+// The same for a helper: a thread without a seat may not take a ticket. The admission belongs to
+// the phase that the compare-and-swap confirms: it changes only while there are no tickets.
 uint64_t take_ticket_as(int helper, Slot& slot, int& seat) noexcept {
   uint64_t seen = slot.tickets.load(std::memory_order_acquire);
   while ((seen & kTicketMask) != 0) {

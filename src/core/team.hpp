@@ -2,8 +2,8 @@
 //
 // A neighbour may take a core away from a helper at any moment and for milliseconds. So nothing
 // here waits for a helper that has not begun: work is handed out as numbered units, the caller
-// takes units like everybody else and finishes alone if nobody comes. Waited for is only a unit
-// that a helper has taken, first spinning for a moment, then asleep, which leaves the caller's own
+// takes units like every helper and finishes alone if none comes. It waits only for units that a
+// helper has taken, first spinning for a moment, then asleep, which leaves the caller's own
 // core to that helper.
 //
 // Helpers are started when they are first wanted, spin for a moment after their last unit and then

@@ -40,7 +40,7 @@ std::array<Range, 4> weight_ranges(const ResolvedProblem& problem, const Buffers
   }};
 }
 
-// Of a handle's bytes this file knows nothing: they are of the library, or run() has made a view of
+// This file does not look into a handle's bytes: the library made them, or run() has made a view of
 // them. Their alignment depends on their format.
 Range prepared_range(const Buffers& buffers) {
   const PreparedView* const view = buffers.prepared_view;
@@ -118,7 +118,7 @@ Status check_expert_offsets(const Problem& problem, const int32_t* offsets) {
   return {};
 }
 
-// Of row_experts no number is wrong: what names no expert is a row that nobody computes.
+// Any value in row_experts is legal; rows with an out-of-range expert are skipped.
 Status check_contiguous(const Problem& problem, const Buffers& buffers, bool readable) {
   if (buffers.row_experts != nullptr) {
     DUALGEMM_TRY(check_absent("expert_offsets", buffers.expert_offsets,

@@ -164,7 +164,7 @@ Status check_activation(const Activation& act) {
   }
   const ResolvedActivation resolved = act;
   DUALGEMM_TRY(check_finite("act.alpha", resolved.alpha));
-  if (resolved.alpha == 0.0f) {  // half of g: nobody's activation, but what a forgotten field holds
+  if (resolved.alpha == 0.0f) {  // half of g: no known activation, but what a forgotten field holds
     return Status::invalid("act.alpha", "0", "must not be 0");
   }
   DUALGEMM_TRY(check_finite("act.beta", resolved.beta));

@@ -21,7 +21,7 @@ void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
                 const Buffers& buffers, const DTile& tile, const float* values) noexcept;
 
 // values += the tile of the residual, one FP32 addition each. The residual may be D: a thread reads
-// a tile here and writes it next, and nobody else touches it.
+// a tile here and writes it next, and no other thread touches it.
 void add_residual(const core::ResolvedProblem& problem, const Buffers& buffers, const DTile& tile,
                   float* values) noexcept;
 

@@ -68,8 +68,8 @@ int64_t max_row_tiles(const Problem& problem, const Engine& engine) noexcept;
 // Fills work.groups (problem.l entries) and the counts with the next groups that have rows; false:
 // there are none left. One call takes them all, but for row_experts whose rows are not in the order
 // of the experts: there may be a run for each row, and the workspace has room for problem.l of them
-// at a time. So they are computed in rounds, which cost a caller with such rows some time and nobody
-// any memory.
+// at a time. So they are computed in rounds, which cost callers with such rows some time, and no
+// caller any memory.
 bool list_groups(Work& work, core::RowGroups& groups) noexcept;
 
 // Bytes of the packed activation of the whole problem, and of one thread's scratch.

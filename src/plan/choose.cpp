@@ -15,7 +15,7 @@ namespace {
 
 // What kAuto takes, best first. fp8 is missing because it changes the result; cached and graph
 // because they are fused's or two_pass's work behind another interface; streams because it never
-// beats fused; cutlass because nobody has timed it beside fused.
+// beats fused; cutlass because it has not been timed beside fused.
 constexpr std::array kPreference{StrategyId::kFused, StrategyId::kFusedSequential,
                                  StrategyId::kFusedEpilogue, StrategyId::kTwoPass,
                                  StrategyId::kReference};

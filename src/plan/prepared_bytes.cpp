@@ -30,7 +30,7 @@ static_assert(sizeof(Header) == kPreparedHeaderBytes && std::endian::native == s
 constexpr char kMagic[sizeof(Header::magic) + 1] = "DUALGEMM";
 constexpr int64_t kPartMultiple = 256;  // so that every part is as aligned as the first
 
-// Of each format, by its number; one more when its bytes change.
+// The version of each format, by its number; one more when its bytes change.
 constexpr int32_t kVersions[] = {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 static_assert(std::size(kVersions) == core::kEnumCount<PreparedFormat>);
 

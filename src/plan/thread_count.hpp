@@ -7,7 +7,7 @@ namespace dualgemm::plan {
 
 // What a thread must find to do at least. To wake it costs the caller some 5 us, and 50 us pass
 // before it has begun; a call for which that does not pay has one thread, which cannot be held up
-// by anybody else.
+// by another.
 inline constexpr double kThreadMicroseconds = 20.0;
 
 // About how long one thread takes for the whole call; within a factor of two on the processors of

@@ -149,7 +149,7 @@ inline std::vector<int32_t> random_expert_rows(Rng& rng, int64_t l, int64_t m) {
   return rows;
 }
 
-// The expert of each row: runs that ascend, or in no order at all; among them rows of nobody.
+// The expert of each row: runs that ascend, or in no order at all; among them rows of no expert.
 inline std::vector<int32_t> random_row_experts(Rng& rng, int64_t l, int64_t m) {
   std::vector<int32_t> experts;
   const bool ascending = rng.chance(0.6);
@@ -303,7 +303,7 @@ struct RandomCase {
                       4.0f * random_activation(rng, values));
     }
   }
-  // Rows that nobody computes are poison: nothing of them is read.
+  // Rows of no expert are poison: nothing of them is read.
   void randomize_named_rows(Rng& rng, Values values) {
     for (int64_t row = 0; row < problem.m; ++row) {
       const int32_t expert = row_experts[static_cast<size_t>(row)];

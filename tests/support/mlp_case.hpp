@@ -77,7 +77,7 @@ struct MlpCase {
 
   int64_t batches() const { return problem.grouping == Grouping::kContiguous ? 1 : problem.l; }
 
-  // Rows that name their experts instead of offsets: `share` of them nobody's, in runs.
+  // Rows that name their experts instead of offsets: a share of `unwanted` of no expert, in runs.
   void name_experts(Rng& rng, double unwanted = 0.2) {
     expert_offsets.clear();
     row_experts.resize(static_cast<size_t>(problem.m));

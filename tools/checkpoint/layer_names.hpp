@@ -14,7 +14,7 @@ namespace dualgemm::checkpoint {
 // wrong may have both.
 struct LayerModules {
   std::string gate, up, stacked;
-  std::string down;     // where it must be; nobody has looked
+  std::string down;     // where it must be; not looked up
   int64_t experts = 0;  // > 0: their tensors have three extents
 };
 

@@ -31,7 +31,7 @@ Expected<int64_t> size_of_regular(int fd, const std::string& path) {
 
 Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   if (path.empty()) return Status::invalid("file path", "''", "must name a file");
-  // O_NONBLOCK: opening a pipe nobody writes to must not hang; regular files ignore it.
+  // O_NONBLOCK: opening a pipe without a writer must not hang; regular files ignore it.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return system_error(path, errno, "must be a readable file");
   const Expected<int64_t> size = size_of_regular(fd, path);

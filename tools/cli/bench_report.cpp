@@ -28,7 +28,7 @@ std::string peak_cell(double value, const char* unit) {
   return value > 0 ? fmt::format("{:.4g} {}", value, unit) : "unknown";
 }
 
-// Those that limited nobody were not measured.
+// Peaks that limited no strategy were not measured.
 std::string peaks_line(const measure::Peaks& peaks, bool from_memory) {
   std::string text;
   const auto add = [&](const char* name, double value, const char* unit, bool always = false) {
@@ -109,7 +109,7 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
   return table;
 }
 
-// Of the ranking, or of what stands in for one.
+// The bars of the ranking, or of what stands in for one.
 std::vector<Bar> bars_of(const BenchReport& report, const Ranking& ranking) {
   std::vector<Bar> bars;
   const auto add = [&](const Ranked& entry, const std::string& place) {

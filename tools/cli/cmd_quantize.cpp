@@ -139,7 +139,7 @@ std::string no_config_because(const QuantizeCommand& command) {
 struct ConfigsBeside {
   std::string from, to;  // folders
   bool written = false;
-  std::string why_not;  // empty also where nobody expects any
+  std::string why_not;  // empty also where no config is expected
 };
 
 ConfigsBeside configs_beside_file(const QuantizeCommand& command,

@@ -145,7 +145,7 @@ bound derived from the operands, so that one lost tile cannot hide in an average
 --k it tries seeded shapes chosen to hit edges (1, tile-1, tile, tile+1 ...). On failure it prints
 the worst element, a map of the 16x16 tiles (. right, X wrong) and one line that repeats the
 failure; the exit status is 1. With --grouping every shape is tried with ragged rows, an expert that
-has none among them, with all rows of one expert, and where that can be said with rows of nobody;
+has none among them, with all rows of one expert, and where that can be said with rows of no expert;
 rows of D that are no expert's must stay as they were.
 
 Examples:

@@ -16,7 +16,7 @@ constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the le
 // On a GPU: rounds of all contestants, each a CUDA graph of so many runs, replayed so often.
 constexpr int kDeviceRounds = 3, kDeviceCalls = 100, kDeviceReplays = 7;
 
-// Of seconds per run on the GPU, each of a graph of runs; the host is not measured.
+// The summary of seconds per run on the GPU, each of a graph of runs; the host is not measured.
 measure::QuietResult summary_of(std::vector<double> seconds, std::string name) {
   measure::QuietResult result;
   result.name = std::move(name);

@@ -7,7 +7,8 @@
 
 namespace dualgemm::measure {
 
-// Of an even number of values the upper one of the two; 0: there are none.
+// The median; of an even number of values the upper one of the two in the middle; 0: there are
+// none.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

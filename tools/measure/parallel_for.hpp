@@ -1,6 +1,6 @@
 // Loops of the tools on the library's own threads: those that a call has by default, within
 // affinity, quota and DUALGEMM_NUM_THREADS. (OpenMP's runtime has a word of its own to say about
-// OMP_NUM_THREADS, before anybody has asked.)
+// OMP_NUM_THREADS, before it is asked.)
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline int threads_or_default(int threads) {
 // by one thread at a time.
 template <class Body>
 void parallel_for(core::Team& team, int64_t count, const Body& body) {
-  constexpr int64_t kRunsOfThread = 16;  // so many that who is slower may take fewer
+  constexpr int64_t kRunsOfThread = 16;  // so many that a slower thread may take fewer
   const int64_t run = std::max<int64_t>(1, core::ceil_div(count, kRunsOfThread * team.threads()));
   team.run(core::ceil_div(count, run), [&](int64_t unit, int seat) {
     const int64_t end = std::min(count, (unit + 1) * run);

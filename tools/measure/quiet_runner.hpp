@@ -1,5 +1,5 @@
 // Times cases on a machine that is not ours alone: interleaved rounds, idle waited for, every
-// sample watched, medians of those that nobody disturbed. docs/performance.md tells why.
+// sample watched, medians of the undisturbed ones. docs/performance.md tells why.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,8 @@ struct Launches {
   void add(const cuda::KernelLaunch& launch) { list[count++] = launch; }
 };
 
-// Of the file that includes this one. Precondition of build() and workspace_bytes(): check().
+// Defined by the file that includes this one. Precondition of build() and workspace_bytes():
+// check().
 Launches build(const Operands& operands, int num_sms, uint8_t* workspace, EncodeTiled encode_tiled);
 int64_t workspace_bytes(const Operands& operands, int num_sms);
 const Device* current_device(const char** error);

@@ -84,7 +84,7 @@ int64_t tile_rows_of(const core::RowGroup& group) noexcept {
   return (group.rows + kMapTile - 1) / kMapTile;
 }
 
-// Of every group the tiles (i, j) with (i + j) % step == 0: every row and every column of tiles is
+// The tiles (i, j) of every group with (i + j) % step == 0: every row and every column of tiles is
 // met as long as step does not exceed either count.
 std::vector<Unit> spread_units(const Problem& problem, const Groups& groups,
                                const CheckOptions& options) {

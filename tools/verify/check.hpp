@@ -52,8 +52,8 @@ struct CheckOptions {
 };
 
 // D of `buffers` against the double-precision oracle; each element within a bound derived from the
-// operands (docs/numerics.md). `isa` is the one that computed D. Of groups the rows that are an
-// expert's. The caller may hand in any bytes as D: nothing but D decides.
+// operands (docs/numerics.md). `isa` is the one that computed D. With groups only the rows that are
+// an expert's. The caller may hand in any bytes as D: nothing but D decides.
 Expected<CheckReport> check_result(const Problem& problem, const Buffers& buffers, Isa isa,
                                    const CheckOptions& options = {});
 
@@ -76,7 +76,7 @@ Expected<OutputDifference> output_difference(const Problem& problem, const Buffe
                                              const Buffers& actual);
 
 // Every element of `actual` against `trusted`, a result of the same operands that has been checked.
-// Elements that are bit-identical pass. Of those that differ, the `most` with the largest
+// Elements that are bit-identical pass. Among those that differ, the `most` with the largest
 // difference are compared with the oracle, so every other one differs less than they do.
 Expected<CheckReport> check_against(const Problem& problem, const Buffers& trusted,
                                     const Buffers& actual, Isa isa, int64_t most = 4096);

@@ -88,7 +88,7 @@ struct MlpRun::State {
     if (!output) return output.status();
     y = *std::move(output);
     b.y = y.data();
-    return y.upload(host.y);  // rows of nobody must come back as they were
+    return y.upload(host.y);  // rows of no expert must come back as they were
   }
 
   Status fetch() {

@@ -172,8 +172,8 @@ std::vector<int32_t> rows_of_experts(const Problem& p, ExpertRows rows, uint64_t
   return counts;
 }
 
-// Runs of an expert's rows in ascending order; the first row of each is nobody's, by any number that
-// names no expert.
+// Runs of an expert's rows in ascending order; the first row of each is given to no expert, by any
+// number that names none.
 std::vector<int32_t> experts_of_rows(const Problem& p, const std::vector<int32_t>& counts,
                                      ExpertRows rows) {
   const int32_t nobody[] = {-1, static_cast<int32_t>(p.l), INT32_MIN, INT32_MAX};

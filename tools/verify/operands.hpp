@@ -28,7 +28,7 @@ enum class RandomKind {
 enum class ExpertRows {
   kRagged,     // any numbers; of three experts or more one has none
   kOneExpert,  // all are one expert's
-  kNobody,     // none is anybody's; offsets cannot say so
+  kNobody,     // all are no expert's; offsets cannot say so
 };
 struct RandomGroups {
   bool row_experts = false;  // kContiguous: Buffers::row_experts instead of offsets
@@ -51,8 +51,8 @@ struct Operands {
 
 inline constexpr uint8_t kUnwritten = 0xFF;  // what an Output begins as
 
-// D and its scales, filled with kUnwritten: NaN in every type and in every scale, so that an element
-// nobody wrote shows.
+// D and its scales, filled with kUnwritten: NaN in every type and in every scale, so that an
+// unwritten element shows.
 struct Output {
   AlignedBytes d, d_scales;
   float d_global_scale = 1.0f;

@@ -9,7 +9,7 @@
 
 namespace dualgemm::verify {
 
-// Of one group's rows: rows x n, as the next product reads them, without the global scale.
+// H of one group's rows: rows x n, as the next product reads them, without the global scale.
 struct StoredH {
   int64_t rows = 0, cols = 0;
   std::vector<double> value;   // NaN or infinite where the definition is

@@ -47,7 +47,7 @@ def _check(holds: Any, name: str, observed: str, rule: str) -> None:
 
 
 def _columns(a: Tensor) -> Any:
-    """Of A, in values."""
+    """The columns of A, in values."""
     _check(a.dtype in (*_PACKED_CODES, *_WIDE_TYPES), "a", str(a.dtype),
            "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
     _check(a.dim() >= 2, "a", f"shape {list(a.shape)}", "must have rows")

@@ -148,7 +148,8 @@ def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
 
 
 def float_experts(experts: nn.Module, activation: Optional[str] = None) -> FloatMLP:
-    """Of transformers' experts: gate_up_proj [E, 2N, K] and down_proj [E, K, N], forward(x, ids, weights); checked likewise."""
+    """The weights of transformers' experts: gate_up_proj [E, 2N, K] and down_proj [E, K, N], forward(x, ids, weights);
+    checked likewise."""
     both, down = getattr(experts, "gate_up_proj", None), getattr(experts, "down_proj", None)
     if not isinstance(both, Tensor) or not isinstance(down, Tensor) or both.dim() != 3 or down.dim() != 3:
         raise InvalidArgument("experts", type(experts).__name__, "must have gate_up_proj [E, 2N, K] and down_proj [E, K, N]")

@@ -73,7 +73,7 @@ def name_of(what: str, number: int) -> str:
 
 
 def version() -> str:
-    """Of the library that runs."""
+    """The version of the library that runs."""
     return str(c.dualgemm_version().decode())
 
 

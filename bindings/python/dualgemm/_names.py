@@ -8,4 +8,4 @@ Strategy = Literal["auto", "reference", "two_pass", "cached", "graph", "streams"
                    "fp8", "cutlass"]
 ScaleLayout = Literal["auto", "linear", "swizzled_128x4"]
 OwnLayout = Literal["linear", "swizzled_128x4"]
-"""Of scales that are made, not read."""
+"""The layouts of scales that are made, not read."""

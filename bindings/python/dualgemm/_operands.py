@@ -18,7 +18,7 @@ _HEADER_BYTES = 256
 
 
 class Shape(NamedTuple):
-    """Of one matrix, or of ``experts`` of them (0: one, without that dimension)."""
+    """The shape of one matrix, or of ``experts`` of them (0: one, without that dimension)."""
     n: int
     k: int
     experts: int
@@ -143,7 +143,7 @@ class PackedHeader(NamedTuple):
 
 
 def read_header(packed: Tensor) -> PackedHeader:
-    """Of prepared bytes anywhere; on a GPU this synchronises."""
+    """The header of prepared bytes on any device; on a GPU this synchronises."""
     check_storage("packed", packed)
     if packed.dtype != torch.uint8 or packed.dim() != 1 or packed.numel() < _HEADER_BYTES:
         raise InvalidArgument("packed", f"{packed.dtype} {list(packed.shape)}", "must be uint8 [bytes] as prepare() makes it")

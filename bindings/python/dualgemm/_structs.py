@@ -54,7 +54,7 @@ class DeviceInfo(ctypes.Structure):
                 ("l3_bytes", c_int64), ("num_isas", c_int32), ("isas", c_int32 * 15), ("name", c_char * 128)]
 
 
-# Of checkpoint.h.
+# The structs of checkpoint.h.
 class LayerInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_uint64), ("n", c_int64), ("k", c_int64), ("gate_global_scale", c_float),
                 ("up_global_scale", c_float), ("input_scale", c_float), ("scale_layout", c_int32)]

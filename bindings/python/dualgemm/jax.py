@@ -35,7 +35,7 @@ _OF_ROWS = ("a", "a_scales", "a_row_scale")
 
 
 def _interface_version() -> Optional[tuple[int, int]]:
-    """Of jaxlib, by its headers; None: it has none."""
+    """The version of jaxlib's FFI, from its headers; None: it has no headers."""
     header = pathlib.Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", header.read_text())) if header.is_file() else {}
     return (int(found["MAJOR"]), int(found["MINOR"])) if len(found) == 2 else None

@@ -88,7 +88,7 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout 
     """
     refuse_grad(x=tensor("x", x), global_scale=global_scale)
     if global_scale is not None and not isinstance(global_scale, Tensor):
-        # On every device: of a tensor on a GPU nobody reads the value.
+        # A number is checked here, on every device: once it is a tensor on a GPU its value is not read.
         if not 0 < (value := number("global_scale", global_scale)) < math.inf:
             raise InvalidArgument("global_scale", str(value), "must be finite and > 0")
     scale = scalar_tensor("global_scale", global_scale, x)
@@ -281,7 +281,7 @@ def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None
             alpha_up: Scalar = None, a_row_scale: Optional[Tensor] = None) -> str:
     """What glu() with these arguments will run here and why, and what was rejected and why. ``gate`` may be Weights.
 
-    Of tensors only shapes, dtypes and the device count. Raises what glu() would of those.
+    Only the shapes, dtypes and device of tensors count. Raises what glu() would raise for those.
     """
     from ._plan import BIAS_TYPES, make_plan
 

@@ -21,7 +21,8 @@ struct Place {
   int32_t index;  // which GPU
   bool is_cuda;
 
-  // Of the first tensor of a call; refuses None, which torch hands on as a tensor that is undefined.
+  // The place of the first tensor of a call; refuses None, which torch hands on as a tensor that is
+  // undefined.
   static Place of(const char* name, const Tensor& tensor);
 };
 
@@ -43,7 +44,7 @@ std::string dtype_text(const Tensor& tensor);
 int32_t data_type_of(const char* name, const Tensor& tensor);
 // Refuses all but float16, bfloat16 and float32.
 void check_is_wide(const char* name, const Tensor& tensor);
-// Of a dtype that is asked for: float16, bfloat16 or float32.
+// The DUALGEMM_ data type of a dtype that a caller asks for: float16, bfloat16 or float32.
 int32_t data_type_of(const char* name, torch::headeronly::ScalarType dtype);
 // The dtype for a DUALGEMM_ data type; E2M1: uint8.
 int32_t dtype_for(int32_t data_type);

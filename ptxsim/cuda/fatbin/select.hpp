@@ -17,7 +17,7 @@ struct PtxTarget {
   char suffix = 0;            // 'a', 'f' or 0
 };
 
-// Of the `.target` directive; nothing where there is none.
+// What the `.target` directive says; nothing where there is none.
 std::optional<PtxTarget> target_of(std::string_view ptx);
 bool runs_on(const PtxTarget& target, uint32_t device_architecture);
 

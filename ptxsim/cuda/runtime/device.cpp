@@ -113,7 +113,7 @@ PTXSIM_CUDA_API int cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return kSuccess;
 }
-// Of these the interpreter has the heap alone; a program finds what it has set.
+// The interpreter obeys the heap's limit alone; a program reads back every limit as it set it.
 PTXSIM_CUDA_API int cudaDeviceSetLimit(int limit, size_t value) {
   return call([&](Session& session) {
     if (limit < 0 || limit >= static_cast<int>(session.limits.size())) return kInvalidValue;

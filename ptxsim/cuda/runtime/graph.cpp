@@ -37,7 +37,7 @@ PTXSIM_CUDA_API int cudaStreamGetCaptureInfo(void* handle, int* state, unsigned 
     const Capture* capture = stream->capture.get();
     *state = capture == nullptr ? 0 : capture->invalidated ? 2 : 1;
     if (id != nullptr && capture != nullptr) *id = capture->id;
-    // A capture cannot be changed while it goes on: its graph is given to nobody.
+    // A capture cannot be changed while it goes on: its graph is not handed out.
     if (graph != nullptr) *graph = nullptr;
     if (nodes != nullptr) *nodes = nullptr;
     if (edges != nullptr) *edges = nullptr;

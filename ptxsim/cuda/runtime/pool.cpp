@@ -32,7 +32,7 @@ PTXSIM_CUDA_API int cudaMemPoolDestroy(void*) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolTrimTo(void*, size_t) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolSetAttribute(void*, int, void*) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolSetAccess(void*, const void*, size_t) { return kSuccess; }
-// Of what is reserved and used nothing is known: 0, as for a pool that has given all back.
+// Reserved and used bytes are not counted: 0, as for a pool that has given all back.
 PTXSIM_CUDA_API int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
   const bool is_int = attribute <= 3;  // cudaMemPoolReuse...: switches; then uint64_t
   return call([&](Session&) {

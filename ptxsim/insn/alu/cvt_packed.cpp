@@ -1,5 +1,5 @@
-// cvt of two values at a time, to and from the narrow formats, to tf32, and cvt.pack. Of two .f32
-// sources a goes to the upper element and b to the lower one (PTX ISA 9.0, "cvt").
+// cvt of two values at a time, to and from the narrow formats, to tf32, and cvt.pack. With two .f32
+// sources, a goes to the upper element and b to the lower one (PTX ISA 9.0, "cvt").
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ bool is_narrow(Type type) {  // 8 bits and fewer, with a sign
 
 bool is_known_pair(Type to, Type from) {
   if (to == Type::kF16x2) return from == Type::kF32 || is_narrow(from);
-  // Of narrow types since PTX ISA 9.2, as Triton 3.9 writes it.
+  // From narrow types since PTX ISA 9.2, as Triton 3.9 writes it.
   if (to == Type::kBf16x2) return from == Type::kF32 || from == Type::kUe8m0x2 || is_narrow(from);
   if (to == Type::kTf32) return from == Type::kF32;
   if (to == Type::kUe8m0x2) return from == Type::kF32 || from == Type::kBf16x2;

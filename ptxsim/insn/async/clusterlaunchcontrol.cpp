@@ -116,7 +116,7 @@ Outcome execute_is_canceled(Execution& x, const Insn& insn) {
 }
 
 // imm: the axis of slot[0], or 3: x y z in slot[0], slot[1], slot[2]; the response is in slot[4].
-// Of a request that failed the result is undefined: poison, as kernels may ask before they know.
+// The result of a request that failed is undefined: poison, as kernels may ask before they know.
 Outcome execute_first_ctaid(Execution& x, const Insn& insn) {
   x.for_lanes([&](int lane) {
     Response response = response_in(x, insn.slot[4], lane);

@@ -103,7 +103,7 @@ struct Store {
 };
 void start_store(Execution& x, int lane, Store store);
 
-// Reads of bytes that nobody wrote, or of a CTA's memory after its end, are Faults.
+// Reads of unwritten bytes, or of a CTA's memory after its end, are Faults.
 void check_source(const Cta& cta, uint32_t offset, uint32_t bytes);
 // The size and the addresses of a bulk copy are multiples of 16.
 void check_multiple_of_16(const Execution& x, const char* what, uint64_t value, int lane);

@@ -42,7 +42,7 @@ struct TensorBox {
 std::shared_ptr<const TensorBox> tensor_box(const Execution& x, const TensorOperand& operand,
                                             int lane);
 uint32_t bytes_in_bounds(const Box& box);
-GlobalPart global_part(const Execution& x, const TensorBox& tensor);  // empty when nobody asks
+GlobalPart global_part(const Execution& x, const TensorBox& tensor);  // empty when no observer asks
 
 // Calls f(shared offset, offset in the run, bytes) for the pieces into which the swizzle cuts a run
 // of a box that lies at `offset`.

@@ -128,7 +128,7 @@ void start_load(Execution& x, int lane, const std::vector<LoadTarget>& targets, 
 void check_source(const Cta& cta, uint32_t offset, uint32_t bytes) {
   if (cta.machine.options().check_uninitialized && !cta.shared.is_written(offset, bytes))
     throw Fault(fmt::format(
-        "a bulk copy reads {} bytes at shared address 0x{:x}, of which nobody has written all; or "
+        "a bulk copy reads {} bytes at shared address 0x{:x}, of which some were never written; or "
         "a copy into them has not completed",
         bytes, offset));
 }

@@ -32,7 +32,7 @@ void complete(Cta& owner, uint32_t offset, uint32_t barrier, uint32_t bytes,
   std::byte* to = owner.shared.at(offset);
   if (update != nullptr) {
     if (owner.machine.options().check_uninitialized && !owner.shared.is_written(offset, bytes))
-      throw Fault(fmt::format("red.async on shared address 0x{:x}, which nobody has written",
+      throw Fault(fmt::format("red.async on shared address 0x{:x}, which was never written",
                               shared_address(owner, offset)));
     update(to, value.data(), nullptr);
   } else {

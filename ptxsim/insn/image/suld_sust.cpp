@@ -24,7 +24,7 @@ struct SurfaceDetail : Detail {
   std::array<uint32_t, 4> widths{};  // bytes of a lane's register
   UpdateElement update = nullptr;
   uint32_t bytes() const { return element_bytes * count; }
-  // Of an element's register, of the bytes of 32 lanes, where a lane's begin.
+  // Where a lane's bytes begin in those of 32 lanes of an element's register.
   size_t lane_at(uint32_t element, int lane) const {
     return size_t{widths[element]} * static_cast<size_t>(lane);
   }

@@ -114,8 +114,8 @@ void note_unwritten(const Execution& x, const AccessDetail& a, const MemoryAt& a
                      unwritten >> (i * a.element_bytes), read);
 }
 
-// Bytes of what `lane` stores, a bit each, that nobody knows. A store to global memory of nothing else is a Fault: the
-// kernel was to compute something.
+// The undefined bytes of what `lane` stores, a bit each. A store to global memory of nothing else
+// is a Fault: the kernel was to compute something.
 uint32_t unknown_of_stored(const Execution& x, const AccessDetail& a, Space space, int lane) {
   uint32_t unknown = 0;
   for (uint32_t i = 0; i < a.count; ++i)

@@ -11,7 +11,7 @@
 //   m16n8 b8 .trans   (stmatrix: 8 rows of 16) rows 2 (t%4) + (0, 1, 0, 1), elements
 //                     t/4 + (0, 0, 8, 8)
 //   m8n16 b8          row t/4, elements 4 (t%4) + (0, 1, 2, 3)
-// A row of .b6x16_p32 has 16 elements of 6 bits and 32 bits that nobody reads, one of .b4x16_p64 16
+// A row of .b6x16_p32 has 16 elements of 6 bits and 32 unused bits, one of .b4x16_p64 16
 // elements of 4 bits and 64 bits; each element goes to the low bits of its byte (CUTLASS shifts
 // those of e2m1 by 2 before it gives them to mma).
 // The b8 forms follow the layouts that CuTe gives for them (copy_traits_sm100); the figures of the
@@ -91,7 +91,7 @@ MemoryAt row_at(const Execution& x, const MatrixDetail& a, uint32_t row) {
   return at;
 }
 
-// Bytes of the rows, a bit each, that nobody has written, or of which not all is known.
+// Bytes of the rows, a bit each, that are unwritten or not wholly defined.
 using UnknownBytes = std::array<uint32_t, kWarpSize>;
 
 void note_unwritten(const Execution& x, const MatrixDetail& a, const UnknownBytes& unwritten) {

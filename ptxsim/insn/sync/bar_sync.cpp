@@ -5,9 +5,9 @@
 // count the barrier completes when every thread of the CTA that has not exited is there; so it may
 // complete when a thread exits, which the waiting lanes notice when they are tried again.
 //
-// Tickets: 0 not arrived, kArrived, or kDone with the results of bar.red, which whoever completes
-// the barrier writes into the tickets of those that wait: another phase may complete before they
-// run.
+// Tickets: 0 not arrived, kArrived, or kDone with the results of bar.red, which the warp that
+// completes the barrier writes into the tickets of those that wait: another phase may complete
+// before they run.
 #include <fmt/format.h>
 
 #include <bit>

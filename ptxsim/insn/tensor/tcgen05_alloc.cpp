@@ -84,8 +84,9 @@ void complete(Execution& x, PairRequest& request) {
   x.cluster.changed();
 }
 
-// Of one CTA. A pair allocates together: neither alloc returns before the other CTA has come, so
-// that the leader may use both CTAs' columns without a barrier with the other's warp.
+// Tells the observers of one CTA's columns. A pair allocates together: neither alloc returns before
+// the other CTA has come, so that the leader may use both CTAs' columns without a barrier with the
+// other's warp.
 void note_allocated(Execution& x, uint32_t first_column, uint32_t columns) {
   x.tell([&](Observer& o) { o.tmem_allocated(x, x.cta, first_column, columns); });
 }

@@ -21,7 +21,7 @@
 namespace ptxsim {
 namespace {
 
-// Of .red: what the words of a lane are reduced to.
+// What .red reduces the words of a lane to.
 struct MoveReduction {
   Type type = Type::kNone;  // kNone: no .red
   FloatReduction::Form form;

@@ -31,7 +31,7 @@ constexpr NamedShape kShapes[] = {{"m16n16k16", {16, 16, 16}}, {"m8n32k16", {8, 
 constexpr uint32_t kFewBitsOfRow =
     128;  // of A and B with elements of 4 bits and of one: both shapes
 
-// Of A and B, each with its K and M.
+// Whether A and B may have the type in this shape; each type has its K and M.
 bool exists(const WmmaShape& shape, Type type) {
   switch (type) {
     case Type::kF64:

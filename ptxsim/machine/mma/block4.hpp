@@ -27,7 +27,7 @@ class Block4Operand {
   explicit Block4Operand(bool along_rows, unsigned k = kK);
   // k / 2 bytes: k codes, the low nibble first. `negate`: the sign bit of each is flipped.
   void set_row(unsigned row, const uint8_t* codes, bool negate);
-  // Of a sparse A: kK / 2 bytes, and the places of the codes in the row.
+  // A row of a sparse A: kK / 2 bytes, and the places of the codes in the row.
   void set_sparse_row(unsigned row, const uint8_t* codes, const uint8_t* places, bool negate);
   // `count` scale codes (2 or 4) for the row; each covers k / count elements.
   void set_scales(unsigned row, const uint8_t* codes, unsigned count, ScaleType type);

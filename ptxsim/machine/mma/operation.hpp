@@ -34,7 +34,7 @@ struct MmaOperation {
 };
 
 constexpr uint32_t kMmaKBytes = 32;  // along K of a row of A or B, as every kind has it
-// Of B beside a sparse A twice as many: K counts the elements that are not stored, too.
+// B beside a sparse A has twice as many: K counts the elements that are not stored, too.
 inline uint32_t k_bytes_of_b(const MmaShape& shape) {
   return kMmaKBytes * shape.k / shape.stored_k();
 }

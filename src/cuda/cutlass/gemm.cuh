@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "cuda/cutlass/tensor_map_encoder.hpp"
-// Of CUTLASS's builders and kernels the ones that are used, in this order: the umbrella headers
+// The builders and kernels of CUTLASS that are used, in this order: the umbrella headers
 // bring those of every architecture.
 #include <cutlass/cutlass.h>
 //

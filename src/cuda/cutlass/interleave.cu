@@ -18,7 +18,7 @@ struct Place {
   int64_t row;  // of it
 };
 
-// Of a row of the interleaved operand.
+// Where a row of the interleaved operand comes from.
 __device__ Place place_of(const InterleaveParams& p, int64_t row) {
   const int64_t tile = row / (2 * kHalfTile), in_tile = row % (2 * kHalfTile);
   return {in_tile < kHalfTile ? &p.gate : &p.up, tile * kHalfTile + in_tile % kHalfTile};

@@ -21,7 +21,7 @@ DUALGEMM_DEVICE Alphas alphas_of(const Params& params, uint32_t batch) {
       params.alpha_up_per_batch == nullptr ? params.alpha_up : params.alpha_up_per_batch[batch]};
 }
 
-// Of a row of A that exists.
+// The scale of a row of A that exists.
 template <class Params>
 DUALGEMM_DEVICE float row_scale_of(const Params& params, uint32_t batch, uint32_t row) {
   return params.a_row_scale == nullptr
@@ -34,8 +34,8 @@ DUALGEMM_DEVICE float load_bias(const void* bias, bool bf16, int64_t index) {
               : static_cast<const float*>(bias)[index];
 }
 
-// Of kCount outputs in one column of D, which exists: one addition each, whose rounding is its own
-// (no fused multiply-add).
+// Adds the biases to kCount outputs in one column of D, which exists: one addition each, whose
+// rounding is its own (no fused multiply-add).
 template <class Params, int kCount>
 DUALGEMM_DEVICE void add_column_bias(const Params& params, uint32_t batch, uint32_t col,
                                      float (&g)[kCount], float (&u)[kCount]) {
@@ -50,8 +50,8 @@ DUALGEMM_DEVICE void add_column_bias(const Params& params, uint32_t batch, uint3
   }
 }
 
-// Of neighbouring outputs of a row, the first one in column `first` of `n`; `index`: of that
-// column's numbers.
+// Adds the biases to neighbouring outputs of a row, the first one in column `first` of `n`;
+// `index`: of that column's biases.
 template <int kCount, class Column>
 DUALGEMM_DEVICE void add_row_bias(const BiasParams& bias, int64_t index, Column first, Column n,
                                   float (&g)[kCount], float (&u)[kCount]) {

@@ -25,7 +25,7 @@ inline OutputType output_type_of(DataType type) {
                                    : OutputType::kE2M1;
 }
 
-// Of A's types that kernels take: e2m1, f16, bf16.
+// The type of A among those that kernels take: e2m1, f16, bf16.
 inline AType a_type_of(DataType type) {
   return type == DataType::kE2M1  ? AType::kE2M1
          : type == DataType::kF16 ? AType::kF16

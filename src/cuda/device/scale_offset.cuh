@@ -9,8 +9,8 @@ namespace dualgemm::cuda {
 
 constexpr uint32_t kTileRows = 128, kTileCols = 4;  // of the swizzled layout
 
-// Of scale (row, block) in its batch. ld: linear, scales from row to row; 0: swizzled 128x4, where
-// tile_cols tiles lie side by side. Row: an integer type.
+// The offset of scale (row, block) in its batch. ld: linear, scales from row to row; 0: swizzled
+// 128x4, where tile_cols tiles lie side by side. Row: an integer type.
 template <class Row>
 DUALGEMM_DEVICE int64_t scale_offset(int64_t ld, uint32_t tile_cols, Row row, uint32_t block) {
   if (ld != 0) return static_cast<int64_t>(row) * ld + block;

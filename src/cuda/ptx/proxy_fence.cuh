@@ -6,8 +6,9 @@
 
 namespace dualgemm::cuda::ptx {
 
-// fence.proxy.async.shared::cta;      PTX ISA 8.0, sm_90: shared memory that this thread has stored
-// or loaded is that for copies and tensor cores which whoever is ordered after it issues.
+// fence.proxy.async.shared::cta;      PTX ISA 8.0, sm_90: what this thread has stored to or loaded
+// from shared memory comes before copies and tensor-core operations that threads ordered after it
+// issue.
 DUALGEMM_DEVICE void fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

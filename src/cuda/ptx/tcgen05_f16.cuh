@@ -1,4 +1,4 @@
-// Of Blackwell's tensor core what a kernel needs that writes one operand of 16-bit numbers into
+// What a kernel needs of Blackwell's tensor core if it writes one operand of 16-bit numbers into
 // tensor memory itself. PTX ISA 9.0, "TensorCore 5th Generation Family Instructions". Only for
 // images in which DUALGEMM_TARGET_SM100 is 1.
 #pragma once

@@ -1,4 +1,4 @@
-// Of Blackwell's tensor core what a kernel with one accumulator needs: an MMA whose A is not kept
+// What a kernel with one accumulator needs of Blackwell's tensor core: an MMA whose A is not kept
 // for another, and loads from one place. PTX ISA 9.0, "TensorCore 5th Generation Family
 // Instructions". Only for images in which DUALGEMM_TARGET_SM100 is 1.
 #pragma once

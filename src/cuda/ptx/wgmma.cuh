@@ -106,8 +106,8 @@ DUALGEMM_DEVICE void pin_registers(float (&values)[kCount]) {
   }
 
 // wgmma.mma_async.sync.aligned.m64nNk16.f32.{f16,bf16}      PTX ISA 8.0, sm_90a: d += a * b^T with
-// a (64, 16) in registers and b (kN, 16) K-major in shared memory. Of 16 rows of its warp, a thread
-// holds rows r = lane/4 and r + 8 and the elements 2q, 2q+1, 2q+8, 2q+9 along k, q = lane%4:
+// a (64, 16) in registers and b (kN, 16) K-major in shared memory. In the 16 rows of its warp, a
+// thread holds rows r = lane/4 and r + 8 and the elements 2q, 2q+1, 2q+8, 2q+9 along k, q = lane%4:
 // a[0] = (r, low), a[1] = (r+8, low), a[2] = (r, high), a[3] = (r+8, high); of d, d[4t], d[4t+1] =
 // (r, 8t+2q and the next), d[4t+2], d[4t+3] = the same of r + 8. kHigh, b_low: the words of
 // the descriptor of b.

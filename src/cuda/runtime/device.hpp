@@ -9,7 +9,7 @@ namespace dualgemm::cuda {
 // there is no GPU. Never starts a context.
 Expected<DeviceCaps> detect_device_caps();
 
-// Of a GPU of compute capability 10 * major + minor, best first.
+// The instruction sets of a GPU of compute capability 10 * major + minor, best first.
 std::vector<Isa> isas_of(int compute_capability);
 
 }  // namespace dualgemm::cuda

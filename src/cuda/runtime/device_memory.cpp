@@ -7,7 +7,7 @@
 namespace dualgemm::cuda {
 
 void DeviceMemory::free(void* memory) noexcept {
-  static_cast<void>(cudaFree(memory));  // a destructor has nobody to tell
+  static_cast<void>(cudaFree(memory));  // a destructor cannot report an error
 }
 
 Expected<DeviceMemory> DeviceMemory::allocate(int64_t bytes, const char* argument) {

@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxExtent = int64_t{1} << 31;       // rows and column
 inline constexpr int64_t kMaxCtas = (int64_t{1} << 31) - 1;   // of a grid along x
 inline constexpr int64_t kMaxStrideBytes = int64_t{1} << 40;  // of a tensor map
 
-// Of A: the kernels decode it to 16 bits, or read 16 bits.
+// Checks the type of A: the kernels decode it to 16 bits, or read 16 bits.
 inline Status check_rows_type(const Problem& problem) {
   if (problem.a.type != DataType::kF32) return {};
   return Status::unsupported("a.type", name_of(problem.a.type),
@@ -32,7 +32,7 @@ inline Status check_extents(const Problem& problem) {
   return {};
 }
 
-// Of data and, if it is NVFP4, its scales.
+// Checks the strides of data and, if it is NVFP4, of its scales.
 inline Status check_strides(const char* name, const core::ResolvedMatrix& matrix) {
   for (const int64_t bytes : {matrix.row_bytes(), core::bytes_of(matrix.type, matrix.batch_stride),
                               matrix.scale_batch_stride}) {

@@ -28,7 +28,7 @@ Status capture(int calls, cudaStream_t stream, const std::function<Status(void*,
 }  // namespace
 
 void RecordedCalls::Destroy::operator()(cudaGraphExec_t graph) const noexcept {
-  static_cast<void>(cudaGraphExecDestroy(graph));  // a destructor has nobody to tell
+  static_cast<void>(cudaGraphExecDestroy(graph));  // a destructor cannot report an error
 }
 
 Expected<RecordedCalls> RecordedCalls::record(int calls, cudaStream_t stream,

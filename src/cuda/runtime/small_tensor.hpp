@@ -8,7 +8,7 @@
 
 namespace dualgemm::cuda {
 
-// Of an element in memory; 0: a type that is not known here.
+// Bits of an element in memory; 0: a type that is not known here.
 constexpr uint64_t element_bits_of(CUtensorMapDataType type) {
   constexpr uint8_t kBits[] = {8,  16, 32, 32, 64, 64, 16, 32,
                                64, 16, 32, 32, 32, 4,  4,  6};  // in the order of CUDA 13's cuda.h

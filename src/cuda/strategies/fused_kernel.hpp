@@ -20,7 +20,7 @@ struct WeightPacking {
                          uint8_t* out);
 };
 
-// Of the kernels that decode to 16-bit numbers.
+// The numerics of the kernels that decode to 16-bit numbers.
 inline constexpr const char* kTensorCoreNumerics =
     "operands exact in fp16 or bf16, products added in FP32 in the order of the tensor cores: the "
     "bits are the same in every run";

@@ -70,8 +70,8 @@ KernelChoice choice_of(const Problem& problem, const sm100a_w4a16::Instance& ins
 }
 
 // Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
-// ones with its operands in the other roles, or over a pair, is so in the interpreter, and nobody
-// promises it. With prepared weights those of the pair's kernel are for every m.
+// ones with its operands in the other roles, or over a pair, is so in the interpreter, but not
+// documented. With prepared weights those of the pair's kernel are for every m.
 Status suits_other_kernels(const Problem& problem) {
   if (!problem.batch_invariant) return {};
   return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");
@@ -104,7 +104,8 @@ bool is_w4a16_kernel(const std::string& kernel) {
 // 16-bit A has a kernel of its own.
 bool is_w4a16(const Problem& problem) { return problem.a.type != DataType::kE2M1; }
 
-// Of groups with A in NVFP4 the kernel for few rows takes all that that of pairs does.
+// For groups with A in NVFP4 the kernel for few rows takes every problem that the kernel of pairs
+// does.
 Status supports_sm100a(const Problem& problem) {
   if (is_w4a16(problem)) return sm100a_w4a16::supports(problem);
   return problem.grouping == Grouping::kNone ? sm100a::supports(problem)
@@ -160,7 +161,7 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
   return compiled;
 }
 
-// Of one CTA or of a pair.
+// The tile of one CTA or of a pair.
 sm100a_pair::TileChoice usual_tile(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const auto choose = prepared ? sm100a_pair::choose_prepared_tile : sm100a_pair::choose_tile;
   return choose(p.m, p.n, p.k, p.l, caps.num_sms, caps.max_pairs);

@@ -124,7 +124,8 @@ std::vector<int32_t> random_experts(const Problem& p, Rng& rng) {
 }
 
 // Rows that name their experts, in chunks of 512: runs that cross from one to the next, end with
-// it, are as long as tiles, or of one row each; nobody's rows among them; none at all.
+// it, are as long as tiles, or of one row each; rows of no expert among them; no expert's row at
+// all.
 TEST(GroupTiles, RowsNameTheirExperts) {
   Rng rng;
   const ptxsim::Schedule schedules[] = {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy,

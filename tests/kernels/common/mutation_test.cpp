@@ -54,7 +54,7 @@ TEST(GroupTilesMutants, EveryOneIsNoticed) {
       program_of({.module = "group_tiles", .entry = "dual_gemm_group_tiles", .handle = nullptr});
   ASSERT_NE(program, nullptr);
   TableRunner contiguous(Grouping::kContiguous), masked(Grouping::kMasked);
-  // Runs of 1, 3, 5, ... rows, nobody's between some of them.
+  // Runs of 1, 3, 5, ... rows, some of them of no expert.
   std::vector<int32_t> owners;
   for (int32_t run = 0; owners.size() < 700; ++run)
     owners.insert(owners.end(), static_cast<size_t>(2 * run + 1), run % 5 == 3 ? -1 : run);

@@ -135,7 +135,7 @@ TEST(QuantizeKernels, ManyBlocksAndWideRows) {
 }
 
 // With a scale for each row, many rows lie in shared memory, unless their addresses or their length
-// do not suit: some lanes and warps without a block, padding, groups, rows of nobody.
+// do not suit: some lanes and warps without a block, padding, groups, rows of no expert.
 TEST(QuantizeKernels, RowsInSharedMemory) {
   Rng rng;
   for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
@@ -187,7 +187,7 @@ TEST(QuantizeKernels, RowsThatSharedMemoryDoesNotSuit) {
   }
 }
 
-// Of a large matrix a thread takes up to 16 rows. The interpreter gets a small one with as many.
+// A thread takes up to 16 rows of a large matrix. The interpreter gets a small matrix with as many.
 TEST(QuantizeKernels, RowsOfAThread) {
   Rng rng;
   QuantizeProblem large{.rows = 16384, .cols = 7168, .x = {.type = DataType::kBF16}};

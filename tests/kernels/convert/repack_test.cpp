@@ -1,5 +1,6 @@
 // Copies of scales and rows for the TMA unit, in the interpreter, against loops over single bytes. (A GPU
-// runs them in tests/unit/cuda/repack_test.cpp.) What lies between rows and behind them nobody has written.
+// runs them in tests/unit/cuda/repack_test.cpp.) What lies between rows and behind them is
+// unwritten.
 #include "cuda/kernels/convert/repack.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ using cuda::ScaleCopy;
 // Memory of the interpreter, each buffer far from the others.
 class Memory {
  public:
-  // `shift`: from a multiple of 256. Bytes for which exists(i) is false hold what nobody has written.
+  // `shift`: from a multiple of 256. Bytes for which exists(i) is false are unwritten.
   template <class Exists>
   uint8_t* source(int64_t bytes, int64_t shift, const Exists& exists) {
     std::vector<std::byte> data(static_cast<size_t>(bytes));
@@ -37,7 +38,7 @@ class Memory {
     return add(std::vector<std::byte>(static_cast<size_t>(bytes)), 0, false);
   }
 
-  // 0xEE: nobody has written it.
+  // 0xEE: it is unwritten.
   uint8_t byte(const uint8_t* address) {
     const ptxsim::GlobalBuffer& buffer = *memory_.find(reinterpret_cast<uint64_t>(address));
     const auto at = static_cast<size_t>(reinterpret_cast<uint64_t>(address) - buffer.address);

@@ -19,9 +19,10 @@ struct Known {
   const char* message;  // a part of it
 };
 
-// Of the stock mainloop, scheduler and release of tensor memory: tests/ptxsim/cutlass/kernels_test.cpp
-// has the reasons. Our epilogue waits for what it loads before it uses it and stores directly, so
-// what is said there of late waits and of bulk stores is not among them.
+// Findings in the stock mainloop, scheduler and release of tensor memory:
+// tests/ptxsim/cutlass/kernels_test.cpp has the reasons. Our epilogue waits for what it loads
+// before it uses it and stores directly, so what is said there of late waits and of bulk stores is
+// not among them.
 constexpr Known kKnown[] = {
     {6, Severity::kAdvisory, "overwrites tensor memory"},
     {7, Severity::kAdvisory, "without tcgen05.fence::"},

@@ -12,7 +12,8 @@
 
 namespace dualgemm::test {
 
-// Of groups a copy of A's scales reads them as far as operand_sizes() says, whatever the offsets are.
+// With groups a copy of A's scales reads them as far as operand_sizes() says, whatever the offsets
+// are.
 inline void enlarge_scales_of_a(RandomCase& data) {
   const Problem& p = data.problem;
   if (p.grouping != Grouping::kContiguous || p.a.scale_layout != ScaleLayout::kSwizzled128x4 ||

@@ -20,7 +20,7 @@
 
 namespace dualgemm::test {
 
-// Of one kernel; Run: that of its simulate().
+// What is tested of one kernel; Run: that of its simulate().
 struct TilesInTurn {
   std::vector<DataType> types;  // of A
   std::vector<int> tiles_m;
@@ -151,8 +151,8 @@ void expect_same_tiles_in_every_schedule(const TilesInTurn& kernel, uint64_t see
   }
 }
 
-// Of the waits for the grid before, that of the prologue is for a table, and there is none here. Each
-// of the others is needed; prepared weights, which are not the grid's before, are read earlier.
+// The prologue's wait for the grid before is for a table, and there is none here. Each of the other
+// waits is needed; prepared weights, which are not the grid's before, are read earlier.
 template <class Run>
 void expect_every_wait_but_the_tables_is_needed(const TilesInTurn& kernel,
                                                 const std::string& module) {

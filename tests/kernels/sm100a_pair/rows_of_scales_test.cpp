@@ -9,7 +9,8 @@
 namespace dualgemm::test {
 namespace {
 
-// Of the kernel that gives each pair a tile, every tile; of persistent pairs, fewer than tiles and one.
+// Runs of the kernel that gives each pair a tile, with every tile; runs of persistent pairs, fewer
+// than tiles and one.
 std::vector<SimulatedRun> prepared_runs() {
   std::vector<SimulatedRun> runs;
   for (const int tile_n : {48, 64, 80, 96, 112, 128})

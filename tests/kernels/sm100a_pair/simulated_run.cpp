@@ -10,7 +10,7 @@ using ::testing::AssertionResult;
 
 namespace {
 
-// Of the kernel that the run asks for.
+// The launches of the kernel that the run asks for.
 Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
                                                       const Buffers& buffers,
                                                       const cuda::sm100a::Copies& copies,

@@ -38,7 +38,7 @@ TEST(Sm100aPairGroups, EveryWayThatRowsFallToExpertsWithCopies) { expect_every_w
 TEST(Sm100aPairGroups, EveryWayThatRowsFallToExpertsPrepared) { expect_every_way(256, true); }
 
 // Experts end in either CTA of a tile, in each quarter of its rows, and begin anywhere in a scale tile,
-// for rows that name their experts, some of them nobody's.
+// for rows that name their experts, some of them none.
 TEST(Sm100aPairGroups, RowsThatNameTheirExperts) {
   Rng rng;
   for (const bool prepared : {false, true}) {
@@ -203,7 +203,7 @@ TEST(Sm100aPairGroups, BitsAreThoseOfTheOracleAndOfTheOtherKernel) {
 }
 
 // NaN in rows of A behind an expert's last one, in scales of theirs, and in the weights of an expert
-// without rows: nobody's sums have them.
+// without rows: no sum takes them in.
 TEST(Sm100aPairGroups, WhatBelongsToNobodyIsNotInD) {
   Rng rng;
   for (const bool is_swizzled : {false, true}) {

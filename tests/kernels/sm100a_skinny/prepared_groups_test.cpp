@@ -40,7 +40,7 @@ TEST(Sm100aSkinnyPreparedGroups, EndsOfKAndMisalignedOperands) {
   for (const int64_t k : {16, 64, 336, 256 * 5 + 32, 256 * 9, 256 * 17 - 64}) {
     for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
       Problem p{.m = 30, .n = 70, .k = k, .l = 6, .grouping = grouping};
-      p.gate.ld = k + 10;  // nobody reads it where it lay
+      p.gate.ld = k + 10;  // prepared weights are not read where they lay
       p.up.scale_ld = k / 16 + 1;
       expect_prepared_right({next % 2 == 0 ? swizzled(p) : p, {}},
                             prepared_groups(16, 1 + next % 2, next % 3 == 0 ? 3 : 0), rng);

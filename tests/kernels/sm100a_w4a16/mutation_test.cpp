@@ -25,7 +25,7 @@ TEST(Sm100aW4a16Mutants, Prepared) {
 }
 
 // CTAs have eight and seven tiles of four steps along k: rings and both accumulators go around more
-// than twice, and end anywhere in them: who waits for the next slot instead, waits for ever.
+// than twice, and end anywhere in them: a warp that waits for the next slot instead waits for ever.
 void groups_campaign(DataType type, bool prepared, uint64_t most) {
   Problem problem{.m = 124, .n = 150, .k = 832, .l = 5, .grouping = Grouping::kContiguous};
   problem.a.type = type;

@@ -10,8 +10,8 @@
 namespace dualgemm::test {
 namespace {
 
-// Of the lowest bit of code i and i + 4 of a word in its low and in its high half: of the sign, and
-// of the other three.
+// Where the lowest bit of code i and i + 4 of a word lies in its low and in its high half: that of
+// the sign, and that of the other three.
 constexpr int kSignOfF16[4] = {15, 12, 14, 13}, kRestOfF16[4] = {9, 6, 3, 0};
 constexpr int kSignOfBF16[4] = {15, 12, 14, 13}, kRestOfBF16[4] = {6, 3, 0, 9};
 

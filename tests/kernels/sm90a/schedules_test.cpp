@@ -20,8 +20,8 @@ void expect_same_in_every_schedule(int tile_m, int tile_n, int k_warpgroups,
                            .k_warpgroups = k_warpgroups,
                            .max_ctas = pairs ? static_cast<int>(2 * tiles) : 3,
                            .prepared = prepared};
-  // Of the random and of the lazy schedule. A run of the widest tile takes four times as long, and has a quarter of the
-  // warpgroups that could come in another order.
+  // Seeds of the random and of the lazy schedule. A run of the widest tile takes four times as
+  // long, and has a quarter of the warpgroups that could come in another order.
   const uint64_t seeds = tile_m < 128 ? 6 : 3;
   expect_same_bits_in_schedules(data, fixed, seeds, reference::Accumulation::kAnyOrder,
                                 [pairs](const SimulatedRun& run) {

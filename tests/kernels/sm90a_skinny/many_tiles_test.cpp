@@ -55,7 +55,7 @@ TEST(Sm90aSkinnyManyTiles, Nvfp4Output) {
   }
 }
 
-// Of batches tiles are all as wide, and A is another one.
+// With batches all tiles are equally wide, and each batch has an A of its own.
 TEST(Sm90aSkinnyManyTiles, Batches) {
   for (const DataType type : kTypesOfA) {
     Problem p{.m = 6, .n = 72, .k = 1024 + 64, .l = 3, .a = {.type = type}};

@@ -33,7 +33,7 @@ CUresult record_arguments(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t
   return CUDA_SUCCESS;
 }
 
-// Addresses that nobody reads.
+// Addresses that are never read.
 Buffers far_buffers() {
   const auto at = [](uint64_t number) { return reinterpret_cast<uint8_t*>(number << 40); };
   Buffers buffers;
@@ -49,7 +49,7 @@ Buffers far_buffers() {
 
 void* const kWorkspace = reinterpret_cast<void*>(uint64_t{8} << 40);
 
-// Without what nobody reads either: the bytes between members.
+// Without bytes that no kernel reads: those between members.
 template <class Params>
 Params params_of(const cuda::KernelLaunch& launch) {
   Params params;

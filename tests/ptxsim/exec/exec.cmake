@@ -90,7 +90,7 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.pairs_${name} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}
       PASS_REGULAR_EXPRESSION "${text}")
   endforeach()
-  # Of the challenge's test shapes the smallest; the script does all ten.
+  # The smallest of the challenge's test shapes; the script does all ten.
   add_test(NAME ptxsim_exec.test_shape COMMAND ${CMAKE_COMMAND} -E env DUALGEMM_BUILD=${PROJECT_BINARY_DIR}
     ${PROJECT_SOURCE_DIR}/scripts/simulate_test_shapes 256,512,256)
   set_tests_properties(ptxsim_exec.test_shape PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT}

@@ -107,7 +107,7 @@ def narrow(value, form, modifiers):
 
 
 def element_bits(form):
-    """Of an element in its container: 4 bits for e2m1, else bytes or halves."""
+    """The bits of an element in its container: 4 bits for e2m1, else bytes or halves."""
     if form is None or 5 <= form.bits <= 8:
         return 8
     return form.bits

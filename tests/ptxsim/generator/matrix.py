@@ -18,9 +18,9 @@ def row_addresses(x, operand, warp, count):
 
 @handles('ldmatrix', 'stmatrix')
 def move_matrix(x, modifiers, operands):
-    """Rows of 16 bytes, their addresses from the lanes in turn. Of an 8x8 matrix of halves thread t holds the elements
-    2 * (t % 4) and the next of row t / 4. Of bytes, always transposed: CuTe's layouts (Copy_Traits of SM100_U8x8_LDSM_T
-    and SM100_U8x4_STSM_T). A register of 16x8 bytes holds columns t / 4 and t / 4 + 8 of rows 2 * (t % 4) and the next;
+    """Rows of 16 bytes, their addresses from the lanes in turn. In an 8x8 matrix of halves thread t holds the elements
+    2 * (t % 4) and the next of row t / 4. Matrices of bytes are transposed, in CuTe's layouts (Copy_Traits of
+    SM100_U8x8_LDSM_T and SM100_U8x4_STSM_T). A register of 16x8 bytes holds columns t / 4 and t / 4 + 8 of rows 2 * (t % 4) and the next;
     one of 16x16 likewise, a second one those of the rows 8 below, where the addresses name rows 0 1 8 9 2 3 10 11 ..."""
     loads = x.statement.root == 'ldmatrix'
     count = next(int(m[1:]) for m in modifiers if m in ('x1', 'x2', 'x4'))
@@ -103,7 +103,7 @@ INTEGERS = ('s8', 'u8', 's4', 'u4')
 
 
 def exponent_of(code_value, form):
-    """Of a finite number other than 0; subnormal ones have the smallest normal one's."""
+    """The exponent of a finite number other than 0; subnormal ones have the smallest normal one's."""
     return n.floor_log2(max(code_value[1], form.smallest_normal))
 
 

@@ -63,7 +63,7 @@ class Format:
         return top | self.code_of(rounded)
 
     def code_of(self, magnitude):
-        """Of a magnitude that the format holds."""
+        """The code of a magnitude that the format holds."""
         if magnitude < self.smallest_normal:
             return int(magnitude / self.least)
         exponent = floor_log2(magnitude / self.smallest_normal)

@@ -18,7 +18,7 @@ class TensorMemory:
 
     def get(self, lane, column):
         if (lane, column) not in self.cells:
-            raise NotModelled('tensor memory that nobody has written')
+            raise NotModelled('unwritten tensor memory')
         return self.cells[lane, column]
 
 
@@ -143,7 +143,7 @@ def metadata_rows(memory, lane, column, rows, k, bits, selector):
 
 
 def tensor_scales(x, memory, operand, t, rows, modifiers, idesc, is_a):
-    """Of row r in lane r % 32, column r / 32."""
+    """The scales of row r, which lie in lane r % 32, column r / 32."""
     column = x.address(operand, t) & 0xffff
     first = idesc >> 29 & 3 if is_a else idesc >> 4 & 3
     per_row = 1 if 'kind::mxf8f6f4' in modifiers else 4 if 'scale_vec::4X' in modifiers else 2

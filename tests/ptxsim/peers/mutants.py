@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import peers
 
-# Of different make: wgmma fed by TMA, persistent; scaled blocks by tcgen05, fed by cp.async; mma.sync fed by TMA.
+# Kernels of different make: wgmma fed by TMA, persistent; scaled blocks by tcgen05, fed by cp.async; mma.sync fed by
+# TMA.
 CAMPAIGNS = (("persistent product by TMA", 90), ("product of NVFP4", 100), ("attention", 120))
 REASONS = pathlib.Path(__file__).parent / "survivors.json"
 SEEDS = 3
@@ -40,7 +41,7 @@ class Campaign(NamedTuple):
 
 
 def processor_seconds() -> float:
-    """Of the programs that have ended: what else runs on the machine does not count."""
+    """The processor time of the programs that have ended: what else runs on the machine does not count."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -9,16 +9,16 @@ from typing import Any, Optional
 
 import numpy as np
 
-# Of Triton: the name of an array's elements.
+# Triton's names of an array's elements.
 TRITON_TYPES = {"float16": "fp16", "float32": "fp32", "int8": "i8", "int32": "i32", "uint8": "u8"}
-# Of ptxsim's cases.
+# The names in ptxsim's cases.
 CASE_TYPES = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32", "uint8": "u8"}
 
 
 @dataclasses.dataclass
 class Array:
-    """``values``: what is there before; None: nobody wrote it. ``expected``: what must be there afterwards, in every bit, or
-    within ``close`` = (absolute, relative)."""
+    """``values``: what is there before; None: it is unwritten. ``expected``: what must be there afterwards, in every
+    bit, or within ``close`` = (absolute, relative)."""
     shape: tuple[int, ...]
     dtype: Any
     values: Optional[np.ndarray] = None

@@ -170,8 +170,8 @@ TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   EXPECT_EQ(sparse.at(Server::kShared), 2048 + 8 * 64);
 }
 
-// Of a box of 16 rows of 32 bytes 6 are inside: zeros for the others come from no memory, and arrive
-// like them.
+// A box of 16 rows of 32 bytes has 6 rows inside: zeros for the others come from no memory, and
+// arrive like them.
 TEST(Recorder, WhatABoxHasOutsideItsTensorIsNotReadAnywhere) {
   std::string text = kernel(R"(
   mov.u32 %r1, full;

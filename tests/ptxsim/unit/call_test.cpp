@@ -138,7 +138,7 @@ TEST(Call, ExitInAFunctionEndsTheThread) {
 }
 
 // Registers of a recursive function come back, predicates included; the registers of a new
-// activation are those that nobody wrote.
+// activation are unwritten.
 TEST(Call, EachActivationHasItsRegisters) {
   const TextRun run = run_module(
       ".func (.reg .u32 r) f(.reg .u32 n) {\n.reg .u32 x, y, fresh; .reg .pred p, q;\n"

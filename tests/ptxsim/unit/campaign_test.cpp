@@ -57,7 +57,7 @@ TEST(Campaign, DifferencesNameTheByte) {
   ptxsim::Outputs b = a;
   EXPECT_EQ(difference(a, b), "");
   b.buffers[0].data[1] = std::byte{7};
-  EXPECT_EQ(difference(a, b), "");  // nobody has written it
+  EXPECT_EQ(difference(a, b), "");  // the byte is unwritten
   b.buffers[0].written[1] = true;
   EXPECT_EQ(difference(a, b), "out: byte 1 is 0x07; the unchanged kernel leaves unwritten");
 }

@@ -208,7 +208,7 @@ TEST(EncodeIm2colAbi, WritesTheRecordOrSaysWhyNot) {
   EXPECT_EQ(decode_record(record)->pixels.lower[0], -4);
 }
 
-// A convolution as everybody defines it, of one to three dimensions.
+// A convolution by its usual definition, of one to three dimensions.
 struct Convolution {
   uint32_t dimensions;
   std::array<int, 3> extent, filter, pad_before, pad_after, stride, dilation, outputs;

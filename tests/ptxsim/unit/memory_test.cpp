@@ -48,7 +48,7 @@ const std::vector<ErrorCase> kShared = {
     {"SharedSystemPart", "mov.u32 %r1, 16;\n st.shared.u32 [%r1], %r0;",
      "shared memory access of 4 bytes at address 0x10; the CTA's memory is 0x400"},
     {"SharedNeverWritten", "ld.shared.u32 %r1, [tile+4];\n st.shared.u32 [%r1], %r0;",
-     "of which nobody has written all"},
+     "of which some were never written"},
     {"SharedMisaligned", "st.shared.u64 [tile+4], %rd1;", "misaligned shared address 0x404"},
     {"GlobalAsShared", "st.shared.u32 [%rd1], %r0;", "shared memory access of 4 bytes at address"},
     {"NoSuchRank", "mov.u32 %r1, 0x05000400;\n st.shared::cluster.u32 [%r1], %r0;",

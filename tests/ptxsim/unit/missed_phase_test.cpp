@@ -31,7 +31,7 @@ waiter:
   @!%p2 bra waiter;
 )";
 
-// Thread 0 goes through two phases and asks nobody; warp 1 waits for the first.
+// Thread 0 goes through two phases without waiting; warp 1 waits for the first.
 SmallKernel two_phases(Schedule schedule, const std::string& after_wait = "") {
   return {.body = kInit + R"(
   @%p1 bra end;

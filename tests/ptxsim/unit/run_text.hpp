@@ -30,7 +30,7 @@ struct TextRun {
 };
 
 // Parameters are `params`, which may name kInAddress (holding `in`) and kOutAddress (of `out_words`
-// words that nobody has written).
+// unwritten words).
 inline TextRun run_text(const std::string& text, Launch launch, const std::vector<std::byte>& in,
                         size_t out_words, const Options& options) {
   TextRun run;

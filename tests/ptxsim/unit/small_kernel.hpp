@@ -20,7 +20,7 @@ struct SmallKernel {
 };
 
 inline constexpr uint64_t kData = 0x1'0000'0000;   // p0, %rd1: 256 bytes of zero
-inline constexpr uint64_t kFresh = 0x1'0001'0000;  // p1, %rd2: 64 bytes that nobody has written
+inline constexpr uint64_t kFresh = 0x1'0001'0000;  // p1, %rd2: 64 unwritten bytes
 inline constexpr uint64_t kFixed = 0x1'0002'0000;  // p2, %rd3: 64 bytes that are read only
 
 // %r0 is the thread's number; `tile` and `full` are shared.

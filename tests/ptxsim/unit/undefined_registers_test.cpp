@@ -72,7 +72,7 @@ TEST(UndefinedRegisters, AccumulatorsOfWgmma) {
   EXPECT_EQ(poisoned(mma), (Names{"%f1", "%f2", "%f3", "%f4"}));
 }
 
-// Register files are used again: what nobody wrote is NaN all the same.
+// Register files are used again: unwritten registers are NaN all the same.
 TEST(UndefinedRegisters, HoldNoneOfAnotherWarpsValues) {
   auto module = ptxsim::load(
       ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out) {\n.reg "

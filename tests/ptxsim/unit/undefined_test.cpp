@@ -1,4 +1,4 @@
-// What comes from memory that nobody has written: an error where something depends on it, and nowhere else.
+// What comes from unwritten memory: an error where something depends on it, and nowhere else.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +9,7 @@ namespace {
 
 using ptxsim_test::run_small;
 
-// %r1: 4 bytes of shared memory of which the first is 7 and nobody has written the others.
+// %r1: 4 bytes of shared memory of which the first is 7 and the others are unwritten.
 const std::string kPartly =
     "mov.u32 %r2, 7;\n st.shared.u8 [tile], %r2;\n ld.shared.u32 %r1, [tile];\n";
 
@@ -53,7 +53,7 @@ TEST(Undefined, LanesThatAreNotReadAreNoError) {
       "");
 }
 
-// Rows of A that nobody has written: those of the product are undefined, and no others.
+// Unwritten rows of A: those rows of the product are undefined, and no others.
 const std::string kProduct =
     "setp.lt.u32 %p1, %r0, 4;\n mul.lo.u32 %r1, %r0, 4;\n mov.u32 %r2, tile;\n add.u32 %r1, %r1, "
     "%r2;\n"

@@ -125,7 +125,7 @@ def _exact(rank: int, world: int) -> None:
                 getattr(module, name).view(torch.uint8).fill_(0x38)
             module.alpha_gate.fill_(1)
             module.alpha_up.fill_(1)
-        # Of 2688 times a power of two, so that the scales of rows are such powers.
+        # Values of 2688 times a power of two, so that the scales of rows are such powers.
         x = torch.randint(-1, 2, (6 * world, HIDDEN), generator=torch.Generator().manual_seed(1)).float() * (2688 / 2**11)
         with torch.no_grad():
             if style.sequence_parallel:

@@ -55,7 +55,7 @@ circle() {
 }
 circle src/core/b.hpp src/core/a.hpp core/b.hpp src/core/b.hpp core/c.hpp src/core/c.hpp core/a.hpp
 circle include/dualgemm/b.hpp include/dualgemm/a.hpp dualgemm/b.hpp include/dualgemm/b.hpp dualgemm/a.hpp
-# Of parts, though not of files.
+# Circles of parts, though not of files.
 circle src/cuda/kernels/sm80 src/cuda/kernels/sm80/a.cpp cuda/kernels/sm90a/b.hpp \
   src/cuda/kernels/sm90a/c.cpp cuda/kernels/sm80/d.hpp src/cuda/kernels/sm90a/b.hpp x.hpp src/cuda/kernels/sm80/d.hpp x.hpp
 circle ptxsim/parse ptxsim/parse/a.cpp ptxsim/ir/b.hpp ptxsim/ir/c.cpp ptxsim/parse/d.hpp ptxsim/ir/b.hpp x.hpp ptxsim/parse/d.hpp x.hpp

@@ -396,7 +396,7 @@ TEST_F(GatedMlpBuffers, ValidateReadsTheNumbersOfRows) {
                      b.row_experts = rows;
                    }),
             "ok")
-      << "what names no expert is nobody's row";
+      << "a row that names no expert is skipped";
   MlpCase masked(problem(Grouping::kMasked), rng, {1, 4});
   EXPECT_EQ(answer(masked, [](auto&) {}), "ok");
   const int32_t above[] = {5, 0}, below[] = {0, -1};

@@ -25,7 +25,7 @@ using test::Values;
 constexpr int64_t kColumns[] = {1, 15, 16, 17, 31, 33, 48, 127, 255, 256, 257, 384};
 constexpr DataType kOutputs[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16, DataType::kF32};
 
-// The product that nobody cuts: all of W is Up, and nothing of Gate stands in D.
+// The product that is not cut in two: all of W is Up, and nothing of Gate stands in D.
 struct Uncut {
   LinearProblem linear;
   RandomCase data;

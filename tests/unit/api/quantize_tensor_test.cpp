@@ -326,7 +326,7 @@ TEST(QuantizeTensor, ValidateReadsTheNumbersOfGroups) {
             "expert_offsets: not null; must be null unless grouping is contiguous");
   p.grouping = Grouping::kContiguous;
   EXPECT_EQ(message({.expert_offsets = good}), "ok");
-  EXPECT_EQ(message({.row_experts = rows}), "ok") << "what names no expert is nobody's row";
+  EXPECT_EQ(message({.row_experts = rows}), "ok") << "a row that names no expert is skipped";
   EXPECT_EQ(message({.expert_offsets = falling}),
             "expert_offsets[2]: 5; must not be below the offset before it, 6");
   EXPECT_EQ(message({.expert_offsets = good, .row_experts = rows}),

@@ -16,7 +16,7 @@ typedef struct c_case {
   void (*run)(c_fail fail);
 } c_case;
 
-/* Of one file each; the last entry has a null name. */
+/* The cases of one file each; the last entry has a null name. */
 extern const c_case c_struct_cases[];
 extern const c_case c_format_cases[];
 extern const c_case c_quantize_cases[];

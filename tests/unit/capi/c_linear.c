@@ -140,7 +140,7 @@ static void prepared_halves(c_fail fail) {
   dualgemm_plan_destroy(plan);
 }
 
-/* Rows 0 and 2 are expert 0's and 1's, row 1 is nobody's. */
+/* Rows 0 and 2 are expert 0's and 1's, row 1 is no expert's. */
 static void linear_rows_name_their_experts(c_fail fail) {
   static operands o;
   static uint8_t w[2 * kColumns * kDepth / 2], w_scales[2 * kColumns * kDepth / 16];

@@ -154,7 +154,7 @@ static void prepared_mlp(c_fail fail) {
   dualgemm_mlp_destroy(mlp);
 }
 
-/* Rows 0 and 2 are expert 1's, row 1 is nobody's. */
+/* Rows 0 and 2 are expert 1's, row 1 is no expert's. */
 static void experts_of_an_mlp(c_fail fail) {
   static mlp_operands o;
   static uint8_t w[2 * kHidden * kInner / 2], scales[2 * kHidden * kInner / 16];

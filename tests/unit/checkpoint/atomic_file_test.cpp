@@ -216,7 +216,7 @@ TEST_P(AtomicFileTest, KilledWhileWritingLeavesTheOldFile) {
     EXPECT_FALSE(std::filesystem::exists(fresh));
     for (const std::string& name : directory_.entries()) {
       if (name == "out") continue;
-      // A filesystem without O_TMPFILE keeps what was written under a name that nobody can mistake.
+      // A filesystem without O_TMPFILE keeps what was written under a name that cannot be mistaken.
       EXPECT_EQ(GetParam(), AtomicFile::Staging::kNamed) << name;
       EXPECT_TRUE(name[0] == '.' && name.ends_with(".tmp") &&
                   name.find(".dualgemm-") != std::string::npos)

@@ -92,7 +92,7 @@ TEST(NpyTest, LiteralsInEveryLegalSpelling) {
   }
   EXPECT_EQ(parse(npy_bytes(header("'|u1'", "()"), "x"))->shape.size(), 0u);
   EXPECT_EQ(parse(npy_bytes(header("'|u1'", "(0, 7)"), ""))->elements(), 0);
-  // Of one axis both orders are the same.
+  // With one axis both orders are the same.
   EXPECT_TRUE(parse(npy_bytes("{'descr':'|u1','fortran_order':True,'shape':(2,)}", "xy")).ok());
 }
 

@@ -157,7 +157,7 @@ const Hostile kHostileFiles[] = {
      safetensors_bytes(tensor("\"F4\"", "[4611686018427387904,0,4611686018427387904]", "[0,1]"),
                        "x"),
      "needs 0"},
-    {"bytes nobody owns", safetensors_bytes(tensor("\"U8\"", "[1]", "[0,1]"), "xy"), "end at 1"},
+    {"bytes of no tensor", safetensors_bytes(tensor("\"U8\"", "[1]", "[0,1]"), "xy"), "end at 1"},
     {"hole at the start", safetensors_bytes(tensor("\"U8\"", "[1]", "[1,2]"), "xy"), "start where"},
     {"tensor twice",
      safetensors_bytes(R"({"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"

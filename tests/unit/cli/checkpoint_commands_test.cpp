@@ -160,7 +160,7 @@ TEST_F(Models, AnOutputThatCannotBeIsAWrongRequest) {
   }
   EXPECT_EQ(files(), before);
   EXPECT_EQ(read_text(path("full/notes.txt")), "mine");
-  // Hidden files are nobody's model: a fresh repository, say.
+  // Hidden files are no model: a fresh repository, say.
   std::filesystem::create_directories(path("clone/.git"));
   const ProgramResult clone = run({"quantize", model, "--out", path("clone")});
   EXPECT_EQ(clone.exit_code, 0) << clone;

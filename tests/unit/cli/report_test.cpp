@@ -208,7 +208,7 @@ TEST(Reproduction, AsksForTheSameAgain) {
   EXPECT_TRUE(again.execution.prepared);
 }
 
-// Whoever repeats it gets all ways of rows, the wrong one among them.
+// The command that repeats a case tries all ways of rows, the wrong one among them.
 TEST(Reproduction, NamesGroups) {
   const VerifyCommand command =
       parsed_verify({"verify", "--m", "8", "--grouping", "contiguous", "--row-experts"});

@@ -41,7 +41,8 @@ TEST_F(VerifyBench, VerifySampled) {
   EXPECT_LT(compared, 40 * 320);
 }
 
-// Each shape with every way in which rows can fall to experts; offsets leave no row to nobody.
+// Each shape with every way in which rows can fall to experts; offsets leave no row without an
+// expert.
 TEST_F(VerifyBench, VerifyGroupsOfExperts) {
   const auto verify = [this](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"verify",

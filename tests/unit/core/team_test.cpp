@@ -1,4 +1,4 @@
-// The threads of a call: every unit once, no two threads in one seat, nobody waits for a helper
+// The threads of a call: every unit once, no two threads in one seat, no thread waits for a helper
 // that has not begun, any number of teams at a time, fork(), threads that are not to be had.
 #include "core/team.hpp"
 
@@ -98,7 +98,8 @@ TEST(Team, HelpersTakePart) {
   EXPECT_EQ(seats, std::vector<int>(4, 1));
 }
 
-// All helpers are held up, and a second caller is not: nobody has to come before its work is done.
+// All helpers are held up, and a second caller is not: no helper has to come before its work is
+// done.
 TEST(Team, NobodyWaitsForAHelperThatHasNotBegun) {
   std::atomic<bool> release{false};
   std::atomic<int> held{0};

@@ -345,7 +345,7 @@ TEST(ValidateBuffers, NoTokensNeedNoTokenBuffers) {
   EXPECT_TRUE(validate(p, b).ok()) << validate(p, b).message();
 }
 
-// The bytes that run() uses of the workspace must be nobody else's; those beyond may be.
+// The bytes that run() uses of the workspace must belong to no operand; those beyond may.
 TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
   Rng rng;
   const Problem p = nvfp4_in_and_out();

@@ -125,7 +125,7 @@ TEST_P(Activate, GivesTheBitsOfScalar) {
       const auto expected = activate(Isa::kScalar, c.act, g, c.u);
       for (size_t i = 0; i < g.size(); ++i) {
         if (std::isnan(expected[i]) && std::isnan(got[i]))
-          continue;  // payloads are nobody's promise
+          continue;  // payloads of NaN are not specified
         ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(expected[i])) << g[i];
       }
     });

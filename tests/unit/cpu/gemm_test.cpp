@@ -152,7 +152,7 @@ TEST_P(Gemm, PaddingAndUnownedRowsAreNeitherReadNorWritten) {
     ASSERT_TRUE(result.status.ok()) << result.status.message();
     outputs[poison == 0 ? 1 : 0] = output_bytes(c);
     ASSERT_TRUE(within_bound(p, c.buffers(), GetParam()));
-    // Rows 4 .. 8 of the last expert and all of the second one belong to nobody.
+    // Rows 4 .. 8 of the last expert and all of the second one are not computed.
     for (int64_t row = 4; row < 9; ++row) {
       for (int64_t byte = 0; byte < 24; ++byte) {
         ASSERT_EQ(c.d.data[(2 * c.resolved.d.batch_stride + row * 64) / 2 + byte], kPoison);
@@ -183,7 +183,7 @@ TEST_P(Gemm, PaddingOfQuantisedSwizzledScalesIsZero) {
     for (int64_t i = 0; i < c.d.scales.size(); ++i) {
       const auto at = ScaleMap(ScaleLayout::kSwizzled128x4, 128, 5).inverse(i % tile_bytes);
       const int64_t batch = grouping == Grouping::kContiguous ? 0 : i / tile_bytes;
-      // Rows that nobody computes, and experts that have none: a GPU has no tile there.
+      // Rows that are not computed, and experts that have none: a GPU has no tile there.
       const int64_t rows =
           grouping == Grouping::kMasked ? experts[static_cast<size_t>(batch)] : 128;
       if (rows == 0 || (at.row >= rows && at.row < p.m)) {

@@ -150,7 +150,7 @@ TEST(RowExperts, AnyOrderOfRowsAndSwizzledScales) {
       ASSERT_TRUE(result.status.ok()) << result.status.message();
       EXPECT_TRUE(within_bound(p, c.buffers(), isa)) << name_of(isa) << " m " << m;
       EXPECT_TRUE(others_are_poison(c));
-      // Padding is 0, the scales of rows of nobody and what lies beside them are as they were.
+      // Padding is 0, the scales of rows of no expert and what lies beside them are as they were.
       const ScaleMap map = c.resolved.d.scale_map();
       const bool any = std::any_of(rows.begin(), rows.end(),
                                    [&](int32_t expert) { return expert >= 0 && expert < p.l; });

@@ -87,7 +87,7 @@ std::string describe(const Problem& p) {
          name_of(p.d.type) + ", " + name_of(p.act.kind) + ", bias " + name_of(p.bias);
 }
 
-// Bytes between the rows of D belong to nobody.
+// Bytes between the rows of D are not the kernel's.
 void expect_padding_untouched(const RandomCase& data) {
   const core::ResolvedMatrix& d = data.resolved.d;
   const int64_t element = core::bytes_of(d.type, 1);

@@ -29,8 +29,8 @@ Expected<Plan> prepared_plan(const Problem& problem, const PlanOptions& extra = 
   return plan::choose(problem, options, made_up_gpu(capability), cuda::strategies(), "");
 }
 
-// Of a batch. Units of 8 columns of Gate and Up by 64 of k, 256 + 32 bytes for each matrix, four
-// for a k-tile; and two more at the end; behind a header, and rounded up as that is.
+// Bytes of a batch: units of 8 columns of Gate and Up by 64 of k, 256 + 32 bytes for each matrix,
+// four for a k-tile; and two more at the end; behind a header, and rounded up as that is.
 constexpr int64_t packed_bytes(int64_t units, int64_t k_tiles) {
   return core::round_up(256 + (units * k_tiles * 4 + 2) * 576, 256);
 }

@@ -81,7 +81,7 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
     static const std::vector<DataType> codes{DataType::kE2M1};
     return GetParam().isa == Isa::kSm100a ? codes : all;
   }
-  // Of NVFP4: 8 columns, so that a D of NVFP4 gets the other tile.
+  // Half a block of NVFP4: tiles of 8 columns, so that a D of NVFP4 gets the other tile.
   static bool has_half_blocks() { return GetParam().isa == Isa::kSm80 && GetParam().tile_m == 8; }
   // Rows for which the host chooses such a tile, if it has the choice between two.
   Problem usual(Grouping grouping, int64_t experts) const {
@@ -131,7 +131,7 @@ TEST_P(GroupsOnGpu, ARecordedGraphFollowsTheCounts) {
     SCOPED_TRACE(name_of(grouping));
     const Problem p = usual(grouping, 6);
     RandomCase data(p, rng, Values::kRandom);
-    // Every row of A is there, whoever gets it.
+    // Every row of A is there, whichever expert gets it.
     data.a.randomize(data.resolved.a, grouping == Grouping::kMasked ? p.l : 1, rng,
                      Values::kRandom);
     OnGpu on_gpu(data);
@@ -187,7 +187,7 @@ TEST_P(GroupsOnGpu, WritesNvfp4AsItsWideOutputQuantized) {
   }
 }
 
-// Rows that name their experts, in runs and one by one, and nobody's among them.
+// Rows that name their experts, in runs and one by one, and rows of no expert among them.
 TEST_P(GroupsOnGpu, RowsNameTheirExperts) {
   Rng rng;
   for (const int64_t m : {1, 64, 700, 1300}) {

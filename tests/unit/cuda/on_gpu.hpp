@@ -41,7 +41,7 @@ inline const Strategy& strategy_of(StrategyId id) {
   return *plan::find_strategy(cuda::strategies(), id, DeviceKind::kCuda);
 }
 
-// `size` bytes between two margins that nobody may write, `shift` bytes past a multiple of 256.
+// `size` bytes between two margins that must not be written, `shift` bytes past a multiple of 256.
 class GuardedDevice {
  public:
   GuardedDevice() = default;

@@ -148,7 +148,7 @@ TEST_P(PreparedBytesOnGpu, OneContentAndOneResultWhereverTheyLie) {
         GuardedDevice memory = prepared_of(plan, on_gpu.buffers(), 0xFF);
         const std::vector<uint8_t> content = memory.download();
         ASSERT_EQ(prepared_of(plan, on_gpu.buffers(), 0x5A).download(), content)
-            << "bytes that nobody wrote";
+            << "unwritten bytes";
         const auto handle = prepare(plan, on_gpu.buffers());
         ASSERT_TRUE(handle.ok()) << handle.status().message();
         Buffers weights;

@@ -17,7 +17,7 @@ using ::testing::AssertionSuccess;
 
 constexpr ExecutionOptions kOnGpu{.device = DeviceKind::kCuda};
 
-// Arrays between margins that nobody may write.
+// Arrays between margins that must not be written.
 class GpuDevice {
  public:
   void* put(const char*, const void* from, int64_t bytes, int64_t shift, bool) {

@@ -1,5 +1,5 @@
-// Operands that nobody reads, and what a tensor map's encoder was asked for: launches that are built
-// without a GPU.
+// Operands that are never read, and what a tensor map's encoder was asked for: launches that are
+// built without a GPU.
 #pragma once
 
 #include <cuda.h>
@@ -48,7 +48,7 @@ inline std::vector<std::vector<uint32_t>> boxes() {
   return all;
 }
 
-// Addresses that nobody reads, 2^40 bytes apart.
+// Addresses that are never read, 2^40 bytes apart.
 inline Buffers far_buffers() {
   const auto at = [](uint64_t number) { return number << 40; };
   Buffers buffers;

@@ -149,7 +149,7 @@ TEST(Sm100aFewRowsChoice, NamesOfWhatIsChosen) {
   EXPECT_EQ(config(64, 10240, 4096), "skinnypersistent_c148_t64x64x256_s6_f16");
 }
 
-// Of (14336, 4096) by the clock: 18.8 us and 17.9; of (4096, 7168) 10.9 and 11.1.
+// The clock has 18.8 us and 17.9 for (14336, 4096), 10.9 and 11.1 for (4096, 7168).
 TEST(Sm100aFewRowsChoice, PreparedWeights) {
   const auto kernel = [](int64_t m, int64_t n, int64_t k) {
     return plan_of({.m = m, .n = n, .k = k}, true).kernel;
@@ -164,8 +164,8 @@ TEST(Sm100aFewRowsChoice, PreparedWeights) {
 }
 
 // Scales in rows would be copied by a launch in front of the other kernels, 3.4 us by the model:
-// persistent CTAs, which read them in place, take less, and so they do with prepared weights. Of 128 rows
-// they take 15.2 us by the clock, a pair 11.1.
+// persistent CTAs, which read them in place, take less, and so they do with prepared weights. For
+// 128 rows they take 15.2 us by the clock, a pair 11.1.
 TEST(Sm100aFewRowsChoice, ScalesInRows) {
   const auto kernel = [](const Problem& problem, bool prepared = false) {
     const auto plan = plan::choose(problem, {.isa = Isa::kSm100a, .prepared = prepared},
@@ -182,7 +182,7 @@ TEST(Sm100aFewRowsChoice, ScalesInRows) {
   EXPECT_EQ(plan_of({.m = 2, .n = 2880, .k = 2880}).kernel, kernel({.m = 2, .n = 2880, .k = 2880}));
 }
 
-// Of more rows pairs do, with prepared weights.
+// With more rows pairs do, with prepared weights.
 TEST(Sm100aFewRowsChoice, ScalesOfManyRowsInRows) {
   const auto bytes = [](const Problem& problem, bool prepared) {
     return plan::choose(problem, {.isa = Isa::kSm100a, .prepared = prepared},

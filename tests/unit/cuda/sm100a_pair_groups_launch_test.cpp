@@ -74,7 +74,7 @@ TEST(Sm100aPairGroupsChoice, IsTheSoonerOneByTheClock) {
 }
 
 // Where HBM is the limit of both kernels, the one for few rows has less around it; with more rows its
-// tiles are too many for L2. Of contiguous experts the host knows the mean alone.
+// tiles are too many for L2. For contiguous experts the host knows the mean alone.
 TEST(Sm100aPairGroupsChoice, ManyRowsAreForPairs) {
   for (const int64_t rows : {1, 16, 64, 96})
     EXPECT_FALSE(are_sooner(experts(rows), 148, 74)) << rows;

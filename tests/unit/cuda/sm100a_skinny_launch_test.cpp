@@ -80,7 +80,7 @@ TEST(Sm100aSkinnyChoice, PersistentCtasForMoreTilesThanSms) {
     EXPECT_TRUE(is_persistent(128, 28672, 4096));
     EXPECT_TRUE(is_persistent(16, 4096, 7168, 4));  // batches
   }
-  // Of prepared weights more rows than 32 have no other instances.
+  // With prepared weights there are no other instances for more rows than 32.
   EXPECT_TRUE(choose_instance({.m = 33, .n = 4096, .k = 7168}, 148, true).config.grouped);
   EXPECT_FALSE(choose_instance(swizzled({.m = 33, .n = 4096, .k = 7168}), 148).config.grouped);
 }
@@ -98,8 +98,8 @@ TEST(Sm100aSkinnyChoice, NarrowTilesWhereWideOnesKeepTooLittleOnTheirWay) {
             8);  // size not told
 }
 
-// Of the model: bytes that HBM delivers at 6 TB/s where nothing else is in the way, and more where
-// something is.
+// The model's time: bytes that HBM delivers at 6 TB/s where nothing else is in the way, and more
+// where something is.
 TEST(Sm100aSkinnyChoice, ModelIsBoundByWhatItShouldBe) {
   const StreamedWork work{.ctas = 64,
                           .stages_per_cta = 28,

@@ -134,7 +134,7 @@ TEST(CheckGroups, RowsOfNobodyMustStayAsTheyWere) {
       EXPECT_EQ(report.failed, 0);
       EXPECT_EQ(report.written_elsewhere, 2);  // at least a byte of NVFP4, so of two neighbours
       const auto ignored = check_result(wrong.problem, wrong.buffers, Isa::kScalar);
-      EXPECT_TRUE(ignored->passed()) << "nobody said what was there before";
+      EXPECT_TRUE(ignored->passed()) << "what was there before is not known";
     }
   }
 }

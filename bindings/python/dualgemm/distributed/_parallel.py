@@ -20,14 +20,14 @@ from ..torch import QuantizedTensor, call, quantize, unswizzle_scales
 from ._wire import from_bytes, to_bytes
 
 _CHUNKS = 4
-"""Of a rank's rows, where overlap is wanted; not tuned."""
+"""Into how many chunks a rank's rows are divided where overlap is wanted; not tuned."""
 _BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
 _ALL_OF_N = ("bias_gate", "bias_up")
 
 
 class RowParallelLinear(nn.Module):
-    """A rank's columns of an nn.Linear: weight [out, in / processes]. forward() gives this rank's summand, without the bias:
-    whoever takes the sum adds that once.
+    """A rank's columns of an nn.Linear: weight [out, in / processes]. forward() gives this rank's summand, without the
+    bias: the caller that sums the ranks' summands adds it once.
     """
 
     def __init__(self, linear: nn.Linear, mesh: DeviceMesh) -> None:

@@ -108,7 +108,7 @@ def main() -> int:
         return refused(error, UNUSABLE)
     except KeyboardInterrupt:
         return refused("interrupted", 130)
-    except BrokenPipeError:  # nobody reads on
+    except BrokenPipeError:  # the reader has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except OSError as error:  # of a file that cannot be read or written

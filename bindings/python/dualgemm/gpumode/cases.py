@@ -31,7 +31,7 @@ class Case:
         return self if secret is None else replace(self, seed=paired(self.seed, secret))
 
     def later(self, inputs: int) -> Case:
-        """Of input number `inputs`, from 1 on."""
+        """The case of input number `inputs`, from 1 on."""
         return replace(self, seed=self.seed + SEED_STEP * inputs)
 
 

@@ -41,7 +41,7 @@ class Device:
             self._dummy.fill_(42.0)
 
     def nanoseconds(self, calls: Callable[[], None]) -> float:
-        """Of `calls`, from the first launch to the last one's end; what went before has ended."""
+        """The time of `calls`, from the first launch to the last one's end; what went before has ended."""
         if not self.is_cuda:
             begin = time.perf_counter_ns()
             calls()

@@ -79,7 +79,7 @@ def reason_against(weight: Tensor, scales: Tensor, widths: Any) -> Optional[str]
     if list(widths or ()) != [n, n]:
         return f"parts of {list(widths or ())} rows are not two of {n}"
     try:
-        # Of one row: what counts is whether there is a kernel for this device at all.
+        # One row is enough: the question is whether there is a kernel for this device at all.
         x = torch.empty((1, weight.shape[1] * 2), dtype=torch.bfloat16, device=weight.device)
         explain(x, weight[:n])
     except DualGemmError as error:
@@ -96,7 +96,7 @@ def gated(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_u
 
 def side_by_side(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor,
                  batch_invariant: bool) -> Tensor:
-    """Both products without the activation, [..., 2N]: for whoever calls the merged layer by itself."""
+    """Both products without the activation, [..., 2N]: for code that calls the merged layer by itself."""
     n = weight.shape[0] // 2
     return torch.cat([linear(x, weight[part], w_scales=scales[part], alpha=alpha, batch_invariant=batch_invariant)
                       for part, alpha in ((slice(0, n), alpha_gate), (slice(n, None), alpha_up))], -1)

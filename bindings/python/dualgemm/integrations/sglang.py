@@ -2,8 +2,8 @@
 
 By SGLang's own hooks, for the MLPs of Llama and of Qwen2 and Qwen3 (_MLPS) with ModelOpt's NVFP4 weights: gate_up_proj's
 weights stay as the checkpoint has them (no second copy), forward calls dualgemm.glu() on bfloat16 activations and then the
-engine's down_proj. gate and up keep global scales of their own, where SGLang takes the larger of the two. Whoever calls
-gate_up_proj itself gets the two products from dualgemm.linear().
+engine's down_proj. gate and up keep global scales of their own, where SGLang takes the larger of the two. Code that
+calls gate_up_proj itself gets the two products from dualgemm.linear().
 
 Left as it is: everything else, mixtures of experts among it; activations of another dtype than bfloat16; checkpoints with AWQ's
 scales; all of SGLang with DUALGEMM_SGLANG=0.

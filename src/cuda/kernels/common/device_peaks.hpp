@@ -6,7 +6,8 @@
 namespace dualgemm::cuda {
 
 struct DevicePeaks {
-  // Of cuBLASLt, 8192^3 on random values, the fastest of a few; 0: it has none here.
+  // What cuBLASLt reaches, 8192^3 on random values, the fastest of a few; 0: it has no such product
+  // here.
   double f16_gflops = 0.0, e4m3_gflops = 0.0;
   double read_gbps = 0.0;  // of 2 GiB
 };

@@ -24,7 +24,7 @@ int64_t most_listed_tiles(const Problem& problem, int64_t tile_m);
 // Bytes of the table.
 int64_t group_tiles_bytes(const Problem& problem, int64_t tile_m);
 
-// For who makes the table.
+// What the kernel that makes the table reads.
 GroupRows group_rows_of(const Problem& problem, const Buffers& buffers, int64_t tile_m);
 
 // Fills `table` (device memory, at a multiple of 16 bytes). The kernel behind it may overlap with

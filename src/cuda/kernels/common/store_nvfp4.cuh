@@ -95,8 +95,8 @@ struct OutputRows {
   uint32_t batch;
   uint32_t end;          // behind the last row
   uint32_t scale_shift;  // from a row to its row of scales
-  // Swizzled scales: rows of them that are nobody's begin here, and end with their 128 rows. They
-  // become zeros with the tile's last row. kNoPadding: another tile sees to them.
+  // Swizzled scales: padding rows begin here, and end with their tile of 128 rows. They become
+  // zeros with the tile's last row. kNoPadding: another tile sees to them.
   uint32_t padding;
 };
 constexpr uint32_t kNoPadding = ~0u;
@@ -107,8 +107,8 @@ DUALGEMM_DEVICE OutputRows rows_of_batch(const Params& params, uint32_t batch) {
   return {batch, params.m, 0, params.m};
 }
 
-// Of a tile of groups. A masked expert has scales for m rows, however many of them exist, and so
-// have experts together whose scales are those of one matrix.
+// The rows of a tile of groups. A masked expert has scales for m rows, however many of them exist,
+// and so have experts together whose scales are those of one matrix.
 template <class Params, class Tile>
 DUALGEMM_DEVICE OutputRows rows_of_group(const Params& params, const Tile& tile) {
   const uint32_t shift = params.nvfp4.scale_ld == 0 ? tile.padded_begin - tile.begin : 0;

@@ -40,7 +40,7 @@ class BlockValues {
     for (int half = 0; half < 2; ++half) {
       const uint32_t four = magnitudes >> 16 * half;
       const uint32_t lower = ptx::prmt(lower_[0], lower_[1], four);
-      // Of nibble 0 the byte 0x80, of nibble 8 its sign, 0xFF: they differ in bit 0.
+      // Nibble 0 selects the byte 0x80, nibble 8 its sign, 0xFF: they differ in bit 0.
       const uint32_t negative = ptx::prmt(0x80, 0, signs >> 16 * half);
       const uint32_t upper = ptx::prmt(upper_[0], upper_[1], four) ^ (negative << 7 & 0x80808080u);
       out[2 * half] = ptx::prmt(lower, upper, 0x5140);

@@ -77,7 +77,7 @@ __device__ void convert_whole(const Words& from, const Words& to) {
 }
 
 // A group at any address, of whose rows those exist that are fewer than `rows` below the first one,
-// and of whose columns `cols`. Of a swizzled tile everything is written, what does not exist as 0.
+// and of whose columns `cols`. A swizzled tile is written whole, what does not exist as 0.
 __device__ void convert_some(const Words& from, const Words& to, int64_t rows, uint32_t cols) {
   uint32_t words[kGroupRows];
 #pragma unroll

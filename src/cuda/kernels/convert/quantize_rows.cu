@@ -1,7 +1,7 @@
-// Quantising with a global scale of its own for each row. Of many rows a small CTA takes one, which
-// it has in shared memory. Else a CTA takes a row after the other, keeps it in registers as far as
-// it goes, and reads the rest again; of few rows several CTAs take one: each looks for the largest
-// magnitude of all of it and encodes a part.
+// Quantising with a global scale of its own for each row. Where there are many rows a small CTA
+// takes one, which it has in shared memory. Else a CTA takes a row after the other, keeps it in
+// registers as far as it goes, and reads the rest again; where there are few rows several CTAs take
+// one: each looks for the largest magnitude of all of it and encodes a part.
 #include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/row_stores.cuh"
 #include "cuda/kernels/convert/staged_row.cuh"

@@ -114,7 +114,7 @@ __device__ void load_whole(const LaneRows& lane, RowWords& words) {
 }
 
 // `cols` of 16, at least one, by loads of kUnit bytes, of which cols is a multiple; zeros behind them.
-// Of bytes two rows at a time are in registers.
+// With units below 4 bytes two rows at a time are in registers.
 template <int kUnit>
 __device__ void load_part(const LaneRows& lane, int cols, RowWords& words) {
   constexpr int kRound = kUnit == 4 ? kLoads : 2, kUnits = kLoadCols / kUnit;
@@ -143,7 +143,7 @@ __device__ void load_part(const LaneRows& lane, int cols, RowWords& words) {
 }
 
 // Lanes 0 - 15 have a piece's first 16 columns, the others the rest; a lane of either the rows
-// lane % 16, + 16, ... Of a tile it so writes the lines lane % 16 and + 16, whole.
+// lane % 16, + 16, ... So it writes whole lines of a tile: lane % 16 and + 16.
 template <int kAlignment>
 __device__ void copy_linear(const ScalePiece& piece, int64_t ld, int lane) {
   const int half = lane / kRowsAtOnce, first = lane % kRowsAtOnce;

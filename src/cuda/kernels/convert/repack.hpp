@@ -19,7 +19,7 @@ KernelLaunch repack_scales_launch(const ScaleCopy& copy);
 void add_repack_rows(const RowCopy& copy, std::vector<KernelLaunch>& launches);
 void add_repack_scales(const ScaleCopy& copy, std::vector<KernelLaunch>& launches);
 
-// Of the destination.
+// Bytes of the destination.
 int64_t swizzled_scale_bytes(int64_t rows, int64_t sf_cols);  // one batch, a multiple of 512
 
 }  // namespace dualgemm::cuda

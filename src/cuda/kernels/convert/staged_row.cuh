@@ -8,9 +8,9 @@ namespace dualgemm::cuda {
 
 // In pieces of 16 bytes, which are copied from an address of that alignment. A thread's blocks lie
 // blockDim.x apart from block threadIdx.x on; each warp copies those of its own lanes, so that it
-// waits for nobody else. Pieces change places within 128 bytes: the eight that lanes read at a time,
-// of neighbouring blocks, lie in different banks. blockDim.x is a multiple of 32, so that the change
-// is the same for all of a thread's pieces, whether it copies or reads.
+// waits for no other warp. Pieces change places within 128 bytes: the eight that lanes read at a
+// time, of neighbouring blocks, lie in different banks. blockDim.x is a multiple of 32, so that the
+// change is the same for all of a thread's pieces, whether it copies or reads.
 template <WideType kType>
 class StagedRow {
  public:
@@ -36,7 +36,7 @@ class StagedRow {
     __syncwarp();
   }
 
-  // Of the thread's first block, and what lies between its blocks.
+  // Where the thread's first block begins, and the step to its next one.
   DUALGEMM_DEVICE const uint4* first() const { return pieces_ + threadIdx.x * kPieces; }
   DUALGEMM_DEVICE static uint32_t step() { return blockDim.x * kPieces; }
 

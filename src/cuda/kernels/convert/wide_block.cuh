@@ -53,7 +53,8 @@ struct WideBlock {
     }
   }
 
-  // The largest magnitude; NaN if there is one. Of 16 bits two at a time: it is exact in FP32.
+  // The largest magnitude; NaN if there is one. Types of 16 bits take two at a time: it is exact in
+  // FP32.
   DUALGEMM_DEVICE float amax() const {
     if constexpr (kType == WideType::kF32) {
       float x[kBlock];

@@ -72,7 +72,8 @@ struct Budget {
   static constexpr int kArrangeWarps = kOtherWarps - 2;
   static constexpr bool kArrangesScales = kCfg.prepared || kCfg.grouped;
   static constexpr int kThreads = (kEpilogueWarps + kOtherWarps) * 32;
-  // Of a thread, persistent: the epilogue keeps all its sums, 128 of them, so that TMEM is free.
+  // Registers of a thread, persistent: the epilogue keeps all its sums, 128 of them, so that TMEM
+  // is free.
   static constexpr int kEpilogueRegisters = 200;
   static constexpr int kOtherRegisters = 104;
   static_assert(!kCfg.persistent ||
@@ -123,7 +124,7 @@ struct Budget {
   // At a multiple of 32, as all published kernels have accumulators, where there is room for that.
   static constexpr int kAccUpCol = kTileN == 112 ? kTileN : (kTileN + 31) / 32 * 32;
   static constexpr int kScaleCol = kAccUpCol + kTileN;
-  // Of one MMA step: A, then Gate and Up.
+  // Scale columns of one MMA step: A, then Gate and Up.
   static constexpr int kStepCols = (1 + kWeightScaleTiles) * kScaleTileCols;
   static constexpr int kUpScaleCol = kScalesShareTile ? kScaleTileCols / 2 : kScaleTileCols;
   static constexpr int kStageCols = kMmaSteps * kStepCols;

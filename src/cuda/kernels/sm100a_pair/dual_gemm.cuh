@@ -38,7 +38,7 @@
 //   acc_gate     each    1            issue_mma (tcgen05.commit)      epilogue       phase 0
 //   acc_up       each    1            the same
 //   The commits arrive in both CTAs. The first round of stages needs no wait, and the last one no
-//   commit: each phase of ab_empty that completes is waited for. Of the last kTailStages stages the
+//   commit: each phase of ab_empty that completes is waited for. In the last kTailStages stages the
 //   MMAs of Gate come first, so that the epilogue activates while those of Up are at work.
 //
 //   sums_read    each    2 * 16, 12      every warp of both epilogues    kMmaWarp       phase 0
@@ -60,8 +60,8 @@
 //   gate_free    leader  2 * 8  every warp of both epilogues  issue_mma   passes; then the phase of
 //   up_free      leader  2 * 8  the same, but for the last                the tile before
 //                               tile, which is sums_read's
-//   ab_empty and ab_full as above, the first wait for ab_empty passes. Of the first stages, too, the
-//   MMAs of Gate come first: Up's sums of the tile before are being read.
+//   ab_empty and ab_full as above, the first wait for ab_empty passes. In the first stages, too,
+//   the MMAs of Gate come first: Up's sums of the tile before are being read.
 //
 // The grid may begin while the one before it ends, and lets the next one do so from the beginning
 // on: every thread that reads or writes global memory waits first (griddepcontrol.wait), but for

@@ -24,8 +24,8 @@ struct TileChoice {
 };
 
 // Clocks of the SM that a stage takes when `busy_sms` SMs work: the longest of three. The rates are
-// those of docs/kernels/sm100a_pair.md: others have measured or fitted them on B200, nobody has
-// measured these kernels.
+// those of docs/kernels/sm100a_pair.md: others have measured or fitted them on B200; these kernels
+// have not been measured.
 // `weight_scale_bytes`: of a stage, into one SM.
 constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
                               int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {

@@ -22,7 +22,7 @@ Status supports(const Problem& problem);
 const Instance* find_instance(int64_t tile_n, DataType output, bool prepared = false,
                               bool persistent = false);
 
-// Of the PTX that has the kernel.
+// The name of the PTX file that has the kernel.
 const char* module_of(const Config& config);
 
 // As sm100a::build_launches(). `packed`: prepared weights behind the first header, for instances

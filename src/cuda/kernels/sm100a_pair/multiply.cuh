@@ -166,8 +166,8 @@ class Multiplier {
   uint32_t tmem_base_, half_tile_col_ = 0, fills_ = 0;
 };
 
-// Until warps of both CTAs have read the accumulator of the turn before; in the first one nobody
-// has, and the barrier lets that parity pass.
+// Until warps of both CTAs have read the accumulator of the turn before; in the first one none has,
+// and the barrier lets that parity pass.
 DUALGEMM_DEVICE void wait_until_free(const ptx::Barrier* free, uint32_t parity) {
   ptx::mbarrier_wait_parity_cluster(free, parity ^ 1);
   ptx::tcgen05_fence_after_thread_sync();

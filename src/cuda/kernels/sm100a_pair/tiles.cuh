@@ -51,7 +51,7 @@ class Turns {
     return {rank, tile_m * kTileM + rank * kCtaRows, tile_n * kCfg.tile_n, batch};
   }
 
-  // Of the turn, counted from 0: the phase that barriers of accumulators complete in it.
+  // The parity of the turn, counted from 0: the phase that barriers of accumulators complete in it.
   DUALGEMM_DEVICE uint32_t parity() const { return parity_; }
   DUALGEMM_DEVICE bool is_last() const {
     return !kCfg.persistent || params_.num_tiles - index_ <= num_pairs();

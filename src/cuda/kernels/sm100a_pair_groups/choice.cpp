@@ -57,7 +57,7 @@ PersistentWork work_of_few_rows(const Problem& problem, int num_sms) {
   const int64_t at_once = std::max(num_sms, 1);
   const double bytes = instance.stage_bytes - kMmaSteps * sm100a_pair::kScaleTileBytes;
   const double turn = 2400.0 / instance.stages;  // of the ring: 1.5 us
-  // Of the epilogue, by rows that a tile may be expected to have.
+  // Clocks of the epilogue, by the rows that a tile may be expected to have.
   const double rows = 30.0 * static_cast<double>(std::min<int64_t>(usual_rows(problem), tile_m));
   return {.tiles_of_expert = sm100a_skinny::usual_group_tiles(problem, tile_m),
           .tile_n = instance.config.tile_n,

@@ -15,8 +15,9 @@ DUALGEMM_DEVICE Origin origin_of(const Params& params, const Tiles& tiles, uint3
   const GroupTile& rows = tiles.rows();
   const ScalesOfA scales = ScalesOfA::of(params, rows, rank);
   const CtaRows own = CtaRows::of(rows, rank);
-  // Without rows: m lies behind A's rows and behind as many scale tiles as they may have, so that zeros
-  // come, which nobody delivers. Scales that only offsets say are there are not touched.
+  // Without rows: m lies behind A's rows and behind as many scale tiles as they may have, so that
+  // the TMA unit delivers zeros without reading memory. Scales that only offsets say are there are
+  // not touched.
   const bool none = own.count == 0;
   const uint32_t row = none ? params.m : own.begin;
   return {.expert = static_cast<int32_t>(rows.expert),

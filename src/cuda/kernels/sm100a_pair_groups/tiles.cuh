@@ -18,12 +18,12 @@ class Turns {
 
   DUALGEMM_DEVICE bool has_tiles() const { return index_ < num_tiles(); }
   DUALGEMM_DEVICE sm100a_pair::Place place() const { return place_of(index_); }
-  // Of the next tile; of some tile, where there is no next one.
+  // The place of the next tile, or of some tile where there is no next one.
   DUALGEMM_DEVICE sm100a_pair::Place next_place() const {
     return place_of(min(index_ + num_pairs(), num_tiles() - 1));
   }
 
-  // Of the turn, counted from 0: the phase that barriers of accumulators complete in it.
+  // The parity of the turn, counted from 0: the phase that barriers of accumulators complete in it.
   DUALGEMM_DEVICE uint32_t parity() const { return parity_; }
   DUALGEMM_DEVICE bool is_last() const { return num_tiles() - index_ <= num_pairs(); }
   // Stages that are filled in later turns, as far as they matter: at most a ring of turns.
@@ -46,8 +46,8 @@ class Turns {
   uint32_t row_tiles_, columns_, num_k_tiles_, index_, parity_ = 0;
 };
 
-// The same with their rows, for who looks at them: the next tile's are asked for before a tile is
-// worked at, and looked at after it. Of a pair that has tiles.
+// The same with their rows, for the warps that need them: the next tile's are loaded before a tile
+// is worked at, and used after it. Precondition: the pair has tiles.
 class Tiles {
  public:
   DUALGEMM_DEVICE Tiles(const Params& params, const Turns& turns)

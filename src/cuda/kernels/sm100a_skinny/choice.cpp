@@ -23,8 +23,8 @@ constexpr int kGroupCols = 64;  // of a tile of groups
 // Bytes of a stage that a column of D costs: a row of Gate and one of Up with their scales.
 constexpr int64_t kColumnBytes = 2 * (kTileK / 2 + kTileK / 16);
 
-// Of the epilogue, as ptxsim has it (docs/lab/sm100a_skinny.md): Gate's warps and Up's take a turn
-// of rows each at a time.
+// The time of the epilogue, as ptxsim has it (docs/lab/sm100a_skinny.md): Gate's warps and Up's
+// take a turn of rows each at a time.
 double epilogue_us(int64_t m, int tile_m) {
   const int64_t at_a_time = 2 * (tile_m >= 64 ? 16 : 8);
   return 0.6 + 0.025 * static_cast<double>(std::min<int64_t>(round_up(m, at_a_time), tile_m));
@@ -71,7 +71,8 @@ const Instance& choose_for_groups(const Problem& problem) {
   return *best;
 }
 
-// Of those with tile_n columns that are for the problem, the fewest rows; null: there are none.
+// The instance with the fewest rows among those with tile_n columns that are for the problem; null:
+// there are none.
 const Instance* fewest_rows(std::span<const Instance> list, const Problem& problem, int tile_n) {
   const Instance* fewest = nullptr;
   for (const Instance& instance : list) {

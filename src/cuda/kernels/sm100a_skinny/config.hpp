@@ -43,7 +43,7 @@ inline constexpr int kGroupRows = 32;  // of a scale tile that share a column of
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
-// Of groups: warps that only mix, as the epilogue's are still at the last tile.
+// In kernels for groups: warps that only mix, as the epilogue's are still at the last tile.
 inline constexpr int kFirstMixWarp = 6;
 // With prepared weights: A's loads have a warp of their own, as they alone wait for the grid before.
 inline constexpr int kLoadAWarp = 6;
@@ -78,7 +78,7 @@ struct Budget {
                 "scales in rows have room in their place");
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
   static_assert(kMmaM * kRowBytes <= kStageBytes,
-                "rows of the MMA that nobody uses are what lies behind the weights in their stage");
+                "unused rows of the MMA are what lies behind the weights in their stage");
 
   static constexpr int kAccCol = 0;
   static constexpr int kAccs = kCfg.grouped ? 2 : 1;  // accumulators: one is read, one written
@@ -89,7 +89,7 @@ struct Budget {
   // Rows that a warp of the epilogue finishes at a time: 8 where more would leave Up's warps
   // without any.
   static constexpr int kTurnRows = kCfg.tile_m >= 64 ? 16 : 8;
-  // Of groups gate and up meet in turns, in one of two places.
+  // In kernels for groups gate and up meet in turns, in one of two places.
   static constexpr int kExchangeBytes = kCfg.grouped ? 2 * 2 * kTurnRows * kCfg.tile_n * 4 : 0;
 
   // As many as shared memory takes, and TMEM: every stage has scale columns of its own, which are

@@ -23,7 +23,7 @@
 //   MMA rows = TMEM lanes      tile_n 64         tile_n 32
 //   Gate                       0 .. 63           0 .. 31
 //   Up                         64 .. 127         32 .. 63
-//   nobody's                   -                 64 .. 127: A and scales, read as if weights
+//   unused                     -                 64 .. 127: A and scales, read as if weights
 //
 //   TMEM columns: the accumulator 0 .. tile_m-1; then 32 of scales per stage, for each of its 4
 //   steps 4 of the weights, 4 of A.
@@ -140,8 +140,8 @@ DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>
 }
 
 // By all threads: barriers and TMEM are there for everyone afterwards, and what the grid before
-// this one has written. Nothing of the problem may be read earlier, the weights neither: nobody
-// promises that they are not that grid's work.
+// this one has written. Nothing of the problem may be read earlier, the weights neither: that grid
+// may be the one that writes them.
 DUALGEMM_DEVICE void enter(uint32_t& tmem_base, uint32_t warp) {
   __syncwarp();
   sm100a::allocate_tmem(&tmem_base, warp == kMmaWarp);

@@ -64,7 +64,7 @@ DUALGEMM_DEVICE void clear_scales(const Params& params, const OutputRows& rows, 
   }
 }
 
-// Of one product `count` rows from `first` on, of which those below rows.end exist.
+// Stores kRows rows of one product from `first` on, of which those below rows.end exist.
 template <class Params, int kRows>
 DUALGEMM_DEVICE void store_rows(const Params& params, const OutputRows& rows, uint32_t first,
                                 uint32_t col, int product, const float (&outputs)[kRows]) {

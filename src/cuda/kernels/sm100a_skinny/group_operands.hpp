@@ -30,7 +30,7 @@ double copies_us(const Problem& problem, bool prepared, bool reads_rows);
 // experts have those of one matrix.
 bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers& buffers);
 
-// Of which operands scales lie in rows, not in scale tiles.
+// Which operands have their scales in rows, not in scale tiles.
 struct LinearScales {
   bool a = false, gate = false, up = false;
 };

@@ -2,9 +2,9 @@
 //
 // A tile is tile_n columns of D for up to tile_m rows of one expert. Tile number n * row_tiles + r
 // has columns n and entry r of the table; CTA c does the tiles c, c + CTAs, ...: tiles of one expert
-// and the same columns run next to each other, so that HBM gives their weights once, and nobody asks
-// for those of an expert without rows. Rows and columns of D that a tile has depend on the table
-// alone, never on how many CTAs there are.
+// and the same columns run next to each other, so that HBM gives their weights once, and those of
+// an expert without rows are never loaded. Rows and columns of D that a tile has depend on the
+// table alone, never on how many CTAs there are.
 //
 //   warp   role            does
 //   0-3    finish_tiles    the epilogue, while the next tile is multiplied

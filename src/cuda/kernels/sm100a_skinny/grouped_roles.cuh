@@ -22,7 +22,7 @@ DUALGEMM_DEVICE void load_scales(void* to, const TensorMap& map, bool linear, ui
   }
 }
 
-// Of a stage, with scales as they lie.
+// Bytes of a stage, with scales as they lie.
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t stage_bytes_of_tile(const Params& params, const ScalesOfA& scales) {
   constexpr uint32_t kTiles = Budget<kCfg>::kScaleBytes;

@@ -20,15 +20,15 @@ namespace dualgemm::cuda::sm100a_skinny {
 // number.
 Status supports(const Problem& problem);
 
-// Those for groups, which do without them, too (`persistent`), or the others. Of these those for
-// prepared weights have fewer rows.
+// The instances for groups, which also serve problems without them (`persistent`), or the others.
+// Among the others those for prepared weights have fewer rows.
 std::span<const Instance> instances_for(const Problem& problem, bool prepared = false,
                                         bool persistent = false);
 
 // The compiled instance for (validated, supported) `problem` on a GPU of `num_sms` SMs. Without
 // groups: the fewest rows that hold A's, the width that modelled_us() calls faster, of equal ones
 // the wider; with prepared weights the narrower, whose rings hold more of them before A is there; or
-// persistent CTAs, if it calls them faster still. Of groups: the rows whose tiles, as many as the
+// persistent CTAs, if it calls them faster still. With groups: the rows whose tiles, as many as the
 // usual rows of an expert make, keep an SM the shortest; one number of rows where bits must not
 // depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);

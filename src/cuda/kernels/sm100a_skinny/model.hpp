@@ -68,13 +68,13 @@ constexpr double modelled_persistent_us(const StreamedWork& work, int num_sms,
   return rates.fixed_us + work.epilogue_us + std::max(sm, shared_us(work, rates));
 }
 
-// Of a launch in front that copies scales, or rows, of all operands: what is left of the gap when it
-// overlaps, set-up, a load and a store. And of what it copies. By ptxsim's clock, which has 2.6 us for
-// the scales of (256, 4096, 7168), 9.3 for its rows, 29 MB.
+// What a launch in front costs that copies scales, or rows, of all operands: what is left of the
+// gap when it overlaps, set-up, a load and a store; and the rate at which it copies. By ptxsim's
+// clock, which has 2.6 us for the scales of (256, 4096, 7168), 9.3 for its rows, 29 MB.
 inline constexpr double kCopyUs = 2.6, kCopyBytesPerUs = 4.5e6;
 
-// Tiles of an expert that has rows. Of contiguous ones only the mean is known: as if numbers fell off
-// geometrically, since routers make them unequal. Masked ones may all be full.
+// Tiles of an expert that has rows. For contiguous experts only the mean is known: numbers are
+// taken to fall off geometrically, since routers make them unequal. Masked ones may all be full.
 inline double usual_group_tiles(const Problem& problem, int tile_m) {
   if (problem.grouping == Grouping::kMasked)
     return static_cast<double>(core::ceil_div(problem.m, tile_m));

@@ -15,10 +15,10 @@ namespace {
 
 using core::ceil_div;
 
-// Of a stage: instructions that each scheduler issues for its two decoding warps (counted in the
+// For one stage: instructions that each scheduler issues for its two decoding warps (counted in the
 // PTX, two codes a conversion and a multiplication; bf16: three more), at one a clock.
 constexpr double kDecodeClocksF16 = 400, kDecodeClocksBf16 = 850;
-// Of a stage: MMAs of 128 rows, half as many clocks each as they have columns.
+// For one stage: MMAs of 128 rows, half as many clocks each as they have columns.
 constexpr int kMmasOfStage = kTileK / kMmaK;
 constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
 
@@ -44,7 +44,7 @@ Status check_groups_of(const Problem& problem) {
                              "experts must have at most 2^31 - 1 tiles of 32 x 64");
 }
 
-// Of a stage, on one SM: what it is decoded in, or multiplied.
+// Clocks of a stage on one SM: for decoding it or for multiplying it, the larger of the two.
 double work_clocks(const Config& config) {
   return std::max(config.bf16 ? kDecodeClocksBf16 : kDecodeClocksF16, mma_clocks(config.tile_m));
 }
@@ -61,7 +61,7 @@ double usual_us(const Problem& problem, const Instance& instance) {
          sm100a_skinny::stage_us(work);
 }
 
-// Of those that are for the problem.
+// The instance with the fewest rows of those that are for the problem.
 const Instance& fewest_rows(const Problem& problem, bool persistent) {
   const Instance* fewest = nullptr;
   for (const Instance& instance : instances_for(problem, persistent)) {
@@ -73,7 +73,7 @@ const Instance& fewest_rows(const Problem& problem, bool persistent) {
 }
 
 const Instance& choose_for_groups(const Problem& problem) {
-  // Of more rows only what is saved is worth their stages.
+  // An instance of more rows has to be faster by this much, as it has fewer stages.
   constexpr double kWorth = 0.99;
   const Instance* best = nullptr;
   for (const Instance& instance : group_instances()) {
@@ -147,8 +147,8 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
 }
 
 // With one row on 148 SMs and K = 7168: N = 4096 has 64 tiles of D, whose decoders are not as fast
-// as HBM, and 128 CTAs with a split of 2 are. Powers of two: clusters of other sizes are legal, and
-// nobody is known to run them.
+// as HBM, and 128 CTAs with a split of 2 are. Powers of two: clusters of other sizes are legal, but
+// no known kernel uses them.
 int choose_split(const Problem& problem, const Instance& instance, int num_sms) {
   int best = 1;
   if (instance.config.grouped) return best;

@@ -55,7 +55,8 @@ inline constexpr int kMmaWarp = kWorkWarps + 1;
 inline constexpr int kLoadAWarp = kWorkWarps + 2;
 static_assert(kMmaM == 32 * kGroupWarps, "a thread decodes a row");
 
-// Of groups decoders go on to the next tile: the epilogue has warps of its own, behind theirs.
+// In kernels for groups decoders go on to the next tile: the epilogue has warps of its own, behind
+// theirs.
 inline constexpr int kFinishWarp = kWorkWarps + 2;  // the first of them
 
 // TMEM: accumulators, then decoded weights, a ring of slots for each group of decoders.

@@ -63,8 +63,8 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-// Of a weight's stage: [step along K = 64][row % 32][row / 32], prepared [row][step]; a word is four
-// neighbours along k.
+// The scales of a weight's stage: [step along K = 64][row % 32][row / 32], prepared [row][step]; a
+// word is four neighbours along k.
 using StageScales = uint32_t[kScaleSteps * 32 * kScaleTileCols];
 
 template <Config kCfg>

@@ -26,9 +26,10 @@
 // rows, as linear ones of unpacked weights do.
 //
 // Many columns without groups are done in the same way, and without a table: entry r is tile r of the
-// rows of all batches. Of a table all threads wait for the grid before (griddepcontrol.wait), which
-// makes it, before they read anything of the problem; else those that read or write global memory,
-// and prepared weights are loaded before that as far as the ring goes, and decoded as far as slots go.
+// rows of all batches. With a table all threads wait for the grid before (griddepcontrol.wait),
+// which makes it, before they read anything of the problem; else those that read or write global
+// memory, and prepared weights are loaded before that as far as the ring goes, and decoded as far
+// as slots go.
 #pragma once
 
 #include <cstdint>

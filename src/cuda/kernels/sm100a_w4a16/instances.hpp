@@ -16,7 +16,7 @@
   X(bf16, true, false, 16, 8)              \
   X(bf16, true, false, 32, 6)              \
   X(bf16, true, false, 64, 4)
-// Of groups one with 16 rows would save nothing that is waited for.
+// For groups an instance with 16 rows would save nothing that is waited for.
 #define DUALGEMM_SM100A_W4A16_GROUP_INSTANCES(X) \
   X(f16_groups, false, true, 32, 6)              \
   X(f16_groups, false, true, 64, 4)              \

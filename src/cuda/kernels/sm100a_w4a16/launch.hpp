@@ -26,16 +26,16 @@ int64_t num_tiles(const Problem& problem, int tile_m);
 std::span<const Instance> instances_for(const Problem& problem, bool persistent = false);
 
 // Whether the instance, one of these, multiplies A's type and has rows enough: all of the problem's,
-// or as many as any has, which batch_invariant demands: the same MMA whatever m is. Of groups each has,
-// but for batch_invariant.
+// or as many as any has, which batch_invariant demands: the same MMA whatever m is. For groups each
+// has enough, but for batch_invariant.
 bool is_for(const Config& config, const Problem& problem);
 
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
 const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persistent = false);
 
 // For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, persistent if
-// modelled_us(), with the copies in front, calls that faster than the best split. Of groups: the rows whose tiles, as many as the
-// usual rows of an expert make, keep an SM the shortest.
+// modelled_us(), with the copies in front, calls that faster than the best split. With groups: the
+// rows whose tiles, as many as the usual rows of an expert make, keep an SM the shortest.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
 // How many CTAs share the tiles of k of each tile of D on a GPU of `num_sms` SMs: 1, 2, 4 or 8, what

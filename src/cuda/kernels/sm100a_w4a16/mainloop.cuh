@@ -38,7 +38,7 @@ DUALGEMM_DEVICE void load_stage_of_weights(const Params& params, Stage<kCfg>& st
   load_scales(stage.scales[1], params.map_sf_up, params.linear_up);
 }
 
-// Of a stage's rows of both weights and their scales.
+// Bytes of a stage's rows of both weights and their scales.
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t weight_bytes(const Params& params) {
   const auto scales = [](bool linear) -> uint32_t {
@@ -190,8 +190,8 @@ DUALGEMM_DEVICE void decode_weights(const Params& params, SharedStorage<kCfg>& s
     decode_stage(smem, mine, ring, slots, step >= kSlots);
 }
 
-// By one thread: a stage's MMAs, into the accumulator at `acc`. A commit that nobody would wait for
-// is left out: `frees_slots`, `frees_stage`.
+// By one thread: a stage's MMAs, into the accumulator at `acc`. A commit that no thread would wait
+// for is left out: `frees_slots`, `frees_stage`.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_stage(SharedStorage<kCfg>& smem, uint32_t tmem_base, uint32_t acc,
                                     const RingPosition<SharedStorage<kCfg>::kStages>& ring,

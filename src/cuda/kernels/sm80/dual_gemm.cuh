@@ -14,7 +14,7 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Of one tile: [warp along n][group of rows][register][lane].
+// The sums of one tile: [warp along n][group of rows][register][lane].
 template <Config kCfg>
 using TileSums = float[kCfg.warps_n][row_groups_of(kCfg)][4][32];
 
@@ -80,7 +80,8 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
   }
 }
 
-// Row group t of the columns of warp `place.warp_n`, whoever calls it: as activate() leaves them.
+// Row group t of the columns of warp `place.warp_n`, in whichever warp calls it: as activate()
+// leaves them.
 template <Config kCfg>
 DUALGEMM_DEVICE void outputs_of_both(const Params& params, const Place& place,
                                      const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,

@@ -29,8 +29,8 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
   store_element(params.output, to, with_residual(params, params.output, to, value));
 }
 
-// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products. Of two that stand
-// side by side both are kept.
+// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products. Products that stand
+// side by side are both kept.
 DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t group,
                               uint32_t col, float (&g)[2], float (&u)[2]) {
   const Alphas alphas = alphas_of(params, place.batch);

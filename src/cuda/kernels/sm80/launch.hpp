@@ -28,10 +28,10 @@ bool is_for(const Config& config, const Problem& problem, Pass pass);
 // The first one with these tiles that can write D; tile_n 0: any. null: not compiled.
 const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n, Pass pass);
 
-// Of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
+// Bytes of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);
 
-// Of fused_pass(): for the table of groups' tiles, else nothing.
+// The workspace of fused_pass(): room for the table of groups' tiles, else nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 
 // No copies: operands are read where they lie, 16 bytes at a time if all rows begin at a multiple

@@ -146,7 +146,8 @@ bool may_share(const Problem& problem, const Schedule& schedule) {
                                              : !problem.batch_invariant;
 }
 
-// Of the tiles that a sequential instance does in one wave after another, as group_tile_cost() has it.
+// The instance with the least cost of its tiles, which a sequential instance does in one wave after
+// another, as group_tile_cost() has it.
 const Instance& choose_sequential_instance(const Problem& problem, int num_sms) {
   const Instance* best = nullptr;
   int64_t least = 0;

@@ -214,7 +214,7 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
   const uint32_t warpgroup = warp / 4;
   const uint32_t k_warpgroup = warpgroup / kCfg.n_warpgroups,
                  group = warpgroup - k_warpgroup * kCfg.n_warpgroups;
-  // The widest tiles wait for the tensor cores: 1 to 2 % slower with products. Of groups, 64 rows
+  // The widest tiles wait for the tensor cores: 1 to 2 % slower with products. With groups, 64 rows
   // of fp16 with unpacked weights have no registers for them.
   constexpr bool kProducts =
       kCfg.tile_m <= 128 && !(kCfg.grouped && !kCfg.prepared && !kCfg.bf16 && kCfg.tile_m == 64);

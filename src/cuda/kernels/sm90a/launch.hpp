@@ -43,7 +43,7 @@ bool multiplies_bf16(const Problem& problem);
 bool is_for(const Config& config, const Problem& problem);
 
 // How the work is dealt out to at most `max_ctas` CTAs; the same if called again with its `ctas`.
-// Of groups only ctas and k_tiles: the rest depends on what the experts have.
+// With groups only ctas and k_tiles are set: the rest depends on what the experts have.
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas);
 // Whether CTAs may leave parts of a tile's sums to each other.
 bool may_share(const Problem& problem, const Schedule& schedule);

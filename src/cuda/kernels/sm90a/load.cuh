@@ -17,7 +17,7 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, t
   }
 }
 
-// Of both weights, or of the halves of one.
+// The tensor maps of both weights, or of the halves of one.
 struct WeightMaps {
   const TensorMap *gate, *up, *sf_gate, *sf_up;
 };

@@ -1,6 +1,6 @@
 // Prepared weights: Gate and Up together in the order in which both Hopper kernels use them.
 //
-// Of each batch (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
+// Each batch has (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
 // units of 8 columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is
 // contiguous: one bulk copy brings it. What lies at or after n or k is zero.
 #pragma once

@@ -10,8 +10,8 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Of Gate and Up together, whatever m and the type of A are: of one batch; from one to the next,
-// which leaves room for a header; and of all of them so far apart.
+// Bytes of Gate and Up together, whatever m and the type of A are: those of one batch; from one
+// batch to the next, which leaves room for a header; and those of all batches so far apart.
 int64_t packed_batch_bytes(const Problem& problem);
 int64_t packed_batch_stride(const Problem& problem);
 int64_t packed_bytes(const Problem& problem);

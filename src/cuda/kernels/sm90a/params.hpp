@@ -71,8 +71,8 @@ DUALGEMM_HOST_DEVICE constexpr Schedule deal_out(uint32_t tiles, const Divisor& 
   return schedule;
 }
 
-// Of tiles that are no groups': two CTAs for each tile where seven in ten of them then have work, else
-// as deal_out() says.
+// The schedule of tiles without groups: two CTAs for each tile where seven in ten of them then have
+// work, else as deal_out() says.
 constexpr Schedule pair_or_deal_out(const Config& config, int64_t tiles, const Divisor& k_tiles,
                                     int64_t most, bool batch_invariant) {
   Schedule pairs{};
@@ -119,16 +119,16 @@ struct Params {
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   Divisor tiles_m, tiles_n;   // tile ((batch * tiles_m) + tile_m) * tiles_n + tile_n
   Schedule schedule;
-  // Of instances for groups: tile table's * tiles_n + tile_n. Of the schedule then only ctas and
-  // k_tiles count, the rest follows from the table on the device; of tiles_m whether there are
-  // usually several of an expert.
+  // In instances for groups a tile's number is the table's * tiles_n + tile_n. Only ctas and
+  // k_tiles of the schedule count then, the rest follows from the table on the device; tiles_m says
+  // only whether an expert usually has several.
   GroupTiles groups;
   bool whole_tiles_only;
   Shifts shifts;
 };
 
-// Of sequential instances: Params has the halves of Gate, this those of Up. Only whole tiles are dealt
-// out, and `combine` is side by side.
+// In sequential instances Params has the halves of Gate, this those of Up. Only whole tiles are
+// dealt out, and `combine` is side by side.
 struct SequentialParams : Params {
   TensorMap map_up_first, map_up_second;
   TensorMap map_sf_up_first, map_sf_up_second;

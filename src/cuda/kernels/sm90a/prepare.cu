@@ -4,7 +4,7 @@
 // eight words of eight. Word w feeds MMAs 2w and 2w+1; with i = 2*(step % 2) + half, nibbles i and
 // i+4 of it are the pair of that half of k. So slot 8*half + 2q + e of step j is
 //   k = 64q + 8*(j/2) + 2*(j%2) + half + 4e.
-// Of prepared weights it holds codes 16q .. 16q+15 of each chunk of 64: the first two terms are
+// With prepared weights it holds codes 16q .. 16q+15 of each chunk of 64: the first two terms are
 // then 64*(j/4) + 16q + 8*(j/2 % 2).
 #include "cuda/device/group_tiles.cuh"
 #include "cuda/kernels/sm90a/config.hpp"
@@ -75,9 +75,9 @@ struct RowPlace {
   return from + tile * kScaleTileBytes + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
 }
 
-// Rows behind the tile's last one that are nobody's are zeros, as the main kernel's tensor copies
-// take whole tiles and read no byte that nobody has written: of masked groups those behind each
-// expert's last tile, of contiguous ones those behind the last tile of all.
+// Rows behind the tile's last one that belong to no tile are zeros, as the main kernel's tensor
+// copies take whole tiles and must read no unwritten byte: with masked groups those behind each
+// expert's last tile, with contiguous ones those behind the last tile of all.
 [[maybe_unused]] __device__ decltype(RowPlace::state) state_of(const PrepareParams& p,
                                                                const GroupTile& tile,
                                                                uint32_t number, uint32_t row) {
@@ -86,8 +86,9 @@ struct RowPlace {
   return row < p.m.value && nobodys ? RowPlace::kBlank : RowPlace::kNone;
 }
 
-// Of row piece `index` of the call. They are numbered rows first: warps that are neighbours write
-// neighbouring lines. Of groups, tile_m rows of every tile of the table, some of which do not exist.
+// The place of row piece `index` of the call. Pieces are numbered rows first: warps that are
+// neighbours write neighbouring lines. With groups, tile_m rows of every tile of the table, some of
+// which do not exist.
 template <bool kGrouped>
 __device__ RowPlace place_of(const PrepareParams& p, uint32_t index) {
   if constexpr (kGrouped) {
@@ -165,7 +166,7 @@ __device__ Eight load_eight(const PrepareParams& p, const RowPiece& at) {
   pairs[3] = __byte_perm(words[1], words[3], 0x7632);
 }
 
-// Of four lanes q: lane q's value i becomes lane i's value q.
+// Transposes the values of four lanes q: lane q's value i becomes lane i's value q.
 [[maybe_unused]] __device__ void transpose_quad(uint32_t (&values)[4]) {
   const bool odd = threadIdx.x % 2 != 0, high = threadIdx.x % 4 >= 2;
 #pragma unroll

@@ -6,7 +6,7 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Of a problem whose rows are no groups.
+// The extents of a problem whose rows are no groups.
 struct Extents {
   int64_t m, n, k, l;
 };

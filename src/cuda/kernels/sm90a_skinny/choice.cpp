@@ -107,7 +107,7 @@ int64_t tile_m_for(const Problem& problem) {
                                                                         : 2 * kGroupRows;
 }
 
-// Of groups: that there are if every expert has its usual rows.
+// With groups: the tiles that there are if every expert has its usual rows.
 int64_t tiles_of(const Problem& problem, const Config& config) {
   int64_t tiles_m = problem.l;
   if (problem.grouping == Grouping::kContiguous) tiles_m = std::min(problem.l, problem.m);

@@ -30,16 +30,16 @@ inline constexpr int kTileRowBytes = kTileK / 2;  // of codes of one row
 inline constexpr int kChunkK = sm90a::kUnitK;     // the same of prepared weights
 inline constexpr int kWarps = 16;                 // each takes a 16th of k
 inline constexpr int kTileScales = kTileK / 16;   // of one row, a byte each
-// Of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for more
-// has to wait, with data that it could work on: docs/kernels/sm90a_skinny.md, "The start".
+// Units of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for
+// more has to wait, with data that it could work on: docs/kernels/sm90a_skinny.md, "The start".
 inline constexpr int kUnitsAhead = 2;
 inline constexpr int kScaleTileBytes = 512;    // swizzled scales: 128 rows x 4
 inline constexpr int kStepK = 64;              // k is a multiple of it: a word of four scales
 inline constexpr int kScaleAlignment = 4;      // of rows of scales: a copy's four bytes
 inline constexpr int kCodeAlignment = 16;      // of rows of codes
 inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
-// Of groups, tiles of rows that a CTA finds by itself: 16 KB of shared memory. From so many experts, or
-// rows that name theirs: twice round the threads.
+// With groups, tiles of rows that a CTA finds by itself, 16 KB of shared memory; and from how many
+// experts, or rows that name theirs: twice round the threads.
 inline constexpr int kOwnTiles = 1024;
 inline constexpr int kOwnExperts = 1024;
 
@@ -71,11 +71,11 @@ struct Budget {
   // Warps that do nothing but add the others' sums and store outputs, one for each unit. Weights as
   // NVFP4 has them leave no registers for them.
   static constexpr int kFinishers = kCfg.prepared ? kCfg.units : 0;
-  // Tiles whose sums there is room for: of many tiles a warp goes on to its next one when it has left
-  // its sums, the others may be a tile behind.
+  // Tiles whose sums there is room for: with many tiles a warp goes on to its next one when it has
+  // left its sums, the others may be a tile behind.
   static constexpr int kTilesInFlight = kCfg.many ? 2 : 1;
   static constexpr int kThreads = 32 * (kMultipliers + kFinishers);
-  // Of a warp of prepared weights, chunks on their way: the same 74 KB of an SM, or less.
+  // Chunks of a warp of prepared weights on their way: the same 74 KB of an SM, or less.
   static constexpr int kSlots = 8 / kCfg.units;
   // k-tiles of each warp that there is room for.
   static constexpr int kStages = (kUnitsAhead + kCfg.units - 1) / kCfg.units;

@@ -49,7 +49,7 @@ struct RingStorage<kCfg, true> {
 template <Config kCfg>
 using Sums = float4[kCfg.units * Budget<kCfg>::kGroups][Budget<kCfg>::kMultipliers][32];
 
-// Of groups, the tiles of rows that the CTA has found, in the order of the experts.
+// With groups, the tiles of rows that the CTA has found, in the order of the experts.
 template <Config kCfg, bool kGrouped = kCfg.grouped>
 struct RowTiles {};
 template <Config kCfg>
@@ -62,11 +62,11 @@ template <Config kCfg>
 struct SharedStorage : RowTiles<kCfg> {
   RingStorage<kCfg> rings[Budget<kCfg>::kMultipliers];
   Sums<kCfg> sums[Budget<kCfg>::kTilesInFlight];
-  // Of prepared weights, for each chunk of a ring. Count 1 (+ bytes): lane 0, TMA hardware; waits:
-  // the warp.
+  // With prepared weights, one for each chunk of a ring. Count 1 (+ bytes): lane 0, TMA hardware;
+  // waits: the warp.
   ptx::Barrier full[Budget<kCfg>::kMultipliers][Budget<kCfg>::kSlots];
-  // Of many tiles, for each of sums. left: all threads that multiply arrive, those that finish
-  // wait; free: the other way round.
+  // With many tiles, one for each of sums. left: all threads that multiply arrive, those that
+  // finish wait; free: the other way round.
   ptx::Barrier left[Budget<kCfg>::kTilesInFlight], free[Budget<kCfg>::kTilesInFlight];
 };
 
@@ -87,8 +87,8 @@ DUALGEMM_DEVICE uint32_t units_of(const Tile& tile) {
   return has_narrow_tiles(kCfg) ? tile.units : kCfg.units;
 }
 
-// Of groups, how many tiles of rows there are: those of the table, or those that the CTA finds. By all
-// its threads, before anything else is read; a barrier that shared memory is set up behind.
+// With groups, how many tiles of rows there are: those of the table, or those that the CTA finds.
+// By all its threads, before anything else is read; a barrier that shared memory is set up behind.
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t find_row_tiles(const Params& params, SharedStorage<kCfg>& smem) {
   ptx::griddepcontrol_wait();
@@ -115,7 +115,7 @@ class Tiles {
     return kCfg.grouped ? of_groups_ : params.tiles;
   }
 
-  // Of one batch there is nearly always only one: the division is behind a branch (-0.1 to -0.5 us).
+  // There is nearly always only one batch: the division is behind a branch (-0.1 to -0.5 us).
   DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) const {
     if constexpr (kCfg.grouped) return locate_in_groups(params, tile);
     if (has_narrow_tiles(kCfg) && tile >= params.wide_tiles) {
@@ -192,7 +192,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < tiles.count(params); t += gridDim.x) {
     const bool first = t == blockIdx.x;
-    // Of groups, looked up where it is needed: kept over the loop along k, it spills.
+    // With groups, looked up where it is needed: kept over the loop along k, it spills.
     Tile tile{};
     if constexpr (!kCfg.grouped || !kCfg.prepared) tile = tiles.locate(params, t);
     Accumulators<kCfg> acc{};

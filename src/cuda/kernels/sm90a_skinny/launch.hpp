@@ -30,8 +30,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 // keep the SMs about equally busy (one for each CTA, or so many that the busiest has at most 1.4
 // times the mean, with prepared weights 1.5; the wgmma kernel's CTAs share tiles), and A, which
 // every tile decodes again, does not meet more than four tiles for each CTA where weights are not
-// prepared or 9 to 16 rows are halves, three where those are NVFP4; prepared up to 8 rows always. Of
-// groups: if experts usually have so few rows.
+// prepared or 9 to 16 rows are halves, three where those are NVFP4; prepared up to 8 rows always.
+// With groups: if experts usually have so few rows.
 bool is_faster(const Problem& problem, int num_sms, bool prepared);
 
 // For so many columns of D and `problem`'s type and rows of A; groups may have any tile's rows.

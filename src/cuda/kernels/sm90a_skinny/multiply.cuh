@@ -19,14 +19,14 @@ struct RawRow<AType::kE2M1> {
   uint32_t scales[2];
 };
 
-// Where a thread reads its row of A, lane / 4. Of each half of a k-tile it takes the neighbours
+// Where a thread reads its row of A, lane / 4. In each half of a k-tile it takes the neighbours
 // 32q .. 32q+31, q = lane % 4, as of the weights.
 struct RowCursor {
   const uint8_t* data;    // at this thread's part of the warp's k-tile; null: no such row
   const uint8_t* scales;  // the same of the scales
 };
 
-// Of row `row` of a tile: its data, its scales.
+// Where row `row` of a tile begins: its data, its scales.
 DUALGEMM_DEVICE const uint8_t* row_of_a(const Params& params, const Tile& tile, uint32_t row) {
   return params.a.codes + tile.batch * params.a.batch_bytes +
          (tile.m_begin + row) * params.a.row_bytes;

@@ -19,9 +19,9 @@ DUALGEMM_DEVICE ChunkRange chunks_of_warp(const Params& params, uint32_t warp) {
   return {begin, (warp + 1) * params.chunks / kWarpsOfCta - begin};
 }
 
-// Of the rings of all warps, by one thread of a finisher, before a __syncthreads(): the other warps
-// make addresses in the meantime, and where warps initialise mbarriers at the same time synccheck
-// loses count of them.
+// Initialises the barriers of all warps' rings, by one thread of a finisher, before a
+// __syncthreads(): the other warps make addresses in the meantime, and where warps initialise
+// mbarriers at the same time synccheck loses count of them.
 template <Config kCfg>
 DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
   if (threadIdx.x != 32 * Budget<kCfg>::kMultipliers) return;
@@ -139,7 +139,7 @@ struct RawChunk<AType::kE2M1> {
 };
 
 // Loads A's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
-// load_row(), and always some: a row that does not exist is the last one (nobody uses its sums),
+// load_row(), and always some: a row that does not exist is the last one (its sums are not used),
 // after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next tile
 // begins with. With a branch around them the compiler copied a loaded word at once, and so waited for
 // a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
@@ -223,9 +223,9 @@ struct PackedLane {
   }
 };
 
-// acc += the products of a chunk. Of two units at a time the words come first, and half of each is
-// multiplied before the other half of the first: so chains of mma overlap. Two groups of rows are
-// two chains already.
+// acc += the products of a chunk. With two units at a time the words come first, and half of each
+// is multiplied before the other half of the first: so chains of mma overlap. Two groups of rows
+// are two chains already.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_chunk(const Params& params, const ChunkStorage<kCfg>& chunk,
                                     const ChunkSteps (&steps)[Budget<kCfg>::kGroups],
@@ -273,7 +273,7 @@ class PackedWarp {
       : range_(chunks_of_warp<kCfg>(params, warp)),
         ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_, tiles) {}
 
-  // Prepared weights are complete before anybody can use them (packed_weights.hpp), whatever the
+  // Prepared weights are complete before any call can use them (packed_weights.hpp), whatever the
   // grid before this one does: half of the first chunks are asked for at once, before all else.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
     ring_.fill(params, 0, kEarly);
@@ -287,8 +287,8 @@ class PackedWarp {
   }
 
   // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with the
-  // last one of this tile's: of groups that of tile number `next`, in one batch that of every tile. Of
-  // groups `tile` is not used.
+  // last one of this tile's: with groups that of tile number `next`, in one batch that of every
+  // tile. With groups `tile` is not used.
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
                                      [[maybe_unused]] uint32_t next, bool first,
                                      Accumulators<kCfg>& acc) {

@@ -49,7 +49,7 @@ struct Params {
   Divisor tiles_n;
   uint32_t wide_tiles;  // of the only batch: those after them have narrow_units units
   uint32_t narrow_units;
-  // Of instances for groups, instead of `tiles`: tile m * tiles_n + tile_n, m a tile of rows of the
+  // In instances for groups, instead of `tiles`: tile m * tiles_n + tile_n, m a tile of rows of the
   // table, or, if there is none, of those that the CTA finds.
   GroupTiles groups;
   GroupRows group_rows;  // then

@@ -1,5 +1,5 @@
 // Writes a case of one of CUTLASS's kernels for `ptxsim time`: its launch on prepared weights, with
-// buffers that nobody has written. Usage: write_cutlass_case M N K 128|256 FOLDER, the fourth the
+// unwritten buffers. Usage: write_cutlass_case M N K 128|256 FOLDER, the fourth the
 // rows of a tile.
 #include <cstdlib>
 #include <filesystem>

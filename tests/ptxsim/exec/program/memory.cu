@@ -18,7 +18,7 @@ __global__ void scale(int* out) {
   if (threadIdx.x == 0) ++calls;
 }
 
-// Between its members lie bytes that nobody writes, and that every copy copies.
+// Between its members lie bytes that are never written, and that every copy copies.
 struct Padded {
   char letter;
   int number;

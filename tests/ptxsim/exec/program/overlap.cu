@@ -18,7 +18,7 @@ __global__ void stand_between(bool waits) {
   cudaTriggerProgrammaticLaunchCompletion();
 }
 
-// The weights are nobody's output, and may be read at once.
+// The weights are no grid's output, and may be read at once.
 template <Wait wait>
 __global__ void consume(const int* weights, const int* data, int* out) {
   const int weight = weights[threadIdx.x];
@@ -88,7 +88,7 @@ void overlap_right() {
   const Problem p;
   p.pair<Wait::kFirst>();
   p.pair<Wait::kHandedOn>();
-  // The one before lets nobody begin early.
+  // The one before lets no grid begin early.
   CHECK_CUDA(cudaMemsetAsync(p.out, 0, sizeof(int), p.stream));
   launch(p.stream, produce_alone, p.data);
   launch(p.stream, consume<Wait::kNever>, p.weights, p.data, p.out);
@@ -102,7 +102,7 @@ void overlap_right() {
   CHECK_CUDA(cudaStreamSynchronize(p.stream));
   launch(p.stream, produce, p.data);
   consume<Wait::kNever><<<1, kThreads, 0, p.stream>>>(p.weights, p.data, p.out);
-  // Each of a chain waits for the one before; whoever begins after a grid that has waited begins after what it waited for.
+  // A chain of three: a grid that begins after one that has waited begins after what that waited for.
   for (const bool third_waits : {true, false}) {
     launch(p.stream, produce, p.data);
     launch(p.stream, stand_between, true);

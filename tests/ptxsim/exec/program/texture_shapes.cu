@@ -37,7 +37,7 @@ __global__ void fetch_cube_layer(cudaTextureObject_t texture, const Point* point
   out[i] = texCubemapLayered<float>(texture, points[i].x, points[i].y, points[i].z, layer);
 }
 
-// Of a texture without levels: as without gradients.
+// A texture without levels is fetched as without gradients.
 __global__ void fetch_gradient(cudaTextureObject_t texture, const Point* points, float* out) {
   const int i = static_cast<int>(threadIdx.x);
   const float2 step = make_float2(points[i].x, 5), none = make_float2(0, 0);
