@@ -19,7 +19,7 @@ namespace dualgemm::checkpoint {
 // permission, a filesystem that exchanges nothing), the files are staged inside it and renamed one
 // by one in the order of path(): a kill between two of them leaves the first ones.
 // Destruction without commit(), and a handler that calls remove_unfinished(), leave nothing. What
-// kill -9 or a loss of power left is locked by nobody: the next create() for this target removes it.
+// kill -9 or a loss of power left holds no lock: the next create() for this target removes it.
 class StagedFolder {
  public:
   // Error where the parent is not there or nothing can be written.

@@ -180,7 +180,7 @@ Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in 
 run would use, Down, biases and all experts too; says of each whether `run` can use it, and why not.
 Scales that are NaN or infinite make NaN of every output they touch: they are errors unless
 --allow-nan. --strict also fails on negative block scales (the sign is ignored in computing, as the
-hardware does). Of what is wrong with many layers alike, 20 lines are said.
+hardware does). Where many layers have the same defect, 20 lines are printed.
 
 Example:
   dualgemm validate --strict model.safetensors)";

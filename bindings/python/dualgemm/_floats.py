@@ -134,7 +134,7 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
         x = probes.rows(parts.gate, parts.up)
         gate, up = functional.linear(x, parts.gate, parts.bias_gate), functional.linear(x, parts.up, parts.bias_up)
         found = probes.foreign("forward", mlp, x)
-        # Of [batch, tokens, hidden], which models hand over: a forward may mix or count them.
+        # Models hand over [batch, tokens, hidden]: a forward may mix or count batches and tokens.
         together = probes.foreign("forward", mlp, x[None])
         wanted = found[None] if isinstance(found, Tensor) else found
         probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
@@ -192,7 +192,7 @@ def is_experts(module: nn.Module) -> bool:
 
 
 def check_shape(module: nn.Module, n: int, k: int) -> None:
-    """Of the matrices of a gated MLP or of experts, float or not there yet."""
+    """Refuses matrices of a gated MLP or of experts that are not n x k; they are float, or not there yet."""
     names = () if is_experts(module) else linear_names(module)
     both = 1 if len(names) == 3 else 2
     first: Any = getattr(module, names[0]).weight if names else module.gate_up_proj
@@ -201,8 +201,8 @@ def check_shape(module: nn.Module, n: int, k: int) -> None:
 
 
 def check_forward(module: nn.Module) -> str:
-    """The activation of a gated MLP or of experts, which must compute that and nothing else. Of a module on the meta device a
-    small copy with random weights is asked."""
+    """The activation of a gated MLP or of experts, which must compute that and nothing else. For a module on the meta device a
+    small copy with random weights is probed."""
     read = float_experts if is_experts(module) else float_mlp
     if any(parameter.device.type == "meta" for parameter in module.parameters()):
         names = () if is_experts(module) else linear_names(module)

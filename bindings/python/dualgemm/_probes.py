@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ._errors import InvalidArgument
 
-# Of the largest value that a row gives gate or up. Clamps, soft caps and norms that matter anywhere lie below one of them; the
+# The largest values that rows of probes give gate or up. Clamps, soft caps and norms that matter anywhere lie below one of them; the
 # steps are short where float16 is near its end, so that a clamp is met before the product overflows.
 _MAGNITUDES = tuple(2.0**exponent for exponent in (-3, 0, 2, 4, 5, 6, 7, 8, 10, 13, 17, 22))
 # 16-bit roundings in another order stay far below; another formula, or gate for up, does not.

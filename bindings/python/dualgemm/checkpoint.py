@@ -181,8 +181,8 @@ class Checkpoint:
 
     def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False,
                     allow_nan: bool = False) -> Optional[float]:
-        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. Of experts: the
-        largest."""
+        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
+        largest of theirs."""
         scales = []
         for number in self._numbers(prefix, expert):
             info = LayerInfo(struct_size=ctypes.sizeof(LayerInfo))

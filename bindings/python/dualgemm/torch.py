@@ -73,7 +73,7 @@ def call(operator: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _layers(weights: Tensor) -> int:
-    """Of gate or w."""
+    """How many layers gate or w has."""
     return weights.shape[0] if isinstance(weights, Tensor) and weights.dim() == 3 else 1
 
 

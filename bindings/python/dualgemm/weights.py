@@ -260,7 +260,7 @@ def m_grouped_glu_contiguous(a: Tensor | QuantizedTensor, w: Weights, *, a_scale
 
     offsets: int32 [E+1], or torch's ``offs`` [E] of ends. m_indices: int32 [M], the expert of each row, -1 = row not wanted
     (left as it is in ``out``, 0 without). Exactly one of the two, on the device of ``a``. Swizzled a_scales with offsets: each
-    expert's rows start at a tile of 128; on a GPU, which nobody asks for the offsets, with room for any of them, that is
+    expert's rows start at a tile of 128; on a GPU, whose offsets the host does not read, with room for any of them, that is
     (M - 1) / 128 + min(M, E) tiles of rows.
     """
     _check_weights(w)

@@ -46,7 +46,7 @@ int32_t any_unaligned(const Call& call, std::initializer_list<const void*> addre
 
 dualgemm_operand_bytes operand_bytes(const dualgemm_problem& problem);
 
-// Of weights that are not packed.
+// An operand that weights need when they are not packed; refuses None.
 const Tensor& given(const char* name, const OptionalTensor& tensor);
 
 }  // namespace dualgemm::python

@@ -96,7 +96,7 @@ TEST(JsonText, DepthIsBounded) {
   }
 }
 
-// Of the config everything keeps its bytes: numbers that a parser would round, too.
+// A copied config keeps all of its bytes: numbers that a parser would round, too.
 TEST(JsonText, AConfigKeepsWhatPythonWrote) {
   const std::string config =
       "{\n  \"time_step_limit\": [0.0, Infinity],\n  \"x\": 123456789012345678901234567890,\n"

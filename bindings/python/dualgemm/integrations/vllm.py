@@ -4,7 +4,7 @@ An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and n
 whose act_fn is SiluAndMul and whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's
 weights stay as the checkpoint has them: the engine's kernel never shuffles them, and there is no second copy. Gate and up keep
 global scales of their own, where vLLM takes the larger of the two. The MLP's forward calls dualgemm.glu() on activations of 16
-bits and then the engine's down_proj. Whoever calls gate_up_proj itself (LoRA does) gets the two products from
+bits and then the engine's down_proj. Code that calls gate_up_proj itself (LoRA does) gets the two products from
 dualgemm.linear().
 
 vLLM keeps compiled models on disk. That the plug-in acts, and its version, is a part of their key: neither finds what was
