@@ -2,7 +2,7 @@
 # include/dualgemm/checkpoint.{hpp,h}: the readers of tools/checkpoint, without the jobs of the command. They need the core
 # library and nothing else; it knows no file formats.
 function(dualgemm_add_checkpoint_libraries)
-  set(objects "$<FILTER:$<TARGET_OBJECTS:dualgemm_checkpoint>,EXCLUDE,/(unity_jobs_[^/]*|(layer_problem|expert_problem|mlp_problem|model_folder|quanti[^/]*)[.]cpp)>")
+  set(objects "$<FILTER:$<TARGET_OBJECTS:dualgemm_checkpoint>,EXCLUDE,/(unity_jobs_[^/]*|(activation_file|layer_problem|expert_problem|mlp_problem|model_folder|output_set|quanti[^/]*|staged_folder)[.]cpp)>")
   foreach(kind shared static)
     set(target dualgemm_checkpoint_${kind})
     string(TOUPPER ${kind} library_kind)

@@ -35,18 +35,42 @@ uint64_t walk(const TensorFile& file) {
   return sum;
 }
 
+uint64_t load_layer(const TensorFile& file, const std::string& prefix,
+                    const LayerOptions& options) {
+  Expected<MlpLayer> layer = load_mlp_layer(file, prefix, options);
+  if (!layer) return 0;
+  require(make_runnable(*layer).ok());
+  require(layer->gate.data.size() == layer->up.data.size());
+  uint64_t sum = 0;
+  for (const LayerOperand* operand : {&layer->gate, &layer->up}) {
+    sum += touch(operand->data) + touch(std::as_bytes(operand->scales));
+  }
+  return sum;
+}
+
+uint64_t load_down(const TensorFile& file, const std::string& prefix, const LayerOptions& options) {
+  Expected<DownProjection> down = load_down_projection(file, prefix, options);
+  if (!down) return 0;
+  require(has_down_projection(file, prefix, options));
+  require(make_readable(*down).ok());
+  return touch(down->down.data) + touch(std::as_bytes(down->down.scales));
+}
+
+// What is read without NaN is read with it allowed, and to the same bytes.
 uint64_t load_layers(const TensorFile& file) {
   uint64_t sum = 0;
-  LayerOptions options;
-  options.max_input_scale = true;
+  LayerOptions strict;
+  strict.max_input_scale = true;
+  strict.weight.near_names = false;
   for (const LayerEntry& entry : list_mlp_layers(file)) {
-    options.expert = entry.experts > 0 ? std::optional<int64_t>(0) : std::nullopt;
-    Expected<MlpLayer> layer = load_mlp_layer(file, entry.prefix, options);
-    if (!layer) continue;
-    require(make_runnable(*layer).ok());
-    require(layer->gate.data.size() == layer->up.data.size());
-    for (const LayerOperand* operand : {&layer->gate, &layer->up}) {
-      sum += touch(operand->data) + touch(std::as_bytes(operand->scales));
+    strict.expert = entry.experts > 0 ? std::optional<int64_t>(entry.experts - 1) : std::nullopt;
+    LayerOptions lenient = strict;
+    lenient.weight.allow_nan = true;
+    for (const auto load : {load_layer, load_down}) {
+      const uint64_t with_nan = load(file, entry.prefix, lenient);
+      const uint64_t without = load(file, entry.prefix, strict);
+      require(without == 0 || without == with_nan);
+      sum += with_nan;
     }
   }
   return sum;

@@ -29,13 +29,17 @@ typedef struct dualgemm_checkpoint dualgemm_checkpoint;
 typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
 typedef struct dualgemm_checkpoint_matrix dualgemm_checkpoint_matrix;
 
-/** Flags of dualgemm_checkpoint_load(). */
+/** Flags of dualgemm_checkpoint_load(); of the other load functions only the last one. */
 enum {
-  DUALGEMM_CHECKPOINT_UP_FIRST = 1,       /**< a stacked tensor holds up before gate */
-  DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE = 2 /**< input scales differ: take the larger one */
+  DUALGEMM_CHECKPOINT_UP_FIRST = 1,        /**< a stacked tensor holds up before gate */
+  DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE = 2, /**< input scales differ: take the larger one */
+  DUALGEMM_CHECKPOINT_ALLOW_NAN = 4        /**< NaN and infinite scales are no error */
 };
 
-/** A .safetensors or .gguf file, a *.safetensors.index.json, or a folder that holds one. */
+/**
+ * A .safetensors or .gguf file, a *.safetensors.index.json, or a folder that holds one. Here and in
+ * the load functions the pointer is null after a failure.
+ */
 DUALGEMM_API dualgemm_status
 dualgemm_checkpoint_open(const char* path, dualgemm_checkpoint** checkpoint) DUALGEMM_NOEXCEPT;
 /** Null is legal. Layers that were loaded stay. */
@@ -96,6 +100,13 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down(
 /** A linear layer by the name of its module: "model.layers.0.self_attn.q_proj". */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_matrix(
     const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert,
+    dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
+/** Both with flags: DUALGEMM_CHECKPOINT_ALLOW_NAN or 0. */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down_flags(
+    const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert, int32_t flags,
+    dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_matrix_flags(
+    const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert, int32_t flags,
     dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
 /** Null is legal. Pointers that get_info() gave end here. */
 DUALGEMM_API void dualgemm_checkpoint_matrix_free(dualgemm_checkpoint_matrix* matrix)

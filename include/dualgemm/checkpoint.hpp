@@ -34,6 +34,9 @@ struct CheckpointOptions {
   bool up_first = false;
   // Gate and Up carry different input scales: take the larger one instead of refusing.
   bool max_input_scale = false;
+  // Scales that are NaN or infinite, which make NaN of every output they touch, are taken as they
+  // are instead of refused. Padding of swizzled scales may always be anything.
+  bool allow_nan = false;
 };
 
 // One layer's Gate and Up. Owns, or keeps mapped, what its pointers point to. Copies share it.
@@ -105,11 +108,12 @@ class Checkpoint {
   const std::vector<CheckpointEntry>& layers() const noexcept;
 
   // kNotFound lists near names; kUnsupported: the layer is sound, but run() cannot use it (weights
-  // that are not NVFP4, alternating rows); kCorruptFile: tensors that contradict each other.
+  // that are not NVFP4, alternating rows); kCorruptFile: tensors that contradict each other, or a
+  // scale that is NaN or infinite.
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 
-  // Down of the same layer, NVFP4 or plain; only `expert` of the options counts.
+  // Down of the same layer, NVFP4 or plain; only `expert` and `allow_nan` of the options count.
   Expected<CheckpointMatrix> load_down(const std::string& prefix,
                                        const CheckpointOptions& options = {}) const;
   // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".

@@ -23,14 +23,11 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;  // ok
 
-  // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16".
+  // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16". Each part
+  // is fit for a terminal: control characters, and what is no UTF-8, stand as "\x1b"; what is longer
+  // than its place has "..." in its middle.
   static Status error(StatusCode code, std::string argument, std::string observed,
-                      std::string rule) {
-    Status status;
-    status.detail_ = std::make_shared<const Detail>(
-        Detail{code, std::move(argument), std::move(observed), std::move(rule)});
-    return status;
-  }
+                      std::string rule);
   static Status invalid(std::string argument, std::string observed, std::string rule) {
     return error(StatusCode::kInvalidArgument, std::move(argument), std::move(observed),
                  std::move(rule));

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace dualgemm::checkpoint {
@@ -23,21 +25,6 @@ constexpr int kNameAttempts = 100;
 Status io_error(const std::string& path, const std::string& what, int error) {
   const StatusCode code = error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError;
   return Status::error(code, path, std::strerror(error), what);
-}
-
-// Where the bytes will really go: a symbolic link is followed, even one to a file that does not
-// exist yet.
-std::string resolve_links(std::string path) {
-  for (int depth = 0; depth < 40; ++depth) {  // the kernel's own limit
-    char target[PATH_MAX];
-    const ssize_t length = readlink(path.c_str(), target, sizeof(target));
-    if (length <= 0 || length == static_cast<ssize_t>(sizeof(target))) break;
-    const std::string link(target, static_cast<size_t>(length));
-    const size_t slash = path.rfind('/');
-    const bool relative = link[0] != '/' && slash != std::string::npos;
-    path = relative ? path.substr(0, slash + 1) + link : link;
-  }
-  return path;
 }
 
 std::string directory_of(const std::string& path) {
@@ -55,14 +42,54 @@ std::string temporary_name(const std::string& path) {
                      counter.fetch_add(1));
 }
 
+// Writing beyond RLIMIT_FSIZE raises SIGXFSZ in the thread that writes, and ends the process unless
+// somebody ignores it. Held back and taken away, what remains is the error EFBIG.
+class SizeLimitSignalHeld {
+ public:
+  SizeLimitSignalHeld() noexcept {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~SizeLimitSignalHeld() {
+    constexpr timespec kAtOnce{0, 0};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &kAtOnce);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SizeLimitSignalHeld(const SizeLimitSignalHeld&) = delete;
+  SizeLimitSignalHeld& operator=(const SizeLimitSignalHeld&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
+
 }  // namespace
 
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      directory_(std::move(other.directory_)),
-      temporary_(std::exchange(other.temporary_, {})),
-      fd_(std::exchange(other.fd_, -1)),
-      bytes_written_(other.bytes_written_) {}
+std::string resolve_links(std::string path) {
+  for (int depth = 0; depth < 40; ++depth) {  // the kernel's own limit
+    char target[PATH_MAX];
+    const ssize_t length = readlink(path.c_str(), target, sizeof(target));
+    if (length <= 0 || length == static_cast<ssize_t>(sizeof(target))) break;
+    const std::string link(target, static_cast<size_t>(length));
+    const size_t slash = path.rfind('/');
+    const bool relative = link[0] != '/' && slash != std::string::npos;
+    path = relative ? path.substr(0, slash + 1) + link : link;
+  }
+  return path;
+}
+
+// Some filesystems refuse to sync a directory, which costs durability only.
+void sync_directory(const std::string& path) noexcept {
+  const int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  fsync(directory);
+  close(directory);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept { *this = std::move(other); }
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   if (this != &other) {
@@ -70,7 +97,11 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
     path_ = std::move(other.path_);
     directory_ = std::move(other.directory_);
     temporary_ = std::exchange(other.temporary_, {});
+    kept_ = std::exchange(other.kept_, {});
+    unfinished_temporary_ = std::move(other.unfinished_temporary_);
+    unfinished_kept_ = std::move(other.unfinished_kept_);
     fd_ = std::exchange(other.fd_, -1);
+    name_ = std::exchange(other.name_, Name::kNone);
     bytes_written_ = other.bytes_written_;
   }
   return *this;
@@ -80,8 +111,12 @@ AtomicFile::~AtomicFile() { discard(); }
 
 void AtomicFile::discard() noexcept {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-  temporary_.clear();
+  for (std::string* name : {&temporary_, &kept_}) {
+    if (!name->empty()) unlink(name->c_str());
+    name->clear();
+  }
+  unfinished_temporary_.finish();
+  unfinished_kept_.finish();
 }
 
 Expected<AtomicFile> AtomicFile::create(const std::string& path, Staging staging) {
@@ -116,20 +151,29 @@ Status AtomicFile::open_unnamed_or_temporary(Staging staging) {
   }
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     const std::string name = temporary_name(path_);
+    unfinished_temporary_ = Unfinished({name, false});  // before the file is there
     fd_ = open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kNewFileMode);
     if (fd_ >= 0) {
       temporary_ = name;
       return {};
     }
-    if (errno != EEXIST) break;
+    const int error = errno;
+    unfinished_temporary_.finish();
+    errno = error;
+    if (error != EEXIST) break;
   }
   return io_error(path_, "its directory must exist and be writable", errno);
 }
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
+  const SizeLimitSignalHeld held;
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), std::min(bytes.size(), kLargestWrite));
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EFAULT) {  // the bytes lie in a mapped file that was cut meanwhile
+      return Status::error(StatusCode::kIoError, path_, "what was to be written is gone",
+                           "the files that are read must not change meanwhile");
+    }
     if (written <= 0) {
       return io_error(
           path_,
@@ -142,43 +186,77 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status AtomicFile::put_under_name() {
+// The unnamed file under a temporary name, as linkat() cannot replace.
+Status AtomicFile::give_temporary_name() {
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    const std::string name = temporary_name(path_);
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      unfinished_temporary_ = Unfinished({name, false});
+      temporary_ = name;
+      return {};
+    }
+    if (errno != EEXIST) break;
+  }
+  return io_error(path_, "the finished file could not be named", errno);
+}
+
+// A second name for the file that will be replaced. Filesystems without links (FAT) keep none.
+void AtomicFile::keep_old_file() {
+  const std::string name = temporary_name(path_);
+  if (link(path_.c_str(), name.c_str()) != 0) return;
+  kept_ = name;
+  unfinished_kept_ = Unfinished({name, false});
+}
+
+Status AtomicFile::publish(Replaced replaced) {
+  if (fd_ < 0 || name_ != Name::kNone)
+    return Status::invalid("publish", "no open file", "must be called once");
+  const Publishing publishing;
   if (temporary_.empty()) {
     const std::string self = fmt::format("/proc/self/fd/{}", fd_);
-    const auto link_as = [&self](const std::string& name) {
-      return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-    };
-    if (link_as(path_)) return {};
-    if (errno != EEXIST) return io_error(path_, "the finished file could not be named", errno);
-    for (int attempt = 0; attempt < kNameAttempts && temporary_.empty(); ++attempt) {
-      const std::string name = temporary_name(path_);
-      if (link_as(name))
-        temporary_ = name;
-      else if (errno != EEXIST)
-        break;
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      name_ = Name::kFresh;
+      return {};
     }
-    if (temporary_.empty()) return io_error(path_, "the finished file could not be named", errno);
+    if (errno != EEXIST) return io_error(path_, "the finished file could not be named", errno);
+    DUALGEMM_TRY(give_temporary_name());
   }
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+  struct stat info = {};
+  const bool replaces = lstat(path_.c_str(), &info) == 0 || errno != ENOENT;
+  if (replaces && replaced == Replaced::kKept) keep_old_file();
+  if (rename(temporary_.c_str(), path_.c_str()) != 0)
     return io_error(path_, "the finished file could not be renamed to it", errno);
-  }
   temporary_.clear();
+  unfinished_temporary_.finish();
+  name_ = replaces ? Name::kReplaced : Name::kFresh;
   return {};
 }
 
-Status AtomicFile::commit() {
-  if (fd_ < 0) return Status::invalid("commit", "no open file", "must be called once");
-  if (fsync(fd_) != 0) return io_error(path_, "the data could not be made durable", errno);
-  DUALGEMM_TRY(put_under_name());
+void AtomicFile::take_back() noexcept {
+  if (name_ == Name::kFresh) unlink(path_.c_str());
+  if (!kept_.empty() && rename(kept_.c_str(), path_.c_str()) == 0) kept_.clear();
+  name_ = Name::kNone;
+  discard();
+}
+
+Status AtomicFile::settle() {
   const int error = close(std::exchange(fd_, -1)) != 0 ? errno : 0;
+  discard();
   if (error != 0 && error != EINTR) return io_error(path_, "the file could not be closed", error);
-  // The name is in place; some filesystems refuse to sync a directory, which costs durability only.
-  const int directory = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    fsync(directory);
-    close(directory);
-  }
+  sync_directory(directory_);
   return {};
+}
+
+Status AtomicFile::sync() {
+  if (fd_ < 0) return Status::invalid("commit", "no open file", "must be called once");
+  return fsync(fd_) == 0 ? Status() : io_error(path_, "the data could not be made durable", errno);
+}
+
+Status AtomicFile::commit() {
+  DUALGEMM_TRY(sync());
+  DUALGEMM_TRY(publish(Replaced::kLost));
+  return settle();
 }
 
 Status write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -26,7 +26,10 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
                                                      : nullptr;
 }
 
-constexpr int32_t kKnownFlags = DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE;
+constexpr int32_t kFlagsOfLayers = DUALGEMM_CHECKPOINT_UP_FIRST |
+                                   DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE |
+                                   DUALGEMM_CHECKPOINT_ALLOW_NAN;
+constexpr int32_t kFlagsOfMatrices = DUALGEMM_CHECKPOINT_ALLOW_NAN;
 constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
 constexpr uint64_t kMinMatrixInfoSize = sizeof(dualgemm_checkpoint_matrix_info);
 // The least struct_size of a caller who knows of biases.
@@ -38,20 +41,36 @@ Status check_expert(int64_t expert) {
   return Status::invalid("expert", std::to_string(expert), "must be -1 or a number from 0");
 }
 
+Status check_flags(int32_t flags, int32_t known) {
+  if ((flags & ~known) == 0) return {};
+  return Status::invalid("flags", std::to_string(flags),
+                         known == kFlagsOfLayers ? "must be DUALGEMM_CHECKPOINT_* or 0"
+                                                 : "must be DUALGEMM_CHECKPOINT_ALLOW_NAN or 0");
+}
+
+// A handle that a failure leaves null.
+template <class Handle>
+Status require_handle(Handle** handle, const char* argument) {
+  if (handle != nullptr) *handle = nullptr;
+  return capi::require(handle, argument);
+}
+
 // load_down() and load_matrix() differ in one call.
 dualgemm_status load_matrix(const dualgemm_checkpoint* checkpoint, const char* what,
-                            const char* name, int64_t expert,
+                            const char* name, int64_t expert, int32_t flags,
                             Expected<CheckpointMatrix> (Checkpoint::*load)(const std::string&,
                                                                            const CheckpointOptions&)
                                 const,
                             dualgemm_checkpoint_matrix** matrix) noexcept {
   return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(require_handle(matrix, "matrix"));
     DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
     DUALGEMM_TRY(capi::require(name, what));
-    DUALGEMM_TRY(capi::require(matrix, "matrix"));
+    DUALGEMM_TRY(check_flags(flags, kFlagsOfMatrices));
     DUALGEMM_TRY(check_expert(expert));
     CheckpointOptions options;
     options.expert = expert;
+    options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
     Expected<CheckpointMatrix> loaded = (checkpoint->checkpoint.*load)(name, options);
     if (!loaded) return loaded.status();
     *matrix = new dualgemm_checkpoint_matrix{*std::move(loaded)};
@@ -66,8 +85,8 @@ extern "C" {
 dualgemm_status dualgemm_checkpoint_open(const char* path,
                                          dualgemm_checkpoint** checkpoint) noexcept {
   return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(require_handle(checkpoint, "checkpoint"));
     DUALGEMM_TRY(capi::require(path, "path"));
-    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
     Expected<Checkpoint> opened = Checkpoint::open(path);
     if (!opened) return opened.status();
     *checkpoint = new dualgemm_checkpoint{*std::move(opened)};
@@ -97,16 +116,16 @@ dualgemm_status dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, 
                                          int64_t expert, int32_t flags,
                                          dualgemm_checkpoint_layer** layer) noexcept {
   return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(require_handle(layer, "layer"));
     DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
     DUALGEMM_TRY(capi::require(prefix, "prefix"));
-    DUALGEMM_TRY(capi::require(layer, "layer"));
-    if ((flags & ~kKnownFlags) != 0)
-      return Status::invalid("flags", std::to_string(flags), "must be DUALGEMM_CHECKPOINT_* or 0");
+    DUALGEMM_TRY(check_flags(flags, kFlagsOfLayers));
     DUALGEMM_TRY(check_expert(expert));
     CheckpointOptions options;
     options.expert = expert;
     options.up_first = (flags & DUALGEMM_CHECKPOINT_UP_FIRST) != 0;
     options.max_input_scale = (flags & DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE) != 0;
+    options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
     Expected<CheckpointLayer> loaded = checkpoint->checkpoint.load(prefix, options);
     if (!loaded) return loaded.status();
     *layer = new dualgemm_checkpoint_layer{*std::move(loaded)};
@@ -194,13 +213,26 @@ dualgemm_status dualgemm_checkpoint_count_experts(const dualgemm_checkpoint* che
 dualgemm_status dualgemm_checkpoint_load_down(const dualgemm_checkpoint* checkpoint,
                                               const char* prefix, int64_t expert,
                                               dualgemm_checkpoint_matrix** matrix) noexcept {
-  return load_matrix(checkpoint, "prefix", prefix, expert, &Checkpoint::load_down, matrix);
+  return load_matrix(checkpoint, "prefix", prefix, expert, 0, &Checkpoint::load_down, matrix);
+}
+
+dualgemm_status dualgemm_checkpoint_load_down_flags(const dualgemm_checkpoint* checkpoint,
+                                                    const char* prefix, int64_t expert,
+                                                    int32_t flags,
+                                                    dualgemm_checkpoint_matrix** matrix) noexcept {
+  return load_matrix(checkpoint, "prefix", prefix, expert, flags, &Checkpoint::load_down, matrix);
 }
 
 dualgemm_status dualgemm_checkpoint_load_matrix(const dualgemm_checkpoint* checkpoint,
                                                 const char* module, int64_t expert,
                                                 dualgemm_checkpoint_matrix** matrix) noexcept {
-  return load_matrix(checkpoint, "module", module, expert, &Checkpoint::load_matrix, matrix);
+  return load_matrix(checkpoint, "module", module, expert, 0, &Checkpoint::load_matrix, matrix);
+}
+
+dualgemm_status dualgemm_checkpoint_load_matrix_flags(
+    const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert, int32_t flags,
+    dualgemm_checkpoint_matrix** matrix) noexcept {
+  return load_matrix(checkpoint, "module", module, expert, flags, &Checkpoint::load_matrix, matrix);
 }
 
 void dualgemm_checkpoint_matrix_free(dualgemm_checkpoint_matrix* matrix) noexcept { delete matrix; }

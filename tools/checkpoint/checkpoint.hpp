@@ -37,6 +37,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dualgemm/status.hpp"
@@ -113,12 +114,18 @@ struct WeightOptions {
       convention;  // kGgml: U8 tensors NAME.weight without NAME.weight_scale are ggml blocks
   std::optional<ScaleLayout> scale_layout;
   std::optional<NibbleOrder> nibble_order;
+  // Global and input scales that are NaN or infinite are taken as they are, and where a layer is
+  // read its NaN block scales.
+  bool allow_nan = false;
+  // kNotFound lists near names, which takes as long as the file has names. Who asks for every layer
+  // of a file leaves it out.
+  bool near_names = true;
 };
 
 // `module` is the tensor names' common part, e.g. "model.layers.0.mlp.gate_proj". The convention is
 // found from the names and dtypes. kNotFound lists near names; a wrong shape, wrong scale dtype, or
 // a global scale that is not finite and > 0: kCorruptFile; a weight dtype of another quantisation:
-// kUnsupported.
+// kUnsupported. Block scales are not looked at.
 Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
                              const WeightOptions& options = {});
 
@@ -166,7 +173,9 @@ struct MlpLayer {
 // (GGUF), or one tensor that stacks them, gate_up_proj, w13, ffn_gate_up. With options.expert: that
 // one of PREFIX's experts, which are modules PREFIX.E or PREFIX.experts.E (see find_experts), or
 // slices of tensors of three extents. kGgml blocks are unpacked into memory the layer owns;
-// everything else stays where it lies in the file.
+// everything else stays where it lies in the file. A block scale that is NaN is kCorruptFile, here
+// and in load_down_projection() and load_linear(), unless options.weight.allow_nan; padding may be
+// anything.
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options = {});
 
@@ -185,6 +194,10 @@ struct DownProjection {
 // Reads Down of the same layer: down_proj, w2 or ffn_down, beside what load_mlp_layer() finds.
 Expected<DownProjection> load_down_projection(const TensorFile& file, const std::string& prefix,
                                               const LayerOptions& options = {});
+
+// Is any tensor of Down there, whole or not? False where there is no such layer.
+bool has_down_projection(const TensorFile& file, const std::string& prefix,
+                         const LayerOptions& options = {});
 
 // The same of any linear layer by its own name, `module` as for load_weight().
 Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,
@@ -213,6 +226,9 @@ struct LayerEntry {
 // What load_mlp_layer could be asked for, sorted by prefix; for messages and listings. Experts that
 // are modules of their own are entries of their own.
 std::vector<LayerEntry> list_mlp_layers(const TensorFile& file);
+
+// "X.experts.7", an expert that is a module of its own, gives "X.experts" and 7.
+std::optional<std::pair<std::string, int64_t>> split_expert(const std::string& prefix);
 
 // Number of experts below `prefix`, at least 1: in tensors of three extents, or modules numbered
 // from 0 without a gap, at PREFIX, PREFIX.experts, PREFIX.mlp.experts, PREFIX.feed_forward.experts

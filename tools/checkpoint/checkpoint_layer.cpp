@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "tools/checkpoint/checkpoint.hpp"
@@ -19,8 +21,13 @@ Expected<std::optional<float>> one_input_scale(const std::string& prefix,
   if (gate.empty() && up.empty()) return std::optional<float>();
   std::vector<float> all = gate;
   all.insert(all.end(), up.begin(), up.end());
+  const auto is_nan = [](float scale) { return std::isnan(scale); };
+  const auto nans = std::count_if(all.begin(), all.end(), is_nan);  // allow_nan
+  if (nans > 0 && (take_max || static_cast<size_t>(nans) == all.size()))
+    return std::optional(std::numeric_limits<float>::quiet_NaN());
   const auto [low, high] = std::minmax_element(all.begin(), all.end());
-  if (take_max || (*low == *high && !gate.empty() && !up.empty())) return std::optional(*high);
+  if (take_max || (nans == 0 && *low == *high && !gate.empty() && !up.empty()))
+    return std::optional(*high);
   const auto shown = [](const std::vector<float>& scales) {
     return scales.empty() ? std::string("none") : fmt::format("{}", fmt::join(scales, " and "));
   };
@@ -41,9 +48,9 @@ void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
 
 Status load_separate(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                      const LayerOptions& options, MlpLayer& layer) {
-  Expected<Weight> gate = load_matrix(file, modules.gate, options, layer.memory);
+  Expected<Weight> gate = load_matrix(file, modules.gate, modules.experts, options, layer.memory);
   if (!gate) return gate.status();
-  Expected<Weight> up = load_matrix(file, modules.up, options, layer.memory);
+  Expected<Weight> up = load_matrix(file, modules.up, modules.experts, options, layer.memory);
   if (!up) return up.status();
   const auto key = [](const Weight& w) {
     return std::tuple(w.convention, w.type, w.n, w.k, w.scale_layout);
@@ -78,7 +85,8 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
 
 Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                     const LayerOptions& options, MlpLayer& layer) {
-  Expected<Weight> weight = load_matrix(file, modules.stacked, options, layer.memory);
+  Expected<Weight> weight =
+      load_matrix(file, modules.stacked, modules.experts, options, layer.memory);
   if (!weight) return weight.status();
   const int64_t half = weight->n / 2;
   if (weight->n % 2 != 0) {
@@ -158,7 +166,7 @@ Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& pre
       modules = *std::move(found);
     } else {
       std::optional<LayerModules> found = find_modules(file, prefix);
-      if (!found) return no_such_layer(file, prefix);
+      if (!found) return no_such_layer(file, prefix, options.weight.near_names);
       modules = *std::move(found);
     }
     const bool separate = !modules.gate.empty();

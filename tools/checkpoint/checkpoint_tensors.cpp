@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "tools/checkpoint/corrupt.hpp"
+#include "tools/checkpoint/json_events.hpp"
+#include "tools/checkpoint/json_text.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -43,18 +46,25 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() > end.size() && text.ends_with(end);
 }
 
-// What torchao's metadata say about the scales of one parameter.
-std::optional<ScaleLayout> torchao_layout(const TensorFile& file, const std::string& parameter) {
+// What torchao's metadata say about the scales of one parameter: JSON under its name, where others
+// may write anything.
+Expected<std::optional<ScaleLayout>> torchao_layout(const TensorFile& file,
+                                                    const std::string& parameter) {
+  using Layout = std::optional<ScaleLayout>;
   constexpr size_t kLongest = 1 << 16;  // real entries have some hundred bytes
   const auto found = file.metadata().find(parameter);
-  if (found == file.metadata().end() || found->second.size() > kLongest) return std::nullopt;
-  const auto json = nlohmann::json::parse(found->second, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto data = json.find("_data");
-  if (data == json.end() || !data->is_object()) return std::nullopt;
-  const auto swizzled = data->find("is_swizzled_scales");
-  if (swizzled == data->end() || !swizzled->is_boolean()) return std::nullopt;
-  return swizzled->get<bool>() ? ScaleLayout::kSwizzled128x4 : ScaleLayout::kLinear;
+  if (found == file.metadata().end() || found->second.size() > kLongest) return Layout();
+  std::string_view text = found->second;
+  const std::string where = fmt::format("{}, metadata '{}'", file.origin(), parameter);
+  for (const char* key : {"_data", "is_swizzled_scales"}) {
+    const auto members = json_members(text, where);
+    const JsonMember* member = members ? find_member(*members, key) : nullptr;
+    if (member == nullptr) return Layout();
+    text = member->value;
+  }
+  if (text == "true") return Layout(ScaleLayout::kSwizzled128x4);
+  if (text == "false") return Layout(ScaleLayout::kLinear);
+  return corrupt(where + ", is_swizzled_scales", printable(text), "must be true or false");
 }
 
 }  // namespace
@@ -129,8 +139,8 @@ Expected<std::optional<ScaleLayout>> scale_layout_of(const TensorFile& file,
     if (!layout) return layout.status();
     return std::optional(*layout);
   }
-  const std::optional<ScaleLayout> torchao = torchao_layout(file, module + ".weight");
-  return torchao ? torchao : torchao_layout(file, module);
+  const auto torchao = torchao_layout(file, module + ".weight");
+  return !torchao || *torchao ? torchao : torchao_layout(file, module);
 }
 
 std::optional<ScaleLayout> layout_of_shape(std::span<const int64_t> shape, int64_t n, int64_t k,
@@ -155,7 +165,11 @@ Expected<NibbleOrder> nibble_order_of(const TensorFile& file, const WeightOption
 
 Expected<GgmlBlocks> ggml_blocks_of(const TensorFile& file, const WeightOptions& options) {
   const auto format = file.metadata().find(kFormatKey);
-  if (format != file.metadata().end() && format->second == kFormatGguf) return GgmlBlocks::kAll;
+  if (format != file.metadata().end()) {
+    if (format->second == kFormatGguf) return GgmlBlocks::kAll;
+    return corrupt(fmt::format("{}, metadata {}", file.origin(), kFormatKey),
+                   printable(format->second), fmt::format("must be {}", kFormatGguf));
+  }
   if (options.convention) {
     return *options.convention == Convention::kGgml ? GgmlBlocks::kAll : GgmlBlocks::kNone;
   }

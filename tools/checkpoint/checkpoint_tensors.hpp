@@ -17,6 +17,9 @@ namespace dualgemm::checkpoint {
 inline constexpr int64_t kGgmlBlockValues = 64;
 inline constexpr int64_t kGgmlBlockBytes = 36;
 
+// What helps where a scale is NaN or infinite, as the end of a rule.
+inline constexpr const char* kAllowNanTakesIt = "--allow-nan (allow_nan) takes it as it is";
+
 // The names that a convention gives to the tensors of `module`.
 WeightNames weight_names(Convention convention, const std::string& module);
 

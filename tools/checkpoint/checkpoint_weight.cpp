@@ -8,6 +8,7 @@
 #include "dualgemm/formats.hpp"
 #include "tools/checkpoint/checkpoint.hpp"
 #include "tools/checkpoint/checkpoint_tensors.hpp"
+#include "tools/checkpoint/expert_slice.hpp"
 #include "tools/checkpoint/guard.hpp"
 
 namespace dualgemm::checkpoint {
@@ -23,66 +24,102 @@ std::string describe(const TensorView& tensor) {
   return fmt::format("{} {}", name_of(tensor.dtype), format_shape(tensor.shape));
 }
 
+Expected<TensorView> required(const TensorFile& file, const std::string& name,
+                              const WeightOptions& options) {
+  const TensorView* tensor = file.find(name);
+  if (tensor != nullptr) return *tensor;
+  if (options.near_names) return file.get(name);
+  return Status::error(
+      StatusCode::kNotFound, name,
+      fmt::format("not among the {} tensors of {}", file.tensors().size(), file.origin()),
+      "must be there");
+}
+
+// The scales of one tensor that are asked for: all of them, or those of one expert.
+struct Scalars {
+  const TensorView& tensor;
+  int64_t first, count;
+
+  float stored(int64_t i) const { return load_element<float>(tensor.data, i); }
+};
+
 // The values that metadata keep for the stored ones: those of which the stored are reciprocals.
 // Entries that do not fit what is stored (a tool changed the tensor and kept the metadata) do not
 // count.
 std::vector<float> kept_reciprocals(const TensorFile& file, const std::string& key,
-                                    const std::vector<float>& stored) {
+                                    const Scalars& scalars) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return {};
+  const int64_t all = scalars.tensor.elements(), end_of_wanted = scalars.first + scalars.count;
   std::vector<float> kept;
   std::string_view text = found->second;
-  while (!text.empty() && kept.size() < stored.size()) {
+  int64_t index = 0;
+  for (; !text.empty() && index < all; ++index) {
     const size_t comma = std::min(text.find(','), text.size());
     uint32_t bits = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + comma, bits, 16);
     const auto value = std::bit_cast<float>(bits);
     if (error != std::errc() || end != text.data() + comma || !(value > 0.0f) ||
-        1.0f / value != stored[kept.size()]) {
+        1.0f / value != scalars.stored(index)) {
       return {};
     }
-    kept.push_back(value);
+    if (index >= scalars.first && index < end_of_wanted) kept.push_back(value);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
-  return text.empty() && kept.size() == stored.size() ? kept : std::vector<float>();
+  return text.empty() && index == all ? kept : std::vector<float>();
 }
 
 struct GlobalScales {
   std::vector<float> multipliers, divisors;  // divisors: empty unless they are known
 };
 
-// Positive finite FP32 values. `experts` = 0: one or two.
+Status check_global_scale(const TensorFile& file, const std::string& name, float value,
+                          bool is_divisor, bool allow_nan) {
+  const bool is_finite = std::isfinite(value) && (!is_divisor || std::isfinite(1.0f / value));
+  const bool is_positive = std::isnan(value) ? allow_nan : value > 0.0f;
+  if (is_positive && (is_finite || allow_nan)) return {};
+  const std::string rule = is_divisor ? "a global scale, and its reciprocal, must be finite and > 0"
+                                      : "a global scale must be finite and > 0";
+  const bool would_do = std::isnan(value) || (value > 0.0f && !is_finite);
+  return wrong(file, name, fmt::format("value {}", value),
+               would_do ? rule + "; " + kAllowNanTakesIt : rule);
+}
+
+// Positive FP32 values. `experts` = 0: one or two. `expert`: only those of this one.
 Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::string& name,
-                                          bool are_divisors, int64_t experts) {
-  const Expected<TensorView> tensor = file.get(name);
+                                          bool are_divisors, int64_t experts,
+                                          const std::optional<int64_t>& expert,
+                                          const WeightOptions& options) {
+  const Expected<TensorView> tensor = required(file, name, options);
   if (!tensor) return tensor.status();
   const int64_t count = tensor->elements();
-  const bool fits = experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
-                                 : count == 1 || count == experts || count == 2 * experts;
+  const bool fits =
+      experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
+                   : count == 1 || count == experts || (count % 2 == 0 && count / 2 == experts);
   if (tensor->dtype != ElementType::kF32 || !fits) {
     return wrong(file, name, describe(*tensor),
                  experts == 0
                      ? "a global scale must be F32 [], [1] or [2]"
                      : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}", experts));
   }
+  Scalars scalars{*tensor, 0, count};
+  if (expert && experts > 0 && count > 1) {
+    scalars.count = count / experts;
+    scalars.first = *expert * scalars.count;
+  }
   std::vector<float> stored;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto value = load_element<float>(tensor->data, i);
-    if (!(value > 0.0f) || !std::isfinite(value) ||
-        (are_divisors && !std::isfinite(1.0f / value))) {
-      return wrong(file, name, fmt::format("value {}", value),
-                   are_divisors ? "a global scale, and its reciprocal, must be finite and > 0"
-                                : "a global scale must be finite and > 0");
-    }
+  for (int64_t i = scalars.first; i < scalars.first + scalars.count; ++i) {
+    const float value = scalars.stored(i);
+    DUALGEMM_TRY(check_global_scale(file, name, value, are_divisors, options.allow_nan));
     stored.push_back(value);
   }
   GlobalScales scales;
   if (!are_divisors) {
-    scales.divisors = kept_reciprocals(file, kDivisorKey + name, stored);
+    scales.divisors = kept_reciprocals(file, kDivisorKey + name, scalars);
     scales.multipliers = std::move(stored);
     return scales;
   }
-  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, stored);
+  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, scalars);
   if (scales.multipliers.empty()) {
     for (const float divisor : stored) scales.multipliers.push_back(1.0f / divisor);
   }
@@ -97,11 +134,12 @@ Status say_mxfp4(const TensorFile& file, const std::string& tensor, std::string 
 }
 
 Expected<Convention> find_convention(const TensorFile& file, const std::string& module,
-                                     const std::optional<WeightNames>& names, bool ggml) {
+                                     const std::optional<WeightNames>& names, bool ggml,
+                                     const WeightOptions& options) {
   if (file.contains(module + "_blocks")) {  // gpt-oss
     return say_mxfp4(file, module + "_blocks", describe(*file.find(module + "_blocks")));
   }
-  if (!names) return file.get(module + ".weight").status();
+  if (!names) return required(file, module + ".weight", options).status();
   const TensorView& data = *file.find(names->data);
   if (names->scalars_are_divisors) {
     if (!file.contains(module + ".weight")) return Convention::kCompressedTensors;
@@ -116,7 +154,7 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
       return Convention::kPlain;
     case ElementType::kU8:
     case ElementType::kF4: {
-      const Expected<TensorView> scales = file.get(names->scales);
+      const Expected<TensorView> scales = required(file, names->scales, options);
       if (scales) return Convention::kModelOpt;
       if (ggml && data.dtype == ElementType::kU8) return Convention::kGgml;
       return scales.status();
@@ -181,8 +219,9 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
 }
 
 Status read_block_scales(const TensorFile& file, const TensorView& data,
-                         std::optional<ScaleLayout> wanted, Weight& weight) {
-  const Expected<TensorView> scales = file.get(weight.names.scales);
+                         std::optional<ScaleLayout> wanted, const WeightOptions& options,
+                         Weight& weight) {
+  const Expected<TensorView> scales = required(file, weight.names.scales, options);
   if (!scales) return scales.status();
   if (has_mx_scales(data, *scales)) {
     return say_mxfp4(file, scales->name, describe(*scales));
@@ -216,7 +255,8 @@ Status read_block_scales(const TensorFile& file, const TensorView& data,
 }
 
 Status read_nvfp4(const TensorFile& file, const std::string& module, const TensorView& data,
-                  const WeightOptions& options, Weight& weight) {
+                  const WeightOptions& options, const std::optional<int64_t>& expert,
+                  Weight& weight) {
   const WeightNames& names = weight.names;
   if (weight.convention != Convention::kGgml) {
     const Expected<std::optional<ScaleLayout>> layout = scale_layout_of(file, module, options);
@@ -224,21 +264,21 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
     const Expected<NibbleOrder> order = nibble_order_of(file, options);
     if (!order) return order.status();
     weight.nibble_order = *order;
-    DUALGEMM_TRY(read_block_scales(file, data, *layout, weight));
+    DUALGEMM_TRY(read_block_scales(file, data, *layout, options, weight));
   }
   weight.dequant_global_scales = {1.0f};
   const bool optional_global =
       weight.convention == Convention::kGgml || weight.convention == Convention::kTorchao;
   if (!optional_global || file.contains(names.global_scale)) {
-    Expected<GlobalScales> scales =
-        read_global_scales(file, names.global_scale, names.scalars_are_divisors, weight.experts);
+    Expected<GlobalScales> scales = read_global_scales(
+        file, names.global_scale, names.scalars_are_divisors, weight.experts, expert, options);
     if (!scales) return scales.status();
     weight.dequant_global_scales = std::move(scales->multipliers);
     weight.global_divisors = std::move(scales->divisors);
   }
   if (!file.contains(names.input_scale)) return {};
-  Expected<GlobalScales> scales =
-      read_global_scales(file, names.input_scale, names.scalars_are_divisors, weight.experts);
+  Expected<GlobalScales> scales = read_global_scales(
+      file, names.input_scale, names.scalars_are_divisors, weight.experts, expert, options);
   if (!scales) return scales.status();
   weight.dequant_input_scales = std::move(scales->multipliers);
   weight.input_divisors = std::move(scales->divisors);
@@ -290,32 +330,39 @@ ElementType plain_type(DataType type) {
 
 }  // namespace
 
+Expected<Weight> load_weight_part(const TensorFile& file, const std::string& module,
+                                  const WeightOptions& options,
+                                  const std::optional<int64_t>& expert) {
+  const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
+  if (!ggml) return ggml.status();
+  const std::optional<WeightNames> names = find_names(file, module);
+  const Expected<Convention> convention =
+      find_convention(file, module, names, *ggml != GgmlBlocks::kNone, options);
+  if (!convention) return convention.status();
+  if (options.convention && *options.convention != *convention) {
+    return wrong(file, module, std::string("its tensors are ") + name_of(*convention),
+                 std::string("was asked to be ") + name_of(*options.convention),
+                 StatusCode::kInvalidArgument);
+  }
+  Weight weight;
+  weight.convention = *convention;
+  weight.names = *names;
+  const TensorView& data = *file.find(names->data);
+  DUALGEMM_TRY(read_data(file, data, weight));
+  const bool is_slice = expert && weight.experts > 0;
+  if (is_slice) DUALGEMM_TRY(check_expert_of(weight, *expert));
+  if (*convention != Convention::kPlain) {
+    DUALGEMM_TRY(read_nvfp4(file, module, data, options, expert, weight));
+  } else {
+    weight.dequant_global_scales = {1.0f};
+  }
+  return is_slice && *convention != Convention::kPlain ? slice_matrix(weight, *expert)
+                                                       : Expected<Weight>(std::move(weight));
+}
+
 Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
                              const WeightOptions& options) {
-  return guarded(file.origin(), [&]() -> Expected<Weight> {
-    const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
-    if (!ggml) return ggml.status();
-    const std::optional<WeightNames> names = find_names(file, module);
-    const Expected<Convention> convention =
-        find_convention(file, module, names, *ggml != GgmlBlocks::kNone);
-    if (!convention) return convention.status();
-    if (options.convention && *options.convention != *convention) {
-      return wrong(file, module, std::string("its tensors are ") + name_of(*convention),
-                   std::string("was asked to be ") + name_of(*options.convention),
-                   StatusCode::kInvalidArgument);
-    }
-    Weight weight;
-    weight.convention = *convention;
-    weight.names = *names;
-    const TensorView& data = *file.find(names->data);
-    DUALGEMM_TRY(read_data(file, data, weight));
-    if (*convention != Convention::kPlain) {
-      DUALGEMM_TRY(read_nvfp4(file, module, data, options, weight));
-    } else {
-      weight.dequant_global_scales = {1.0f};
-    }
-    return weight;
-  });
+  return guarded(file.origin(), [&] { return load_weight_part(file, module, options, {}); });
 }
 
 Status add_weight(TensorFile& out, const std::string& module, const Weight& weight) {

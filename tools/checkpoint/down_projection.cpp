@@ -14,7 +14,7 @@ Expected<LayerModules> modules_of(const TensorFile& file, const std::string& pre
                                   const LayerOptions& options) {
   if (options.expert) return find_expert(file, prefix, *options.expert);
   const std::optional<LayerModules> found = find_modules(file, prefix);
-  if (!found) return no_such_layer(file, prefix);
+  if (!found) return no_such_layer(file, prefix, options.weight.near_names);
   return *found;
 }
 
@@ -23,7 +23,7 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
                                          int64_t experts, const LayerOptions& options) {
   DownProjection out;
   out.memory.share_memory_of(file);
-  Expected<Weight> weight = load_matrix(file, module, options, out.memory);
+  Expected<Weight> weight = load_matrix(file, module, experts, options, out.memory);
   if (!weight) return weight.status();
   for (const std::vector<float>* scales :
        {&weight->dequant_global_scales, &weight->dequant_input_scales}) {
@@ -62,6 +62,22 @@ Expected<DownProjection> load_down_projection(const TensorFile& file, const std:
     if (!modules) return modules.status();
     return load_projection(file, modules->down, modules->experts, options);
   });
+}
+
+bool has_down_projection(const TensorFile& file, const std::string& prefix,
+                         const LayerOptions& options) {
+  const Expected<LayerModules> modules = modules_of(file, prefix, options);
+  if (!modules) return false;
+  const auto any_below = [&](const std::string& stem) {
+    const auto next = file.tensors().lower_bound(stem);
+    return next != file.tensors().end() && next->first.starts_with(stem);
+  };
+  const std::string& down = modules->down;
+  const size_t last = down.rfind('.') + 1;  // npos + 1 = 0
+  for (const char* end : {"", "_weight_scale", "_weight_scale_2", "_blocks", "_scales", "_bias"}) {
+    if (file.contains(down + end)) return true;
+  }
+  return any_below(down + ".") || any_below(down.substr(0, last) + "_" + down.substr(last) + "_");
 }
 
 Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,

@@ -9,6 +9,7 @@
 
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/checkpoint/activation_file.hpp"
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
@@ -81,6 +82,7 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
   LayerOptions options;
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
+  options.weight.allow_nan = source.allow_nan;
   for (int64_t expert = 0; expert < weights.experts; ++expert) {
     options.expert = expert;
     Expected<MlpLayer> layer = load_mlp_layer(file, out.prefix, options);
@@ -118,18 +120,18 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
 }
 
 // M and K from the activations; rows must add up.
-Status set_shape(const TensorView& tensor, const Weights& weights, bool masked,
+Status set_shape(const ActivationFile& from, const Weights& weights, bool masked,
                  ExpertProblem& out) {
-  const std::vector<int64_t>& shape = tensor.shape;
+  const std::vector<int64_t>& shape = from.shape;
   const bool fits = masked ? shape.size() == 3 && shape[0] == weights.experts : shape.size() >= 2;
-  if (!fits || shape.back() != weights.k || tensor.elements() == 0) {
+  if (!fits || from.empty() || shape.back() != weights.k) {
     return Status::invalid(
-        tensor.name, format_shape(shape),
+        from.name, format_shape(shape),
         masked ? "must be [experts, rows, K] = [" + std::to_string(weights.experts) + ", ..., " +
                      std::to_string(weights.k) + "], not empty"
                : "must be [rows, K], K = " + std::to_string(weights.k) + ", not empty");
   }
-  out.problem.m = masked ? shape[1] : tensor.elements() / weights.k;
+  out.problem.m = masked ? shape[1] : from.rows();
   out.problem.k = weights.k;
   int64_t sum = 0, most = 0;
   for (const int64_t rows : out.rows) {
@@ -205,20 +207,39 @@ Status fill_codes(const std::string& origin, const std::vector<float>& values,
   return {};
 }
 
+// Codes as they are in the file. Batches [experts, rows, K] have a global scale each.
+Status take_nvfp4_activations(const ActivationFile& from, const Weights& weights, bool masked,
+                              ExpertProblem& out) {
+  if (out.problem.a.type != DataType::kE2M1)
+    return Status::unsupported(from.name, "NVFP4 activations", "need a of type e2m1");
+  Expected<CodedActivations> coded = take_codes(*from.nvfp4, ScaleLayout::kLinear);
+  if (!coded) return coded.status();
+  if (!masked) {
+    const Expected<float> global = one_global_scale(*coded, from.name);
+    if (!global) return global.status();
+    coded->global_scales.assign(static_cast<size_t>(weights.experts), *global);
+  }
+  for (size_t expert = 0; expert < static_cast<size_t>(weights.experts); ++expert) {
+    out.alpha_gate.push_back(coded->global_scales[expert] * weights.gate_scale[expert]);
+    out.alpha_up.push_back(coded->global_scales[expert] * weights.up_scale[expert]);
+  }
+  out.a = std::move(coded->codes);
+  out.a_scales = std::move(coded->scales);
+  out.notes.push_back("activations are NVFP4 already");
+  return {};
+}
+
 Status load_activations(const LayerSource& source, const Weights& weights, bool masked, int threads,
                         ExpertProblem& out) {
-  Expected<TensorFile> file = source.activations.ends_with(".npy")
-                                  ? open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
-                                  : TensorFile::open(source.activations);
-  if (!file) return file.status();
-  const Expected<TensorView> tensor = file->get_or_only(source.activations_tensor);
-  if (!tensor) return tensor.status();
-  DUALGEMM_TRY(set_shape(*tensor, weights, masked, out));
-  const Expected<std::vector<float>> values = decode_to_f32(*tensor);
+  const Expected<ActivationFile> from = open_activations(source);
+  if (!from) return from.status();
+  DUALGEMM_TRY(set_shape(*from, weights, masked, out));
+  if (from->nvfp4) return take_nvfp4_activations(*from, weights, masked, out);
+  const Expected<std::vector<float>> values = decode_to_f32(from->values);
   if (!values) return values.status();
   if (out.problem.a.type == DataType::kE2M1)
-    return fill_codes(file->origin() + ", tensor '" + tensor->name + "'", *values, weights, threads,
-                      out);
+    return fill_codes(from->file.origin() + ", tensor '" + from->name + "'", *values, weights,
+                      threads, out);
   out.alpha_gate = weights.gate_scale;
   out.alpha_up = weights.up_scale;
   return fill_floats(*values, out.problem.a.type, out);

@@ -32,9 +32,9 @@ struct ExpertProblem {
   std::vector<int32_t> counts;
 };
 
-// `source.expert` is not looked at. Activations: float, [rows of all experts, K], or with `masked`
-// [experts, rows, K]. When request.a is E2M1 each expert's rows are quantised with that expert's
-// input scale, else with the amax of all activations.
+// `source.expert` is not looked at. Activations: float or NVFP4, [rows of all experts, K], or with
+// `masked` [experts, rows, K]. When request.a is E2M1, each expert's float rows are quantised with
+// that expert's input scale, else with the amax of all activations.
 Expected<ExpertProblem> open_expert_problem(const LayerSource& source, const std::string& rows_path,
                                             bool masked, const Problem& request, int threads = 0);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/checkpoint/checkpoint.hpp"
+#include "tools/checkpoint/expert_slice.hpp"
 #include "tools/checkpoint/guard.hpp"
 
 namespace dualgemm::checkpoint {
@@ -32,32 +32,39 @@ std::vector<float> scales_of(const std::vector<float>& all, int64_t experts, int
 
 }  // namespace
 
+Status check_expert_of(const Weight& weight, int64_t expert) {
+  if (expert >= 0 && expert < weight.experts) return {};
+  return Status::invalid(
+      "expert", fmt::format("{}", expert),
+      fmt::format("'{}' holds {}, numbered from 0", weight.name, weight.experts));
+}
+
+Expected<Weight> slice_matrix(const Weight& weight, int64_t expert) {
+  DUALGEMM_TRY(check_expert_of(weight, expert));
+  Weight one = weight;
+  one.experts = 0;
+  one.k_outer = false;
+  const auto experts = static_cast<size_t>(weight.experts), index = static_cast<size_t>(expert);
+  const size_t bytes = weight.data.size() / experts, scales = weight.scales.size() / experts;
+  one.data = weight.data.subspan(index * bytes, bytes);
+  one.scales = weight.scales.subspan(index * scales, scales);
+  if (!weight.k_outer) return one;
+  auto memory = std::make_shared<std::vector<std::byte>>(bytes + scales);
+  transpose(one.data.data(), weight.k / 2, weight.n, memory->data());
+  transpose(std::as_bytes(one.scales).data(), weight.k / kSfVec, weight.n, memory->data() + bytes);
+  one.data = std::span<const std::byte>(*memory).first(bytes);
+  one.scales = {reinterpret_cast<const uint8_t*>(memory->data() + bytes), scales};
+  one.owner = std::move(memory);
+  return one;
+}
+
 Expected<Weight> slice_expert(const Weight& weight, int64_t expert) {
   return guarded(weight.name, [&]() -> Expected<Weight> {
-    if (expert < 0 || expert >= weight.experts) {
-      return Status::invalid(
-          "expert", fmt::format("{}", expert),
-          fmt::format("'{}' holds {}, numbered from 0", weight.name, weight.experts));
-    }
-    Weight one = weight;
-    one.experts = 0;
-    one.k_outer = false;
-    const auto experts = static_cast<size_t>(weight.experts), index = static_cast<size_t>(expert);
-    const size_t bytes = weight.data.size() / experts, scales = weight.scales.size() / experts;
-    one.data = weight.data.subspan(index * bytes, bytes);
-    one.scales = weight.scales.subspan(index * scales, scales);
-    one.dequant_global_scales = scales_of(weight.dequant_global_scales, weight.experts, expert);
-    one.dequant_input_scales = scales_of(weight.dequant_input_scales, weight.experts, expert);
-    one.global_divisors = scales_of(weight.global_divisors, weight.experts, expert);
-    one.input_divisors = scales_of(weight.input_divisors, weight.experts, expert);
-    if (!weight.k_outer) return one;
-    auto memory = std::make_shared<std::vector<std::byte>>(bytes + scales);
-    transpose(one.data.data(), weight.k / 2, weight.n, memory->data());
-    transpose(std::as_bytes(one.scales).data(), weight.k / kSfVec, weight.n,
-              memory->data() + bytes);
-    one.data = std::span<const std::byte>(*memory).first(bytes);
-    one.scales = {reinterpret_cast<const uint8_t*>(memory->data() + bytes), scales};
-    one.owner = std::move(memory);
+    Expected<Weight> one = slice_matrix(weight, expert);
+    if (!one) return one;
+    for (std::vector<float>* scales : {&one->dequant_global_scales, &one->dequant_input_scales,
+                                       &one->global_divisors, &one->input_divisors})
+      *scales = scales_of(*scales, weight.experts, expert);
     return one;
   });
 }

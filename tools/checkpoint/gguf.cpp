@@ -119,6 +119,13 @@ uint64_t bytes_of_value(uint32_t type) {
 constexpr uint32_t kUint16Value = 2, kUint32Value = 4, kInt32Value = 5, kTextValue = 8,
                    kArrayValue = 9;
 
+constexpr std::string_view kAlignmentKey = "general.alignment", kSplitNumberKey = "split.no",
+                           kSplitCountKey = "split.count", kSplitTensorsKey = "split.tensors.count";
+
+bool is_kept_text(std::string_view key) {
+  return key == "general.architecture" || key == "general.name";
+}
+
 class Parser {
  public:
   Parser(std::span<const std::byte> file, const std::string& origin)
@@ -177,50 +184,76 @@ class Parser {
     return {};
   }
 
+  Status wrong_pair(const std::string& key, std::string observed, std::string rule) const {
+    return corrupt(fmt::format("{}, key {}", origin_, printable(key)), std::move(observed),
+                   std::move(rule));
+  }
+
   Status read_pair(uint64_t index) {
     const std::string key = cursor_.text();
     const auto type = cursor_.number<uint32_t>();
-    const auto unknown = [&](uint32_t id) {
-      return corrupt(fmt::format("{}, key {}", origin_, printable(key)),
-                     fmt::format("value type {}", id), "must be one of GGUF's, arrays not nested");
-    };
+    if (!cursor_.failed()) {
+      if (!keys_.insert(key).second) return wrong_pair(key, "appears twice", "keys must be unique");
+      DUALGEMM_TRY(check_type(key, type));
+    }
     if (type == kTextValue) {
       const std::string value = cursor_.text();
-      if (key == "general.architecture" || key == "general.name")
-        result_.metadata()[key] = value.substr(0, kLongestName);
+      if (is_kept_text(key)) result_.metadata()[key] = value.substr(0, kLongestName);
     } else if (type == kArrayValue) {
-      const auto of = cursor_.number<uint32_t>();
-      const auto count = cursor_.number<uint64_t>();
-      if (of == kTextValue) {
-        for (uint64_t i = 0; i < count && !cursor_.failed(); ++i) {
-          const auto length = cursor_.number<uint64_t>();
-          cursor_.skip(length);
-        }
-      } else {
-        const uint64_t each = bytes_of_value(of);
-        if (!cursor_.failed() && each == 0) return unknown(of);
-        uint64_t size = 0;
-        const bool overflow = __builtin_mul_overflow(each, count, &size);
-        cursor_.skip(overflow ? UINT64_MAX : size);
-      }
-    } else if (key == "general.alignment" && type == kUint32Value) {
+      DUALGEMM_TRY(skip_array(key));
+    } else if (key == kAlignmentKey) {
       alignment_ = cursor_.number<uint32_t>();
-      if (!cursor_.failed() && !std::has_single_bit(alignment_)) {
-        return corrupt(origin_ + ", general.alignment", fmt::format("{}", alignment_),
-                       "must be a power of two");
-      }
-    } else if (key.starts_with("split.") && (type == kUint16Value || type == kInt32Value)) {
-      const uint64_t value =
-          type == kUint16Value ? cursor_.number<uint16_t>() : cursor_.number<uint32_t>();
-      if (key == "split.no") split_.number = value;
-      if (key == "split.count") split_.count = value;
-      if (key == "split.tensors.count") split_.tensors = value;
+      if (!cursor_.failed() && !std::has_single_bit(alignment_))
+        return wrong_pair(key, fmt::format("{}", alignment_), "must be a power of two");
+    } else if (key == kSplitNumberKey) {
+      split_.number = cursor_.number<uint16_t>();
+    } else if (key == kSplitCountKey) {
+      split_.count = cursor_.number<uint16_t>();
+    } else if (key == kSplitTensorsKey) {
+      const auto tensors = cursor_.number<int32_t>();
+      if (tensors < 0) return wrong_pair(key, fmt::format("{}", tensors), "must not be negative");
+      split_.tensors = static_cast<uint64_t>(tensors);
     } else {
       const uint64_t size = bytes_of_value(type);
-      if (!cursor_.failed() && size == 0) return unknown(type);
+      if (!cursor_.failed() && size == 0) return unknown_type(key, type);
       cursor_.skip(size);
     }
     return cursor_.failed() ? truncated(fmt::format("key-value pair {}", index)) : Status();
+  }
+
+  Status unknown_type(const std::string& key, uint32_t type) const {
+    return wrong_pair(key, fmt::format("value type {}", type),
+                      "must be one of GGUF's, arrays not nested");
+  }
+
+  // A key that is used has the type that GGUF gives it: another one would be read as if the key
+  // were not there.
+  Status check_type(const std::string& key, uint32_t type) const {
+    const auto check = [&](uint32_t wanted, const char* name) {
+      if (type == wanted) return Status();
+      return wrong_pair(key, fmt::format("value type {}", type),
+                        fmt::format("must be {} ({})", name, wanted));
+    };
+    if (key == kAlignmentKey) return check(kUint32Value, "uint32");
+    if (key == kSplitNumberKey || key == kSplitCountKey) return check(kUint16Value, "uint16");
+    if (key == kSplitTensorsKey) return check(kInt32Value, "int32");
+    return is_kept_text(key) ? check(kTextValue, "a string") : Status();
+  }
+
+  Status skip_array(const std::string& key) {
+    const auto of = cursor_.number<uint32_t>();
+    const auto count = cursor_.number<uint64_t>();
+    if (of == kTextValue) {
+      for (uint64_t i = 0; i < count && !cursor_.failed(); ++i)
+        cursor_.skip(cursor_.number<uint64_t>());
+      return {};
+    }
+    const uint64_t each = bytes_of_value(of);
+    if (!cursor_.failed() && each == 0) return unknown_type(key, of);
+    uint64_t size = 0;
+    const bool overflow = __builtin_mul_overflow(each, count, &size);
+    cursor_.skip(overflow ? UINT64_MAX : size);
+    return {};
   }
 
   Status read_info(uint64_t index) {
@@ -315,7 +348,7 @@ class Parser {
   Cursor cursor_;
   uint64_t tensors_ = 0, pairs_ = 0;
   uint32_t alignment_ = kDefaultAlignment;
-  std::set<std::string> names_;
+  std::set<std::string> names_, keys_;
   std::vector<Info> infos_;
   GgufSplit split_;
   TensorFile result_;

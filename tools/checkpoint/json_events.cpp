@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/printable.hpp"
+
 namespace dualgemm::checkpoint {
 namespace {
 
@@ -17,9 +19,7 @@ bool has_control_characters(std::string_view text) {
 
 std::string printable(std::string_view text) {
   constexpr size_t kLongest = 120;
-  std::string out = "'";
-  for (const char c : text.substr(0, kLongest)) out += is_control(c) ? '?' : c;
-  return out + (text.size() > kLongest ? "...'" : "'");
+  return "'" + core::printable(text, kLongest) + "'";
 }
 
 Status JsonEvents::read(std::string_view json) {

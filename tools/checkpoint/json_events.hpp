@@ -47,7 +47,7 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
   Status status_;
 };
 
-// Quoted, control characters replaced, shortened: fit for a message on a terminal.
+// core::printable() in quotes, shortened: a name or a value within a message.
 std::string printable(std::string_view text);
 bool has_control_characters(std::string_view text);
 

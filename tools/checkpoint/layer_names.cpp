@@ -43,6 +43,19 @@ int64_t experts_of(const TensorFile& file, const std::string& module) {
   return fused ? data->shape[0] : 0;
 }
 
+// The module of a tensor that stands beside its data by all conventions: where the data lack, the
+// layer is broken, not absent.
+std::optional<std::string> module_of_part(const std::string& name) {
+  for (const std::string_view suffix :
+       {"_blocks", ".weight_scale", ".weight_scale_2", ".weight_global_scale", ".input_scale",
+        ".input_global_scale", "._weight_scale", "._weight_per_tensor_scale",
+        "._weight_act_per_tensor_scale"}) {
+    if (name.size() > suffix.size() && name.ends_with(suffix))
+      return name.substr(0, name.size() - suffix.size());
+  }
+  return std::nullopt;
+}
+
 // The prefix of the layer that `module` is a part of; nothing when it is no part of a gated layer.
 std::optional<std::string> prefix_of_module(const TensorFile& file, const std::string& module) {
   const size_t dot = module.rfind('.');
@@ -102,18 +115,31 @@ std::optional<LayerModules> family_below(const TensorFile& file, const std::stri
 struct ExpertPlace {
   std::string prefix;
   int64_t experts = 0;
-  bool fused = false;
 };
+
+// Looks for that expert alone: asking for all of them, one after the other, counts none twice.
+std::optional<LayerModules> expert_below(const TensorFile& file, const std::string& prefix,
+                                         int64_t expert) {
+  for (const char* place : kExpertPlaces) {
+    const std::string at = *place == '\0' ? prefix : join_names(prefix, place);
+    std::optional<LayerModules> fused = find_modules(file, at);
+    if (fused && fused->experts > 0)
+      return expert < fused->experts ? std::move(fused) : std::nullopt;
+    if (find_modules(file, join_names(at, "0")))
+      return find_modules(file, join_names(at, std::to_string(expert)));
+  }
+  return std::nullopt;
+}
 
 std::optional<ExpertPlace> find_experts(const TensorFile& file, const std::string& prefix) {
   for (const char* place : kExpertPlaces) {
     const std::string at = *place == '\0' ? prefix : join_names(prefix, place);
     if (const auto modules = find_modules(file, at); modules && modules->experts > 0) {
-      return ExpertPlace{at, modules->experts, true};
+      return ExpertPlace{at, modules->experts};
     }
     int64_t count = 0;
     while (find_modules(file, join_names(at, std::to_string(count)))) ++count;
-    if (count > 0) return ExpertPlace{at, count, false};
+    if (count > 0) return ExpertPlace{at, count};
   }
   return std::nullopt;
 }
@@ -122,6 +148,12 @@ std::optional<ExpertPlace> find_experts(const TensorFile& file, const std::strin
 
 std::string join_names(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
+}
+
+std::optional<std::pair<std::string, int64_t>> split_expert(const std::string& prefix) {
+  auto split = split_number(prefix);
+  if (split && !split->first.ends_with("experts")) split.reset();
+  return split;
 }
 
 std::optional<LayerModules> find_modules(const TensorFile& file, const std::string& prefix) {
@@ -134,16 +166,15 @@ std::optional<LayerModules> find_modules(const TensorFile& file, const std::stri
 
 Expected<LayerModules> find_expert(const TensorFile& file, const std::string& prefix,
                                    int64_t expert) {
+  if (expert >= 0) {
+    std::optional<LayerModules> found = expert_below(file, prefix, expert);
+    if (found) return *std::move(found);
+  }
   const std::optional<ExpertPlace> place = find_experts(file, prefix);
   if (!place) return count_experts(file, prefix).status();
-  if (expert < 0 || expert >= place->experts) {
-    return Status::invalid(
-        "expert", fmt::format("{}", expert),
-        fmt::format("'{}' has {} experts, numbered from 0", prefix, place->experts));
-  }
-  const std::string at =
-      place->fused ? place->prefix : join_names(place->prefix, std::to_string(expert));
-  return *find_modules(file, at);
+  return Status::invalid(
+      "expert", fmt::format("{}", expert),
+      fmt::format("'{}' has {} experts, numbered from 0", prefix, place->experts));
 }
 
 Expected<int64_t> count_experts(const TensorFile& file, const std::string& prefix) {
@@ -163,7 +194,7 @@ std::vector<LayerEntry> list_mlp_layers(const TensorFile& file) {
   std::map<std::string, int64_t> layers;
   for (const auto& [name, tensor] : file.tensors()) {
     std::optional<std::string> module = module_of_data(file, name);
-    if (!module && name.ends_with("_blocks")) module = name.substr(0, name.size() - 7);
+    if (!module) module = module_of_part(name);
     if (!module) continue;
     const std::optional<std::string> prefix = prefix_of_module(file, *module);
     if (prefix) layers.emplace(*prefix, experts_of(file, *module));
@@ -177,30 +208,35 @@ std::vector<std::string> list_expert_layers(const TensorFile& file) {
   std::set<std::string> layers;
   for (const LayerEntry& entry : list_mlp_layers(file)) {
     if (entry.experts > 0) layers.insert(entry.prefix);
-    if (const auto split = split_number(entry.prefix); split && split->first.ends_with("experts")) {
-      layers.insert(split->first);
-    }
+    if (const auto split = split_expert(entry.prefix)) layers.insert(split->first);
   }
   return {layers.begin(), layers.end()};
 }
 
-Status no_such_layer(const TensorFile& file, const std::string& prefix) {
+Status no_such_layer(const TensorFile& file, const std::string& prefix, bool near_names) {
   if (const std::optional<ExpertPlace> place = find_experts(file, prefix)) {
     return Status::error(StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
                          fmt::format("{} experts in {}", place->experts, file.origin()),
                          "take one of them (--expert 0) or all (--experts)");
   }
+  const auto missing = [&](std::string rule) {
+    return Status::error(
+        StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
+        fmt::format("no gate and up, and no stacked gate_up, under it in {}", file.origin()),
+        std::move(rule));
+  };
+  if (!near_names) return missing("must be there");
   const std::vector<LayerEntry> layers = list_mlp_layers(file);
   if (layers.empty()) {  // the names of the file's own tensors tell most
     return file.get(join_names(prefix, "gate_proj.weight")).status();
   }
   std::vector<std::string_view> names;
-  for (const LayerEntry& layer : layers) names.push_back(layer.prefix);
-  return Status::error(
-      StatusCode::kNotFound, fmt::format("layer '{}'", prefix),
-      fmt::format("no gate and up, and no stacked gate_up, under it in {}", file.origin()),
-      fmt::format("nearest of {} layers: {}", layers.size(),
-                  fmt::join(nearest_names(prefix, names), ", ")));
+  for (const LayerEntry& layer : layers) {
+    if (layer.prefix == prefix) return missing("the weight of gate must be beside its scales");
+    names.push_back(layer.prefix);
+  }
+  return missing(fmt::format("nearest of {} layers: {}", layers.size(),
+                             fmt::join(nearest_names(prefix, names), ", ")));
 }
 
 }  // namespace dualgemm::checkpoint

@@ -27,7 +27,7 @@ std::optional<LayerModules> find_modules(const TensorFile& file, const std::stri
 Expected<LayerModules> find_expert(const TensorFile& file, const std::string& prefix,
                                    int64_t expert);
 
-// Why there is no layer `prefix`: near names, or the experts below it.
-Status no_such_layer(const TensorFile& file, const std::string& prefix);
+// Why there is no layer `prefix`: near names if wanted, or the experts below it.
+Status no_such_layer(const TensorFile& file, const std::string& prefix, bool near_names);
 
 }  // namespace dualgemm::checkpoint

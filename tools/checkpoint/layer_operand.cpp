@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dualgemm/formats.hpp"
+#include "tools/checkpoint/checkpoint_tensors.hpp"
+#include "tools/checkpoint/corrupt.hpp"
+#include "tools/checkpoint/expert_slice.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -16,6 +21,39 @@ void take_memory(std::vector<std::byte> bytes, TensorFile& memory,
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   view = *owner;
   memory.keep_alive(std::move(owner));
+}
+
+bool is_nan(uint8_t scale) { return (scale & 0x7F) == 0x7F; }
+
+// Looks at padding, too: one pass over the bytes, which nearly every weight passes.
+bool may_have_nan(std::span<const uint8_t> scales) {
+  constexpr size_t kRun = 1 << 14;
+  for (size_t begin = 0; begin < scales.size(); begin += kRun) {
+    unsigned found = 0;
+    for (const uint8_t scale : scales.subspan(begin, std::min(kRun, scales.size() - begin)))
+      found |= is_nan(scale) ? 1u : 0u;
+    if (found != 0) return true;
+  }
+  return false;
+}
+
+// kCorruptFile where a block scale is NaN: every output that it touches would be. ggml's scales have
+// no NaN: unpacking judges them. `which`: the part of the tensor, for the message.
+Status check_block_scales(const TensorFile& file, const Weight& weight, const std::string& which) {
+  if (weight.type != DataType::kE2M1 || !may_have_nan(weight.scales)) return {};
+  const ScaleMap at(weight.scale_layout, weight.n, weight.k / kSfVec);
+  int64_t count = 0, first_row = 0, first_col = 0;
+  for (int64_t row = 0; row < at.rows(); ++row) {
+    for (int64_t col = 0; col < at.cols(); ++col) {
+      if (!is_nan(weight.scales[static_cast<size_t>(at(row, col))]) || ++count > 1) continue;
+      first_row = row;
+      first_col = col;
+    }
+  }
+  if (count == 0) return {};
+  return corrupt(fmt::format("{}, tensor '{}'{}", file.origin(), weight.names.scales, which),
+                 fmt::format("NaN at row {}, block {}; {} in all", first_row, first_col, count),
+                 fmt::format("a block scale must be a number; {}", kAllowNanTakesIt));
 }
 
 }  // namespace
@@ -37,25 +75,35 @@ LayerOperand operand_of(const Weight& weight, float dequant_global_scale) {
   return {weight.data, weight.scales, dequant_global_scale, weight.name};
 }
 
-Expected<Weight> load_matrix(const TensorFile& file, const std::string& module,
+Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory) {
-  Expected<Weight> weight = load_weight(file, module, options.weight);
-  if (!weight || weight->experts == 0) return weight;
-  if (weight->convention == Convention::kPlain) {
+  Expected<Weight> weight = load_weight_part(file, module, options.weight, options.expert);
+  if (!weight) return weight;
+  if (weight->experts > 0 && weight->convention == Convention::kPlain) {
     return Status::unsupported(
         weight->name,
         fmt::format("{} experts in {}", weight->experts, dualgemm::name_of(weight->type)),
         "only NVFP4 is read from tensors of three extents: quantise with "
         "ModelOpt, or split them into experts.E.gate_proj and up_proj");
   }
-  if (!options.expert) {
+  if (weight->experts > 0) {
     return Status::invalid(fmt::format("layer '{}'", module),
                            fmt::format("{} experts in one tensor", weight->experts),
                            "take one of them (--expert 0) or all (--experts)");
   }
-  Expected<Weight> one = slice_expert(*weight, *options.expert);
-  if (one && one->owner) memory.keep_alive(one->owner);
-  return one;
+  const TensorView& data = *file.find(weight->name);
+  const int64_t held = data.shape.size() == 3 ? data.shape[0] : 0;
+  if (held != experts) {
+    return corrupt(
+        fmt::format("{}, tensor '{}'", file.origin(), data.name), format_shape(data.shape),
+        experts > 0 ? fmt::format("must hold {} experts as the layer's gate does", experts)
+                    : "must be one matrix as the layer's gate is");
+  }
+  if (weight->owner) memory.keep_alive(weight->owner);
+  if (options.weight.allow_nan) return weight;
+  const std::string which = experts > 0 ? fmt::format(", expert {}", *options.expert) : "";
+  DUALGEMM_TRY(check_block_scales(file, *weight, which));
+  return weight;
 }
 
 Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& name,
@@ -66,14 +114,15 @@ Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string
   std::vector<int64_t> shape{rows};
   if (experts > 0) shape.insert(shape.begin(), experts);
   if (tensor->shape != shape) {
-    return Status::error(StatusCode::kCorruptFile,
-                         fmt::format("{}, tensor '{}'", file.origin(), tensor->name),
-                         format_shape(tensor->shape), "must be " + format_shape(shape));
+    return corrupt(fmt::format("{}, tensor '{}'", file.origin(), tensor->name),
+                   format_shape(tensor->shape), "must be " + format_shape(shape));
   }
-  Expected<std::vector<float>> values = decode_to_f32(*tensor);
-  if (!values || experts == 0) return values;
-  const auto first = values->begin() + static_cast<std::ptrdiff_t>(*expert * rows);
-  return std::vector<float>(first, first + static_cast<std::ptrdiff_t>(rows));
+  if (experts == 0) return decode_to_f32(*tensor);
+  TensorView own = *tensor;
+  own.shape = {rows};
+  const size_t bytes = tensor->data.size() / static_cast<size_t>(experts);
+  own.data = tensor->data.subspan(static_cast<size_t>(*expert) * bytes, bytes);
+  return decode_to_f32(own);
 }
 
 Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory) {

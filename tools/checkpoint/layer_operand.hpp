@@ -10,8 +10,9 @@
 
 namespace dualgemm::checkpoint {
 
-// One matrix: the weight, or the wanted expert of it. `memory` owns what is not in the file.
-Expected<Weight> load_matrix(const TensorFile& file, const std::string& module,
+// One matrix: the weight, or the wanted one of its `experts`, of which the tensors of all projections
+// of a layer hold the same number, 0 for one matrix. `memory` owns what is not in the file.
+Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory);
 
 // Codes and scales of kGgml blocks.

@@ -5,8 +5,8 @@
 
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/checkpoint/activation_file.hpp"
 #include "tools/checkpoint/element_types.hpp"
-#include "tools/checkpoint/npy.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -20,6 +20,7 @@ Status load_weights(const LayerSource& source, LayerProblem& out) {
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
+  options.weight.allow_nan = source.allow_nan;
   Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
   if (!layer) return layer.status();
   DUALGEMM_TRY(check_runnable(*file, *layer));
@@ -27,23 +28,6 @@ Status load_weights(const LayerSource& source, LayerProblem& out) {
   out.prefix = *prefix;
   out.layer = *std::move(layer);
   return {};
-}
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-// The module whose NVFP4 codes the file holds, or nothing when it holds float tensors.
-std::optional<std::string> nvfp4_module(const checkpoint::TensorFile& file,
-                                        const std::string& wanted) {
-  for (const auto& [name, tensor] : file.tensors()) {
-    for (const char* suffix : {".weight", ".weight_packed"}) {
-      if (tensor.dtype != checkpoint::ElementType::kU8 || !ends_with(name, suffix)) continue;
-      const std::string module = name.substr(0, name.size() - std::strlen(suffix));
-      if (wanted.empty() || wanted == module || wanted == name) return module;
-    }
-  }
-  return std::nullopt;
 }
 
 Expected<verify::AlignedBytes> copy_of(const void* data, size_t size) {
@@ -138,56 +122,34 @@ Status check_k(int64_t activations_k, const LayerProblem& out, const std::string
 }
 
 // Returns the global scale of A.
-Expected<float> take_nvfp4_activations(const std::string& module, LayerProblem& out) {
-  const Expected<checkpoint::Weight> weight = checkpoint::load_weight(out.activation_file, module);
-  if (!weight) return weight.status();
-  if (out.problem.a.type != DataType::kE2M1) {
-    return Status::unsupported(module, "NVFP4 activations", "need a of type e2m1");
-  }
-  DUALGEMM_TRY(check_k(weight->k, out, module));
-  if (weight->convention == checkpoint::Convention::kGgml ||
-      weight->dequant_global_scales.size() != 1) {
-    return Status::unsupported(module, checkpoint::name_of(weight->convention),
-                               "activations need one global scale and plain codes");
-  }
-  Expected<verify::AlignedBytes> codes = copy_of(weight->data.data(), weight->data.size());
-  if (!codes) return codes.status();
-  Expected<verify::AlignedBytes> scales = copy_of(weight->scales.data(), weight->scales.size());
-  if (!scales) return scales.status();
-  if (weight->nibble_order == checkpoint::NibbleOrder::kHighEven) {
-    DUALGEMM_TRY(swap_nibbles(codes->data(), codes->data(), codes->size()));
-  }
-  out.a = *std::move(codes);
-  out.a_scales = *std::move(scales);
-  out.problem.m = weight->n;
-  out.problem.k = weight->k;
-  out.problem.a.scale_layout = weight->scale_layout;
+Expected<float> take_nvfp4_activations(const ActivationFile& from, LayerProblem& out) {
+  if (out.problem.a.type != DataType::kE2M1)
+    return Status::unsupported(from.name, "NVFP4 activations", "need a of type e2m1");
+  DUALGEMM_TRY(check_k(from.nvfp4->k, out, from.name));
+  Expected<CodedActivations> coded = take_codes(*from.nvfp4, std::nullopt);
+  if (!coded) return coded.status();
+  const Expected<float> global = one_global_scale(*coded, from.name);
+  if (!global) return global;
+  out.problem.m = coded->rows;
+  out.problem.k = coded->k;
+  out.problem.a.scale_layout = coded->scale_layout;
+  out.a = std::move(coded->codes);
+  out.a_scales = std::move(coded->scales);
   out.notes.push_back("activations are NVFP4 already");
-  return weight->dequant_global_scales.front();
+  return global;
 }
 
 // Fills a, a_scales, m and k. Returns the global scale of a (1 for float activations).
 Expected<float> load_activations(const LayerSource& source, int threads, LayerProblem& out) {
-  const bool npy = ends_with(source.activations, ".npy");
-  Expected<checkpoint::TensorFile> file =
-      npy ? checkpoint::open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
-          : checkpoint::TensorFile::open(source.activations);
-  if (!file) return file.status();
-  out.activation_file = *std::move(file);
-  if (const auto module = nvfp4_module(out.activation_file, source.activations_tensor)) {
-    return take_nvfp4_activations(*module, out);
-  }
-  const Expected<checkpoint::TensorView> tensor =
-      out.activation_file.get_or_only(source.activations_tensor);
-  if (!tensor) return tensor.status();
-  if (tensor->dtype == checkpoint::ElementType::kU16 && npy) {
-    return Status::unsupported(tensor->name, "uint16", "if it is bf16, say so with --u2-is-bf16");
-  }
-  DUALGEMM_TRY(set_token_shape(*tensor, out.problem));
-  DUALGEMM_TRY(check_k(out.problem.k, out, tensor->name));
+  const Expected<ActivationFile> from = open_activations(source);
+  if (!from) return from.status();
+  out.activation_file = from->file;
+  if (from->nvfp4) return take_nvfp4_activations(*from, out);
+  DUALGEMM_TRY(set_token_shape(from->values, out.problem));
+  DUALGEMM_TRY(check_k(out.problem.k, out, from->name));
   if (out.problem.a.type == DataType::kE2M1)
-    return quantize_activations(*tensor, out.problem, threads, out);
-  DUALGEMM_TRY(load_floats(*tensor, out.problem.a.type, out));
+    return quantize_activations(from->values, out.problem, threads, out);
+  DUALGEMM_TRY(load_floats(from->values, out.problem.a.type, out));
   return 1.0f;
 }
 

@@ -16,10 +16,11 @@ struct LayerSource {
   std::string weights;             // file or folder, see checkpoint::TensorFile::open
   std::string prefix;              // empty: the only layer of the file
   std::string activations;         // [..., K]; all but the last extent make up M
-  std::string activations_tensor;  // empty: the only tensor (or the only NVFP4 one) of the file
+  std::string activations_tensor;  // empty: the only tensor, or NVFP4 module, of the file
   bool u2_is_bf16 = false;         // an npy of uint16 holds bf16
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool max_input_scale = false;        // see checkpoint::LayerOptions
+  bool allow_nan = false;              // see checkpoint::WeightOptions
   std::optional<int64_t> expert = {};  // see checkpoint::LayerOptions
 };
 

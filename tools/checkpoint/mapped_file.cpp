@@ -44,11 +44,23 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
   const int error = errno;
   close(fd);  // the mapping keeps the file
   if (address == MAP_FAILED) return system_error(path, error, "must fit in the address space");
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile(path, {static_cast<const std::byte*>(address), static_cast<size_t>(*size)}));
+  const std::span bytes(static_cast<const std::byte*>(address), static_cast<size_t>(*size));
+  const std::shared_ptr<MappedFile> file(new MappedFile(path, bytes));  // unmaps from here on
+  file->range_ = ranges_.add({bytes.data(), bytes.data() + bytes.size(), path});
+  return std::shared_ptr<const MappedFile>(file);
+}
+
+constinit MappedFile::Ranges MappedFile::ranges_;
+
+const char* MappedFile::path_at(const void* address) noexcept {
+  const auto* byte = static_cast<const std::byte*>(address);
+  const Range* found =
+      ranges_.find([byte](const Range& range) { return range.begin <= byte && byte < range.end; });
+  return found == nullptr ? nullptr : found->path.c_str();
 }
 
 MappedFile::~MappedFile() {
+  if (range_ != nullptr) Ranges::remove(range_);
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "core/problem.hpp"
+#include "tools/checkpoint/activation_file.hpp"
 #include "tools/checkpoint/element_types.hpp"
 #include "tools/checkpoint/expert_problem.hpp"
 #include "tools/checkpoint/guard.hpp"
-#include "tools/checkpoint/npy.hpp"
 #include "tools/checkpoint/stacked_weights.hpp"
 
 namespace dualgemm::checkpoint {
@@ -109,7 +109,7 @@ void take_biases(MlpFromFiles& out) {
 
 // The scales of X and H, into the alphas too.
 Status take_input_scales(const InputScales& scales, const MlpRequest& request, MlpFromFiles& out) {
-  if (request.quantize_x) {
+  if (out.problem.quantize_x) {
     const bool given = std::all_of(scales.x.begin(), scales.x.end(),
                                    [](const auto& scale) { return scale.has_value(); });
     out.problem.x_scaling = given ? GlobalScaling::kGivenPerBatch : GlobalScaling::kRow;
@@ -142,6 +142,7 @@ Status load_all(const TensorFile& file, const LayerSource& source, const MlpRequ
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
+  options.weight.allow_nan = source.allow_nan;
   InputScales scales;
   for (int64_t expert = 0; expert < out.problem.l; ++expert) {
     if (request.experts) options.expert = expert;
@@ -154,21 +155,21 @@ Status load_all(const TensorFile& file, const LayerSource& source, const MlpRequ
 }
 
 // M from the activations; rows must add up.
-Status take_rows(const TensorView& tensor, const MlpRequest& request, MlpFromFiles& out) {
-  const std::vector<int64_t>& shape = tensor.shape;
+Status take_rows(const ActivationFile& from, const MlpRequest& request, MlpFromFiles& out) {
+  const std::vector<int64_t>& shape = from.shape;
   MlpProblem& problem = out.problem;
   const bool fits = request.masked ? shape.size() == 3 && shape[0] == problem.l : !shape.empty();
-  if (!fits || tensor.elements() == 0 || shape.back() != problem.hidden) {
+  if (!fits || from.empty() || shape.back() != problem.hidden) {
     return Status::invalid(
-        tensor.name, format_shape(shape),
+        from.name, format_shape(shape),
         request.masked ? fmt::format("must be [experts, rows, K] = [{}, ..., {}], not empty",
                                      problem.l, problem.hidden)
                        : fmt::format("must be [..., K], K = {}, not empty", problem.hidden));
   }
-  problem.m = request.masked ? shape[1] : tensor.elements() / problem.hidden;
+  problem.m = request.masked ? shape[1] : from.rows();
   if (!request.experts) return {};
   if (problem.m > INT32_MAX) {
-    return Status::error(StatusCode::kOverflow, tensor.name, fmt::format("{} rows", problem.m),
+    return Status::error(StatusCode::kOverflow, from.name, fmt::format("{} rows", problem.m),
                          "at most 2147483647");
   }
   int64_t sum = 0;
@@ -187,23 +188,39 @@ Status take_rows(const TensorView& tensor, const MlpRequest& request, MlpFromFil
                          fmt::format("the activations have {}", problem.m));
 }
 
-Status load_x(const LayerSource& source, const MlpRequest& request, MlpFromFiles& out) {
-  const Expected<TensorFile> file =
-      source.activations.ends_with(".npy")
-          ? open_npy(source.activations, {.u2_is_bf16 = source.u2_is_bf16})
-          : TensorFile::open(source.activations);
-  if (!file) return file.status();
-  const Expected<TensorView> tensor = file->get_or_only(source.activations_tensor);
-  if (!tensor) return tensor.status();
-  DUALGEMM_TRY(take_rows(*tensor, request, out));
-  const Expected<std::vector<float>> values = decode_to_f32(*tensor);
+// X that is NVFP4 in the file: its values without their global scales, which 16 bits hold exactly;
+// the alphas contain the scales. Products with it are those of the codes.
+Status take_nvfp4_x(const ActivationFile& from, const MlpRequest& request, MlpFromFiles& out) {
+  Expected<CodedActivations> coded = take_codes(*from.nvfp4, ScaleLayout::kLinear);
+  if (!coded) return coded.status();
+  MlpProblem& problem = out.problem;
+  problem.x.type = request.x_type.value_or(DataType::kBF16);
+  Expected<verify::AlignedBytes> values = values_of(*coded, problem.x.type);
   if (!values) return values.status();
-  const std::optional<DataType> in_file = float_type(tensor->dtype);
+  out.x = *std::move(values);
+  if (!request.masked) {
+    const Expected<float> global = one_global_scale(*coded, from.name);
+    if (!global) return global.status();
+    coded->global_scales.assign(static_cast<size_t>(problem.l), *global);
+  }
+  for (size_t i = 0; i < out.alpha_gate.size(); ++i) {
+    out.alpha_gate[i] *= coded->global_scales[i];
+    out.alpha_up[i] *= coded->global_scales[i];
+  }
+  out.notes.push_back(fmt::format("X is NVFP4 already: multiplied as {}, which holds it exactly",
+                                  dualgemm::name_of(problem.x.type)));
+  return {};
+}
+
+Status take_float_x(const TensorView& tensor, const MlpRequest& request, MlpFromFiles& out) {
+  const Expected<std::vector<float>> values = decode_to_f32(tensor);
+  if (!values) return values.status();
+  const std::optional<DataType> in_file = float_type(tensor.dtype);
   const DataType usual = in_file == DataType::kF16 ? DataType::kF16 : DataType::kBF16;
   const DataType type = request.x_type.value_or(usual);
   out.problem.x.type = type;
   if (in_file != type) {
-    out.notes.push_back(fmt::format("activations rounded from {} to {}", name_of(tensor->dtype),
+    out.notes.push_back(fmt::format("activations rounded from {} to {}", name_of(tensor.dtype),
                                     dualgemm::name_of(type)));
   }
   DUALGEMM_TRY(
@@ -214,6 +231,11 @@ Status load_x(const LayerSource& source, const MlpRequest& request, MlpFromFiles
     halves[i] = type == DataType::kF16 ? encode_f16(value) : encode_bf16(value);
   }
   return {};
+}
+
+Status load_x(const ActivationFile& from, const MlpRequest& request, MlpFromFiles& out) {
+  DUALGEMM_TRY(take_rows(from, request, out));
+  return from.nvfp4 ? take_nvfp4_x(from, request, out) : take_float_x(from.values, request, out);
 }
 
 void attach(MlpFromFiles& out) {
@@ -263,8 +285,11 @@ Expected<MlpFromFiles> open_mlp_problem(const LayerSource& source, const MlpRequ
       out.problem.l = *experts;
       out.problem.grouping = request.masked ? Grouping::kMasked : Grouping::kContiguous;
     }
+    const Expected<ActivationFile> x = open_activations(source);
+    if (!x) return x.status();
+    if (x->nvfp4) out.problem.quantize_x = false;  // it is quantised
     DUALGEMM_TRY(load_all(*file, source, request, out));
-    DUALGEMM_TRY(load_x(source, request, out));
+    DUALGEMM_TRY(load_x(*x, request, out));
     attach(out);
     return out;
   });

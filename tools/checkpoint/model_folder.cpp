@@ -44,7 +44,7 @@ std::string name_in_folder(const std::string& path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 = 0
 }
 
-Status io_error(const std::string& path, const std::error_code& error, const char* rule) {
+Status folder_problem(const std::string& path, const std::error_code& error, const char* rule) {
   return Status::error(StatusCode::kIoError, path, error.message(), rule);
 }
 
@@ -73,7 +73,9 @@ Expected<std::map<std::string, std::vector<std::string>>> shards_of(const Tensor
     const std::string name = name_in_folder(path);
     std::vector<std::string> names;
     for (const auto& [tensor, view] : in.tensors()) names.push_back(tensor);
-    return Shards{{name.ends_with(".safetensors") ? name : "model.safetensors", std::move(names)}};
+    // One shard of several becomes a model of its own.
+    const bool keeps_name = name.ends_with(".safetensors") && !is_shard_name(name);
+    return Shards{{keeps_name ? name : "model.safetensors", std::move(names)}};
   }
   const Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
   if (!mapped) return mapped.status();
@@ -111,47 +113,67 @@ Status write_safetensors_index(const std::string& path,
   });
 }
 
-Status check_model_folder(const std::string& folder) {
+Status check_model_folder(const std::string& folder, OldModel old,
+                          std::vector<std::string>* obsolete) {
   std::error_code error;
   const fs::file_status there = fs::status(folder, error);
   if (!fs::exists(there)) return {};
   if (!fs::is_directory(there))
     return Status::invalid("--out", folder, "is a file; a model needs a new or an empty folder");
+  std::string other;  // something that is visible
+  std::vector<std::string> configs, weights;
+  bool has_model = false;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
     if (name[0] == '.') continue;
-    return Status::invalid("--out", folder, "holds " + name + "; name a new or an empty folder");
+    other = name;
+    const bool is_config = name == "config.json" || name == "hf_quant_config.json";
+    has_model = has_model || name == "config.json" || name.ends_with(".safetensors");
+    if (name.ends_with(".index.json")) configs.insert(configs.begin(), name);
+    if (is_config) configs.push_back(name);
+    if (!is_config && !name.ends_with(".index.json") && holds_weights(name))
+      weights.push_back(name);
   }
-  return error ? io_error(folder, error, "must be a readable folder") : Status();
+  if (error) return folder_problem(folder, error, "must be a readable folder");
+  if (other.empty()) return {};
+  if (old == OldModel::kRefused) {
+    return Status::invalid("--out", folder,
+                           "holds " + other + "; name a new or an empty folder" +
+                               (has_model ? ", or replace the model in it with --force" : ""));
+  }
+  if (!has_model)
+    return Status::invalid("--out", folder, "holds " + other + " and no model to replace");
+  if (obsolete == nullptr) return {};
+  *obsolete = std::move(configs);
+  obsolete->insert(obsolete->end(), weights.begin(), weights.end());
+  return {};
 }
 
-Status create_model_folder(const std::string& folder) {
-  DUALGEMM_TRY(check_model_folder(folder));
-  std::error_code error;
-  fs::create_directory(folder, error);
-  return error ? io_error(folder, error, "its parent must exist and be writable") : Status();
-}
-
-Status copy_model_files(const std::string& from, const std::string& to) {
+Status copy_model_files(const std::string& from, StagedFolder& to) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(from, error)) {
     const std::string name = entry.path().filename();
-    std::error_code ignored;
     if (name[0] == '.' || holds_weights(name) || name == "config.json" ||
-        name == "hf_quant_config.json" || !entry.is_regular_file(ignored)) {
+        name == "hf_quant_config.json") {
       continue;
     }
     std::error_code failed;
-    fs::copy_file(entry.path(), fs::path(to) / name, fs::copy_options::overwrite_existing, failed);
-    if (failed) return io_error(to + "/" + name, failed, "must be writable");
+    const fs::file_status status = entry.status(failed);
+    if (failed && status.type() != fs::file_type::not_found)
+      return folder_problem(entry.path(), failed, "must be readable");
+    if (!fs::is_regular_file(status)) continue;
+    const auto mapped = MappedFile::open(entry.path());
+    if (!mapped) return mapped.status();
+    const std::string path = to.path(name);
+    DUALGEMM_TRY(write_file(path, (*mapped)->bytes()));
+    fs::permissions(path, status.permissions(), failed);  // scripts stay executable
   }
-  return error ? io_error(from, error, "must be a readable folder") : Status();
+  return error ? folder_problem(from, error, "must be a readable folder") : Status();
 }
 
 Expected<std::string> read_small_file(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::string();
   const Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
+  if (mapped.status().code() == StatusCode::kNotFound) return std::string();
   if (!mapped) return mapped.status();
   const std::span<const std::byte> bytes = (*mapped)->bytes();
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dualgemm/status.hpp"
+#include "tools/checkpoint/staged_folder.hpp"
 #include "tools/checkpoint/tensor.hpp"
 
 namespace dualgemm::checkpoint {
@@ -28,16 +29,17 @@ Status write_safetensors_index(const std::string& path,
                                const std::map<std::string, std::vector<std::string>>& shards,
                                int64_t total_bytes);
 
-// Error (kInvalidArgument) when `folder` is there and is no folder, or holds anything but hidden
-// files.
-Status check_model_folder(const std::string& folder);
-
-// Creates `folder` unless it exists; errors as above.
-Status create_model_folder(const std::string& folder);
+// May a model be written to `folder`? It is not there, or holds hidden files only; kReplaced:
+// another model may be in it, of which `obsolete` gets the files that go: its index, configs and
+// weights, in this order. Error (kInvalidArgument) otherwise, for a file, and for a folder that
+// holds something else than a model.
+enum class OldModel { kRefused, kReplaced };
+Status check_model_folder(const std::string& folder, OldModel old = OldModel::kRefused,
+                          std::vector<std::string>* obsolete = nullptr);
 
 // Copies what a model needs besides weights and config.json (tokenizer, templates, generation
 // config): every regular file of `from` that is neither hidden nor weights nor their index.
-Status copy_model_files(const std::string& from, const std::string& to);
+Status copy_model_files(const std::string& from, StagedFolder& to);
 
 // The text of a small file; empty when there is none.
 Expected<std::string> read_small_file(const std::string& path);

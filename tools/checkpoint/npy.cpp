@@ -31,6 +31,8 @@ constexpr TypeName kTypeNames[] = {
     {"u8", ElementType::kU64},  {"i8", ElementType::kI64}, {"f8", ElementType::kF64},
     {"c8", ElementType::kC64}};
 
+constexpr const char* kU2IsBf16 = "; if it is bf16, say so with --u2-is-bf16 (run, verify)";
+
 Expected<ElementType> type_of(const std::string& descr, const NpyOptions& options,
                               const std::string& origin) {
   if (descr.starts_with('>')) {
@@ -45,8 +47,9 @@ Expected<ElementType> type_of(const std::string& descr, const NpyOptions& option
     const bool as_bf16 = known.type == ElementType::kU16 && options.u2_is_bf16;
     return as_bf16 ? ElementType::kBF16 : known.type;
   }
+  const std::string rule = "must be b1, c8, f2, f4, f8, i1 to i8 or u1 to u8";
   return Status::unsupported(origin, "dtype " + printable(descr),
-                             "must be b1, c8, f2, f4, f8, i1 to i8 or u1 to u8");
+                             name == "V2" ? rule + kU2IsBf16 : rule);
 }
 
 struct Prefix {
@@ -172,8 +175,8 @@ Expected<TensorFile> open_npy(const std::string& path, const NpyOptions& options
   });
 }
 
-Status write_npy(const std::string& path, const TensorView& tensor) {
-  return guarded(path, [&]() -> Status {
+Status write_npy(AtomicFile& out, const TensorView& tensor) {
+  return guarded(out.path(), [&]() -> Status {
     const Expected<int64_t> bytes = checked_bytes(tensor.dtype, tensor.shape, tensor.name);
     if (!bytes) return bytes.status();
     if (tensor.data.size() != static_cast<uint64_t>(*bytes)) {
@@ -182,10 +185,16 @@ Status write_npy(const std::string& path, const TensorView& tensor) {
     }
     const Expected<std::string> preamble = make_preamble(tensor);
     if (!preamble) return preamble.status();
+    DUALGEMM_TRY(out.write(preamble->data(), preamble->size()));
+    return out.write(tensor.data);
+  });
+}
+
+Status write_npy(const std::string& path, const TensorView& tensor) {
+  return guarded(path, [&]() -> Status {
     Expected<AtomicFile> out = AtomicFile::create(path);
     if (!out) return out.status();
-    DUALGEMM_TRY(out->write(preamble->data(), preamble->size()));
-    DUALGEMM_TRY(out->write(tensor.data));
+    DUALGEMM_TRY(write_npy(*out, tensor));
     return out->commit();
   });
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dualgemm/status.hpp"
+#include "tools/checkpoint/atomic_file.hpp"
 #include "tools/checkpoint/tensor.hpp"
 
 namespace dualgemm::checkpoint {
@@ -25,5 +26,7 @@ Expected<TensorFile> open_npy(const std::string& path, const NpyOptions& options
 // Version 1.0. Types NumPy lacks are stored as raw integers: kBF16 as uint16; kF4, kF8E4M3 and
 // kF8E5M2 as uint8 (kF4: the last extent counts bytes). Atomic, see AtomicFile.
 Status write_npy(const std::string& path, const TensorView& tensor);
+// The same bytes to a file that its owner commits.
+Status write_npy(AtomicFile& out, const TensorView& tensor);
 
 }  // namespace dualgemm::checkpoint

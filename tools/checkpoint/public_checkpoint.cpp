@@ -25,6 +25,7 @@ checkpoint::LayerOptions layer_options(const CheckpointOptions& options) {
   checkpoint::LayerOptions wanted;
   if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
   wanted.max_input_scale = options.max_input_scale;
+  wanted.weight.allow_nan = options.allow_nan;
   if (options.expert != -1) wanted.expert = options.expert;
   return wanted;
 }

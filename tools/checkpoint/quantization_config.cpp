@@ -6,6 +6,7 @@
 
 #include "dualgemm/dualgemm.hpp"
 #include "tools/checkpoint/guard.hpp"
+#include "tools/checkpoint/json_text.hpp"
 #include "tools/checkpoint/quantize_selection.hpp"
 
 namespace dualgemm::checkpoint {
@@ -58,6 +59,15 @@ Json compressed_tensors_config(const QuantizeCheckpointReport& report) {
           {"quant_method", "compressed-tensors"},  {"quantization_status", "compressed"}};
 }
 
+constexpr std::string_view kMember = "quantization_config";
+
+// Text of several lines as a member of the outermost object.
+std::string indented(const std::string& json) {
+  std::string out;
+  for (const char c : json) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> unquantized_modules(const QuantizeCheckpointReport& report) {
@@ -89,19 +99,17 @@ Expected<std::string> config_with_quantization(const std::string& config, const 
       return Status::unsupported("convention", name_of(convention),
                                  "only modelopt and compressed_tensors have a quantization_config");
     }
-    Json json = config.empty() ? Json::object() : Json::parse(config, nullptr, false);
-    if (!json.is_object()) {
-      return Status::error(StatusCode::kCorruptFile, origin, "no JSON object",
-                           "must be the config.json of a model");
-    }
-    if (json.contains("quantization_config")) {
+    const std::string text = config.empty() ? "{\n}\n" : config;
+    const auto members = json_members(text, origin);
+    if (!members) return members.status();
+    const JsonMember* old = find_member(*members, kMember);
+    if (old != nullptr && old->value != "null") {
       return Status::invalid(origin, "has a quantization_config",
                              "the model is quantised already; needs its float weights");
     }
-    json["quantization_config"] = convention == Convention::kModelOpt
-                                      ? modelopt_config(report)
-                                      : compressed_tensors_config(report);
-    return json.dump(2) + "\n";
+    const Json added = convention == Convention::kModelOpt ? modelopt_config(report)
+                                                           : compressed_tensors_config(report);
+    return with_json_member(text, *members, kMember, indented(added.dump(2)));
   });
 }
 

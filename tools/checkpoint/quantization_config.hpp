@@ -19,8 +19,9 @@ std::vector<std::string> unquantized_modules(const QuantizeCheckpointReport& rep
 std::string hf_quant_config(const QuantizeCheckpointReport& report);
 
 // `config` (the text of config.json; empty: an object with nothing else in it) with
-// quantization_config in the form of `convention`, kModelOpt or kCompressedTensors. An error when
-// `config` is no JSON object or has a quantization_config already.
+// quantization_config in the form of `convention`, kModelOpt or kCompressedTensors; all else keeps
+// its bytes. An error when `config` is no JSON object as Python reads it (json_text.hpp) or has a
+// quantization_config already; null is none.
 Expected<std::string> config_with_quantization(const std::string& config, const std::string& origin,
                                                Convention convention,
                                                const QuantizeCheckpointReport& report);

@@ -7,8 +7,10 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "dualgemm/status.hpp"
+#include "tools/checkpoint/atomic_file.hpp"
 #include "tools/checkpoint/tensor.hpp"
 
 namespace dualgemm::checkpoint {
@@ -22,7 +24,14 @@ inline constexpr int64_t kMaxSafetensorsHeaderBytes =
 // get their last extent doubled, so that shapes count values here.
 Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const std::string& origin);
 
+// "NAME-00002-of-00005.safetensors", of more than one: a part that means nothing alone.
+bool is_shard_name(std::string_view path);
+
+// Refused besides (kCorruptFile): a shard without its index, NAME.safetensors.index.json, beside
+// it. It is what an interrupted download or copy leaves, and would pass for a whole model.
 Expected<TensorFile> open_safetensors(const std::string& path);
+// The same where an index, by whatever name, is what led here.
+Expected<TensorFile> open_safetensors_shard(const std::string& path);
 
 // *.safetensors.index.json: tensor name -> file name inside the same directory (any other path is
 // refused).
@@ -34,5 +43,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path);
 // tensor is aligned to its element size; the header is padded with spaces to 8 bytes. Atomic, see
 // AtomicFile.
 Status write_safetensors(const std::string& path, const TensorFile& file);
+// The same bytes to a file that its owner commits.
+Status write_safetensors(AtomicFile& out, const TensorFile& file);
 
 }  // namespace dualgemm::checkpoint

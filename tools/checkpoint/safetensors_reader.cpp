@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -84,6 +85,24 @@ Status check_cover(const std::vector<HeaderEntry>& entries, uint64_t data_size,
                  fmt::format("the tensors end at {}", covered));
 }
 
+// What stands before "-00002-of-00005.safetensors"; empty where the name has no such end, or is of
+// one shard that is all.
+std::string_view shard_stem(std::string_view path) {
+  constexpr std::string_view kExtension = ".safetensors", kOf = "-of-";
+  constexpr size_t kDigits = 5, kEnd = 1 + kDigits + kOf.size() + kDigits;  // "-00002-of-00005"
+  if (!path.ends_with(kExtension)) return {};
+  path.remove_suffix(kExtension.size());
+  if (path.size() <= kEnd) return {};
+  const std::string_view end = path.substr(path.size() - kEnd);
+  const std::string_view number = end.substr(1, kDigits), count = end.substr(kEnd - kDigits);
+  const auto is_number = [](std::string_view text) {
+    return text.find_first_not_of("0123456789") == text.npos;
+  };
+  const bool named_so = end[0] == '-' && end.substr(1 + kDigits, kOf.size()) == kOf &&
+                        is_number(number) && is_number(count);
+  return named_so && count != "00001" ? path.substr(0, path.size() - kEnd) : std::string_view();
+}
+
 }  // namespace
 
 Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const std::string& origin) {
@@ -109,7 +128,21 @@ Expected<TensorFile> parse_safetensors(std::span<const std::byte> file, const st
   });
 }
 
+bool is_shard_name(std::string_view path) { return !shard_stem(path).empty(); }
+
 Expected<TensorFile> open_safetensors(const std::string& path) {
+  if (const std::string_view stem = shard_stem(path); !stem.empty()) {
+    const std::string index = std::string(stem) + ".safetensors.index.json";
+    // A file that is not there is not found, index or no index.
+    if (access(path.c_str(), F_OK) == 0 && access(index.c_str(), F_OK) != 0) {
+      return corrupt(path, "one shard of several, without " + index,
+                     "an interrupted copy? the index and all shards must lie in one folder");
+    }
+  }
+  return open_safetensors_shard(path);
+}
+
+Expected<TensorFile> open_safetensors_shard(const std::string& path) {
   Expected<std::shared_ptr<const MappedFile>> mapped = MappedFile::open(path);
   if (!mapped) return mapped.status();
   Expected<TensorFile> file = parse_safetensors((*mapped)->bytes(), path);

@@ -52,7 +52,8 @@ Expected<std::string> make_header(const std::vector<const TensorView*>& order,
 
 }  // namespace
 
-Status write_safetensors(const std::string& path, const TensorFile& file) {
+Status write_safetensors(AtomicFile& out, const TensorFile& file) {
+  const std::string& path = out.path();
   return guarded(path, [&]() -> Status {
     const std::vector<const TensorView*> order = in_file_order(file);
     Expected<std::string> header = Status::invalid(path, "names or metadata", "must be UTF-8");
@@ -65,12 +66,19 @@ Status write_safetensors(const std::string& path, const TensorFile& file) {
       return Status::invalid(path, fmt::format("header of {} bytes", header->size()),
                              fmt::format("must be at most {}", kMaxSafetensorsHeaderBytes));
     }
+    const uint64_t length = header->size();
+    DUALGEMM_TRY(out.write(&length, sizeof(length)));
+    DUALGEMM_TRY(out.write(header->data(), header->size()));
+    for (const TensorView* tensor : order) DUALGEMM_TRY(out.write(tensor->data));
+    return {};
+  });
+}
+
+Status write_safetensors(const std::string& path, const TensorFile& file) {
+  return guarded(path, [&]() -> Status {
     Expected<AtomicFile> out = AtomicFile::create(path);
     if (!out) return out.status();
-    const uint64_t length = header->size();
-    DUALGEMM_TRY(out->write(&length, sizeof(length)));
-    DUALGEMM_TRY(out->write(header->data(), header->size()));
-    for (const TensorView* tensor : order) DUALGEMM_TRY(out->write(tensor->data));
+    DUALGEMM_TRY(write_safetensors(*out, file));
     return out->commit();
   });
 }

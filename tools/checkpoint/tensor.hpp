@@ -69,8 +69,12 @@ struct TensorView {
   std::vector<int64_t> shape;  // row-major, empty = scalar
   std::span<const std::byte> data;
 
-  int64_t elements() const noexcept {  // precondition: the shape was checked
+  // Precondition: the shape was checked. The extents beside one of 0 may multiply to anything.
+  int64_t elements() const noexcept {
     int64_t count = 1;
+    for (const int64_t extent : shape) {
+      if (extent == 0) return 0;
+    }
     for (const int64_t extent : shape) count *= extent;
     return count;
   }

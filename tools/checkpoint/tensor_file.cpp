@@ -8,8 +8,17 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-// Levenshtein distance in O(|a|*|b|) time and O(|b|) memory.
+// Levenshtein distance in O(|a|*|b|) time and O(|b|) memory, where a and b are what lies between
+// the common beginning and end: names of one model share most of theirs.
 size_t edit_distance(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty() && a.front() == b.front()) {
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < a.size(); ++i) {
@@ -32,17 +41,19 @@ constexpr size_t kMostComparedNames = 100'000;
 std::vector<std::string> nearest_names(std::string_view wanted,
                                        std::span<const std::string_view> names, size_t count) {
   wanted = wanted.substr(0, kLongestComparedName);
-  std::vector<std::pair<size_t, std::string_view>> ranked;
-  for (const std::string_view name : names.first(std::min(names.size(), kMostComparedNames))) {
-    ranked.emplace_back(edit_distance(wanted, name.substr(0, kLongestComparedName)), name);
+  std::vector<std::pair<size_t, std::string_view>> best;  // sorted, at most `count`
+  for (const std::string_view whole : names.first(std::min(names.size(), kMostComparedNames))) {
+    const std::string_view name = whole.substr(0, kLongestComparedName);
+    const size_t least =
+        std::max(name.size(), wanted.size()) - std::min(name.size(), wanted.size());
+    if (count == 0 || (best.size() == count && least > best.back().first)) continue;
+    const std::pair ranked(edit_distance(wanted, name), whole);
+    best.insert(std::upper_bound(best.begin(), best.end(), ranked), ranked);
+    if (best.size() > count) best.pop_back();
   }
-  count = std::min(count, ranked.size());
-  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
-                    ranked.end());
   std::vector<std::string> nearest;
-  for (size_t i = 0; i < count; ++i) {
-    nearest.emplace_back(ranked[i].second.substr(0, kLongestComparedName));
-  }
+  for (const auto& [distance, name] : best)
+    nearest.emplace_back(name.substr(0, kLongestComparedName));
   return nearest;
 }
 

@@ -62,6 +62,7 @@ void add_make_layer(CLI::App& app, MakeLayerCommand& command) {
             "so many layers, PREFIX.experts.0 and on");
   bind_seed(sub, command.seed);
   sub->add_flag("--json", command.json, "what was written as JSON on stdout");
+  bind_dry_run(sub, command.dry_run);
 }
 
 void add_quantize(CLI::App& app, QuantizeCommand& command) {
@@ -107,8 +108,11 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
   sub->add_flag("--four-over-six", command.four_over_six,
                 "per block also try mapping the largest value to 4, keep the lower mean error");
   sub->add_flag("--check", command.check, "print error statistics of every tensor");
+  sub->add_flag("--force", command.force,
+                "replace the model that the folder holds, or the configs that lie beside the file");
   sub->add_flag("--json", command.json, "the report as JSON on stdout");
   bind_threads(sub, command.threads);
+  bind_dry_run(sub, command.dry_run);
 }
 
 void add_convert(CLI::App& app, ConvertCommand& command) {
@@ -132,6 +136,7 @@ void add_convert(CLI::App& app, ConvertCommand& command) {
   add_value(sub, "--from-nibble-order", command.from_nibble_order, parse_nibble_order, "ORDER",
             "of the input, when its metadata do not say (default low_even)");
   sub->add_flag("--json", command.json, "what was written as JSON on stdout");
+  bind_dry_run(sub, command.dry_run);
 }
 
 void add_run(CLI::App& app, RunCommand& command) {
@@ -168,6 +173,7 @@ void add_run(CLI::App& app, RunCommand& command) {
   bind_execution(sub, command.execution);
   sub->add_flag("--check", command.check, "compare D with the oracle; a mismatch is exit status 1");
   sub->add_flag("--json", command.json, "the report as JSON on stdout");
+  bind_dry_run(sub, command.dry_run);
 }
 
 void add_verify(CLI::App& app, VerifyCommand& command) {
@@ -223,6 +229,7 @@ void add_bench(CLI::App& app, BenchCommand& command) {
   add_output(sub, "--markdown", command.markdown, "Markdown to FILE, or to stdout");
   add_output(sub, "--csv", command.csv,
              "CSV, one row per strategy and shape, to FILE, or to stdout");
+  bind_dry_run(sub, command.dry_run);
 }
 
 void add_validate(CLI::App& app, ValidateCommand& command) {
@@ -231,7 +238,9 @@ void add_validate(CLI::App& app, ValidateCommand& command) {
       ->type_name("FILE")
       ->required();
   sub->add_option("--prefix", command.prefix, "only this layer")->type_name("NAME");
-  sub->add_flag("--strict", command.strict, "NaN and negative block scales are errors");
+  sub->add_flag("--strict", command.strict,
+                "negative block scales are errors, and NaN ones with --allow-nan");
+  bind_allow_nan(sub, command.allow_nan);
   sub->add_flag("--json", command.json, "JSON on stdout");
 }
 

@@ -179,6 +179,13 @@ void bind_strategies(CLI::App* app, std::vector<StrategyId>& strategies,
             "strategies, comma-separated (" + fallback + ")", names_in_strategy_lists());
 }
 
+void bind_allow_nan(CLI::App* app, bool& allow_nan) {
+  app->add_flag(
+      "--allow-nan", allow_nan,
+      "scales of weights that are NaN or infinite are no error; they make NaN of what they "
+      "touch");
+}
+
 void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   CLI::Option* weights =
       required ? app->add_option("weights", files.weights,
@@ -207,6 +214,7 @@ void bind_layer_files(CLI::App* app, LayerFiles& files, bool required) {
   app->add_flag("--max-input-scale", files.max_input_scale,
                 "Gate and Up carry different input scales: take the larger (as vLLM does) instead "
                 "of refusing");
+  bind_allow_nan(app, files.allow_nan);
 }
 
 void bind_threads(CLI::App* app, int& threads) {
@@ -218,6 +226,12 @@ void bind_threads(CLI::App* app, int& threads) {
 void bind_seed(CLI::App* app, uint64_t& seed) {
   add_value(app, "--seed", seed, parse_seed, "N", "of the random operands")
       ->default_str(std::to_string(seed));
+}
+
+void bind_dry_run(CLI::App* app, bool& dry_run) {
+  app->add_flag(
+      "--dry-run", dry_run,
+      "check everything that can be known before, say what would be written; write nothing");
 }
 
 void group_options(CLI::App* app) {
@@ -257,7 +271,10 @@ void group_options(CLI::App* app) {
       {"u2-is-bf16", "Files"},
       {"stacked-order", "Files"},
       {"max-input-scale", "Files"},
+      {"allow-nan", "Files"},
       {"out", "Files"},
+      {"force", "Files"},
+      {"dry-run", kOutputGroup},
       {"min-rounds", "Timing"},
       {"max-rounds", "Timing"},
       {"seconds", "Timing"},

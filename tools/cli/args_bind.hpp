@@ -65,9 +65,11 @@ void bind_execution(CLI::App* app, ExecutionOptions& execution,
 void bind_strategy(CLI::App* app, StrategyId& strategy);
 void bind_strategies(CLI::App* app, std::vector<StrategyId>& strategies,
                      const std::string& fallback);
+void bind_allow_nan(CLI::App* app, bool& allow_nan);
 void bind_layer_files(CLI::App* app, LayerFiles& files, bool required);
 void bind_threads(CLI::App* app, int& threads);
 void bind_seed(CLI::App* app, uint64_t& seed);
+void bind_dry_run(CLI::App* app, bool& dry_run);
 
 // Headings for the options that have none yet, by name.
 void group_options(CLI::App* app);

@@ -111,11 +111,19 @@ void describe_run(const BenchCommand& command, BenchReport& report) {
 }
 
 Status write_reports(const BenchCommand& command, const BenchReport& report) {
-  if (!command.json.empty()) DUALGEMM_TRY(write_text(command.json, bench_json(report)));
-  if (!command.markdown.empty()) DUALGEMM_TRY(write_text(command.markdown, bench_markdown(report)));
-  if (!command.csv.empty()) DUALGEMM_TRY(write_text(command.csv, bench_csv(report)));
+  checkpoint::OutputSet files;
+  std::string on_stdout;
+  const auto write = [&](const std::string& path, std::string (*text_of)(const BenchReport&)) {
+    if (path == "-") on_stdout = text_of(report);
+    return path.empty() || path == "-" ? Status() : files.add(path, text_of(report));
+  };
+  DUALGEMM_TRY(write(command.json, bench_json));
+  DUALGEMM_TRY(write(command.markdown, bench_markdown));
+  DUALGEMM_TRY(write(command.csv, bench_csv));
+  DUALGEMM_TRY(files.commit());
+  print(on_stdout);
   const bool stdout_taken = command.json == "-" || command.markdown == "-" || command.csv == "-";
-  if (!stdout_taken) print(bench_text(report, stdout_style()));
+  if (!stdout_taken) print_styled(bench_text(report, stdout_style()));
   return {};
 }
 
@@ -124,6 +132,13 @@ Status write_reports(const BenchCommand& command, const BenchReport& report) {
 int execute(const BenchCommand& request) {
   BenchCommand command = request;
   if (const Status status = check_request(command); !status.ok()) return fail_usage(status);
+  if (const Status status = check_different_files(
+          {{"--json", command.json}, {"--markdown", command.markdown}, {"--csv", command.csv}});
+      !status.ok()) {
+    return fail_usage(status);
+  }
+  if (command.dry_run)
+    return end_dry_run({command.json, command.markdown, command.csv}, command.json == "-");
   for (const std::string& path : {command.json, command.markdown, command.csv}) {
     if (path.empty()) continue;
     if (const Status status = check_writable(path); !status.ok()) return fail(status);
@@ -136,8 +151,8 @@ int execute(const BenchCommand& request) {
   for (const BenchShape& shape : report.shapes) {
     for (const BenchResult& result : shape.results) {
       if (!result.failed()) continue;
-      talk(fmt::format("{}: {}", result.name(), result.status()));
-      if (result.check) talk("\n" + failure_details(*result.check));
+      talk(fmt::format("{}: {}", result.name(), result.status()),
+           result.check ? failure_details(*result.check) : std::string());
     }
   }
   return report.failed() ? 1 : 0;

@@ -54,6 +54,11 @@ int execute(const ConvertCommand& command) {
     return fail(Status::error(StatusCode::kNotFound, command.input, "no NVFP4 weight",
                               "nothing to convert"));
   }
+  if (command.dry_run) {
+    talk(fmt::format("dry run: {} weights converted, {} tensors copied", report.weights_converted,
+                     report.tensors_copied));
+    return end_dry_run({command.out}, command.json);
+  }
   if (const Status status = checkpoint::write_safetensors(command.out, *out); !status.ok())
     return fail(status);
   const auto kept =

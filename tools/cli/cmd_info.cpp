@@ -117,7 +117,7 @@ int list_gpus(bool as_json) {
                     {"memory_bytes", gpu.memory_bytes},
                     {"memory_gbps", gpu.memory_gbps}});
   }
-  print(as_json ? dump({{"gpus", list}, {"build", provenance()}}) : table.text());
+  print_styled(as_json ? dump({{"gpus", list}, {"build", provenance()}}) : table.text());
   return 0;
 }
 

@@ -75,6 +75,15 @@ Status make_weights(const MakeLayerCommand& command, checkpoint::TensorFile& fil
   return {};
 }
 
+Status write_both(const MakeLayerCommand& command, const checkpoint::TensorFile& weights,
+                  const checkpoint::TensorFile& activations) {
+  checkpoint::OutputSet outputs;
+  DUALGEMM_TRY(write_tensors(outputs, command.out, weights));
+  if (!command.activations.empty())
+    DUALGEMM_TRY(write_tensors(outputs, command.activations, activations));
+  return outputs.commit();
+}
+
 }  // namespace
 
 int execute(const MakeLayerCommand& command) {
@@ -90,10 +99,12 @@ int execute(const MakeLayerCommand& command) {
     if (path.empty()) continue;
     if (const Status status = check_output_name(path); !status.ok()) return fail_usage(status);
   }
-  if (command.out == command.activations) {
-    return fail_usage(Status::invalid("--out, --activations", command.out,
-                                      "one would replace the other; name two files"));
+  if (const Status status =
+          check_different_files({{"--out", command.out}, {"--activations", command.activations}});
+      !status.ok()) {
+    return fail_usage(status);
   }
+  if (command.dry_run) return end_dry_run({command.out, command.activations}, command.json);
   checkpoint::TensorFile weights, activations;
   const auto refuse = [](const Status& status) {  // a size beyond 64 bits is the request's fault
     return status.code() == StatusCode::kOverflow ? fail_usage(status) : fail(status);
@@ -107,12 +118,11 @@ int execute(const MakeLayerCommand& command) {
                                      command.seed + kActivationsSeed, activations);
     if (!status.ok()) return refuse(status);
   }
-  if (const Status status = write_tensors(command.out, weights); !status.ok()) return fail(status);
+  if (const Status status = write_both(command, weights, activations); !status.ok())
+    return fail(status);
   talk(fmt::format("wrote {}: {}, N {}, K {}, {}", command.out, command.prefix, command.n,
                    command.k, name_of(command.type)));
   if (command.activations.empty()) return 0;
-  if (const Status status = write_tensors(command.activations, activations); !status.ok())
-    return fail(status);
   talk(fmt::format("wrote {}: M {}, K {}", command.activations, command.m, command.k));
   return 0;
 }

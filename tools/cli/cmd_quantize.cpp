@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
+#include <span>
 
 #include "tools/checkpoint/model_folder.hpp"
+#include "tools/checkpoint/output_set.hpp"
 #include "tools/checkpoint/quantization_config.hpp"
 #include "tools/checkpoint/quantize_checkpoint.hpp"
 #include "tools/checkpoint/quantize_selection.hpp"
 #include "tools/checkpoint/safetensors.hpp"
+#include "tools/checkpoint/staged_folder.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/layer_source.hpp"
@@ -57,7 +61,7 @@ void print_table(const QuantizeCommand& command,
     }
     table.add_row(std::move(row));
   }
-  print(table.text());
+  print_styled(table.text());
 }
 
 void print_json(const QuantizeCommand& command,
@@ -101,19 +105,27 @@ Status check_config(const QuantizeCommand& command, const std::string& from) {
   return checkpoint::config_with_quantization(*config, path, command.convention, {}).status();
 }
 
-// config.json and hf_quant_config.json of the model, into the folder `to`; says what it did.
-Status write_configs(const QuantizeCommand& command, const std::string& from, const std::string& to,
-                     const checkpoint::QuantizeCheckpointReport& report) {
+// config.json and hf_quant_config.json of the model: name and text.
+using Texts = std::vector<std::pair<std::string, std::string>>;
+Expected<Texts> config_texts(const QuantizeCommand& command, const std::string& from,
+                             const checkpoint::QuantizeCheckpointReport& report) {
   const std::string config_path = from + "/config.json";
   const Expected<std::string> config = checkpoint::read_small_file(config_path);
   if (!config) return config.status();
   const Expected<std::string> quantized =
       checkpoint::config_with_quantization(*config, config_path, command.convention, report);
   if (!quantized) return quantized.status();
-  DUALGEMM_TRY(write_text(to + "/config.json", *quantized));
-  if (command.convention != checkpoint::Convention::kModelOpt) return {};
-  return write_text(to + "/hf_quant_config.json", checkpoint::hf_quant_config(report));
+  Texts texts = {{"config.json", *quantized}};
+  if (command.convention == checkpoint::Convention::kModelOpt)
+    texts.emplace_back("hf_quant_config.json", checkpoint::hf_quant_config(report));
+  return texts;
 }
+
+// What is in which shard.
+struct ShardIndex {
+  std::map<std::string, std::vector<std::string>> shards;
+  int64_t bytes = 0;
+};
 
 // Why loaders of models would not understand the result; empty: they do.
 std::string no_config_because(const QuantizeCommand& command) {
@@ -135,8 +147,8 @@ ConfigsBeside configs_beside_file(const QuantizeCommand& command,
   ConfigsBeside configs{
       checkpoint::folder_of(in), std::filesystem::path(command.out).parent_path(), false, {}};
   if (configs.to.empty()) configs.to = ".";
-  std::error_code ignored;
-  if (!std::filesystem::exists(configs.from + "/config.json", ignored)) return configs;
+  std::error_code unknown, ignored;  // what cannot be known is found out where it is read
+  if (!std::filesystem::exists(configs.from + "/config.json", unknown) && !unknown) return configs;
   configs.why_not = std::filesystem::equivalent(configs.from, configs.to, ignored)
                         ? "the input's lies there; --out FOLDER has one"
                         : no_config_because(command);
@@ -144,16 +156,16 @@ ConfigsBeside configs_beside_file(const QuantizeCommand& command,
   return configs;
 }
 
-// They are written beside the file: somebody else's must not be lost.
+// They are written beside the file: another model's must not be lost without --force.
 Status check_replaces_no_config(const QuantizeCommand& command, const ConfigsBeside& configs) {
-  if (!configs.written) return {};
+  if (!configs.written || command.force) return {};
   for (const char* name : {"config.json", "hf_quant_config.json"}) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(configs.to + "/" + name, ignored)) continue;
+    std::error_code unknown;
+    if (!std::filesystem::exists(configs.to + "/" + name, unknown) && !unknown) continue;
     return Status::invalid("--out", command.out,
                            std::string("the model's ") + name +
                                " would replace the one that lies beside it; name a file in "
-                               "another folder");
+                               "another folder, or replace it with --force");
   }
   return {};
 }
@@ -170,7 +182,8 @@ std::string uncalibrated_columns(const checkpoint::TensorFile& in,
   return fmt::format("{}", fmt::join(columns, ", "));
 }
 
-// One file. Where a whole model is quantised into another folder, its configs too.
+// One file. Where a whole model is quantised into another folder, its configs too, which come into
+// being after the weights that they speak of.
 Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFile& in,
                       const checkpoint::QuantizationChoice& choice,
                       const checkpoint::QuantizeCheckpointOptions& options,
@@ -178,26 +191,29 @@ Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFi
   const Expected<checkpoint::TensorFile> out =
       checkpoint::quantize_chosen(in, choice, options, report);
   if (!out) return out.status();
+  checkpoint::OutputSet files;
+  const Expected<checkpoint::AtomicFile*> weights = files.create(command.out);
+  if (!weights) return weights.status();
+  DUALGEMM_TRY(checkpoint::write_safetensors(**weights, *out));
   const ConfigsBeside configs = configs_beside_file(command, in);
-  if (configs.written) DUALGEMM_TRY(write_configs(command, configs.from, configs.to, report));
-  DUALGEMM_TRY(checkpoint::write_safetensors(command.out, *out));
+  if (configs.written) {
+    const Expected<Texts> texts = config_texts(command, configs.from, report);
+    if (!texts) return texts.status();
+    for (const auto& [name, text] : *texts) DUALGEMM_TRY(files.add(configs.to + "/" + name, text));
+  }
+  DUALGEMM_TRY(files.commit());
   if (configs.written) talk("wrote the model's config.json beside it, with quantization_config");
   if (!configs.why_not.empty()) talk("config.json not written: " + configs.why_not);
   return {};
 }
 
-// A folder: the same shards as the input's, one in memory at a time, and all that loaders need.
-Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile& in,
-                    const checkpoint::QuantizationChoice& choice,
+// The same shards as the input's, one in memory at a time; `index` says what is in which.
+Status write_shards(const checkpoint::TensorFile& in, const checkpoint::QuantizationChoice& choice,
                     const checkpoint::QuantizeCheckpointOptions& options,
-                    checkpoint::QuantizeCheckpointReport& report) {
+                    checkpoint::StagedFolder& folder, checkpoint::QuantizeCheckpointReport& report,
+                    ShardIndex& index) {
   const auto shards = checkpoint::shards_of(in);
   if (!shards) return shards.status();
-  const std::string from = checkpoint::folder_of(in);
-  if (no_config_because(command).empty()) DUALGEMM_TRY(check_config(command, from));
-  DUALGEMM_TRY(checkpoint::create_model_folder(command.out));
-  std::map<std::string, std::vector<std::string>> written;
-  int64_t bytes = 0;
   for (const auto& [shard, names] : *shards) {
     const Expected<checkpoint::TensorFile> part = checkpoint::part_of(in, names);
     if (!part) return part.status();
@@ -205,22 +221,57 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
         checkpoint::quantize_chosen(*part, choice, options, report);
     if (!out) return out.status();
     for (const auto& [name, tensor] : out->tensors()) {
-      written[shard].push_back(name);
-      bytes += static_cast<int64_t>(tensor.data.size());
+      index.shards[shard].push_back(name);
+      index.bytes += static_cast<int64_t>(tensor.data.size());
     }
-    DUALGEMM_TRY(checkpoint::write_safetensors(command.out + "/" + shard, *out));
+    DUALGEMM_TRY(checkpoint::write_safetensors(folder.path(shard), *out));
   }
-  if (written.size() > 1) {
-    DUALGEMM_TRY(checkpoint::write_safetensors_index(command.out + "/model.safetensors.index.json",
-                                                     written, bytes));
+  return {};
+}
+
+// A folder with all that loaders need, which appears complete or not at all. Where it cannot, its
+// files come in this order: a model is none before its index, and shards alone are refused.
+Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile& in,
+                    const checkpoint::QuantizationChoice& choice,
+                    const checkpoint::QuantizeCheckpointOptions& options,
+                    const std::vector<std::string>& obsolete,
+                    checkpoint::QuantizeCheckpointReport& report) {
+  const std::string from = checkpoint::folder_of(in), no_config = no_config_because(command);
+  if (no_config.empty()) DUALGEMM_TRY(check_config(command, from));
+  Expected<checkpoint::StagedFolder> folder = checkpoint::StagedFolder::create(command.out);
+  if (!folder) return folder.status();
+  for (const std::string& left : folder->swept())
+    talk("removed " + left + ", which an interrupted run left; starting anew");
+  ShardIndex index;
+  DUALGEMM_TRY(write_shards(in, choice, options, *folder, report, index));
+  const bool has_index =
+      index.shards.size() > 1 || checkpoint::is_shard_name(index.shards.begin()->first);
+  if (is_folder(command.input) || has_index)
+    DUALGEMM_TRY(checkpoint::copy_model_files(from, *folder));
+  if (no_config.empty()) {
+    const Expected<Texts> texts = config_texts(command, from, report);
+    if (!texts) return texts.status();
+    for (const auto& [name, text] : *texts)
+      DUALGEMM_TRY(checkpoint::write_file(folder->path(name), std::as_bytes(std::span(text))));
   }
-  if (is_folder(command.input) || written.size() > 1)
-    DUALGEMM_TRY(checkpoint::copy_model_files(from, command.out));
-  if (const std::string why = no_config_because(command); !why.empty()) {
-    talk("config.json not written: " + why);
-    return {};
+  if (has_index) {
+    DUALGEMM_TRY(checkpoint::write_safetensors_index(folder->path("model.safetensors.index.json"),
+                                                     index.shards, index.bytes));
   }
-  return write_configs(command, from, command.out, report);
+  DUALGEMM_TRY(folder->commit(obsolete));
+  if (!no_config.empty()) talk("config.json not written: " + no_config);
+  return {};
+}
+
+// What a run with --dry-run would have written.
+std::vector<std::string> outputs_of(const QuantizeCommand& command,
+                                    const checkpoint::TensorFile& in, bool to_folder) {
+  const ConfigsBeside configs = configs_beside_file(command, in);
+  if (to_folder || !configs.written) return {command.out};
+  std::vector<std::string> paths = {command.out, configs.to + "/config.json"};
+  if (command.convention == checkpoint::Convention::kModelOpt)
+    paths.push_back(configs.to + "/hf_quant_config.json");
+  return paths;
 }
 
 void talk_about(const QuantizeCommand& command, const checkpoint::QuantizeCheckpointReport& report,
@@ -253,7 +304,9 @@ int execute(const QuantizeCommand& command) {
   const bool to_folder =
       is_folder(command.out) || command.out.ends_with('/') ||
       ((is_sharded || is_folder(command.input)) && !command.out.ends_with(".safetensors"));
-  if (const Status status = to_folder ? checkpoint::check_model_folder(command.out)
+  std::vector<std::string> obsolete;
+  const auto old = command.force ? checkpoint::OldModel::kReplaced : checkpoint::OldModel::kRefused;
+  if (const Status status = to_folder ? checkpoint::check_model_folder(command.out, old, &obsolete)
                                       : check_safetensors_name(command.out);
       !status.ok()) {
     return fail_usage(status);
@@ -268,7 +321,7 @@ int execute(const QuantizeCommand& command) {
     const Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(path);
     if (!file) return fail(file.status());
     if (const Status status = checkpoint::check_not_input(command.out, *file);
-        !to_folder && !status.ok())
+        (!to_folder || command.force) && !status.ok())
       return fail_usage(status);
     const Expected<checkpoint::TensorView> tensor = file->get_or_only("");
     if (!tensor) return fail(tensor.status());
@@ -288,8 +341,12 @@ int execute(const QuantizeCommand& command) {
                     columns));
     options.calibrations.clear();
   }
+  if (command.dry_run) {
+    talk(fmt::format("dry run: {} tensors to quantise", choice->taken.size()));
+    return end_dry_run(outputs_of(command, *in, to_folder), command.json);
+  }
   checkpoint::QuantizeCheckpointReport report;
-  const Status status = to_folder ? write_folder(command, *in, *choice, options, report)
+  const Status status = to_folder ? write_folder(command, *in, *choice, options, obsolete, report)
                                   : write_one_file(command, *in, *choice, options, report);
   if (!status.ok()) return fail(status);
   if (command.json) {

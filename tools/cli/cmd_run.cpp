@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "tools/checkpoint/layer_problem.hpp"
 #include "tools/cli/check_text.hpp"
@@ -82,13 +81,6 @@ Status write_output(const RunCommand& command, const Problem& problem,
   return write_tensors(command.out, *file);
 }
 
-// An output must not replace an input.
-Status check_not_file(const std::string& out, const std::string& in) {
-  std::error_code ignored;
-  if (out.empty() || !std::filesystem::equivalent(out, in, ignored)) return {};
-  return Status::invalid("--out", out, "is the input '" + in + "'; name another file");
-}
-
 }  // namespace
 
 int execute(const RunCommand& command) {
@@ -100,12 +92,12 @@ int execute(const RunCommand& command) {
                                         "--d-type e2m1 has scales too and needs .safetensors"));
     }
   }
-  for (const std::string& path : {command.files.activations, command.expert_tokens}) {
-    if (const Status status = check_not_file(command.out, path); !status.ok())
-      return fail_usage(status);
-  }
-  if (const Status status = check_not_file(command.out, command.files.weights); !status.ok())
+  if (const Status status = check_different_files(
+          {{"--out", command.out}},
+          {command.files.weights, command.files.activations, command.expert_tokens});
+      !status.ok()) {
     return fail_usage(status);
+  }
   if (command.mlp) return run_mlp(command);
   if (command.experts) return run_experts(command);
   const Problem request = command.problem.problem(0, 0, 0, 1);
@@ -125,6 +117,7 @@ int execute(const RunCommand& command) {
   Expected<ReadyRun> ready =
       ReadyRun::make(layer->problem, buffers, command.strategy, command.execution);
   if (!ready) return fail_usage(ready.status());
+  if (command.dry_run) return end_dry_run({command.out}, command.json);
 
   Outcome outcome;
   if (const Status status = run_and_check(command, *layer, *ready, outcome); !status.ok())
@@ -137,7 +130,7 @@ int execute(const RunCommand& command) {
   command.json ? print_json(command, *layer, ready->plan(), outcome)
                : print_text(command, *layer, ready->plan(), outcome);
   if (!wrong) return 0;
-  talk("the result does not agree with the oracle; nothing written\n" +
+  talk("the result does not agree with the oracle; nothing written",
        failure_details(*outcome.check));
   return 1;
 }

@@ -200,13 +200,15 @@ int talk_about(const VerifyCommand& command, const std::vector<VerifyCase>& case
       }
       ++(result.failed() ? failed : passed);
       if (!result.failed()) continue;
-      std::string text = fmt::format("{} on {}: ", name_of(result.strategy), name_of(item));
+      std::string text = fmt::format("{} on {}: ", name_of(result.strategy), name_of(item)),
+                  details;
       if (!result.error.ok()) text += result.error.message();
-      if (result.check)
-        text += verdict(*result.check, item.problem.d.type) + "\n" + failure_details(*result.check);
+      if (result.check) {
+        text += verdict(*result.check, item.problem.d.type);
+        details = failure_details(*result.check);
+      }
       if (result.fp8) text += fmt::format("relative L2 error {:.3g}", result.fp8->rel_l2);
-      talk(text + (text.back() == '\n' ? "" : "\n") +
-           "  repeat with: " + reproduction(command, item, result.strategy));
+      talk(text, details + "  repeat with: " + reproduction(command, item, result.strategy) + "\n");
     }
   }
   for (const auto& [text, count] : skips) talk(fmt::format("{} ({} times)", text, count));
@@ -229,7 +231,7 @@ int execute(const VerifyCommand& request) {
     print(dump(verify_json(cases)));
   } else {
     const Style style = stdout_style();
-    print(verify_table(cases, strategies_of(command), style));
+    print_styled(verify_table(cases, strategies_of(command), style));
     print(with_long_lines_broken(
         "\nok: every compared element within its bound (n%: the worst uses so much of it)\n"
         "-: skipped\nfp8: relative L2 distance from a checked result\n",

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dualgemm_gpus.h"
+#include "tools/checkpoint/json_text.hpp"
 #include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {
@@ -16,6 +17,11 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kLargestFile = 1 << 20;
+
+// A value in a message: its text, or what it is where that would be long.
+std::string shown(const json& value) {
+  return value.is_structured() ? value.type_name() : value.dump().substr(0, 40);
+}
 
 // The whole number under `key`, lowest .. highest.
 Expected<int64_t> whole(const json& object, const char* key, int64_t lowest, int64_t highest,
@@ -28,27 +34,50 @@ Expected<int64_t> whole(const json& object, const char* key, int64_t lowest, int
       found->is_number_integer() &&
       (!found->is_number_unsigned() || found->get<uint64_t>() <= static_cast<uint64_t>(highest));
   if (!fits || found->get<int64_t>() < lowest || found->get<int64_t>() > highest)
-    return Status::invalid(origin + ": " + key, found->dump(), rule);
+    return Status::invalid(origin + ": " + key, shown(*found), rule);
   return found->get<int64_t>();
 }
 
-std::string text_under(const json& object, const char* key, const std::string& fallback) {
+Status take_text(const json& object, const char* key, const std::string& origin,
+                 std::string& text) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : fallback;
+  if (found == object.end()) return {};
+  if (!found->is_string())
+    return Status::invalid(origin + ": " + key, shown(*found), "must be a string");
+  text = found->get<std::string>();
+  return {};
+}
+
+Status take_aliases(const json& object, const std::string& origin,
+                    std::vector<std::string>& aliases) {
+  const auto found = object.find("aliases");
+  if (found == object.end()) return {};
+  const auto is_text = [](const json& alias) { return alias.is_string(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), is_text))
+    return Status::invalid(origin + ": aliases", shown(*found), "must be a list of strings");
+  aliases = found->get<std::vector<std::string>>();
+  return {};
+}
+
+Status take_bandwidth(const json& object, const std::string& origin, double& gbps) {
+  const auto found = object.find("memory_gbps");
+  if (found == object.end()) return {};
+  if (!found->is_number() || !(found->get<double>() > 0.0))
+    return Status::invalid(origin + ": memory_gbps", shown(*found), "must be a number > 0");
+  gbps = found->get<double>();
+  return {};
 }
 
 Expected<GpuDescription> description_of(const json& object, const std::string& origin) {
   if (!object.is_object())
     return Status::invalid(origin, object.type_name(), "must be one JSON object of a GPU");
   GpuDescription gpu;
-  gpu.name = text_under(object, "name", origin);
-  gpu.product = text_under(object, "product", gpu.name);
-  const auto aliases = object.find("aliases");
-  if (aliases != object.end() && aliases->is_array()) {
-    for (const json& alias : *aliases) {
-      if (alias.is_string()) gpu.aliases.push_back(alias.get<std::string>());
-    }
-  }
+  gpu.name = origin;
+  DUALGEMM_TRY(take_text(object, "name", origin, gpu.name));
+  gpu.product = gpu.name;
+  DUALGEMM_TRY(take_text(object, "product", origin, gpu.product));
+  DUALGEMM_TRY(take_aliases(object, origin, gpu.aliases));
+  DUALGEMM_TRY(take_bandwidth(object, origin, gpu.memory_gbps));
   const Expected<int64_t> capability = whole(object, "compute_capability", 10, 999, origin);
   if (!capability) return capability.status();
   const Expected<int64_t> sms = whole(object, "sms", 1, 4096, origin);
@@ -66,9 +95,6 @@ Expected<GpuDescription> description_of(const json& object, const std::string& o
     if (!bytes) return bytes.status();
     gpu.memory_bytes = *bytes;
   }
-  const auto bandwidth = object.find("memory_gbps");
-  if (bandwidth != object.end() && bandwidth->is_number())
-    gpu.memory_gbps = bandwidth->get<double>();
   return gpu;
 }
 
@@ -110,9 +136,12 @@ std::vector<std::string> gpu_names_and_aliases() {
 }
 
 Expected<GpuDescription> parse_gpu(const std::string& text, const std::string& origin) {
+  constexpr const char* kRule = "must be one JSON object of a GPU";
+  // Deep nesting is refused before trees are built of it, which call themselves for each level.
+  if (const Status valid = checkpoint::check_json(text, origin); !valid.ok())
+    return Status::invalid(origin, "no JSON: " + valid.observed(), kRule);
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded())
-    return Status::invalid(origin, "no JSON", "must be one JSON object of a GPU");
+  if (object.is_discarded()) return Status::invalid(origin, "no JSON", kRule);
   return description_of(object, origin);
 }
 

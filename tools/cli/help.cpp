@@ -26,7 +26,8 @@ First steps:
   dualgemm bench                               the challenge's four shapes, ranked
 
 Data go to stdout, talk to stderr. Exit status: 0 ok; 1 the operation failed (a file, a
-verification); 2 the request is wrong (options, shapes). `dualgemm help COMMAND` explains each.)";
+verification); 2 the request is wrong (options, shapes); 128 + n ended by signal n. Outputs appear
+complete or not at all. `dualgemm help COMMAND` explains each.)";
 
 }  // namespace
 
@@ -87,7 +88,8 @@ loaders that fuse them expect; --separate-scales gives each its own.
 A folder or sharded index as input and a folder as --out quantise a whole model: shards, index,
 tokenizer, config.json with quantization_config, hf_quant_config.json. These say NVFP4 (4-bit
 activations) where every weight has an input scale, one --calibrate FILE for each number of
-columns, and else W4A16.
+columns, and else W4A16. The folder appears complete or not at all; an interrupted run is started
+anew by the same command. --force replaces the model that the folder holds.
 
 Conventions (MODULE.weight becomes):
   modelopt            weight, weight_scale, weight_scale_2 (multiplier), input_scale (multiplier)
@@ -121,7 +123,8 @@ const char* const kRun = R"(
 Runs one layer. Weights: --prefix with gate_proj and up_proj, w1 and w3, or a stacked gate_up_proj,
 in any convention; --expert takes one expert, --experts all of them. Activations in fp32, fp16 or bf16 are quantised to NVFP4 first, with the checkpoint's
 input scale if it has one, else with their own amax; --a-type bf16 (or f16, f32) leaves them as
-they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are.
+they are ("W4A16": weights in 4 bits). Activations that are NVFP4 already are taken as they are,
+by --experts and --mlp too. A file with several tensors needs --activations-tensor.
 
 --mlp computes the whole layer, Down (down_proj, w2) too: Y = H * Down^T, with H = D. X and H stay in
 16 bits unless --quantize-x, --quantize-h: NVFP4 then, with the checkpoint's input scales (X without
@@ -173,10 +176,11 @@ Examples:
   dualgemm bench --csv - --no-peaks > times.csv)";
 
 const char* const kValidate = R"(
-Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in it; says of each
-whether `run` can use it, and why not. --strict also looks at every block scale and reports NaN (0x7F, 0xFF: every output they touch is
-NaN) and negative ones (the sign is ignored in computing, as the hardware does); either makes the
-exit status 1.
+Checks a safetensors, GGUF or npy file: header, sizes, and every gated layer in it with all that a
+run would use, Down, biases and all experts too; says of each whether `run` can use it, and why not.
+Scales that are NaN or infinite make NaN of every output they touch: they are errors unless
+--allow-nan. --strict also fails on negative block scales (the sign is ignored in computing, as the
+hardware does). Where many layers have the same defect, 20 lines are printed.
 
 Example:
   dualgemm validate --strict model.safetensors)";

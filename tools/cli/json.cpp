@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/printable.hpp"
 #include "core/resolved_activation.hpp"
 #include "tools/cli/build_info.hpp"
 
@@ -80,7 +81,9 @@ Json provenance() {
 }
 
 std::string dump(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // JSON itself escapes C0 in strings; what else acts on a terminal gets JSON's own "\u009b".
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return core::printable(text, std::string::npos, core::LineBreaks::kKept);
 }
 
 }  // namespace dualgemm::cli

@@ -7,8 +7,15 @@
 namespace dualgemm::cli {
 
 inline checkpoint::LayerSource layer_source(const LayerFiles& files) {
-  return {files.weights,    files.prefix,        files.activations,     files.activations_tensor,
-          files.u2_is_bf16, files.stacked_order, files.max_input_scale, files.expert};
+  return {.weights = files.weights,
+          .prefix = files.prefix,
+          .activations = files.activations,
+          .activations_tensor = files.activations_tensor,
+          .u2_is_bf16 = files.u2_is_bf16,
+          .stacked_order = files.stacked_order,
+          .max_input_scale = files.max_input_scale,
+          .allow_nan = files.allow_nan,
+          .expert = files.expert};
 }
 
 // Says which tensors of the file no reader understands.

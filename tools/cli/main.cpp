@@ -12,6 +12,7 @@
 #include "tools/cli/device_choice.hpp"
 #include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/signals.hpp"
 #include "tools/cli/written_json.hpp"
 
 namespace {
@@ -51,7 +52,7 @@ int settle_and_execute(Any command) {
   &&!std::is_same_v<Any, PlanCommand>;
   if (kSays && code == kExitOk && !chosen.empty()) talk("device auto: " + chosen);
   if constexpr (requires { written_json(command); }) {
-    if (command.json && code == kExitOk) print(dump(written_json(command)));
+    if (command.json && !command.dry_run && code == kExitOk) print(dump(written_json(command)));
   }
   return code;
 }
@@ -59,7 +60,7 @@ int settle_and_execute(Any command) {
 int run_program(const std::vector<std::string>& arguments) {
   const ParseOutcome outcome = parse_arguments(arguments, facts_of(STDOUT_FILENO));
   set_colour_choice(outcome.colour);
-  print(outcome.out);
+  print_styled(outcome.out);
   std::fputs(outcome.err.c_str(), stderr);
   int exit_code = outcome.exit_code;
   if (outcome.command) {
@@ -72,14 +73,13 @@ int run_program(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-// Ctrl-C keeps its default action: the process ends at once, and output files, which have no name
-// before they are complete, vanish.
 int main(int argc, char** argv) {
+  install_signal_handlers();
   try {
     return run_program(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (
       const std::exception& error) {  // out of memory in this program; the library does not throw
-    std::fprintf(stderr, "dualgemm: %s\n", error.what());
+    talk(error.what());
     return dualgemm::cli::kExitFailed;
   }
 }

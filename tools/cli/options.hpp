@@ -75,6 +75,7 @@ struct MakeLayerCommand {
   bool mlp = false;     // down_proj, too
   int64_t experts = 0;  // so many layers, <prefix>.experts.0 and on; 0: one, at <prefix>
   uint64_t seed = 1;
+  bool dry_run = false;  // here and below: every check, nothing computed or written
 };
 
 struct QuantizeCommand {
@@ -90,6 +91,8 @@ struct QuantizeCommand {
   bool four_over_six = false;
   bool check = false;
   bool json = false;
+  bool force = false;  // a model in the folder, or configs beside the file, are replaced
+  bool dry_run = false;
   int threads = 0;
 };
 
@@ -104,6 +107,7 @@ struct ConvertCommand {
   std::optional<ScaleLayout> scale_layout;
   std::optional<checkpoint::NibbleOrder> nibble_order;
   bool json = false;
+  bool dry_run = false;
 };
 
 // A layer and its activations from files.
@@ -115,6 +119,7 @@ struct LayerFiles {
   checkpoint::StackedOrder stacked_order = checkpoint::StackedOrder::kGateFirst;
   bool u2_is_bf16 = false;        // npy activations of uint16
   bool max_input_scale = false;   // Gate and Up carry different input scales: take the larger
+  bool allow_nan = false;         // NaN and infinite scales are taken as they are
   std::optional<int64_t> expert;  // of a layer that has several
 };
 
@@ -134,6 +139,7 @@ struct RunCommand {
   std::string out;
   bool check = false;
   bool json = false;
+  bool dry_run = false;
 };
 
 struct VerifyCommand {
@@ -161,12 +167,14 @@ struct BenchCommand {
   // Where each format goes: empty = not wanted, "-" = stdout. Nothing wanted on stdout or anywhere
   // = text on stdout.
   std::string json, markdown, csv;
+  bool dry_run = false;
 };
 
 struct ValidateCommand {
   std::string input;
   std::string prefix;
   bool strict = false;
+  bool allow_nan = false;  // NaN and infinite scales are no errors
   bool json = false;
 };
 

@@ -2,6 +2,7 @@
 #include <exception>
 #include <map>
 
+#include "core/printable.hpp"
 #include "tools/cli/args.hpp"
 #include "tools/cli/args_table.hpp"
 #include "tools/cli/command_docs.hpp"
@@ -30,7 +31,7 @@ std::optional<Command> selected(const std::string& name, const Commands& command
 ParseOutcome usage_error(const std::string& message) {
   ParseOutcome outcome;
   outcome.exit_code = kExitUsage;
-  outcome.err = "dualgemm: " + message + "\n";
+  outcome.err = "dualgemm: " + core::printable(message, core::kLongestMessage) + "\n";
   return outcome;
 }
 
@@ -148,6 +149,21 @@ bool asks_for_help(const std::vector<std::string>& arguments) {
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
+// An option that names a file, given without a name: `--out ""`, `--out=`.
+std::string unnamed_file(const CommandDoc& command, const std::vector<std::string>& arguments) {
+  for (const OptionDoc& option : command.options) {
+    if (option.value.find("FILE") == std::string::npos) continue;
+    for (const std::string& name : option.names) {
+      for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+        const bool empty =
+            arguments[i] == name && i + 1 < arguments.size() && arguments[i + 1].empty();
+        if (empty || arguments[i] == name + "=") return name;
+      }
+    }
+  }
+  return {};
+}
+
 // --color counts for help as well, which the parser prints before it has read all.
 ColourChoice colour_in(const std::vector<std::string>& arguments) {
   ColourChoice choice = ColourChoice::kAuto;
@@ -188,6 +204,8 @@ ParseOutcome parse_or_throw(const std::vector<std::string>& arguments, const Str
   const std::vector<std::string> words = unplaced(sub, {arguments.begin() + 1, arguments.end()});
   if (!words.empty()) return usage_error(unplaced_message(doc, words));
   if (!problem.empty()) return usage_error(problem);
+  if (const std::string option = unnamed_file(doc, arguments); !option.empty())
+    return usage_error(option + ": ''; must name a file");
   ParseOutcome outcome;
   outcome.colour = commands.colour;
   outcome.command = selected(name, commands);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/printable.hpp"
 #include "tools/cli/args.hpp"
 
 namespace dualgemm::cli {
@@ -50,6 +51,12 @@ std::string painted_cell(const std::string& text, const std::string& cell, const
 }
 
 }  // namespace
+
+void Table::add_row(std::vector<std::string> cells) {
+  for (std::string& cell : cells)
+    cell = core::printable(cell, std::string::npos, core::LineBreaks::kKept);
+  rows_.push_back(std::move(cells));
+}
 
 std::vector<size_t> Table::widths() const {
   std::vector<size_t> result;
@@ -196,7 +203,11 @@ std::string format_bytes(int64_t bytes) {
   return fmt::format("{:.2f} TB", value / 1e12);
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) {
+  print_styled(core::printable(text, std::string::npos, core::LineBreaks::kKept));
+}
+
+void print_styled(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Status flush_stdout() {
   const bool failed = std::fflush(stdout) != 0;
@@ -205,7 +216,10 @@ Status flush_stdout() {
                        "must take everything");
 }
 
-void talk(std::string_view line) { fmt::print(stderr, "dualgemm: {}\n", line); }
+void talk(std::string_view line, std::string_view details) {
+  fmt::print(stderr, "dualgemm: {}\n{}", core::printable(line, core::kLongestMessage),
+             core::printable(details, std::string::npos, core::LineBreaks::kKept));
+}
 
 int fail(const Status& status) {
   complain(status);

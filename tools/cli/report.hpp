@@ -25,7 +25,7 @@ class Table {
   explicit Table(std::vector<Column> columns, size_t keys = 1)
       : columns_(std::move(columns)), keys_(keys) {}
   // Precondition: one cell per column.
-  void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void add_row(std::vector<std::string> cells);
 
   // Columns that do not fit side by side go into further parts below; the last column is wrapped.
   std::string text(const Style& style = stdout_style()) const;
@@ -62,12 +62,16 @@ int bar_width(const std::vector<Bar>& bars, int columns);
 // "33.0 MB" (10^6 bytes), "512 B".
 std::string format_bytes(int64_t bytes);
 
-// All of `text` to stdout; a stream that fails (disk full, closed) is noticed by flush_stdout().
+// All of `text` to stdout, what acts on a terminal escaped (core::printable) but for ends of lines;
+// a stream that fails (disk full, closed) is noticed by flush_stdout().
 void print(std::string_view text);
+// Text of which the parts from outside are escaped already, with colours of our own.
+void print_styled(std::string_view text);
 Status flush_stdout();
 
-// One line to stderr, "dualgemm: " before it.
-void talk(std::string_view line);
+// One line to stderr, "dualgemm: " before it, escaped and shortened like a Status; `details` follow
+// as they are, lines of our own making.
+void talk(std::string_view line, std::string_view details = {});
 
 // Talks about the error and returns the exit code for it.
 int fail(const Status& status);  // the operation failed: 1

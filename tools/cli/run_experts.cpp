@@ -123,6 +123,7 @@ int run_experts(const RunCommand& command) {
   Expected<ReadyRun> ready =
       ReadyRun::make(layer->problem, buffers, command.strategy, command.execution);
   if (!ready) return fail_usage(ready.status());
+  if (command.dry_run) return end_dry_run({command.out}, command.json);
   Outcome outcome;
   const auto begin = std::chrono::steady_clock::now();
   if (const Status status = ready->run(&outcome.info); !status.ok()) return fail(status);
@@ -140,7 +141,7 @@ int run_experts(const RunCommand& command) {
   }
   report(command, *layer, ready->plan(), outcome);
   if (!outcome.wrong()) return 0;
-  talk("the result does not agree with the oracle; nothing written\n" +
+  talk("the result does not agree with the oracle; nothing written",
        failure_details(*outcome.check));
   return 1;
 }

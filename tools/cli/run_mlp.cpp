@@ -142,6 +142,7 @@ int run_mlp(const RunCommand& command) {
   Expected<verify::MlpRun> ready = verify::MlpRun::make(
       layer->problem, buffers, command.execution.plan_options(StrategyId::kAuto));
   if (!ready) return fail_usage(ready.status());
+  if (command.dry_run) return end_dry_run({command.out}, command.json);
   MlpOutcome outcome;
   if (const Status status = run_and_check(command, *layer, buffers, *ready, outcome); !status.ok())
     return fail(status);
@@ -152,7 +153,7 @@ int run_mlp(const RunCommand& command) {
   command.json ? print_json(command, *layer, ready->mlp(), outcome)
                : print_text(command, *layer, ready->mlp(), outcome);
   if (!is_wrong(outcome)) return 0;
-  talk("the result does not agree with the oracle; nothing written\n" +
+  talk("the result does not agree with the oracle; nothing written",
        failure_details(*outcome.check));
   return 1;
 }

@@ -48,6 +48,7 @@ std::string source_options(const VerifyCommand& command, const VerifyCase& item)
     text += " --activations-tensor " + quoted(files.activations_tensor);
   if (files.u2_is_bf16) text += " --u2-is-bf16";
   if (files.max_input_scale) text += " --max-input-scale";
+  if (files.allow_nan) text += " --allow-nan";
   if (files.stacked_order == checkpoint::StackedOrder::kUpFirst)
     text += " --stacked-order up_first";
   return text;

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar, Optional, TypeVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from ._errors import InvalidArgument, Unsupported
 from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
                         scales_of, slice_rows)
-from ._operators import refuse_grad
+from ._operators import device_of, refuse_grad, tensor
 from .torch import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
@@ -26,6 +27,11 @@ def same_kind(one: torch.device, other: torch.device) -> bool:
     """Do both take the same packed bytes?"""
     return one.type == other.type and (one.type != "cuda"
                                        or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
+
+
+def packs_by_rows(device: torch.device) -> bool:
+    """Does a device prepare other bytes for other activations? A CPU's fit all."""
+    return device.type == "cuda"
 
 
 def packed_or_none(operator: Any, tensors: list[Tensor], a_dtype: torch.dtype) -> Optional[Tensor]:
@@ -62,7 +68,7 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
     """(codes and scales, None) or (None for each, packed): what a call with these activations runs on."""
     if packed is None:
         return original, None
-    fits = x.device.type == "cpu" or activation_kind(x.dtype) == activation_kind(a_dtype)
+    fits = not packs_by_rows(x.device) or activation_kind(x.dtype) == activation_kind(a_dtype)
     if original[0] is not None and (not fits or strategy != "auto"):
         return original, None
     if not fits:  # the bytes would be read as others: on a GPU the operator does not look at them
@@ -72,11 +78,25 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
     return [None] * len(original), packed
 
 
+def _rebuilt(kind: type[Container], state: dict[str, Any]) -> Container:
+    made = kind.__new__(kind)
+    made.__setstate__(state)
+    return made
+
+
+def _shared(container: Container) -> tuple[Any, ...]:
+    """For another process: shared memory, views as they are, nothing copied."""
+    return _rebuilt, (type(container), container._pickled(compacted=False))
+
+
 class Container:
     """A plain container of tensors; immutable. Base of Weights and LinearWeights."""
     _matrices: ClassVar[tuple[str, ...]]
     _factors: ClassVar[tuple[str, ...]]
     _biases: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        ForkingPickler.register(cls, _shared)
 
     def __init__(self, tensors: dict[str, Tensor], shape: Shape, a_dtype: torch.dtype) -> None:
         self._tensors, self._shape, self._a_dtype = tensors, shape, a_dtype
@@ -96,7 +116,7 @@ class Container:
                 raise InvalidArgument(name, f"shape {list(codes.shape)}",
                                       f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}")
             first = shape
-            if scales.device != codes.device or codes.device != matrices[0][0].device:
+            if tensor(f"{name}_scales", scales).device != codes.device or codes.device != matrices[0][0].device:
                 raise InvalidArgument(f"{name}_scales", f"{codes.device} and {scales.device}",
                                       "codes and scales must be on one device")
             tensors[name] = codes
@@ -194,13 +214,13 @@ class Container:
             else:
                 raise InvalidArgument("a_row_scale", "given", "x has one scale for each row already")
             x, x_scales = x.codes, x.scales
-        if x.dim() < 1:
+        if tensor("x", x).dim() < 1:
             raise InvalidArgument("x", "shape []", f"must be [..., {self.k}]")
         columns = x.shape[-1] * (1 if x.is_floating_point() and x.dtype != torch.float4_e2m1fn_x2 else 2)
         if columns != self.k:
             raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
         if named.get("a_row_scale") is not None:
-            named["a_row_scale"] = named["a_row_scale"].reshape(-1)
+            named["a_row_scale"] = tensor("a_row_scale", named["a_row_scale"]).reshape(-1)
         layout = named.pop("scale_layout", "auto")  # that of x: the weights know theirs
         if x_scales is not None and layout == "swizzled_128x4" and x_scales.dim() != 6:
             x_scales = x_scales.reshape(x.shape[0], -1) if self._shape.experts and x.dim() == 3 else x_scales.reshape(-1)
@@ -213,7 +233,7 @@ class Container:
     def to(self: _Self, device: Any) -> _Self:
         """On another device. Weights packed for a device of another kind are packed anew from the originals, if kept, or
         refused."""
-        target = torch.empty(0, device=device).device
+        target = device_of(device)
         if target == self.device:
             return self
         moved = {name: tensor.to(target) for name, tensor in self._tensors.items() if name != "packed"}
@@ -239,6 +259,8 @@ class Container:
     @classmethod
     def from_state_dict(cls: type[_Self], state: Mapping[str, Tensor]) -> _Self:
         """From state_dict(). Packed bytes must be of a format that their device takes, else Unsupported."""
+        if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+            raise InvalidArgument("state", type(state).__name__, f"must be the tensors of {cls.__name__}.state_dict()")
         names = {*cls._original_names(), *cls._factors, *cls._biases, "packed", "shape"}
         unknown = sorted(set(state) - names)
         if unknown or not {"shape", *cls._factors} <= set(state) or ("packed" not in state and cls._matrices[0] not in state):
@@ -262,13 +284,21 @@ class Container:
             tensors["packed"] = aligned(tensors["packed"])
         return cls(tensors, shape, a_dtype)
 
-    def __getstate__(self) -> dict[str, Tensor]:
-        # Bytes: plain pickle cannot read float8 back.
-        return {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
-                for name, tensor in self.state_dict().items()}
+    def _pickled(self, compacted: bool) -> dict[str, Any]:
+        # No tensor but those that live as long as this container: a spawned process gets them by file descriptors, which end
+        # with their tensor. As bytes: plain pickle cannot read float8 back.
+        kept = {name: compact(tensor) if compacted else tensor for name, tensor in self._tensors.items()}
+        as_bytes = {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
+                    for name, tensor in kept.items()}
+        return {"shape": [*self._shape, _DTYPES.index(self._a_dtype)], **as_bytes}
 
-    def __setstate__(self, state: dict[str, Tensor]) -> None:
-        self.__dict__.update(self.from_state_dict(state).__dict__)
+    def __getstate__(self) -> dict[str, Any]:
+        return self._pickled(compacted=True)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shape = state["shape"]  # a tensor in pickles of older versions
+        tensors = {**state, "shape": shape if isinstance(shape, Tensor) else torch.tensor(shape, device="cpu")}
+        self.__dict__.update(self.from_state_dict(tensors).__dict__)
 
     def _with_rows(self: _Self, rows: slice) -> _Self:
         """These rows of every matrix: views, and biases cut; unpacked."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from . import _probes as probes
 from ._errors import InvalidArgument
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
@@ -20,7 +21,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda x: x,
 }
 _SEPARATE = (("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2"))
-_STACKED = (("gate_up_proj", "down_proj"),)
+_STACKED = (("gate_up_proj", "down_proj"), ("input_linear", "output_linear"))
 _ACTIVATION_NAMES = ("act_fn", "activation_fn", "act", "activation")
 
 
@@ -36,14 +37,14 @@ class FloatMLP(NamedTuple):
 
 def activation_name(function: Any) -> str:
     """The library's name of an activation, a module or a function: the one whose values it has."""
-    points = torch.linspace(-8, 8, 65, dtype=torch.float64)
+    points = torch.cat([torch.linspace(-8, 8, 65, dtype=torch.float64), torch.tensor([-1000.0, -50.0, 50.0, 1000.0]).double()])
     try:
         with torch.no_grad():
             values = function(points)
         for name, known in ACTIVATIONS.items():
             if torch.allclose(values, known(points), rtol=1e-6, atol=1e-8):
                 return name
-    except (RuntimeError, TypeError, ValueError, AttributeError):
+    except Exception:  # a foreign function may raise anything
         pass
     name = getattr(function, "__name__", type(function).__name__)
     raise InvalidArgument("activation", name, f"must compute one of {', '.join(ACTIVATIONS)}")
@@ -57,6 +58,25 @@ def activation_of(mlp: nn.Module) -> str:
     raise InvalidArgument("mlp", f"{type(mlp).__name__} without {', '.join(_ACTIVATION_NAMES)}", "pass activation=...")
 
 
+def _hidden(activation: str, gate: Tensor, up: Tensor) -> Tensor:
+    """act(gate) * up, as the library defines it with its defaults."""
+    if activation == "swiglu_oai":
+        gate, up = gate.clamp(max=7.0), up.clamp(-7.0, 7.0)
+        return gate * torch.sigmoid(1.702 * gate) * (up + 1)
+    function = ACTIVATIONS.get(activation)
+    if function is None:
+        raise InvalidArgument("activation", repr(activation), f"must be one of {', '.join((*ACTIVATIONS, 'swiglu_oai'))} here")
+    return function(gate) * up
+
+
+def linear_names(mlp: nn.Module) -> tuple[str, ...]:
+    """Names of the matrices of a gated MLP, (gate, up, down) or (gate and up, down); none: it does not look like one."""
+    for names in (*_SEPARATE, *_STACKED):
+        if all(isinstance(getattr(mlp, name, None), nn.Module) for name in names):
+            return names
+    return ()
+
+
 def _linear(mlp: nn.Module, name: str) -> nn.Linear:
     linear = getattr(mlp, name)
     if not isinstance(linear, nn.Linear) or linear.weight.dtype not in _FLOATS or linear.weight.dim() != 2:
@@ -68,51 +88,63 @@ def _halves(tensor: Optional[Tensor]) -> tuple[Optional[Tensor], Optional[Tensor
     return (None, None) if tensor is None else (tensor[:tensor.shape[0] // 2], tensor[tensor.shape[0] // 2:])
 
 
-def _find(mlp: nn.Module, activation: Optional[str]) -> FloatMLP:
-    for gate_name, up_name, down_name in _SEPARATE:
-        if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (gate_name, up_name, down_name)):
-            gate, up = _linear(mlp, gate_name), _linear(mlp, up_name)
-            return FloatMLP(gate.weight, up.weight, getattr(mlp, down_name), activation or activation_of(mlp), gate.bias,
-                            up.bias)
-    for stacked_name, down_name in _STACKED:
-        if all(isinstance(getattr(mlp, name, None), nn.Module) for name in (stacked_name, down_name)):
-            both = _linear(mlp, stacked_name)
-            first, second = _halves(both.weight)
-            assert first is not None and second is not None
-            bias_gate, bias_up = _halves(both.bias)
-            return FloatMLP(first, second, getattr(mlp, down_name), activation or activation_of(mlp), bias_gate, bias_up)
+def _find(mlp: nn.Module, activation: str) -> FloatMLP:
+    names = linear_names(mlp)
+    if len(names) == 3:
+        gate, up = _linear(mlp, names[0]), _linear(mlp, names[1])
+        return FloatMLP(gate.weight, up.weight, getattr(mlp, names[2]), activation, gate.bias, up.bias)
+    if names:
+        both = _linear(mlp, names[0])
+        first, second = _halves(both.weight)
+        assert first is not None and second is not None
+        bias_gate, bias_up = _halves(both.bias)
+        return FloatMLP(first, second, getattr(mlp, names[1]), activation, bias_gate, bias_up)
     raise InvalidArgument("mlp", type(mlp).__name__,
                           "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)")
 
 
-def _check_values(what: str, found: Any, wanted: Tensor) -> None:
-    # 16-bit roundings in another order stay far below; another formula, or gate for up, does not.
-    if not isinstance(found, Tensor) or found.shape != wanted.shape:
-        raise InvalidArgument("mlp", f"{what} gives {type(found).__name__}", f"must give one tensor {list(wanted.shape)}")
-    worst = (found.float() - wanted.float()).abs().max()
-    if not bool(worst <= 0.02 * wanted.float().abs().max()):
-        raise InvalidArgument("mlp", f"{what} computes something else", "must compute down(act(gate(x)) * up(x))")
+def _activations(mlp: nn.Module, given: Optional[str]) -> list[str]:
+    """What to try: the one that was given, the module's own, or, where a forward calls a function, all of them."""
+    if given is not None:
+        return [given]
+    return [activation_of(mlp)] if any(callable(getattr(mlp, name, None)) for name in _ACTIVATION_NAMES) else list(ACTIVATIONS)
 
 
-def _probe_rows(rows: int, k: int, like: Tensor) -> Tensor:
-    return torch.sin(torch.arange(rows * k, device=like.device, dtype=torch.float32) * 0.7).reshape(rows, k).to(like.dtype)
+def _nearest(mlp: nn.Module, names: list[str], distance_of: Callable[[str], float]) -> str:
+    """The activation with which the formula comes nearest; InvalidArgument if that is not near."""
+    distances = {name: distance_of(name) for name in names}
+    name = min(distances, key=lambda one: distances[one])
+    probes.check(type(mlp).__name__, distances[name])
+    return name
 
 
-def float_mlp(mlp: nn.Module, activation: Optional[str] = None) -> FloatMLP:
-    """The parts of a gated MLP of nn.Linear. InvalidArgument unless two rows go through it as through the formula."""
-    parts = _find(mlp, activation)
+def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: bool = False) -> FloatMLP:
+    """The parts of a gated MLP of nn.Linear. InvalidArgument unless rows of every magnitude go through it as through the
+    formula. plain_down: down is held to x @ weight.T + bias, too, as it is to be quantised."""
+    tried = _activations(mlp, activation)
+    parts = _find(mlp, tried[0])
     if parts.gate.shape != parts.up.shape or parts.gate.shape[1] % 16:
         raise InvalidArgument("mlp", f"gate {list(parts.gate.shape)}, up {list(parts.up.shape)}",
                               "must be one shape, [N, K], K a multiple of 16")
     if parts.gate.device.type == "meta":
         raise InvalidArgument("mlp", "on the meta device", "must have its weights")
-    function = ACTIVATIONS.get(parts.activation)
-    if function is not None:
-        with torch.no_grad():
-            x = _probe_rows(2, parts.gate.shape[1], parts.gate)
-            h = function(functional.linear(x, parts.gate, parts.bias_gate)) * functional.linear(x, parts.up, parts.bias_up)
-            _check_values(type(mlp).__name__, mlp(x), parts.down(h))
-    return parts
+    if plain_down and (not isinstance(parts.down, nn.Linear) or parts.down.weight.dtype not in _FLOATS):
+        raise InvalidArgument("mlp.down", type(parts.down).__name__, "must be an nn.Linear for quantize_down")
+    with torch.no_grad():
+        x = probes.rows(parts.gate, parts.up)
+        gate, up = functional.linear(x, parts.gate, parts.bias_gate), functional.linear(x, parts.up, parts.bias_up)
+        found = probes.foreign("forward", mlp, x)
+        # Models hand over [batch, tokens, hidden]: a forward may mix or count batches and tokens.
+        together = probes.foreign("forward", mlp, x[None])
+        wanted = found[None] if isinstance(found, Tensor) else found
+        probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+        name = _nearest(mlp, tried, lambda one: probes.distance(
+            type(mlp).__name__, found, _through_down(parts.down, _hidden(one, gate, up), plain_down)))
+    return parts._replace(activation=name)
+
+
+def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
+    return functional.linear(h, down.weight, down.bias) if plain else probes.foreign("down", down, h)
 
 
 def float_experts(experts: nn.Module, activation: Optional[str] = None) -> FloatMLP:
@@ -130,11 +162,54 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
             raise InvalidArgument("experts", name, "experts with biases are not quantised here")
     if both.device.type == "meta":
         raise InvalidArgument("experts", "on the meta device", "must have its weights")
-    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, activation or activation_of(experts))
+    tried = _activations(experts, activation)
+
+    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, tried[0])
     with torch.no_grad():
-        x = _probe_rows(1, k, both)
-        ids = torch.zeros((1, 1), dtype=torch.int64, device=both.device)
-        h = ACTIVATIONS[parts.activation](x @ parts.gate[0].T) * (x @ parts.up[0].T)
-        ones = torch.ones((1, 1), dtype=both.dtype, device=both.device)
-        _check_values(type(experts).__name__, experts(x, ids, ones), h @ down[0].T)
-    return parts
+        name = _nearest(experts, tried, lambda one: _distance_of_experts(experts, parts._replace(activation=one)))
+    return parts._replace(activation=name)
+
+
+def _distance_of_experts(experts: nn.Module, parts: FloatMLP) -> float:
+    """Every row goes to two experts, if there are as many, with unequal weights: rows of every magnitude, of few experts."""
+    count = parts.gate.shape[0]
+    x = probes.rows(parts.gate[0], parts.up[0])
+    ids = torch.arange(x.shape[0], device=x.device)[:, None] % min(count, 4)
+    weights = torch.full(ids.shape, 0.75, dtype=x.dtype, device=x.device)
+    if count > 1:
+        ids, weights = torch.cat([ids, (ids + 1) % count], 1), torch.cat([weights, weights / 3], 1)
+    wanted = torch.zeros((x.shape[0], parts.down.shape[1]), dtype=torch.float32, device=x.device)
+    for row, (of_row, factors) in enumerate(zip(ids.tolist(), weights.tolist())):
+        for expert, factor in zip(of_row, factors):
+            h = _hidden(parts.activation, x[row:row + 1] @ parts.gate[expert].T, x[row:row + 1] @ parts.up[expert].T)
+            wanted[row] += factor * (h @ parts.down[expert].T)[0].float()
+    found = probes.foreign("forward", lambda rows: experts(rows, ids, weights), x)
+    return probes.distance(type(experts).__name__, found, wanted)
+
+
+def is_experts(module: nn.Module) -> bool:
+    return isinstance(getattr(module, "gate_up_proj", None), Tensor)
+
+
+def check_shape(module: nn.Module, n: int, k: int) -> None:
+    """Refuses matrices of a gated MLP or of experts that are not n x k; they are float, or not there yet."""
+    names = () if is_experts(module) else linear_names(module)
+    both = 1 if len(names) == 3 else 2
+    first: Any = getattr(module, names[0]).weight if names else module.gate_up_proj
+    if tuple(first.shape[-2:]) != (n * both, k):
+        raise InvalidArgument("model", f"{[first.shape[-2] // both, first.shape[-1]]}", f"must be {n} x {k} as in the checkpoint")
+
+
+def check_forward(module: nn.Module) -> str:
+    """The activation of a gated MLP or of experts, which must compute that and nothing else. For a module on the meta device a
+    small copy with random weights is probed."""
+    read = float_experts if is_experts(module) else float_mlp
+    if any(parameter.device.type == "meta" for parameter in module.parameters()):
+        names = () if is_experts(module) else linear_names(module)
+        if not names and not is_experts(module):
+            raise InvalidArgument("mlp", type(module).__name__, "must have gate_proj, up_proj and down_proj")
+        try:
+            module = probes.small_copy(module, names)
+        except (AttributeError, TypeError, ValueError, RuntimeError) as error:
+            raise InvalidArgument("mlp", f"{type(module).__name__}: {error}", "must be a gated MLP of nn.Linear") from error
+    return read(module).activation

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal, Optional, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ._container import Container, check_packed, choose_operands, same_kind
+from . import _container as container
+from ._container import Container, activation_dtype, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
-from ._operators import check_storage, refuse_grad
-from .torch import call
+from ._operators import check_storage, refuse_grad, tensor
+from .torch import call, number
 from .weights import LinearWeights
 
 _ops = torch.ops.dualgemm
@@ -37,11 +38,16 @@ class PackedModule(nn.Module):
     def __init__(self, shape: Shape, *, bias: bool, input_dtype: InputType, input_scale: Optional[float], device: Any) -> None:
         super().__init__()
         check_input_type(input_dtype)
-        if input_scale is not None and not 0 < input_scale < float("inf"):
-            raise InvalidArgument("input_scale", repr(input_scale), "must be finite and > 0")
+        if input_scale is not None:
+            input_scale = number("input_scale", input_scale)
+            if not 0 < input_scale < float("inf"):
+                raise InvalidArgument("input_scale", repr(input_scale), "must be finite and > 0")
+        if any(isinstance(size, bool) or not isinstance(size, int) for size in shape):
+            raise InvalidArgument("shape", f"{shape.n!r} x {shape.k!r}", "must be integers")
         if shape.n < 1 or shape.k < 16 or shape.k % 16:
             raise InvalidArgument("shape", f"{shape.n} x {shape.k}", "must be N >= 1 by K, a positive multiple of 16")
         self.shape, self.input_dtype, self.a_dtype = shape, input_dtype, torch.bfloat16
+        self.gets_quantized_rows = False  # True: GatedMLPParallel calls the product with NVFP4
         self._allocate(device)
         for name in self._weights._factors:
             self.register_buffer(name, torch.ones(shape.layers, dtype=torch.float32, device=device))
@@ -52,6 +58,7 @@ class PackedModule(nn.Module):
         self.register_buffer("input_scale", None if given is None else torch.full(
             (1, ), given, dtype=torch.float32, device=device))
         self._input_scale = given  # the same as a number: an output's global scale must not be read from a GPU
+        self._put_absent_last()
 
     def _sizes(self, columns: int) -> tuple[int, ...]:
         return (self.shape.experts, self.shape.n, columns) if self.shape.experts else (self.shape.n, columns)
@@ -88,9 +95,15 @@ class PackedModule(nn.Module):
         for name in self._weights._biases:
             self.register_buffer(name, tensors.get(name))
         self.packed, self.a_dtype = tensors.get("packed"), weights.a_dtype
-        if self.input_scale is not None:
-            self.input_scale = self.input_scale.to(weights.device)
+        if self._input_scale is not None:
+            self.input_scale = torch.full((1,), self._input_scale, dtype=torch.float32, device=weights.device)
+        self._put_absent_last()
         return self
+
+    def _put_absent_last(self) -> None:
+        """torch.export() numbers buffers without those that are None: they may not stand between others."""
+        for name in [name for name, buffer in self._buffers.items() if buffer is None]:
+            self._buffers[name] = self._buffers.pop(name)
 
     def weights(self) -> Container:
         """The same tensors as Weights (LinearWeights), not copied."""
@@ -104,15 +117,24 @@ class PackedModule(nn.Module):
                 tensors[name] = buffer
         return self._weights(tensors, self.shape, self.a_dtype)
 
+    def _rows_to_come(self, a_dtype: Optional[torch.dtype]) -> torch.dtype:
+        """For what to pack. Rows of a module that does not quantise them are of 16 or 32 bits, and NVFP4 only where somebody
+        else hands them over quantised."""
+        wanted = activation_dtype(a_dtype or torch.bfloat16)  # refuses others
+        if self.input_dtype == "nvfp4" or self.gets_quantized_rows:
+            return torch.uint8
+        return torch.bfloat16 if wanted == torch.uint8 else wanted
+
     def finalize(self: _Self, *, a_dtype: Optional[torch.dtype] = None, keep_original: bool = False) -> _Self:
         """Packs for the device that the module is on now; where it has nothing to prepare, nothing happens.
 
-        a_dtype: of the activations to come, which decides what a GPU packs; bfloat16, or NVFP4 by input_dtype. keep_original:
-        the codes stay too, so that the module may move to another kind of device, at the price of their memory. Submodules
-        that pack are packed as well.
+        a_dtype: of the activations to come, 16 or 32 bits, which decides what a GPU packs; bfloat16 by default. NVFP4 follows
+        from input_dtype, or from GatedMLPParallel(sequence_parallel=True): torch.uint8 is taken for it, and means bfloat16 to a
+        module whose rows come in 16 bits. keep_original: the codes stay too, so that the module may move to another kind of
+        device, at the price of their memory. Submodules that pack are packed as well.
         """
-        wanted = torch.uint8 if self.input_dtype == "nvfp4" else (a_dtype or torch.bfloat16)
-        fits = activation_kind(wanted) == activation_kind(self.a_dtype) or self._device().type != "cuda"
+        wanted = self._rows_to_come(a_dtype)
+        fits = activation_kind(wanted) == activation_kind(self.a_dtype) or not container.packs_by_rows(self._device())
         if self.is_packed and not fits:
             if self._buffers[f"{self._weights._matrices[0]}_codes"] is None:
                 raise Unsupported("a_dtype", str(wanted), f"the module is packed for {activation_kind(self.a_dtype)} "
@@ -216,8 +238,17 @@ class PackedModule(nn.Module):
             self.packed = aligned(self.packed)
         if self.input_scale is not None and self.input_scale.device.type != "meta":
             self._input_scale = float(self.input_scale)
+        self._put_absent_last()
         if was_packed and not self.is_packed and self._device().type != "meta":
             PackedModule.finalize(self, a_dtype=self.a_dtype)
+
+    def after_loading(self) -> None:
+        """After a loader has put tensors in the place of the buffers: refuses packed bytes that are not this device's."""
+        if self.packed is not None and self.packed.device.type != "meta":
+            check_packed(self._weights._pack_operator(), len(self._weights._matrices), self.packed, self.shape, self.a_dtype)
+            self.packed = aligned(self.packed)
+        if self.input_scale is not None and self.input_scale.device.type != "meta":
+            self._input_scale = float(self.input_scale)
 
     def extra_repr(self) -> str:
         experts = f"{self.shape.experts} experts, " if self.shape.experts else ""
@@ -249,8 +280,6 @@ class NVFP4Linear(PackedModule):
         """Takes the tensors; with input_scale and input_dtype "nvfp4" alpha becomes alpha * input_scale."""
         made = cls(weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, num_experts=weights._shape.experts,
                    device="meta")
-        if made._input_scale is not None:
-            made.input_scale = torch.full((1,), made._input_scale, dtype=torch.float32, device=weights.device)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
@@ -268,7 +297,7 @@ class NVFP4Linear(PackedModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features] of the same dtype."""
-        if x.dim() == 1:
+        if tensor("x", x).dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
         rows, scales, row_scale = self._rows_of(x)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
-from ._operators import check_storage
+from ._operators import check_storage, tensor
 from .torch import number, unswizzle_scales
 
 Scalar = Union[Tensor, float]
@@ -35,7 +35,7 @@ class Shape(NamedTuple):
 
 def codes_of(name: str, codes: Tensor) -> tuple[Tensor, Shape]:
     """[N, K/2] or [E, N, K/2] as uint8, not copied."""
-    if codes.dtype not in _CODES or codes.dim() not in (2, 3) or 0 in codes.shape or codes.shape[-1] % 8:
+    if tensor(name, codes).dtype not in _CODES or codes.dim() not in (2, 3) or 0 in codes.shape or codes.shape[-1] % 8:
         raise InvalidArgument(name, f"{codes.dtype} {list(codes.shape)}",
                               "must be uint8 or float4_e2m1fn_x2 [N, K/2] or [E, N, K/2], K a multiple of 16")
     if codes.stride(-1) != 1:
@@ -49,7 +49,7 @@ def scales_of(name: str, scales: Tensor, shape: Shape, scale_layout: str) -> Ten
     """float8_e4m3fn: linear [N, K/16] or [E, N, K/16] as it lies, swizzled as [span] or [E, span]."""
     if scale_layout not in ("auto", "linear", "swizzled_128x4"):
         raise InvalidArgument("scale_layout", repr(scale_layout), "must be auto, linear or swizzled_128x4")
-    if scales.dtype not in _SCALES:
+    if tensor(name, scales).dtype not in _SCALES:
         raise InvalidArgument(name, str(scales.dtype), "must be float8_e4m3fn or uint8")
     check_storage(name, scales)
     if scales.dtype == torch.uint8:
@@ -103,13 +103,15 @@ def bias_of(name: str, bias: Optional[Tensor], shape: Shape) -> Optional[Tensor]
     if bias is None:
         return None
     wanted = [shape.experts, shape.n] if shape.experts else [shape.n]
-    if list(bias.shape) != wanted:
+    if list(tensor(name, bias).shape) != wanted:
         raise InvalidArgument(name, f"shape {list(bias.shape)}", f"must be {wanted}")
     bias = check_storage(name, bias).detach()
     return (bias if bias.dtype in (torch.float32, torch.bfloat16) else bias.float()).contiguous()
 
 
 def shard_range(size: int, rank: int, world_size: int, what: str, multiple: int = 1) -> slice:
+    if any(isinstance(value, bool) or not isinstance(value, int) for value in (rank, world_size)):
+        raise InvalidArgument("rank", f"{rank!r} of {world_size!r}", "must be integers")
     if world_size < 1 or not 0 <= rank < world_size:
         raise InvalidArgument("rank", f"{rank} of {world_size}", "must be from 0 to world_size - 1")
     if size % (world_size * multiple):

@@ -72,6 +72,21 @@ def _load() -> None:
     _vmap.register()
 
 
+def tensor(name: str, value: Any) -> Tensor:
+    """``value``, if it is a tensor."""
+    if not isinstance(value, Tensor):
+        raise InvalidArgument(name, type(value).__name__, "must be a tensor")
+    return value
+
+
+def device_of(device: Any) -> torch.device:
+    """What a ``device`` argument means, with its index."""
+    try:
+        return torch.empty(0, device=device).device
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidArgument("device", repr(device), f"must be a device that is here: {str(error).splitlines()[0]}") from None
+
+
 def wants_derivative() -> bool:
     """Whether torch is recording for backward, or inside a level of forward mode; cheap."""
     return torch.is_grad_enabled() or forward_ad._current_level >= 0
@@ -83,7 +98,8 @@ def check_no_grad(**tensors: Any) -> None:
         if not isinstance(tensor, Tensor):
             continue
         if tensor.requires_grad and torch.is_grad_enabled():
-            raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; use torch.no_grad() or .detach()")
+            raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; call it, or the whole model, "
+                                  "under torch.no_grad() or torch.inference_mode(), or pass x.detach()")
         if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
             raise InvalidArgument(name, "with a tangent", "must have none: the product has no forward-mode derivative")
 
@@ -96,6 +112,8 @@ def refuse_grad(**tensors: Any) -> None:
 
 def check_storage(name: str, tensor: Tensor) -> Tensor:
     """The tensor. InvalidArgument if its storage ends before its elements: torch's own operators would read behind it."""
+    if not isinstance(tensor, Tensor):
+        raise InvalidArgument(name, type(tensor).__name__, "must be a tensor")
     if torch.compiler.is_compiling() or tensor.numel() == 0 or tensor.layout != torch.strided or tensor.device.type == "meta":
         return tensor
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):

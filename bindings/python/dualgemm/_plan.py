@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping
 from ctypes import byref, c_int64, c_size_t, c_void_p
 from typing import Any
@@ -35,8 +36,24 @@ def _int64(name: str, value: Any) -> int:
 def _float(name: str, value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(name, repr(value), "must be a number") from None
+
+
+def activation_numbers(kind: str, alpha: Any, beta: Any, limit: Any) -> tuple[int, list[float]]:
+    """The activation's number, and alpha, beta and limit, NaN where not given. What is given counts: 0 in alpha or limit, which
+    the C interface takes for "not given", is refused, and swiglu_oai with beta 0 is clamped_swiglu with its other defaults."""
+    number = library.parse("activation", kind)
+    values = [math.nan if value is None else _float(f"act_{name}", value)
+              for name, value in (("alpha", alpha), ("beta", beta), ("limit", limit))]
+    for name, given, value, rule in (("alpha", alpha, values[0], "must be finite and not 0"), ("beta", beta, values[1], ""),
+                                     ("limit", limit, values[2], "must be > 0")):
+        if given is not None and (math.isnan(value) or (value == 0 and rule)):
+            raise InvalidArgument(f"act_{name}", repr(value), rule or "must be finite")
+    if kind == "swiglu_oai" and values[1] == 0:
+        number = library.parse("activation", "clamped_swiglu")
+        values = [1.702 if alpha is None else values[0], 0.0, 7.0 if limit is None else values[2]]
+    return number, values
 
 
 class Plan:
@@ -99,10 +116,8 @@ def make_plan(m: int, n: int, k: int, *, l: int, a_type: str, d_type: str, devic
     for matrix in (problem.a, problem.gate, problem.up, problem.d):
         if matrix.type == 0:
             matrix.scale_layout = _LAYOUTS[scale_layout]
-    problem.act.kind = library.parse("activation", activation)
-    for name, number in (("alpha", act_alpha), ("beta", act_beta), ("limit", act_limit)):
-        if number is not None:
-            setattr(problem.act, name, _float(f"act_{name}", number))
+    problem.act.kind, (problem.act.alpha, problem.act.beta, problem.act.limit) = activation_numbers(
+        activation, act_alpha, act_beta, act_limit)
     problem.bias = bias
     problem.batch_invariant = int(bool(batch_invariant))
     options = library.new(PlanOptions, "plan_options")
@@ -136,6 +151,8 @@ def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scal
     Each operand must have exactly the bytes that the plan's problem says. ``stream``: the cudaStream_t as a number, CUDA only.
     A plan that was made with ``prepared`` or that wants prepared weights is refused: torch's Weights has those.
     """
+    if not isinstance(plan, Plan):
+        raise InvalidArgument("plan", type(plan).__name__, "must be a dualgemm.Plan, as plan() makes it")
     sizes = OperandBytes(struct_size=ctypes.sizeof(OperandBytes))
     library.check(library.c.dualgemm_operand_sizes(byref(plan._problem), byref(sizes)))
     is_cuda = plan.device == "cuda"
@@ -145,7 +162,7 @@ def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scal
     for name, array in arrays.items():
         setattr(buffers, name, array.address if array else None)
     buffers.alpha_gate, buffers.alpha_up = _float("alpha_gate", alpha_gate), _float("alpha_up", alpha_up)
-    buffers.stream = stream or None
+    buffers.stream = _int64("stream", stream) or None
     workspace = c_void_p()
     library.check(library.c.dualgemm_workspace_create(plan._handle, byref(workspace)))
     try:

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from . import _library as library
-from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported
-from ._floats import activation_of, float_experts, float_mlp
+from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
+from ._floats import check_forward, check_shape
 from ._modules import InputType, NVFP4Linear, check_input_type
+from ._replace import is_inside, mark_for_saving, matching, put_modules, warn_left
 from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
-from .nn import GatedExperts, GatedMLP, is_inside, matching, set_module, warn_left
+from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights
 
-_FLAGS = {"up_first": 1, "max_input_scale": 2}
+_FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4}
 _TYPES = {1: torch.float16, 2: torch.bfloat16, 3: torch.float32}
 _ONE_LAYER = -1
 _Container = TypeVar("_Container", Weights, LinearWeights)
@@ -54,9 +55,12 @@ class _Owned:
 class Checkpoint:
     """An open checkpoint; files are mapped, not read. open_checkpoint() makes it; ``with`` or close() ends it."""
 
-    def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
+    def __init__(self, path: Union[str, os.PathLike[str]], *, allow_nan: bool = False) -> None:
         self._c = library.checkpoint_library()
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise InvalidArgument("path", type(path).__name__, "must be a path")
         self.path = os.fspath(path)
+        self.allow_nan = allow_nan
         handle = c_void_p()
         self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
         self._owned: Optional[_Owned] = _Owned(handle, self._c.dualgemm_checkpoint_close)
@@ -71,8 +75,9 @@ class Checkpoint:
         except InvalidArgument as error:  # the command's options have other names here
             raise InvalidArgument(error.argument, error.observed, error.rule.replace("--expert 0", "expert=0")) from None
         except FileError as error:
-            raise FileError(error.argument, error.observed, error.rule.replace(
-                "--max-input-scale (LayerOptions::max_input_scale)", "max_input_scale=True")) from None
+            rule = error.rule.replace("--max-input-scale (LayerOptions::max_input_scale)", "max_input_scale=True")
+            raise FileError(error.argument, error.observed,
+                            rule.replace("--allow-nan (allow_nan)", "allow_nan=True")) from None
 
     @property
     def _handle(self) -> c_void_p:
@@ -93,10 +98,10 @@ class Checkpoint:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<dualgemm.Checkpoint {self.path}, {len(self._layers)} layers>"
+        return f"<dualgemm.Checkpoint {printable(self.path)}, {len(self._layers)} layers>"
 
     def __reduce__(self) -> Any:
-        return open_checkpoint, (self.path,)
+        return _reopened, (self.path, self.allow_nan)
 
     def layers(self) -> Iterator[str]:
         """Every gated MLP layer's prefix, sorted; experts that are modules of their own are layers of their own."""
@@ -128,6 +133,10 @@ class Checkpoint:
         except FileError:
             return [_ONE_LAYER]  # load says what is near
 
+    def _flags(self, allow_nan: bool, **flags: bool) -> int:
+        wanted = {"allow_nan": allow_nan or self.allow_nan, **flags}
+        return sum(_FLAGS[name] for name, given in wanted.items() if given)
+
     def _load(self, prefix: str, expert: int, flags: int) -> _Owned:
         layer = c_void_p()
         self._check(
@@ -150,16 +159,18 @@ class Checkpoint:
 
     def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu",
                 shard: Optional[tuple[int, int]] = None, prepare: bool = True, keep_original: bool = False,
-                a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False) -> Weights:
+                a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False,
+                allow_nan: bool = False) -> Weights:
         """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
         weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
 
         shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate
-        and up that were calibrated differently share the larger input scale. Raises FileError, Unsupported, InvalidArgument.
+        and up that were calibrated differently share the larger input scale. allow_nan: scales that are NaN or infinite are
+        taken as they are, not refused. Raises FileError, Unsupported, InvalidArgument.
         """
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
-        flags = _FLAGS["up_first"] * (order == "up_gate") + _FLAGS["max_input_scale"] * max_input_scale
+        flags = self._flags(allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale)
 
         def part(number: int) -> tuple[Weights, _Owned]:
             weights, owned = self._layer_weights(prefix, number, flags)
@@ -168,27 +179,28 @@ class Checkpoint:
         numbers = self._numbers(prefix, expert)
         return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
 
-    def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False) -> Optional[float]:
-        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For
-        experts, the largest of theirs."""
+    def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False,
+                    allow_nan: bool = False) -> Optional[float]:
+        """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
+        largest of theirs."""
         scales = []
         for number in self._numbers(prefix, expert):
             info = LayerInfo(struct_size=ctypes.sizeof(LayerInfo))
-            layer = self._load(prefix, number, _FLAGS["max_input_scale"] * max_input_scale)
+            layer = self._load(prefix, number, self._flags(allow_nan, max_input_scale=max_input_scale))
             self._check(self._c.dualgemm_checkpoint_layer_get_info(layer.handle, byref(info)))
             scales.append(float(info.input_scale))
         return max(scales) if all(scales) else None
 
-    def _matrix(self, load: Any, name: str, expert: int) -> tuple[MatrixInfo, _Owned]:
+    def _matrix(self, load: Any, name: str, expert: int, allow_nan: bool) -> tuple[MatrixInfo, _Owned]:
         handle, info = c_void_p(), MatrixInfo(struct_size=ctypes.sizeof(MatrixInfo))
-        self._check(load(self._handle, name.encode(), c_int64(expert), byref(handle)))
+        self._check(load(self._handle, name.encode(), c_int64(expert), c_int32(self._flags(allow_nan)), byref(handle)))
         owned = _Owned(handle, self._c.dualgemm_checkpoint_matrix_free)
         self._check(self._c.dualgemm_checkpoint_matrix_get_info(handle, byref(info)))
         return info, owned
 
     def _linear(self, load: Any, name: str, numbers: list[int], stacks: bool, device: Any, prepare: bool, keep_original: bool,
-                a_dtype: torch.dtype) -> Union[LinearWeights, nn.Linear]:
-        info, owned = self._matrix(load, name, numbers[0])
+                a_dtype: torch.dtype, allow_nan: bool) -> Union[LinearWeights, nn.Linear]:
+        info, owned = self._matrix(load, name, numbers[0], allow_nan)
         if info.type in _TYPES:
             if stacks:
                 raise Unsupported(name, f"experts in {_TYPES[info.type]}", "must be NVFP4; `dualgemm quantize` makes it")
@@ -196,7 +208,7 @@ class Checkpoint:
             return _plain_linear(weight, _mapped(info.bias, torch.float32, info.n) if info.bias else None, device)
 
         def part(number: int) -> tuple[LinearWeights, _Owned]:
-            found, owner = self._matrix(load, name, number)
+            found, owner = self._matrix(load, name, number, allow_nan)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
             return LinearWeights.from_tensors(_mapped(found.data, torch.uint8, found.n, found.k // 2),
@@ -209,27 +221,31 @@ class Checkpoint:
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
 
     def down(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu", prepare: bool = True,
-             keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16) -> Union[LinearWeights, nn.Linear]:
-        """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised."""
+             keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
+             allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
+        """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised.
+        allow_nan: as weights()."""
         numbers = self._numbers(prefix, expert)
-        return self._linear(self._c.dualgemm_checkpoint_load_down, prefix, numbers, _stacks(numbers, expert), device, prepare,
-                            keep_original, a_dtype)
+        return self._linear(self._c.dualgemm_checkpoint_load_down_flags, prefix, numbers, _stacks(numbers, expert), device,
+                            prepare, keep_original, a_dtype, allow_nan)
 
     def linear(self, name: str, *, device: Any = "cpu", prepare: bool = True, keep_original: bool = False,
-               a_dtype: torch.dtype = torch.bfloat16) -> Union[LinearWeights, nn.Linear]:
+               a_dtype: torch.dtype = torch.bfloat16, allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
         """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down()."""
-        return self._linear(self._c.dualgemm_checkpoint_load_matrix, name, [_ONE_LAYER], False, device, prepare, keep_original,
-                            a_dtype)
+        return self._linear(self._c.dualgemm_checkpoint_load_matrix_flags, name, [_ONE_LAYER], False, device, prepare,
+                            keep_original, a_dtype, allow_nan)
 
-    def down_input_scale(self, prefix: str, *, expert: Optional[int] = None) -> Optional[float]:
+    def down_input_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into down; of experts the largest."""
-        scales = [float(self._matrix(self._c.dualgemm_checkpoint_load_down, prefix, number)[0].input_scale)
+        load = self._c.dualgemm_checkpoint_load_down_flags
+        scales = [float(self._matrix(load, prefix, number, allow_nan)[0].input_scale)
                   for number in self._numbers(prefix, expert)]
         return max(scales) if all(scales) else None
 
-    def linear_input_scale(self, name: str) -> Optional[float]:
+    def linear_input_scale(self, name: str, *, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into a linear layer."""
-        return float(self._matrix(self._c.dualgemm_checkpoint_load_matrix, name, _ONE_LAYER)[0].input_scale) or None
+        load = self._c.dualgemm_checkpoint_load_matrix_flags
+        return float(self._matrix(load, name, _ONE_LAYER, allow_nan)[0].input_scale) or None
 
 
 def _stacks(numbers: list[int], expert: Optional[int]) -> bool:
@@ -268,10 +284,15 @@ def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[in
     return made.prepare(keep_original=keep_original) if prepare else made
 
 
-def open_checkpoint(path: Union[str, os.PathLike[str]]) -> Checkpoint:
+def open_checkpoint(path: Union[str, os.PathLike[str]], *, allow_nan: bool = False) -> Checkpoint:
     """A .safetensors or .gguf file, a *.safetensors.index.json, or a folder (a snapshot of the Hub) that holds one. Memory
-    mapped: it must not be cut short while it is open. FileError: missing, or not of that format."""
-    return Checkpoint(path)
+    mapped: it must not be cut short while it is open. allow_nan: as weights(), for all that is read from it. FileError:
+    missing, or not of that format."""
+    return Checkpoint(path, allow_nan=allow_nan)
+
+
+def _reopened(path: str, allow_nan: bool) -> Checkpoint:
+    return Checkpoint(path, allow_nan=allow_nan)
 
 
 # ---- models -----------------------------------------------------------------------------------------------------------------
@@ -301,30 +322,20 @@ def _device_of(module: nn.Module) -> torch.device:
     return torch.device("cpu") if tensor is None or tensor.device.type == "meta" else tensor.device
 
 
-def _check_float(module: nn.Module, n: int, k: int) -> str:
-    """The activation of the module that is replaced; it must be a gated MLP of this shape."""
-    is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
-    if next(module.parameters(), torch.empty(0)).device.type != "meta":
-        parts = float_experts(module) if is_experts else float_mlp(module)
-        if tuple(parts.gate.shape[-2:]) != (n, k):
-            raise InvalidArgument("model", f"{list(parts.gate.shape)}", f"must be {n} x {k} as in the checkpoint")
-    return activation_of(module)
-
-
 def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype],
                  input_dtype: InputType = "bf16", max_input_scale: bool = False) -> nn.Module:
     """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
     weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale)
     down = checkpoint.down(prefix, device=device, prepare=False)
-    if weights._shape.experts:
-        if not isinstance(down, LinearWeights):
-            raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
-        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype,
-                                         bias=weights.bias_gate is not None)
     scale, down_scale = None, None
     if input_dtype == "nvfp4":
         scale = checkpoint.input_scale(prefix, max_input_scale=max_input_scale)
         down_scale = checkpoint.down_input_scale(prefix)
+    if weights._shape.experts:
+        if not isinstance(down, LinearWeights):
+            raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
+        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype, input_scale=scale,
+                                         down_input_scale=down_scale, bias=weights.bias_gate is not None)
     inner: nn.Module = (NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
                         if isinstance(down, LinearWeights) else down.to(dtype=dtype))
     return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
@@ -332,18 +343,18 @@ def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device
 
 def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, match: str = r".*", skip: Sequence[str] = (),
                     device: Any = None, input_dtype: InputType = "bf16", finalize: bool = True,
-                    max_input_scale: bool = False) -> nn.Module:
+                    max_input_scale: bool = False, allow_nan: bool = False) -> nn.Module:
     """Puts the MLPs and experts of an NVFP4 checkpoint in the place of those of a Hugging Face ``model``; returns it.
 
     Modules are found by their names; the rest of the model is left as it is. device: None, that of the module replaced.
     input_dtype: "bf16", activations in 16 bits; "nvfp4", quantised with the checkpoint's input scales, or each row with its
-    own where there are none. finalize: pack for that device. Modules that do not fit are left and named in a warning;
-    InvalidArgument if none fits.
+    own where there are none. finalize: pack for that device. allow_nan: as open_checkpoint(). Modules that do not fit are left
+    and named in a warning; InvalidArgument if none fits.
     """
     check_input_type(input_dtype)
-    replaced: list[str] = []
+    replaced: dict[str, nn.Module] = {}
     left: dict[str, str] = {}
-    with open_checkpoint(path) as checkpoint:
+    with open_checkpoint(path, allow_nan=allow_nan) as checkpoint:
         modules = matching(model, match, skip)
         for name, prefix in prefixes_of(checkpoint, list(modules)).items():
             module = modules[name]
@@ -353,21 +364,22 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
                 place = _device_of(module) if device is None else device
                 old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
                 with torch.no_grad():
-                    made = gated_module(checkpoint, prefix, activation=activation_of(module), device=place, dtype=old_dtype,
-                                        input_dtype=input_dtype, max_input_scale=max_input_scale)
-                _check_float(module, made.shape.n, made.shape.k)  # type: ignore[union-attr, arg-type]
+                    made: Any = gated_module(checkpoint, prefix, activation=check_forward(module), device=place, dtype=old_dtype,
+                                             input_dtype=input_dtype, max_input_scale=max_input_scale)
+                check_shape(module, made.shape.n, made.shape.k)
             except DualGemmError as error:
                 left[name] = str(error)
                 continue
             made.train(module.training)
             if finalize:
-                made.finalize()  # type: ignore[operator]
-            set_module(model, name, made)
-            replaced.append(name)
+                made.finalize()
+            replaced[name] = made
         if not replaced:
             near = ", ".join(list(checkpoint.layers())[:3])
             raise InvalidArgument("model", "; ".join(f"{n}: {why}" for n, why in left.items()) or "no module of such a name",
                                   f"must have MLPs as in {os.fspath(path)}: {near or 'none at all'}")
+    put_modules(model, replaced)
+    mark_for_saving(model)
     warn_left(left)
     return model
 

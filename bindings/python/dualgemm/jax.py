@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import pathlib
 import re
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import numpy as np
 from . import _library as library  # loads libdualgemm: _jax.so finds it by its soname
 from ._errors import InvalidArgument, Unsupported
 from ._names import Activation, ScaleLayout, Strategy
+from ._plan import activation_numbers
 from ._structs import Problem
 
 Array = Any
@@ -217,12 +219,14 @@ def _scales(name: str, value: Any, codes: Array, is_layered: bool, scale_layout:
     return value.reshape((layers, span) if is_layered else (span,))
 
 
-def _number(name: str, value: Optional[float]) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArgument(name, type(value).__name__, "must be a number, known when it is traced")
-    return repr(float(value))
+def _activation(kind: str, alpha: Any, beta: Any, limit: Any) -> tuple[int, str, str, str]:
+    """As _Choice has them: texts, empty where not given."""
+    for name, value in (("act_alpha", alpha), ("act_beta", beta), ("act_limit", limit)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise InvalidArgument(name, type(value).__name__, "must be a number, known when it is traced")
+    number, values = activation_numbers(kind, alpha, beta, limit)
+    texts = ["" if math.isnan(value) else repr(value) for value in values]
+    return number, texts[0], texts[1], texts[2]
 
 
 def _validate(given: dict[str, Any], choice: _Choice) -> None:
@@ -298,9 +302,8 @@ def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Arra
         "bias_gate": _vector("bias_gate", bias_gate, ("float32", "bfloat16"), layers * columns, bias_shape),
         "bias_up": _vector("bias_up", bias_up, ("float32", "bfloat16"), layers * columns, bias_shape),
     }
-    choice = _Choice(library.parse("activation", activation), _number("act_alpha", act_alpha), _number("act_beta", act_beta),
-                     _number("act_limit", act_limit), int(bool(batch_invariant)), library.parse("strategy", strategy), config,
-                     str(jnp.dtype(out_dtype)))
+    choice = _Choice(*_activation(activation, act_alpha, act_beta, act_limit), int(bool(batch_invariant)),
+                     library.parse("strategy", strategy), config, str(jnp.dtype(out_dtype)))
     if a.size == 0:
         return jnp.zeros((*a.shape[:-1], columns), choice.out_dtype)
     _validate(given, choice)

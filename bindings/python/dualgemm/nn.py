@@ -1,20 +1,18 @@
 """Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
 
-from ._errors import DualGemmError, InvalidArgument
+from ._errors import InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
 from ._names import Activation
 from ._operands import Shape
-from ._operators import check_storage, refuse_grad
+from ._operators import check_storage, refuse_grad, tensor
+from ._replace import replace_mlps
 from .torch import call
 from .weights import LinearWeights, Weights, quantized_weight
 
@@ -66,6 +64,8 @@ class GatedMLP(_Gated):
         super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
                          act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
                          device=device)
+        if not isinstance(down, nn.Module):
+            raise InvalidArgument("down", type(down).__name__, "must be an nn.Module")
         self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
         self.down = down
 
@@ -75,8 +75,6 @@ class GatedMLP(_Gated):
         """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
         as __init__."""
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
-        if made._input_scale is not None:
-            made.input_scale = torch.full((1,), made._input_scale, dtype=torch.float32, device=weights.device)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
@@ -85,11 +83,11 @@ class GatedMLP(_Gated):
                    input_scale: Optional[float] = None) -> GatedMLP:
         """From a float MLP: gate_proj, up_proj, down_proj (Llama, Qwen, Mistral, Gemma), w1, w3, w2, or gate_up_proj (Phi).
 
-        The activation is recognised by its values. Two rows are sent through ``mlp`` and through the formula: InvalidArgument
-        where it computes something else. quantize_down: down becomes an NVFP4Linear; else it is used as it is. finalize() is
-        left to you.
+        The activation is recognised by its values. Rows of every magnitude are sent through ``mlp`` and through the formula:
+        InvalidArgument where it computes something else, or raises. quantize_down: down becomes an NVFP4Linear; else it is
+        used as it is. finalize() is left to you.
         """
-        parts = float_mlp(mlp, activation)
+        parts = float_mlp(mlp, activation, plain_down=quantize_down)
         gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six)
                     for name, weight in (("gate", parts.gate), ("up", parts.up)))
         weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
@@ -97,8 +95,6 @@ class GatedMLP(_Gated):
                                        prepare=False)
         down = parts.down
         if quantize_down:
-            if not isinstance(down, nn.Linear):
-                raise InvalidArgument("mlp.down", type(down).__name__, "must be an nn.Linear for quantize_down")
             down = NVFP4Linear.from_float(down, input_dtype=input_dtype, four_over_six=four_over_six)
         made = cls.from_weights(weights, down, activation=parts.activation, input_dtype=input_dtype, input_scale=input_scale)
         return made.train(mlp.training)
@@ -106,7 +102,7 @@ class GatedMLP(_Gated):
     def forward(self, x: Tensor) -> Tensor:
         """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
         InvalidArgument."""
-        if x.dim() == 1:
+        if tensor("x", x).dim() == 1:
             result: Tensor = self.forward(x[None])[0]
             return result
         rows, scales, row_scale = self._rows_of(x)
@@ -128,30 +124,35 @@ class GatedMLP(_Gated):
 class GatedExperts(_Gated):
     """The experts of a mixture: gate, up and down in NVFP4, rows routed on the device, nothing synchronises.
 
-    Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype as there.
+    Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype and input_scale
+    as there, one scale for all experts; down_input_scale: that of ``down``.
     """
 
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: Activation = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", device: Any = None) -> None:
+                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
+                 down_input_scale: Optional[float] = None, device: Any = None) -> None:
         super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=None,
+                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
                          device=device)
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
         self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts,
-                                device=device)
+                                input_scale=down_input_scale, device=device)
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16", **kw: Any) -> GatedExperts:
-        """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]."""
-        made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, device="meta", **kw)
-        made.down._take(down)
-        return made._take(weights)
+    def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16",
+                     input_scale: Optional[float] = None, **kw: Any) -> GatedExperts:
+        """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]; with input_scale (of down: down_input_scale) and input_dtype
+        "nvfp4" their alphas are multiplied by it. kw: as __init__."""
+        made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw)
+        made.down._take(down, made.down._input_scale or 1.0)
+        return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
     def from_float(cls, experts: nn.Module, *, four_over_six: bool = False, activation: Optional[str] = None,
-                   input_dtype: InputType = "bf16") -> GatedExperts:
-        """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N]."""
+                   input_dtype: InputType = "bf16", input_scale: Optional[float] = None) -> GatedExperts:
+        """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N].
+        Checked as GatedMLP.from_float() does."""
         parts = float_experts(experts, activation)
         gate, up, down = (quantized_weight(f"experts.{name}", weight, four_over_six)
                           for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down)))
@@ -159,7 +160,7 @@ class GatedExperts(_Gated):
                                        alpha_up=up.global_scale, prepare=False)
         made = cls.from_weights(weights,
                                 LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
-                                input_dtype=input_dtype, activation=parts.activation)
+                                input_dtype=input_dtype, input_scale=input_scale, activation=parts.activation)
         return made.train(experts.training)
 
     def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
@@ -167,10 +168,10 @@ class GatedExperts(_Gated):
         row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
         of topk_ids.
         """
-        refuse_grad(x=x)
+        refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        if topk_ids.dtype not in (torch.int32, torch.int64) or not topk_weights.is_floating_point():
+        if tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64) or not tensor("topk_weights", topk_weights).is_floating_point():
             raise InvalidArgument("topk_ids", f"{topk_ids.dtype}, weights {topk_weights.dtype}",
                                   "must be int32 or int64, with weights of a floating dtype")
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
@@ -201,7 +202,7 @@ class GatedExperts(_Gated):
     def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
         """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.
         For CUDA graphs and DeepEP's low latency; routing and weighting are the caller's."""
-        refuse_grad(x=x)
+        refuse_grad(x=tensor("x", x))
         if x.dim() != 3 or x.shape[0] != self.num_experts or x.shape[2] != self.hidden_size:
             raise InvalidArgument("x", f"shape {list(x.shape)}", f"must be [{self.num_experts}, Mmax, {self.hidden_size}]")
         if self.input_dtype == "nvfp4":  # the quantiser reads every row
@@ -213,54 +214,6 @@ class GatedExperts(_Gated):
                  *self._factors(row_scale), out_dtype=x.dtype, **self._act)
         h, h_scales, h_row_scale = self.down._quantized(h)
         return self.down.product(h, h_scales, h_row_scale, x.dtype, masked_m=masked_m)
-
-
-def set_module(model: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, module)
-
-
-def warn_left(left: dict[str, str]) -> None:
-    if left:
-        shown = "; ".join(f"{name} ({reason})" for name, reason in left.items())
-        warnings.warn(f"dualgemm: left as they are: {shown}", stacklevel=3)
-
-
-def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.Module]:
-    """Modules by all of their names, outer before inner; ``skip``: regular expressions or names."""
-    return {name: module for name, module in model.named_modules(remove_duplicate=False)
-            if name and re.fullmatch(match, name) and not any(name == one or re.fullmatch(one, name) for one in skip)}
-
-
-def is_inside(name: str, outer: Iterable[str]) -> bool:
-    return any(name.startswith(f"{one}.") for one in outer)
-
-
-def replace_mlps(model: nn.Module, *, match: str = r".*\.mlp$", skip: Sequence[str] = (), **kw: Any) -> list[str]:
-    """Puts GatedMLP in the place of every module whose whole name matches, GatedExperts in that of transformers' experts
-    (match=r".*\\.mlp(\\.experts)?"); returns their names. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
-
-    Modules that do not fit are left and named in a warning. finalize(), for each, once the model is where it will run.
-    """
-    replaced: list[str] = []
-    left: dict[str, str] = {}
-    made: dict[int, nn.Module] = {}  # a module that has two names stays one
-    for name, module in matching(model, match, skip).items():
-        if isinstance(module, PackedModule) or is_inside(name, replaced):
-            continue
-        try:
-            if id(module) not in made:
-                is_experts = isinstance(getattr(module, "gate_up_proj", None), Tensor)
-                only_dense = ("quantize_down", "input_scale") if is_experts else ()
-                options = {key: value for key, value in kw.items() if key not in only_dense}
-                made[id(module)] = (GatedExperts if is_experts else GatedMLP).from_float(module, **options)
-        except DualGemmError as error:
-            left[name] = str(error)
-            continue
-        set_module(model, name, made[id(module)])
-        replaced.append(name)
-    warn_left({name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)})
-    return replaced
 
 
 def finalize(model: nn.Module, **kw: Any) -> nn.Module:

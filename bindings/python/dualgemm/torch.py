@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ._errors import InvalidArgument, translate
 from ._names import Activation, OwnLayout, ScaleLayout, Strategy
-from ._operators import check_no_grad, check_storage, refuse_grad, wants_derivative
+from ._operators import check_no_grad, check_storage, refuse_grad, tensor, wants_derivative
 
 if TYPE_CHECKING:
     from .weights import Weights
@@ -46,7 +46,7 @@ def number(name: str, value: Any) -> float:
         check_storage(name, value)
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         seen = f"shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
         raise InvalidArgument(name, seen, "must be one number") from None
 
@@ -56,7 +56,7 @@ def scalar_tensor(name: str, value: Scalar, like: Tensor, count: int = 1) -> Opt
     if value is None:
         return None
     if not isinstance(value, Tensor):
-        return torch.full((count,), number(name, value), dtype=torch.float32, device=like.device)
+        return torch.full((count,), number(name, value), dtype=torch.float32, device=getattr(like, "device", None))
     if count > 1 and value.numel() == 1:
         return check_storage(name, value).reshape(1).expand(count).contiguous()
     return value
@@ -73,7 +73,8 @@ def call(operator: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _layers(weights: Tensor) -> int:
-    return weights.shape[0] if weights.dim() == 3 else 1
+    """How many layers gate or w has."""
+    return weights.shape[0] if isinstance(weights, Tensor) and weights.dim() == 3 else 1
 
 
 def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout = "linear", four_over_six: bool = False,
@@ -85,12 +86,13 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout 
     out: written in place. NaN or infinity in x: InvalidArgument on the CPU, NaN scales on CUDA (an error would have to
     synchronise).
     """
-    refuse_grad(x=x, global_scale=global_scale)
+    refuse_grad(x=tensor("x", x), global_scale=global_scale)
     if global_scale is not None and not isinstance(global_scale, Tensor):
         # A number is checked here, on every device: once it is a tensor on a GPU its value is not read.
         if not 0 < (value := number("global_scale", global_scale)) < math.inf:
             raise InvalidArgument("global_scale", str(value), "must be finite and > 0")
     scale = scalar_tensor("global_scale", global_scale, x)
+    _check_quantized_out(out)
     if out is not None:
         call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
              out_codes=out.codes, out_scales=out.scales, out_global_scale=out.global_scale)
@@ -99,8 +101,15 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout 
                                  per_row=per_row))
 
 
+def _check_quantized_out(out: Any) -> None:
+    if out is not None and not isinstance(out, QuantizedTensor):
+        raise InvalidArgument("out", type(out).__name__, "must be a QuantizedTensor")
+
+
 def dequantize(x: QuantizedTensor, *, dtype: torch.dtype = torch.float32, scale_layout: ScaleLayout = "auto") -> Tensor:
     """[..., rows, K] of float32, float16 or bfloat16: e2m1 * e4m3 * global_scale, rounded once to float32, then to dtype."""
+    if not isinstance(x, QuantizedTensor):
+        raise InvalidArgument("x", type(x).__name__, "must be a QuantizedTensor")
     refuse_grad(global_scale=x.global_scale)
     return call(_dequantize, x.codes, x.scales, x.global_scale, dtype=dtype, scale_layout=scale_layout)
 
@@ -114,7 +123,7 @@ def _as_bytes(scales: Tensor) -> Tensor:
 
 def swizzle_scales(scales: Tensor) -> Tensor:
     """Linear [rows, K/16] to flat 128x4 of the same dtype; padding is 0. [L, rows, K/16] gives [L, span]."""
-    if scales.dim() not in (2, 3):
+    if tensor("scales", scales).dim() not in (2, 3):
         raise InvalidArgument("scales", f"shape {list(scales.shape)}", "must be [rows, K/16] or [L, rows, K/16]")
     linear = _as_bytes(scales).reshape(-1, *scales.shape[-2:])
     batches, rows, blocks = linear.shape
@@ -127,7 +136,9 @@ def swizzle_scales(scales: Tensor) -> Tensor:
 
 def unswizzle_scales(scales: Tensor, rows: int, sf_cols: int) -> Tensor:
     """The inverse: flat 128x4 to linear [rows, sf_cols] (of [L, span]: [L, rows, sf_cols])."""
-    batches = scales.shape[0] if scales.dim() == 2 else 1
+    batches = scales.shape[0] if tensor("scales", scales).dim() == 2 else 1
+    if any(isinstance(size, bool) or not isinstance(size, int) for size in (rows, sf_cols)):
+        raise InvalidArgument("rows", f"{rows!r}, sf_cols {sf_cols!r}", "must be integers")
     row_tiles, block_tiles = -(-rows // 128), -(-sf_cols // 4)
     if rows < 1 or sf_cols < 1 or scales.numel() != batches * row_tiles * block_tiles * 512:
         raise InvalidArgument("scales", f"{scales.numel()} scales", f"must be those of {rows} x {sf_cols} blocks, swizzled")
@@ -138,7 +149,7 @@ def unswizzle_scales(scales: Tensor, rows: int, sf_cols: int) -> Tensor:
 
 def swap_nibbles(codes: Tensor) -> Tensor:
     """For files with high nibble = even k: uint8 of the same shape."""
-    if codes.dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
+    if tensor("codes", codes).dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
         raise InvalidArgument("codes", str(codes.dtype), "must be uint8 or float4_e2m1fn_x2")
     packed = check_storage("codes", codes).view(torch.uint8)
     return ((packed >> 4) | (packed << 4)).view(codes.dtype)
@@ -150,7 +161,8 @@ _FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up"
 def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
              bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
     alphas: tuple[Any, ...] = alpha_gate, alpha_up
-    if not (isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and weights.dim() == 2):
+    if not (isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and isinstance(weights, Tensor) and
+            weights.dim() == 2):
         layers = _layers(weights)
         alphas = scalar_tensor("alpha_gate", alpha_gate, a, layers), scalar_tensor("alpha_up", alpha_up, a, layers)
     if a_row_scale is None and bias_gate is None and bias_up is None:
@@ -202,7 +214,7 @@ def _choice(scale_layout: str, batch_invariant: bool, strategy: str, config: str
 
 
 def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
-    if out_dtype is not None and out.dtype != out_dtype:
+    if out_dtype is not None and tensor("out", out).dtype != out_dtype:
         raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
 
 
@@ -219,6 +231,7 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     factors = _factors(a, gate, alpha_gate, alpha_up, a_row_scale, bias_gate, bias_up)
     refuse_grad(a=a, d_global_scale=d_global_scale, **dict(zip(_FACTOR_NAMES, factors)))
     arguments = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, scale, *factors)
+    _check_quantized_out(out)
     if out is not None:
         call(_glu_nvfp4_out, *arguments, d_scale_layout=d_scale_layout, **like_glu, out_codes=out.codes, out_scales=out.scales)
         return out
@@ -249,7 +262,7 @@ def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor]
 
 def offsets_of(offsets: Tensor, layers: int) -> Tensor:
     """int32 [E+1] from [E+1], or from torch's ``offs`` [E] of ends."""
-    if offsets.dtype != torch.int32 or offsets.dim() != 1:
+    if tensor("offsets", offsets).dtype != torch.int32 or offsets.dim() != 1:
         raise InvalidArgument("offsets", f"{offsets.dtype} {list(offsets.shape)}", "must be int32 [E+1], or [E] of ends")
     check_storage("offsets", offsets)
     return torch.nn.functional.pad(offsets, (1, 0)) if offsets.shape[0] == layers else offsets
@@ -272,22 +285,18 @@ def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None
     """
     from ._plan import BIAS_TYPES, make_plan
 
-    if a.dtype not in _PLAN_TYPES or a.dim() < 2:
+    if tensor("a", a).dtype not in _PLAN_TYPES or a.dim() < 2 or a.shape[-1] == 0:
         raise InvalidArgument("a", f"{a.dtype} {list(a.shape)}",
                               "must be [..., M, K] of uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
     a_type = _PLAN_TYPES[a.dtype]
-    wide = out.dtype if out is not None else out_dtype
+    wide = tensor("out", out).dtype if out is not None else out_dtype
     if wide is not None and _PLAN_TYPES.get(wide, "e2m1") == "e2m1":
         raise InvalidArgument("out_dtype", str(wide), "must be float16, bfloat16 or float32")
-    biases = [bias for bias in (bias_gate, bias_up) if bias is not None]
-    if isinstance(gate, Tensor):
-        n, k, layers, prepared = gate.shape[-2], gate.shape[-1] * 2, _layers(gate), False
-        if up is not None and up.shape != gate.shape:
-            raise InvalidArgument("up", f"shape {list(up.shape)}", f"must be that of gate: {list(gate.shape)}")
-    else:
-        n, k, layers = gate.n, gate.k, gate.num_experts
-        prepared = gate._operands_for(a, strategy)[1] is not None
-        biases += [bias for bias in (gate.bias_gate, gate.bias_up) if bias is not None]
+    biases = {name: bias for name, bias in (("bias_gate", bias_gate), ("bias_up", bias_up)) if bias is not None}
+    n, k, layers, prepared = _extents_of(a, gate, up, strategy, biases)
+    for name, bias in biases.items():
+        if str(tensor(name, bias).dtype) not in BIAS_TYPES:
+            raise InvalidArgument(name, str(bias.dtype), "must be float32 or bfloat16")
     columns = a.shape[-1] * (2 if a_type == "e2m1" else 1)
     if columns != k:
         raise InvalidArgument("a", f"{columns} columns", f"must be the {k} of the weights")
@@ -297,8 +306,26 @@ def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None
         return make_plan(rows, n, k, l=layers, a_type=a_type, d_type=d_type,
                          device="cuda" if a.is_cuda else "cpu", strategy=strategy, activation=activation, act_alpha=act_alpha,
                          act_beta=act_beta, act_limit=act_limit, batch_invariant=batch_invariant, prepared=prepared,
-                         config=config, bias=BIAS_TYPES[str(biases[0].dtype)] if biases else 0,
+                         config=config, bias=BIAS_TYPES[str(next(iter(biases.values())).dtype)] if biases else 0,
                          scale_layout="swizzled_128x4" if scale_layout == "swizzled_128x4" else "linear").explain()
+
+
+def _extents_of(a: Tensor, gate: Any, up: Any, strategy: str, biases: dict[str, Tensor]) -> tuple[int, int, int, bool]:
+    """n, k, layers, and whether packed bytes are used; the biases of Weights are added."""
+    if isinstance(gate, Tensor):
+        if gate.dtype not in (torch.uint8, torch.float4_e2m1fn_x2) or gate.dim() not in (2, 3) or gate.numel() == 0:
+            raise InvalidArgument("gate", f"{gate.dtype} {list(gate.shape)}",
+                                  "must be uint8 or float4_e2m1fn_x2 [N, K/2] or [L, N, K/2], or Weights")
+        if up is not None and tensor("up", up).shape != gate.shape:
+            raise InvalidArgument("up", f"shape {list(up.shape)}", f"must be that of gate: {list(gate.shape)}")
+        return gate.shape[-2], gate.shape[-1] * 2, _layers(gate), False
+    from .weights import Weights
+
+    if not isinstance(gate, Weights):
+        raise InvalidArgument("gate", type(gate).__name__, "must be a tensor of codes, or Weights")
+    own = {"bias_gate": gate.bias_gate, "bias_up": gate.bias_up}
+    biases.update({name: bias for name, bias in own.items() if bias is not None})
+    return gate.n, gate.k, gate.num_experts, gate._operands_for(a, strategy)[1] is not None
 
 
 def plans_kept() -> int:

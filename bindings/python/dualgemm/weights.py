@@ -10,7 +10,7 @@ from ._container import Container
 from ._errors import InvalidArgument
 from ._names import OwnLayout, ScaleLayout
 from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
-from ._operators import refuse_grad
+from ._operators import refuse_grad, tensor
 from .torch import QuantizedTensor, call, check_out_dtype, number, offsets_of, quantize
 
 _ops = torch.ops.dualgemm
@@ -19,7 +19,7 @@ _NO_SCALE = "must be an nn.Linear of bfloat16, float16 or float32, in_features a
 
 def quantized_weight(name: str, weight: Tensor, four_over_six: bool) -> QuantizedTensor:
     """Codes, linear scales and global scale of a float matrix [N, K] or [E, N, K]; one global scale for each matrix."""
-    if not weight.is_floating_point() or weight.dim() not in (2, 3) or weight.shape[-1] % 16 or weight.numel() == 0:
+    if not tensor(name, weight).is_floating_point() or weight.dim() not in (2, 3) or weight.shape[-1] % 16 or weight.numel() == 0:
         raise InvalidArgument(name, f"{weight.dtype} {list(weight.shape)}", _NO_SCALE)
     if weight.device.type == "meta":
         raise InvalidArgument(name, "on the meta device", "must have its values")
@@ -30,6 +30,12 @@ def quantized_weight(name: str, weight: Tensor, four_over_six: bool) -> Quantize
     return QuantizedTensor(torch.stack([part.codes for part in parts]),
                            torch.stack([part.scales.view(torch.uint8) for part in parts]).view(torch.float8_e4m3fn),
                            torch.cat([part.global_scale for part in parts]))
+
+
+def _weight_of(name: str, linear: Any) -> Tensor:
+    if not isinstance(linear, torch.nn.Linear):
+        raise InvalidArgument(name, type(linear).__name__, _NO_SCALE)
+    return linear.weight
 
 
 class Weights(Container):
@@ -108,7 +114,7 @@ class Weights(Container):
                     keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> Weights:
         """Quantises two nn.Linear of bfloat16, float16 or float32; each its own global scale (alpha). Biases come along.
         a_dtype: that of the weights."""
-        parts = [quantized_weight(f"{name}.weight", linear.weight, four_over_six)
+        parts = [quantized_weight(f"{name}.weight", _weight_of(name, linear), four_over_six)
                  for name, linear in (("gate", gate), ("up", up))]
         return cls.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales,
                                 alpha_gate=parts[0].global_scale, alpha_up=parts[1].global_scale, bias_gate=gate.bias,
@@ -196,7 +202,7 @@ class LinearWeights(Container):
     def from_linear(cls, linear: torch.nn.Linear, *, four_over_six: bool = False, prepare: bool = True,
                     keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> LinearWeights:
         """Quantises an nn.Linear of bfloat16, float16 or float32; a_dtype: that of the weight."""
-        w = quantized_weight("weight", linear.weight, four_over_six)
+        w = quantized_weight("weight", _weight_of("linear", linear), four_over_six)
         return cls.from_tensors(w.codes, w.scales, alpha=w.global_scale, bias=linear.bias, prepare=prepare,
                                 keep_original=keep_original, a_dtype=a_dtype or linear.weight.dtype)
 
@@ -242,14 +248,22 @@ class LinearWeights(Container):
         return part.prepare(keep_original=True) if self.is_packed else part
 
 
+def _check_weights(w: Any) -> None:
+    if not isinstance(w, Weights):
+        raise InvalidArgument("w", type(w).__name__, "must be Weights")
+
+
 def m_grouped_glu_contiguous(a: Tensor | QuantizedTensor, w: Weights, *, a_scales: Optional[Tensor] = None,
                              offsets: Optional[Tensor] = None, m_indices: Optional[Tensor] = None, out: Optional[Tensor] = None,
                              out_dtype: Optional[torch.dtype] = None, **like_glu: Any) -> Tensor:
     """D [M, N] of a [M, K]: the rows of each expert together, no padding demanded. Nothing synchronises.
 
     offsets: int32 [E+1], or torch's ``offs`` [E] of ends. m_indices: int32 [M], the expert of each row, -1 = row not wanted
-    (left as it is in ``out``, 0 without). Exactly one of the two, on the device of ``a``.
+    (left as it is in ``out``, 0 without). Exactly one of the two, on the device of ``a``. Swizzled a_scales with offsets: each
+    expert's rows start at a tile of 128; on a GPU, whose offsets the host does not read, with room for any of them, that is
+    (M - 1) / 128 + min(M, E) tiles of rows.
     """
+    _check_weights(w)
     if (offsets is None) == (m_indices is None):
         raise InvalidArgument("offsets", "neither" if offsets is None else "with m_indices",
                               "exactly one of offsets and m_indices must be given")
@@ -265,5 +279,6 @@ def m_grouped_glu_masked(a: Tensor | QuantizedTensor, w: Weights, masked_m: Tens
     """D [E, Mmax, N] of a [E, Mmax, K]; masked_m: int32 [E], rows of each expert; rows beyond are neither read nor written (0
     without ``out``). expected_m: a hint as DeepGEMM has it; nothing depends on it. For CUDA graphs and DeepEP's low
     latency."""
+    _check_weights(w)
     return w._glu(a, a_scales, [like_glu.pop("alpha_gate", None), like_glu.pop("alpha_up", None)], _ops.m_grouped_glu_masked,
                   [masked_m], out, out_dtype, like_glu)

@@ -185,4 +185,23 @@ Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& globa
   return x;
 }
 
+Tensor linear_scales(const Place& place, const Tensor& codes, const Matrix& matrix,
+                     const uint8_t* scales) {
+  dualgemm_scale_conversion conversion{};
+  conversion.struct_size = sizeof conversion;
+  conversion.rows = matrix.rows;
+  conversion.sf_cols = matrix.columns / DUALGEMM_SF_VEC;
+  conversion.l = matrix.batches;
+  conversion.from.layout = DUALGEMM_SCALES_SWIZZLED_128X4;
+  conversion.to.layout = DUALGEMM_SCALES_LINEAR;
+  Tensor linear =
+      new_tensor(place, dtypes().float8_e4m3fn, shape_with_columns(codes, conversion.sf_cols));
+  const OnDevice on_device(place);
+  void* const stream = place.is_cuda ? current_cuda_stream(place.index) : nullptr;
+  const dualgemm_execution_options options = options_for(place);
+  check(dualgemm_convert_tensor_scales(&conversion, scales,
+                                       static_cast<uint8_t*>(linear.data_ptr()), stream, &options));
+  return linear;
+}
+
 }  // namespace dualgemm::python

@@ -27,4 +27,9 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
 Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& global_scale,
                   ScalarType dtype, const std::string& scale_layout);
 
+// Swizzled scales of `codes`, whose matrix is given, as linear ones [..., rows, columns / 16]; on the
+// current stream.
+Tensor linear_scales(const Place& place, const Tensor& codes, const Matrix& matrix,
+                     const uint8_t* scales);
+
 }  // namespace dualgemm::python

@@ -235,10 +235,11 @@ TEST_F(GgufTest, EveryTruncationIsRefused) {
   }
 }
 
+void refuse(const GgufFile& file, StatusCode code, const char* part) {
+  EXPECT_TRUE(fails_with(parse(file.bytes()).status(), code, part));
+}
+
 TEST_F(GgufTest, RefusesWhatContradictsItself) {
-  const auto refuse = [](const GgufFile& file, StatusCode code, const char* part) {
-    EXPECT_TRUE(fails_with(parse(file.bytes()).status(), code, part));
-  };
   GgufFile bad = file_;
   bad.version = 1;
   refuse(bad, StatusCode::kUnsupported, "GGUF 1");
@@ -278,6 +279,35 @@ TEST_F(GgufTest, RefusesWhatContradictsItself) {
   std::string counts = file_.bytes();
   counts.replace(8, 8, little_endian<uint64_t>(UINT64_MAX));
   EXPECT_TRUE(fails_with(parse(counts).status(), StatusCode::kCorruptFile, "do not fit"));
+}
+
+// A key of another type than GGUF gives it would be as good as not there, and tensors read from the
+// wrong place.
+TEST_F(GgufTest, KeysThatAreUsedHaveTheirType) {
+  const auto pair = [](const char* key, uint32_t type, const std::string& value) {
+    return text(key) + little_endian<uint32_t>(type) + value;
+  };
+  const std::string array =
+      little_endian<uint32_t>(4) + little_endian<uint64_t>(1) + little_endian<uint32_t>(64);
+  const std::pair<std::string, const char*> cases[] = {
+      {pair("general.alignment", 10, little_endian<uint64_t>(64)), "value type 10; must be uint32"},
+      {pair("general.alignment", 5, little_endian<uint32_t>(64)), "value type 5; must be uint32"},
+      {pair("general.alignment", 8, text("64")), "value type 8; must be uint32"},
+      {pair("general.alignment", 9, array), "value type 9; must be uint32"},
+      {pair("split.no", 4, little_endian<uint32_t>(0)), "must be uint16"},
+      {pair("split.count", 10, little_endian<uint64_t>(3)), "must be uint16"},
+      {pair("split.tensors.count", 4, little_endian<uint32_t>(3)), "must be int32"},
+      {pair("split.tensors.count", 5, little_endian<int32_t>(-3)), "must not be negative"},
+      {pair("general.name", 4, little_endian<uint32_t>(3)), "must be a string"}};
+  for (const auto& [bytes, message] : cases) {
+    GgufFile bad = file_;
+    bad.pairs.push_back(bytes);
+    refuse(bad, StatusCode::kCorruptFile, message);
+  }
+  GgufFile twice = file_;
+  for (const uint32_t alignment : {32u, 64u})
+    twice.pairs.push_back(pair("general.alignment", 4, little_endian<uint32_t>(alignment)));
+  refuse(twice, StatusCode::kCorruptFile, "appears twice");
 }
 
 TEST_F(GgufTest, OtherAlignmentsAndAScaleThatIsNoNumber) {

@@ -75,6 +75,7 @@ TEST(NpyTest, SixteenBitsAreBf16OnRequest) {
   const std::string opaque = npy_bytes(header("'|V2'", "(1,)"), "xx");
   EXPECT_EQ(parse(opaque, {.u2_is_bf16 = true})->dtype, ElementType::kBF16);
   EXPECT_TRUE(fails_with(parse(opaque).status(), StatusCode::kUnsupported, "V2"));
+  EXPECT_TRUE(fails_with(parse(opaque).status(), StatusCode::kUnsupported, "--u2-is-bf16"));
 }
 
 TEST(NpyTest, LiteralsInEveryLegalSpelling) {

@@ -128,6 +128,19 @@ TEST(DecodeTest, FloatsOfEveryWidthFromUnalignedBytes) {
                          StatusCode::kUnsupported, "I32"));
 }
 
+// The others may multiply to anything: UndefinedBehaviorSanitizer looks.
+TEST(TensorViewTest, AnExtentOfZeroLeavesNoElements) {
+  TensorView view;
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{int64_t{1} << 62, int64_t{1} << 62, 0}, {0, int64_t{1} << 62, 4}}) {
+    view.shape = shape;
+    EXPECT_EQ(view.elements(), 0);
+    TensorFile file;
+    EXPECT_TRUE(file.add({"x", ElementType::kF32, shape, {}}).ok());
+    EXPECT_TRUE(decode_to_f32(*file.get("x"))->empty());
+  }
+}
+
 TEST(OpenTest, FormatFromNameThenFromContent) {
   const test::TempDirectory directory;
   TensorFile file;

@@ -53,11 +53,21 @@ TEST(GpuTable, RefusesWhatIsNoDescription) {
        {"", "[]", "{", "{}", R"({"compute_capability": "9.0", "sms": 1})",
         R"({"compute_capability": 90, "sms": 0})", R"({"compute_capability": 90, "sms": 1e99})",
         R"({"compute_capability": 90, "sms": 18446744073709551615})",
-        R"({"compute_capability": 90, "sms": 1, "l2_bytes": -1})"}) {
+        R"({"compute_capability": 90, "sms": 1, "l2_bytes": -1})",
+        R"({"compute_capability": 90, "sms": 1, "name": 5})",
+        R"({"compute_capability": 90, "sms": 1, "product": null})",
+        R"({"compute_capability": 90, "sms": 1, "aliases": "x"})",
+        R"({"compute_capability": 90, "sms": 1, "aliases": ["x", 5]})",
+        R"({"compute_capability": 90, "sms": 1, "memory_gbps": "fast"})",
+        R"({"compute_capability": 90, "sms": 1, "memory_gbps": -1})",
+        R"({"compute_capability": 90, "sms": [1]})"}) {
     const Expected<GpuDescription> gpu = parse_gpu(text, "x.json");
     EXPECT_FALSE(gpu) << text;
     EXPECT_EQ(gpu.status().message().rfind("x.json", 0), 0u) << gpu.status().message();
   }
+  // So deep that a reader which calls itself for each level would end with its stack.
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  EXPECT_FALSE(parse_gpu(R"({"compute_capability": 90, "sms": )" + deep + "}", "x.json"));
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
+from .. import _container as container
 from .._errors import InvalidArgument
+from .._modules import NVFP4Linear, PackedModule
+from .._operands import activation_kind
 from ..torch import QuantizedTensor, call, quantize, unswizzle_scales
 from ._wire import from_bytes, to_bytes
 
@@ -40,7 +43,8 @@ class RowParallelLinear(nn.Module):
 def _row_parallel(down: Any, mesh: DeviceMesh) -> nn.Module:
     if isinstance(down, nn.Linear):
         return RowParallelLinear(down, mesh)
-    down.w_codes, down.w_scales = _shard(down.w_codes, 1, mesh), _shard(down.w_scales, 1, mesh)
+    scales = _linear_scales(down.w_scales, down.w_codes)
+    down.w_codes, down.w_scales = _shard(down.w_codes, 1, mesh), _shard(scales, 1, mesh)
     columns = down.w_codes.shape[1] * 2
     down.shape, down.in_features = down.shape._replace(k=columns), columns
     bias, down.bias = down.bias, None
@@ -83,7 +87,8 @@ class GatedMLPParallel(ParallelStyle):
     sequence_parallel=True: x is this rank's rows, [..., K], as many as every other rank has (a DTensor of Shard(dim), dim not
     the last, may be uneven); the result is this rank's rows. x is quantised row by row and gathered in NVFP4, 0.5625 bytes a
     value and 4 a row, whatever the module's input_dtype: activations are NVFP4 then, each row with a global scale of its own,
-    or all with the module's input_scale. A finalize() afterwards wants a_dtype=torch.uint8. The results are reduce-scattered.
+    or all with the module's input_scale. A finalize() afterwards packs gate and up for NVFP4 whatever its a_dtype, and down for
+    a_dtype (torch.uint8, as None: bfloat16). The results are reduce-scattered.
     overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains has not been
     measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
 
@@ -116,6 +121,8 @@ class GatedMLPParallel(ParallelStyle):
             module.shape = module.shape._replace(n=rows)  # type: ignore[operator,union-attr]
         module.down = _row_parallel(module.down, device_mesh)
         if self.sequence_parallel:
+            if isinstance(module, PackedModule):
+                module.gets_quantized_rows = True
             forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
         else:
             forward = functools.partial(_forward_replicated, module, module.forward, device_mesh)
@@ -178,10 +185,20 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     sums = []
     for gather in gathers:
         a = from_bytes(_wait(gather), torch.uint8, torch.float8_e4m3fn)
-        hidden = _hidden(module, a, a.global_scale if static is None else None, x.dtype)
-        sums.append(collectives.reduce_scatter_tensor(module.down(hidden), "sum", 0, mesh))
+        wide = _rows_of_down(module.down, x.dtype)
+        hidden = _hidden(module, a, a.global_scale if static is None else None, wide)
+        part = module.down(hidden) if wide == x.dtype else module.down.product(hidden, None, None, x.dtype)
+        sums.append(collectives.reduce_scatter_tensor(part, "sum", 0, mesh))
     total = torch.cat([_wait(part) for part in sums])
     return _with_bias(module.down, total).reshape(*x.shape[:-1], total.shape[-1])
+
+
+def _rows_of_down(down: Any, dtype: torch.dtype) -> torch.dtype:
+    """In which dtype down is to get its rows: that of x, unless it is packed for others alone."""
+    if not isinstance(down, NVFP4Linear) or down.input_dtype != "bf16" or down.packed is None or down.w_codes is not None:
+        return dtype
+    takes_any = not container.packs_by_rows(down.packed.device) or activation_kind(down.a_dtype) == activation_kind(dtype)
+    return dtype if takes_any or not down.a_dtype.is_floating_point else down.a_dtype
 
 
 def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype: torch.dtype) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections.abc import Collection
 from typing import Any, Optional
 
 import torch
@@ -13,8 +14,16 @@ from .._errors import DualGemmError
 from ..torch import explain, glu, linear
 
 
-def is_plain_forward(source: str) -> bool:
-    """Whether a forward(self, x) is down_proj(act_fn(gate_up_proj(x))) and nothing else.
+def _is_skipped(statement: ast.stmt, absent: Collection[str]) -> bool:
+    """A text, or what is done where self.NAME is not None, of a NAME that is None."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return True
+    return isinstance(statement, ast.If) and not statement.orelse and any(
+        ast.unparse(statement.test) == f"self.{name} is not None" for name in absent)
+
+
+def is_plain_forward(source: str, absent: Collection[str] = ()) -> bool:
+    """Whether a forward(self, x) is down_proj(act_fn(gate_up_proj(x))) and nothing else. absent: attributes that are None.
 
     Engines have MLPs with factors, clamps or gates of their own beside the same three submodules, so names do not suffice.
     """
@@ -28,8 +37,7 @@ def is_plain_forward(source: str) -> bool:
     if [argument.arg for argument in arguments.args][:1] != ["self"] or len(arguments.args) != 2 or (
             arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs):
         return False
-    body = [statement for statement in function.body
-            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))]
+    body = [statement for statement in function.body if not _is_skipped(statement, absent)]
     if len(body) != 4 or not isinstance(body[3], ast.Return) or body[3].value is None:
         return False
     name = arguments.args[1].arg
@@ -49,9 +57,14 @@ def is_plain_forward(source: str) -> bool:
     return ast.unparse(body[3].value) == name
 
 
+# Parts of their own that engines' MLPs may have or not: the gate of a shared expert (Qwen2-MoE, Qwen3-MoE).
+_OPTIONAL = ("expert_gate",)
+
+
 def has_plain_forward(module: torch.nn.Module) -> bool:
+    absent = [name for name in _OPTIONAL if getattr(module, name, None) is None]
     try:
-        return is_plain_forward(inspect.getsource(type(module).forward))
+        return is_plain_forward(inspect.getsource(type(module).forward), absent)
     except (OSError, TypeError):
         return False
 

@@ -14,27 +14,17 @@ or, without any of it, by dualgemm.replace_mlps(model).
 """
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import pathlib
-from collections.abc import Iterator
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 import transformers
-from safetensors import safe_open
 from torch import Tensor, nn
 
-from .._errors import FileError, InvalidArgument, Unsupported
+from .._errors import InvalidArgument
 from .._floats import activation_of
-from .._modules import InputType, NVFP4Linear, check_input_type
-from ..checkpoint import Checkpoint, gated_module, module_names, open_checkpoint, prefixes_of
-from ..nn import GatedMLP, PackedModule, is_inside, set_module
-from ..nn import finalize as finalize_model
-from ..weights import LinearWeights
-
-_FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+from ..nn import GatedMLP, PackedModule
+from . import _saved  # noqa: F401  tells transformers of models that save_pretrained() has written
+from ._load import load
 
 
 # ---- fused modules of KernelConfig -------------------------------------------------------------------------------------------
@@ -107,129 +97,6 @@ class DualGemmGatedMLPLayout(nn.Module):
         return self
 
     forward = DualGemmGatedMLP.forward
-
-
-# ---- NVFP4 checkpoints -------------------------------------------------------------------------------------------------------
-
-@contextlib.contextmanager
-def _parameters_on_meta() -> Iterator[None]:
-    """Modules are built without memory for parameters, but with their buffers, which no checkpoint has. Not for several
-    threads."""
-    original = nn.Module.register_parameter
-
-    def register(self: nn.Module, name: str, parameter: Optional[nn.Parameter]) -> None:
-        if parameter is not None and parameter.device.type != "meta":
-            parameter = nn.Parameter(parameter.to("meta"), requires_grad=False)
-        original(self, name, parameter)
-
-    nn.Module.register_parameter = register  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        nn.Module.register_parameter = original  # type: ignore[method-assign]
-
-
-def _files(folder: pathlib.Path) -> list[pathlib.Path]:
-    index = folder / "model.safetensors.index.json"
-    if index.exists():
-        return [folder / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
-    return sorted(folder.glob("*.safetensors"))
-
-
-def _load_plain(model: nn.Module, folder: pathlib.Path, dtype: torch.dtype, device: torch.device) -> None:
-    """Every parameter and persistent buffer that the checkpoint holds as floats, under its own name."""
-    wanted = {name: tensor.shape for name, tensor in model.state_dict(keep_vars=True).items()}
-    for path in _files(folder):
-        with safe_open(str(path), framework="pt", device="cpu") as file:
-            for key in file.keys():
-                name = next((one for one in module_names(key) if one in wanted), None)
-                if name is None:
-                    continue
-                tensor = file.get_tensor(key)
-                if tensor.dtype not in _FLOATS or tensor.shape != wanted[name]:
-                    continue  # NVFP4: the reader's
-                parent, _, last = name.rpartition(".")
-                owner = model.get_submodule(parent)
-                moved = tensor.to(device=device, dtype=dtype, copy=True)
-                if last in owner._parameters:
-                    owner._parameters[last] = nn.Parameter(moved, requires_grad=False)
-                else:
-                    owner._buffers[last] = moved
-
-
-def _is_missing(module: nn.Module) -> bool:
-    return any(parameter is not None and parameter.device.type == "meta" for parameter in module._parameters.values())
-
-
-def _load_linears(model: nn.Module, checkpoint: Checkpoint, input_dtype: InputType, device: torch.device) -> None:
-    for name, module in list(model.named_modules()):
-        if not isinstance(module, nn.Linear) or not _is_missing(module):
-            continue
-        try:
-            linear = checkpoint.linear(name, device=device, prepare=False)
-        except FileError:
-            continue  # tied, or missing: told below
-        if not isinstance(linear, LinearWeights):
-            continue
-        if (linear.n, linear.k) != (module.out_features, module.in_features):
-            raise FileError(name, f"{linear.n} x {linear.k}",
-                            f"must be {module.out_features} x {module.in_features}, as config.json says")
-        scale = checkpoint.linear_input_scale(name) if input_dtype == "nvfp4" else None
-        set_module(model, name, NVFP4Linear.from_weights(linear, input_dtype=input_dtype, input_scale=scale))
-
-
-def _is_mlp(module: nn.Module) -> bool:
-    return any(hasattr(module, name) for name in ("gate_proj", "gate_up_proj", "w1"))
-
-
-def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
-         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None) -> Any:
-    """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
-
-    Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
-    it is, in ``dtype`` (None: config.json's). input_dtype: "bf16" or "nvfp4", as from_pretrained(). finalize: pack for
-    ``device``, where the model then stays. model_class: AutoModelForCausalLM unless given. FileError: what is missing or
-    contradicts config.json.
-    """
-    check_input_type(input_dtype)
-    folder = pathlib.Path(path)
-    if not (folder / "config.json").is_file():
-        raise FileError("path", str(folder), "must be a folder with config.json and safetensors")
-    config = transformers.AutoConfig.from_pretrained(folder)
-    if hasattr(config, "quantization_config"):
-        del config.quantization_config  # transformers would look for a quantiser
-    dtype = dtype or getattr(config, "dtype", None) or torch.bfloat16
-    if dtype not in _FLOATS:
-        raise InvalidArgument("dtype", str(dtype), "must be bfloat16, float16 or float32")
-    place = torch.empty(0, device=device).device
-    with _parameters_on_meta():
-        model = (model_class or transformers.AutoModelForCausalLM).from_config(config, dtype=dtype)
-    replaced: list[str] = []
-    with open_checkpoint(folder) as checkpoint, torch.no_grad():
-        for name, prefix in prefixes_of(checkpoint, [name for name, _ in model.named_modules() if name]).items():
-            module = model.get_submodule(name) if not is_inside(name, replaced) else None
-            if module is None or not _is_mlp(module):
-                continue
-            try:
-                made = gated_module(checkpoint, prefix, activation=activation_of(module), device=place, dtype=dtype,
-                                    input_dtype=input_dtype, max_input_scale=max_input_scale)
-            except Unsupported as error:
-                if "NVFP4" not in str(error):
-                    raise
-                continue  # left in 16 bits by the checkpoint: loaded as such
-            set_module(model, name, made)
-            replaced.append(name)
-        _load_plain(model, folder, dtype, place)
-        _load_linears(model, checkpoint, input_dtype, place)
-    model.tie_weights()
-    missing = sorted(name for name, parameter in model.named_parameters() if parameter.device.type == "meta")
-    if missing:
-        raise FileError(str(folder), f"{len(missing)} tensors missing: {', '.join(missing[:5])}",
-                        "must hold what config.json describes")
-    with contextlib.suppress(OSError):
-        model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
-    model.to(place).eval()
-    return finalize_model(model, a_dtype=dtype) if finalize else model
 
 
 __all__ = ["DualGemmGatedMLP", "DualGemmGatedMLPLayout", "PackedModule", "load"]

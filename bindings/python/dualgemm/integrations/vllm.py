@@ -1,10 +1,14 @@
 """vLLM: dense NVFP4 MLPs in one pass. Entry point `vllm.general_plugins`, so that installing the package switches it on.
 
-An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else, whose act_fn is SiluAndMul and
-whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's weights stay as the checkpoint
-has them: the engine's kernel never shuffles them, and there is no second copy. The MLP's forward calls dualgemm.glu() on
-activations of 16 bits and then the engine's down_proj. Code that calls gate_up_proj itself (LoRA does) gets the two
-products from dualgemm.linear().
+An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else (an expert_gate that is None aside),
+whose act_fn is SiluAndMul and whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's
+weights stay as the checkpoint has them: the engine's kernel never shuffles them, and there is no second copy. Gate and up keep
+global scales of their own, where vLLM takes the larger of the two. The MLP's forward calls dualgemm.glu() on activations of 16
+bits and then the engine's down_proj. Code that calls gate_up_proj itself (LoRA does) gets the two products from
+dualgemm.linear().
+
+vLLM keeps compiled models on disk. That the plug-in acts, and its version, is a part of their key: neither finds what was
+compiled for the other.
 
 Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
 VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
@@ -24,6 +28,8 @@ from typing import Any, Optional
 
 from torch import Tensor, nn
 
+from .._errors import printable
+from .._library import version
 from ._merged import gated, has_plain_forward, reason_against, side_by_side
 
 _log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
@@ -50,8 +56,8 @@ class _Kernel:
         if layer is self._layer:
             weights: Any = layer
             self.reason = reason_against(weights.weight, weights.weight_scale, weights.logical_widths)
-            if self.reason is None and weights.weight_global_scale.numel() != 1:
-                self.reason = f"{weights.weight_global_scale.numel()} global scales"
+            if self.reason is None and weights.dualgemm_alphas.numel() != 2:
+                self.reason = f"{weights.dualgemm_alphas.numel()} global scales"
         if layer is not self._layer or self.reason is not None:
             self._kernel.process_weights_after_loading(layer)
             return
@@ -68,8 +74,7 @@ class _Kernel:
 
     def operands(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         layer: Any = self._layer
-        alpha = layer.weight_global_scale.reshape(1)
-        return layer.weight, layer.weight_scale, alpha, alpha
+        return layer.weight, layer.weight_scale, layer.dualgemm_alphas[:1], layer.dualgemm_alphas[1:]
 
     def gated(self, x: Tensor) -> Tensor:
         return gated(x, *self.operands(), self._batch_invariant)
@@ -82,6 +87,21 @@ def _kernel_holder(layer: nn.Module) -> Optional[Any]:
         if isinstance(getattr(holder, "kernel", None), base):
             return holder
     return None
+
+
+def _keep_alphas(layer: Any) -> None:
+    """Gate's and up's own multipliers as a buffer, before vLLM makes one of them. What ModelOpt's loader has read are
+    multipliers, what compressed-tensors' has, with weight_packed beside them, divisors; both names are gone afterwards."""
+    if hasattr(layer, "weight_scale_2"):
+        own = layer.weight_scale_2.detach().float()
+    elif hasattr(layer, "weight_packed"):
+        own = 1 / layer.weight_global_scale.detach().float()
+    elif hasattr(layer, "dualgemm_alphas"):
+        return  # processed already
+    else:
+        own = layer.weight_global_scale.detach().float()
+    own = own.reshape(-1)
+    layer.register_buffer("dualgemm_alphas", own.repeat(2) if own.numel() == 1 else own.clone(), persistent=False)
 
 
 def _reason_against(mlp: nn.Module) -> Optional[str]:
@@ -114,12 +134,16 @@ def _prepare(model: nn.Module, fitting: dict[str, tuple[nn.Module, _Kernel]], le
     for name, mlp in model.named_modules():
         layer = getattr(mlp, "gate_up_proj", None)
         holder = _kernel_holder(layer) if isinstance(layer, nn.Module) else None
-        if layer is None or holder is None or isinstance(holder.kernel, _Kernel):
+        if layer is None or holder is None:
+            continue
+        if isinstance(holder.kernel, _Kernel):  # loaded again
+            _keep_alphas(layer)
             continue
         reason = _reason_against(mlp)
         if reason is not None:
             left[name] = reason
             continue
+        _keep_alphas(layer)
         holder.kernel = _Kernel(holder.kernel, layer, batch_invariant)
         # Norms must not hand over what they quantised for the other kernel.
         layer.requires_unquantized_input = True
@@ -139,13 +163,15 @@ def _finish(fitting: dict[str, tuple[nn.Module, _Kernel]], left: dict[str, str])
         _log.info("dualgemm: %d MLPs replaced", replaced)
     if left:
         name, reason = next(iter(left.items()))
-        _log.info("dualgemm: %d NVFP4 MLPs left to vLLM, the first %s: %s", len(left), name, reason)
+        _log.info("dualgemm: %d NVFP4 MLPs left to vLLM, the first %s: %s", len(left), printable(name), reason)
 
 
 def _around(original: Any) -> Any:
     def process(model: nn.Module, *arguments: Any, **named: Any) -> Any:
         fitting: dict[str, tuple[nn.Module, _Kernel]] = {}
         left: dict[str, str] = {}
+        if not _is_on():
+            return original(model, *arguments, **named)
         try:
             _prepare(model, fitting, left)
         except Exception as error:  # whatever another version of vLLM has changed, the engine must start
@@ -158,14 +184,39 @@ def _around(original: Any) -> Any:
     return process
 
 
+def _is_on() -> bool:
+    return os.environ.get("DUALGEMM_VLLM", "1") != "0"
+
+
+def _with_factor(original: Any) -> Any:
+    """Around vllm.envs.compile_factors(), from which the keys of all kept compiled models are made."""
+    def compile_factors(*arguments: Any, **named: Any) -> Any:
+        factors = original(*arguments, **named)
+        return {**factors, "DUALGEMM_VLLM": f"{version()}, weights as in the checkpoint"} if _is_on() else factors
+
+    setattr(compile_factors, _MARK, original)
+    return compile_factors
+
+
+def _separate_caches() -> None:
+    envs = importlib.import_module("vllm.envs")
+    original = getattr(envs, "compile_factors", None)
+    if original is None:
+        os.environ["VLLM_DISABLE_COMPILE_CACHE"] = "1"
+        _log.info("dualgemm: vLLM's cache of compiled models is switched off: its key has no place for this plug-in")
+    elif not hasattr(original, _MARK):
+        setattr(envs, "compile_factors", _with_factor(original))
+
+
 def register() -> None:
     """Called by vLLM in each of its processes, perhaps more than once. Changes nothing where vLLM is not as expected."""
-    if os.environ.get("DUALGEMM_VLLM", "1") == "0":
+    if not _is_on():
         return
     try:  # asks CUDA nothing: processes may be forked after this
         importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
         modules = [importlib.import_module(name) for name in _LOADERS]
         originals = [getattr(module, _FUNCTION) for module in modules]
+        _separate_caches()
     except Exception as error:  # an import of a changed vLLM may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return

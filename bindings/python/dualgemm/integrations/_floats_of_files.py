@@ -1,0 +1,108 @@
+"""The float tensors of a folder of safetensors, put into a model under its own names; experts of modules stacked."""
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from .._errors import FileError
+from ..checkpoint import module_names
+
+FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+# Names of the modules of one expert: gate, up, down.
+_EXPERT_PARTS = (("gate_proj", "up_proj", "down_proj"), ("w1", "w3", "w2"))
+
+
+def _paths(folder: pathlib.Path) -> list[pathlib.Path]:
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        return sorted(folder.glob("*.safetensors"))
+    try:
+        return [folder / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FileError(str(index), f"{type(error).__name__}: {error}", "must be JSON with a weight_map") from None
+
+
+class FloatFiles:
+    """Where each tensor lies, and what was not taken of it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._where: dict[str, pathlib.Path] = {}
+        for path in _paths(folder):
+            try:
+                with safe_open(str(path), framework="pt", device="cpu") as file:
+                    self._where.update(dict.fromkeys(file.keys(), path))
+            except Exception as error:  # safetensors has a class of errors of its own
+                raise FileError(str(path), str(error), "must be a safetensors file") from None
+        self._key_of = {name: key for key in self._where for name in reversed(module_names(key))}
+        self._refused: dict[str, str] = {}
+
+    def _tensors(self, keys: list[str]) -> Iterator[tuple[str, Tensor]]:
+        """File by file."""
+        by_path: dict[pathlib.Path, list[str]] = {}
+        for key in keys:
+            by_path.setdefault(self._where[key], []).append(key)
+        for path, inside in by_path.items():
+            with safe_open(str(path), framework="pt", device="cpu") as file:
+                for key in inside:
+                    yield key, file.get_tensor(key)
+
+    def load(self, model: nn.Module, dtype: torch.dtype, device: torch.device) -> None:
+        """Every parameter and persistent buffer that the files hold as floats."""
+        wanted = {name: tensor.shape for name, tensor in model.state_dict(keep_vars=True).items()}
+        names = {self._key_of[name]: name for name in wanted if name in self._key_of}
+        for key, tensor in self._tensors(list(names)):
+            name = names[key]
+            if tensor.dtype not in FLOATS or tensor.shape != wanted[name]:
+                self._refused[name] = (f"in the files as {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}, "
+                                       f"wanted as floats {list(wanted[name])}")
+                continue  # NVFP4: the reader's
+            _put(model, name, tensor.to(device=device, dtype=dtype, copy=True))
+        for name, parameter in list(model.named_parameters()):
+            if parameter.device.type == "meta" and (found := self._stacked(name, parameter, dtype)) is not None:
+                _put(model, name, found.to(device))
+
+    def _stacked(self, name: str, parameter: Any, dtype: torch.dtype) -> Optional[Tensor]:
+        """experts.gate_up_proj [E, 2N, K] or experts.down_proj [E, K, N] of experts that are modules in the files."""
+        parent, _, last = name.rpartition(".")
+        if last not in ("gate_up_proj", "down_proj") or parameter.dim() != 3:
+            return None
+        for gate, up, down in _EXPERT_PARTS:
+            parts = (gate, up) if last == "gate_up_proj" else (down,)
+            keys = {self._key_of.get(f"{parent}.{expert}.{part}.weight"): (expert, index)
+                    for expert in range(parameter.shape[0]) for index, part in enumerate(parts)}
+            if None in keys:
+                continue
+            made = torch.empty(parameter.shape, dtype=dtype)
+            rows = parameter.shape[1] // len(parts)
+            for key, tensor in self._tensors([key for key in keys if key is not None]):
+                if tensor.dtype not in FLOATS or list(tensor.shape) != [rows, parameter.shape[2]]:
+                    self._refused[name] = f"{key} is {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+                    return None
+                expert, index = keys[key]
+                made[expert, index * rows:(index + 1) * rows] = tensor
+            return made
+        return None
+
+    def seen(self, name: str) -> Optional[str]:
+        """What the files have of a tensor that was not taken; None: nothing."""
+        if name in self._refused:
+            return self._refused[name]
+        parent, _, last = name.rpartition(".")
+        near = [key for key in self._where if parent and re.match(rf"{re.escape(parent)}\.", key)]
+        return f"the files have {len(near)} tensors there, such as {near[0]}" if near else None
+
+
+def _put(model: nn.Module, name: str, tensor: Tensor) -> None:
+    parent, _, last = name.rpartition(".")
+    owner = model.get_submodule(parent)
+    if last in owner._parameters:
+        owner._parameters[last] = nn.Parameter(tensor, requires_grad=False)
+    else:
+        owner._buffers[last] = tensor

@@ -1,0 +1,179 @@
+"""load(): a transformers model from an NVFP4 checkpoint, with no quantiser of transformers' own."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import Any, Optional, Union
+
+import torch
+import transformers
+from torch import nn
+
+from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
+from .._floats import check_forward, check_shape, is_experts, linear_names
+from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
+from .._operators import device_of
+from .._replace import is_inside, mark_for_saving, set_module, warn_left
+from ..checkpoint import Checkpoint, gated_module, open_checkpoint, prefixes_of
+from ..nn import finalize as finalize_model
+from ..weights import LinearWeights
+from ._floats_of_files import FLOATS, FloatFiles
+from ._saved import METHOD
+
+
+@contextlib.contextmanager
+def _parameters_on_meta() -> Iterator[None]:
+    """Modules are built without memory for parameters, but with their buffers, which no checkpoint has. Not for several
+    threads."""
+    original = nn.Module.register_parameter
+
+    def register(self: nn.Module, name: str, parameter: Optional[nn.Parameter]) -> None:
+        if parameter is not None and parameter.device.type != "meta":
+            parameter = nn.Parameter(parameter.to("meta"), requires_grad=False)
+        original(self, name, parameter)
+
+    nn.Module.register_parameter = register  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = original  # type: ignore[method-assign]
+
+
+def _is_missing(module: nn.Module) -> bool:
+    return any(parameter is not None and parameter.device.type == "meta" for parameter in module._parameters.values())
+
+
+class _Loading:
+    """One model on its way from a checkpoint: what was replaced, and why anything was not."""
+
+    def __init__(self, model: nn.Module, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype,
+                 input_dtype: InputType) -> None:
+        self.model, self.checkpoint, self.device, self.dtype, self.input_dtype = model, checkpoint, device, dtype, input_dtype
+        self.replaced: list[str] = []
+        self.plain_matrices: dict[str, str] = {}  # MLPs that compute more: matrix by matrix, their own forward around
+        self.reasons: dict[str, str] = {}  # of modules whose tensors were not taken
+
+    def mlps(self, max_input_scale: bool) -> None:
+        names = [name for name, _ in self.model.named_modules() if name]
+        for name, prefix in prefixes_of(self.checkpoint, names).items():
+            module = self.model.get_submodule(name)
+            if is_inside(name, self.replaced) or not (is_experts(module) or linear_names(module)):
+                continue
+            try:
+                activation = check_forward(module)
+            except InvalidArgument as error:
+                self.plain_matrices[name] = self.reasons[name] = str(error)
+                continue
+            try:
+                made: Any = gated_module(self.checkpoint, prefix, activation=activation, device=self.device, dtype=self.dtype,
+                                         input_dtype=self.input_dtype, max_input_scale=max_input_scale)
+                check_shape(module, made.shape.n, made.shape.k)
+            except Unsupported as error:
+                if "NVFP4" not in str(error):
+                    raise
+                self.reasons[name] = str(error)
+                continue  # left in 16 bits by the checkpoint: loaded as such
+            set_module(self.model, name, made)
+            self.replaced.append(name)
+
+    def linears(self) -> None:
+        for name, module in list(self.model.named_modules()):
+            if not isinstance(module, nn.Linear) or not _is_missing(module):
+                continue
+            try:
+                linear = self.checkpoint.linear(name, device=self.device, prepare=False)
+            except DualGemmError as error:
+                self.reasons[name] = str(error)  # tied, or missing: told in the end
+                continue
+            if not isinstance(linear, LinearWeights):
+                continue
+            if (linear.n, linear.k) != (module.out_features, module.in_features):
+                raise FileError(name, f"{linear.n} x {linear.k}",
+                                f"must be {module.out_features} x {module.in_features}, as config.json says")
+            scale = self.checkpoint.linear_input_scale(name) if self.input_dtype == "nvfp4" else None
+            set_module(self.model, name, NVFP4Linear.from_weights(linear, input_dtype=self.input_dtype, input_scale=scale))
+
+    def check_complete(self, folder: pathlib.Path, files: FloatFiles) -> None:
+        missing = sorted(name for name, parameter in self.model.named_parameters() if parameter.device.type == "meta")
+        if not missing:
+            return
+        told = []
+        for name in missing[:5]:
+            owner = name.rpartition(".")[0]
+            reason = files.seen(name) or self.reasons.get(owner) or "not in the files"
+            told.append(f"{printable(name, 200)} ({printable(reason, 300)})")
+        raise FileError(str(folder), f"{len(missing)} tensors missing or not usable: {'; '.join(told)}",
+                        "must hold what config.json describes")
+
+
+def _saved_method(config: Any) -> Optional[str]:
+    described = getattr(config, "quantization_config", None)
+    method = described.get("quant_method") if isinstance(described, dict) else getattr(described, "quant_method", None)
+    return None if method is None else str(method)
+
+
+def _load_saved(folder: pathlib.Path, dtype: torch.dtype, input_dtype: InputType, model_class: Any) -> nn.Module:
+    """What save_pretrained() wrote after modules of this package were put into a model."""
+    model: nn.Module = model_class.from_pretrained(folder, dtype=dtype)
+    for name, module in model.named_modules():
+        if isinstance(module, PackedModule) and input_dtype == "nvfp4" != module.input_dtype:
+            raise InvalidArgument("input_dtype", repr(input_dtype), f"must be bf16, as {name} was saved")
+    return model
+
+
+def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
+         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None,
+         allow_nan: bool = False) -> Any:
+    """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
+
+    Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
+    it is, in ``dtype`` (None: config.json's). MLPs whose class computes more than down(act(gate(x)) * up(x)), a clamp or a
+    factor, keep it: their matrices become NVFP4Linear one by one, and a warning names them. input_dtype: "bf16" or "nvfp4",
+    as from_pretrained(). finalize: pack for ``device``, where the model then stays. model_class: AutoModelForCausalLM unless
+    given. allow_nan: scales that are NaN or infinite are taken as they are. A folder that save_pretrained() wrote after
+    replace_mlps(), from_pretrained() or load() is read, too, with the input_dtype that it has. FileError: what is missing,
+    contradicts config.json or has such scales, and why.
+    """
+    check_input_type(input_dtype)
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgument("path", type(path).__name__, "must be a path")
+    folder = pathlib.Path(path)
+    if not (folder / "config.json").is_file():
+        raise FileError("path", str(folder), "must be a folder with config.json and safetensors")
+    config = transformers.AutoConfig.from_pretrained(folder)
+    dtype = dtype or getattr(config, "dtype", None) or torch.bfloat16
+    if dtype not in FLOATS:
+        raise InvalidArgument("dtype", str(dtype), "must be bfloat16, float16 or float32")
+    place = device_of(device)
+    model_class = model_class or transformers.AutoModelForCausalLM
+    if _saved_method(config) == METHOD:
+        model: Any = _load_saved(folder, dtype, input_dtype, model_class)
+    else:
+        model = _load_checkpoint(folder, config, place, dtype, input_dtype, max_input_scale, model_class,
+                                 allow_nan)
+    with contextlib.suppress(OSError):
+        model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
+    model.to(place).eval()
+    return finalize_model(model, a_dtype=dtype) if finalize else model
+
+
+def _load_checkpoint(folder: pathlib.Path, config: Any, place: torch.device, dtype: torch.dtype, input_dtype: InputType,
+                     max_input_scale: bool, model_class: Any, allow_nan: bool) -> Any:
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config  # transformers would look for a quantiser
+    with _parameters_on_meta():
+        model = model_class.from_config(config, dtype=dtype)
+    files = FloatFiles(folder)
+    with open_checkpoint(folder, allow_nan=allow_nan) as checkpoint, torch.no_grad():
+        loading = _Loading(model, checkpoint, place, dtype, input_dtype)
+        loading.mlps(max_input_scale)
+        files.load(model, dtype, place)
+        loading.linears()
+    model.tie_weights()
+    loading.check_complete(folder, files)
+    warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=4)
+    mark_for_saving(model)
+    return model
