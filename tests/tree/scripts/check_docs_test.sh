@@ -53,6 +53,17 @@ if ! "$checker" "$work/docs/lab/long.md" "$work/docs/kernels/short.md" >/dev/nul
   failures=$((failures + 1))
 fi
 
+yes line | head -251 >"$work/docs/performance.md"
+if "$checker" "$work/docs/performance.md" >/dev/null; then
+  echo 'a page of results of 251 lines passed'
+  failures=$((failures + 1))
+fi
+yes line | head -250 >"$work/docs/performance.md"
+if ! "$checker" "$work/docs/performance.md" >/dev/null; then
+  echo 'a page of results of 250 lines was refused'
+  failures=$((failures + 1))
+fi
+
 if "$checker" "$work/absent.md" >/dev/null 2>&1; then
   echo 'a file that is not there passed'
   failures=$((failures + 1))
