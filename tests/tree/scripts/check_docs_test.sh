@@ -64,6 +64,22 @@ if ! "$checker" "$work/docs/performance.md" >/dev/null; then
   failures=$((failures + 1))
 fi
 
+mkdir -p "$work"/tree/{docs,src/core,src/cuda/device,tools/cli,ptxsim/insn/alu}
+folders() { # <1 or 0 findings expected> <what is left out of the document>
+  local output status=0
+  printf '| folder | |\n|---|---|\n| `src/core/` | |\n| `src/cuda/` | `device/` |\n| `tools/cli/` | |\n| `insn/` | `alu/` |\n' |
+    sed "s#${2:-^$}##" >"$work/tree/docs/architecture.md"
+  output=$("$checker" --folders "$work/tree") || status=$?
+  if [[ $status -ne $1 || $output != *", $1 failed" ]]; then
+    printf 'without %s the folders are judged wrongly:\n%s\n' "${2:-anything less}" "$output"
+    failures=$((failures + 1))
+  fi
+}
+folders 0 ''
+folders 1 '`src/core/`'
+folders 1 '`device/`'
+folders 1 '`tools/cli/`'
+folders 1 '`alu/`'
 if "$checker" "$work/absent.md" >/dev/null 2>&1; then
   echo 'a file that is not there passed'
   failures=$((failures + 1))
