@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of include/dualgemm/enums.h keep the format that it promises, and adding an activation or a CUDA
-architecture touches no other file than CONTRIBUTING.md says. Usage: table_test.py <root>
+"""The tables of include/dualgemm/enums.h keep the format that it promises, and one more of what CONTRIBUTING.md has
+recipes for (activations, CUDA architectures, strategies ...) touches no other file than it says. Usage: table_test.py <root>
 
 tables(text) is how a program of another language reads them; it stands here to be copied."""
 import pathlib
@@ -29,9 +29,30 @@ def tables(text):
     return found
 
 
-def recipe(text):
-    """The files that CONTRIBUTING.md lists under "Adding an activation"."""
-    section = text.split("## Adding an activation")[1].split("\n## ")[0]
+# Heading of a recipe, with a blank behind it where it has a second example -> what names the example in code, and
+# where that is looked for: folders and suffixes.
+C_FAMILY = (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")
+RECIPES = {
+    "Adding an activation": (r"\b(kRelu2|DUALGEMM_RELU2)\b",
+                             ("include", "src", "tools", "bench", "fuzz", "examples", "tests", "bindings"), C_FAMILY),
+    "Adding an activation ": (r"\"relu2\"", ("bindings", "python"), (".py",)),
+    "Adding a strategy": (r"\b(kFusedSequential|fused_sequential_strategy)\b",
+                          ("include", "src", "tools", "bench", "bindings", "tests"), C_FAMILY),
+    "Adding a strategy ": (r"\"fused_sequential\"", ("bindings",), (".py",)),
+    "Adding a CPU instruction set": (r"\b(kAvx2|avx2_table|avx2_(dot|block)_gops)\b|\(avx2 -|namespace avx2\b",
+                                     ("include", "src", "tools/cli", "tools/measure", "bench", "cmake"),
+                                     (*C_FAMILY, ".cmake")),
+    "Adding a PTX instruction": (r"@handles\('popc'\)|\bdecode_bit_count\b|^sm_100a popc\.|^\| `popc`",
+                                 ("ptxsim", "tests/ptxsim", "docs"), (*C_FAMILY, ".py", ".txt", ".md")),
+    "Adding a checkpoint convention": (r"\bkTorchao\b|\"torchao\"",
+                                       ("include", "src", "tools", "tests/unit"), C_FAMILY),
+    "Adding a Python operator": (r"\bdequantize_nvfp4\b", ("bindings", "tests/python"), (*C_FAMILY, ".py")),
+}
+
+
+def recipe(text, heading):
+    """The files that CONTRIBUTING.md lists under the heading."""
+    section = text.split("## " + heading.strip() + "\n")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
 
 
@@ -68,24 +89,27 @@ def main():
         except ValueError:
             pass
 
-    # One that has nothing special: a file that names it would have to be edited for a new one, too.
-    allowed = recipe((root / "CONTRIBUTING.md").read_text())
-    sources = [path for folder in ("include", "src", "tools", "bench", "fuzz", "examples", "tests", "bindings")
-               for path in (root / folder).rglob("*") if path.suffix in (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")]
-    naming = {str(path.relative_to(root)) for path in sources
-              if re.search(r"\b(kRelu2|DUALGEMM_RELU2)\b", path.read_text())}
-    if "include/dualgemm/enums.h" not in naming:
-        failures.append("kRelu2 is gone; choose another activation for this test")
-    for extra in sorted(naming - allowed):
-        failures.append(f"{extra} names kRelu2 and is not in CONTRIBUTING.md, 'Adding an activation'")
-    for gone in sorted(path for path in allowed if not (root / path).exists()):
-        failures.append(f"CONTRIBUTING.md, 'Adding an activation': there is no {gone}")
+    # Examples that have nothing special: a file that names one would have to be edited for a new one, too.
+    contributing, named = (root / "CONTRIBUTING.md").read_text(), 0
+    for heading, (pattern, folders, suffixes) in RECIPES.items():
+        listed = recipe(contributing, heading)
+        naming = {str(path.relative_to(root)) for folder in folders for path in (root / folder).rglob("*")
+                  if path.suffix in suffixes and re.search(pattern, path.read_text(), re.MULTILINE)}
+        named += len(naming)
+        if not naming & listed:
+            failures.append(f"no file of '{heading.strip()}' has {pattern}; choose another example for this test")
+        for extra in sorted(naming - listed):
+            failures.append(f"{extra} has {pattern} and is not in CONTRIBUTING.md, '{heading.strip()}'")
+        for gone in sorted(path for path in listed if not (root / path).exists()):
+            failures.append(f"CONTRIBUTING.md, '{heading.strip()}': there is no {gone}")
 
     # Tests name one as an example, and a benchmark tunes it; the library and its tools must not.
-    places = architecture_recipe((root / "CONTRIBUTING.md").read_text())
+    places = architecture_recipe(contributing)
+    sources = [path for folder in ("include", "src", "tools") for path in (root / folder).rglob("*")
+               if path.suffix in C_FAMILY]
     for path in sources:
         name = str(path.relative_to(root))
-        if name.split("/")[0] in ("include", "src", "tools") and re.search(r"\bkSm90a\b", path.read_text()):
+        if re.search(r"\bkSm90a\b", path.read_text()):
             if not any(name == place or place.endswith("/") and name.startswith(place) for place in places):
                 failures.append(f"{name} names kSm90a and is not in CONTRIBUTING.md, 'Adding a CUDA architecture'")
     for gone in sorted(place for place in places if not (root / place).exists()):
@@ -93,7 +117,7 @@ def main():
 
     for failure in failures:
         print(failure)
-    print(f"enum tables: {len(found)} tables, {len(naming)} files name kRelu2, {len(failures)} failed")
+    print(f"enum tables: {len(found)} tables, {named} files of recipes, {len(failures)} failed")
     return 1 if failures else 0
 
 
