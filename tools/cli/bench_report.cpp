@@ -119,17 +119,20 @@ std::vector<Bar> bars_of(const BenchReport& report, const Ranking& ranking) {
   return bars;
 }
 
-// "cached and graph, streams and two_pass": each pair once.
-std::string ties_text(const Ranking& ranking) {
+// Pairs of one place that can be told apart, or of two places that cannot: "a and b, c and d", each
+// once, the one in front first.
+std::string pairs_text(const Ranking& ranking, bool of_one_place) {
   std::string text;
-  std::vector<std::string> named;
-  for (const Ranked& entry : ranking.ranked) {
-    const std::string name = entry.result->name();
-    for (const std::string& other : entry.tied) {
-      if (std::find(named.begin(), named.end(), other) != named.end()) continue;
-      text += fmt::format("{}{} and {}", text.empty() ? "" : ", ", name, other);
+  for (size_t i = 0; i < ranking.ranked.size(); ++i) {
+    const Ranked& first = ranking.ranked[i];
+    for (size_t j = i + 1; j < ranking.ranked.size(); ++j) {
+      const Ranked& second = ranking.ranked[j];
+      const std::string name = second.result->name();
+      const bool is_tied =
+          std::find(first.tied.begin(), first.tied.end(), name) != first.tied.end();
+      if ((first.place == second.place) != of_one_place || is_tied == of_one_place) continue;
+      text += fmt::format("{}{} and {}", text.empty() ? "" : ", ", first.result->name(), name);
     }
-    named.push_back(name);
   }
   return text;
 }
@@ -148,8 +151,16 @@ std::vector<std::string> ranking_notes(const BenchReport& report, const Ranking&
                     static_cast<int>(100 * std::min(ranking.confidence, measure::kConfidence)),
                     ranking.confidence < measure::kConfidence ? ", for want of rounds" : ""));
   }
-  const std::string ties = ties_text(ranking);
-  if (!ties.empty()) notes.push_back(fmt::format("=: cannot be told apart: {}", ties));
+  const bool ties = std::any_of(ranking.ranked.begin(), ranking.ranked.end(),
+                                [](const Ranked& entry) { return !entry.tied.empty(); });
+  const std::string apart = pairs_text(ranking, /*of_one_place=*/true);
+  const std::string others = pairs_text(ranking, /*of_one_place=*/false);
+  if (ties) {
+    notes.push_back(fmt::format("=: tied: those of one place cannot be told apart{}{}{}{}",
+                                apart.empty() ? "" : ", but " + apart,
+                                others.empty() ? "" : "; nor can ", others,
+                                others.empty() ? "" : ", whose places others decide"));
+  }
   for (const Unranked& entry : ranking.unranked)
     notes.push_back(fmt::format("not ranked: {} ({})", entry.name, entry.why));
   notes.push_back(fmt::format(
