@@ -19,7 +19,7 @@ namespace {
 enum Part { kMessage, kArgument, kObserved, kRule };
 
 struct Keys {
-  pthread_key_t code = 0;  // the status plus one, as a number: nothing to free; null: no call yet
+  pthread_key_t code = 0;  // the status and kCanThrow as a number: nothing to free
   pthread_key_t text =
       0;  // freed by free() itself, so that no code of ours runs when a thread ends
   bool has_code = false, has_text = false;
@@ -69,17 +69,22 @@ void keep_text(const std::string (&parts)[4]) noexcept {
   if (pthread_setspecific(keys.text, text) != 0) std::free(text);
 }
 
+// Twice the status, and kCanThrow. A thread begins with 0.
+intptr_t stored_code() noexcept {
+  return keys.has_code ? reinterpret_cast<intptr_t>(pthread_getspecific(keys.code)) : 0;
+}
+constexpr intptr_t kCanThrow = 1;
+
+bool store_code(intptr_t bits) noexcept {
+  return keys.has_code && pthread_setspecific(keys.code, reinterpret_cast<void*>(bits)) == 0;
+}
+
 dualgemm_status record_code(dualgemm_status code) noexcept {
-  if (keys.has_code)
-    pthread_setspecific(keys.code, reinterpret_cast<void*>(static_cast<intptr_t>(code) + 1));
+  store_code(static_cast<intptr_t>(code) * 2 | (stored_code() & kCanThrow));
   return code;
 }
 
-dualgemm_status last_code() noexcept {
-  const void* const stored = keys.has_code ? pthread_getspecific(keys.code) : nullptr;
-  if (stored == nullptr) return DUALGEMM_OK;
-  return static_cast<dualgemm_status>(reinterpret_cast<intptr_t>(stored) - 1);
-}
+dualgemm_status last_code() noexcept { return static_cast<dualgemm_status>(stored_code() / 2); }
 
 // "": there is no text of the last call.
 const char* last_text(Part part) noexcept {
@@ -92,12 +97,14 @@ const char* last_text(Part part) noexcept {
 }  // namespace
 
 bool thread_can_throw() noexcept {
-  if (!keys.has_code || pthread_getspecific(keys.code) != nullptr) return true;
+  if ((stored_code() & kCanThrow) != 0) return true;
   constexpr size_t kMoreThanThatTakes = 4096;
   void* volatile probe = std::malloc(kMoreThanThatTakes);  // volatile: else no compiler asks
   if (probe == nullptr) return false;
   std::free(probe);
-  return abi::__cxa_get_globals() != nullptr;
+  if (abi::__cxa_get_globals() == nullptr) return false;
+  store_code(stored_code() | kCanThrow);
+  return true;
 }
 
 dualgemm_status record(const Status& status) noexcept {

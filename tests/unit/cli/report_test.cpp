@@ -540,10 +540,11 @@ TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
   report.shapes = {shape, shape};
   EXPECT_NE(
       bench_text(report, kWide)
-          .find(
-              " 1  fused prepared |#############                                     | 10.00 us\n"
-              " 2  fused          |#########################                         | 20.00 us\n"
-              " 3  cached         |##################################################| 40.00 us\n"),
+          .find(" 1  fused prepared |#############                                     | 10.00 us\n"
+                " 2  fused          |#########################                         | 20.00 us  "
+                "[2.00 .. 2.00]\n"
+                " 3  cached         |##################################################| 40.00 us  "
+                "[4.00 .. 4.00]\n"),
       std::string::npos)
       << bench_text(report, kWide);
   const auto json = nlohmann::json::parse(bench_json(report));
