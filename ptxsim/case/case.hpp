@@ -14,6 +14,7 @@
 
 #include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
+#include "ptxsim/suppressions.hpp"
 
 namespace ptxsim {
 
@@ -78,6 +79,7 @@ struct Case {
   std::optional<std::string> expect_error;         // a part of the message
   std::optional<std::vector<int>> expect_reports;  // rules reported with severity error, ascending
   std::optional<std::string> expect_printed;       // all texts of printf, one after the other
+  std::vector<Suppression> suppressions;           // of the case itself
   bool strict = false;              // as Options::strict, for cases about warnings and advisories
   bool check_uninitialized = true;  // as in Options; false for cases that must get past such a read
 };
@@ -107,6 +109,7 @@ std::optional<Error> choose_entry(Case& description, const std::string& entry);
 // Decodes what the launches of other entries than the case's run. `module`: the file that the case is for.
 std::optional<Error> load_launches(Case& description, const std::shared_ptr<const Module>& module);
 
+// Its suppressions are those of the case, then those of the options.
 // Runs it and compares. Of several launches, those of the case's entry run `program`; the result has the reports of
 // all, and the counters of these.
 CaseResult run_case(const Case& description, const std::shared_ptr<const Program>& program,
