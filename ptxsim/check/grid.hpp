@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -81,6 +82,7 @@ class Grid {
   std::unordered_map<uint64_t, ScFlag> sc_flags;                     // by address
   std::unordered_map<uint64_t, std::vector<Signal>> signals;         // sent through it
   std::vector<FollowedLoad> followed;  // loads whose results may stay unused (unused_loads.cpp)
+  std::optional<std::vector<bool>> may_stay_unused;  // by statement: which those are
   // As GridTrail has them.
   bool waits = false, lets_next_start = false, waits_before_next = false;
 

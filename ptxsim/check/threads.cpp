@@ -25,7 +25,9 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   has_invalidations = std::ranges::any_of(entry.statements, is_invalidation);
   has_sc_fences = std::ranges::any_of(entry.statements, is_sc_fence);
   has_signals = may_signal(entry);
-  may_stay_unused = loads_that_may_stay_unused(of.machine.program());
+  if (!grid->may_stay_unused)
+    grid->may_stay_unused = loads_that_may_stay_unused(of.machine.program());
+  may_stay_unused = *grid->may_stay_unused;
   followed_results.resize(warps.size());
   has_non_coherent_loads = std::ranges::any_of(entry.statements, is_non_coherent_load);
   ctas.resize(num_ctas);

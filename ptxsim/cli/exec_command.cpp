@@ -195,8 +195,14 @@ FindingsOfRun findings_of(const ExecArgs& args, const ExecReport& report, int st
   for (const auto* list : {&report.findings, &report.suppressed})
     for (const ExecFinding& finding : *list) run.findings.push_back(finding.finding);
   if (status != 0)
-    run.findings.push_back(
-        {"run", "error", fmt::format("the program's exit status is {}", status), "", "", {}});
+    run.findings.push_back({"run",
+                            "error",
+                            fmt::format("the program's exit status is {}", status),
+                            "",
+                            "",
+                            {},
+                            1,
+                            std::nullopt});
   return run;
 }
 
@@ -260,7 +266,7 @@ int exec_command(const ExecArgs& args) {
   if (args.time && timing::built_in_parameters(args.device).empty())
     return print_error(refusal(
         fmt::format("--time: '{}'; the clock knows {}", args.device, timing::built_in_gpus())));
-  const Result<std::vector<Suppression>> suppressions = load_suppressions(args);
+  Result<std::vector<Suppression>> suppressions = load_suppressions(args);
   if (!suppressions.ok()) return print_error(suppressions.error());
   const fs::path folder = library_folder();
   const fs::path library = folder / "libptxsim_cuda.so";

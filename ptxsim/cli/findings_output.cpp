@@ -14,7 +14,7 @@
 namespace ptxsim::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr char kSchema[] =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -50,37 +50,40 @@ const char* level_of(const std::string& severity) {
 }
 
 // The source line where there is one, and the line of the PTX.
-Json locations_of(const Finding& finding) {
+OrderedJson locations_of(const Finding& finding) {
   const auto physical = [](const std::string& file, int line) {
-    return Json{{"artifactLocation", {{"uri", uri_of(file)}}}, {"region", {{"startLine", line}}}};
+    return OrderedJson{{"artifactLocation", {{"uri", uri_of(file)}}},
+                       {"region", {{"startLine", line}}}};
   };
   const Place& place = finding.place;
-  Json location = Json::object();
+  OrderedJson location = OrderedJson::object();
   if (!place.source_file.empty() && place.source_line > 0)
     location["physicalLocation"] = physical(place.source_file, place.source_line);
   else if (place.ptx_line > 0)
     location["physicalLocation"] = physical(place.ptx_name, place.ptx_line);
   if (!finding.kernel.empty())
-    location["logicalLocations"] = Json::array({{{"name", finding.kernel}, {"kind", "function"}}});
-  return location.empty() ? Json::array() : Json::array({location});
+    location["logicalLocations"] =
+        OrderedJson::array({{{"name", finding.kernel}, {"kind", "function"}}});
+  return location.empty() ? OrderedJson::array() : OrderedJson::array({location});
 }
 
-Json result_of(const Finding& finding, const std::string& run, size_t rule) {
-  Json result{{"ruleId", finding.rule},
-              {"ruleIndex", rule},
-              {"level", level_of(finding.severity)},
-              {"message",
-               {{"text", finding.details.empty() ? finding.message
-                                                 : finding.message + "\n" + finding.details}}},
-              {"locations", locations_of(finding)},
-              {"occurrenceCount", std::max<uint64_t>(finding.count, 1)},
-              {"properties", {{"run", run}, {"severity", finding.severity}}}};
+OrderedJson result_of(const Finding& finding, const std::string& run, size_t rule) {
+  OrderedJson result{
+      {"ruleId", finding.rule},
+      {"ruleIndex", rule},
+      {"level", level_of(finding.severity)},
+      {"message",
+       {{"text",
+         finding.details.empty() ? finding.message : finding.message + "\n" + finding.details}}},
+      {"locations", locations_of(finding)},
+      {"occurrenceCount", std::max<uint64_t>(finding.count, 1)},
+      {"properties", {{"run", run}, {"severity", finding.severity}}}};
   if (finding.place.ptx_line > 0)
     result["properties"]["ptx"] =
         fmt::format("{}:{}", finding.place.ptx_name, finding.place.ptx_line);
   if (finding.suppressed)
     result["suppressions"] =
-        Json::array({{{"kind", "external"}, {"justification", *finding.suppressed}}});
+        OrderedJson::array({{{"kind", "external"}, {"justification", *finding.suppressed}}});
   return result;
 }
 
@@ -163,7 +166,7 @@ std::vector<std::string> unused_suppressions(const std::vector<Suppression>& all
 
 std::string to_sarif(const std::vector<FindingsOfRun>& runs) {
   std::vector<std::string> rules;
-  Json results = Json::array();
+  OrderedJson results = OrderedJson::array();
   for (const FindingsOfRun& run : runs)
     for (const Finding& finding : run.findings) {
       const auto known = std::find(rules.begin(), rules.end(), finding.rule);
@@ -171,14 +174,15 @@ std::string to_sarif(const std::vector<FindingsOfRun>& runs) {
       if (known == rules.end()) rules.push_back(finding.rule);
       results.push_back(result_of(finding, run.name, index));
     }
-  Json descriptions = Json::array();
+  OrderedJson descriptions = OrderedJson::array();
   for (const std::string& rule : rules) descriptions.push_back({{"id", rule}});
-  const Json sarif{
+  const OrderedJson sarif{
       {"$schema", kSchema},
       {"version", "2.1.0"},
-      {"runs", Json::array({{{"tool", {{"driver", {{"name", "ptxsim"}, {"rules", descriptions}}}}},
-                             {"results", results}}})}};
-  return sarif.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+      {"runs",
+       OrderedJson::array({{{"tool", {{"driver", {{"name", "ptxsim"}, {"rules", descriptions}}}}},
+                            {"results", results}}})}};
+  return sarif.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 // A suite for each run: a test that it ends, and one for each finding; warnings and advisories pass.
