@@ -43,6 +43,10 @@ Place place_of_access(const std::string& access) {
     place.ptx_name.resize(source);
   }
   take_line(place.ptx_name, place.ptx_line);
+  if (int line = 0; take_line(place.ptx_name, line)) {  // the other number was a column
+    place.ptx_column = place.ptx_line;
+    place.ptx_line = line;
+  }
   return place;
 }
 

@@ -45,7 +45,7 @@ TEST_F(StreamWork, RacesWithoutAnEvent) {
   const std::vector<Report> reports = issue(b, trail_of("second", false));
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_EQ(reports[0].rule, 23);
-  EXPECT_EQ(to_string(reports[0].place), "k.ptx:9 (k.cu:4)");
+  EXPECT_EQ(to_string(reports[0].place), "k.ptx:9:3 (k.cu:4)");
   EXPECT_EQ(
       reports[0].message,
       "'second' reads global memory 0x100, which 'first' in another stream writes, and nothing "

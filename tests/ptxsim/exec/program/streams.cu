@@ -32,7 +32,8 @@ void use_two_streams(Between between, bool copies) {
   if (between == Between::kHost) CHECK_CUDA(cudaStreamSynchronize(first));
   if (between == Between::kBarrierOfLegacyStream) fill<<<1, kThreads>>>(out);
   if (copies)
-    CHECK_CUDA(cudaMemcpyAsync(out, values, kThreads * sizeof(int), cudaMemcpyDeviceToDevice, second));
+    CHECK_CUDA(
+        cudaMemcpyAsync(out, values, kThreads * sizeof(int), cudaMemcpyDeviceToDevice, second));
   else
     take<<<1, kThreads, 0, second>>>(values, out);
   CHECK_CUDA(cudaDeviceSynchronize());
