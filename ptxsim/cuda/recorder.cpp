@@ -18,6 +18,28 @@ using Json = nlohmann::json;
 
 Json to_json(const Place& place) { return to_string(place); }
 
+Json parts_of(const Place& place) {
+  return Json{{"ptx", place.ptx_name},
+              {"line", place.ptx_line},
+              {"function", place.function},
+              {"source", place.source_file},
+              {"source_line", place.source_line}};
+}
+
+std::string identity_of(const Report& report);
+
+Json to_json(const Report& r) {
+  return Json{{"rule", r.rule},
+              {"severity", ptxsim::name_of(r.severity)},
+              {"place", to_json(r.place)},
+              {"at", parts_of(r.place)},
+              {"entry", r.kernel},
+              {"count", r.count},
+              {"message", r.message},
+              {"identity", identity_of(r)},
+              {"text", to_string(r)}};
+}
+
 // Findings of several launches of a kernel are one when this is equal: as within a launch, by the rule and the two
 // statements, whatever addresses and threads they name.
 std::string identity_of(const Report& report) {
@@ -58,13 +80,13 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
     record["error"] = Json{{"kind", name_of(result.error->kind)},
                            {"message", result.error->message},
                            {"place", to_json(result.error->place)}};
-  for (const Report& r : result.reports.list)
-    record["reports"].push_back(Json{{"rule", r.rule},
-                                     {"severity", ptxsim::name_of(r.severity)},
-                                     {"place", to_json(r.place)},
-                                     {"message", r.message},
-                                     {"identity", identity_of(r)},
-                                     {"text", to_string(r)}});
+  for (const Report& r : result.reports.list) record["reports"].push_back(to_json(r));
+  append(record.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Recorder::found(const std::string& what, const std::vector<Report>& reports) const {
+  Json record{{"event", "found"}, {"what", what}, {"reports", Json::array()}};
+  for (const Report& r : reports) record["reports"].push_back(to_json(r));
   append(record.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

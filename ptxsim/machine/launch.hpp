@@ -53,6 +53,8 @@ enum class MmaMode : uint8_t {
   kRounded,  // FP32 products and sums: for exploring schedules, where values matter less
 };
 
+struct Suppression;
+
 struct Options {
   Schedule schedule = Schedule::kEager;
   uint64_t seed = 1;
@@ -71,6 +73,8 @@ struct Options {
   const std::atomic<bool>* stop = nullptr;
   bool keep_trail = false;        // for the grids that may overlap this one; needs the sanitizer
   uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
+  // Findings that are known and no news: run() puts them aside (suppressions.hpp).
+  std::shared_ptr<const std::vector<Suppression>> suppressions = {};
 };
 
 }  // namespace ptxsim
