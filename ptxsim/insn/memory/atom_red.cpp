@@ -34,11 +34,11 @@ constexpr int kContents[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
 // Bytes of an updated element, a bit each, that depend on those in `unwritten`: of an exchange none, of a sum all.
 uint32_t unknown_of_updated(UpdateElement update, const std::byte* old, uint32_t unwritten,
                             uint32_t size, const std::byte* operand, const std::byte* third) {
-  std::byte first[kMostBytes];
+  std::byte first[kMostBytes]{};
   uint32_t unknown = 0;
   bool is_first = true;
   const auto try_with = [&](auto&& content) {
-    std::byte updated[kMostBytes];
+    std::byte updated[kMostBytes]{};
     for (uint32_t i = 0; i < size; ++i)
       updated[i] = (unwritten >> i & 1) != 0 ? content(i) : old[i];
     update(updated, operand, third);
@@ -89,7 +89,7 @@ Outcome atomic(Execution& x, const Insn& insn) {
     const size_t in_lane = size_t{size} * static_cast<size_t>(lane);
     const std::byte* third = a.third.present() ? x.source<std::byte>(a.third) + in_lane : nullptr;
     for (uint32_t i = 0; i < a.count; ++i) {
-      std::byte old[kMostBytes];
+      std::byte old[kMostBytes]{};
       std::memcpy(old, memory + i * size, size);
       if (const uint32_t of_element = unwritten >> (i * size) & ((1u << size) - 1); of_element != 0)
         unknown |= unknown_of_updated(update, old, of_element, size,
