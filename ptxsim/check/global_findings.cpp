@@ -196,7 +196,7 @@ void Sanitizer::State::report_global(const GlobalAccess& access, const GlobalEnt
                   std::move(finding), unused, lanes);
 }
 
-// Where the load or the copy that is one of the two has read what nobody uses so far.
+// Where to defer a finding, if one of the two accesses is a load or a copy whose result no statement has used so far.
 std::vector<Deferred>* Sanitizer::State::unused_read(const GlobalAccess& access,
                                                      const GlobalEntry& entry) {
   if (access.kind == AccessKind::kRead && access.record != nullptr)

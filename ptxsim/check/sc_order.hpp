@@ -1,6 +1,6 @@
 // What the order of fence.sc operations may bring (PTX ISA 9.0, "Memory Consistency Model": "Fence-SC", "Causality order",
-// "Axioms"). Of two fence.sc whose scopes reach each other one comes before the other in the Fence-SC order, and then
-// synchronises with it. Which one is decided where a strong access after the one has been observed by a strong access
+// "Axioms"). Two fence.sc whose scopes reach each other are ordered: one comes first in the Fence-SC order, and
+// synchronises with the other. Which one is decided where a strong access after the one has been observed by a strong access
 // before the other (it reads what the first wrote, or overwrites it, or overwrites what the first has read): the other
 // way around, an access would precede in causality order what it comes after in communication order.
 //

@@ -366,7 +366,7 @@ struct Sanitizer::State {
   Finding beyond_scope(int rule, AccessKind kind, Severity severity,
                        const std::string& place) const;
 
-  // Racing loads whose results nobody uses (unused_loads.cpp).
+  // Racing loads whose results no statement uses (unused_loads.cpp).
   void follow_load(const Execution& x);  // the statement under way reads memory
   void note_followed(const Execution& x, const Insn& insn);
   // Where the error of a finding is kept until somebody uses what was loaded. nullptr: somebody has, or may have.

@@ -37,7 +37,7 @@ Finding finding_of(const Report& report);
 
 // Empty when no file is given.
 Result<std::vector<Suppression>> load_suppressions(const FindingsArgs& args);
-// Of entries that no run had a finding for: lines for the user, "unused suppression ...".
+// Lines for the user about entries that no run had a finding for: "unused suppression ...".
 std::vector<std::string> unused_suppressions(const std::vector<Suppression>& all,
                                              const std::vector<bool>& used);
 

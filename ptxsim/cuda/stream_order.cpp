@@ -29,7 +29,7 @@ bool take_line(std::string& text, int& line) {
   return true;
 }
 
-// Of GridTrail::accesses: "'statement' at k.ptx:9 (k.cu:3), by CTA ...".
+// The place in a text of GridTrail::accesses: "'statement' at k.ptx:9 (k.cu:3), by CTA ...".
 Place place_of_access(const std::string& access) {
   const size_t by = access.rfind(", by "), at = access.rfind("' at ", by);
   Place place;

@@ -35,8 +35,8 @@ enum class Scope : uint8_t {
   kGpu,
   kSys
 };  // of strong operations; weak: none
-// Relaxed: execution order only. Of an mbarrier, acquire and release reach the cluster, or the CTA alone, as without a
-// scope.
+// Relaxed: execution order only. Acquire and release of an mbarrier reach the cluster, or the CTA alone, as they do
+// without a scope.
 enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed, kAcquireReleaseCta };
 
 enum class AsyncKind : uint8_t {

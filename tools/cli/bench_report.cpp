@@ -28,7 +28,7 @@ std::string peak_cell(double value, const char* unit) {
   return value > 0 ? fmt::format("{:.4g} {}", value, unit) : "unknown";
 }
 
-// Those that limited nobody were not measured.
+// Peaks that limited no strategy were not measured.
 std::string peaks_line(const measure::Peaks& peaks, bool from_memory) {
   std::string text;
   const auto add = [&](const char* name, double value, const char* unit, bool always = false) {

@@ -78,7 +78,7 @@ double work_of(const Shape& shape) {
          static_cast<double>(shape.k) * static_cast<double>(shape.l);
 }
 
-// Of the time that is left, what shape `i` may take of it: all shapes come to as many rounds.
+// How much of the time that is left shape `i` may take, so that all shapes come to as many rounds.
 double seconds_for(const std::vector<Shape>& shapes, int64_t i, double left) {
   double rest = 0;
   for (size_t j = static_cast<size_t>(i); j < shapes.size(); ++j) rest += work_of(shapes[j]);

@@ -17,7 +17,7 @@ inline constexpr double kResolution = 0.005;
 
 enum class Comparison { kFaster, kSlower, kTied };
 
-// Of two cases, from the interval of the first one's time over the second one's. Tied: the interval
+// How two cases compare, from the interval of the first one's time over the second one's. Tied: the interval
 // holds 1, or a value within kResolution of it, or is not known.
 Comparison compare(const Interval& ratio) noexcept;
 

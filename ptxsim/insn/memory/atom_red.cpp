@@ -28,7 +28,7 @@ struct AtomicDetail final : Detail {
 
 constexpr uint32_t kMostBytes = 16;  // of a vector, and of .b128
 
-// What memory that nobody has written may hold, besides what the operation compares it with.
+// What unwritten memory may hold, besides what the operation compares it with.
 constexpr int kContents[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
 
 // Bytes of an updated element, a bit each, that depend on those in `unwritten`: of an exchange none, of a sum all.
@@ -53,7 +53,8 @@ uint32_t unknown_of_updated(UpdateElement update, const std::byte* old, uint32_t
   return unknown;
 }
 
-// Of memory that nobody has written all of, the old value is undefined, and the new one as far as it depends on that.
+// Where part of the memory was never written, the old value is undefined, and so is the new one as far as it depends on
+// that.
 // Global memory that then holds nothing known is a Fault, as where such a value is stored.
 void follow_unwritten(Execution& x, const AtomicDetail& a, const MemoryAt& at, uint32_t unwritten,
                       uint32_t unknown, int lane) {

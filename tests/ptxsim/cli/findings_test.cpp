@@ -14,7 +14,7 @@ const std::string kSource = "R16_bad.ptx:";
 
 class Findings : public Program {
  protected:
-  // Of the race: the line that the finding names. The case expects R16, so that without it the run fails.
+  // The line of the race, which the finding names. The case expects R16, so that without it the run fails.
   std::string line_of_race() const {
     const Json run = Json::parse(start({"run", kRacing, "--json"}).out).at(0);
     return std::to_string(run.at("reports").at(0).at("place").at("line").get<int>());

@@ -47,7 +47,7 @@ TEST(MedianInterval, ManyValues) {
   }
 }
 
-// Of values with a long tail, and of halves from two distributions that lie apart: the true median
+// Values with a long tail, and halves from two distributions that lie apart: the true median
 // is in at least as many intervals as their confidence says.
 TEST(MedianInterval, HoldsTheMedianAsOftenAsItSays) {
   std::mt19937_64 random(7);
@@ -70,7 +70,7 @@ TEST(MedianInterval, HoldsTheMedianAsOftenAsItSays) {
       }
       const double share = static_cast<double>(held) / kTimes;
       EXPECT_GT(share, confidence - 0.01);
-      // Of one distribution it is as narrow as the confidence allows.
+      // For one distribution the interval is as narrow as the confidence allows.
       EXPECT_LT(share, mixture ? 1.1 : confidence + 0.01);
     }
   }

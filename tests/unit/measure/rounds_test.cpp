@@ -260,7 +260,7 @@ double own_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// Seconds in which the processors of this process did anything, whoever's: /proc/stat, proc(5).
+// Seconds in which the processors of this process did anything, for any process: /proc/stat, proc(5).
 double busy_seconds() {
   cpu_set_t mine;
   CPU_ZERO(&mine);
