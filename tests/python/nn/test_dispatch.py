@@ -41,7 +41,7 @@ def test_the_rules_are_those_of_a_gpu() -> None:
 
 @pytest.mark.parametrize("dtype", WIDE)
 @pytest.mark.parametrize("static", [False, True])
-@pytest.mark.parametrize("input_dtype,down_dtype", itertools.product(("bf16", "nvfp4"), (None, "bf16", "nvfp4")))
+@pytest.mark.parametrize("input_dtype,down_dtype", list(itertools.product(("bf16", "nvfp4"), (None, "bf16", "nvfp4"))))
 def test_a_finalized_mlp_takes_its_rows(input_dtype: str, down_dtype: str | None, static: bool, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     scale = 0.01 if static else None
@@ -67,10 +67,11 @@ def test_finalized_experts_take_their_rows(input_dtype: str, dtype: torch.dtype)
     torch.manual_seed(0)
     gate, up, down = (torch.randn(3, *shape, dtype=dtype) / 8 for shape in ((48, 64), (48, 64), (64, 48)))
     parts = [dg.weights.quantized_weight("w", w, False) for w in (gate, up, down)]
-    w = dg.Weights.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales, prepare=False)
+    w = dg.Weights.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales, alpha_gate=parts[0].global_scale,
+                                alpha_up=parts[1].global_scale, prepare=False)
+    second = dg.LinearWeights.from_tensors(parts[2].codes, parts[2].scales, alpha=parts[2].global_scale, prepare=False)
     for scales in ({}, {"input_scale": 0.01, "down_input_scale": 0.02}):
-        made = dg.GatedExperts.from_weights(w, dg.LinearWeights.from_tensors(parts[2].codes, parts[2].scales, prepare=False),
-                                            input_dtype=input_dtype, **scales)
+        made = dg.GatedExperts.from_weights(w, second, input_dtype=input_dtype, **scales)
         x, ids, factors = torch.randn(5, 64, dtype=dtype), torch.randint(0, 3, (5, 2)), torch.rand(5, 2)
         with torch.no_grad():
             wanted = made(x, ids, factors)
