@@ -86,11 +86,12 @@ Place Machine::place_of_a_live_warp() const {
 
 void Machine::watch() {
   if (options_.stop != nullptr && *options_.stop) {
-    Error error{
-        ErrorKind::kStopped,
-        fmt::format("stopped after {} warp instructions of kernel '{}'{}", stats_.warp_instructions,
-                    program_->entry->name, waiting_clusters_text()),
-        place_of_a_live_warp()};
+    Error error{ErrorKind::kStopped,
+                fmt::format("stopped after {} warp instructions", stats_.warp_instructions),
+                place_of_a_live_warp()};
+    if (stats_.warp_instructions != 0)
+      error.message +=
+          fmt::format(" of kernel '{}'{}", program_->entry->name, waiting_clusters_text());
     throw Fault(std::move(error));
   }
   if (options_.max_seconds <= 0 && !options_.on_progress) return;
