@@ -111,10 +111,32 @@ void add_refusal(ExecReport& report, const Json& record) {
                   record.at("status").get<std::string>()));
 }
 
+void note_progress(ExecReport& report, const Json& record) {
+  const auto found = report.under_way.find(record.at("process").get<int64_t>());
+  if (found == report.under_way.end()) return;
+  found->second.place = record.at("place");
+  found->second.warp_instructions = record.at("warp_instructions");
+}
+
+// What a killed process was at counts as an error: the launch has no result.
+void add_launches_under_way(ExecReport& report) {
+  for (const auto& [process, launch] : report.under_way)
+    add(report, "run", "error",
+        fmt::format("{}: error: the process ended while this launch ran; it was here after {} warp "
+                    "instructions\n  kernel:  {}\n  launch:  {}",
+                    launch.place, launch.warp_instructions, launch.kernel, launch.shape));
+}
+
 void add_record(ExecReport& report, const Json& record,
                 const std::vector<Suppression>& suppressions) {
   const std::string event = record.at("event");
-  if (event == "launch") add_launch(report, record, suppressions);
+  if (event == "begin")
+    report.under_way[record.at("process")] = {record.at("kernel"), shape_of(record), "", 0};
+  if (event == "progress") note_progress(report, record);
+  if (event == "launch") {
+    report.under_way.erase(record.at("process").get<int64_t>());
+    add_launch(report, record, suppressions);
+  }
   if (event == "found")
     for (const Json& finding : record.at("reports"))
       add_finding(report, finding, record.at("what"), suppressions);
@@ -153,6 +175,7 @@ ExecReport read_exec_records(const std::string& records,
       continue;
     }
   }
+  add_launches_under_way(report);
   return report;
 }
 

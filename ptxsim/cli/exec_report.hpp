@@ -25,13 +25,21 @@ struct ExecKernel {
   std::string shape;        // of the first launch
 };
 
+// A launch that had not ended when its process did.
+struct ExecLaunchUnderWay {
+  std::string kernel, shape;
+  std::string place;               // where it last was seen
+  uint64_t warp_instructions = 0;  // up to there
+};
+
 struct ExecReport {
   std::map<std::string, ExecKernel> kernels;
-  std::vector<ExecFinding> findings;    // equal ones once
-  std::vector<ExecFinding> suppressed;  // as the list of suppressions says
-  std::vector<bool> used;               // of these
-  uint64_t highest_memory = 0;          // bytes of the GPU
-  bool ended = false;                   // the program came to its end: leaks are known
+  std::vector<ExecFinding> findings;                // equal ones once
+  std::vector<ExecFinding> suppressed;              // as the list of suppressions says
+  std::vector<bool> used;                           // of these
+  std::map<int64_t, ExecLaunchUnderWay> under_way;  // by process
+  uint64_t highest_memory = 0;                      // bytes of the GPU
+  bool ended = false;                               // the program came to its end: leaks are known
 
   uint64_t count(const std::string& severity) const;
 };

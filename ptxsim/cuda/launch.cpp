@@ -187,6 +187,8 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (request.cooperative)
     memory.global().add("workspace of the grid", kGridWorkspace,
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
+  options.on_progress = [this](const Progress& progress) { recorder.goes_on(progress); };
+  recorder.begins(kernel.entry->name, launch);
   RunResult result = run(kernel.module->with_constants(program, memory), launch, memory.global(),
                          options, clock ? clock->begin() : std::vector<MakeObserver>());
   const std::optional<double> microseconds =

@@ -47,6 +47,16 @@ std::string identity_of(const Report& report) {
                      to_string(report.place), report.other.substr(0, report.other.rfind(", by ")));
 }
 
+Json record_of(const char* event, const std::string& kernel, const Launch& launch) {
+  return Json{{"event", event},
+              {"process", getpid()},
+              {"kernel", demangled(kernel)},
+              {"grid", launch.grid},
+              {"block", launch.block},
+              {"cluster", launch.cluster},
+              {"shared", launch.dynamic_shared_bytes}};
+}
+
 }  // namespace
 
 std::string demangled(const std::string& name) {
@@ -66,15 +76,26 @@ void Recorder::append(const std::string& line) const {
   close(file);
 }
 
+void Recorder::begins(const std::string& kernel, const Launch& launch) const {
+  last_progress_ = std::chrono::steady_clock::now();
+  append(record_of("begin", kernel, launch).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Recorder::goes_on(const Progress& progress) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (progress.warp_instructions != 0 && now - last_progress_ < std::chrono::seconds(1)) return;
+  last_progress_ = now;
+  append(Json{{"event", "progress"},
+              {"process", getpid()},
+              {"warp_instructions", progress.warp_instructions},
+              {"place", to_json(progress.place)}}
+             .dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
 void Recorder::launched(const std::string& kernel, const Launch& launch, const RunResult& result,
                         std::optional<double> microseconds) const {
-  Json record{{"event", "launch"},
-              {"kernel", demangled(kernel)},
-              {"grid", launch.grid},
-              {"block", launch.block},
-              {"cluster", launch.cluster},
-              {"shared", launch.dynamic_shared_bytes},
-              {"warp_instructions", result.stats.warp_instructions}};
+  Json record = record_of("launch", kernel, launch);
+  record["warp_instructions"] = result.stats.warp_instructions;
   if (microseconds) record["microseconds"] = *microseconds;
   if (result.error)
     record["error"] = Json{{"kind", name_of(result.error->kind)},
