@@ -6,12 +6,12 @@
 #include <span>
 #include <string>
 
+#include "cuda/kernels/blackwell/group_operands.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
+#include "cuda/kernels/blackwell/tile_choice.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a_pair/extents.hpp"
+#include "cuda/kernels/sm100a_pair/groups/launch.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
-#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
-#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
@@ -26,7 +26,7 @@ KernelChoice choice_of(const sm100a::Instance& instance) {
   return {.kernel = sm100a::kKernelName,
           .shape = {.tile_m = sm100a::kTileM,
                     .tile_n = instance.config.tile_n,
-                    .tile_k = sm100a::kTileK,
+                    .tile_k = blackwell::kTileK,
                     .stages = instance.stages}};
 }
 
@@ -161,30 +161,30 @@ std::vector<KernelChoice> compiled_for(const Problem& problem, bool prepared,
 }
 
 // Of one CTA or of a pair.
-sm100a_pair::TileChoice usual_tile(const Problem& p, bool prepared, const DeviceCaps& caps) {
-  const auto choose = prepared ? sm100a_pair::choose_prepared_tile : sm100a_pair::choose_tile;
+blackwell::TileChoice usual_tile(const Problem& p, bool prepared, const DeviceCaps& caps) {
+  const auto choose = prepared ? blackwell::choose_prepared_tile : blackwell::choose_tile;
   return choose(p.m, p.n, p.k, p.l, caps.num_sms, caps.max_pairs);
 }
 
 // Whether the kernel for few rows takes no longer than `tile`. It does up to some 16 or 32 rows where
 // its tiles run at once, and where they do not and its CTAs are persistent. With more rows its
 // epilogue, of two or four warps, takes longer than a pair's of sixteen.
-bool takes_skinny(const Problem& p, bool prepared, const sm100a_pair::TileChoice& tile,
+bool takes_skinny(const Problem& p, bool prepared, const blackwell::TileChoice& tile,
                   const DeviceCaps& caps) {
   if (!suits_skinny(p).ok()) return false;
   if (prepared && !takes_pairs(p, true, caps)) return true;  // nothing else takes them
   const sm100a_skinny::Instance& few = sm100a_skinny::choose_instance(p, caps.num_sms, prepared);
   return sm100a_skinny::modelled_us(p, few, caps.num_sms, prepared) <=
-         sm100a_skinny::copies_us(p, prepared, prepared) +
-             sm100a_pair::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs,
-                                         prepared);
+         blackwell::copies_us(p, prepared, prepared) +
+             blackwell::us_of_few_rows(tile, p.n, p.k, p.l, caps.num_sms, caps.max_pairs, prepared);
 }
 
 // Pairs where they are sooner and the constraints let them be, else the other kernel's own choice.
 KernelChoice usual_for_groups(const Problem& p, const DeviceCaps& caps,
                               const PlanConstraints& constraints) {
-  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
-  if (takes_pairs_of_groups(p, caps) && sm100a_pair_groups::are_sooner(p, caps.num_sms, pairs)) {
+  const int64_t pairs = blackwell::pairs_at_once(caps.num_sms, caps.max_pairs);
+  if (takes_pairs_of_groups(p, caps) && sm100a_pair_groups::modelled_clocks(p, pairs) <
+                                            sm100a_skinny::modelled_group_clocks(p, caps.num_sms)) {
     const KernelChoice choice = choice_of(sm100a_pair_groups::instance_for(p.d.type));
     if (satisfies_but_ctas(choice.kernel, choice.shape, constraints)) return choice;
   }
@@ -193,10 +193,10 @@ KernelChoice usual_for_groups(const Problem& p, const DeviceCaps& caps,
 
 KernelChoice usual_for(const Problem& p, bool prepared, const DeviceCaps& caps) {
   const int num_sms = caps.num_sms;
-  const sm100a_pair::TileChoice tile = usual_tile(p, prepared, caps);
+  const blackwell::TileChoice tile = usual_tile(p, prepared, caps);
   if (takes_skinny(p, prepared, tile, caps))
     return choice_of(p, sm100a_skinny::choose_instance(p, num_sms, prepared));
-  if (tile.ctas == sm100a_pair::kPairCtas && suits_pair(p, prepared).ok())
+  if (tile.ctas == blackwell::kPairCtas && suits_pair(p, prepared).ok())
     return choice_of(*sm100a_pair::find_instance(tile.tile_n, p.d.type, prepared, tile.persistent));
   return choice_of(sm100a::choose_instance(p, num_sms));
 }
@@ -255,10 +255,10 @@ Status plan_persistent(Plan& plan, const DeviceCaps& caps, const PlanConstraints
   if (constraints.ctas == 1)
     return Status::invalid("config", "ctas=1", "must be at least 2, a pair");
   const Problem& p = plan.problem;
-  const int64_t pairs = sm100a_pair::pairs_at_once(caps.num_sms, caps.max_pairs);
-  const int64_t ctas = std::min(*most, pairs * sm100a_pair::kPairCtas);
+  const int64_t pairs = blackwell::pairs_at_once(caps.num_sms, caps.max_pairs);
+  const int64_t ctas = std::min(*most, pairs * blackwell::kPairCtas);
   plan.shape.ctas = is_grouped(p) ? sm100a_pair_groups::ctas_for(p, ctas)
-                                  : sm100a_pair::persistent_ctas(p.m, p.n, p.l, ctas);
+                                  : blackwell::persistent_ctas(p.m, p.n, p.l, ctas);
   return {};
 }
 
@@ -287,15 +287,15 @@ Status plan_sm100a(Plan& plan, const DeviceCaps& caps, const PlanConstraints& co
   return {};
 }
 
-sm100a::Copies copies_of(const Plan& plan) {
+blackwell::Copies copies_of(const Plan& plan) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   if (takes_tiles_in_turn(plan)) {
     const auto plan_copies =
         is_w4a16(plan.problem) ? sm100a_w4a16::plan_copies : sm100a_skinny::plan_copies;
     return plan_copies(problem, plan.unaligned, plan.prepared, true);
   }
-  return sm100a::plan_copies(problem, plan.unaligned, plan.prepared,
-                             plan.prepared && is_pair_kernel(plan.kernel));
+  return blackwell::plan_copies(problem, plan.unaligned, plan.prepared,
+                                plan.prepared && is_pair_kernel(plan.kernel));
 }
 
 constexpr const char* kNumerics =
@@ -305,7 +305,7 @@ constexpr const char* kNumerics =
     "A's type, products added in FP32 in the order of the tensor cores";
 
 int64_t workspace_bytes_sm100a(const Plan& plan) {
-  const sm100a::Copies copies = copies_of(plan);
+  const blackwell::Copies copies = copies_of(plan);
   if (!is_grouped(plan.problem)) return copies.workspace_bytes;
   if (is_pair_kernel(plan.kernel)) return sm100a_pair_groups::workspace_bytes(plan.problem, copies);
   if (is_w4a16(plan.problem)) {
@@ -325,7 +325,7 @@ struct LaunchInputs {
   const uint8_t* prepared;
   void* workspace;
   EncodeTiled encode_tiled;
-  sm100a::Copies copies;
+  blackwell::Copies copies;
 };
 
 Expected<std::vector<KernelLaunch>> launches_w4a16(const LaunchInputs& in) {
@@ -370,7 +370,7 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
                                                     EncodeTiled encode_tiled,
                                                     int64_t* intermediate_bytes) {
   const core::ResolvedProblem problem = core::resolve(plan.problem);
-  const sm100a::Copies copies = copies_of(plan);
+  const blackwell::Copies copies = copies_of(plan);
   *intermediate_bytes = 2 * copies.workspace_bytes;
   const LaunchInputs in{plan, problem, buffers, prepared, workspace, encode_tiled, copies};
   if (is_w4a16_kernel(plan.kernel)) return launches_w4a16(in);
@@ -398,8 +398,8 @@ Expected<std::vector<KernelLaunch>> launches_sm100a(const Plan& plan, const Buff
 
 PreparedFormat prepared_format_sm100a(const Problem&) { return PreparedFormat::kSm100a; }
 
-constexpr WeightPacking kPackingSm100a{prepared_format_sm100a, sm100a_pair::packed_batch_bytes,
-                                       sm100a_pair::pack_weights_launch};
+constexpr WeightPacking kPackingSm100a{prepared_format_sm100a, blackwell::packed_batch_bytes,
+                                       blackwell::pack_weights_launch};
 
 }  // namespace
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "cuda/kernels/hopper/packed_weights.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
-#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/sm90a_plan.hpp"
@@ -132,8 +132,8 @@ PreparedFormat prepared_format_sm90a(const Problem& problem) {
   return sm90a::multiplies_bf16(problem) ? PreparedFormat::kSm90aBF16 : PreparedFormat::kSm90aF16;
 }
 
-constexpr WeightPacking kPacking{prepared_format_sm90a, sm90a::packed_batch_bytes,
-                                 sm90a::pack_weights_launch};
+constexpr WeightPacking kPacking{prepared_format_sm90a, hopper::packed_batch_bytes,
+                                 hopper::pack_weights_launch};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include "kernels/simulation/packed_weights.hpp"
 
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
-#include "cuda/kernels/sm90a/packed_weights.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
+#include "cuda/kernels/hopper/packed_weights.hpp"
 
 namespace dualgemm::test {
 
@@ -13,9 +13,9 @@ namespace dualgemm::test {
   const Buffers& given = simulation.buffers();
   buffers_ = without_weights(given);
   units_ = static_cast<uint8_t*>(simulation.scratch(
-      kName, hopper ? sm90a::packed_bytes(data.problem) : sm100a_pair::packed_bytes(data.problem)));
-  return simulation.run(hopper ? sm90a::pack_weights_launch(data.resolved, given, units_)
-                               : sm100a_pair::pack_weights_launch(data.resolved, given, units_),
+      kName, hopper ? hopper::packed_bytes(data.problem) : blackwell::packed_bytes(data.problem)));
+  return simulation.run(hopper ? hopper::pack_weights_launch(data.resolved, given, units_)
+                               : blackwell::pack_weights_launch(data.resolved, given, units_),
                         options);
 }
 

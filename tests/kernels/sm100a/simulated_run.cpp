@@ -16,7 +16,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
     return AssertionFailure() << status.message();
   }
   Simulation simulation(data, run.misalign);
-  const sm100a::Copies copies = sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  const blackwell::Copies copies = blackwell::plan_copies(data.resolved, run.misalign % 16 != 0);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
   const auto launches = sm100a::build_launches(
       data.resolved, simulation.buffers(), copies, workspace,

@@ -4,15 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "cuda/kernels/sm100a/params.hpp"
-#include "cuda/kernels/sm100a_pair/extents.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
+#include "cuda/kernels/blackwell/params.hpp"
+#include "cuda/kernels/blackwell/tile_choice.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "unit/cuda/on_gpu.hpp"
 #include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a_pair {
 namespace {
+
+using blackwell::choose_prepared_tile;
+using blackwell::choose_tile;
+using blackwell::packed_batch_bytes;
+using blackwell::TileChoice;
 
 using test::boxes;
 using test::far_buffers;
@@ -175,7 +180,7 @@ TEST(Sm100aPairLaunch, PersistentPairsHaveTheGridThatTheyAreGiven) {
     const KernelLaunch& launch = launches->front();
     EXPECT_EQ(launch.ctas, ctas);
     EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_persistent");
-    sm100a::Params params;
+    blackwell::Params params;
     std::memcpy(&params, launch.params.data(), sizeof params);
     EXPECT_EQ(params.num_tiles, 6u);
   }
@@ -209,7 +214,7 @@ TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
   EXPECT_EQ(launch.cluster_ctas, 2u);
   EXPECT_EQ(launch.threads, 576u);
   EXPECT_TRUE(launch.overlaps_previous);
-  sm100a::Params params;
+  blackwell::Params params;
   ASSERT_EQ(launch.param_bytes, sizeof params);
   std::memcpy(&params, launch.params.data(), sizeof params);
   EXPECT_EQ(params.tiles_m, 2u);
@@ -244,7 +249,7 @@ TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
   const KernelLaunch& launch = launches->front();
   EXPECT_EQ(launch.ctas, 2u * 2 * 2 * 2);
   EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_prepared");
-  sm100a::Params params;
+  blackwell::Params params;
   std::memcpy(&params, launch.params.data(), sizeof params);
   EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 1u);
   EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 2u);
