@@ -1,5 +1,6 @@
 // What the host decides for Blackwell's kernel of a pair of CTAs: when it is taken, with which
 // tile, which views and which grid. No GPU is needed.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,15 +15,23 @@
 namespace dualgemm::cuda::sm100a_pair {
 namespace {
 
-using blackwell::choose_prepared_tile;
-using blackwell::choose_tile;
-using blackwell::packed_batch_bytes;
-using blackwell::TileChoice;
-
 using test::boxes;
 using test::far_buffers;
 using test::record_view;
 using test::swizzled;
+
+using blackwell::TileChoice;
+
+// Of the three kernels for A in NVFP4 of more rows than few, as the families have it.
+TileChoice fastest_tile(int64_t m, int64_t n, int64_t k, int num_sms, int max_pairs = -1,
+                        bool prepared = false) {
+  const auto pair = blackwell::fastest_pair(m, n, k, 1, num_sms, max_pairs, prepared);
+  const auto persistent = blackwell::persistent_pair(m, n, k, 1, num_sms, max_pairs, prepared);
+  const double one_cta = blackwell::us_of_one_cta(m, n, k, 1, num_sms);
+  if (!prepared && one_cta < std::min(pair.us, persistent.us))
+    return {1, blackwell::choose_tile_n(m, n, 1, num_sms)};
+  return persistent.us < pair.us ? persistent.tile : pair.tile;
+}
 
 TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : instances()) {
@@ -55,7 +64,7 @@ TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
 
 TEST(Sm100aPairChoice, WhatTakesLeast) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
-    return choose_tile(m, n, k, 1, num_sms);
+    return fastest_tile(m, n, k, num_sms);
   };
   // The challenge's benchmark shapes.
   EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
@@ -76,7 +85,7 @@ TEST(Sm100aPairChoice, WhatTakesLeast) {
 
 // What a GPU says of itself counts; its number of SMs is but the most.
 TEST(Sm100aPairChoice, FewerPairsThanPairsOfSmsAreMoreWaves) {
-  const auto tile = [](int max_pairs) { return choose_tile(256, 4096, 7168, 1, 148, max_pairs); };
+  const auto tile = [](int max_pairs) { return fastest_tile(256, 4096, 7168, 148, max_pairs); };
   EXPECT_EQ(tile(-1), (TileChoice{2, 64}));
   EXPECT_EQ(tile(64), (TileChoice{2, 64}));  // all of them in one wave
   EXPECT_EQ(tile(63), (TileChoice{1, 64}));  // in two
@@ -91,7 +100,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
   };
   const Expected<Plan> pairs = plan_of("isa=sm100a");
   ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->kernel, kKernelName);
+  EXPECT_EQ(pairs->kernel, plan::kernel_name(KernelId::kSm100aPair));
   caps.max_pairs = 0;
   EXPECT_EQ(plan_of("isa=sm100a")->config(), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
   EXPECT_EQ(plan_of("kernel=tcgen05pair").status().message(),
@@ -110,7 +119,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
   EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true},
                          test::made_up_gpu(100, 148), strategies(), "")
                 ->kernel,
-            kKernelName);
+            plan::kernel_name(KernelId::kSm100aPair));
   caps.max_pairs = 0;
   EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true}, caps, strategies(), "")
                 .status()
@@ -120,7 +129,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
 
 TEST(Sm100aPairChoice, PreparedWeightsHaveTilesBetween) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
-    return choose_prepared_tile(m, n, k, 1, num_sms);
+    return fastest_tile(m, n, k, num_sms, -1, true);
   };
   EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
   EXPECT_EQ(tile(512, 4096), (TileChoice{2, 112}));  // 74 pairs: every SM
@@ -255,7 +264,7 @@ TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
   EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 2u);
   EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 3u);
   EXPECT_EQ(params.map_sf_a.opaque[0] & 0xFF, 4u);
-  EXPECT_EQ(packed_batch_bytes(problem), 2 * 25 * (2048 + 256));
+  EXPECT_EQ(blackwell::packed_batch_bytes(problem), 2 * 25 * (2048 + 256));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/blackwell/rates.hpp"
 #include "cuda/kernels/blackwell/stage.hpp"
 #include "dualgemm/types.hpp"
 
@@ -22,7 +23,6 @@ struct GroupWork {
 };
 
 inline double clocks_of_groups(const Problem& problem, const GroupWork& work) {
-  constexpr double kHbmBytes = 3750;  // a clock: 6.0 TB/s
   constexpr int kRowBytesOfStage = kRowBytes + kRowScaleBytes;
   const bool masked = problem.grouping == Grouping::kMasked;
   const int64_t experts = masked ? problem.l : std::min(problem.m, problem.l);  // with rows
@@ -30,7 +30,7 @@ inline double clocks_of_groups(const Problem& problem, const GroupWork& work) {
   const auto stages = static_cast<double>(core::ceil_div(problem.k, kTileK));
   const double rows = 2 * static_cast<double>(experts) * static_cast<double>(problem.n) +
                       static_cast<double>(rows_of_a);
-  const double hbm = rows * stages * kRowBytesOfStage / kHbmBytes;
+  const double hbm = rows * stages * kRowBytesOfStage / kHbmBytesPerClock;
   const double tiles =
       static_cast<double>(experts * core::ceil_div(problem.n, work.tile_n)) * work.tiles_of_expert;
   const double turns = std::ceil(tiles / static_cast<double>(work.at_once));

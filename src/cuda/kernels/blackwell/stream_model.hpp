@@ -8,19 +8,20 @@
 #include <cstdint>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/blackwell/rates.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::cuda::blackwell {
 
-// A B200 as public measurements have it (microbench-blackwell, TileSight, in-kernel traces of
-// learn-cuda; f and the ingest of one SM are fitted to published times of dual GEMMs).
+// What of a machine counts for such a kernel.
 struct StreamRates {
-  double hbm_bytes_per_us = 6.0e6;      // cold, 5.9 to 7.3 reported
-  double l2_bytes_per_us = 20.2e6;      // delivered to all SMs
-  double ingest_bytes_per_us = 0.18e6;  // delivered to one SM, at least 0.158
-  double turn_us = 1.5;  // of a ring: 64 KB in flight on each of 148 SMs give 6.3 TB/s
-  double clocks_per_us = 1600;
-  double fixed_us = 2.2;  // of a CTA: set-up 0.75, first byte 1.3, last MMA 0.15
+  double hbm_bytes_per_us = machine::kB200.hbm_bytes_per_us.value;        // cold
+  double l2_bytes_per_us = machine::kB200.l2_bytes_per_us.value;          // delivered to all SMs
+  double ingest_bytes_per_us = machine::kB200.ingest_bytes_per_us.value;  // delivered to one SM
+  double turn_us = kTurnUs;
+  double clocks_per_us = machine::kB200.clocks_per_us.value;
+  double fixed_us = machine::kB200.setup_us.value +
+                    (machine::kB200.first_byte_us.value + machine::kB200.exit_us.value);  // of a CTA
 };
 
 // One launch.
@@ -86,7 +87,8 @@ inline double usual_group_tiles(const Problem& problem, int tile_m) {
 // core multiplies 2 columns a clock, and reads operands from shared memory at 128 bytes a clock
 // (measured: 48 for N = 64, 64 for 128).
 constexpr double mma_clocks(int n, int uses) {
-  return std::max(0.5 * n * uses, 32.0 + 0.25 * n * uses);
+  constexpr double kReadA = kMmaReadBytes / kSharedBytesPerClock;
+  return std::max(0.5 * n * uses, kReadA + 0.25 * n * uses);
 }
 
 }  // namespace dualgemm::cuda::blackwell

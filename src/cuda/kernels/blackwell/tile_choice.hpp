@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "core/int_math.hpp"
 #include "cuda/kernels/blackwell/extents.hpp"
+#include "cuda/kernels/blackwell/rates.hpp"
 #include "cuda/kernels/blackwell/stage.hpp"
 
 namespace dualgemm::cuda::blackwell {
@@ -27,9 +29,7 @@ struct TileChoice {
 // `weight_scale_bytes`: of a stage, into one SM.
 constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
                               int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {
-  constexpr double kPortBytes = 112;   // a clock, into one SM
-  constexpr double kL2Bytes = 12'600;  // a clock, out of the L2 cache
-  constexpr double kReadA = 32;        // clocks of an MMA that reads A from shared memory
+  constexpr double kReadA = kMmaReadBytes / kSharedBytesPerClock;  // clocks of an MMA
   const double read_b_per_column = tile.ctas == 1 ? 0.25 : 0.1875;  // a CTA's own half, and more
   const double columns = tile.tile_n;
   // Gate and Up: 2 * tile_n columns at two a clock, or A once and B twice from shared memory.
@@ -38,7 +38,7 @@ constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
   const double bytes = (kCtaRows + 2 * columns / tile.ctas) * kRowBytes +
                        kMmaSteps * kScaleTileBytes + weight_scale_bytes;
   return std::max(
-      {tensor_core, bytes / kPortBytes, bytes * static_cast<double>(busy_sms) / kL2Bytes});
+      {tensor_core, bytes / kPortBytesPerClock, bytes * static_cast<double>(busy_sms) / kL2BytesPerClock});
 }
 
 // Clocks of all waves of tiles, `at_once` of them in each. Each wave begins and ends by itself:
@@ -92,7 +92,6 @@ constexpr int weight_scale_bytes_of(int tile_n, bool prepared) {
 // (docs/lab/sm100a_pair.md, few rows).
 constexpr double clocks_of_few_rows(const TileChoice& tile, int64_t n, int64_t k, int64_t l,
                                     int num_sms, int max_pairs, bool prepared) {
-  constexpr double kHbmBytes = 3750;  // a clock, to all SMs: 6.0 TB/s at 1.6 GHz
   constexpr int kColumnBytes = 2 * (kRowBytes + kTileK / 16);  // of a stage
   constexpr double kAroundPersistent = 7000;
   const int64_t at_once =
@@ -101,7 +100,7 @@ constexpr double clocks_of_few_rows(const TileChoice& tile, int64_t n, int64_t k
   const auto waves = static_cast<double>(ceil_div(tiles, at_once));
   const auto stages = static_cast<double>(ceil_div(k, kTileK));
   const double columns = tile.tile_n;
-  const double hbm = static_cast<double>(tiles) * stages * columns * kColumnBytes / kHbmBytes;
+  const double hbm = static_cast<double>(tiles) * stages * columns * kColumnBytes / kHbmBytesPerClock;
   const double loop = stages * stage_clocks(tile, std::min(tiles, at_once) * tile.ctas,
                                             weight_scale_bytes_of(tile.tile_n, prepared));
   if (tile.persistent)
@@ -111,78 +110,71 @@ constexpr double clocks_of_few_rows(const TileChoice& tile, int64_t n, int64_t k
   return waves * around + std::max(waves * loop, hbm);
 }
 
-constexpr double us_of_few_rows(const TileChoice& tile, int64_t n, int64_t k, int64_t l,
-                                int num_sms, int max_pairs, bool prepared) {
-  constexpr double kClocksPerUs = 1600;
-  return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared) / kClocksPerUs;
-}
+// What a tile takes, in microseconds; kNoTile: there is none.
+struct TimedTile {
+  TileChoice tile;
+  double us;
+};
+inline constexpr double kNoTile = std::numeric_limits<double>::infinity();
 
-// The tile that takes the least by it; of equals the narrower, then the pair's.
-constexpr TileChoice choose_tile_of_few_rows(int64_t n, int64_t k, int64_t l, int num_sms,
-                                             int max_pairs, bool prepared) {
-  const auto clocks = [&](const TileChoice& tile) {
-    return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared);
-  };
-  const TileChoice one_cta{1, choose_tile_n(1, n, l, num_sms)};
-  if (!prepared && pairs_at_once(num_sms, max_pairs) < 1) return one_cta;
-  TileChoice best{kPairCtas, prepared ? kNarrowestTile : 64};
-  const auto consider = [&](const TileChoice& tile) {
-    if (clocks(tile) < clocks(best)) best = tile;
-  };
-  for (const int tile_n : {64, 80, 96, 112, 128}) {
-    if (prepared || tile_n == 64 || tile_n == 128) consider({kPairCtas, tile_n});
-  }
-  consider({kPairCtas, kPersistentTile, true});
-  if (!prepared) consider(one_cta);
-  return best;
-}
-
-// A pair's tile that takes the least with prepared weights; of equals the narrower. Their scales come
-// as they are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns there
-// are.
-constexpr TileChoice choose_prepared_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
-                                          int max_pairs = -1) {
-  if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, true);
+// Clocks of a pair's tiles of prepared weights, of more rows than that. Their scales come as they are, 16
+// bytes for a row's K = 256, and an epilogue takes the longer the more columns there are.
+constexpr double clocks_of_prepared(int tile_n, int64_t m, int64_t n, int64_t k, int64_t l,
+                                    int64_t at_once) {
   constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
   constexpr double kClocksPerColumn = 12;  // 0.5 us for 64 more
-  const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
-  const int64_t at_once = std::max(pairs_there, int64_t{1});
-  const auto clocks = [&](int tile_n) {
-    const int64_t pairs = num_pairs(m, n, l, tile_n);
-    const double stage = stage_clocks({kPairCtas, tile_n}, std::min(pairs, at_once) * kPairCtas,
-                                      weight_scale_bytes_of(tile_n, true));
-    return static_cast<double>(ceil_div(pairs, at_once)) *
-           (static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksPerWave +
-            kClocksPerColumn * (tile_n - 64));
-  };
-  int best = kNarrowestTile;
-  for (const int tile_n : {64, 80, 96, 112, 128}) {
-    if (clocks(tile_n) < clocks(best)) best = tile_n;
-  }
-  if (pairs_there >= 1 &&
-      clocks_of_persistent(m, n, k, l, at_once, weight_scale_bytes_of(kPersistentTile, true)) <
-          clocks(best))
-    return {kPairCtas, kPersistentTile, true};
-  return {kPairCtas, best};
+  const int64_t pairs = num_pairs(m, n, l, tile_n);
+  const double stage = stage_clocks({kPairCtas, tile_n}, std::min(pairs, at_once) * kPairCtas,
+                                    weight_scale_bytes_of(tile_n, true));
+  return static_cast<double>(ceil_div(pairs, at_once)) *
+         (static_cast<double>(ceil_div(k, kTileK)) * stage + kClocksPerWave +
+          kClocksPerColumn * (tile_n - 64));
 }
 
-// The tile that takes the least on a GPU of `num_sms` SMs; of equals a pair's, then the narrower.
-constexpr TileChoice choose_tile(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
-                                 int max_pairs = -1) {
-  if (m <= kCtaRows) return choose_tile_of_few_rows(n, k, l, num_sms, max_pairs, false);
-  const int pairs = pairs_at_once(num_sms, max_pairs);
-  if (pairs < 1) return {1, choose_tile_n(m, n, l, num_sms)};
-  const auto clocks = [&](const TileChoice& tile) {
-    return clocks_of(tile, m, n, k, l, tile.ctas == kPairCtas ? pairs : num_sms);
+// The tile of a pair per tile that takes the least on a GPU of `num_sms` SMs; of equals the narrower. Of
+// unpacked weights two are compiled.
+constexpr TimedTile fastest_pair(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
+                                 int max_pairs, bool prepared) {
+  const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
+  const int64_t at_once = std::max(pairs_there, int64_t{1});
+  if (!prepared && pairs_there < 1) return {{kPairCtas, 64}, kNoTile};
+  const auto clocks = [&](int tile_n) {
+    const TileChoice tile{kPairCtas, tile_n};
+    if (m <= kCtaRows) return clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared);
+    return prepared ? clocks_of_prepared(tile_n, m, n, k, l, at_once)
+                    : clocks_of(tile, m, n, k, l, at_once);
   };
-  TileChoice best{kPairCtas, 64};
-  for (const TileChoice tile :
-       {TileChoice{kPairCtas, 128}, TileChoice{1, 64}, TileChoice{1, 128}}) {
-    if (clocks(tile) < clocks(best)) best = tile;
+  int best = prepared ? kNarrowestTile : 64;
+  for (const int tile_n : {64, 80, 96, 112, 128}) {
+    const bool compiled = prepared || tile_n == 64 || tile_n == 128;
+    if (compiled && clocks(tile_n) < clocks(best)) best = tile_n;
   }
-  if (clocks_of_persistent(m, n, k, l, pairs) < clocks(best))
-    return {kPairCtas, kPersistentTile, true};
-  return best;
+  return {{kPairCtas, best}, clocks(best) / kClocksPerUs};
+}
+
+// The same of persistent pairs, of which one tile is compiled.
+constexpr TimedTile persistent_pair(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms,
+                                    int max_pairs, bool prepared) {
+  const TileChoice tile{kPairCtas, kPersistentTile, true};
+  const int64_t pairs_there = pairs_at_once(num_sms, max_pairs);
+  if (m <= kCtaRows && (prepared || pairs_there >= 1))
+    return {tile, clocks_of_few_rows(tile, n, k, l, num_sms, max_pairs, prepared) / kClocksPerUs};
+  if (pairs_there < 1) return {tile, kNoTile};
+  const double clocks = clocks_of_persistent(m, n, k, l, pairs_there,
+                                             weight_scale_bytes_of(kPersistentTile, prepared));
+  return {tile, clocks / kClocksPerUs};
+}
+
+// What tiles of one CTA take: of up to kCtaRows rows those of choose_tile_n(), else the faster of the two.
+constexpr double us_of_one_cta(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms) {
+  if (m <= kCtaRows) {
+    const TileChoice tile{1, choose_tile_n(1, n, l, num_sms)};
+    return clocks_of_few_rows(tile, n, k, l, num_sms, 0, false) / kClocksPerUs;
+  }
+  const int64_t at_once = std::max(num_sms, 1);
+  return std::min(clocks_of({1, 64}, m, n, k, l, at_once),
+                  clocks_of({1, 128}, m, n, k, l, at_once)) /
+         kClocksPerUs;
 }
 
 }  // namespace dualgemm::cuda::blackwell

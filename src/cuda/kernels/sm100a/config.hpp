@@ -22,8 +22,6 @@ using blackwell::kSwizzleAlignment;
 using blackwell::kTileK;
 using blackwell::kTmemCols;
 
-inline constexpr const char* kKernelName = "tcgen05";  // as plans say
-
 struct Config {
   int tile_n;         // columns of D per CTA: as many rows of Gate and of Up
   OutputType output;  // of D

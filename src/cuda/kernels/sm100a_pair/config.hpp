@@ -25,9 +25,6 @@ using blackwell::kSwizzleAlignment;
 using blackwell::kTileK;
 using blackwell::kTmemCols;
 
-inline constexpr const char* kKernelName = "tcgen05pair";  // as plans say
-inline constexpr const char* kPersistentName = "tcgen05persistent";
-
 struct Config {
   int tile_n;               // columns of D per pair: as many rows of Gate and of Up
   OutputType output;        // of D

@@ -111,19 +111,30 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // tiles, whose rings are not enough on their way, and so 96 narrow ones; of very many columns
 // narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
 // stages or fewer: narrow ones keep more on their way.
-const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
-  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
+const Instance* fastest_tile(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;
   double least = 0;
-  const auto consider = [&](const Instance* instance) {
-    if (instance == nullptr) return;
+  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32}) {
+    const Instance* const instance = fewest_rows(instances_for(problem, prepared), problem, tile_n);
+    if (instance == nullptr) continue;
     const double us = modelled_us(problem, *instance, num_sms, prepared);
     if (best == nullptr || us < least) best = instance, least = us;
+  }
+  return best;
+}
+
+const Instance& persistent_instance(const Problem& problem) {
+  return *fewest_rows(group_instances(), problem, kGroupCols);
+}
+
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
+  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
+  const Instance* const tile = fastest_tile(problem, num_sms, prepared);
+  const Instance& persistent = persistent_instance(problem);
+  const auto us = [&](const Instance& instance) {
+    return modelled_us(problem, instance, num_sms, prepared);
   };
-  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32})
-    consider(fewest_rows(instances_for(problem, prepared), problem, tile_n));
-  consider(fewest_rows(group_instances(), problem, kGroupCols));
-  return *best;
+  return tile == nullptr || us(persistent) < us(*tile) ? persistent : *tile;
 }
 
 double modelled_us(const Problem& problem, const Instance& instance, int num_sms, bool prepared) {
@@ -135,12 +146,11 @@ double modelled_us(const Problem& problem, const Instance& instance, int num_sms
 }
 
 double modelled_group_clocks(const Problem& problem, int num_sms) {
-  constexpr double kPortBytes = 112, kL2Bytes = 12'600;  // as blackwell::stage_clocks()
   const Instance& instance = choose_instance(problem, num_sms);
   const int tile_m = instance.config.tile_m;
   const int64_t at_once = std::max(num_sms, 1);
   const double bytes = instance.stage_bytes - kMmaSteps * kScaleTileBytes;
-  const double turn = 2400.0 / instance.stages;  // of the ring: 1.5 us
+  const double turn = blackwell::kTurnUs * blackwell::kClocksPerUs / instance.stages;  // of the ring
   // Of the epilogue, by rows that a tile may be expected to have.
   const double rows = 30.0 * static_cast<double>(std::min<int64_t>(usual_rows(problem), tile_m));
   return blackwell::clocks_of_groups(
@@ -148,8 +158,8 @@ double modelled_group_clocks(const Problem& problem, int num_sms) {
       {.tiles_of_expert = blackwell::usual_group_tiles(problem, tile_m),
        .tile_n = instance.config.tile_n,
        .at_once = at_once,
-       .stage = std::max({kMmaSteps * blackwell::mma_clocks(tile_m, 1), turn, bytes / kPortBytes,
-                          bytes * static_cast<double>(at_once) / kL2Bytes}),
+       .stage = std::max({kMmaSteps * blackwell::mma_clocks(tile_m, 1), turn, bytes / blackwell::kPortBytesPerClock,
+                          bytes * static_cast<double>(at_once) / blackwell::kL2BytesPerClock}),
        .between = 650,
        .least = 960 + rows,
        .around = 10'400 + rows});

@@ -24,9 +24,6 @@ using blackwell::kSwizzleAlignment;
 using blackwell::kTileK;
 using blackwell::kTmemCols;
 
-inline constexpr const char* kKernelName = "skinny";                // as plans say
-inline constexpr const char* kPersistentName = "skinnypersistent";  // instances for groups, without
-
 struct Config {
   int tile_m;  // rows of A and D, the MMA's N: all of a problem, or some of a group's
   int tile_n;  // columns of D per tile: as many rows of Gate and of Up, together the MMA's M

@@ -33,6 +33,11 @@ std::span<const Instance> instances_for(const Problem& problem, bool prepared = 
 // depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
+// Without groups: the tile that modelled_us() calls the fastest, or null where none has the rows; and the
+// persistent instance of the fewest rows.
+const Instance* fastest_tile(const Problem& problem, int num_sms, bool prepared);
+const Instance& persistent_instance(const Problem& problem);
+
 // Time of a launch without groups, but for the gap in front of it, as blackwell/stream_model.hpp has it,
 // and of the copies
 // before it.

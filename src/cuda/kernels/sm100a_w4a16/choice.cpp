@@ -60,17 +60,6 @@ double usual_us(const Problem& problem, const Instance& instance) {
   return blackwell::usual_group_tiles(problem, instance.config.tile_m) * blackwell::stage_us(work);
 }
 
-// Of those that are for the problem.
-const Instance& fewest_rows(const Problem& problem, bool persistent) {
-  const Instance* fewest = nullptr;
-  for (const Instance& instance : instances_for(problem, persistent)) {
-    if (is_for(instance.config, problem) &&
-        (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m))
-      fewest = &instance;
-  }
-  return *fewest;
-}
-
 const Instance& choose_for_groups(const Problem& problem) {
   // Of more rows only what is saved is worth their stages.
   constexpr double kWorth = 0.99;
@@ -123,6 +112,16 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persi
     if (instance.config.tile_m == tile_m && is_for(instance.config, problem)) return &instance;
   }
   return nullptr;
+}
+
+const Instance& fewest_rows(const Problem& problem, bool persistent) {
+  const Instance* fewest = nullptr;
+  for (const Instance& instance : instances_for(problem, persistent)) {
+    if (is_for(instance.config, problem) &&
+        (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m))
+      fewest = &instance;
+  }
+  return *fewest;
 }
 
 int largest_split(const Problem& problem, int tile_m, int64_t ctas) {

@@ -21,9 +21,6 @@ using blackwell::kSwizzleAlignment;
 using blackwell::kTileK;
 using blackwell::kTmemCols;
 
-inline constexpr const char* kKernelName = "w4a16";                // as plans say
-inline constexpr const char* kPersistentName = "w4a16persistent";  // instances for groups, without
-
 struct Config {
   int tile_m;            // rows of A and D per tile, the MMA's N
   bool bf16;             // A; else fp16

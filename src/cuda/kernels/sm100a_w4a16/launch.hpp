@@ -33,6 +33,9 @@ bool is_for(const Config& config, const Problem& problem);
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
 const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persistent = false);
 
+// Of the instances that are for a problem without groups the one of the fewest rows.
+const Instance& fewest_rows(const Problem& problem, bool persistent);
+
 // For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, persistent if
 // modelled_us(), with the copies in front, calls that faster than the best split. Of groups: the rows whose tiles, as many as the
 // usual rows of an expert make, keep an SM the shortest.

@@ -16,8 +16,6 @@ using hopper::kUnitCols;
 using hopper::kUnitK;
 using hopper::kUnitMultiple;
 
-inline constexpr const char* kKernelName = "wgmma";  // as plans say
-
 // A consumer warpgroup is number n of n_warpgroups and number k of k_warpgroups; all of them are
 // numbered n + n_warpgroups * k.
 struct Config {

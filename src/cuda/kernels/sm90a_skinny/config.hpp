@@ -12,8 +12,6 @@ namespace dualgemm::cuda::sm90a_skinny {
 
 using hopper::kUnitCols;
 
-inline constexpr const char* kKernelName = "skinny";  // as plans say
-
 struct Config {
   AType a_type;
   int units;      // of 8 columns of D per tile: 8 rows of Gate and 8 of Up are mma's 16

@@ -1,4 +1,4 @@
-#include "cuda/strategies/kernel_choice.hpp"
+#include "cuda/kernel_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@ namespace dualgemm::cuda {
 namespace {
 
 // As Plan::config() spells it.
-std::string name_of_kernel(const KernelChoice& choice) {
+std::string text_of_kernel(const KernelChoice& choice) {
   const KernelShape& shape = choice.shape;
-  std::string name = choice.kernel;
+  std::string name = plan::kernel_name(choice.kernel);
   if (shape.k_warpgroups > 0) name += fmt::format("_w{}", shape.k_warpgroups);
   name += fmt::format("_t{}x{}x{}", shape.tile_m, shape.tile_n, shape.tile_k);
   if (shape.stages > 0) name += fmt::format("_s{}", shape.stages);
@@ -28,21 +28,14 @@ Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
   std::string names;
   for (const KernelChoice& kernel : compiled) {
     if (satisfies_but_ctas(kernel.kernel, kernel.shape, constraints)) return kernel;
-    names += (names.empty() ? "" : ", ") + name_of_kernel(kernel);
+    names += (names.empty() ? "" : ", ") + text_of_kernel(kernel);
   }
   return Status::unsupported("config", plan::text_of(constraints),
                              "no such kernel is compiled for this problem; there are " + names);
 }
 
-Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps) {
-  if (constraints.ctas == PlanConstraints::kAny) return caps.num_sms;
-  if (constraints.ctas >= 1 && constraints.ctas <= caps.num_sms) return constraints.ctas;
-  return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
-                         fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
-}
-
 void fill_in(Plan& plan, const KernelChoice& choice) {
-  plan.kernel = choice.kernel;
+  plan::set_kernel(plan, choice.kernel);
   plan.shape = choice.shape;
 }
 

@@ -1,8 +1,7 @@
-// Which of the compiled kernels a plan gets: the kernel's own choice, or what the caller demands.
+// Which of the compiled kernels a plan gets: the usual choice, or what the caller demands.
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "plan/strategy.hpp"
 
@@ -10,7 +9,7 @@ namespace dualgemm::cuda {
 
 // A compiled kernel as a plan names it; its grid is not known yet.
 struct KernelChoice {
-  std::string kernel;
+  KernelId kernel{};
   KernelShape shape;
 };
 
@@ -18,9 +17,6 @@ struct KernelChoice {
 // those that there are for the problem.
 Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
                                      const KernelChoice& usual, const PlanConstraints& constraints);
-
-// CTAs of a grid at the most: as the constraints say, or one for each SM.
-Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps);
 
 void fill_in(Plan& plan, const KernelChoice& choice);
 
