@@ -28,6 +28,7 @@ namespace dualgemm::bench {
 namespace {
 
 using cuda::DeviceMemory;
+namespace hopper = cuda::hopper;
 namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
 

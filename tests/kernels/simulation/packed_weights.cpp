@@ -7,15 +7,14 @@ namespace dualgemm::test {
 
 ::testing::AssertionResult PackedInSimulation::pack(const RandomCase& data, Simulation& simulation,
                                                     const ptxsim::Options& options, Format format) {
-  namespace sm90a = cuda::sm90a;
-  namespace sm100a_pair = cuda::sm100a_pair;
   const bool hopper = format == Format::kSm90a;
   const Buffers& given = simulation.buffers();
   buffers_ = without_weights(given);
-  units_ = static_cast<uint8_t*>(simulation.scratch(
-      kName, hopper ? hopper::packed_bytes(data.problem) : blackwell::packed_bytes(data.problem)));
-  return simulation.run(hopper ? hopper::pack_weights_launch(data.resolved, given, units_)
-                               : blackwell::pack_weights_launch(data.resolved, given, units_),
+  units_ = static_cast<uint8_t*>(
+      simulation.scratch(kName, hopper ? cuda::hopper::packed_bytes(data.problem)
+                                       : cuda::blackwell::packed_bytes(data.problem)));
+  return simulation.run(hopper ? cuda::hopper::pack_weights_launch(data.resolved, given, units_)
+                               : cuda::blackwell::pack_weights_launch(data.resolved, given, units_),
                         options);
 }
 

@@ -11,6 +11,7 @@ std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type
 }
 
 AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
+  namespace blackwell = cuda::blackwell;
   namespace sm100a = cuda::sm100a;
   if (const Status status = sm100a::supports(data.problem); !status.ok()) {
     return AssertionFailure() << status.message();

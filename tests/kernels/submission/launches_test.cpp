@@ -12,6 +12,7 @@
 namespace dualgemm::test {
 namespace {
 
+namespace blackwell = cuda::blackwell;
 namespace sm100a = cuda::sm100a;
 namespace sm90a = cuda::sm90a;
 

@@ -11,6 +11,7 @@
 namespace dualgemm::test {
 namespace {
 
+namespace hopper = cuda::hopper;
 namespace sm80 = cuda::sm80;
 namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
