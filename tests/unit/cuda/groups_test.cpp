@@ -25,7 +25,7 @@ struct GroupKernel {
   int tile_m;
   bool prepared;
 };
-constexpr GroupKernel kKernels[] = {
+const GroupKernel kKernels[] = {
     {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 8, false},
     {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 64, false},
     {plan::kernel_name(KernelId::kSm90aSkinny), Isa::kSm90a, 8, false},
