@@ -87,7 +87,7 @@ Wide shift_amount(const VideoDetail& v, Wide b) { return v.wraps ? b & 31 : std:
 // Half of the sum, rounded away from 0.
 Wide average(Wide sum) { return (sum >= 0 ? sum + 1 : sum) >> 1; }
 
-// Of a number of 33 bits by up to 32: the lowest `bits` of the result, as a signed number.
+// A number of 33 bits, shifted by up to 32: the lowest `bits` of the result, as a signed number.
 Wide shifted_left(Wide a, Wide amount, unsigned bits) {
   return sign_extended(static_cast<uint64_t>(a << amount), bits);
 }
@@ -142,7 +142,7 @@ uint32_t merged(uint32_t into, Part part, Wide value) {
 bool is_shift(const VideoDetail& v) { return v.op == Op::kShl || v.op == Op::kShr; }
 
 // .sat of a scalar instruction. For a part of the destination a value is taken as an unsigned number of 64 bits, and a
-// shift's is limited to the register. Of unsigned results of 32 bits only vshl's have an upper limit.
+// shift's is limited to the register. Among unsigned results of 32 bits only those of vshl have an upper limit.
 Wide saturated_scalar(const VideoDetail& v, Wide value) {
   const Wide unsigned_64 = static_cast<uint64_t>(value);
   if (v.merges && !is_shift(v)) return clamp_to(unsigned_64, v.to[0].bits, v.result_is_signed);

@@ -68,7 +68,7 @@ class Instruction:
         return max(value, 0)
 
     def is_less(self, value, c):
-        """Than c. Of an unsigned value that can be negative the top bit makes it the larger one."""
+        """Whether `value` is less than c. The top bit of an unsigned value that can be negative makes it the larger one."""
         if (self.a if self.root == 'vset' else self.result) == 's32':
             return (signed(value % (1 << 32), 32) if self.root in ('vadd', 'vsub') else value) < signed(c, 32)
         kinds = (self.a, self.b)

@@ -22,7 +22,7 @@ using test::swizzled;
 
 using blackwell::TileChoice;
 
-// Of the three kernels for A in NVFP4 of more rows than few, as the families have it.
+// The fastest of the three kernels for A in NVFP4 and more rows than few, as the families have it.
 TileChoice fastest_tile(int64_t m, int64_t n, int64_t k, int num_sms, int max_pairs = -1,
                         bool prepared = false) {
   const auto pair = blackwell::fastest_pair(m, n, k, 1, num_sms, max_pairs, prepared);

@@ -33,7 +33,7 @@ bool is_for(const Config& config, const Problem& problem);
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
 const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persistent = false);
 
-// Of the instances that are for a problem without groups the one of the fewest rows.
+// The instance of the fewest rows among those for a problem without groups.
 const Instance& fewest_rows(const Problem& problem, bool persistent);
 
 // For a (validated, supported) problem on a GPU of `num_sms` SMs: the fewest rows, persistent if
