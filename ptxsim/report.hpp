@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ptxsim/error.hpp"
@@ -13,7 +14,7 @@ enum class Severity : uint8_t { kError, kWarning, kAdvisory };
 const char* name_of(Severity severity);  // "error"
 
 struct Report {
-  int rule = 0;  // 1..22: R1..R22 of docs/ptxsim_rules.md
+  int rule = 0;  // 1..23: R1..R23 of docs/ptxsim_rules.md
   Severity severity = Severity::kError;
   std::string message;  // what happened, in one line
   Place place;          // of the access at which it was noticed
@@ -24,11 +25,14 @@ struct Report {
   uint64_t count = 1;
   int statement = -1;        // of the program: the access at which it was noticed
   int other_statement = -1;  // the earlier one
+  std::string kernel = {};   // the entry, when the run has ended
 };
 std::string to_string(const Report& report);  // several lines, as a compiler writes them
 
 struct Reports {
   std::vector<Report> list;
+  // What the run was told to leave out, each with the index of the entry that says so (suppressions.hpp).
+  std::vector<std::pair<Report, size_t>> suppressed;
   bool strict = false;      // warnings and advisories count as errors
   void add(Report report);  // counts an equal one up; the more severe one stays
   // The equal one, counted up, when there is one as severe as this: the report then need not be

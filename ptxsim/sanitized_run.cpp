@@ -4,6 +4,7 @@
 #include "ptxsim/machine/cta.hpp"
 #include "ptxsim/machine/machine.hpp"
 #include "ptxsim/ptxsim.hpp"
+#include "ptxsim/suppressions.hpp"
 
 namespace ptxsim {
 
@@ -19,6 +20,8 @@ RunResult run(std::shared_ptr<const Program> program, const Launch& launch, Glob
     });
   const std::shared_ptr<const Program> kept = std::move(program);  // longer than it runs
   RunResult result = interpret(kept, launch, memory, options, std::move(observers));
+  for (Report& report : result.reports.list) report.kernel = kept->entry->name;
+  if (options.suppressions != nullptr) suppress(result.reports, *options.suppressions);
   if (options.keep_trail && grid != nullptr && !result.error) result.trail = trail_of(*grid, *kept);
   return result;
 }

@@ -10,20 +10,28 @@ namespace dualgemm::bench {
 enum class Verdict { kMet, kNotMet, kNotJudged };
 
 struct Bar {
-  std::string what;  // "M=512: share of VNNI peak"
-  double value, bound;
+  std::string what;         // "M=512: share of VNNI peak"
+  measure::Estimate value;  // over the rounds
+  double bound;
   bool at_least;          // false: at most
   bool is_share = false;  // of a measured peak: above 1 it is a defect of the measurement
-  bool settled = true;    // every time behind it has enough quiet samples
 
+  bool is_defect() const { return is_share && measure::is_defect(value.value); }
+  // Judged where the whole interval lies on one side of the bound.
   Verdict verdict() const {
-    if (!settled || (is_share && measure::is_defect(value))) return Verdict::kNotJudged;
-    return (at_least ? value >= bound : value <= bound) ? Verdict::kMet : Verdict::kNotMet;
+    if (is_defect() || !value.interval.known()) return Verdict::kNotJudged;
+    const auto is_right = [&](double figure) {
+      return at_least ? figure >= bound : figure <= bound;
+    };
+    const bool low_is_right = is_right(value.interval.low);
+    if (low_is_right != is_right(value.interval.high)) return Verdict::kNotJudged;
+    return low_is_right ? Verdict::kMet : Verdict::kNotMet;
   }
   // Why there is no verdict.
   std::string why() const {
     if (verdict() != Verdict::kNotJudged) return {};
-    return settled ? "above 100 % of a peak: a defect of the measurement" : "too few quiet samples";
+    if (is_defect()) return "above 100 % of a peak: a defect of the measurement";
+    return value.interval.known() ? "the interval holds the bound" : "one round has no interval";
   }
 };
 

@@ -6,13 +6,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/cpu/report.hpp"
 #include "bench/cpu/suite.hpp"
-#include "tools/measure/quiet_runner.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace {
 
@@ -22,7 +24,7 @@ namespace measure = dualgemm::measure;
 
 struct Arguments {
   SuiteOptions suite;
-  measure::QuietOptions quiet;
+  measure::RoundOptions rounds;
   std::string json_path, markdown_path;
   bool strict = false;
 };
@@ -39,11 +41,11 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--only", arguments.suite.parts,
                  "parts to run: speed isa types strategies quantizer")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kParts), std::end(kParts))));
-  app.add_option("--budget", arguments.quiet.budget_seconds, "seconds of measuring, at the most")
+  app.add_option("--budget", arguments.rounds.budget_seconds, "seconds of measuring, at the most")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
-  app.add_option("--samples", arguments.quiet.min_samples,
-                 "undisturbed samples of each case, at least")
+  app.add_option("--samples", arguments.rounds.min_rounds,
+                 "rounds of every case, at least, also where the budget is spent")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--json", arguments.json_path, "also write the numbers to this file");
@@ -71,21 +73,21 @@ int run_benchmark(const Arguments& arguments) {
   if (cases.empty()) return fail("nothing to measure on this machine");
 
   Status failure;  // the first one; a case that fails once is not measured to the end
-  std::vector<measure::QuietCase> quiet_cases;
+  std::vector<measure::RoundCase> round_cases;
   for (const SuiteCase& item : cases) {
-    quiet_cases.push_back({item.name, [&failure, &item] {
+    round_cases.push_back({item.name, [&failure, &item] {
                              const Status status = item.run();
                              if (!status.ok() && failure.ok()) failure = status;
                            }});
   }
-  std::function<void()> canary;  // 10 ms of arithmetic, which only a busy host slows down
-  if (!(*suite)->peaks().empty()) canary = (*suite)->peaks().front().run;
-  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const char* const type = std::getenv("TERM");
+  const bool terminal = isatty(STDERR_FILENO) == 1 && type != nullptr && *type != '\0' &&
+                        std::string_view(type) != "dumb";
   const auto progress = [&](const std::string& name, int round) {
     if (terminal) fmt::print(stderr, "\r\033[Kround {}: {} ", round, name);
   };
-  const measure::QuietReport measured = measure::run_quietly(
-      quiet_cases, arguments.quiet, measure::system_world(std::move(canary)), progress);
+  const measure::RoundReport measured =
+      measure::measure_in_rounds(round_cases, arguments.rounds, measure::system_world(), progress);
   if (terminal) fmt::print(stderr, "\r\033[K");
   if (!failure.ok()) return fail(failure.message());
 

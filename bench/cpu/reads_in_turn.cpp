@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/team.hpp"
-#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 namespace {
@@ -64,6 +63,6 @@ Status ReadsInTurn::run() {
   return {};
 }
 
-double ReadsInTurn::share() const { return measure::median(shares_); }
+measure::Estimate ReadsInTurn::share() const { return measure::estimate(shares_); }
 
 }  // namespace dualgemm::bench

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/cpu/gemm_case.hpp"
+#include "tools/measure/order_statistics.hpp"
 #include "tools/measure/peaks_loops.hpp"
 
 namespace dualgemm::bench {
@@ -20,8 +21,8 @@ class ReadsInTurn {
   // One call, and one read of a weight set that was last touched half of all sets ago.
   Status run();
 
-  // Read's time over the call's, median of all runs; 0: none yet.
-  double share() const;
+  // Read's time over the call's, median of all runs; no value: none yet.
+  measure::Estimate share() const;
   int64_t runs() const { return static_cast<int64_t>(shares_.size()); }
 
  private:

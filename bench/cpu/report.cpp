@@ -31,9 +31,22 @@ std::string in_markdown(const Table& table) {
   return text + "\n";
 }
 
+// null: not known.
+nlohmann::ordered_json interval_json(const measure::Interval& interval) {
+  if (!interval.known()) return nullptr;
+  return nlohmann::ordered_json::array({interval.low, interval.high});
+}
+
+measure::Estimate scaled(measure::Estimate estimate, double factor) {
+  estimate.value *= factor;
+  estimate.interval.low *= factor;
+  estimate.interval.high *= factor;
+  return estimate;
+}
+
 }  // namespace
 
-Report::Report(Suite& suite, const measure::QuietReport& measured)
+Report::Report(Suite& suite, const measure::RoundReport& measured)
     : suite_(suite), measured_(measured) {
   for (size_t i = 0; i < measured.cases.size(); ++i) {
     const SuiteCase& item = suite.cases()[i];
@@ -52,13 +65,13 @@ Report::Report(Suite& suite, const measure::QuietReport& measured)
   add_skipped_table();
 }
 
-const measure::QuietResult* Report::find(const std::string& name) const {
+const measure::CaseTimes* Report::find(const std::string& name) const {
   const auto found = results_.find(name);
   return found == results_.end() || found->second->samples == 0 ? nullptr : found->second;
 }
 
 double Report::seconds(const std::string& name) const {
-  const measure::QuietResult* result = find(name);
+  const measure::CaseTimes* result = find(name);
   return result == nullptr ? 0 : result->median_seconds;
 }
 
@@ -68,25 +81,40 @@ double Report::rate(const std::string& name) const {
 }
 
 std::string Report::time_cell(const std::string& name) const {
-  const measure::QuietResult* result = find(name);
+  const measure::CaseTimes* result = find(name);
   if (result == nullptr) return kNone;
   const double ms = 1e3 * result->median_seconds;
   const int digits = ms < 10 ? 3 : ms < 100 ? 2 : 1;
-  const bool has_spread = result->samples >= measure::kEnoughSamples;
-  return fmt::format("{:.{}f} ({}{}){}", ms, digits, measure::noise_text(*result),
-                     has_spread ? " %" : "", measure::is_settled(*result) ? "" : " *");
+  const bool has_spread = result->samples >= measure::kSamplesOfASpread;
+  return fmt::format("{:.{}f} ({}{})", ms, digits, measure::noise_text(*result),
+                     has_spread ? " %" : "");
 }
 
-bool Report::is_settled(const std::string& name) const {
-  const measure::QuietResult* result = find(name);
-  return result != nullptr && measure::is_settled(*result);
+measure::Estimate Report::time_ratio(const std::string& x, const std::string& y) const {
+  const measure::CaseTimes *of_x = find(x), *of_y = find(y);
+  if (of_x == nullptr || of_y == nullptr) return {};
+  return measure::estimate(measure::round_ratios(*of_x, *of_y));
 }
 
-std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
+measure::Estimate Report::rate_ratio(const std::string& x, const std::string& y) const {
+  const measure::Estimate ratio = time_ratio(y, x);
+  return ratio.value > 0 ? scaled(ratio, giga_.at(x) / giga_.at(y)) : ratio;
+}
+
+measure::Estimate Report::rate_estimate(const std::string& name) const {
+  const measure::CaseTimes* times = find(name);
+  if (times == nullptr) return {};
+  const double giga = giga_.at(name);
+  const measure::Interval& seconds = times->interval;
+  const bool known = seconds.known();
+  return {giga / times->median_seconds,
+          {known ? giga / seconds.high : 0, known ? giga / seconds.low : 0, seconds.confidence}};
+}
+
+std::string Report::add_bar(Bar bar) {
   const SuiteOptions reference;  // the bars were set for its shape
   const SuiteOptions& options = suite_.options();
-  if (bar.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;
-  for (const std::string& name : names) bar.settled = bar.settled && is_settled(name);
+  if (bar.value.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;
   bars_.push_back(bar);
   return name_of(bar.verdict());
 }
@@ -94,9 +122,8 @@ std::string Report::add_bar(Bar bar, const std::vector<std::string>& names) {
 void Report::read_peaks() {
   peaks_.threads = suite_.options().threads;
   for (const measure::PeakCase& peak : suite_.peaks()) {
-    const std::string name = "peak/" + peak.name;
-    if (!is_settled(name) || rate(name) <= peaks_.*peak.field) continue;
-    peaks_.*peak.field = rate(name);
+    double& best = peaks_.*peak.field;
+    best = std::max(best, rate("peak/" + peak.name));
   }
 }
 
@@ -105,12 +132,6 @@ void Report::add_environment() {
   std::string isas;
   for (const Isa isa : caps.isas) isas += (isas.empty() ? "" : " ") + std::string(name_of(isa));
   const SuiteOptions& options = suite_.options();
-  int rejected_others = 0, rejected_host = 0, disturbed = 0;
-  for (const measure::QuietResult& result : measured_.cases) {
-    rejected_others += result.rejected_others;
-    rejected_host += result.rejected_host;
-    disturbed += result.disturbed ? 1 : 0;
-  }
   environment_ = {
       {"device", caps.name},
       {"instruction_sets", isas},
@@ -124,12 +145,10 @@ void Report::add_environment() {
       {"openblas", suite_.baseline_config()},
       {"rounds", measured_.rounds},
       {"seconds", measured_.seconds},
-      {"seconds_waited_for_idle", measured_.waited_seconds},
-      {"samples_rejected_others", rejected_others},
-      {"samples_rejected_host", rejected_host},
-      {"cases_disturbed", disturbed},
       {"budget_spent", measured_.budget_spent},
-      {"monitored", measured_.monitored},
+      {"processors_used_by_others", measured_.other_processors
+                                        ? nlohmann::ordered_json(*measured_.other_processors)
+                                        : nlohmann::ordered_json()},
   };
 }
 
@@ -149,18 +168,18 @@ std::string Report::markdown() const {
   text += fmt::format("Bars met: {} of {}; {} not judged.\n", met, bars_.size(), open);
   for (const Bar& bar : bars_) {
     if (bar.verdict() == Verdict::kMet) continue;
-    const std::string figure = bar.verdict() == Verdict::kNotJudged
-                                   ? bar.why()
-                                   : fmt::format("{:.3f}, {} {:.3f}", bar.value,
-                                                 bar.at_least ? "at least" : "at most", bar.bound);
-    text += fmt::format("- {}: {}: {}\n",
-                        bar.verdict() == Verdict::kNotJudged ? "not judged" : "not met", bar.what,
-                        figure);
+    const bool judged = bar.verdict() == Verdict::kNotMet;
+    text += fmt::format("- {}: {}: {:.3f} [{}], {} {:.3f}{}\n", judged ? "not met" : "not judged",
+                        bar.what, bar.value.value, measure::interval_text(bar.value.interval),
+                        bar.at_least ? "at least" : "at most", bar.bound,
+                        judged ? "" : ": " + bar.why());
   }
   text +=
       "\nSpread: interquartile range over the median; n/a: too few samples for one, with their "
       "number.\n"
-      "\\* fewer than three quiet samples; with disturbed ones, the least disturbed stand in.\n"
+      "[ ]: where the median of the rounds' ratios lies, at 95 % confidence from six rounds on; a "
+      "bar "
+      "is judged where all of it lies on one side.\n"
       "> 100 ?: faster than the peak measured in this run allows: a defect of the measurement.\n";
   return text;
 }
@@ -172,22 +191,19 @@ nlohmann::ordered_json Report::json() const {
   for (const measure::PeakCase& peak : suite_.peaks())
     root["peaks"][peak.name] = rate("peak/" + peak.name);
   for (const SuiteCase& item : suite_.cases()) {
-    const measure::QuietResult& result = *results_.at(item.name);
+    const measure::CaseTimes& result = *results_.at(item.name);
     nlohmann::ordered_json entry{
         {"name", item.name},
         {"median_seconds", result.median_seconds},
         {"min_seconds", result.min_seconds},
-        {"relative_spread", result.samples < measure::kEnoughSamples
+        {"relative_spread", result.samples < measure::kSamplesOfASpread
                                 ? nlohmann::ordered_json(nullptr)
                                 : nlohmann::ordered_json(result.relative_spread)},
         {"giga_per_second", rate(item.name)},
         {"samples", result.samples},
         {"runs", result.runs},
-        {"rejected_others", result.rejected_others},
-        {"rejected_host", result.rejected_host},
-        {"quiet_samples", result.quiet_samples},
-        {"settled", measure::is_settled(result)},
-        {"disturbed", result.disturbed}};
+        {"interval_seconds", interval_json(result.interval)},
+        {"confidence", result.interval.confidence}};
     if (item.gemm) {
       entry["config"] = item.gemm->plan().config();
       entry["isa"] = name_of(item.gemm->info().isa);
@@ -198,11 +214,12 @@ nlohmann::ordered_json Report::json() const {
   }
   for (const Bar& bar : bars_) {
     root["bars"].push_back({{"what", bar.what},
-                            {"value", bar.value},
+                            {"value", bar.value.value},
+                            {"interval", interval_json(bar.value.interval)},
+                            {"confidence", bar.value.interval.confidence},
                             {bar.at_least ? "at_least" : "at_most", bar.bound},
                             {"verdict", name_of(bar.verdict())},
-                            {"met", bar.verdict() == Verdict::kMet},
-                            {"settled", bar.settled}});
+                            {"met", bar.verdict() == Verdict::kMet}});
   }
   for (const SkippedCase& skipped : suite_.skipped()) {
     root["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason.message()}});

@@ -23,21 +23,24 @@ struct Table {
 
 class Report {
  public:
-  Report(Suite& suite, const measure::QuietReport& measured);
+  Report(Suite& suite, const measure::RoundReport& measured);
 
   std::string markdown() const;
   nlohmann::ordered_json json() const;
   const std::vector<Bar>& bars() const { return bars_; }
 
  private:
-  const measure::QuietResult* find(
-      const std::string& name) const;             // null: skipped or without a sample
-  double seconds(const std::string& name) const;  // 0 when not measured
-  double rate(const std::string& name) const;     // 10^9 a second; 0 when not measured
+  const measure::CaseTimes* find(const std::string& name) const;  // null: skipped or no sample
+  double seconds(const std::string& name) const;                  // 0 when not measured
+  double rate(const std::string& name) const;  // 10^9 a second; 0 when not measured
   std::string time_cell(const std::string& name) const;
-  bool is_settled(const std::string& name) const;
-  // `names`: the cases behind the value. Returns the verdict's cell.
-  std::string add_bar(Bar bar, const std::vector<std::string>& names);
+  // x's time over y's, round by round; no value: they share no round.
+  measure::Estimate time_ratio(const std::string& x, const std::string& y) const;
+  // The same of their rates.
+  measure::Estimate rate_ratio(const std::string& x, const std::string& y) const;
+  measure::Estimate rate_estimate(const std::string& name) const;
+  // Returns the verdict's cell.
+  std::string add_bar(Bar bar);
 
   void read_peaks();
   void add_environment();
@@ -50,8 +53,8 @@ class Report {
   void add_skipped_table();
 
   Suite& suite_;
-  const measure::QuietReport& measured_;
-  std::map<std::string, const measure::QuietResult*> results_;
+  const measure::RoundReport& measured_;
+  std::map<std::string, const measure::CaseTimes*> results_;
   std::map<std::string, double> giga_;
   std::map<std::string, GemmCase*> gemms_;
   measure::Peaks peaks_;

@@ -30,6 +30,10 @@ std::string percent(double part, double whole) {
 std::string number(double value, int digits) {
   return value > 0 ? fmt::format("{:.{}f}", value, digits) : kNone;
 }
+std::string with_interval(const measure::Estimate& ratio) {
+  if (ratio.value <= 0) return kNone;
+  return fmt::format("{:.3f} [{}]", ratio.value, measure::interval_text(ratio.interval));
+}
 std::string times(double ratio) { return ratio > 0 ? fmt::format("{:.2f}", ratio) : kNone; }
 
 }  // namespace
@@ -41,7 +45,7 @@ void Report::add_peak_table() {
     table.rows.push_back({peak.name, peak.what,
                           number(rate("peak/" + peak.name), 1) + (bytes ? " GB/s" : " GOP/s")});
   }
-  // A block does more than its dot products: on any machine, a quiet measurement finds it slower.
+  // A block does more than its dot products: an undisturbed measurement finds it slower.
   if (peaks_.vnni_block_gops > peaks_.vnni_zmm_gops ||
       peaks_.avx2_block_gops > peaks_.avx2_dot_gops)
     table.notes.push_back("A loop over blocks is above its dot products alone: disturbed peaks.");
@@ -63,9 +67,9 @@ void Report::add_speed_table() {
     const bool by_bandwidth = bar.m == 1;
     const std::string baseline = fmt::format("sgemm/m{}", bar.m);
     const ReadsInTurn* const reads = by_bandwidth ? suite_.reads_in_turn() : nullptr;
-    const double peak = by_bandwidth ? (reads != nullptr ? 1.0 : 0.0) : peaks_.vnni_zmm_gops;
-    const std::string peak_name = by_bandwidth ? kReadsInTurn : "peak/vnni_zmm";
-    const double reached = reads != nullptr ? reads->share() : rate(name);
+    const measure::Estimate share = by_bandwidth
+                                        ? (reads != nullptr ? reads->share() : measure::Estimate())
+                                        : rate_ratio(name, "peak/vnni_zmm");
     const std::string what =
         fmt::format("M={}{}: share of {}", bar.m, bar.prepared ? " prepared" : "",
                     by_bandwidth ? "the same bytes read in turn" : "VNNI peak");
@@ -74,28 +78,26 @@ void Report::add_speed_table() {
                           number(rate(name), 0), percent(rate(name), peaks_.vnni_zmm_gops),
                           percent(rate(name), peaks_.vnni_block_gops), number(weights / time, 1),
                           percent(weights / time, peaks_.read_gbps), time_cell(baseline),
-                          times(seconds(baseline) / time), fmt::format("{:.0f} %", 100 * bar.share),
-                          peak > 0
-                              ? add_bar({what, reached / peak, bar.share, true, /*is_share=*/true},
-                                        {name, peak_name})
-                              : kNone,
+                          times(time_ratio(baseline, name).value),
+                          fmt::format("{:.0f} %", 100 * bar.share),
+                          add_bar({what, share, bar.share, true, /*is_share=*/true}),
                           difference < 0 ? kNone : fmt::format("{:.1e}", difference)});
   }
   if (table.rows.empty()) return;
-  const double over_openblas = seconds("sgemm/m512") / std::max(1e-12, seconds("speed/m512"));
-  if (seconds("speed/m512") > 0 && over_openblas > 0) {
+  const measure::Estimate over_openblas = time_ratio("sgemm/m512", "speed/m512");
+  if (over_openblas.value > 0) {
     const std::string met =
-        add_bar({"M=512: times OpenBLAS", over_openblas, kOverOpenblasAt512, true},
-                {"speed/m512", "sgemm/m512"});
-    table.notes.push_back(fmt::format("M=512: {:.2f} times OpenBLAS sgemm; bar {}; met: {}.",
-                                      over_openblas, kOverOpenblasAt512, met));
+        add_bar({"M=512: times OpenBLAS", over_openblas, kOverOpenblasAt512, true});
+    table.notes.push_back(fmt::format(
+        "M=512: {:.2f} [{}] times OpenBLAS sgemm; bar {}; met: {}.", over_openblas.value,
+        measure::interval_text(over_openblas.interval), kOverOpenblasAt512, met));
   }
   if (const ReadsInTurn* const reads = suite_.reads_in_turn(); reads != nullptr)
     table.notes.push_back(
         fmt::format("M=1: a plain read of the same bytes takes {:.1f} % of the call's time, each "
                     "call beside its own read (median of "
                     "{}).",
-                    100 * reads->share(), reads->runs()));
+                    100 * reads->share().value, reads->runs()));
   table.notes.push_back(
       "The bar is a share of the VNNI peak, at M=1 of that read; there the runs take turns through "
       "more than 200 MB of weights, so that no cache helps. OpenBLAS: two sgemm on weights and "
@@ -120,9 +122,8 @@ void Report::add_isa_table() {
       table.rows.push_back({name_of(isa), std::to_string(m), time_cell(name), number(rate(name), 0),
                             number(ceiling, 0), percent(rate(name), ceiling),
                             has_bar ? fmt::format("{:.0f} %", 100 * kAvx2ShareOfCeiling) : kNone,
-                            has_bar ? add_bar({what, rate(name) / ceiling, kAvx2ShareOfCeiling,
-                                               true, /*is_share=*/true},
-                                              {name, "peak/avx2_block"})
+                            has_bar ? add_bar({what, rate_ratio(name, "peak/avx2_block"),
+                                               kAvx2ShareOfCeiling, true, /*is_share=*/true})
                                     : kNone});
     }
   }
@@ -141,12 +142,11 @@ void Report::add_type_table() {
   for (const int64_t m : {int64_t{1}, int64_t{16}, int64_t{512}}) {
     for (const bool wide_a : {true, false}) {
       const std::string name = fmt::format("types/{}/m{}", wide_a ? "a_f16" : "d_e2m1", m);
-      const double plain = seconds(speed_name(m, false));
       if (seconds(name) <= 0) continue;
       table.rows.push_back({wide_a ? "f16" : "e2m1", wide_a ? "f16" : "e2m1", std::to_string(m),
                             time_cell(name), number(rate(name), 0),
                             percent(rate(name), peaks_.vnni_zmm_gops),
-                            plain > 0 ? times(seconds(name) / plain) : kNone});
+                            times(time_ratio(name, speed_name(m, false)).value)});
     }
   }
   if (!table.rows.empty()) tables_.push_back(std::move(table));
@@ -158,7 +158,7 @@ void Report::add_strategy_table(int64_t m) {
                "intermediate bytes", "config", "fused not slower"},
               {},
               {}};
-  const double two_pass = seconds(strategy_name(StrategyId::kTwoPass, m));
+  const std::string two_pass = strategy_name(StrategyId::kTwoPass, m);
   std::string fused_prepared = strategy_name(StrategyId::kFused, m);
   if (seconds(fused_prepared) <= 0) fused_prepared = speed_name(m, true);
   std::vector<std::string> names;
@@ -168,24 +168,21 @@ void Report::add_strategy_table(int64_t m) {
   }
   bool has_others = false;
   for (const std::string& name : names) {
-    const double time = seconds(name);
-    if (time <= 0) continue;
+    if (seconds(name) <= 0) continue;
     const GemmSpec& spec = gemms_.at(name)->spec();
     const std::string fused_name = spec.prepared ? fused_prepared : speed_name(m, false);
-    const double fused = seconds(fused_name);
+    const measure::Estimate fused = time_ratio(fused_name, name);
     const bool fused_itself = spec.strategy == StrategyId::kFused;
     // fp8 computes something else (its operands are rounded again), so it sets no bar.
-    const bool judged = !fused_itself && spec.strategy != StrategyId::kFp8 && fused > 0;
+    const bool judged = !fused_itself && spec.strategy != StrategyId::kFp8;
     has_others = has_others || !fused_itself;
     const std::string what = fmt::format("M={}: fused over {}", m, name_of(spec.strategy));
     table.rows.push_back(
         {name_of(spec.strategy), spec.prepared ? "prepared" : "raw", time_cell(name),
-         times(two_pass / time), fused > 0 ? fmt::format("{:.3f}", fused / time) : kNone,
+         times(time_ratio(two_pass, name).value), with_interval(fused),
          std::to_string(gemms_.at(name)->info().intermediate_bytes),
          gemms_.at(name)->plan().config(),
-         judged ? add_bar({what, fused / time, kSlowerThanStrategy, /*at_least=*/false},
-                          {name, fused_name})
-                : kNone});
+         judged ? add_bar({what, fused, kSlowerThanStrategy, /*at_least=*/false}) : kNone});
   }
   if (has_others) tables_.push_back(std::move(table));
 }
@@ -199,12 +196,11 @@ void Report::add_quantizer_table() {
     const std::string name = fmt::format("quantizer/{}", type);
     if (seconds(name) <= 0) continue;
     const bool has_bar = std::string(type) == "f32";
-    table.rows.push_back(
-        {type, time_cell(name), number(rate(name), 2),
-         has_bar ? fmt::format("{:.0f} GB/s", kQuantizerGbps) : kNone,
-         has_bar
-             ? add_bar({"quantiser, GB/s of fp32 input", rate(name), kQuantizerGbps, true}, {name})
-             : kNone});
+    table.rows.push_back({type, time_cell(name), number(rate(name), 2),
+                          has_bar ? fmt::format("{:.0f} GB/s", kQuantizerGbps) : kNone,
+                          has_bar ? add_bar({"quantiser, GB/s of fp32 input", rate_estimate(name),
+                                             kQuantizerGbps, true})
+                                  : kNone});
   }
   if (!table.rows.empty()) tables_.push_back(std::move(table));
 }
@@ -213,9 +209,6 @@ void Report::add_skipped_table() {
   Table table{"Not run", {"case", "reason"}, {}, {}};
   for (const SkippedCase& skipped : suite_.skipped()) {
     table.rows.push_back({skipped.name, skipped.reason.message()});
-  }
-  for (const measure::QuietResult& result : measured_.cases) {
-    if (result.samples == 0) table.rows.push_back({result.name, "the time budget was spent"});
   }
   if (!table.rows.empty()) tables_.push_back(std::move(table));
 }

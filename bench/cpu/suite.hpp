@@ -11,7 +11,7 @@
 #include "bench/cpu/reads_in_turn.hpp"
 #include "bench/cpu/sgemm_baseline.hpp"
 #include "tools/measure/peaks.hpp"
-#include "tools/measure/quiet_runner.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace dualgemm::bench {
 

@@ -27,7 +27,9 @@
  * exits or throws. A null pointer where none is allowed is DUALGEMM_INVALID_ARGUMENT.
  *
  * Threads. Every function may be called from any thread at any time. Plans and prepared weights are
- * immutable and may be shared between threads; a workspace and the outputs of a run may not.
+ * immutable and may be shared between threads; a workspace and the outputs of a run may not. On a
+ * CPU a calling thread needs DUALGEMM_MIN_STACK bytes of stack; on a GPU, what CUDA's driver needs.
+ * Where memory ends, a call returns DUALGEMM_OUT_OF_MEMORY, perhaps without a text.
  */
 #ifndef DUALGEMM_DUALGEMM_H
 #define DUALGEMM_DUALGEMM_H
@@ -44,6 +46,9 @@ extern "C" {
 #endif
 
 /* ==== Stable part; its constants: constants.h, NVFP4 data: formats.h ==== */
+
+/** Stack of a thread that calls, bytes: pthread_attr_setstacksize() with at least so many. */
+#define DUALGEMM_MIN_STACK 65536
 
 /* ---- version and errors ---- */
 

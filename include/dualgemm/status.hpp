@@ -3,6 +3,11 @@
 // (allocation failure becomes kOutOfMemory).
 #pragma once
 
+// All C++ headers of dualgemm include this one before they declare anything.
+#if __cplusplus < 201709L  // what GCC 9 and 10 call C++20
+#error "dualgemm needs C++20: compile with -std=c++20 or later, or use the C headers (dualgemm.h)"
+#endif
+
 #include <cstdint>
 #include <memory>
 #include <optional>

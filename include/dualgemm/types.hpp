@@ -263,6 +263,9 @@ struct PlanOptions {
   bool trusted_pointers = false;
 };
 
+// A kernel of a GPU; which ones there are only the library knows.
+enum class KernelId : int32_t;
+
 struct RejectedCandidate {
   std::string name;  // strategy, or "isa:..." / "device:..."
   Status reason;
@@ -295,7 +298,9 @@ struct Plan {
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
   // kCuda: "tcgen05", "tcgen05pair", "tcgen05persistent", "w4a16", "wgmma", "skinny" (few rows of
   // A), "mma", "cublaslt", "cutlass". kCpu: its regime's name, or "oracle".
+  // For display: kernel_id says what runs.
   std::string kernel;
+  KernelId kernel_id{};  // kCuda; kCpu: 0
   KernelShape shape;
   Preparation preparation = Preparation::kNone;
   int64_t workspace_bytes = 0;  // demanded by run(); 64-byte aligned

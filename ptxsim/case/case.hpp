@@ -14,6 +14,7 @@
 
 #include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
+#include "ptxsim/suppressions.hpp"
 
 namespace ptxsim {
 
@@ -79,6 +80,7 @@ struct Case {
   std::optional<std::string> expect_error;         // a part of the message
   std::optional<std::vector<int>> expect_reports;  // rules reported with severity error, ascending
   std::optional<std::string> expect_printed;       // all texts of printf, one after the other
+  std::vector<Suppression> suppressions;           // of the case itself
   bool strict = false;              // as Options::strict, for cases about warnings and advisories
   bool check_uninitialized = true;  // as in Options; false for cases that must get past such a read
 };
@@ -108,8 +110,9 @@ std::optional<Error> choose_entry(Case& description, const std::string& entry);
 // Decodes what the launches of other entries than the case's run. `module`: the file that the case is for.
 std::optional<Error> load_launches(Case& description, const std::shared_ptr<const Module>& module);
 
-// Runs it and compares. Where a case has several launches, those of its entry run `program`; the
-// result has the reports of all, and the counters of these.
+// Runs it and compares, with the suppressions of the case and then those of the options. Where a
+// case has several launches, those of its entry run `program`; the result has the reports of all,
+// and the counters of these.
 CaseResult run_case(const Case& description, const std::shared_ptr<const Program>& program,
                     const Options& options, const std::vector<MakeObserver>& observers = {});
 

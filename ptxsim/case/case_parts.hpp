@@ -26,6 +26,7 @@ struct CaseSource {
 };
 
 ElementType read_element_type(const JsonNode& node);
+int read_rule(const JsonNode& node);  // "R17"
 // The pattern of one value: "0x..." is the pattern itself, a number is converted to the type.
 uint64_t read_pattern(const JsonNode& value, ElementType type);
 void append(std::vector<std::byte>& data, uint64_t pattern, unsigned bytes);

@@ -39,6 +39,7 @@ void add(Reports& all, const Reports& some, bool of_case) {
     else
       same->count += report.count;
   }
+  all.suppressed.insert(all.suppressed.end(), some.suppressed.begin(), some.suppressed.end());
 }
 
 bool is_of_case(const Case& description, const CaseLaunch& launch) {

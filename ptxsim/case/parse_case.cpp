@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ptxsim/case/case_parts.hpp"
+#include "ptxsim/case/suppression_list.hpp"
 
 namespace ptxsim {
 namespace {
@@ -50,16 +51,6 @@ CaseMatrix read_matrix(const JsonNode& node, CaseSource& source) {
   matrix.value = read_doubles(node.at("value"), matrix.batches * elements, source);
   matrix.bound = read_doubles(node.at("bound"), matrix.batches * elements, source);
   return matrix;
-}
-
-int read_rule(const JsonNode& node) {
-  const std::string& text = node.text();
-  int rule = 0;
-  const char* end = text.data() + text.size();
-  const bool is_rule = text.starts_with('R') && text.size() > 1 &&
-                       std::from_chars(text.data() + 1, end, rule).ptr == end && rule > 0;
-  if (!is_rule) node.fail(fmt::format("'{}' is no rule such as R1", text));
-  return rule;
 }
 
 void read_expectations(Case& c, const JsonNode& root, CaseSource& source) {
@@ -168,7 +159,7 @@ Case read_root(const JsonNode& root, CaseSource& source) {
   root.only_keys("the case",
                  {"entry", "grid", "block", "cluster", "dynamic_shared_bytes", "buffers", "params",
                   "expected", "expect_error", "expect_printed", "expect_reports", "strict",
-                  "check_uninitialized", "previous_grid", "launches", "comment"});
+                  "check_uninitialized", "previous_grid", "launches", "suppress", "comment"});
   Case c;
   if (root.has("buffers")) read_buffers(c, root.at("buffers"), source);
   if (root.has("launches"))
@@ -177,11 +168,22 @@ Case read_root(const JsonNode& root, CaseSource& source) {
     read_launch(c, root, source);
   c.strict = root.flag_or("strict", false);
   c.check_uninitialized = root.flag_or("check_uninitialized", true);
+  if (root.has("suppress")) c.suppressions = read_suppressions(root.at("suppress"));
   read_expectations(c, root, source);
   return c;
 }
 
 }  // namespace
+
+int read_rule(const JsonNode& node) {
+  const std::string& text = node.text();
+  int rule = 0;
+  const char* end = text.data() + text.size();
+  const bool is_rule = text.starts_with('R') && text.size() > 1 &&
+                       std::from_chars(text.data() + 1, end, rule).ptr == end && rule > 0;
+  if (!is_rule) node.fail(fmt::format("'{}' is no rule such as R1", text));
+  return rule;
+}
 
 unsigned bytes_of(ElementType type) {
   switch (type) {

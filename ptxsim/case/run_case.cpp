@@ -154,6 +154,12 @@ CaseResult run_case(const Case& description, const std::shared_ptr<const Program
   }
   Options effective = options;
   effective.strict |= description.strict;
+  if (!description.suppressions.empty()) {
+    std::vector<Suppression> all = description.suppressions;
+    if (options.suppressions != nullptr)
+      all.insert(all.end(), options.suppressions->begin(), options.suppressions->end());
+    effective.suppressions = std::make_shared<const std::vector<Suppression>>(std::move(all));
+  }
   effective.check_uninitialized &= description.check_uninitialized;
   result.run = run_launches(description, program, result.memory, effective, observers);
   compare_outcome(description, result);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ptxsim/check/foreign_clock.hpp"
+#include "ptxsim/check/sc_order.hpp"
+#include "ptxsim/check/signals.hpp"
 
 namespace ptxsim {
 
@@ -26,6 +28,7 @@ void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value) {
 void raise_order(ClockValues& clock, uint32_t index, uint32_t value) {
   raise(clock.order, index, value);
   if (!clock.execution.empty()) raise(clock.execution, index, value);
+  if (!clock.visible.empty()) raise(clock.visible, index, value);
 }
 
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part) {
@@ -52,6 +55,10 @@ bool covers(const ClockValues& clock, const ClockValues& part) {
   if (!covers(clock.async_global, part.async_global)) return false;
   if (!covers(clock.tensor_maps, part.tensor_maps)) return false;
   if (!covers_foreign(clock.foreign, part.foreign)) return false;
+  if (!covers_sc(clock.sc, part.sc) || !covers_signals(clock.signals, part.signals)) return false;
+  if ((!clock.visible.empty() || !part.visible.empty()) &&
+      !covers(visible_of(clock), visible_of(part)))
+    return false;
   if (clock.execution.empty() && part.execution.empty()) return true;
   return covers(execution_of(clock), execution_of(part));
 }
@@ -75,6 +82,10 @@ void join_into(SharedClock& clock, const SharedClock& other) {
     if (values.execution.empty()) values.execution = values.order;
     join(values.execution, execution_of(*other));
   }
+  if (!values.visible.empty() || !other->visible.empty()) {
+    if (values.visible.empty()) values.visible = values.order;
+    join(values.visible, visible_of(*other));
+  }
   join(values.order, other->order);
   join(values.async, other->async);
   join(values.async_global, other->async_global);
@@ -82,6 +93,16 @@ void join_into(SharedClock& clock, const SharedClock& other) {
   join_foreign(values.foreign, other->foreign);
   values.started |= other->started;
   values.after_previous_grid |= other->after_previous_grid;
+  join_sc(values.sc, other->sc);
+  join_signals(values.signals, other->signals);
+}
+
+SharedClock alone(const SharedClock& clock) {
+  if (!clock || (!clock->sc && !clock->signals)) return clock;
+  auto values = std::make_shared<ClockValues>(*clock);
+  values->sc.reset();
+  values->signals.reset();
+  return values;
 }
 
 void join_execution_into(SharedClock& clock, const ClockValues& other) {

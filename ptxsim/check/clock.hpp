@@ -9,6 +9,8 @@
 namespace ptxsim {
 
 struct ForeignClock;
+struct ScOrder;
+struct Signal;
 
 struct ClockValues {
   std::vector<uint32_t> order;  // what happened before
@@ -24,6 +26,11 @@ struct ClockValues {
   // What is known of other clusters of the grid, ascending by cluster (foreign_clock.hpp).
   std::shared_ptr<const std::vector<ForeignClock>> foreign{};
   bool after_previous_grid = false;  // somebody before has executed griddepcontrol.wait
+  // The part of `order` that came by edges whose scopes reach this far: not through an mbarrier with the scope .cta from
+  // another CTA. Empty: the same as `order`.
+  std::vector<uint32_t> visible{};
+  std::shared_ptr<const ScOrder> sc{};                   // what fence.sc may order (sc_order.hpp)
+  std::shared_ptr<const std::vector<Signal>> signals{};  // that were received (signals.hpp)
 };
 using SharedClock = std::shared_ptr<const ClockValues>;
 
@@ -48,8 +55,12 @@ inline uint32_t clock_value(const std::vector<uint32_t>& clock, uint32_t index) 
 inline const std::vector<uint32_t>& execution_of(const ClockValues& clock) {
   return clock.execution.empty() ? clock.order : clock.execution;
 }
+inline const std::vector<uint32_t>& visible_of(const ClockValues& clock) {
+  return clock.visible.empty() ? clock.order : clock.visible;
+}
 void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value);
-void raise_order(ClockValues& clock, uint32_t index, uint32_t value);  // and `execution` with it
+void raise_order(ClockValues& clock, uint32_t index,
+                 uint32_t value);  // with `execution` and `visible`
 
 void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other);
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part);
@@ -60,6 +71,8 @@ ClockValues& writable(SharedClock& clock);
 
 void join_into(SharedClock& clock,
                const SharedClock& other);  // shares `other` when it covers the clock
+// The same clock without what fence.sc may order and signals.
+SharedClock alone(const SharedClock& clock);
 void join_execution_into(SharedClock& clock,
                          const ClockValues& other);  // only what .relaxed carries
 

@@ -35,6 +35,19 @@ void Sanitizer::State::report(const Execution& x, int lane, uint32_t other_state
   reports.add(written(x, lane, other_statement, other, std::move(finding)));
 }
 
+// A warning now, and an error where somebody uses what was loaded. `unused`: as unused_load() and unused_copy() give it.
+void Sanitizer::State::report_or_defer(const Execution& x, int lane, uint32_t other_statement,
+                                       const std::string& other, Finding finding,
+                                       std::vector<Deferred>* unused, uint32_t lanes) {
+  if (unused != nullptr) {
+    finding.severity = Severity::kError;
+    defer(*unused, lanes, written(x, lane, other_statement, other, finding));
+    finding.severity = Severity::kWarning;
+    finding.message += "; nothing uses what it loads";
+  }
+  report(x, lane, other_statement, other, std::move(finding));
+}
+
 Report Sanitizer::State::written(const Execution& x, int lane, uint32_t other_statement,
                                  const std::string& other, Finding finding) const {
   Report report;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ptxsim/check/sc_order.hpp"
+
 namespace ptxsim {
 namespace {
 
@@ -23,10 +25,12 @@ void join_one(List& list, uint32_t cluster, const SharedClock& clock) {
 
 // A thread of a cluster needs no record of itself inside what it knows of others.
 SharedClock without_foreign(const SharedClock& clock) {
-  if (!clock->foreign) return clock;
-  auto alone = std::make_shared<ClockValues>(*clock);
-  alone->foreign.reset();
-  return alone;
+  if (!clock->foreign) return alone(clock);
+  auto values = std::make_shared<ClockValues>(*clock);
+  values->foreign.reset();
+  values->sc.reset();
+  values->signals.reset();
+  return values;
 }
 
 }  // namespace
@@ -72,6 +76,12 @@ SharedClock clock_for(uint32_t to, uint32_t from, const SharedClock& clock) {
     }
   values->foreign = std::move(list);
   values->after_previous_grid |= clock->after_previous_grid;
+  values->signals = clock->signals;
+  if (clock->sc) {
+    ScOrder& sc = writable_sc(*values);
+    sc.fenced.fill(clock_for(to, from, clock->sc->fenced.back()));
+    sc.observed.back() = clock_for(to, from, clock->sc->observed.back());
+  }
   return values;
 }
 

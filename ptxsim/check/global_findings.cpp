@@ -83,16 +83,13 @@ Finding same_instruction(const std::string& place) {
           "one lane that stores, or one value", "let one lane store, or use an atomic"};
 }
 
-Finding race_behind_sc_fences(const GlobalAccess& access, const GlobalEntry& entry,
-                              const std::string& place) {
-  return {
-      kRace, Severity::kWarning,
-      fmt::format("{} {}, ordered after its being {} by a thread of another CTA only by fence.sc "
-                  "(membar) of both, and by a flag that other threads exchanged",
-                  verb(access.kind), place, participle(entry.kind)),
-      "a fence by the threads that write and read the flag",
-      "execute the fence after the barrier, in the thread that sets the flag, and before the "
-      "barrier, in the one that reads it"};
+Finding read_is_over(const std::string& place) {
+  return {kRace, Severity::kWarning,
+          fmt::format("writes {}, read by another thread, whose load is over only by what that "
+                      "thread has sent after using it, without a release",
+                      place),
+          "a release after the load, and an acquire before this write",
+          "make the accesses of the flag between the two st.release and ld.acquire"};
 }
 
 // What synchronises through memory, or the scope that is too narrow for it.
@@ -187,14 +184,33 @@ bool Sanitizer::State::stores_what_is_there(const GlobalAccess& access, uint64_t
 }
 
 void Sanitizer::State::report_global(const GlobalAccess& access, const GlobalEntry& entry,
-                                     uint32_t other_statement, Finding finding) {
+                                     uint32_t other_statement, Finding finding,
+                                     std::vector<Deferred>* unused) {
   const int lane = std::countr_zero(entry.lanes);
   const uint32_t warp = entry.is_async ? entry.epoch : entry.actor;
-  report(access.x, access.lane, other_statement,
-         fmt::format("'{}' at {}, by {}", text_of(entry.statement),
-                     to_string(cluster.machine.place_of(entry.statement)),
-                     grid->actor(entry.cluster, warp, lane)),
-         std::move(finding));
+  const uint32_t lanes = access.writes() ? entry.lanes : 1u << access.lane;
+  report_or_defer(access.x, access.lane, other_statement,
+                  fmt::format("'{}' at {}, by {}", text_of(entry.statement),
+                              to_string(cluster.machine.place_of(entry.statement)),
+                              grid->actor(entry.cluster, warp, lane)),
+                  std::move(finding), unused, lanes);
+}
+
+// Where to defer a finding, if one of the two accesses is a load or a copy whose result no statement has used so far.
+std::vector<Deferred>* Sanitizer::State::unused_read(const GlobalAccess& access,
+                                                     const GlobalEntry& entry) {
+  if (access.kind == AccessKind::kRead && access.record != nullptr)
+    return access.reads_tensor_map ? nullptr : unused_copy(cluster.index, access.record_index);
+  if (access.kind == AccessKind::kRead) return unused_load(open_followed, 1u << access.lane);
+  if (entry.kind != AccessKind::kRead) return nullptr;
+  if (entry.is_async) return unused_copy(entry.cluster, entry.actor);
+  return unused_load(entry.followed, entry.lanes);
+}
+
+bool Sanitizer::State::is_read_over(const GlobalAccess& access, const GlobalEntry& entry) {
+  return access.writes() && entry.kind == AccessKind::kRead && !entry.is_async &&
+         is_over_by_signal(access.who, entry.cluster, entry.actor, entry.lanes, entry.epoch,
+                           entry.statement);
 }
 
 Verdict Sanitizer::State::judge_after_async(const GlobalAccess& access, const GlobalEntry& entry,
@@ -218,9 +234,11 @@ Verdict Sanitizer::State::judge_after_async(const GlobalAccess& access, const Gl
       entry.kind == AccessKind::kWrite && earlier.warp == access.record->warp &&
       earlier.lane != access.record->lane && entry.statement == access.x.insn->statement;
   if (both_reduce || is_repeated) return Verdict::kTolerated;
-  if (!seen_before(kUnfinished, Severity::kError, access.x.insn->statement, entry.statement))
+  std::vector<Deferred>* const unused = unused_read(access, entry);
+  if (unused != nullptr ||
+      !seen_before(kUnfinished, Severity::kError, access.x.insn->statement, entry.statement))
     report_global(access, entry, entry.statement,
-                  unfinished(access, entry, earlier, grid->place(at)));
+                  unfinished(access, entry, earlier, grid->place(at)), unused);
   return Verdict::kReported;
 }
 
@@ -231,15 +249,18 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   const bool loads = access.at != nullptr && access.at->non_coherent;
   const auto add = [&](int rule, uint32_t other, auto&& finding,
                        Severity severity = Severity::kError) {
-    if (!seen_before(rule, severity, statement, other))
-      report_global(access, entry, other, finding());
+    std::vector<Deferred>* const unused =
+        severity == Severity::kError ? unused_read(access, entry) : nullptr;
+    if (unused != nullptr || !seen_before(rule, severity, statement, other))
+      report_global(access, entry, other, finding(), unused);
     return Verdict::kReported;
   };
   if (loads || entry.non_coherent) {
     if (loads ? entry.changes_nothing : stores_what_is_there(access, granule, bytes))
       return Verdict::kTolerated;
     // cub's algorithms in place: every read is over when the same thread writes, and none comes after.
-    const bool is_over = !loads && happened_before(access.who, entry);
+    const bool is_over =
+        !loads && (happened_before(access.who, entry) || is_read_over(access, entry));
     const Severity severity = is_over ? Severity::kWarning : Severity::kError;
     return add(
         kNonCoherent, entry.statement,
@@ -255,6 +276,11 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
                !seen_by_proxy(access.who, entry, &ClockValues::async_global)) {
       return add(kProxyFence, entry.statement,
                  [&] { return missing_proxy_fence(access, grid->place(at)); });
+    } else if (is_beyond_scope(access, entry)) {
+      const Severity severity = severity_beyond_scope(access.kind, access.is_async_proxy());
+      return add(
+          kRace, entry.statement,
+          [&] { return beyond_scope(kRace, access.kind, severity, grid->place(at)); }, severity);
     }
     return Verdict::kInOrder;
   }
@@ -271,10 +297,9 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
     return add(
         kRace, entry.statement,
         [&] { return race_of_a_guess(kRace, access.kind, grid->place(at)); }, Severity::kWarning);
-  if (is_behind_sc_fences(access, entry))
+  if (is_read_over(access, entry))
     return add(
-        kRace, entry.statement,
-        [&] { return race_behind_sc_fences(access, entry, grid->place(at)); }, Severity::kWarning);
+        kRace, entry.statement, [&] { return read_is_over(grid->place(at)); }, Severity::kWarning);
   return add(kRace, entry.statement, [&] {
     std::string narrow;
     if (narrow_read != kNobody)

@@ -42,6 +42,7 @@ void forget_reads(GlobalGranule& granule, GlobalEntry& entry) {
         entry.is_async ? earlier.epoch == entry.epoch && earlier.statement == entry.statement
                        : earlier.actor == entry.actor;
     if (!is_same_actor || (earlier.lanes & entry.lanes) == 0) continue;
+    if (earlier.followed != entry.followed) entry.followed = kNobody;
     entry.non_coherent |= earlier.non_coherent;
     earlier.lanes &= ~entry.lanes;
     any |= earlier.lanes == 0;
@@ -72,6 +73,7 @@ void enter_global(GlobalGranule& granule, GlobalEntry entry) {
   for (GlobalEntry& earlier : granule) {
     if (bytes_kind_scope(earlier) != of_entry || !is_same_instruction(earlier, entry)) continue;
     earlier.lanes |= entry.lanes;
+    if (earlier.followed != entry.followed) earlier.followed = kNobody;
     return;
   }
   if (granule.size() >= kMostEntries) {
@@ -102,6 +104,10 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
                     access.at != nullptr && access.at->non_coherent,
                     false,
                     false};
+  if (!is_async && access.kind == AccessKind::kRead) {
+    follow_load(access.x);
+    entry.followed = open_followed;
+  }
   has_global_operations |= is_async;
   GlobalEntry clean{};  // the last one that was in order
   clean.actor = kNobody;

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ptxsim/check/record.hpp"
 #include "ptxsim/check/releases.hpp"
+#include "ptxsim/check/sc_order.hpp"
+#include "ptxsim/check/signals.hpp"
 #include "ptxsim/machine/machine.hpp"
 
 namespace ptxsim::check {
@@ -30,6 +34,7 @@ struct GlobalEntry {
   bool non_coherent;
   bool stays;            // an atomic beside the next ones: nothing orders them
   bool changes_nothing;  // stored what was there (known where the kernel has ld.global.nc)
+  uint32_t followed = 0xffffffffu;  // of a load: index in Grid::followed
   bool writes() const { return kind != AccessKind::kRead; }
 };
 inline constexpr uint32_t kGlobalGranule = 16;  // bytes
@@ -57,16 +62,6 @@ struct TensorMapAcquire {
   uint32_t own_tensor_maps;  // of its lane
 };
 
-// fence.sc and membar that reach other CTAs, in the order of the run (sc_fences.cpp).
-struct ScFences {
-  struct One {
-    uint32_t epoch;  // of its warp
-    uint32_t number;
-  };
-  uint32_t count = 0;
-  std::map<uint64_t, std::vector<One>> by_thread;  // of a cluster
-};
-
 class Grid {
  public:
   explicit Grid(Machine& machine);  // throws Fault (kInput): a previous grid's buffer is unknown
@@ -81,10 +76,13 @@ class Grid {
   const EarlierGrids& earlier_grids() const { return earlier_grids_; }
   const std::vector<GlobalRegion>& regions() const { return regions_; }
 
-  std::map<uint64_t, Releases> released;                                   // by address
-  std::map<uint32_t, std::shared_ptr<const std::vector<Record>>> records;  // by cluster
-  std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;         // by address
-  ScFences sc_fences;
+  std::map<uint64_t, Releases> released;                             // by address
+  std::map<uint32_t, std::shared_ptr<std::vector<Record>>> records;  // by cluster
+  std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;   // by address
+  std::unordered_map<uint64_t, ScFlag> sc_flags;                     // by address
+  std::unordered_map<uint64_t, std::vector<Signal>> signals;         // sent through it
+  std::vector<FollowedLoad> followed;  // loads whose results may stay unused (unused_loads.cpp)
+  std::optional<std::vector<bool>> may_stay_unused;  // by statement: which those are
   // As GridTrail has them.
   bool waits = false, lets_next_start = false, waits_before_next = false;
 

@@ -50,10 +50,14 @@ bool has_loads_to_follow(const Entry& entry) {
   return loads && arrives && copies;
 }
 
-bool Sanitizer::wants_statements() const { return state_->follows_results; }
+bool Sanitizer::wants_statements() const {
+  return state_->follows_results || !state_->may_stay_unused.empty();
+}
 
 void Sanitizer::executed(const Execution& x, const Insn& insn, bool blocked) {
-  if (!blocked) state_->note_results(x, insn);
+  if (blocked) return;
+  if (state_->follows_results) state_->note_results(x, insn);
+  state_->note_followed(x, insn);
 }
 
 void Sanitizer::State::open_load() {

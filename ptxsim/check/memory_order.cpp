@@ -39,6 +39,8 @@ void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, b
                              bool updates) {
   State& s = *state_;
   if (!can_be_flag(at)) return;
+  s.note_strong_access(x, lane, at, true);
+  s.send_signal(x, lane, at, updates);
   Reach reach;
   const size_t reaches = num_reaches(at.scope);
   if (releases) {
@@ -69,7 +71,6 @@ void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, b
   here.cluster = s.cluster.index;
   here.rank = x.cta.rank;
   here.scope = at.scope;
-  here.sc_fences = s.grid->sc_fences.count;
   if (any) {
     const auto mine = std::ranges::find_if(here.list, [&](const Releases::By& by) {
       return by.cluster == here.cluster && by.rank == here.rank;
@@ -98,6 +99,7 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases
     }
     SyncClock clock;
     clock.values = clock_for(cluster.index, by.cluster, released.values);
+    if (needed == Scope::kCluster) clock.values = across_ctas(clock.values);
     if (acquires) {
       acquire(x, 1u << lane, clock);
     } else {
@@ -109,10 +111,12 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases
 
 void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) {
   if (!can_be_flag(at)) return;
+  state_->note_strong_access(x, lane, at, false);
+  if (x.program().entry->statements[x.insn->statement].root == "ld")
+    state_->receive_signals(x, lane, at);
   const auto& all = state_->released_through(at);
   const auto found = all.find(at.offset);
   if (found == all.end()) return;
-  state_->note_flag_read(x, found->second);
   state_->acquire_from(x, lane, found->second, at.scope, acquires);
 }
 
@@ -121,9 +125,11 @@ void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acqui
   s.finish_loads(x);
   CtaShadow& cta = s.ctas[x.cta.rank];
   const size_t reaches = num_reaches(scope);
-  s.note_sc_fence(x, scope);
-  x.for_lanes([&](int lane) {
-    if (acquires) {
+  const bool is_sc =
+      s.has_sc_fences && is_sc_fence(x.program().entry->statements[x.insn->statement]);
+  if (is_sc) s.acquire_by_sc_fence(x, reaches);
+  if (acquires)
+    x.for_lanes([&](int lane) {
       const auto read = cta.to_acquire.find(x.thread_of(lane));
       if (read != cta.to_acquire.end())
         for (size_t i = 0; i < read->second.size(); ++i) {
@@ -135,13 +141,14 @@ void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acqui
             s.narrow_read = x.insn->statement;
           }
         }
-    }
-    if (releases) {
+    });
+  if (is_sc) s.release_by_sc_fence(x, reaches);
+  if (releases)
+    x.for_lanes([&](int lane) {
       SyncClock fenced;
       s.release(x, 1u << lane, fenced);
       std::fill_n(cta.to_release[x.thread_of(lane)].begin(), reaches, fenced);
-    }
-  });
+    });
 }
 
 }  // namespace ptxsim

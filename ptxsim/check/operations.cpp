@@ -27,6 +27,14 @@ uint32_t issuer_of(AsyncKind kind, uint32_t thread) {
   }
 }
 
+// Arrivals are read-modify-writes: who acquires this phase acquires what earlier phases released, too.
+void complete_phase(BarrierClocks& clocks, uint32_t slot, uint32_t phase) {
+  join_into(clocks.arriving.values, clocks.completed.values);
+  raise_order(writable(clocks.arriving.values), slot, phase);
+  clocks.completed = std::move(clocks.arriving);
+  clocks.arriving.clear();
+}
+
 }  // namespace
 
 uint64_t queue_key(AsyncKind kind, uint32_t issuer) {
@@ -97,13 +105,17 @@ void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
     record.publications.push_back({slot, phase, destination_rank});
     return;
   }
-  SyncClock& arriving = s.barriers[slot].clocks.arriving;
-  join_into(arriving.values, record.clock);
-  ClockValues& values = writable(arriving.values);
-  raise_order(values, record.queue, record.sequence);
-  const uint32_t thread = s.index_of(record.warp, record.lane);
-  raise_order(values, thread, record.epoch);
-  raise(values.async, thread, record.own_async);
+  BarrierObject& object = s.barriers[slot];
+  const auto arrive = [&](SyncClock& arriving) {
+    join_into(arriving.values, record.clock);
+    ClockValues& values = writable(arriving.values);
+    raise_order(values, record.queue, record.sequence);
+    const uint32_t thread = s.index_of(record.warp, record.lane);
+    raise_order(values, thread, record.epoch);
+    raise(values.async, thread, record.own_async);
+  };
+  arrive(object.clocks.arriving);
+  if (object.has_remote_arrivals) arrive(object.local.arriving);
   s.forget_clocks(record.queue, record.sequence);
 }
 
@@ -225,25 +237,29 @@ void Sanitizer::State::note_remote_arrival(BarrierObject& object, const Knower& 
 void Sanitizer::mbarrier_arrived(const Execution& x, int lane, const Mbarrier& barrier,
                                  BarrierOrder order) {
   State& s = *state_;
-  s.release(x, 1u << lane, s.barriers[s.slot_of(barrier)].clocks.arriving, order);
+  s.release_into(x, lane, s.barriers[s.slot_of(barrier)], order);
 }
 
 void Sanitizer::mbarrier_passed(const Execution& x, uint32_t lanes, const Mbarrier& barrier,
                                 BarrierOrder order) {
   State& s = *state_;
-  s.acquire(x, lanes, s.barriers[s.slot_of(barrier)].clocks.completed, order);
+  BarrierObject& object = s.barriers[s.slot_of(barrier)];
+  if (order == BarrierOrder::kAcquireReleaseCta && object.has_remote_arrivals)
+    return s.acquire_within_cta(x, lanes, object);
+  const SyncClock& completed = object.clocks.completed;
+  if (object.has_remote_arrivals)
+    s.acquire(x, lanes, {across_ctas(completed.values), nullptr}, order);
+  else
+    s.acquire(x, lanes, completed, order);
 }
 
 void Sanitizer::mbarrier_phase_completed(const Mbarrier& barrier) {
   State& s = *state_;
   const uint32_t slot = s.slot_of(barrier);
-  BarrierClocks& clocks = s.barriers[slot].clocks;
-  // Arrivals are read-modify-writes: who acquires this phase acquires what earlier phases released,
-  // too.
-  join_into(clocks.arriving.values, clocks.completed.values);
-  raise_order(writable(clocks.arriving.values), slot, static_cast<uint32_t>(barrier.phase) + 1);
-  clocks.completed = std::move(clocks.arriving);
-  clocks.arriving.clear();
+  BarrierObject& object = s.barriers[slot];
+  const uint32_t phase = static_cast<uint32_t>(barrier.phase) + 1;
+  complete_phase(object.clocks, slot, phase);
+  if (object.has_remote_arrivals) complete_phase(object.local, slot, phase);
 }
 
 }  // namespace ptxsim

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "ptxsim/check/clock.hpp"
 #include "ptxsim/machine/observer.hpp"
+#include "ptxsim/report.hpp"
 
 namespace ptxsim::check {
 
@@ -18,6 +20,18 @@ struct Publication {
   uint32_t phase;  // number of completed phases that shows it
   int rank;        // of the CTA whose memory it is about; -1: of any
   bool operator==(const Publication&) const = default;
+};
+
+// An error of racing lanes of a load, where something uses what they have loaded.
+struct Deferred {
+  uint32_t lanes;
+  Report report;
+};
+
+// A load whose results may stay unused, and the errors that it is if they do not.
+struct FollowedLoad {
+  uint32_t used = 0;  // lanes
+  std::vector<Deferred> errors;
 };
 
 enum class TensorWork : uint8_t {
@@ -48,6 +62,9 @@ struct Record {
   uint32_t values_at = 0;
   uint32_t all_read =
       0;  // tcgen05.ld: epoch of its warp when every result had been read; 0: not yet
+  // Copies into shared memory: whether somebody has read what was copied, and the errors that it is if somebody does.
+  bool is_read = false;
+  std::shared_ptr<std::vector<Deferred>> errors = nullptr;
 };
 
 }  // namespace ptxsim::check

@@ -23,7 +23,6 @@ struct Releases {
   std::vector<By> list;
   uint32_t cluster = 0, rank = 0;  // of the last strong write, and
   Scope scope = Scope::kNone;      // its own
-  uint32_t sc_fences = 0;          // of the grid, before that write
 };
 
 }  // namespace ptxsim::check

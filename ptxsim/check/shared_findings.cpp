@@ -126,15 +126,21 @@ void Sanitizer::State::report_after_async(const Access& access, const ShadowEntr
   const bool is_product =
       is_known && reads && access.record != nullptr &&
       (access.record->kind == AsyncKind::kWgmma || access.record->kind == AsyncKind::kTcgen05);
-  const Severity severity = is_agreed || is_product ? Severity::kWarning : Severity::kError;
-  if (seen_before(rule, severity, statement, earlier.statement)) return;
+  std::vector<Deferred>* const unused =
+      is_agreed || is_product || access.record != nullptr || !reads
+          ? nullptr
+          : unused_load(open_followed, 1u << access.lane);
+  const Severity severity =
+      is_agreed || is_product || unused != nullptr ? Severity::kWarning : Severity::kError;
+  if (unused == nullptr && seen_before(rule, severity, statement, earlier.statement)) return;
   const std::string memory = place_in(access.owner, at);
   Finding finding = is_agreed  ? same_values(rule, memory)
                     : is_known ? missing_proxy_fence(access, memory)
                     : reads    ? read_of_unfinished(earlier, memory)
                                : overwrite(earlier, entry.kind, memory);
   finding.severity = severity;
-  report(access.x, access.lane, earlier.statement, describe(earlier), std::move(finding));
+  report_or_defer(access.x, access.lane, earlier.statement, describe(earlier), std::move(finding),
+                  unused, 1u << access.lane);
 }
 
 void Sanitizer::State::report_after_generic(const Access& access, const ShadowEntry& entry,
@@ -148,21 +154,41 @@ void Sanitizer::State::report_after_generic(const Access& access, const ShadowEn
   const int rule = is_race ? (access.record != nullptr && was_read ? 3 : 16) : (was_read ? 4 : 1);
   const bool is_guessed = is_race && access.record == nullptr &&
                           is_race_of_a_guess(statement, access.kind, entry.statement, entry.kind);
-  const Severity severity = is_agreed || is_guessed || rule == 4 ? Severity::kWarning
-                            : is_race                            ? severity_of_race(access, entry)
-                                                                 : Severity::kError;
-  if (seen_before(rule, severity, statement, entry.statement)) return;
+  Severity severity = is_agreed || is_guessed || rule == 4 ? Severity::kWarning
+                      : is_race                            ? severity_of_race(access, entry)
+                                                           : Severity::kError;
+  std::vector<Deferred>* unused = nullptr;
+  uint32_t lanes = entry.lanes;
+  if (is_race && severity == Severity::kError && access.record == nullptr) {
+    if (access.kind == AccessKind::kRead)
+      unused = unused_load(open_followed, lanes = 1u << access.lane);
+    else if (was_read)
+      unused = unused_load(entry.followed, lanes);
+  }
+  if (unused != nullptr) severity = Severity::kWarning;
+  if (unused == nullptr && seen_before(rule, severity, statement, entry.statement)) return;
   const std::string memory = place_in(access.owner, at);
-  report(access.x, access.lane, entry.statement, describe(entry),
-         is_agreed    ? same_values(rule, memory)
-         : is_guessed ? race_of_a_guess(rule, access.kind, memory)
-         : rule == 1  ? missing_proxy_fence(access, memory)
-         : rule == 4  ? unfenced_overwrite(memory)
-                      : race(access, entry, memory, rule, severity));
+  report_or_defer(access.x, access.lane, entry.statement, describe(entry),
+                  is_agreed    ? same_values(rule, memory)
+                  : is_guessed ? race_of_a_guess(rule, access.kind, memory)
+                  : rule == 1  ? missing_proxy_fence(access, memory)
+                  : rule == 4  ? unfenced_overwrite(memory)
+                               : race(access, entry, memory, rule, severity),
+                  unused, lanes);
+}
+
+void Sanitizer::State::report_beyond_scope(const Access& access, const ShadowEntry& entry,
+                                           uint32_t at) {
+  const bool is_async_proxy = access.record != nullptr && !access.record->is_generic;
+  const Severity severity = severity_beyond_scope(access.kind, is_async_proxy);
+  const uint32_t other = entry.is_async ? records[entry.actor].statement : entry.statement;
+  if (seen_before(16, severity, access.x.insn->statement, other)) return;
+  report(access.x, access.lane, other, describe(entry),
+         beyond_scope(16, access.kind, severity, place_in(access.owner, at)));
 }
 
 // A warning where hardware is known to keep an order that the program has not established.
-Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEntry& entry) const {
+Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEntry& entry) {
   const bool reads = access.kind == AccessKind::kRead;
   const bool was_read = entry.kind == AccessKind::kRead;
   const bool is_async = access.record != nullptr;
@@ -188,6 +214,10 @@ Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEn
   uint32_t lanes = entry.lanes;
   if (access.who.warp == static_cast<int>(entry.actor)) lanes &= ~(1u << access.who.lane);
   if (executed(*access.who.clock, entry.actor, lanes, entry.epoch)) return Severity::kWarning;
+  if (was_read && !is_async &&
+      is_over_by_signal(access.who, cluster.index, entry.actor, lanes, entry.epoch,
+                        entry.statement))
+    return Severity::kWarning;
   // One lane of the reading warp arrived for all of them, with no bar.warp.sync before.
   const bool lane_arrived = access.who.warp != static_cast<int>(entry.actor) &&
                             reached(access.who.clock->order, entry.actor, entry.epoch);

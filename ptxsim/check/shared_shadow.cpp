@@ -28,12 +28,14 @@ bool is_from_same(const ShadowEntry& a, const ShadowEntry& b, const std::vector<
 }
 
 // Reads that a later read of the same thread or queue stands for.
-void forget_reads(Granule& granule, const ShadowEntry& entry, const std::vector<Record>& records) {
+void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record>& records) {
   for (ShadowEntry& earlier : granule) {
     if (earlier.kind != AccessKind::kRead || earlier.is_async != entry.is_async) continue;
     if ((earlier.bytes & ~entry.bytes) != 0) continue;
     if (!entry.is_async) {
-      if (earlier.actor == entry.actor) earlier.lanes &= ~entry.lanes;
+      if (earlier.actor != entry.actor || (earlier.lanes & entry.lanes) == 0) continue;
+      if (earlier.followed != entry.followed) entry.followed = kNobody;
+      earlier.lanes &= ~entry.lanes;
     } else if (records[earlier.actor].queue == records[entry.actor].queue &&
                completes_in_order(records[entry.actor].kind)) {
       earlier.lanes = 0;
@@ -65,8 +67,10 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool 
         continue;
       }
       if (entry.kind == AccessKind::kRead && access.kind == AccessKind::kRead) continue;
+      if (entry.is_async && access.kind == AccessKind::kRead) note_copy_read(records[entry.actor]);
       if (entry.load != kNobody) check_load(access, entry, at);
       if (follows(access, entry)) {
+        if (is_beyond_scope(access, entry)) report_beyond_scope(access, entry, at);
         entry.stays = are_atomics(access, entry) && !stands_for(access, entry);
         clean = entry;
         continue;
@@ -97,7 +101,8 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
                     access.kind,
                     is_async,
                     is_agreed,
-                    access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody};
+                    access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody,
+                    access.kind == AccessKind::kRead && !is_async ? open_followed : kNobody};
   if (access.kind == AccessKind::kRead) {
     forget_reads(granule, entry, records);
   } else {
@@ -121,6 +126,7 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
         continue;
       earlier.lanes |= entry.lanes;
       earlier.is_agreed |= is_agreed;
+      if (earlier.followed != entry.followed) earlier.followed = kNobody;
       return;
     }
   }
@@ -132,6 +138,7 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
   State& s = *state_;
   if (&owner != &x.cta) s.check_remote(x, lane, owner, offset);
   if (kind == AccessKind::kRead && s.follows_results) s.open_load();
+  if (kind == AccessKind::kRead) s.follow_load(x);
   Access access{x, lane, owner, kind, s.knower(x, lane), s.warp_of(x)};
   access.begin = offset;
   s.access_shared(access, bytes);

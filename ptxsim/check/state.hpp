@@ -45,6 +45,8 @@ struct WarpClocks {
   uint32_t epoch_before = 1;              // when its last statement had ended
   // The same for global memory.
   std::array<uint32_t, kWarpSize> own_async_global{}, own_tensor_maps{};
+  std::unique_ptr<OwnScOrder> own_sc;  // where the kernel has fence.sc
+  std::vector<Signal> signals;         // that its lanes received (signals.hpp)
 };
 
 // What somebody knows: a lane of a warp, or (warp < 0) all threads of a CTA together when it ends.
@@ -113,6 +115,9 @@ struct BarrierObject {
   // Where the kernel has an mbarrier.inval:
   std::vector<BarrierUse> uses;
   std::vector<uint32_t> operations;  // records that arrive at it, the newest of each queue
+  // Once another CTA has arrived: what its own CTA's arrivals release, for waits whose scope is the CTA.
+  bool has_remote_arrivals = false;
+  BarrierClocks local;
 };
 
 // An access to some bytes of a 16-byte granule of shared memory.
@@ -126,6 +131,7 @@ struct ShadowEntry {
   bool is_async;
   bool is_agreed = false;  // a write beside which others write the same bytes in no order
   uint32_t load = kNobody;
+  uint32_t followed = kNobody;  // of a load: index in Grid::followed
   bool stays =
       false;  // an atomic that others of its bytes are in no order with: a reader must follow each
 };
@@ -141,6 +147,13 @@ struct TensorCell {
   std::vector<uint32_t> readers;
 };
 
+// Registers that hold what a load brought.
+struct FollowedResults {
+  uint32_t load;                    // index in Grid::followed
+  uint32_t lanes;                   // that loaded
+  std::vector<uint32_t> registers;  // offsets in the register file
+};
+
 struct CtaShadow {
   std::vector<Granule> shared;
   std::vector<TensorCell> tensor;          // [16 lanes][column]
@@ -151,10 +164,8 @@ struct CtaShadow {
   // memory; by thread: fenced but not written, read but not fenced.
   std::map<uint64_t, Releases> released;
   std::map<uint32_t, Reach> to_release, to_acquire;
-  // By CTA whose flags were read: how many fence.sc came before the flag was set; and what of it was known at a thread's
-  // last fence.sc.
-  std::map<uint64_t, uint32_t> flags_read;
-  std::map<uint32_t, std::map<uint64_t, uint32_t>> flags_at_fence;
+  std::unordered_map<uint64_t, ScFlag> sc_flags;              // of its shared memory, by address
+  std::unordered_map<uint64_t, std::vector<Signal>> signals;  // sent through that
 };
 
 // An access under way. `record`: that of the asynchronous operation that makes it, null for an
@@ -216,7 +227,16 @@ struct Finding {
 }  // namespace check
 using namespace check;  // in check/*.cpp only
 
+const SharedClock& shared_clock_of(const LaneGroups& groups, int lane);
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
+bool is_sc_fence(const Statement& statement);
+// Whether threads may learn of each other by strong accesses; whether on every way from the load to such a write a
+// statement uses its result, or waits for it.
+bool may_signal(const Entry& entry);
+bool is_strong_write(const Statement& statement);
+bool is_used_before_signals(const Program& program, uint32_t load);
+// By statement: loads from which the program may go on without using what they have loaded. Empty: none.
+std::vector<bool> loads_that_may_stay_unused(const Program& program);
 // Whether `clock` has reached `epoch` for each of `lanes` of the warp that begins at the index
 // `first`.
 bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, uint32_t epoch);
@@ -314,17 +334,46 @@ struct Sanitizer::State {
                             bool is_agreed);
   void report_after_async(const Access& access, const ShadowEntry& entry, uint32_t at,
                           bool is_agreed);
-  Severity severity_of_race(const Access& access, const ShadowEntry& entry) const;
+  Severity severity_of_race(const Access& access, const ShadowEntry& entry);
   bool is_race_of_a_guess(uint32_t statement, AccessKind kind, uint32_t other,
                           AccessKind other_kind);
   void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
 
-  // Order by fence.sc (sc_fences.cpp).
-  void note_sc_fence(const Execution& x, Scope scope);
-  void note_flag_read(const Execution& x, const Releases& flag);
-  bool is_behind_sc_fences(const GlobalAccess& access, const GlobalEntry& entry) const;
+  // Order by fence.sc (sc_fences.cpp). `reaches`: how far it does, of three.
+  void acquire_by_sc_fence(const Execution& x, size_t reaches);
+  void release_by_sc_fence(const Execution& x, size_t reaches);
+  void mark_own_sc(ClockValues& clock, uint32_t warp, uint32_t lanes) const;
+  const ScClocks& fenced_before(const Execution& x, int lane);
+  void observe(const Execution& x, int lane, Scope scope, const std::vector<ScFlag::By>& list);
+  void note_strong_access(const Execution& x, int lane, const MemoryAt& at, bool writes);
+
+  // Loads that are over by what was sent after them (signals.cpp).
+  std::vector<Signal>& signals_through(const MemoryAt& at);
+  void send_signal(const Execution& x, int lane, const MemoryAt& at, bool updates);
+  void receive_signals(const Execution& x, int lane, const MemoryAt& at);
+  bool is_over_by_signal(const Knower& who, uint32_t of_cluster, uint32_t warp, uint32_t lanes,
+                         uint32_t epoch, uint32_t load);
+
+  // Scopes of mbarriers (mbarrier_scope.cpp).
+  void release_into(const Execution& x, int lane, BarrierObject& object, BarrierOrder order);
+  void acquire_within_cta(const Execution& x, uint32_t lanes, BarrierObject& object);
+  bool is_beyond_scope(const Access& access, const ShadowEntry& entry) const;
+  void report_beyond_scope(const Access& access, const ShadowEntry& entry, uint32_t at);
+  bool is_beyond_scope(const GlobalAccess& access, const GlobalEntry& entry) const;
+  Severity severity_beyond_scope(AccessKind kind, bool is_async_proxy) const;
+  Finding beyond_scope(int rule, AccessKind kind, Severity severity,
+                       const std::string& place) const;
+
+  // Racing loads whose results no statement uses (unused_loads.cpp).
+  void follow_load(const Execution& x);  // the statement under way reads memory
+  void note_followed(const Execution& x, const Insn& insn);
+  // Where the error of a finding is kept until somebody uses what was loaded. nullptr: somebody has, or may have.
+  std::vector<Deferred>* unused_load(uint32_t load, uint32_t lanes);
+  std::vector<Deferred>* unused_copy(uint32_t of_cluster, uint32_t record);
+  void defer(std::vector<Deferred>& list, uint32_t lanes, Report report);
+  void note_copy_read(Record& record);
 
   // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
@@ -338,7 +387,9 @@ struct Sanitizer::State {
   bool is_tolerated_race(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                          uint16_t bytes) const;
   void report_global(const GlobalAccess& access, const GlobalEntry& entry, uint32_t other_statement,
-                     Finding finding);
+                     Finding finding, std::vector<Deferred>* unused);
+  std::vector<Deferred>* unused_read(const GlobalAccess& access, const GlobalEntry& entry);
+  bool is_read_over(const GlobalAccess& access, const GlobalEntry& entry);
   void check_previous_grid(const GlobalAccess& access, const GlobalRegion& region, uint64_t at,
                            uint64_t bytes);
   void check_earlier_grid(const GlobalAccess& access, const EarlierGrid& earlier, uint64_t at,
@@ -364,6 +415,9 @@ struct Sanitizer::State {
   bool seen_before(int rule, Severity severity, uint32_t statement, uint32_t other_statement);
   void report(const Execution& x, int lane, uint32_t other_statement, const std::string& other,
               Finding finding);
+  void report_or_defer(const Execution& x, int lane, uint32_t other_statement,
+                       const std::string& other, Finding finding, std::vector<Deferred>* unused,
+                       uint32_t lanes);
   Report written(const Execution& x, int lane, uint32_t other_statement, const std::string& other,
                  Finding finding) const;
   void report_at_exit(uint32_t statement, const std::string& who, Finding finding);
@@ -396,6 +450,13 @@ struct Sanitizer::State {
   bool follows_results;                  // whether any load needs it
   bool has_invalidations;                // mbarrier.inval
   bool has_non_coherent_loads;           // ld.global.nc, ldu
+  bool has_sc_fences;                    // membar, fence.sc
+  bool has_signals;                      // strong reads of what strong writes have left
+  uint32_t narrow_use = kNobody;         // the last mbarrier operation whose scope did not reach
+  std::unordered_map<uint32_t, bool> used_before_signals;  // by statement, of loads
+  std::vector<bool> may_stay_unused;                       // by statement, of loads; empty: none
+  std::vector<std::vector<FollowedResults>> followed_results;  // by warp
+  uint32_t open_followed = kNobody;                            // of the statement under way
   std::vector<Load> loads;
   std::vector<std::vector<PendingResults>> pending;  // by warp
   // For the statement under way: its index in `loads`, and that of its tcgen05.ld's record.

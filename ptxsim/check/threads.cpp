@@ -23,6 +23,12 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   const Entry& entry = *of.machine.program().entry;
   follows_results = has_loads_to_follow(entry);
   has_invalidations = std::ranges::any_of(entry.statements, is_invalidation);
+  has_sc_fences = std::ranges::any_of(entry.statements, is_sc_fence);
+  has_signals = may_signal(entry);
+  if (!grid->may_stay_unused)
+    grid->may_stay_unused = loads_that_may_stay_unused(of.machine.program());
+  may_stay_unused = *grid->may_stay_unused;
+  followed_results.resize(warps.size());
   has_non_coherent_loads = std::ranges::any_of(entry.statements, is_non_coherent_load);
   ctas.resize(num_ctas);
   for (uint32_t rank = 0; rank < num_ctas; ++rank) {
@@ -48,6 +54,12 @@ std::shared_ptr<check::Grid> share_grid(Machine& machine) {
   return std::make_shared<Grid>(machine);
 }
 
+const SharedClock& shared_clock_of(const LaneGroups& groups, int lane) {
+  return std::ranges::find_if(
+             groups, [&](const LaneGroup& group) { return (group.lanes >> lane & 1) != 0; })
+      ->clock;  // every lane is in one of them
+}
+
 const ClockValues* clock_of(const LaneGroups& groups, int lane) {
   for (const LaneGroup& group : groups)
     if ((group.lanes >> lane & 1) != 0) return group.clock.get();
@@ -64,6 +76,7 @@ Knower Sanitizer::State::knower(const Execution& x, int lane) const {
 // Adds what the lanes know of themselves to a clock that they hand on.
 void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes,
                                 uint32_t epoch) const {
+  const uint32_t all_lanes = lanes;
   for (; lanes != 0; lanes &= lanes - 1) {
     const int lane = std::countr_zero(lanes);
     raise_order(clock, index_of(warp, lane), epoch);
@@ -74,6 +87,9 @@ void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lane
     if (own.own_tensor_maps[lane] != 0)
       raise(clock.tensor_maps, index_of(warp, lane), own.own_tensor_maps[lane]);
   }
+  mark_own_sc(clock, warp, all_lanes);
+  if (!warps[warp].signals.empty())
+    join_signals(clock.signals, std::make_shared<std::vector<Signal>>(warps[warp].signals));
 }
 
 void Sanitizer::State::release(const Execution& x, uint32_t lanes, SyncClock& into,
@@ -84,7 +100,7 @@ void Sanitizer::State::release(const Execution& x, uint32_t lanes, SyncClock& in
   for (const LaneGroup& group : clocks.groups) {
     const uint32_t releasing = group.lanes & lanes;
     if (releasing == 0) continue;
-    if (order == BarrierOrder::kAcquireRelease) {
+    if (order != BarrierOrder::kRelaxed) {
       if (into.last != group.clock) join_into(into.values, group.clock);
       into.last = group.clock;
       s.mark_own(writable(into.values), warp, releasing, clocks.epoch);
@@ -103,7 +119,7 @@ void Sanitizer::State::acquire(const Execution& x, uint32_t lanes, const SyncClo
   if (!from.values) return;
   State& s = *this;
   s.change(s.warps[s.warp_of(x)].groups, lanes, [&](LaneGroup& group) {
-    if (order == BarrierOrder::kAcquireRelease) {
+    if (order != BarrierOrder::kRelaxed) {
       join_into(group.clock, from.values);
     } else if ((from.values->started & ~group.clock->started) != 0 ||
                !covers(execution_of(*group.clock), execution_of(*from.values))) {
@@ -159,7 +175,8 @@ void Sanitizer::cluster_barrier_completed(Cluster&) {
 }
 
 void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {
-  state_->acquire(x, lanes, state_->cluster_barrier.completed);
+  const SharedClock& completed = state_->cluster_barrier.completed.values;
+  state_->acquire(x, lanes, {across_ctas(completed), nullptr});
 }
 
 // Proxy-preserved causality order (PTX ISA, "Causality order"): the fence makes visible to the

@@ -67,7 +67,6 @@ std::shared_ptr<GridTrail> trail_of(const Grid& grid, const Program& program) {
   trail->waits = grid.waits;
   trail->lets_next_start = grid.lets_next_start;
   trail->waits_before_that = grid.waits_before_next;
-  if (!grid.lets_next_start) return trail;  // no grid runs beside it
   TrailWriter writer(grid, program, *trail);
   for (const GlobalRegion& region : grid.regions()) {
     const uint64_t first = region.address / kGlobalGranule * kGlobalGranule;

@@ -150,10 +150,27 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
                      report.count("warning"), report.count("advisory"));
 }
 
+Json to_json(const ExecFinding& f) {
+  const Place& place = f.finding.place;
+  Json finding{{"severity", f.severity},
+               {"text", f.text},
+               {"count", f.launches},
+               {"rule", f.finding.rule},
+               {"kernel", f.finding.kernel},
+               {"place", Json{{"ptx", place.ptx_name},
+                              {"line", place.ptx_line},
+                              {"function", place.function},
+                              {"source", place.source_file},
+                              {"source_line", place.source_line}}}};
+  if (f.finding.suppressed) finding["reason"] = *f.finding.suppressed;
+  return finding;
+}
+
 void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
-  Json all{{"device", args.device},    {"status", status},
-           {"ended", report.ended},    {"highest_memory", report.highest_memory},
-           {"kernels", Json::array()}, {"findings", Json::array()}};
+  Json all{{"device", args.device},      {"status", status},
+           {"ended", report.ended},      {"highest_memory", report.highest_memory},
+           {"kernels", Json::array()},   {"findings", Json::array()},
+           {"suppressed", Json::array()}};
   for (const auto& [name, kernel] : report.kernels)
     all["kernels"].push_back(Json{{"name", name},
                                   {"launches", kernel.launches},
@@ -167,13 +184,30 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
       of_kernel["microseconds"] = kernel.microseconds;
     }
   }
-  for (const ExecFinding& finding : report.findings)
-    all["findings"].push_back(
-        Json{{"severity", finding.severity}, {"text", finding.text}, {"count", finding.launches}});
+  for (const ExecFinding& finding : report.findings) all["findings"].push_back(to_json(finding));
+  for (const ExecFinding& finding : report.suppressed)
+    all["suppressed"].push_back(to_json(finding));
   out << all.dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-int print_report(const ExecArgs& args, const ExecReport& report, int status) {
+FindingsOfRun findings_of(const ExecArgs& args, const ExecReport& report, int status) {
+  FindingsOfRun run{args.program.front(), "", {}};
+  for (const auto* list : {&report.findings, &report.suppressed})
+    for (const ExecFinding& finding : *list) run.findings.push_back(finding.finding);
+  if (status != 0)
+    run.findings.push_back({"run",
+                            "error",
+                            fmt::format("the program's exit status is {}", status),
+                            "",
+                            "",
+                            {},
+                            1,
+                            std::nullopt});
+  return run;
+}
+
+int print_report(const ExecArgs& args, const ExecReport& report, int status,
+                 const std::vector<std::string>& unused) {
   std::ofstream file;
   if (!args.report_file.empty()) file.open(args.report_file);
   std::ostream& out = args.report_file.empty() ? std::cerr : file;
@@ -183,8 +217,11 @@ int print_report(const ExecArgs& args, const ExecReport& report, int status) {
     print_text(out, args, report, status);
   if (!out.flush())
     return print_error(refusal(fmt::format("--report: cannot write '{}'", args.report_file)));
+  for (const std::string& line : unused) std::cerr << line << "\n";
+  if (const auto failed = write_findings(args, {findings_of(args, report, status)}))
+    return print_error(*failed);
   if (status != 0) return status;
-  const bool strictly = args.strict && !report.findings.empty();
+  const bool strictly = args.strict && !(report.findings.empty() && unused.empty());
   return report.count("error") != 0 || strictly ? 1 : 0;
 }
 
@@ -204,6 +241,7 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
                  "The GPU runs no more clusters at once, as occupancy calls say; 0: launches none")
       ->check(kUnsigned);
   add_interpreter_options(app, args);
+  add_findings_options(app, args);
   app.add_flag("--strict", args.strict,
                "Warnings, leaks among them, and advisories count as errors");
   app.add_flag("--time", args.time,
@@ -230,6 +268,8 @@ int exec_command(const ExecArgs& args) {
   if (args.time && timing::built_in_parameters(args.device).empty())
     return print_error(refusal(
         fmt::format("--time: '{}'; the clock knows {}", args.device, timing::built_in_gpus())));
+  Result<std::vector<Suppression>> suppressions = load_suppressions(args);
+  if (!suppressions.ok()) return print_error(suppressions.error());
   const fs::path folder = library_folder();
   const fs::path library = folder / "libptxsim_cuda.so";
   std::error_code none;
@@ -245,7 +285,8 @@ int exec_command(const ExecArgs& args) {
   if (status < 0)
     return print_error(
         refusal(fmt::format("cannot start '{}': {}", args.program.front(), std::strerror(errno))));
-  return print_report(args, read_exec_records(records.text()), status);
+  const ExecReport report = read_exec_records(records.text(), *suppressions);
+  return print_report(args, report, status, unused_suppressions(*suppressions, report.used));
 }
 
 }  // namespace ptxsim::cli

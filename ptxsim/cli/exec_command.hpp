@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/cli/findings_output.hpp"
 #include "ptxsim/cli/interpreter_options.hpp"
 
 namespace ptxsim::cli {
 
-struct ExecArgs : InterpreterArgs {
+struct ExecArgs : InterpreterArgs, FindingsArgs {
   std::string device = "b200", schedule = "eager";
   uint64_t seed = 1;
   uint32_t max_clusters = UINT32_MAX;

@@ -15,7 +15,8 @@ extern const CLI::Validator kUnsigned;
 struct InterpreterArgs {
   std::string mma = "exact";
   uint64_t budget = 2'000'000'000;
-  uint32_t resident = 4;
+  double seconds = 0;     // 0: no limit
+  uint32_t resident = 0;  // 0: 4, and as many as a GPU holds where those do not end
   bool no_sanitizer = false, strict = false, allow_uninitialized = false;
 };
 

@@ -59,10 +59,12 @@ Json to_json(const Printed& printed) {
   return list;
 }
 
-Json to_json(const CaseResult& result, const Program& program, Schedule schedule, uint64_t seed) {
+Json to_json(const CaseResult& result, const Program& program, Schedule schedule, uint64_t seed,
+             const std::vector<Suppression>& suppressions) {
   Json j{{"schedule", name_of(schedule)},       {"seed", seed},
          {"passed", result.mismatches.empty()}, {"stats", to_json(result.run.stats)},
-         {"mismatches", result.mismatches},     {"reports", Json::array()}};
+         {"mismatches", result.mismatches},     {"reports", Json::array()},
+         {"suppressed", Json::array()}};
   if (result.run.error)
     j["error"] = Json{{"kind", name_of(result.run.error->kind)},
                       {"message", result.run.error->message},
@@ -85,6 +87,13 @@ Json to_json(const CaseResult& result, const Program& program, Schedule schedule
                                 {"count", r.count},
                                 {"finding", findings[i]}});
   }
+  for (const auto& [r, index] : result.run.reports.suppressed)
+    j["suppressed"].push_back(Json{{"rule", fmt::format("R{}", r.rule)},
+                                   {"severity", name_of(r.severity)},
+                                   {"message", r.message},
+                                   {"place", to_json(r.place)},
+                                   {"count", r.count},
+                                   {"reason", suppressions[index].reason}});
   return j;
 }
 
@@ -203,6 +212,23 @@ bool is_refused(const Case& description, const CaseResult& result) {
   return kind == ErrorKind::kInput || kind == ErrorKind::kBudget;
 }
 
+// What the case does not expect is an error; its findings are those of the report.
+FindingsOfRun findings_of(const CaseResult& result, const Program& program, Schedule schedule,
+                          uint64_t seed, const std::vector<Suppression>& suppressions) {
+  FindingsOfRun run{fmt::format("{} seed {}", name_of(schedule), seed), program.entry->name, {}};
+  for (const Report& report : result.run.reports.list) run.findings.push_back(finding_of(report));
+  for (const auto& [report, index] : result.run.reports.suppressed) {
+    run.findings.push_back(finding_of(report));
+    run.findings.back().suppressed = suppressions[index].reason;
+  }
+  for (const std::string& mismatch : result.mismatches) {
+    const Place place = result.run.error ? result.run.error->place : Place{};
+    run.findings.push_back(
+        {"run", "error", mismatch, "", program.entry->name, place, 1, std::nullopt});
+  }
+  return run;
+}
+
 Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed,
                    const std::atomic<bool>* stop) {
   Options options = options_of(static_cast<const InterpreterArgs&>(args));
@@ -228,6 +254,7 @@ void add_run_options(CLI::App& app, RunArgs& args) {
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1000000}));
   add_interpreter_options(app, args);
+  add_findings_options(app, args);
   app.add_flag("--fast", args.fast, "Do not check accesses to global memory (R17 to R22)");
   app.add_flag("--strict", args.strict, "Warnings and advisories count as errors");
   app.add_option("--trace", args.trace, "Write every executed statement to this file");
@@ -253,18 +280,28 @@ int run_command(const RunArgs& args) {
     trace_file.open(args.trace);
     observers.push_back([&](Cluster&) { return std::make_unique<TextTracer>(trace_file); });
   }
+  Result<std::vector<Suppression>> listed = load_suppressions(args);
+  if (!listed.ok()) return print_error(listed.error());
+  std::vector<Suppression> suppressions = loaded->description.suppressions;
+  suppressions.insert(suppressions.end(), listed->begin(), listed->end());
+  std::vector<bool> used(suppressions.size());
+  std::vector<FindingsOfRun> findings;
   int code = 0;
   Json all = Json::array();
   CaseResult last;
   for (uint64_t i = 0; i < args.seeds && code != kExitStopped; ++i)
     for (Schedule schedule : schedules_of(args.schedule)) {
       const uint64_t seed = args.seed + i;
-      last = run_case(loaded->description, loaded->program, options_of(args, schedule, seed, &stop),
-                      observers);
+      Options options = options_of(args, schedule, seed, &stop);
+      if (!listed->empty())
+        options.suppressions = std::make_shared<const std::vector<Suppression>>(*listed);
+      last = run_case(loaded->description, loaded->program, options, observers);
+      for (const auto& [report, index] : last.run.reports.suppressed) used[index] = true;
       if (is_refused(loaded->description, last)) return print_error(*last.run.error);
       if (!last.mismatches.empty()) code = 1;
+      findings.push_back(findings_of(last, *loaded->program, schedule, seed, suppressions));
       if (args.json)
-        all.push_back(to_json(last, *loaded->program, schedule, seed));
+        all.push_back(to_json(last, *loaded->program, schedule, seed, suppressions));
       else
         print_result(args, last, *loaded->program, schedule, seed);
       if (stop) {
@@ -277,7 +314,11 @@ int run_command(const RunArgs& args) {
   if (!args.trace.empty() && !trace_file.flush())
     return print_error(
         {ErrorKind::kInput, fmt::format("--trace: cannot write '{}'", args.trace), {}});
+  const std::vector<std::string> unused = unused_suppressions(suppressions, used);
+  for (const std::string& line : unused) std::cerr << line << "\n";
+  if (args.strict && !unused.empty() && code == 0) code = 1;
   if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});
+  if (const auto failed = write_findings(args, findings)) return print_error(*failed);
   const int dumped = write_dumps(*dumps, last);
   return dumped != 0 ? dumped : code;
 }

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "ptxsim/cli/findings_output.hpp"
 #include "ptxsim/cli/interpreter_options.hpp"
 
 namespace ptxsim::cli {
 
-struct RunArgs : InterpreterArgs {
+struct RunArgs : InterpreterArgs, FindingsArgs {
   std::string kernel, entry, case_file, schedule = "eager", trace;
   uint64_t seed = 1, seeds = 1;
   bool fast = false, stats = false, json = false, verbose = false, printf_threads = false;

@@ -72,6 +72,7 @@ constexpr std::pair<int, int> kCommon[] = {
     {99, 1},           // HOST_REGISTER_SUPPORTED
     {109, 134217728},  // MAX_ACCESS_POLICY_WINDOW_SIZE
     {111, 1024},       // RESERVED_SHARED_MEMORY_PER_BLOCK
+    {115, 1},          // MEMORY_POOLS_SUPPORTED
     {120, 1},          // CLUSTER_LAUNCH
     {127, 1},          // TENSOR_MAP_ACCESS_SUPPORTED
     {129, 1},          // UNIFIED_FUNCTION_POINTERS

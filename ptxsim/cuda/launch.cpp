@@ -140,6 +140,24 @@ Status Session::check_launch(const LaunchRequest& request) const {
   return kSuccess;
 }
 
+void Session::touched(const char* call, const void* to, const void* from, size_t bytes) {
+  const auto trail = std::make_shared<GridTrail>();
+  trail->kernel = call;
+  trail->accesses.push_back(call);
+  const auto add = [&](GridTrail::Ranges& ranges, const void* at) {
+    Location location;
+    if (at == nullptr || memory.locate(at, bytes, location) != kSuccess ||
+        location.allocation == nullptr)
+      return;
+    const uint64_t begin = location.allocation->address + location.offset;
+    ranges.push_back({begin, begin + bytes, 0, false});
+  };
+  add(trail->writes, to);
+  add(trail->reads, from);
+  const std::vector<Report> reports = streams.touched(trail);
+  if (!reports.empty()) recorder.found(call, reports);
+}
+
 Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (sticky != kSuccess) return sticky;
   Kernel& kernel = *request.kernel;
@@ -169,13 +187,15 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (request.cooperative)
     memory.global().add("workspace of the grid", kGridWorkspace,
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
-  const RunResult result =
-      run(kernel.module->with_constants(program, memory), launch, memory.global(), options,
-          clock ? clock->begin() : std::vector<MakeObserver>());
+  options.on_progress = [this](const Progress& progress) { recorder.goes_on(progress); };
+  recorder.begins(kernel.entry->name, launch);
+  RunResult result = run(kernel.module->with_constants(program, memory), launch, memory.global(),
+                         options, clock ? clock->begin() : std::vector<MakeObserver>());
   const std::optional<double> microseconds =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
   chain.add(result.trail, launch.earlier_grids);
+  for (Report& report : streams.touched(result.trail)) result.reports.add(std::move(report));
   if (request.cooperative) memory.global().remove(kGridWorkspace);
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.

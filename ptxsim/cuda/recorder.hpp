@@ -2,6 +2,7 @@
 // lost when the program crashes. Processes that the program starts append to the same file.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -14,9 +15,14 @@ class Recorder {
  public:
   explicit Recorder(std::string path) : path_(std::move(path)) {}
 
+  // The launch is under way: what is known of it when the process is killed.
+  void begins(const std::string& kernel, const Launch& launch) const;
+  void goes_on(const Progress& progress) const;  // at most once a second
   // `microseconds`: the clock's estimate, where there is a clock.
   void launched(const std::string& kernel, const Launch& launch, const RunResult& result,
                 std::optional<double> microseconds) const;
+  // Findings of work that is no launch, `what`: a copy.
+  void found(const std::string& what, const std::vector<Report>& reports) const;
   // A call that was refused, or did not do what the program may expect. `modelled` false: CUDA would have done it.
   void refused(const std::string& call, int status, const std::string& message,
                bool modelled = true) const;
@@ -26,6 +32,7 @@ class Recorder {
  private:
   void append(const std::string& line) const;
   std::string path_;
+  mutable std::chrono::steady_clock::time_point last_progress_;
 };
 
 // `name` as C++ writes it, without its parameters' namespaces shortened; itself when it is not mangled.

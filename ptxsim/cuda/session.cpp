@@ -37,6 +37,8 @@ Session::Session(Settings from)
       recorder(settings.report),
       clock(settings.time ? LaunchClock::of(settings.device) : std::nullopt) {
   settings.options.num_sms = device.sms;
+  settings.options.sm = {device.threads_per_sm, device.blocks_per_sm, device.shared_bytes_per_sm};
+  settings.options.most_clusters = settings.max_clusters;
   for (const std::string& problem : redirection_problems())
     recorder.refused("start", kNotSupported, problem, false);
 }

@@ -65,6 +65,8 @@ class Session {
   // What CUDA refuses before anything runs. The reason is recorded.
   Status check_launch(const LaunchRequest& request) const;
   Status launch(const LaunchRequest& request, GridChain& chain);  // of its stream
+  // A copy or a fill of the work under way, `from` null: judged beside other streams.
+  void touched(const char* call, const void* to, const void* from, size_t bytes);
   // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed are there.
   uint32_t blocks_per_sm(const Kernel& kernel, uint32_t threads,
                          uint64_t dynamic_shared_bytes) const;

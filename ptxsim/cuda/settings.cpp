@@ -14,6 +14,12 @@ void read_number(std::string_view text, T& value) {
   if (error == std::errc() && end == text.data() + text.size()) value = static_cast<T>(number);
 }
 
+void read_milliseconds(std::string_view text, double& seconds) {
+  uint64_t milliseconds = 0;
+  read_number(text, milliseconds);
+  seconds = static_cast<double>(milliseconds) / 1000;
+}
+
 void apply(Settings& settings, std::string_view key, std::string_view value) {
   Options& options = settings.options;
   if (key == "device") settings.device = value;
@@ -28,7 +34,9 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   if (key == "uninitialized") options.check_uninitialized = value != "0";
   if (key == "mma") read_number(value, options.mma);
   if (key == "budget") read_number(value, options.max_warp_instructions);
+  if (key == "seconds") read_milliseconds(value, options.max_seconds);
   if (key == "resident") read_number(value, options.resident_clusters);
+  if (key == "admits_more") options.admits_more = value != "0";
   if (key == "max_clusters") read_number(value, settings.max_clusters);
 }
 
@@ -40,10 +48,11 @@ std::string to_text(const Settings& settings) {
       "device={}\nreport={}\nptx={}\ntime={:d}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
       "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
-      "resident={}\nmax_clusters={}\n",
+      "seconds={}\nresident={}\nadmits_more={:d}\nmax_clusters={}\n",
       settings.device, settings.report, settings.ptx_folder, settings.time,
       static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict, o.check_uninitialized,
-      static_cast<int>(o.mma), o.max_warp_instructions, o.resident_clusters, settings.max_clusters);
+      static_cast<int>(o.mma), o.max_warp_instructions, static_cast<uint64_t>(o.max_seconds * 1000),
+      o.resident_clusters, o.admits_more, settings.max_clusters);
   for (const std::string& file : settings.substitutes) text += "substitute=" + file + "\n";
   return text;
 }

@@ -82,13 +82,39 @@ Status Streams::issue_in(Stream& stream, NodeWork work) {
     stream.tail = {add_node(stream.capture->graph, std::move(work), stream.tail)->number};
     return kSuccess;
   }
+  join(stream.known, order_.known_to_host());
   if (&stream != &default_stream_) {
-    if ((stream.flags & kStreamNonBlocking) == 0) default_stream_.chain->clear();
+    if ((stream.flags & kStreamNonBlocking) == 0) {
+      default_stream_.chain->clear();
+      join(stream.known, default_stream_.known);
+    }
   } else {
     for (const auto& one : streams_)
-      if ((one->flags & kStreamNonBlocking) == 0) one->chain->clear();
+      if ((one->flags & kStreamNonBlocking) == 0) {
+        one->chain->clear();
+        join(stream.known, one->known);
+      }
   }
-  return work.operation();
+  ++stream.known[stream.id];
+  Stream* const outer = std::exchange(current_, &stream);
+  const Status status = work.operation();
+  current_ = outer;
+  // Copies and fills there are those of calls without a stream, for which the host waits.
+  if (&stream == &default_stream_ && work.type != NodeType::kKernel &&
+      work.type != NodeType::kGraph)
+    order_.host_waited_for(stream.known);
+  return status;
+}
+
+std::vector<Report> Streams::touched(const std::shared_ptr<const GridTrail>& trail) {
+  if (streams_.empty() || current_ == nullptr || trail == nullptr) return {};
+  return order_.add(current_->id, current_->known, trail);
+}
+
+void Streams::synchronize_host() {
+  finish_all();
+  order_.host_waited_for(default_stream_.known);
+  for (const auto& one : streams_) order_.host_waited_for(one->known);
 }
 
 Status Streams::issue(void* handle, const Operation& operation, NodeType type) {
@@ -125,6 +151,10 @@ Status Streams::record(void* event_handle, void* stream_handle) {
   if (event == nullptr || stream == nullptr) return kInvalidHandle;
   event->capture = stream->capture;
   event->tail = stream->tail;
+  event->known = stream->known;
+  if (stream == &default_stream_)
+    for (const auto& one : streams_)
+      if ((one->flags & kStreamNonBlocking) == 0) join(event->known, one->known);
   if (event->capture == nullptr) event->recorded = std::chrono::steady_clock::now();
   return kSuccess;
 }
@@ -140,6 +170,7 @@ Status Streams::wait(void* stream_handle, void* event_handle) {
     return kInvalidHandle;
   else if (stream->capture == nullptr)
     stream->chain->clear();  // what comes next waits for more than the grid before it
+  if (event->capture == nullptr) join(stream->known, event->known);
   if (event->capture == nullptr) return kSuccess;
   for (const uint64_t number : event->tail)
     if (std::ranges::count(stream->tail, number) == 0) stream->tail.push_back(number);
@@ -198,6 +229,10 @@ Status Streams::synchronize(void* handle) {
   if (stream == nullptr) return kInvalidHandle;
   if (stream->capture == nullptr) {
     stream->chain->clear();
+    order_.host_waited_for(stream->known);
+    if (stream == &default_stream_)  // which waits for the others
+      for (const auto& one : streams_)
+        if ((one->flags & kStreamNonBlocking) == 0) order_.host_waited_for(one->known);
     return kSuccess;
   }
   stream->capture->invalidated = true;
@@ -211,14 +246,16 @@ void Streams::finish_all() {
 
 // It need not have been recorded after the last launch; what it was recorded after is not known here.
 Status Streams::synchronize_event(void* handle) {
-  if (find_event(handle) == nullptr) return kInvalidHandle;
+  const Event* const event = find_event(handle);
+  if (event == nullptr) return kInvalidHandle;
   finish_all();
+  order_.host_waited_for(event->known);
   return kSuccess;
 }
 
 Status Streams::synchronize_all() {
   Status status = kSuccess;
-  finish_all();
+  synchronize_host();
   for (const auto& one : streams_)
     if (one->capture != nullptr) {
       one->capture->invalidated = true;

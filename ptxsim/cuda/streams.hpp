@@ -12,6 +12,7 @@
 
 #include "ptxsim/cuda/graphs.hpp"
 #include "ptxsim/cuda/status.hpp"
+#include "ptxsim/cuda/stream_order.hpp"
 
 namespace ptxsim::cuda {
 
@@ -33,6 +34,7 @@ struct Stream {
   std::vector<uint64_t> tail;        // nodes that the next one of the capture comes after
   // Grids that may overlap the next launch; one of its own for each capture.
   std::shared_ptr<GridChain> chain = std::make_shared<GridChain>();
+  StreamClock known;  // what its next work comes after
 };
 
 struct Event {
@@ -40,6 +42,7 @@ struct Event {
   std::optional<std::chrono::steady_clock::time_point> recorded;
   std::shared_ptr<Capture> capture;  // recorded in a stream that is being captured, and
   std::vector<uint64_t> tail;        // after which nodes
+  StreamClock known;                 // what came before it
 };
 
 inline constexpr uint32_t kEventDisableTiming = 2;
@@ -76,6 +79,10 @@ class Streams {
   Status synchronize(void* stream);
   Status synchronize_all();
   Status synchronize_event(void* event);
+  void synchronize_host();  // a call that waits for all of the GPU's work
+
+  // What the work under way has touched: races with other streams (R23). Nothing while there is one stream alone.
+  std::vector<Report> touched(const std::shared_ptr<const GridTrail>& trail);
 
  private:
   Status issue_in(Stream& stream, NodeWork work);
@@ -86,6 +93,8 @@ class Streams {
   std::set<std::unique_ptr<Event>> events_;
   std::set<std::unique_ptr<Graph>> graphs_;
   Stream default_stream_;
+  Stream* current_ = nullptr;  // whose work is under way
+  StreamOrder order_;
   uint64_t next_id_ = 1;
 };
 

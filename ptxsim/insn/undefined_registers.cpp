@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "ptxsim/ir/control_flow.hpp"
+
 namespace ptxsim {
 namespace {
 
@@ -29,24 +31,6 @@ class LineSet {
  private:
   std::vector<uint64_t> words_;
 };
-
-void add_labels(const Operand& operand, std::vector<uint32_t>& labels) {
-  if (operand.kind == Operand::Kind::kLabel) labels.push_back(operand.label);
-  for (const Operand& part : operand.parts) add_labels(part, labels);
-}
-
-// What comes next in the thread that executed it.
-struct Next {
-  bool falls_through = true;
-  std::vector<uint32_t> labels;
-};
-Next after(const Statement& s) {
-  Next next;
-  for (const Operand& operand : s.operands) add_labels(operand, next.labels);
-  next.falls_through =
-      s.guarded || (s.root != "bra" && s.root != "brx" && s.root != "ret" && s.root != "exit");
-  return next;
-}
 
 // Straight pieces of the text and the registers that are live before each (backward data flow).
 class Liveness {
@@ -75,7 +59,7 @@ class Liveness {
     std::vector<bool> begins(count + 1, false);
     begins[0] = true;
     for (uint32_t i = 0; i < count; ++i) {
-      const Next next = after(statements[i]);
+      const NextStatements next = next_of(statements[i]);
       for (const uint32_t label : next.labels) begins[label] = true;
       if (!next.labels.empty() || !next.falls_through) begins[i + 1] = true;
     }
@@ -86,7 +70,7 @@ class Liveness {
       pieces_.back().end = i + 1;
     }
     for (Piece& piece : pieces_) {
-      Next next = after(statements[piece.end - 1]);
+      NextStatements next = next_of(statements[piece.end - 1]);
       piece.labels = std::move(next.labels);
       piece.falls_through = next.falls_through;
     }

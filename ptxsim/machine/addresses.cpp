@@ -245,7 +245,7 @@ std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int
     x.fault("atomic operation outside global and shared memory", lane);
   tell_of_global(x, at, bytes, AccessKind::kAtomic, lane);
   return with_lane(lane, [&] {
-    x.machine.global().read(at.offset, bytes);
+    x.machine.global().read(at.offset, bytes, at.unwritten);
     return x.machine.global().write(at.offset, bytes);
   });
 }

@@ -43,7 +43,7 @@ const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes,
                                int lane);
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                           int lane);
-// Read, then written: atomics. The bytes must have been written before.
+// Read, then written: atomics. The bytes must have been written before, unless `at` takes note of those that were not.
 std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane);
 
 // Marks bytes that were just stored as holding undefined values: `unwritten`, a bit each. Local

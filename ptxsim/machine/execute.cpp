@@ -208,8 +208,9 @@ TurnResult Turn::run() {
   flush();
   if (machine_.stats().warp_instructions > machine_.options().max_warp_instructions) {
     Fault fault(
-        fmt::format("{} warp instructions executed; the budget is {}",
-                    machine_.stats().warp_instructions, machine_.options().max_warp_instructions),
+        fmt::format("{} warp instructions of kernel '{}' executed{}; the budget is {}",
+                    machine_.stats().warp_instructions, program_.entry->name,
+                    machine_.waiting_clusters_text(), machine_.options().max_warp_instructions),
         ErrorKind::kBudget);
     add_place(fault);
   }

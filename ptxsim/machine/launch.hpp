@@ -4,9 +4,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "ptxsim/error.hpp"
 #include "ptxsim/machine/grid_trail.hpp"
 
 namespace ptxsim {
@@ -53,6 +55,20 @@ enum class MmaMode : uint8_t {
   kRounded,  // FP32 products and sums: for exploring schedules, where values matter less
 };
 
+struct Suppression;
+
+// What an SM holds at once; by default Hopper's and datacenter Blackwell's.
+struct SmLimits {
+  uint32_t threads = 2048, ctas = 32;
+  uint32_t shared_bytes = 228 * 1024;  // 1 KiB of it reserved for each CTA
+};
+
+// How far a launch has come.
+struct Progress {
+  uint64_t warp_instructions = 0;
+  Place place;  // of a warp that has not ended
+};
+
 struct Options {
   Schedule schedule = Schedule::kEager;
   uint64_t seed = 1;
@@ -62,15 +78,25 @@ struct Options {
   bool check_uninitialized = true;  // reads of unwritten shared and global memory are errors
   MmaMode mma = MmaMode::kExact;
   uint64_t max_warp_instructions = 2'000'000'000;
+  double max_seconds = 0;          // of a launch; 0: no limit
   uint32_t resident_clusters = 4;  // how many run at the same time
-  uint32_t num_sms = 148;          // %nsmid
+  // More of them, up to what the SMs hold, start where those that run do not end: CTAs of a grid that a GPU holds at once
+  // may wait for each other.
+  bool admits_more = false;
+  SmLimits sm;
+  uint32_t most_clusters = UINT32_MAX;  // at once, however many fit
+  uint32_t num_sms = 148;               // %nsmid
   // clusterlaunchcontrol finds no cluster that waits, as on a GPU that has room for all of them.
   bool all_clusters_started = false;
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
+  // Called at the start of the main loop and about every million warp instructions from then on; nothing: not called.
+  std::function<void(const Progress&)> on_progress;
   bool keep_trail = false;        // for the grids that may overlap this one; needs the sanitizer
   uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
+  // Findings that are known and no news: run() puts them aside (suppressions.hpp).
+  std::shared_ptr<const std::vector<Suppression>> suppressions = {};
 };
 
 }  // namespace ptxsim

@@ -107,29 +107,6 @@ std::string Machine::actor_of(const Warp& warp, int lane) const {
   return lane >= 0 ? text + fmt::format(", lane {}", lane) : text;
 }
 
-void Machine::run() {
-  while (!resident_.empty() || !pending_clusters_.empty()) {
-    while (resident_.size() < options_.resident_clusters && !pending_clusters_.empty())
-      launch_next_cluster();
-    if (options_.stop != nullptr && *options_.stop)
-      throw Fault(fmt::format("stopped after {} warp instructions", stats_.warp_instructions),
-                  ErrorKind::kStopped);
-    bool progress = false;
-    for (size_t i = 0; i < resident_.size();) {
-      Cluster& cluster = *resident_[i];
-      progress |= run_cluster(cluster);
-      if (cluster.live_threads == 0 && cluster.async.empty()) {
-        cluster.observers.tell([](Observer& o) { o.cluster_ended(); });
-        resident_.erase(resident_.begin() + static_cast<ptrdiff_t>(i));
-        progress = true;
-      } else {
-        ++i;
-      }
-    }
-    if (!progress) report_deadlock();
-  }
-}
-
 void Machine::complete_one(Cluster& cluster) {
   try {
     cluster.async.complete_one(cluster.random);
@@ -210,6 +187,10 @@ bool Machine::wake_a_timeout(Cluster& cluster) {
 void Machine::report_deadlock() {
   Error error{
       ErrorKind::kDeadlock, "deadlock: no warp can go on and nothing is in flight (R13)", {}};
+  if (!pending_clusters_.empty())
+    error.message += fmt::format(
+        "; {} clusters of the grid have not begun, as {} run at the same time (--resident)",
+        pending_clusters_.size(), places_);
   for (const auto& cluster : resident_)
     for (const auto& cta : cluster->ctas)
       for (const auto& warp : cta->warps) {

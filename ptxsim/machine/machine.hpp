@@ -1,6 +1,7 @@
 // Runs a launch: clusters, their warps and their asynchronous operations, under a schedule.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,6 +32,9 @@ enum class TurnResult : uint8_t {
   kYielded,  // ended with a poll that failed
 };
 
+// How many of the launch's clusters the SMs hold at once, by threads and shared memory: registers are not known.
+uint32_t clusters_that_fit(const Launch& launch, uint64_t shared_bytes, const Options& options);
+
 class Machine {
  public:
   Machine(std::shared_ptr<const Program> program, const Launch& launch, GlobalMemory& global,
@@ -59,9 +63,16 @@ class Machine {
 
   Place place_of(uint32_t statement) const;
   std::string actor_of(const Warp& warp, int lane) const;  // "CTA (0,1,0) rank 1, warp 2, lane 5"
+  // What a message of a launch that does not end says more: whether clusters still wait for a place. Empty: none does.
+  std::string waiting_clusters_text() const;
 
  private:
   void launch_next_cluster();
+  void fill_places();
+  void admit_more();
+  void run_resident_once(bool& progress);
+  void watch();  // stop, seconds and progress
+  Place place_of_a_live_warp() const;
   bool run_cluster(Cluster& cluster);  // false: nothing in it can go on
   TurnResult run_warp(Cluster& cluster, Warp& warp, uint32_t statements);
   void complete_one(Cluster& cluster);
@@ -84,6 +95,11 @@ class Machine {
   std::map<uint32_t, uint64_t> symbol_addresses_;
   std::vector<std::unique_ptr<Cluster>> resident_;
   std::deque<uint32_t> pending_clusters_;
+  uint32_t places_ = 0, most_places_ = 0;  // of resident clusters: now, and at the most
+  uint64_t last_change_ = 0;               // warp instructions when a cluster last began or ended
+  bool has_admitted_more_ = false;
+  std::chrono::steady_clock::time_point began_;
+  uint64_t next_watch_ = 0;  // in warp instructions
   uint32_t shared_bytes_ = 0;
   Random random_;
 };

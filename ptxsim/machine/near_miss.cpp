@@ -39,8 +39,7 @@ void release(Cta& cta, Warp& warp, uint32_t lanes, uint32_t offset, const Mbarri
   Execution x{machine,    cta.cluster, cta, warp, lanes, 0, machine.program().constants.data(),
               warp.file()};
   x.insn = &machine.program().insns[warp.pc[x.first_lane()]];
-  const BarrierOrder order =
-      warp.wait[x.first_lane()].acquires ? BarrierOrder::kAcquireRelease : BarrierOrder::kRelaxed;
+  const BarrierOrder order = warp.wait[x.first_lane()].order;
   x.tell([&](Observer& o) { o.mbarrier_passed(x, lanes, barrier, order); });
   x.for_lanes([&](int lane) { warp.ticket[lane] = kTicketReleased; });
   if (machine.options().sanitize) advise(x, offset, barrier);

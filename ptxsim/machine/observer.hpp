@@ -35,7 +35,9 @@ enum class Scope : uint8_t {
   kGpu,
   kSys
 };  // of strong operations; weak: none
-enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed };  // relaxed: execution order only
+// Relaxed: execution order only. Acquire and release of an mbarrier reach the cluster, or the CTA alone, as they do
+// without a scope.
+enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed, kAcquireReleaseCta };
 
 enum class AsyncKind : uint8_t {
   kTmaLoad,    // bulk copy into shared memory: completes on an mbarrier

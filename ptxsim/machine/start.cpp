@@ -174,6 +174,13 @@ Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, G
   shared_bytes_ = static_cast<uint32_t>(kSharedBegin + program_->static_shared_bytes +
                                         launch_.dynamic_shared_bytes);
   global_.check_uninitialized = options_.check_uninitialized;
+  places_ = options_.resident_clusters;
+  most_places_ = options_.admits_more
+                     ? std::max(places_, clusters_that_fit(launch_,
+                                                           program_->static_shared_bytes +
+                                                               launch_.dynamic_shared_bytes,
+                                                           options_))
+                     : places_;
   lay_out_module_memory();
   const uint64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
   for (uint32_t i = 0; i < clusters; ++i) pending_clusters_.push_back(i);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptxsim/ir/module.hpp"
+#include "ptxsim/machine/observer.hpp"
 #include "ptxsim/machine/register_files.hpp"
 
 namespace ptxsim {
@@ -37,7 +38,7 @@ struct WaitInfo {
   const char* what = "";
   uint64_t phase = 0;     // kMbarrier: the phase whose end the lane has asked for
   bool presumed = false;  // kMbarrier: it may mean a later phase of the same parity
-  bool acquires = true;   // kMbarrier: the wait is not .relaxed
+  BarrierOrder order = BarrierOrder::kAcquireRelease;  // kMbarrier: of the wait
 };
 
 // `ticket` of lanes that are blocked in mbarrier.try_wait. The machine sets kTicketTimeout when

@@ -16,9 +16,15 @@ dualgemm_status record(const Status& status) noexcept;
 // The same for a failed allocation, itself without one.
 dualgemm_status record_out_of_memory() noexcept;
 
+// Whether an exception may be thrown on this thread. The C++ runtime keeps a thread's exceptions in
+// thread-local memory; of a runtime that came with dlopen() the dynamic linker allocates it at the
+// first throw, and ends the process when it cannot. A thread's first call takes it beforehand.
+bool thread_can_throw() noexcept;
+
 // Runs body() -> Status as the whole of an extern "C" function.
 template <class Body>
 dualgemm_status guarded(Body&& body) noexcept {
+  if (!thread_can_throw()) return record_out_of_memory();
   try {
     return record(api::guarded(std::forward<Body>(body)));
   } catch (...) {  // no memory for the Status that says what was thrown

@@ -96,7 +96,7 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
 // Whether the plan is what the caller wished, for the constraints that its strategy knows nothing
 // of.
 Status check_satisfied(const Plan& plan, const PlanConstraints& constraints) {
-  if (satisfies(plan.kernel, plan.shape, constraints)) return {};
+  if (satisfies(plan.kernel_id, plan.shape, constraints)) return {};
   return Status::unsupported("config", text_of(constraints),
                              fmt::format("{} on {} runs {} and leaves that no choice",
                                          name_of(plan.strategy), name_of(plan.isa), plan.config()));

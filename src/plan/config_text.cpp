@@ -95,7 +95,7 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   if (!request.strategy) return wrong();
   if (!reader.take("_")) return wrong();
   constraints.kernel = reader.take_word();
-  if (constraints.kernel.empty()) return wrong();
+  if (constraints.kernel.any()) return wrong();
   constraints.k_warpgroups = constraints.stages = 0;
   constraints.tile_m = constraints.tile_n = constraints.tile_k = 0;
   reader.take_number("_c", constraints.ctas);
@@ -147,7 +147,7 @@ Status parse_pair(std::string_view pair, ConfigRequest& request) {
     return {};
   }
   if (key == "kernel") {
-    if (!request.constraints.kernel.empty()) return bad_text(key, "is given twice");
+    if (!request.constraints.kernel.any()) return bad_text(key, "is given twice");
     if (value.empty()) return bad_text(pair, "must be a kernel's name");
     request.constraints.kernel = value;
     return {};
@@ -170,7 +170,7 @@ Expected<ConfigRequest> parse_config(const std::string& text) {
 }
 
 std::string text_of(const PlanConstraints& constraints) {
-  std::string text = constraints.kernel.empty() ? "" : "kernel=" + constraints.kernel;
+  std::string text = constraints.kernel.any() ? "" : "kernel=" + constraints.kernel.name();
   for (const Key& key : kKeys) {
     const int64_t wanted = constraints.*key.wanted;
     if (wanted == PlanConstraints::kAny) continue;

@@ -9,15 +9,15 @@ bool allows(int64_t wanted, int64_t value) noexcept {
 
 }  // namespace
 
-bool satisfies_but_ctas(std::string_view kernel, const KernelShape& shape,
+bool satisfies_but_ctas(KernelId kernel, const KernelShape& shape,
                         const PlanConstraints& constraints) noexcept {
-  return (constraints.kernel.empty() || constraints.kernel == kernel) &&
-         allows(constraints.tile_m, shape.tile_m) && allows(constraints.tile_n, shape.tile_n) &&
-         allows(constraints.tile_k, shape.tile_k) && allows(constraints.stages, shape.stages) &&
+  return constraints.kernel.contains(kernel) && allows(constraints.tile_m, shape.tile_m) &&
+         allows(constraints.tile_n, shape.tile_n) && allows(constraints.tile_k, shape.tile_k) &&
+         allows(constraints.stages, shape.stages) &&
          allows(constraints.k_warpgroups, shape.k_warpgroups);
 }
 
-bool satisfies(std::string_view kernel, const KernelShape& shape,
+bool satisfies(KernelId kernel, const KernelShape& shape,
                const PlanConstraints& constraints) noexcept {
   const bool fits_grid = constraints.ctas == PlanConstraints::kAny ||
                          (shape.ctas > 0 && shape.ctas <= constraints.ctas);

@@ -9,24 +9,25 @@
 #include <string_view>
 
 #include "dualgemm/dualgemm.hpp"
+#include "plan/kernel_id.hpp"
 
 namespace dualgemm {
 
-// What a caller demands of a plan (PlanOptions::config); -1 and "": the strategy's choice.
+// What a caller demands of a plan (PlanOptions::config); -1 and no name: the strategy's choice.
 struct PlanConstraints {
   static constexpr int64_t kAny = -1;
   int64_t tile_m = kAny, tile_n = kAny, tile_k = kAny, stages = kAny, k_warpgroups = kAny;
   int64_t ctas = kAny;  // at most so many
-  std::string kernel = {};
+  plan::NamedKernels kernel = {};
   bool operator==(const PlanConstraints&) const = default;
 };
 
 // Whether the kernel is one of those that the caller leaves to choose from. Its grid counts where
 // it is known: a kernel that has none is no answer to a demand for `ctas`.
-bool satisfies(std::string_view kernel, const KernelShape& shape,
+bool satisfies(KernelId kernel, const KernelShape& shape,
                const PlanConstraints& constraints) noexcept;
 // The same before the work has been dealt out to a grid.
-bool satisfies_but_ctas(std::string_view kernel, const KernelShape& shape,
+bool satisfies_but_ctas(KernelId kernel, const KernelShape& shape,
                         const PlanConstraints& constraints) noexcept;
 
 // The packed bytes; their memory, if this handle owns it; per-strategy host state.

@@ -117,6 +117,7 @@ Status check_model_folder(const std::string& folder, OldModel old,
                           std::vector<std::string>* obsolete) {
   std::error_code error;
   const fs::file_status there = fs::status(folder, error);
+  if (!fs::status_known(there)) return folder_problem(folder, error, "must be a readable folder");
   if (!fs::exists(there)) return {};
   if (!fs::is_directory(there))
     return Status::invalid("--out", folder, "is a file; a model needs a new or an empty folder");

@@ -213,13 +213,13 @@ void add_bench(CLI::App& app, BenchCommand& command) {
   bind_strategies(sub, command.strategies, "default: all but reference");
   bind_execution(sub, command.execution);
   add_value(sub, "--min-rounds", command.min_rounds, parse_positive_int, "N",
-            "undisturbed rounds wanted of each case")
+            "rounds of every strategy, whatever they take; two have an interval")
       ->default_str(std::to_string(command.min_rounds));
   add_value(sub, "--max-rounds", command.max_rounds, parse_positive_int, "N",
             "no more than this many")
       ->default_str(std::to_string(command.max_rounds));
   add_value(sub, "--seconds", command.seconds, parse_positive_number, "S",
-            "time for one shape, after which no new round begins")
+            "time for each shape, shared by the work in them; then no new round begins")
       ->default_str("25");
   bind_seed(sub, command.seed);
   sub->add_flag_callback(

@@ -14,18 +14,15 @@ const BenchResult* find_result(const BenchShape& shape, const std::string& name)
   return nullptr;
 }
 
-// Why `name` has no time for `shape` that says anything; empty: it has one.
-std::string why_no_time(const BenchShape& shape, const std::string& name) {
-  const BenchResult* result = find_result(shape, name);
-  if (result == nullptr || !result->timed()) return "no time";
-  return result->failed() ? "its result is wrong" : "";
-}
-
-// Why `name` has no comparable time for `shape`; empty: it has one.
-std::string why_not(const BenchShape& shape, const std::string& name) {
-  std::string why = why_no_time(shape, name);
-  if (why.empty()) why = measure::why_unsettled(find_result(shape, name)->timing);
-  return why.empty() ? why : shape_name(shape.problem) + ": " + why;
+// Why `name` has no time to compare for some shape; empty: it has one for each.
+std::string why_not(const BenchReport& report, const std::string& name) {
+  for (const BenchShape& shape : report.shapes) {
+    const BenchResult* result = find_result(shape, name);
+    const bool timed = result != nullptr && result->timed();
+    if (timed && !result->failed()) continue;
+    return shape_name(shape.problem) + ": " + (timed ? "its result is wrong" : "no time");
+  }
+  return {};
 }
 
 std::vector<std::string> timed_names(const BenchReport& report) {
@@ -41,57 +38,72 @@ std::vector<std::string> timed_names(const BenchReport& report) {
 
 Ranked entry_of(const BenchReport& report, const std::string& name) {
   std::vector<double> milliseconds, speed_ups;
-  Ranked entry{find_result(report.shapes.front(), name), 0, false, 0.0, 0.0, std::nullopt};
+  Ranked entry{};
+  entry.result = find_result(report.shapes.front(), name);
   for (const BenchShape& shape : report.shapes) {
     const BenchResult& result = *find_result(shape, name);
     milliseconds.push_back(result.timing.median_seconds * 1e3);
-    entry.relative_spread = std::max(entry.relative_spread, result.timing.relative_spread);
-    if (const auto value = speed_up(shape, result)) speed_ups.push_back(*value);
+    const measure::Estimate value = speed_up(shape, result);
+    if (value.value > 0) speed_ups.push_back(value.value);
   }
   entry.milliseconds = measure::geometric_mean(milliseconds);
   if (speed_ups.size() == report.shapes.size()) entry.speed_up = measure::geometric_mean(speed_ups);
   return entry;
 }
 
-void give_places(std::vector<Ranked>& ranked) {
-  const Ranked* first = nullptr;  // of those that share a place
-  for (size_t i = 0; i < ranked.size(); ++i) {
-    Ranked& entry = ranked[i];
-    entry.tied =
-        first != nullptr && measure::within_noise({first->milliseconds, first->relative_spread},
-                                                  {entry.milliseconds, entry.relative_spread});
-    entry.place = entry.tied ? first->place : static_cast<int>(i) + 1;
-    if (!entry.tied) first = &entry;
+// Compares each with each.
+void give_places(const BenchReport& report, Ranking& ranking) {
+  ranking.confidence = ranking.ranked.size() > 1 ? 1.0 : 0.0;
+  for (Ranked& entry : ranking.ranked) {
+    entry.place = 1;
+    for (const Ranked& other : ranking.ranked) {
+      if (&other == &entry) continue;
+      const std::string name = other.result->name();
+      const measure::Interval ratio = time_ratio(report, entry.result->name(), name).interval;
+      ranking.confidence = std::min(ranking.confidence, ratio.confidence);
+      const measure::Comparison order = measure::compare(ratio);
+      if (order == measure::Comparison::kSlower) ++entry.place;
+      if (order == measure::Comparison::kTied) entry.tied.push_back(name);
+    }
   }
 }
 
 }  // namespace
 
+measure::Estimate time_ratio(const BenchReport& report, const std::string& x,
+                             const std::string& y) {
+  std::vector<double> ratios;
+  for (const BenchShape& shape : report.shapes) {
+    const BenchResult* of_x = find_result(shape, x);
+    const BenchResult* of_y = find_result(shape, y);
+    if (of_x == nullptr || of_y == nullptr) continue;
+    const std::vector<double> rounds = measure::round_ratios(of_x->timing, of_y->timing);
+    ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+  }
+  return measure::estimate(ratios);
+}
+
 Ranking rank(const BenchReport& report) {
   Ranking ranking;
-  const auto in_order = [&](std::vector<Ranked>& entries) {
-    std::stable_sort(entries.begin(), entries.end(), [](const Ranked& x, const Ranked& y) {
-      return x.milliseconds < y.milliseconds;
-    });
-  };
   for (const std::string& name : timed_names(report)) {
-    std::string why;
-    bool timed_everywhere = true;
-    for (const BenchShape& shape : report.shapes) {
-      if (why.empty()) why = why_not(shape, name);
-      timed_everywhere = timed_everywhere && why_no_time(shape, name).empty();
-    }
-    if (timed_everywhere) ranking.provisional.push_back(entry_of(report, name));
+    const std::string why = why_not(report, name);
     if (why.empty()) {
       ranking.ranked.push_back(entry_of(report, name));
     } else {
       ranking.unranked.push_back({name, why});
     }
   }
-  in_order(ranking.ranked);
-  give_places(ranking.ranked);
-  if (!ranking.ranked.empty()) ranking.provisional.clear();
-  in_order(ranking.provisional);
+  give_places(report, ranking);
+  std::stable_sort(ranking.ranked.begin(), ranking.ranked.end(),
+                   [](const Ranked& x, const Ranked& y) {
+                     if (x.place != y.place) return x.place < y.place;
+                     return x.milliseconds < y.milliseconds;
+                   });
+  for (Ranked& entry : ranking.ranked) {
+    const std::string first = ranking.ranked.front().result->name();
+    if (entry.result->name() != first)
+      entry.over_first = time_ratio(report, entry.result->name(), first);
+  }
   return ranking;
 }
 

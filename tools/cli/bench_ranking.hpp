@@ -1,4 +1,4 @@
-// Which strategy was faster, as far as the samples allow to say so.
+// Which strategy was faster, as far as the rounds allow to say so.
 #pragma once
 
 #include "tools/cli/bench_report.hpp"
@@ -6,11 +6,11 @@
 namespace dualgemm::cli {
 
 struct Ranked {
-  const BenchResult* result;  // for the first shape
-  int place;                  // from 1; shared with the line above where `tied`
-  bool tied;                  // within the noise of the first that has this place
-  double milliseconds;        // geometric mean over the shapes
-  double relative_spread;     // the largest of the shapes'
+  const BenchResult* result;      // for the first shape
+  int place;                      // one more than the strategies that are faster for sure
+  std::vector<std::string> tied;  // names of those that it cannot be told from
+  double milliseconds;            // geometric mean over the shapes
+  measure::Estimate over_first;   // its time over that of the first in the list
   std::optional<double> speed_up;
 };
 
@@ -19,14 +19,17 @@ struct Unranked {
 };
 
 struct Ranking {
-  std::vector<Ranked> ranked;      // fastest first
+  std::vector<Ranked> ranked;      // by place, those of one place by time
   std::vector<Unranked> unranked;  // that have a time, but not one to compare
-  // Where a busy machine leaves nothing to rank: all that have a right result and some time for
-  // every shape, disturbed or not, fastest first. An order, to be read as one: no place, no tie.
-  std::vector<Ranked> provisional;
+  double confidence = 0;           // the least of all pairs' intervals; 0: one has a single round
 };
 
-// Ranked is what has a settled time and a right result for every shape.
+// Ranked is what has a time and a right result for every shape. Two strategies are compared by the
+// ratio of their times in each round that both were in, of all shapes: the interval of its median
+// says which of them is faster, or that they cannot be told apart.
 Ranking rank(const BenchReport& report);
+
+// The time of x over that of y, names of results, in the rounds of all shapes.
+measure::Estimate time_ratio(const BenchReport& report, const std::string& x, const std::string& y);
 
 }  // namespace dualgemm::cli

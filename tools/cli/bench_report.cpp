@@ -57,20 +57,16 @@ std::vector<std::string> notes_of(const BenchShape& shape) {
   if (shape.device_peaks) notes.push_back(device_peaks_line(*shape.device_peaks));
   if (!shape.from_memory && (shape.peaks || shape.device_peaks))
     notes.push_back("the operands lie in a cache: roofline of the arithmetic alone");
-  int defects = 0, others = 0, host = 0;
-  for (const BenchResult& result : shape.results) {
+  int defects = 0;
+  for (const BenchResult& result : shape.results)
     defects += measure::is_defect(result.throughput.roofline_share) ? 1 : 0;
-    others += result.timing.rejected_others;
-    host += result.timing.rejected_host;
-  }
   if (defects > 0) {
     notes.push_back(
         fmt::format("> 100 ?: a defect of the measurement ({} of them): the peaks were disturbed "
-                    "or are not the limit here; measure again on a quiet machine",
+                    "or are not the limit here; measure again beside less other work",
                     defects));
   }
-  std::string text =
-      fmt::format("{} samples thrown away because other processes were busy", others + host);
+  std::string text = fmt::format("{} round{}", shape.rounds, shape.rounds == 1 ? "" : "s");
   if (shape.operand_sets > 1)
     text += fmt::format("; {} sets of operands in turn", shape.operand_sets);
   notes.push_back(text);
@@ -78,8 +74,8 @@ std::vector<std::string> notes_of(const BenchShape& shape) {
 }
 
 std::string speed_up_cell(const BenchShape& shape, const BenchResult& result) {
-  const std::optional<double> value = speed_up(shape, result);
-  return value ? fmt::format("{:.2f}x", *value) : "-";
+  const measure::Estimate value = speed_up(shape, result);
+  return value.value > 0 ? fmt::format("{:.2f}x", value.value) : "-";
 }
 
 Table shape_table(const BenchShape& shape, bool on_gpu) {
@@ -109,101 +105,76 @@ Table shape_table(const BenchShape& shape, bool on_gpu) {
   return table;
 }
 
-// The bars of the ranking, or of what stands in for one.
 std::vector<Bar> bars_of(const BenchReport& report, const Ranking& ranking) {
   std::vector<Bar> bars;
-  const auto add = [&](const Ranked& entry, const std::string& place) {
-    const std::string note = entry.speed_up ? fmt::format("  {:.2f}x", *entry.speed_up) : "";
-    const std::string time = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
-                                           : fmt::format("{:.3f} ms", entry.milliseconds);
-    bars.push_back({place + " " + entry.result->name(), entry.milliseconds, time + note});
-  };
-  for (const Ranked& entry : ranking.ranked)
-    add(entry, fmt::format("{:>2}{}", entry.place, entry.tied ? '=' : ' '));
-  for (const Ranked& entry : ranking.provisional) add(entry, " ? ");
+  for (const Ranked& entry : ranking.ranked) {
+    std::string note = report.on_gpu ? fmt::format("{:.2f} us", entry.milliseconds * 1e3)
+                                     : fmt::format("{:.3f} ms", entry.milliseconds);
+    if (entry.speed_up) note += fmt::format("  {:.2f}x", *entry.speed_up);
+    if (entry.over_first.value > 0)
+      note += fmt::format("  [{}]", measure::interval_text(entry.over_first.interval));
+    const std::string place = fmt::format("{:>2}{}", entry.place, entry.tied.empty() ? ' ' : '=');
+    bars.push_back({place + " " + entry.result->name(), entry.milliseconds, note});
+  }
   return bars;
+}
+
+// Pairs of one place that can be told apart, or of two places that cannot: "a and b, c and d", each
+// once, the one in front first.
+std::string pairs_text(const Ranking& ranking, bool of_one_place) {
+  std::string text;
+  for (size_t i = 0; i < ranking.ranked.size(); ++i) {
+    const Ranked& first = ranking.ranked[i];
+    for (size_t j = i + 1; j < ranking.ranked.size(); ++j) {
+      const Ranked& second = ranking.ranked[j];
+      const std::string name = second.result->name();
+      const bool is_tied =
+          std::find(first.tied.begin(), first.tied.end(), name) != first.tied.end();
+      if ((first.place == second.place) != of_one_place || is_tied == of_one_place) continue;
+      text += fmt::format("{}{} and {}", text.empty() ? "" : ", ", first.result->name(), name);
+    }
+  }
+  return text;
 }
 
 // What the ranking rests on, and what it leaves out, line by line.
 std::vector<std::string> ranking_notes(const BenchReport& report, const Ranking& ranking) {
   std::vector<std::string> notes;
-  if (!ranking.provisional.empty()) {
-    notes.push_back("?: of fewer than three quiet samples; a place may be wrong");
-  } else if (ranking.ranked.empty()) {
+  if (ranking.ranked.empty())
     notes.push_back("no ranking: no strategy has a time and a right result for every shape");
+  if (ranking.ranked.size() > 1 && ranking.confidence <= 0)
+    notes.push_back("one round has no intervals, so that nothing is told apart: --min-rounds 2");
+  if (ranking.confidence > 0) {
+    notes.push_back(
+        fmt::format("[ ]: its time over the first's, round by round: the median lies there at {} % "
+                    "confidence{}",
+                    static_cast<int>(100 * std::min(ranking.confidence, measure::kConfidence)),
+                    ranking.confidence < measure::kConfidence ? ", for want of rounds" : ""));
   }
   const bool ties = std::any_of(ranking.ranked.begin(), ranking.ranked.end(),
-                                [](const Ranked& entry) { return entry.tied; });
-  if (ties) notes.push_back("=: closer to the first of this place than the noise of the two");
+                                [](const Ranked& entry) { return !entry.tied.empty(); });
+  const std::string apart = pairs_text(ranking, /*of_one_place=*/true);
+  const std::string others = pairs_text(ranking, /*of_one_place=*/false);
+  if (ties) {
+    notes.push_back(fmt::format("=: tied: those of one place cannot be told apart{}{}{}{}",
+                                apart.empty() ? "" : ", but " + apart,
+                                others.empty() ? "" : "; nor can ", others,
+                                others.empty() ? "" : ", whose places others decide"));
+  }
   for (const Unranked& entry : ranking.unranked)
     notes.push_back(fmt::format("not ranked: {} ({})", entry.name, entry.why));
-  if (!report.monitored)
-    notes.push_back("other processes could not be watched: no sample is known to be quiet");
+  notes.push_back(fmt::format(
+      "timed for {:.0f} s; {}", report.seconds,
+      report.other_processors
+          ? fmt::format("others used {:.1f} processors meanwhile", *report.other_processors)
+          : "what others used meanwhile is not to be known here"));
   return notes;
 }
 
-std::string picture_title(const BenchReport& report, const Ranking& ranking) {
+std::string picture_title(const BenchReport& report) {
   return fmt::format(
-      "{}: geometric mean over {} shape{}, shorter is better; x: times as fast as two_pass",
-      ranking.provisional.empty() ? "Ranking"
-                                  : "Provisional order (no ranking: too few quiet samples)",
+      "Ranking: geometric mean over {} shape{}, shorter is better; x: times as fast as two_pass",
       report.shapes.size(), report.shapes.size() == 1 ? "" : "s");
-}
-
-// A spread of too few samples, and a share that cannot be, are no numbers.
-Json noise_json(const measure::QuietResult& timing) {
-  return timing.samples < measure::kEnoughSamples ? Json(nullptr) : number(timing.relative_spread);
-}
-Json roofline_json(double share) {
-  return share > 0 && !measure::is_defect(share) ? Json(share) : Json(nullptr);
-}
-
-Json result_json(const BenchShape& shape, const BenchResult& result) {
-  Json json = {{"strategy", name_of(result.strategy)},
-               {"prepared", result.prepared},
-               {"status", result.status()},
-               {"config", result.config}};
-  if (!result.error.ok()) json["reason"] = result.error.message();
-  if (result.timed()) {
-    json.update(
-        Json{{"median_ms", result.timing.median_seconds * 1e3},
-             {"min_ms", result.timing.min_seconds * 1e3},
-             {"relative_noise", noise_json(result.timing)},
-             {"samples", result.timing.samples},
-             {"quiet_samples", result.timing.quiet_samples},
-             {"settled", measure::is_settled(result.timing)},
-             {"runs", result.timing.runs},
-             {"rejected_samples", result.timing.rejected_others + result.timing.rejected_host},
-             {"disturbed", result.timing.disturbed},
-             {"gops", result.throughput.gops},
-             {"gbps", result.throughput.gbps},
-             {"roofline_ms", result.throughput.roofline_seconds * 1e3},
-             {"roofline_share", roofline_json(result.throughput.roofline_share)},
-             {"roofline_defect", measure::is_defect(result.throughput.roofline_share)},
-             {"intermediate_bytes", result.info.intermediate_bytes},
-             {"threads", result.info.threads},
-             {"isa", name_of(result.info.isa)}});
-    if (const auto value = speed_up(shape, result)) json["speed_up_over_two_pass"] = *value;
-  }
-  if (result.check) json["check"] = to_json(*result.check), json["sampled"] = result.sampled;
-  if (result.check && !result.sampled) json["differing_elements"] = result.differing;
-  if (result.fp8) json["rel_l2"] = number(result.fp8->rel_l2);
-  return json;
-}
-
-Json peaks_json(const BenchShape& shape) {
-  if (shape.device_peaks) {
-    return {{"f16_gflops", shape.device_peaks->f16_gflops},
-            {"e4m3_gflops", shape.device_peaks->e4m3_gflops},
-            {"read_gbps", shape.device_peaks->read_gbps}};
-  }
-  if (!shape.peaks) return nullptr;
-  return {{"vnni_zmm_gops", shape.peaks->vnni_zmm_gops},
-          {"avx2_dot_gops", shape.peaks->avx2_dot_gops},
-          {"fma_zmm_gflops", shape.peaks->fma_zmm_gflops},
-          {"fma_ymm_gflops", shape.peaks->fma_ymm_gflops},
-          {"amx_bf16_gflops", shape.peaks->amx_bf16_gflops},
-          {"read_gbps", shape.peaks->read_gbps}};
 }
 
 }  // namespace
@@ -233,10 +204,7 @@ std::string BenchResult::status() const {
                    : (differing == 0 ? "ok, bit-identical"
                                      : fmt::format("ok, {} elements differ in bits", differing));
   }
-  if (!timed()) return text + ", no time within the budget";
-  if (timing.disturbed) text += ", disturbed";
-  const std::string why = measure::why_unsettled(timing);
-  return why.empty() ? text : text + ", not ranked: " + why;
+  return timed() ? text : text + ", no time";
 }
 
 bool BenchReport::failed() const {
@@ -252,13 +220,12 @@ std::string shape_name(const Problem& p) {
   return fmt::format("M {} N {} K {}{}", p.m, p.n, p.k, p.l == 1 ? "" : fmt::format(" L {}", p.l));
 }
 
-std::optional<double> speed_up(const BenchShape& shape, const BenchResult& result) {
+measure::Estimate speed_up(const BenchShape& shape, const BenchResult& result) {
   for (const BenchResult& other : shape.results) {
-    if (other.strategy != StrategyId::kTwoPass || !measure::is_settled(other.timing)) continue;
-    if (!measure::is_settled(result.timing)) continue;
-    return other.timing.median_seconds / result.timing.median_seconds;
+    if (other.strategy == StrategyId::kTwoPass && other.timed() && result.timed())
+      return measure::estimate(measure::round_ratios(other.timing, result.timing));
   }
-  return std::nullopt;
+  return {};
 }
 
 std::string bench_text(const BenchReport& report, const Style& style) {
@@ -271,7 +238,7 @@ std::string bench_text(const BenchReport& report, const Style& style) {
   }
   const Ranking ranking = rank(report);
   const std::vector<Bar> bars = bars_of(report, ranking);
-  text += "\n" + with_long_lines_broken(picture_title(report, ranking), style.width) +
+  text += "\n" + with_long_lines_broken(picture_title(report), style.width) +
           bar_picture(bars, bar_width(bars, style.width));
   for (const std::string& note : ranking_notes(report, ranking))
     text += with_long_lines_broken(note, style.width);
@@ -287,114 +254,10 @@ std::string bench_markdown(const BenchReport& report) {
   }
   const Ranking ranking = rank(report);
   const std::vector<Bar> bars = bars_of(report, ranking);
-  text += "\n## Ranking\n\n" + picture_title(report, ranking) + "\n\n```\n" +
+  text += "\n## Ranking\n\n" + picture_title(report) + "\n\n```\n" +
           bar_picture(bars, bar_width(bars, kReportWidth)) + "```\n";
   for (const std::string& note : ranking_notes(report, ranking)) text += "\n" + note + "\n";
   return text;
-}
-
-std::string bench_csv(const BenchReport& report) {
-  std::vector<Column> columns;
-  for (const char* title : {"m",
-                            "n",
-                            "k",
-                            "l",
-                            "strategy",
-                            "config",
-                            "median_ms",
-                            "min_ms",
-                            "relative_noise",
-                            "speed_up_over_two_pass",
-                            "gops",
-                            "gbps",
-                            "roofline_share",
-                            "intermediate_bytes",
-                            "samples",
-                            "rejected_samples",
-                            "quiet_samples",
-                            "status",
-                            "revision",
-                            "device",
-                            "seed",
-                            "threads",
-                            "version"}) {
-    columns.push_back({title});
-  }
-  Table table(std::move(columns));
-  const Json build = provenance();
-  const std::string revision = build["revision"], version = build["version"];
-  for (const BenchShape& shape : report.shapes) {
-    for (const BenchResult& r : shape.results) {
-      const Problem& p = shape.problem;
-      const auto figure = [&](double value) {
-        return r.timed() ? fmt::format("{:.6g}", value) : std::string();
-      };
-      const std::optional<double> ratio = speed_up(shape, r);
-      table.add_row(
-          {std::to_string(p.m),
-           std::to_string(p.n),
-           std::to_string(p.k),
-           std::to_string(p.l),
-           r.name(),
-           r.config,
-           figure(r.timing.median_seconds * 1e3),
-           figure(r.timing.min_seconds * 1e3),
-           r.timing.samples < measure::kEnoughSamples ? "" : figure(r.timing.relative_spread),
-           ratio ? figure(*ratio) : "",
-           figure(r.throughput.gops),
-           figure(r.throughput.gbps),
-           measure::is_defect(r.throughput.roofline_share) ? ""
-                                                           : figure(r.throughput.roofline_share),
-           r.timed() ? std::to_string(r.info.intermediate_bytes) : "",
-           std::to_string(r.timing.samples),
-           std::to_string(r.timing.rejected_others + r.timing.rejected_host),
-           std::to_string(r.timing.quiet_samples),
-           r.status(),
-           revision,
-           report.device,
-           std::to_string(report.seed),
-           std::to_string(r.info.threads),
-           version});
-    }
-  }
-  return table.csv();
-}
-
-std::string bench_json(const BenchReport& report) {
-  Json json = {{"build", provenance()}, {"timestamp", report.timestamp},
-               {"seed", report.seed},   {"threads", report.threads},
-               {"isa", report.isa},     {"monitored", report.monitored}};
-  json["shapes"] = Json::array();
-  for (const BenchShape& shape : report.shapes) {
-    Json results = Json::array();
-    for (const BenchResult& result : shape.results) results.push_back(result_json(shape, result));
-    json["shapes"].push_back({{"problem", to_json(shape.problem)},
-                              {"operand_sets", shape.operand_sets},
-                              {"from_memory", shape.from_memory},
-                              {"peaks", peaks_json(shape)},
-                              {"results", std::move(results)}});
-  }
-  const Ranking ranking = rank(report);
-  json["ranking"] = Json::array();
-  for (const Ranked& entry : ranking.ranked) {
-    Json object = {{"place", entry.place},
-                   {"tied", entry.tied},
-                   {"strategy", name_of(entry.result->strategy)},
-                   {"prepared", entry.result->prepared},
-                   {"geometric_mean_ms", entry.milliseconds}};
-    if (entry.speed_up) object["geometric_mean_speed_up"] = *entry.speed_up;
-    json["ranking"].push_back(std::move(object));
-  }
-  json["provisional_order"] = Json::array();
-  for (const Ranked& entry : ranking.provisional) {
-    json["provisional_order"].push_back({{"strategy", name_of(entry.result->strategy)},
-                                         {"prepared", entry.result->prepared},
-                                         {"geometric_mean_ms", entry.milliseconds}});
-  }
-  json["not_ranked"] = Json::array();
-  for (const Unranked& entry : ranking.unranked)
-    json["not_ranked"].push_back({{"name", entry.name}, {"why", entry.why}});
-  return dump(json);
 }
 
 }  // namespace dualgemm::cli

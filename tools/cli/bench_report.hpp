@@ -8,7 +8,7 @@
 #include "tools/cli/options.hpp"
 #include "tools/cli/terminal.hpp"
 #include "tools/measure/peaks.hpp"
-#include "tools/measure/quiet_runner.hpp"
+#include "tools/measure/rounds.hpp"
 #include "tools/measure/throughput.hpp"
 #include "tools/verify/check.hpp"
 #include "tools/verify/device_run.hpp"
@@ -22,7 +22,7 @@ struct BenchResult {
   Status error;                // why it did not run; kUnsupported = skipped
   std::string config;
   RunInfo info;
-  measure::QuietResult timing;
+  measure::CaseTimes timing;
   measure::Throughput throughput;
   std::optional<verify::CheckReport> check;
   bool sampled = false;   // `check` is of a sample against the oracle; else of all elements against
@@ -40,10 +40,12 @@ struct BenchResult {
 struct BenchShape {
   Problem problem;
   int operand_sets = 1;  // that the runs rotate through, so that no cache holds the weights
-  std::vector<BenchResult> results;  // fastest first, then those without a time
-  double quiet_seconds = 0.0;        // spent timing
-  bool from_memory = true;           // else the operands lay in a cache
-  // Measured in the same rounds as the strategies; 0 in a peak: too few quiet samples, or not here.
+  std::vector<BenchResult> results;  // shortest median first, then those without a time
+  int rounds = 0;
+  double seconds = 0.0;                    // spent timing
+  std::optional<double> other_processors;  // that others used meanwhile; nothing: not to be known
+  bool from_memory = true;                 // else the operands lay in a cache
+  // Measured in the same rounds as the strategies; 0 in a peak: not here.
   std::optional<measure::Peaks> peaks;
   std::optional<verify::DevicePeaks> device_peaks;
 };
@@ -53,10 +55,11 @@ struct BenchReport {
   bool on_gpu = false;  // times in microseconds, rates in TFLOP/s
   uint64_t seed = 1;
   int threads = 0;
-  std::string isa;        // in use
-  std::string device;     // its name
-  std::string timestamp;  // UTC, ISO 8601
-  bool monitored = true;  // other processes could be watched
+  std::string isa;                         // in use
+  std::string device;                      // its name
+  std::string timestamp;                   // UTC, ISO 8601
+  double seconds = 0.0;                    // spent timing
+  std::optional<double> other_processors;  // that others used meanwhile; nothing: not to be known
 
   bool failed() const;
 };
@@ -64,8 +67,8 @@ struct BenchReport {
 // "M 4 N 64 K 128"
 std::string shape_name(const Problem& problem);
 
-// The time of two_pass over this one's; nothing when one of them has no settled time.
-std::optional<double> speed_up(const BenchShape& shape, const BenchResult& result);
+// The time of two_pass over this one's, round by round; no value where one of them has no time.
+measure::Estimate speed_up(const BenchShape& shape, const BenchResult& result);
 
 std::string bench_text(const BenchReport& report, const Style& style);
 std::string bench_markdown(const BenchReport& report);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 
 #include "tools/cli/bench_limits.hpp"
 #include "tools/cli/bench_report.hpp"
@@ -70,6 +71,30 @@ Status check_request(BenchCommand& command) {
   return {};
 }
 
+// How long a shape takes beside the others: its operations, and what few rows cost all the same.
+double work_of(const Shape& shape) {
+  constexpr double kRowsOfAnyCall = 16;  // reading and decoding the weights costs as many
+  return (static_cast<double>(shape.m) + kRowsOfAnyCall) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k) * static_cast<double>(shape.l);
+}
+
+// How much of the time that is left shape `i` may take, so that all shapes come to as many rounds.
+double seconds_for(const std::vector<Shape>& shapes, int64_t i, double left) {
+  double rest = 0;
+  for (size_t j = static_cast<size_t>(i); j < shapes.size(); ++j) rest += work_of(shapes[j]);
+  return left * work_of(shapes[static_cast<size_t>(i)]) / rest;
+}
+
+// Those of the shapes together.
+std::optional<double> mean_of_others(const BenchReport& report) {
+  double processor_seconds = 0;
+  for (const BenchShape& shape : report.shapes) {
+    if (!shape.other_processors) return std::nullopt;
+    processor_seconds += *shape.other_processors * shape.seconds;
+  }
+  return report.seconds > 0 ? processor_seconds / report.seconds : 0;
+}
+
 Status measure(const BenchCommand& command, BenchReport& report) {
   const bool on_cpu = command.execution.device != DeviceKind::kCuda;
   std::vector<measure::PeakCase> peaks;
@@ -91,9 +116,13 @@ Status measure(const BenchCommand& command, BenchReport& report) {
       shape.enter(strategy);
       if (enters_twice(command, problem, strategy)) shape.enter(strategy, true);
     }
-    DUALGEMM_TRY(shape.time(peaks, progress, i, count, report.monitored));
+    const double left = command.seconds * static_cast<double>(count) - report.seconds;
+    const double seconds = seconds_for(shapes, i, std::max(0.0, left));
+    DUALGEMM_TRY(shape.time(peaks, seconds, progress, i, count));
     report.shapes.push_back(shape.finish());
+    report.seconds += report.shapes.back().seconds;
   }
+  report.other_processors = mean_of_others(report);
   return {};
 }
 
@@ -146,7 +175,6 @@ int execute(const BenchCommand& request) {
   BenchReport report;
   describe_run(command, report);
   if (const Status status = measure(command, report); !status.ok()) return fail(status);
-  if (!report.monitored) talk("other processes could not be watched: no sample was rejected");
   if (const Status status = write_reports(command, report); !status.ok()) return fail(status);
   for (const BenchShape& shape : report.shapes) {
     for (const BenchResult& result : shape.results) {

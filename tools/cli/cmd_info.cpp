@@ -43,10 +43,10 @@ std::string names_of(const std::vector<Isa>& isas) {
   return names;
 }
 
-// The GPU and what this build has for it, or why there is none.
+// The GPU and what this build has for it.
 std::string gpu_text() {
   const Expected<DeviceCaps> caps = device_caps(DeviceKind::kCuda);
-  if (!caps) return caps.status().message();
+  if (!caps) return "none to use; `dualgemm plan --device cuda` says why";
   return fmt::format("{}, compute capability {}.{}, {} SMs; kernels: {}", caps->name,
                      caps->compute_capability / 10, caps->compute_capability % 10, caps->num_sms,
                      caps->isas.empty() ? "none (they need 8.0 or later)" : names_of(caps->isas));

@@ -34,7 +34,7 @@ void print_table(const checkpoint::TensorFile& file, const std::vector<LayerFind
                {"N"},
                {"K"},
                {"down"},
-               {"NaN scales gate / up / down"},
+               {"NaN scales"},
                {"negative"},
                {"subnormal"},
                {"zero"},

@@ -28,8 +28,7 @@ DeviceChoice choose_device(const ExecutionOptions& execution, StrategyId strateg
   if (execution.threads != 0) return {DeviceKind::kCpu, "cpu, as --threads counts its cores"};
   if (!forced_isa.empty() && !gpu_isa)
     return {DeviceKind::kCpu, "cpu, as DUALGEMM_FORCE_ISA is set"};
-  if (!gpu)
-    return {DeviceKind::kCpu, "cpu, as there is no GPU to use (" + gpu.status().message() + ")"};
+  if (!gpu) return {DeviceKind::kCpu, ""};
   PlanOptions options = execution.plan_options(strategy);
   options.device = DeviceKind::kCuda;
   const Expected<Plan> plan = make_plan(problem, options, *gpu);

@@ -10,7 +10,7 @@ namespace dualgemm::cli {
 
 struct DeviceChoice {
   DeviceKind device = DeviceKind::kCpu;
-  std::string why;  // "cpu, as --isa names one of its instruction sets"
+  std::string why;  // "cpu, as --isa names one of its instruction sets"; empty: there is no GPU
 };
 
 // `auto` takes the GPU where there is one whose kernels take `problem`, else the CPU. What belongs

@@ -157,11 +157,12 @@ Examples:
 
 const char* const kBench = R"(
 Times every strategy on the challenge's shapes (or yours), checks each result, and ranks them.
-Rounds are interleaved over the strategies; medians are reported; rounds in which other processes
-used the CPUs are thrown away and counted. The fused D is compared with the oracle on at least 4096
+Rounds are interleaved over the strategies, and two of them are compared round by round, so that what
+else the machine does hurts both: where the median of the ratios lies at 95 % confidence says which is
+faster, or that they cannot be told apart. The fused D is compared with the oracle on at least 4096
 elements spread over all tiles, and every element of every other D with the fused one.
 
-Columns: median time in ms; noise (spread of the rounds); speed-up over two_pass; GOP/s =
+Columns: median time in ms over the rounds; noise (their spread); speed-up over two_pass; GOP/s =
 4*M*N*K*L / time; GB/s of operands and result; % of the roofline (the larger of the arithmetic and
 the bandwidth limit, from peaks measured in this run); bytes of intermediates written and read;
 status.

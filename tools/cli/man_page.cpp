@@ -92,6 +92,7 @@ std::string man_page(const ProgramDoc& program) {
       ".TP\n\\fBDUALGEMM_CUBLASLT\\fR\nPath of the cuBLASLt library to load.\n"
       ".TP\n\\fBCOLUMNS\\fR\nThe width that text is set for; else that of the terminal, else 80.\n"
       ".TP\n\\fBNO_COLOR\\fR\nNot empty: no colour unless \\fB\\-\\-color=always\\fR asks for it.\n"
+      ".TP\n\\fBTERM\\fR\nEmpty or \\fBdumb\\fR: no colour and no progress bar.\n"
       ".SH \"EXIT STATUS\"\n"
       ".TP\n0\nThe operation succeeded.\n"
       ".TP\n1\nIt failed: a file, memory, a result that is not right.\n"

@@ -161,7 +161,7 @@ struct BenchCommand {
   ExecutionOptions execution;
   std::vector<StrategyId> strategies;  // empty = all but the reference, which takes hours
   int64_t min_rounds = 3, max_rounds = 9;
-  double seconds = 25.0;  // per shape
+  double seconds = 25.0;  // for each shape, shared by all of them
   uint64_t seed = 1;
   bool peaks = true;
   // Where each format goes: empty = not wanted, "-" = stdout. Nothing wanted on stdout or anywhere

@@ -16,12 +16,12 @@ constexpr int64_t kBarWidth = 30;
 }  // namespace
 
 Progress::Progress(int64_t total)
-    : total_(std::max<int64_t>(1, total)), on_terminal_(isatty(STDERR_FILENO) == 1) {}
+    : total_(std::max<int64_t>(1, total)), drawable_(can_redraw(facts_of(STDERR_FILENO))) {}
 
 Progress::~Progress() { clear(); }
 
 void Progress::show(int64_t done, const std::string& what) {
-  if (!on_terminal_) return;
+  if (!drawable_) return;
   const double share =
       std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
   const auto filled = static_cast<size_t>(share * kBarWidth);

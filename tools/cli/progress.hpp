@@ -1,4 +1,4 @@
-// A progress bar on stderr, drawn only when stderr is a terminal.
+// A progress bar on stderr, drawn only when stderr is a terminal that can draw over a line.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Progress {
 
  private:
   int64_t total_;
-  bool on_terminal_;
+  bool drawable_;
   bool drawn_ = false;
 };
 

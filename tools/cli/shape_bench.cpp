@@ -13,23 +13,9 @@ namespace dualgemm::cli {
 namespace {
 
 constexpr int64_t kSamples = 4096;  // elements that the oracle checks at the least
-// On a GPU: rounds of all contestants, each a CUDA graph of so many runs, replayed so often.
-constexpr int kDeviceRounds = 3, kDeviceCalls = 100, kDeviceReplays = 7;
-
-// The summary of seconds per run on the GPU, each of a graph of runs; the host is not measured.
-measure::QuietResult summary_of(std::vector<double> seconds, std::string name) {
-  measure::QuietResult result;
-  result.name = std::move(name);
-  std::sort(seconds.begin(), seconds.end());
-  result.samples = result.quiet_samples = static_cast<int>(seconds.size());
-  result.runs = kDeviceCalls * result.samples;
-  if (seconds.empty()) return result;
-  result.median_seconds = seconds[seconds.size() / 2];
-  result.min_seconds = seconds.front();
-  result.relative_spread =
-      (seconds[seconds.size() * 3 / 4] - seconds[seconds.size() / 4]) / result.median_seconds;
-  return result;
-}
+constexpr int64_t kMostRounds = 1000;
+// On a GPU a sample is a CUDA graph of so many runs, replayed so often.
+constexpr int kDeviceCalls = 100, kDeviceReplays = 7;
 
 }  // namespace
 
@@ -39,7 +25,27 @@ struct ShapeBench::Contestant {
   verify::Output output;
   std::vector<ReadyRun> runs;
   size_t next = 0;
-  std::vector<double> seconds;  // on a GPU
+};
+
+// What the GPU reached in each round.
+struct ShapeBench::DevicePeakRounds {
+  std::vector<double> f16, e4m3, read;
+  Status error;  // the first one; nothing is measured after it
+
+  // No time: they are rates already.
+  double add() {
+    if (!error.ok()) return 0.0;
+    const Expected<verify::DevicePeaks> peaks = verify::measure_device_peaks();
+    error = peaks.status();
+    if (!peaks) return 0.0;
+    f16.push_back(peaks->f16_gflops);
+    e4m3.push_back(peaks->e4m3_gflops);
+    read.push_back(peaks->read_gbps);
+    return 0.0;
+  }
+  verify::DevicePeaks medians() const {
+    return {measure::median(f16), measure::median(e4m3), measure::median(read)};
+  }
 };
 
 int64_t last_cache(DeviceKind device) {
@@ -81,43 +87,66 @@ void ShapeBench::enter(StrategyId strategy, bool again) {
   contestants_.push_back(std::move(contestant));
 }
 
-Status ShapeBench::time(const std::vector<measure::PeakCase>& peaks, Progress& progress,
-                        int64_t index, int64_t count, bool& monitored) {
-  if (command_.execution.device == DeviceKind::kCuda) return time_on_gpu(progress, index, count);
+Status ShapeBench::time(const std::vector<measure::PeakCase>& peaks, double seconds,
+                        Progress& progress, int64_t index, int64_t count) {
+  const bool on_gpu = command_.execution.device == DeviceKind::kCuda;
   std::vector<measure::PeakCase> limits;
   for (const measure::PeakCase& peak : peaks) {
     if (limits_somebody(peak.field)) limits.push_back(peak);
   }
-  std::vector<measure::QuietCase> cases;
+  DevicePeakRounds device_peaks;
+  std::vector<measure::RoundCase> cases;
   for (const measure::PeakCase& peak : limits) cases.push_back({"peak " + peak.name, peak.run});
+  if (on_gpu && command_.peaks) cases.push_back({"peaks", {}, [&] { return device_peaks.add(); }});
+  const size_t first = cases.size();
   std::vector<Contestant*> timed;
   for (const auto& contestant : contestants_) {
     if (!contestant->result.error.ok()) continue;
     timed.push_back(contestant.get());
-    cases.push_back({contestant->result.name(), [c = contestant.get()] {
-                       if (const Status status = c->runs[c->next].run(); !status.ok())
-                         c->result.error = status;
-                       c->next = (c->next + 1) % c->runs.size();
-                     }});
+    cases.push_back(on_gpu ? device_case(*contestant) : host_case(*contestant));
   }
-  measure::QuietOptions options;
-  options.min_samples = static_cast<int>(std::min<int64_t>(command_.min_rounds, 1000));
-  options.max_samples = static_cast<int>(std::min<int64_t>(command_.max_rounds, 1000));
-  options.budget_seconds = command_.seconds;
-  const measure::QuietReport report = measure::run_quietly(
+  measure::RoundOptions options;
+  options.min_rounds = static_cast<int>(std::min<int64_t>(command_.min_rounds, kMostRounds));
+  options.max_rounds = static_cast<int>(std::min<int64_t>(command_.max_rounds, kMostRounds));
+  options.budget_seconds = seconds;
+  measure::RoundReport report = measure::measure_in_rounds(
       cases, options, measure::system_world(), [&](const std::string& name, int round) {
         progress.show(index,
                       fmt::format("shape {} of {}, round {}: {}", index + 1, count, round, name));
       });
-  for (size_t i = 0; i < timed.size(); ++i)
-    timed[i]->result.timing = report.cases[limits.size() + i];
-  if (!limits.empty()) {
-    shape_.peaks = measure::settled_peaks(limits, std::span(report.cases).first(limits.size()),
-                                          command_.execution.threads);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    BenchResult& result = timed[i]->result;
+    if (!result.error.ok()) continue;
+    result.timing = std::move(report.cases[first + i]);
+    if (on_gpu) result.timing.runs *= kDeviceCalls * kDeviceReplays;
   }
-  shape_.quiet_seconds = report.seconds;
-  monitored = monitored && report.monitored;
-  return {};
+  if (!limits.empty()) {
+    shape_.peaks = measure::peaks_of(limits, std::span(report.cases).first(limits.size()),
+                                     command_.execution.threads);
+  }
+  if (on_gpu && command_.peaks) shape_.device_peaks = device_peaks.medians();
+  shape_.rounds = report.rounds;
+  shape_.seconds = report.seconds;
+  shape_.other_processors = report.other_processors;
+  return device_peaks.error;
+}
+
+measure::RoundCase ShapeBench::host_case(Contestant& contestant) {
+  return {contestant.result.name(), [c = &contestant] {
+            if (const Status status = c->runs[c->next].run(); !status.ok())
+              c->result.error = status;
+            c->next = (c->next + 1) % c->runs.size();
+          }};
+}
+
+// Seconds on the GPU; the host is not measured.
+measure::RoundCase ShapeBench::device_case(Contestant& contestant) {
+  return {contestant.result.name(), {}, [c = &contestant] {
+            if (!c->result.error.ok()) return 0.0;
+            const auto seconds = ReadyRun::time_on_device(c->runs, kDeviceCalls, kDeviceReplays);
+            c->result.error = seconds.status();
+            return seconds ? measure::median(*seconds) : 0.0;
+          }};
 }
 
 BenchShape ShapeBench::finish() {
@@ -147,40 +176,6 @@ bool ShapeBench::limits_somebody(double measure::Peaks::*field) const {
     const BenchResult& result = contestant->result;
     return result.error.ok() && is_limit(field, problem_, result.info.isa, shape_.from_memory);
   });
-}
-
-Status ShapeBench::time_on_gpu(Progress& progress, int64_t index, int64_t count) {
-  std::vector<double> f16, e4m3, read;
-  for (int round = 0; round < kDeviceRounds; ++round) {
-    const auto show = [&](const std::string& name) {
-      progress.show(index,
-                    fmt::format("shape {} of {}, round {}: {}", index + 1, count, round + 1, name));
-    };
-    if (command_.peaks) {
-      show("peaks");
-      const Expected<verify::DevicePeaks> peaks = verify::measure_device_peaks();
-      if (!peaks) return peaks.status();
-      f16.push_back(peaks->f16_gflops);
-      e4m3.push_back(peaks->e4m3_gflops);
-      read.push_back(peaks->read_gbps);
-    }
-    for (const auto& contestant : contestants_) {
-      if (!contestant->result.error.ok()) continue;
-      show(contestant->result.name());
-      const auto seconds = ReadyRun::time_on_device(contestant->runs, kDeviceCalls, kDeviceReplays);
-      contestant->result.error = seconds.status();
-      if (!seconds) continue;
-      contestant->seconds.insert(contestant->seconds.end(), seconds->begin(), seconds->end());
-    }
-  }
-  if (command_.peaks)
-    shape_.device_peaks =
-        verify::DevicePeaks{measure::median(f16), measure::median(e4m3), measure::median(read)};
-  for (const auto& contestant : contestants_) {
-    BenchResult& result = contestant->result;
-    if (result.error.ok()) result.timing = summary_of(contestant->seconds, result.name());
-  }
-  return {};
 }
 
 Status ShapeBench::prepare_and_check(Contestant& contestant) {

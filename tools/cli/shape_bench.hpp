@@ -26,17 +26,19 @@ class ShapeBench {
   void enter(StrategyId strategy, bool again = false);
 
   // `peaks`: those of this machine; the ones that limit a contestant take part in every round.
-  Status time(const std::vector<measure::PeakCase>& peaks, Progress& progress, int64_t index,
-              int64_t count, bool& monitored);
+  // `seconds`: the budget of the rounds. On a GPU peaks and contestants take turns, too.
+  Status time(const std::vector<measure::PeakCase>& peaks, double seconds, Progress& progress,
+              int64_t index, int64_t count);
 
   BenchShape finish();
 
  private:
   struct Contestant;
+  struct DevicePeakRounds;
 
   bool limits_somebody(double measure::Peaks::*field) const;
-  // Peaks and contestants take turns, as on the CPU.
-  Status time_on_gpu(Progress& progress, int64_t index, int64_t count);
+  static measure::RoundCase host_case(Contestant& contestant);
+  static measure::RoundCase device_case(Contestant& contestant);
   Status prepare_and_check(Contestant& contestant);
   Status check(Contestant& contestant);
   // For fp8, which is compared with a checked result, when nothing else was asked for.

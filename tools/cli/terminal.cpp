@@ -89,6 +89,8 @@ StreamFacts facts_of(int file_descriptor) {
   return facts;
 }
 
+bool can_redraw(const StreamFacts& facts) { return facts.is_terminal && !facts.is_dumb_terminal; }
+
 void set_colour_choice(ColourChoice choice) { chosen_colour = choice; }
 Style stdout_style() { return style_for(facts_of(STDOUT_FILENO), chosen_colour); }
 Style stderr_style() { return style_for(facts_of(STDERR_FILENO), chosen_colour); }

@@ -29,6 +29,9 @@ Style style_for(const StreamFacts& facts, ColourChoice choice);
 
 StreamFacts facts_of(int file_descriptor);
 
+// Whether a line can be wiped and drawn again: a terminal that knows control sequences.
+bool can_redraw(const StreamFacts& facts);
+
 // `--color` counts for the rest of the process.
 void set_colour_choice(ColourChoice choice);
 Style stdout_style();

@@ -3,23 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace dualgemm::measure {
 
-bool is_settled(const QuietResult& result) noexcept {
-  return result.median_seconds > 0 && result.quiet_samples >= kEnoughSamples;
+std::vector<double> round_ratios(const CaseTimes& x, const CaseTimes& y) {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < std::min(x.rounds.size(), y.rounds.size()); ++round) {
+    if (x.rounds[round] > 0 && y.rounds[round] > 0)
+      ratios.push_back(x.rounds[round] / y.rounds[round]);
+  }
+  return ratios;
 }
 
-std::string noise_text(const QuietResult& result) {
-  if (result.samples < kEnoughSamples) return fmt::format("n/a ({})", result.samples);
-  return fmt::format("{:.1f}", 100 * result.relative_spread);
+Comparison compare(const Interval& ratio) noexcept {
+  if (!ratio.known()) return Comparison::kTied;
+  if (ratio.low > 1 + kResolution) return Comparison::kSlower;
+  return ratio.high < 1 / (1 + kResolution) ? Comparison::kFaster : Comparison::kTied;
 }
 
-std::string why_unsettled(const QuietResult& result) {
-  if (is_settled(result)) return {};
-  return fmt::format("{} quiet sample{}; {} are needed", result.quiet_samples,
-                     result.quiet_samples == 1 ? "" : "s", kEnoughSamples);
+std::string noise_text(const CaseTimes& times) {
+  if (times.samples < kSamplesOfASpread) return fmt::format("n/a ({})", times.samples);
+  return fmt::format("{:.1f}", 100 * times.relative_spread);
+}
+
+std::string interval_text(const Interval& interval) {
+  return interval.known() ? fmt::format("{:.2f} .. {:.2f}", interval.low, interval.high) : "?";
 }
 
 bool is_defect(double share) noexcept { return share > 1; }
@@ -27,11 +35,6 @@ bool is_defect(double share) noexcept { return share > 1; }
 std::string share_text(double share) {
   if (is_defect(share)) return "> 100 ?";
   return share > 0 ? fmt::format("{:.1f}", 100 * share) : "-";
-}
-
-bool within_noise(const SpreadTime& x, const SpreadTime& y) noexcept {
-  const double apart = std::abs(x.seconds - y.seconds);
-  return apart <= std::min(x.seconds, y.seconds) * std::max(x.relative_spread, y.relative_spread);
 }
 
 }  // namespace dualgemm::measure

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "core/team.hpp"
-#include "tools/measure/judgement.hpp"
 #include "tools/measure/median.hpp"
 #include "tools/measure/parallel_for.hpp"
 #include "tools/measure/peaks_loops.hpp"
@@ -110,11 +109,10 @@ std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options) {
   return cases;
 }
 
-Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult> timings,
-                    int threads) {
+Peaks peaks_of(std::span<const PeakCase> cases, std::span<const CaseTimes> timings, int threads) {
   Peaks peaks{.threads = threads_or_default(threads)};
   for (size_t i = 0; i < cases.size() && i < timings.size(); ++i) {
-    if (!is_settled(timings[i])) continue;
+    if (timings[i].median_seconds <= 0) continue;
     double& peak = peaks.*cases[i].field;
     peak = std::max(peak, cases[i].giga_per_run / timings[i].median_seconds);
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/measure/quiet_runner.hpp"
+#include "tools/measure/rounds.hpp"
 
 namespace dualgemm::measure {
 
@@ -56,9 +56,8 @@ struct PeakCase {
 // long as the cases.
 std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options);
 
-// The peaks that timed peak cases show: `timings[i]` is of `cases[i]`. A case without enough quiet
-// samples (is_settled) shows none, so that its peak stays 0: unknown.
-Peaks settled_peaks(std::span<const PeakCase> cases, std::span<const QuietResult> timings,
-                    int threads);
+// The peaks that timed peak cases show: `timings[i]` is of `cases[i]`. A case without a sample shows
+// none, so that its peak stays 0: unknown.
+Peaks peaks_of(std::span<const PeakCase> cases, std::span<const CaseTimes> timings, int threads);
 
 }  // namespace dualgemm::measure

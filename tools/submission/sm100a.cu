@@ -2,8 +2,8 @@
 // challenge's operands, which tests/kernels/submission compares with the library's.
 #include <span>
 
+#include "cuda/kernels/blackwell/extents.hpp"
 #include "cuda/kernels/sm100a/entries.cuh"
-#include "cuda/kernels/sm100a/extents.hpp"
 #include "tools/submission/call.hpp"
 
 namespace dualgemm::cuda::sm100a {
@@ -21,6 +21,7 @@ std::span<const Instance> instances() {
 namespace dualgemm::submission {
 namespace {
 
+namespace blackwell = cuda::blackwell;
 namespace sm100a = cuda::sm100a;
 using core::ceil_div;
 
@@ -30,7 +31,8 @@ const Device* current_device(const char** error) {
 
 int64_t workspace_bytes(const Operands&, int) { return 0; }
 
-bool encode_maps(const Operands& o, int tile_n, EncodeTiled encode_tiled, sm100a::Params& params) {
+bool encode_maps(const Operands& o, int tile_n, EncodeTiled encode_tiled,
+                 blackwell::Params& params) {
   return encode(rows_view(o.a, o.m, o.k, o.l, sm100a::kTileM), encode_tiled, &params.map_a) &&
          encode(scales_view(o.a_scales, o.m, o.k, o.l), encode_tiled, &params.map_sf_a) &&
          encode(rows_view(o.gate, o.n, o.k, o.l, tile_n), encode_tiled, &params.map_gate) &&
@@ -40,13 +42,13 @@ bool encode_maps(const Operands& o, int tile_n, EncodeTiled encode_tiled, sm100a
 }
 
 Launches build(const Operands& o, int num_sms, uint8_t*, EncodeTiled encode_tiled) {
-  const int tile_n = sm100a::choose_tile_n(o.m, o.n, o.l, num_sms);
+  const int tile_n = blackwell::choose_tile_n(o.m, o.n, o.l, num_sms);
   const sm100a::Instance& instance = sm100a::instances()[tile_n == 64 ? 0 : 1];
-  const int64_t ctas = sm100a::num_ctas(o.m, o.n, o.l, tile_n);
+  const int64_t ctas = blackwell::num_ctas(o.m, o.n, o.l, tile_n);
   if (ctas > INT32_MAX) return {.error = "d must have at most 2^31 - 1 tiles"};
-  sm100a::Params params{};
+  blackwell::Params params{};
   set_epilogue(o, params);
-  params.num_k_tiles = static_cast<uint32_t>(ceil_div(o.k, sm100a::kTileK));
+  params.num_k_tiles = static_cast<uint32_t>(ceil_div(o.k, blackwell::kTileK));
   params.tiles_m = static_cast<uint32_t>(ceil_div(o.m, sm100a::kTileM));
   params.tiles_n = static_cast<uint32_t>(ceil_div(o.n, tile_n));
   if (!encode_maps(o, tile_n, encode_tiled, params))

@@ -29,6 +29,7 @@ class Cache {
  public:
   std::shared_ptr<const Plan> find(const PlanKey& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!plans_.empty() && plans_.front().first == key) return plans_.front().second;
     const auto found = places_.find(key);
     if (found == places_.end()) return nullptr;
     plans_.splice(plans_.begin(), plans_, found->second);
@@ -91,13 +92,11 @@ Plan::Plan(const PlanKey& key) {
 
 Plan::~Plan() { dualgemm_plan_destroy(plan); }
 
+// Threads keep no plan of their own: a thread_local object with a destructor ends the process where
+// there is no memory to register it.
 std::shared_ptr<const Plan> plan_for(const PlanKey& key) {
-  thread_local std::pair<PlanKey, std::shared_ptr<const Plan>> last;
-  if (last.second != nullptr && last.first == key) return last.second;
-  std::shared_ptr<const Plan> plan = cache().find(key);
-  if (plan == nullptr) plan = cache().keep(key, std::make_shared<const Plan>(key));
-  last = {key, plan};
-  return plan;
+  const std::shared_ptr<const Plan> plan = cache().find(key);
+  return plan != nullptr ? plan : cache().keep(key, std::make_shared<const Plan>(key));
 }
 
 int64_t plans_kept() { return cache().size(); }

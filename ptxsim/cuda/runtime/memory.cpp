@@ -54,8 +54,10 @@ Status copy(Session& session, void* to, const void* from, size_t bytes, int dire
             " bytes that are not inside one allocation, or not of that direction");
     return status;
   }
-  return session.streams.issue(
-      stream, [&session, to, from, bytes] { return session.memory.copy(to, from, bytes); });
+  return session.streams.issue(stream, [&session, to, from, bytes] {
+    session.touched("cudaMemcpyAsync", to, from, bytes);
+    return session.memory.copy(to, from, bytes);
+  });
 }
 
 Status copy_rows(Session& session, char* to, size_t to_pitch, const char* from, size_t from_pitch,
@@ -76,6 +78,7 @@ Status fill(Session& session, void* to, int value, size_t bytes, void* stream) {
     return kInvalidValue;
   const auto fill_it = [&session, to, value, bytes] {
     const auto byte = static_cast<unsigned char>(value);
+    session.touched("cudaMemsetAsync", to, nullptr, bytes);
     return session.memory.fill(to, &byte, 1, bytes);
   };
   return session.streams.issue(stream, fill_it, NodeType::kMemset);
@@ -119,6 +122,7 @@ PTXSIM_CUDA_API int cudaMallocPitch(void** pointer, size_t* pitch, size_t width,
 
 PTXSIM_CUDA_API int cudaFree(void* pointer) {
   return call([&](Session& session) {
+    session.streams.synchronize_host();
     return session.memory.release(reinterpret_cast<uint64_t>(pointer), false);
   });
 }

@@ -56,12 +56,18 @@ T low_bits(uint32_t count) {
   return count >= kBits<T> ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << count) - 1);
 }
 
-// Positions and lengths are the low 8 bits of their operands.
+// Positions and lengths: the low 8 bits of their operands for fields of 32 bits, and the whole operands for those of 64,
+// as an H100 has it, whatever the manual says.
+template <class T>
+uint32_t field_amount(uint32_t operand) {
+  return kBits<T> == 32 ? operand & 0xff : std::min(operand, kBits<T>);
+}
+
 template <class T>
 T extract_field(T a, uint32_t position, uint32_t length) {
   using U = std::make_unsigned_t<T>;
-  position &= 0xff;
-  length &= 0xff;
+  position = field_amount<T>(position);
+  length = field_amount<T>(length);
   const U bits = static_cast<U>(a);
   const uint32_t sign_position = std::min(position + length - 1, kBits<T> - 1);
   const bool fill = std::is_signed_v<T> && length != 0 && ((bits >> sign_position) & 1) != 0;
@@ -72,8 +78,8 @@ T extract_field(T a, uint32_t position, uint32_t length) {
 }
 template <class T>
 T insert_field(T a, T b, uint32_t position, uint32_t length) {
-  position &= 0xff;
-  length &= 0xff;
+  position = field_amount<T>(position);
+  length = field_amount<T>(length);
   if (position >= kBits<T> || length == 0) return b;
   const T mask = static_cast<T>(low_bits<T>(length) << position);
   return static_cast<T>((b & ~mask) | (static_cast<T>(a << position) & mask));

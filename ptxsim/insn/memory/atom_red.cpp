@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ptxsim/insn/memory/memory.hpp"
+#include "ptxsim/machine/undefined.hpp"
 
 namespace ptxsim {
 namespace {
@@ -24,6 +26,50 @@ struct AtomicDetail final : Detail {
   Slot third;  // cas
 };
 
+constexpr uint32_t kMostBytes = 16;  // of a vector, and of .b128
+
+// What unwritten memory may hold, besides what the operation compares it with.
+constexpr int kContents[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
+
+// Bytes of an updated element, a bit each, that depend on those in `unwritten`: of an exchange none, of a sum all.
+uint32_t unknown_of_updated(UpdateElement update, const std::byte* old, uint32_t unwritten,
+                            uint32_t size, const std::byte* operand, const std::byte* third) {
+  std::byte first[kMostBytes]{};
+  uint32_t unknown = 0;
+  bool is_first = true;
+  const auto try_with = [&](auto&& content) {
+    std::byte updated[kMostBytes]{};
+    for (uint32_t i = 0; i < size; ++i)
+      updated[i] = (unwritten >> i & 1) != 0 ? content(i) : old[i];
+    update(updated, operand, third);
+    if (is_first) std::copy_n(updated, size, first);
+    is_first = false;
+    for (uint32_t i = 0; i < size; ++i)
+      unknown |= static_cast<uint32_t>(updated[i] != first[i]) << i;
+  };
+  for (const int pattern : kContents)
+    try_with([&](uint32_t) { return static_cast<std::byte>(pattern); });
+  try_with([&](uint32_t i) { return operand[i]; });
+  return unknown;
+}
+
+// Where part of the memory was never written, the old value is undefined, and so is the new one as far as it depends on
+// that.
+// Global memory that then holds nothing known is a Fault, as where such a value is stored.
+void follow_unwritten(Execution& x, const AtomicDetail& a, const MemoryAt& at, uint32_t unwritten,
+                      uint32_t unknown, int lane) {
+  const uint32_t size = a.element_bytes, bytes = size * a.count;
+  if (at.space == Space::kGlobal && unknown == (1ull << bytes) - 1)
+    x.fault(text_of_unwritten(x, at, bytes, unwritten), lane);
+  if (at.space == Space::kShared)
+    at.owner->shared.mark_written(static_cast<uint32_t>(at.offset), bytes);
+  forget_bytes(x, at, unknown);
+  for (uint32_t i = 0; i < a.count; ++i)
+    if (a.result[i].present())
+      note_undefined(x, a.result[i], lane, size, false, unwritten >> (i * size),
+                     text_of_read(x, at, bytes, unwritten));
+}
+
 Outcome atomic(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AtomicDetail&>(*insn.detail);
   const uint32_t size = a.element_bytes, bytes = size * a.count;
@@ -36,19 +82,26 @@ Outcome atomic(Execution& x, const Insn& insn) {
       x.fault("red.async.release needs an address of global memory", lane);
     if (at.space == Space::kShared && a.count > 1)
       x.fault("vector form of an atomic operation on shared memory; needs global memory", lane);
+    uint32_t unwritten = 0, unknown = 0;
+    at.unwritten = &unwritten;
     std::byte* memory = bytes_to_update(x, at, bytes, lane);
     sectors.add(at);
     const UpdateElement update = at.space == Space::kGlobal ? a.update.global : a.update.shared;
     const size_t in_lane = size_t{size} * static_cast<size_t>(lane);
     const std::byte* third = a.third.present() ? x.source<std::byte>(a.third) + in_lane : nullptr;
     for (uint32_t i = 0; i < a.count; ++i) {
-      std::byte old[16];
+      std::byte old[kMostBytes]{};
       std::memcpy(old, memory + i * size, size);
+      if (const uint32_t of_element = unwritten >> (i * size) & ((1u << size) - 1); of_element != 0)
+        unknown |= unknown_of_updated(update, old, of_element, size,
+                                      x.source<std::byte>(a.operand[i]) + in_lane, third)
+                   << (i * size);
       update(memory + i * size, x.source<std::byte>(a.operand[i]) + in_lane, third);
       // The result last: its register may be that of an operand.
       if (a.result[i].present())
         std::memcpy(x.destination<std::byte>(a.result[i]) + in_lane, old, size);
     }
+    if (unwritten != 0) follow_unwritten(x, a, at, unwritten, unknown, lane);
     if (!a.is_reduction) tell_of_strong_read(x, lane, at, a.order);
     tell_of_strong_write(x, lane, at, a.order, true);
   });

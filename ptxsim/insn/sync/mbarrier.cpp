@@ -1,6 +1,6 @@
 // mbarrier.init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx, .pending_count (PTX
-// ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"). Scopes are read
-// and not modelled: every order holds for the whole cluster.
+// ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"). What scopes mean is for
+// the observers (check/mbarrier_scope.cpp).
 #include "ptxsim/machine/mbarrier.hpp"
 
 #include <fmt/format.h>
@@ -210,14 +210,17 @@ constexpr Decoder kDecoders[] = {{"mbarrier", decode_mbarrier}};
 }  // namespace
 
 BarrierOrder take_order_and_scope(Decode& d, const char* ordered) {
+  const bool is_wait = std::string_view(ordered) == "acquire";
   const bool is_ordered = d.modifiers().take(ordered);
   const bool is_relaxed = d.modifiers().take("relaxed");
-  const bool has_scope = d.modifiers().take_one_of({"cta", "cluster"}) >= 0;
+  const int scope = d.modifiers().take_one_of({"cta", "cluster"});
   if (is_ordered && is_relaxed)
     d.fail(std::string(".") + ordered + " and .relaxed exclude each other");
-  if ((is_ordered || is_relaxed) != has_scope)
+  if ((is_ordered || is_relaxed) != (scope >= 0))
     d.fail("a memory order and its scope (.cta, .cluster) must be given together");
-  return is_relaxed ? BarrierOrder::kRelaxed : BarrierOrder::kAcquireRelease;
+  return is_relaxed                             ? BarrierOrder::kRelaxed
+         : scope == 1 || (scope < 0 && is_wait) ? BarrierOrder::kAcquireRelease
+                                                : BarrierOrder::kAcquireReleaseCta;
 }
 
 std::span<const Decoder> decoders_mbarrier() { return kDecoders; }

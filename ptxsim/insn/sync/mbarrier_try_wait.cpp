@@ -198,7 +198,7 @@ void note_waits(const Execution& x, const Wait (&waits)[kWarpSize], uint32_t don
                            .what = "",
                            .phase = waits[lane].phase,
                            .presumed = waits[lane].presumed,
-                           .acquires = order == BarrierOrder::kAcquireRelease};
+                           .order = order};
   });
 }
 

@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& instance_1sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_1sm";
   static const Instance instance{
-      "cutlass",
+      KernelId::kCutlass,
       kEntry,
       true,
       kHalfTile,

@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& instance_2sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_2sm";
   static const Instance instance{
-      "cutlass",
+      KernelId::kCutlass,
       kEntry,
       true,
       2 * kHalfTile,

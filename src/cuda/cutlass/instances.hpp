@@ -7,6 +7,7 @@
 #include "cuda/cutlass/params.hpp"
 #include "cuda/runtime/grid_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
+#include "plan/kernel_id.hpp"
 
 namespace dualgemm::cuda::gated {
 
@@ -27,7 +28,7 @@ struct Gemm {
 };
 
 struct Instance {
-  const char* kernel;  // as plans say
+  KernelId kernel;
   const char* entry;
   bool any_epilogue;  // else SiLU, D fp16, no biases, no row scales
   int tile_m;         // rows of D a tile: 128, or 256 by two CTAs

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(Types::Kernel::MaxThreadsPerBlock, 
 const Instance& visitor_1sm() {
   static constexpr const char* kEntry = "dual_gemm_cutlass_visitor_1sm";
   static const Instance instance{
-      "cutlassvisitor",
+      KernelId::kCutlassVisitor,
       kEntry,
       false,
       kHalfTile,

@@ -1,10 +1,12 @@
 // cutlass: Gate and Up as one operand of CUTLASS's NVFP4 GEMM, whose epilogue sees both products.
 // B200 alone, in builds that have CUTLASS's kernels.
+#include <optional>
 #include <vector>
 
 #include "cuda/cutlass/launch.hpp"
+#include "cuda/kernel_choice.hpp"
+#include "cuda/kernels/common/family.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
-#include "cuda/strategies/kernel_choice.hpp"
 #include "cuda/strategies/prepared_parts.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/config_text.hpp"
@@ -25,7 +27,8 @@ KernelChoice choice_of(const gated::Instance& instance) {
 // null: not in this build.
 const gated::Instance* find_instance(const Plan& plan) {
   for (const gated::Instance* instance : gated::instances()) {
-    if (plan.kernel == instance->kernel && plan.shape.tile_m == instance->tile_m) return instance;
+    if (plan.kernel_id == instance->kernel && plan.shape.tile_m == instance->tile_m)
+      return instance;
   }
   return nullptr;
 }
@@ -86,14 +89,15 @@ class CutlassStrategy final : public Strategy {
       DUALGEMM_TRY(check_pairs("config", plan::text_of(constraints), caps));
     const int tile_m = gated::choose_tile_m(plan.problem, has_pairs);
     std::vector<KernelChoice> compiled;  // the first that has the rows is the usual one
-    KernelChoice usual;
+    std::optional<KernelChoice> usual;
     for (const gated::Instance* instance : gated::instances()) {
       if (!gated::suits(*instance, plan.problem).ok() || (is_pair(*instance) && !has_pairs))
         continue;
       compiled.push_back(choice_of(*instance));
-      if (usual.kernel.empty() && instance->tile_m == tile_m) usual = compiled.back();
+      if (!usual && instance->tile_m == tile_m) usual = compiled.back();
     }
-    const Expected<KernelChoice> kernel = choose_kernel(compiled, usual, constraints);
+    const Expected<KernelChoice> kernel =
+        choose_kernel(compiled, usual.value_or(KernelChoice{}), constraints);
     if (!kernel) return kernel.status();
     fill_in(plan, *kernel);
     plan.threads = 1;  // of the host

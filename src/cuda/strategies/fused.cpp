@@ -1,4 +1,7 @@
 // fused: one kernel from packed operands to D, with what must be copied or prepared before it.
+#include <string>
+
+#include "cuda/families.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/strategies/fused_kernel.hpp"
 #include "cuda/strategies/prepared_parts.hpp"
@@ -59,15 +62,16 @@ class FusedStrategy final : public Strategy {
     DUALGEMM_TRY(kernel->supports(plan.problem));
     plan.threads = 1;  // of the host; a GPU's are the instance's
     plan.regime = Regime::kTile;
-    DUALGEMM_TRY(kernel->plan(plan, caps, constraints));
-    plan.workspace_bytes = kernel->workspace_bytes(plan);
+    if (kernel->check != nullptr) DUALGEMM_TRY(kernel->check(plan, caps, constraints));
+    DUALGEMM_TRY(choose_family(plan, caps, constraints));
+    plan.workspace_bytes = workspace_bytes(plan);
     plan.prepared_bytes = prepared_descriptor(plan).bytes;
     return {};
   }
 
   int64_t workspace_bytes(const Plan& plan) const override {
-    const FusedKernel* kernel = kernel_for(plan.isa);
-    return kernel == nullptr ? 0 : kernel->workspace_bytes(plan);
+    const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
+    return family == nullptr ? 0 : family->workspace_bytes(plan);
   }
 
   PreparedDescriptor prepared_descriptor(const Plan& plan) const override {
@@ -99,16 +103,19 @@ class FusedStrategy final : public Strategy {
     if (plan.prepared && prepared == nullptr) {
       return Status::invalid("prepared", "null", "the plan was made for prepared weights");
     }
+    const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
+    if (family == nullptr) {
+      return Status::unsupported("plan.kernel", plan.kernel,
+                                 std::string("must be a kernel of fused on ") + name_of(plan.isa));
+    }
     const Expected<EncodeTiled> encode = driver_encode_tiled();
     if (!encode) return encode.status();
-    int64_t intermediate_bytes = 0;
-    const auto launches =
-        kernel->launches(plan, buffers, prepared, workspace, *encode, &intermediate_bytes);
-    if (!launches) return launches.status();
-    for (const KernelLaunch& launch : *launches) {
+    const auto work = family->launches({plan, buffers, prepared, workspace, *encode});
+    if (!work) return work.status();
+    for (const KernelLaunch& launch : work->launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));
     }
-    if (info != nullptr) *info = {plan.isa, plan.regime, plan.threads, intermediate_bytes};
+    if (info != nullptr) *info = {plan.isa, plan.regime, plan.threads, work->intermediate_bytes};
     return {};
   }
 };

@@ -1,12 +1,11 @@
-// The fused strategy's kernels: one for each instruction set, behind the same functions.
+// What the fused strategy says of an instruction set; its kernels are families (cuda/families.hpp).
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "core/problem.hpp"
 #include "cuda/runtime/architectures.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
-#include "cuda/runtime/tensor_map.hpp"
 #include "plan/strategy.hpp"
 
 namespace dualgemm::cuda {
@@ -29,16 +28,10 @@ struct FusedKernel {
   Isa isa;
   const char* numerics;  // Strategy::numerics()
   Status (*supports)(const Problem& problem);
-  // Fills in what Strategy::plan_constrained() does, but workspace_bytes and prepared_bytes.
-  Status (*plan)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
-  int64_t (*workspace_bytes)(const Plan& plan);
-  // prepared: packed weights behind the first header, or null where the plan is not for them.
-  // intermediate_bytes: written to and read from the workspace.
-  Expected<std::vector<KernelLaunch>> (*launches)(const Plan& plan, const Buffers& buffers,
-                                                  const uint8_t* prepared, void* workspace,
-                                                  EncodeTiled encode_tiled,
-                                                  int64_t* intermediate_bytes);
-  const WeightPacking* packing = nullptr;  // null: the kernel takes unpacked weights only
+  // Why no family of this GPU has what the plan asks for, if that can be said more exactly than by a
+  // list of the others; null: it cannot.
+  Status (*check)(const Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
+  const WeightPacking* packing = nullptr;  // null: the kernels take unpacked weights only
 };
 
 #define DUALGEMM_DECLARE_FUSED_KERNEL(name, isa, runs) const FusedKernel& fused_kernel_##name();

@@ -121,7 +121,7 @@ Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
   plan.isa = native ? Isa::kSm100a : Isa::kSm80;
   plan.threads = 1;  // of the host
   plan.regime = Regime::kTile;
-  plan.kernel = "cublaslt";
+  plan::set_kernel(plan, KernelId::kCublasLt);
   plan.prepared_bytes = prepared_descriptor(plan).bytes;
   plan.workspace_bytes = workspace_bytes(plan);
   return {};

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cuda/cutlass/params.hpp"
-#include "cuda/kernels/sm100a_pair/config.hpp"
+#include "cuda/families.hpp"
 #include "cuda/kernels/sm100a_pair/occupancy.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/strategies/strategies.hpp"
@@ -18,20 +18,11 @@ Expected<DeviceCaps> current_gpu_caps() {
   return caps;
 }
 
-bool is_pair_kernel(const std::string& kernel) {
-  return kernel == sm100a_pair::kKernelName || kernel == sm100a_pair::kPersistentName;
-}
-
-Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps) {
-  if (caps.max_pairs != 0) return {};
-  return Status::unsupported(argument, observed,
-                             caps.name + " runs no cluster of two CTAs with an SM for each");
-}
-
 Status check_schedulable(const Plan& plan, const DeviceCaps& caps) {
   const bool cutlass_pair =
       plan.strategy == StrategyId::kCutlass && plan.shape.tile_m > gated::kHalfTile;
-  if (!cutlass_pair && !is_pair_kernel(plan.kernel)) return {};
+  const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
+  if (!cutlass_pair && (family == nullptr || !family->pairs)) return {};
   return check_pairs("plan.kernel", plan.kernel, caps);
 }
 

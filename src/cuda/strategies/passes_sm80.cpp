@@ -1,9 +1,11 @@
 // fused_epilogue and fused_sequential by the mma.sync kernels of kernels/sm80: on every GPU of compute
 // capability 8.0 or later, with the bits of its fused one.
 #include <span>
+#include <vector>
 
+#include "cuda/kernel_choice.hpp"
+#include "cuda/kernels/sm80/family.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
-#include "cuda/strategies/sm80_plan.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -23,7 +25,16 @@ Status supports_passes_sm80(const Problem& problem, GateProduct gate) {
 
 Status plan_passes_sm80(Plan& plan, GateProduct gate, const DeviceCaps&,
                         const PlanConstraints& constraints) {
-  return plan_sm80(plan, sm80_passes_of(gate).front(), constraints);
+  const Pass pass = sm80_passes_of(gate).front();
+  std::vector<KernelChoice> compiled;
+  for (const KernelShape& shape : sm80::shapes_for(plan.problem, pass))
+    compiled.push_back({KernelId::kSm80, shape});
+  const sm80::Config& usual = sm80::choose_instance(plan.problem, pass).config;
+  const Expected<KernelChoice> kernel =
+      choose_kernel(compiled, {KernelId::kSm80, sm80::shape_of(usual)}, constraints);
+  if (!kernel) return kernel.status();
+  fill_in(plan, *kernel);
+  return {};
 }
 
 int64_t workspace_bytes_of_passes_sm80(const Plan& plan, GateProduct gate) {
@@ -36,7 +47,7 @@ Expected<std::vector<KernelLaunch>> launches_of_passes_sm80(const Plan& plan, Ga
   const core::ResolvedProblem problem = core::resolve(plan.problem);
   std::vector<KernelLaunch> launches;
   for (const Pass pass : sm80_passes_of(gate)) {
-    const Expected<const sm80::Instance*> instance = find_sm80(plan, pass);
+    const Expected<const sm80::Instance*> instance = sm80::instance_of(plan, pass);
     if (!instance) return instance.status();
     launches.push_back(sm80::build_launch(problem, buffers, workspace, **instance));
   }

@@ -9,9 +9,9 @@
 
 #include "core/arena.hpp"
 #include "core/linear.hpp"
-#include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernel_choice.hpp"
+#include "cuda/kernels/sm90a/family.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
-#include "cuda/strategies/sm90a_plan.hpp"
 
 namespace dualgemm::cuda {
 namespace {
@@ -113,18 +113,22 @@ const sm90a::Instance* instance_of(const Plan& plan, GateProduct gate) {
   return found != nullptr && sm90a::is_for(found->config, halves) ? found : nullptr;
 }
 
+KernelChoice choice_of(const sm90a::Instance& instance) {
+  return {KernelId::kSm90a, sm90a::shape_of(instance)};
+}
+
 Status plan_passes_sm90a(Plan& plan, GateProduct gate, const DeviceCaps& caps,
                          const PlanConstraints& constraints) {
   const Problem halves = halves_of(plan.problem, gate).gate.problem;
   std::vector<KernelChoice> compiled;
   for (const sm90a::Instance& instance : instances_for(gate)) {
     if (!instance.config.prepared && sm90a::is_for(instance.config, halves))
-      compiled.push_back(wgmma_choice(instance));
+      compiled.push_back(choice_of(instance));
   }
   const sm90a::Instance& usual = gate == GateProduct::kInMemory
                                      ? sm90a::choose_instance(halves, caps.num_sms, false)
                                      : sm90a::choose_sequential_instance(halves, caps.num_sms);
-  const Expected<KernelChoice> kernel = choose_kernel(compiled, wgmma_choice(usual), constraints);
+  const Expected<KernelChoice> kernel = choose_kernel(compiled, choice_of(usual), constraints);
   if (!kernel) return kernel.status();
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();

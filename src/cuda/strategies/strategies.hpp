@@ -19,12 +19,8 @@ inline Status check_combine(const Problem& problem) {
 // capability 10.x that starts a context.
 Expected<DeviceCaps> current_gpu_caps();
 
-// Whether a plan's kernel of the strategy fused is one of pairs of CTAs.
-bool is_pair_kernel(const std::string& kernel);
-
 // Whether the GPU can run the plan's kernel at all; one of pairs needs clusters of two CTAs.
 Status check_schedulable(const Plan& plan, const DeviceCaps& caps);
-Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps);
 
 // In the order of the documentation's table, those of this build. The objects live as long as the
 // program.

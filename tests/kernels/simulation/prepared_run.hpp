@@ -33,8 +33,8 @@ inline void enlarge_scales_of_a(RandomCase& data) {
 // griddepcontrol.wait.
 template <class Run, class Build>
 ::testing::AssertionResult run_prepared(RandomCase& data, Run& run,
-                                        const cuda::sm100a::Copies& copies, const Build& build) {
-  if (copies.sf_a != cuda::sm100a::Copies::kDirect) enlarge_scales_of_a(data);
+                                        const cuda::blackwell::Copies& copies, const Build& build) {
+  if (copies.sf_a != cuda::blackwell::Copies::kDirect) enlarge_scales_of_a(data);
   Simulation simulation(data, run.misalign);
   PackedInSimulation packed;
   if (run.prepared) {

@@ -11,12 +11,13 @@ std::shared_ptr<const ptxsim::Program> fused_program(int tile_n, DataType d_type
 }
 
 AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
+  namespace blackwell = cuda::blackwell;
   namespace sm100a = cuda::sm100a;
   if (const Status status = sm100a::supports(data.problem); !status.ok()) {
     return AssertionFailure() << status.message();
   }
   Simulation simulation(data, run.misalign);
-  const sm100a::Copies copies = sm100a::plan_copies(data.resolved, run.misalign % 16 != 0);
+  const blackwell::Copies copies = blackwell::plan_copies(data.resolved, run.misalign % 16 != 0);
   void* const workspace = simulation.scratch("workspace", copies.workspace_bytes);
   const auto launches = sm100a::build_launches(
       data.resolved, simulation.buffers(), copies, workspace,

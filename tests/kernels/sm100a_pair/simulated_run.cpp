@@ -13,7 +13,7 @@ namespace {
 // The launches of the kernel that the run asks for.
 Expected<std::vector<cuda::KernelLaunch>> launches_of(const RandomCase& data,
                                                       const Buffers& buffers,
-                                                      const cuda::sm100a::Copies& copies,
+                                                      const cuda::blackwell::Copies& copies,
                                                       void* workspace, const SimulatedRun& run,
                                                       const uint8_t* packed) {
   const DataType output = data.problem.d.type;
@@ -48,8 +48,8 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   if (const Status status = cuda::sm100a_pair::supports(data.problem); !status.ok()) {
     return AssertionFailure() << status.message();
   }
-  const auto copies =
-      cuda::sm100a::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.prepared);
+  const auto copies = cuda::blackwell::plan_copies(data.resolved, run.misalign % 16 != 0,
+                                                   run.prepared, run.prepared);
   return run_prepared(data, run, copies,
                       [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {
                         void* const workspace =

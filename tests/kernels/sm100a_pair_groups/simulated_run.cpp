@@ -13,7 +13,7 @@ using ::testing::AssertionResult;
 
 namespace {
 
-cuda::sm100a::Copies copies_of(const RandomCase& data, const PairGroupsRun& run) {
+cuda::blackwell::Copies copies_of(const RandomCase& data, const PairGroupsRun& run) {
   return skinny::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared);
 }
 
@@ -23,7 +23,7 @@ AssertionResult simulate(RandomCase& data, PairGroupsRun& run) {
   const Problem& p = data.problem;
   if (const Status status = groups::supports(p); !status.ok())
     return AssertionFailure() << status.message();
-  const cuda::sm100a::Copies copies = copies_of(data, run);
+  const cuda::blackwell::Copies copies = copies_of(data, run);
   return run_prepared(
       data, run, copies,
       [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {
@@ -38,7 +38,7 @@ AssertionResult simulate_few_rows(RandomCase& data, bool prepared) {
   const Problem& p = data.problem;
   const skinny::Instance& instance = *skinny::find_instance(p, 128, 64, prepared);
   PairGroupsRun run{.prepared = prepared};
-  const cuda::sm100a::Copies copies = copies_of(data, run);
+  const cuda::blackwell::Copies copies = copies_of(data, run);
   return run_prepared(
       data, run, copies,
       [&](Simulation& simulation, const Buffers& buffers, const uint8_t* packed) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
+#include "cuda/kernels/sm100a_pair/groups/launch.hpp"
 #include "kernels/simulation/simulation.hpp"
 
 namespace dualgemm::test {

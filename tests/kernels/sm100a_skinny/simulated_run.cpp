@@ -32,7 +32,7 @@ std::string describe(const Problem& p, const SkinnyRun& run) {
 AssertionResult simulate(RandomCase& data, SkinnyRun& run) {
   if (const Status status = skinny::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
-  const cuda::sm100a::Copies copies =
+  const cuda::blackwell::Copies copies =
       skinny::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.persistent);
   const skinny::Instance& instance = instance_of(data.problem, run);
   const int64_t ctas = skinny::ctas_for(data.problem, instance.config, run.max_ctas);

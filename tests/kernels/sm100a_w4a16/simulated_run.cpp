@@ -31,7 +31,7 @@ std::string describe(const Problem& p, const W4a16Run& run) {
 AssertionResult simulate(RandomCase& data, W4a16Run& run) {
   if (const Status status = w4a16::supports(data.problem); !status.ok())
     return AssertionFailure() << status.message();
-  const cuda::sm100a::Copies copies =
+  const cuda::blackwell::Copies copies =
       w4a16::plan_copies(data.resolved, run.misalign % 16 != 0, run.prepared, run.persistent);
   const w4a16::Instance& instance = instance_of(data.problem, run);
   const bool in_turn = run.persistent || data.problem.grouping != Grouping::kNone;

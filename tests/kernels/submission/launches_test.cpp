@@ -4,14 +4,15 @@
 #include <cstring>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/blackwell/params.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a/params.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "kernels/submission/submitted.hpp"
 
 namespace dualgemm::test {
 namespace {
 
+namespace blackwell = cuda::blackwell;
 namespace sm100a = cuda::sm100a;
 namespace sm90a = cuda::sm90a;
 
@@ -96,7 +97,7 @@ void for_each_call(std::initializer_list<int> gpus, const Check& check) {
 TEST(SubmittedSm100a, LaunchesAreTheLibrarys) {
   for_each_call({148, 160, 4, 1}, [](const Problem& problem, int num_sms) {
     const core::ResolvedProblem resolved = core::resolve(problem);
-    const sm100a::Copies copies = sm100a::plan_copies(resolved, false);
+    const blackwell::Copies copies = blackwell::plan_copies(resolved, false);
     ASSERT_TRUE(sm100a::supports(problem).ok());
     ASSERT_EQ(copies.workspace_bytes, 0);
     const auto expected =
@@ -108,7 +109,7 @@ TEST(SubmittedSm100a, LaunchesAreTheLibrarys) {
     ASSERT_STREQ(answer.error, nullptr);
     EXPECT_EQ(answer.workspace_bytes, 0);
     ASSERT_EQ(answer.count, expected->size());
-    expect_same<sm100a::Params>(answer.launches[0], expected->front());
+    expect_same<blackwell::Params>(answer.launches[0], expected->front());
   });
 }
 

@@ -15,9 +15,9 @@ namespace {
 namespace gpu = dualgemm::cuda;
 using dualgemm::ScaleLayout;
 using dualgemm::ScaleMap;
-using dualgemm::cuda::sm100a::kMmaK;
-using dualgemm::cuda::sm100a::kMmaSteps;
-using dualgemm::cuda::sm100a::kScaleTileBytes;
+using dualgemm::cuda::blackwell::kMmaK;
+using dualgemm::cuda::blackwell::kMmaSteps;
+using dualgemm::cuda::blackwell::kScaleTileBytes;
 constexpr uint32_t kLastAddress = 227 * 1024;
 
 template <int Rows>
@@ -48,7 +48,7 @@ TEST(Descriptors, ScaleTilesAreCutes) {
       EXPECT_EQ(gpu::advance_descriptor(stage, static_cast<uint32_t>(step * kScaleTileBytes)),
                 cute.descriptor)
           << "address " << address << " step " << step;
-      EXPECT_EQ(static_cast<uint32_t>(step * gpu::sm100a::kScaleTileCols), cute.tmem_col);
+      EXPECT_EQ(static_cast<uint32_t>(step * gpu::blackwell::kScaleTileCols), cute.tmem_col);
     }
   }
 }

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/blackwell/params.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a/params.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "ptxsim/driver/tensor_map.hpp"
 
@@ -184,7 +184,7 @@ Maps both_maps(bool gate_is_theirs) {
   const auto at = [](int index) { return reinterpret_cast<uint8_t*>(operand(index)); };
   buffers.a = at(0), buffers.gate = at(gate), buffers.up = at(up), buffers.d = at(5);
   buffers.a_scales = at(9), buffers.gate_scales = at(10), buffers.up_scales = at(11);
-  cuda::sm100a::Copies copies;  // offsets from a workspace at address 0
+  cuda::blackwell::Copies copies;  // offsets from a workspace at address 0
   copies.sf_a = static_cast<int64_t>(operand(2));
   copies.sf_gate = static_cast<int64_t>(operand(scales_of(gate)));
   copies.sf_up = static_cast<int64_t>(operand(scales_of(up)));

@@ -118,6 +118,20 @@ TEST_F(ExecProgram, GridsThatDoNotWaitAreReported) {
     }
 }
 
+TEST_F(ExecProgram, StreamsThatNothingOrdersAreReported) {
+  const Outcome launches = run_part("streams_race"), copies = run_part("streams_copy");
+  for (const Outcome* outcome : {&launches, &copies}) {
+    EXPECT_EQ(outcome->exit_code, 1) << *outcome;
+    EXPECT_TRUE(contains(outcome->err, "1 errors, 0 warnings")) << *outcome;
+    EXPECT_TRUE(contains(outcome->err, "[R23]")) << *outcome;
+    EXPECT_TRUE(contains(outcome->err, "(anonymous namespace)::fill(int*)' in another stream"));
+  }
+  EXPECT_TRUE(contains(launches.err, "streams.cu:")) << launches;
+  EXPECT_TRUE(contains(copies.err, "'cudaMemcpyAsync' reads global memory")) << copies;
+}
+
+TEST_F(ExecProgram, OrderedStreamsAreNot) { expect_clean(run_part("streams_ordered")); }
+
 TEST_F(ExecProgram, RefusalsAreThoseOfCuda) {
   for (const char* part : {"launch_errors", "copy_errors"}) {
     const Outcome outcome = run_part(part);

@@ -58,7 +58,7 @@ def scalar(x, modifiers, operands, to, source):
             form = FORMATS[source]
             bits = x.read(operands[1], t, form.bits)
             value = form.decode(bits)
-            if form is n.F32:
+            if form is n.F32 and to != 'f16':  # to f16 an H100 flushes nothing
                 value = flush(value, form, modifiers)
             if is_integer(to):
                 mode = next(TO_INTEGER[m] for m in modifiers if m in TO_INTEGER)
@@ -67,6 +67,8 @@ def scalar(x, modifiers, operands, to, source):
                 result = float_to_float(value, n.TF32, modifiers) << 13
                 if value == NAN:
                     result = 0x7fffffff
+                    if 'rna' in modifiers:  # the low bits cleared, and with .satfinite the number before (an H100)
+                        result = (bits & ~0x1fff) - (0x2000 if 'satfinite' in modifiers else 0)
             elif value == NAN and form is n.F64 and to == 'f64' and 'sat' not in modifiers:
                 result = bits | 1 << 51
             else:

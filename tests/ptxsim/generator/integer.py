@@ -218,12 +218,18 @@ def fns(x, modifiers, operands):
         x.write(operands[0], t, found)
 
 
+def field_amount(operand, width):
+    """A position or a length: 8 bits of the operand for fields of 32 bits, all of it for those of 64 (an H100's)."""
+    return operand & 255 if width == 32 else min(operand, width)
+
+
 @handles('bfe')
 def bfe(x, modifiers, operands):
     kind = modifiers[-1]
     width = WIDTHS[kind]
     for t in x.active:
-        a, pos, length = x.read(operands[1], t, width), x.read(operands[2], t, 32) & 255, x.read(operands[3], t, 32) & 255
+        a = x.read(operands[1], t, width)
+        pos, length = (field_amount(x.read(operands[i], t, 32), width) for i in (2, 3))
         if length == 0:
             x.write(operands[0], t, 0)
             continue
@@ -237,7 +243,7 @@ def bfi(x, modifiers, operands):
     width = WIDTHS[modifiers[-1]]
     for t in x.active:
         a, b = x.read(operands[1], t, width), x.read(operands[2], t, width)
-        pos, length = x.read(operands[3], t, 32) & 255, x.read(operands[4], t, 32) & 255
+        pos, length = (field_amount(x.read(operands[i], t, 32), width) for i in (3, 4))
         for i in range(length):
             if pos + i < width:
                 b = b & ~(1 << (pos + i)) | (a >> i & 1) << (pos + i)

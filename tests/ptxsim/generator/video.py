@@ -1,5 +1,6 @@
 """Video instructions (PTX ISA 9.0, "Scalar Video Instructions", "SIMD Video Instructions"), in whole numbers of any size: what
-does not fit is cut off where the result is written."""
+does not fit is cut off where the result is written. Scalar ones are those that ptxas writes out for Hopper, as an H100
+gave them: not in everything what the manual says."""
 from numbers_of_ptx import signed
 from threads import HANDLERS
 
@@ -57,15 +58,41 @@ class Instruction:
         low, high = limits(width, self.result)
         return max(low, min(high, value)) if self.saturates else value
 
+    def saturated_scalar(self, value, width, is_part):
+        """A part's value counts as unsigned, of 64 bits; a shift's is limited to the register; of unsigned registers only
+        vshl has an upper limit."""
+        if is_part and self.mode is None:
+            return max(limits(width, self.result)[0], min(limits(width, self.result)[1], value % (1 << 64)))
+        if self.result[0] == 's' or self.root == 'vshl':
+            return self.saturated(value, 32)
+        return max(value, 0)
+
+    def is_less(self, value, c):
+        """Whether `value` is less than c. The top bit of an unsigned value that can be negative makes it the larger one."""
+        if (self.a if self.root == 'vset' else self.result) == 's32':
+            return (signed(value % (1 << 32), 32) if self.root in ('vadd', 'vsub') else value) < signed(c, 32)
+        kinds = (self.a, self.b)
+        negative = {'vadd': True, 'vsub': True, 'vmin': 's32' in kinds, 'vmax': kinds == ('s32', 's32'),
+                    'vshl': self.saturates, 'vshr': self.saturates or self.a == 's32'}.get(self.root, False)
+        word = value % (1 << 32)
+        return word < 1 << 31 and word <= c if negative else value % (1 << 64) < c
+
     def scalar(self, words, selectors):
         parts = [number(words[i] >> at & ((1 << width) - 1), width, kind)
                  for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2])))]
         at, width = place(selectors[0])
-        value = self.saturated(self.operate(*parts), width)
+        value = self.operate(*parts)
+        if self.root == 'vshl':
+            bits = 34 if self.saturates else 64
+            value = signed(value % (1 << bits), bits)
+        if self.saturates:
+            value = self.saturated_scalar(value, width, bool(selectors[0]))
         if selectors[0]:
             mask = ((1 << width) - 1) << at
-            return words[3] & ~mask | value << at & mask
-        return SECOND[self.second](value, number(words[3], 32, self.result)) if self.second else value
+            return words[3] & ~mask | (value if selectors[0] == 'h1' else value << at) & mask
+        if self.second in ('min', 'max'):
+            return value if self.is_less(value, words[3]) == (self.second == 'min') else words[3]
+        return value + words[3] if self.second else value
 
     def simd(self, words, selectors):
         width = 32 // self.lanes
@@ -87,15 +114,20 @@ class Instruction:
         return result
 
     def multiply(self, words, selectors, minus):
-        a, b = (number(words[i] >> at & ((1 << width) - 1), width, kind)
+        a, b = (signed(number(words[i] >> at & ((1 << width) - 1), width, kind) % (1 << 32), 32)
                 for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2]))))
+        c = signed(words[3], 32)
         negative = minus[1] != minus[2]
-        kind = 's32' if 's32' in (self.a, self.b) or negative or minus[3] else 'u32'
-        c = number(words[3], 32, kind)
         total = (-a * b if negative else a * b) + (-c if minus[3] else c) + ('po' in self.modifiers)
-        total >>= 7 if 'shr7' in self.modifiers else 15 if 'shr15' in self.modifiers else 0
+        scale = 7 if 'shr7' in self.modifiers else 15 if 'shr15' in self.modifiers else 0
+        total >>= scale
+        if not self.saturates:
+            return total
+        kind = 's32' if 's32' in (self.a, self.b) or negative or minus[3] else 'u32'
         low, high = limits(32, kind)
-        return max(low, min(high, total)) if self.saturates else total
+        if kind == 'u32' and total < 0 and scale:  # compared as an unsigned number
+            return high
+        return max(low, min(high, total))
 
 
 def video(x, modifiers, operands):

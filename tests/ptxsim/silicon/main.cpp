@@ -122,10 +122,28 @@ Verdict run_file(const std::filesystem::path& path, const silicon::DeviceInfo& d
 }
 
 static constexpr const char* kNames[] = {"", "DIFFERS: ", "not compared: ", "BROKEN: "};
+// Why cases were not compared, and how many for each reason.
+struct Reasons {
+  static constexpr size_t kMost = 16;
+  struct {
+    char text[64];
+    int count;
+  } list[kMost] = {};
+
+  void add(const std::string& text) {
+    for (auto& reason : list) {
+      if (reason.count != 0 && text.compare(0, sizeof reason.text - 1, reason.text) != 0) continue;
+      if (reason.count++ == 0) text.copy(reason.text, sizeof reason.text - 1);
+      return;
+    }
+  }
+};
+
 // What the processes share: the file whose turn it is, and how many ended how.
 struct Progress {
   size_t next = 0;
   int counts[4] = {};
+  Reasons not_compared;
 };
 
 constexpr int kNoDevice = 9;
@@ -155,6 +173,7 @@ int print_rows(const std::vector<std::filesystem::path>& files, Progress& progre
                              verdict.text)
               << std::flush;
     ++progress.counts[verdict.kind];
+    if (verdict.kind == Verdict::kNotHere) progress.not_compared.add(verdict.text);
     ++progress.next;
     if (verdict.kind == Verdict::kBroken) break;
   }
@@ -199,5 +218,8 @@ int main(int argc, char** argv) {
   const int(&counts)[4] = progress.counts;
   std::cout << fmt::format("\n{} agree, {} differ, {} not compared, {} broken\n", counts[0],
                            counts[1], counts[2], counts[3]);
+  for (const auto& reason : progress.not_compared.list)
+    if (reason.count != 0)
+      std::cout << fmt::format("{} not compared: {}\n", reason.count, reason.text);
   return counts[1] + counts[3] == 0 ? 0 : 1;
 }

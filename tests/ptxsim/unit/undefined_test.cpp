@@ -110,6 +110,36 @@ TEST(Undefined, Uses) {
   }
 }
 
+TEST(Undefined, AtomicsWhoseOldValueIsNotUsedAreNoError) {
+  for (const char* body :
+       {"atom.shared.exch.b32 %r1, [tile], %r0;\n bar.warp.sync 0xffffffff;\n ld.shared.u32 %r2, "
+        "[tile];\n"
+        "st.global.u32 [%rd1], %r2;",
+        "atom.shared.add.u32 %r1, [tile], 1;", "red.shared.add.u32 [tile], 1;",
+        "atom.shared.cas.b32 %r1, [tile], 1, 2;", "red.shared.min.u32 [tile], 5;",
+        "mov.u32 %r2, 0;\n atom.shared.and.b32 %r1, [tile], %r2;\n ld.shared.u32 %r2, [tile];\n"
+        "st.global.u32 [%rd1], %r2;",
+        "atom.shared.max.u32 %r1, [tile], 0xffffffff;\n ld.shared.u32 %r2, [tile];\n"
+        "st.global.u32 [%rd1], %r2;",
+        "atom.global.exch.b32 %r1, [%rd2+4], %r0;\n ld.global.u32 %r2, [%rd2+4];\n"
+        "st.global.u32 [%rd1], %r2;",
+        "red.shared.add.u32 [tile], 1;\n st.shared.u32 [tile], 3;\n ld.shared.u32 %r1, [tile];\n"
+        "st.global.u32 [%rd1], %r1;"})
+    EXPECT_EQ(error_of(body), "") << body;
+}
+
+TEST(Undefined, AtomicsWhoseOldValueIsUsedAreErrors) {
+  for (const char* body :
+       {"atom.shared.exch.b32 %r1, [tile], %r0;\n st.global.u32 [%rd1], %r1;",
+        "atom.shared.add.u32 %r1, [tile], 1;\n setp.eq.u32 %p1, %r1, 9;\n @%p1 bra END;\n END:",
+        "red.shared.add.u32 [tile], 1;\n ld.shared.u32 %r1, [tile];\n st.global.u32 [%rd1], %r1;",
+        "atom.shared.cas.b32 %r1, [tile], 1, 2;\n ld.shared.u32 %r2, [tile];\n"
+        "st.global.u32 [%rd1], %r2;",
+        "red.global.add.u32 [%rd2+4], 1;"})
+    EXPECT_NE(error_of(body).find("read of 4 bytes at"), std::string::npos)
+        << body << ": " << error_of(body);
+}
+
 TEST(Undefined, TheErrorNamesBothStatements) {
   const std::string error = error_of("ld.global.u32 %r1, [%rd2+4];\n st.global.u32 [%rd1], %r1;");
   EXPECT_NE(error.find("uses the result of a global read of 4 bytes"), std::string::npos) << error;

@@ -1,6 +1,7 @@
 """GatedMLPParallel against the same module in one process."""
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -153,6 +154,50 @@ def _compiled(rank: int, world: int) -> None:
 
 def test_compiled(processes: Any) -> None:
     processes(2).run(_compiled)
+
+
+def _finalized(rank: int, world: int, sequence_parallel: bool, down: str, dtype: torch.dtype) -> None:
+    """Packed after it was cut, on a device that packs by rows, as GPUs do."""
+    from dualgemm import _container
+
+    mesh = init_device_mesh("cpu", (world,))
+    torch.manual_seed(0)
+    linear = nn.Linear(96, 64, dtype=dtype)
+    x = _input(4 * world, dtype)
+    own = slice(rank * 4, rank * 4 + 4) if sequence_parallel else slice(None)
+    before = _container.packs_by_rows
+    _container.packs_by_rows = lambda device: True
+    try:
+        with torch.no_grad():
+            for a_dtype in (dtype, torch.uint8, None) if sequence_parallel else (dtype,):
+                whole = dualgemm.quantize(torch.randn(192, 64, generator=torch.Generator().manual_seed(1)))
+                w = dualgemm.Weights.from_stacked(whole.codes, whole.scales, alpha_gate=whole.global_scale, alpha_up=whole.global_scale,
+                                                  prepare=False)
+                inner = linear
+                if down != "linear":
+                    scales = dualgemm.LinearWeights.from_linear(linear, prepare=False)
+                    if down == "swizzled":
+                        scales = dualgemm.LinearWeights.from_tensors(
+                            scales._tensors["w"], dualgemm.swizzle_scales(scales._tensors["w_scales"]), alpha=scales.alpha,
+                            bias=scales.bias, prepare=False)
+                    inner = dualgemm.nn.NVFP4Linear.from_weights(scales)
+                one = dualgemm.GatedMLP.from_weights(w, copy.deepcopy(inner))
+                many = parallelize_module(nn.Sequential(copy.deepcopy(one)), mesh,
+                                          {"0": GatedMLPParallel(sequence_parallel=sequence_parallel)})
+                wanted = many(x[own])
+                torch.testing.assert_close(wanted, one(x)[own], rtol=0.5, atol=0.5 * float(wanted.abs().max()))
+                dualgemm.nn.finalize(many, a_dtype=a_dtype)
+                assert many[0].is_packed
+                torch.testing.assert_close(many(x[own]), wanted, rtol=5e-2, atol=5e-2 * float(wanted.abs().max()))
+    finally:
+        _container.packs_by_rows = before
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("down", ["linear", "nvfp4", "swizzled"])
+@pytest.mark.parametrize("sequence_parallel", [False, True])
+def test_finalized_afterwards(processes: Any, sequence_parallel: bool, down: str, dtype: torch.dtype) -> None:
+    processes(2).run(_finalized, sequence_parallel, down, dtype)
 
 
 def _refusals(rank: int, world: int) -> None:

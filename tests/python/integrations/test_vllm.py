@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import logging
+import os
 import sys
 import types
 from typing import Any
@@ -105,7 +106,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     loader = {"process_weights_after_loading": process_weights_after_loading}
     contents: dict[str, dict[str, Any]] = {
         "vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
-        "vllm.envs": {"VLLM_BATCH_INVARIANT": False}, "vllm.model_executor.model_loader.utils": loader,
+        "vllm.envs": {"VLLM_BATCH_INVARIANT": False, "compile_factors": lambda: {"VLLM_USE_AOT_COMPILE": True}}, "vllm.model_executor.model_loader.utils": loader,
         "vllm.model_executor.model_loader.base_loader": loader}
     for path, content in contents.items():
         for end in range(1, path.count(".") + 2):
@@ -142,6 +143,79 @@ def test_replaces_what_fits(engine: Any, caplog: pytest.LogCaptureFixture) -> No
         layer = replaced.mlp.gate_up_proj
         replaced.mlp.gate_up_proj = nn.Sequential(layer)
         torch.testing.assert_close(replaced.mlp(x), plain.mlp(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kept_as", ["weight_scale_2", "weight_global_scale"])
+def test_gate_and_up_keep_their_global_scales(engine: Any, kept_as: str) -> None:
+    """ModelOpt's multipliers, compressed-tensors' divisors; vLLM makes one of two."""
+    torch.manual_seed(0)
+    model = Model(MLP())
+    layer = model.mlp.gate_up_proj
+    own = torch.tensor([0.001, 0.004])
+    if kept_as == "weight_scale_2":
+        layer.weight_scale_2 = nn.Parameter(own, requires_grad=False)
+    else:
+        layer.weight_packed = layer.weight
+        layer.weight_global_scale = nn.Parameter(1 / own, requires_grad=False)
+
+    name = "weight_scale_2" if kept_as == "weight_scale_2" else "weight_packed"  # what vLLM's loader deletes
+    weights = dualgemm.Weights.from_stacked(layer.weight.data, layer.weight_scale.data, alpha_gate=0.001, alpha_up=0.004)
+    original = engine.process_weights_after_loading
+
+    def process_all(model: nn.Module, *arguments: Any) -> None:
+        for one in model.modules():
+            if isinstance(one, Merged) and hasattr(one, name):
+                one.weight_global_scale = nn.Parameter(own.max(), requires_grad=False)
+                delattr(one, name)
+        original(model, *arguments)
+
+    plugin._around(process_all)(model, None, torch.device("cpu"))
+    x = torch.randn(5, HIDDEN)
+    with torch.no_grad():
+        wanted = model.mlp.down_proj(weights(x))[0]
+        torch.testing.assert_close(model.mlp(x), wanted, rtol=1e-5, atol=1e-6)
+        plugin._around(process_all)(model, None, torch.device("cpu"))  # again, with nothing new
+        torch.testing.assert_close(model.mlp(x), wanted, rtol=1e-5, atol=1e-6)
+
+
+class GatedExpertMLP(MLP):
+    def __init__(self, expert_gate: nn.Module | None) -> None:
+        super().__init__()
+        self.expert_gate = expert_gate
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate_up, _ = self.gate_up_proj(x)
+        out = self.act_fn(gate_up)
+        out, _ = self.down_proj(out)
+        if self.expert_gate is not None:
+            out = torch.sigmoid(self.expert_gate(x)[0]) * out
+        return out
+
+
+def test_an_expert_gate_that_is_not_there(engine: Any) -> None:
+    plugin.register()
+    for gate, taken in ((None, True), (Down(HIDDEN, 1), False)):
+        model = Model(GatedExpertMLP(gate))
+        _load(engine, model)
+        assert ("forward" in vars(model.mlp)) == taken
+
+
+def test_kept_compiled_models_know_of_it(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    envs = sys.modules["vllm.envs"]
+    before = envs.compile_factors()
+    plugin.register()
+    plugin.register()
+    assert envs.compile_factors() == before | {"DUALGEMM_VLLM": envs.compile_factors()["DUALGEMM_VLLM"]}
+    monkeypatch.setenv("DUALGEMM_VLLM", "0")
+    assert envs.compile_factors() == before
+    model = Model(MLP())
+    _load(engine, model)
+    assert "forward" not in vars(model.mlp)
+    monkeypatch.delenv("DUALGEMM_VLLM")
+    monkeypatch.delattr(envs, "compile_factors")
+    monkeypatch.setenv("VLLM_DISABLE_COMPILE_CACHE", "0")
+    plugin.register()
+    assert os.environ["VLLM_DISABLE_COMPILE_CACHE"] == "1"  # a key that cannot know of it: no cache
 
 
 def test_twice_is_once(engine: Any) -> None:
@@ -200,6 +274,10 @@ def test_forwards() -> None:
                     ("y, _ = self.gate_up_proj(2 * x)", act, down), ("y, z = self.gate_up_proj(x)", act, down),
                     (up, act + "\n    x *= 2", down), (up, "x = self.act_fn(y, 7)", down)):
         assert not is_plain_forward(plain.format(a=a, b=b, c=c))
+    gate = "if self.expert_gate is not None:\n        x = 2 * x"
+    with_gate = plain.format(a=up, b=act, c=down + f"\n    {gate}")
+    assert not is_plain_forward(with_gate) and is_plain_forward(with_gate, ["expert_gate"])
+    assert not is_plain_forward(with_gate.replace("expert_gate", "other"), ["expert_gate"])
     assert not is_plain_forward("def forward(self, x, y):\n    return x")
     assert not is_plain_forward("this is not Python")
 
@@ -238,3 +316,6 @@ def test_models() -> None:
         assert is_plain(file, name), name
     for file, name in (("falcon_h1.py", "FalconH1MLP"), ("qwen3_moe.py", "Qwen3MoeMLP"), ("zamba2.py", "Zamba2MLP")):
         assert not is_plain(file, name), name
+    for file, name in (("qwen2_moe.py", "Qwen2MoeMLP"), ("qwen3_moe.py", "Qwen3MoeMLP")):
+        forward = ast.unparse(definition(models / file, f"{name}.forward"))
+        assert is_plain_forward(forward, ["expert_gate"]), name

@@ -100,31 +100,6 @@ def test_experts(tmp_path: pathlib.Path) -> None:
         checkpoint.weights("l.mlp.experts", expert=3)
 
 
-def test_scales_that_are_nan(tmp_path: pathlib.Path) -> None:
-    """Refused where they are read, and taken as they are on request."""
-    sound = {name: tensor for index, (part, rows, columns) in enumerate((("gate_proj", N, K), ("up_proj", N, K), ("down_proj", K, N)))
-             for name, tensor in modelopt(f"l.mlp.{part}", quantized(index, rows, columns), 0.5).items()}
-    scales = sound["l.mlp.gate_proj.weight_scale"].view(torch.uint8).clone()
-    scales.view(-1)[1] = 0x7F
-    for changed in ({"l.mlp.gate_proj.weight_scale": scales.view(torch.float8_e4m3fn)},
-                    {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("nan"))},
-                    {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("inf"))},
-                    {"l.mlp.up_proj.input_scale": torch.tensor(float("nan")), "l.mlp.gate_proj.input_scale": torch.tensor(float("nan"))}):
-        path = save(tmp_path / "m.safetensors", {**sound, **changed})
-        checkpoint, name = dg.open_checkpoint(path), next(iter(changed)).rpartition(".")[0]
-        read = checkpoint.down if name == "l.mlp.down_proj" else checkpoint.weights
-        for call in (lambda **kw: read("l.mlp", **kw), lambda **kw: checkpoint.linear(name, **kw)):
-            with pytest.raises(dg.FileError, match="allow_nan=True"):
-                call(prepare=False)
-            call(prepare=False, allow_nan=True)
-        with dg.open_checkpoint(path, allow_nan=True) as lenient:
-            lenient.weights("l.mlp", prepare=False), lenient.down("l.mlp", prepare=False)
-            lenient.input_scale("l.mlp"), lenient.down_input_scale("l.mlp"), lenient.linear_input_scale(name)
-    sound["l.mlp.gate_proj.weight_scale"] = scales.view(torch.float8_e4m3fn)
-    weights = dg.open_checkpoint(save(tmp_path / "m.safetensors", sound)).weights("l.mlp", device=DEVICE, allow_nan=True)
-    assert bool(weights(torch.ones(1, K).to(ROW), out_dtype=torch.float32).isnan()[0, 0])
-
-
 def test_files_that_are_none(tmp_path: pathlib.Path) -> None:
     (tmp_path / "bad.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{broken}")
     for name in ("none.safetensors", "bad.safetensors"):

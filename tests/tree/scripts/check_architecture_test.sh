@@ -24,6 +24,11 @@ plant src/cpu/a.cpp '#include "reference/dual_gemm.hpp"' 'cpu must not include'
 plant src/capi/a.cpp '#include "cpu/run.hpp"' 'capi must not include'
 plant include/dualgemm/a.hpp '#include "core/problem.hpp"' 'public must not include'
 plant src/cuda/ptx/a.cuh '#include "cuda/device/pipeline.cuh"' 'cuda/ptx must not include'
+plant src/cuda/kernels/sm100a_pair/a.cpp '#include "cuda/kernels/sm100a/launch.hpp"' 'cuda/kernels/sm100a_pair must not include'
+plant src/cuda/kernels/sm100a_pair/groups/a.cpp '#include "cuda/kernels/sm100a_skinny/launch.hpp"' 'cuda/kernels/sm100a_pair must not include'
+plant src/cuda/kernels/sm90a/a.cuh '#include "cuda/kernels/blackwell/stage.hpp"' 'cuda/kernels/sm90a must not include'
+plant src/cuda/kernels/blackwell/a.hpp '#include "cuda/kernels/sm100a/config.hpp"' 'cuda/kernels/blackwell must not include'
+plant src/cuda/kernels/common/a.cpp '#include "cuda/kernels/convert/repack.hpp"' 'cuda/kernels/common must not include'
 plant ptxsim/machine/a.cpp '#include "ptxsim/check/sanitizer.hpp"' 'ptxsim/machine must not include'
 plant ptxsim/insn/alu/a.cpp '#include "ptxsim/trace/text_tracer.hpp"' 'ptxsim/insn must not include'
 plant ptxsim/ptxsim.cpp '#include "ptxsim/check/sanitizer.hpp"' 'ptxsim/ptxsim.cpp must not include'
@@ -65,6 +70,9 @@ mkdir -p "$work/src/cpu/isa" "$work/src/cuda/ptx" "$work/tests"
 printf '#include <immintrin.h>\nvoid pin(int& v) { asm volatile("" : "+r"(v)); }\n' >"$work/src/cpu/isa/avx2.cpp"
 echo 'asm volatile("nop;");' >"$work/src/cuda/ptx/nop.cuh"
 echo 'asm volatile("nop;"); int main() { printf("x"); }' >"$work/tests/a.cpp"
+mkdir -p "$work/src/cuda/kernels/sm100a_pair/groups"
+printf '#include "cuda/kernels/%s"\n' common/a.hpp convert/a.hpp blackwell/a.hpp sm100a_pair/a.hpp sm100a_pair/groups/b.hpp \
+  >"$work/src/cuda/kernels/sm100a_pair/groups/a.hpp"
 if ! output=$("$checker" "$work"); then
   printf 'a clean tree was refused:\n%s\n' "$output"
   failures=$((failures + 1))

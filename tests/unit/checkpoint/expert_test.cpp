@@ -289,9 +289,12 @@ TEST_F(ExpertTest, TorchaoNames) {
     EXPECT_EQ(out->metadata().count("m.gate_proj.weight"), 0u);
   }
   EXPECT_FALSE(convert_checkpoint(file_, {{}, Convention::kTorchao, {}, {}}).ok());
-  file_.metadata()["m.gate_proj.weight"] = R"({"_data":{"is_swizzled_scales":"yes"}})";
+  file_.metadata()["m.gate_proj.weight"] = R"({"_data":{"other":1}})";
   file_.metadata()["m.up_proj.weight"] = std::string(1000, '[');
   EXPECT_TRUE(load_mlp_layer(file_, "m").ok()) << "then the shape decides";
+  file_.metadata()["m.gate_proj.weight"] = R"({"_data":{"is_swizzled_scales":"yes"}})";
+  EXPECT_TRUE(fails_with(load_mlp_layer(file_, "m").status(), StatusCode::kCorruptFile,
+                         "is_swizzled_scales: '\"yes\"'; must be true or false"));
 }
 
 TEST_F(ExpertTest, ScalesInOtherShapes) {

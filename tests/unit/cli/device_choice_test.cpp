@@ -14,10 +14,11 @@ Problem problem() {
 
 const Expected<DeviceCaps> kNoGpu = Status::unsupported("device", "cuda", "there is none");
 
-TEST(ChooseDevice, WithoutAGpuTheCpuAndTheReason) {
+// A machine without a GPU has nothing to explain: `--device cuda` says what its driver says.
+TEST(ChooseDevice, WithoutAGpuTheCpuAndNotAWord) {
   const DeviceChoice choice = choose_device({}, StrategyId::kAuto, problem(), kNoGpu, "");
   EXPECT_EQ(choice.device, DeviceKind::kCpu);
-  EXPECT_NE(choice.why.find("there is none"), std::string::npos) << choice.why;
+  EXPECT_EQ(choice.why, "");
 }
 
 TEST(ChooseDevice, AGpuThatTakesTheProblem) {

@@ -253,8 +253,8 @@ TEST(Reproduction, NamesTheDeviceAndTheKernel) {
 BenchResult timed(StrategyId strategy, double seconds) {
   BenchResult result;
   result.strategy = strategy;
-  result.timing.median_seconds = seconds;
-  result.timing.samples = result.timing.quiet_samples = 3;
+  result.timing.rounds = std::vector<double>(6, seconds);
+  measure::summarise(result.timing);
   result.check = verify::CheckReport{};
   result.check->compared = 10;
   return result;
@@ -267,12 +267,8 @@ TEST(BenchResult, StatusSaysWhatHappened) {
   EXPECT_EQ(result.status(), "ok, 7 elements differ in bits");
   result.sampled = true;
   EXPECT_EQ(result.status(), "ok, 10 elements");
-  result.timing.disturbed = true;
-  result.timing.quiet_samples = 1;
-  EXPECT_EQ(result.status(),
-            "ok, 10 elements, disturbed, not ranked: 1 quiet sample; 3 are needed");
-  result.timing.median_seconds = 0.0;
-  EXPECT_EQ(result.status(), "ok, 10 elements, no time within the budget");
+  result.timing = {};
+  EXPECT_EQ(result.status(), "ok, 10 elements, no time");
   result.check = wrong_report();
   EXPECT_TRUE(result.failed());
   EXPECT_NE(result.status().find("WRONG: 256 of 2560"), std::string::npos);
@@ -308,75 +304,116 @@ BenchReport two_shapes(double fused_ms, double first_two_pass_ms, double second_
   return report;
 }
 
+void set_rounds(BenchResult& result, std::vector<double> seconds) {
+  result.timing = {};
+  result.timing.rounds = std::move(seconds);
+  measure::summarise(result.timing);
+}
+
 // Two shapes: two_pass 8 and 2 ms, fused 2 and 2 ms: means 4 and 2 ms, speed-ups 4 and 1, mean 2.
+// Half of the rounds' ratios are 4, half are 1: shapes that disagree are a tie.
 TEST(BenchReport, RankingIsTheGeometricMeanOverShapes) {
   BenchReport report = two_shapes(2.0, 8.0, 2.0);
-  const std::string text = bench_text(report, kWide);
-  EXPECT_NE(text.find(" 1  fused    |#########################                         | 2.000 ms "
+  std::string text = bench_text(report, kWide);
+  EXPECT_NE(text.find(" 1= fused    |#########################                         | 2.000 ms "
                       " 2.00x\n"
-                      " 2  two_pass |##################################################| 4.000 ms "
-                      " 1.00x\n"),
+                      " 1= two_pass |##################################################| 4.000 ms "
+                      " 1.00x  [1.00 .. 4.00]\n"),
+            std::string::npos)
+      << text;
+  report = two_shapes(2.0, 8.0, 4.0);
+  text = bench_text(report, kWide);
+  EXPECT_NE(text.find(" 2  two_pass |##################################################| 5.657 ms "
+                      " 1.00x  [2.00 .. 4.00]\n"),
             std::string::npos)
       << text;
   // A strategy without a time for each shape is not ranked.
-  report.shapes[1].results[1].timing.median_seconds = 0.0;
+  set_rounds(report.shapes[1].results[1], {});
   EXPECT_EQ(bench_text(report, kWide).find("two_pass |"), std::string::npos);
-}
-
-// Noise is not ranked: a time of one sample is shown, and said to be left out, everywhere.
-TEST(BenchReport, TooFewQuietSamplesAreNotRanked) {
-  BenchReport report = two_shapes(2.0, 8.0, 2.0);
-  measure::QuietResult& timing = report.shapes[1].results[0].timing;
-  timing.samples = timing.quiet_samples = 1;
-  const std::string text = bench_text(report, kWide);
-  EXPECT_EQ(text.find("fused |"), std::string::npos) << text;
-  EXPECT_NE(text.find("not ranked: fused (M 16 N 16 K 16: 1 quiet sample; 3 are needed)"),
-            std::string::npos)
-      << text;
-  EXPECT_NE(text.find("n/a (1)"), std::string::npos) << text;
-  EXPECT_EQ(speed_up(report.shapes[1], report.shapes[1].results[0]), std::nullopt);
-  EXPECT_NE(bench_markdown(report).find("not ranked: fused"), std::string::npos);
-  const auto json = nlohmann::json::parse(bench_json(report));
-  ASSERT_EQ(json["ranking"].size(), 1u);
-  EXPECT_EQ(json["not_ranked"][0]["name"], "fused");
-  EXPECT_EQ(json["shapes"][1]["results"][0]["settled"], false);
-  EXPECT_TRUE(json["shapes"][1]["results"][0]["relative_noise"].is_null());
-  EXPECT_EQ(json["shapes"][0]["results"][0]["relative_noise"], 0.0);
-}
-
-// On a busy machine everything is a stand-in: an order, and beside it that it is not a ranking.
-TEST(BenchReport, StandInSamplesAreNotRanked) {
-  BenchReport report = two_shapes(2.0, 8.0, 2.0);
-  for (BenchShape& shape : report.shapes) {
-    for (BenchResult& result : shape.results) {
-      result.timing.disturbed = true;
-      result.timing.quiet_samples = 2;
-    }
-  }
-  const std::string text = bench_text(report, kWide);
-  EXPECT_NE(text.find("Provisional order (no ranking: too few quiet samples): "), std::string::npos)
-      << text;
-  EXPECT_NE(text.find(" ?  fused    |#########################                         | 2.000 ms\n"
-                      " ?  two_pass |##################################################| 4.000 ms\n"
-                      "?: of fewer than three quiet samples"),
-            std::string::npos)
-      << text;
-  const auto json = nlohmann::json::parse(bench_json(report));
-  EXPECT_TRUE(json["ranking"].empty());
-  ASSERT_EQ(json["provisional_order"].size(), 2u);
-  EXPECT_EQ(json["provisional_order"][0]["strategy"], "fused");
-  // One settled strategy is a ranking again, and the other one is left out of it.
-  for (BenchShape& shape : report.shapes) shape.results[0].timing.quiet_samples = 3;
-  EXPECT_TRUE(rank(report).provisional.empty());
-  EXPECT_EQ(rank(report).ranked.size(), 1u);
-  // A wrong result has no place in an order either.
-  for (BenchShape& shape : report.shapes) shape.results[0].timing.quiet_samples = 2;
-  report.shapes[1].results[0].check->failed = 1;
-  ASSERT_EQ(rank(report).provisional.size(), 1u);
-  EXPECT_EQ(rank(report).provisional[0].result->name(), "two_pass");
-  report.shapes[1].results[1].timing.median_seconds = 0;
-  EXPECT_NE(bench_text(report, kWide).find("no ranking: no strategy has a time"),
+  EXPECT_NE(bench_text(report, kWide).find("not ranked: two_pass (M 16 N 16 K 16: no time)"),
             std::string::npos);
+}
+
+// However few the rounds, every strategy has a place, and the confidence says what it is worth.
+TEST(BenchReport, FewRoundsAreRankedAtTheirConfidence) {
+  BenchReport report = two_shapes(2.0, 3.0, 3.0);
+  const auto keep = [&](size_t rounds) {
+    for (BenchShape& shape : report.shapes) {
+      for (BenchResult& result : shape.results) {
+        result.timing.rounds.resize(rounds);
+        measure::summarise(result.timing);
+      }
+    }
+  };
+  const auto says = [&](const std::string& what) {
+    return bench_text(report, kWide).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(says("lies there at 95 % confidence\n"));
+  keep(2);  // of two shapes: four ratios, 1 - 2 / 2^4
+  Ranking ranking = rank(report);
+  ASSERT_EQ(ranking.ranked.size(), 2u);
+  EXPECT_EQ(ranking.ranked[1].place, 2);
+  EXPECT_DOUBLE_EQ(ranking.confidence, 0.875);
+  EXPECT_TRUE(says("lies there at 87 % confidence, for want of rounds\n"));
+  report.shapes.pop_back();
+  keep(1);
+  ranking = rank(report);
+  ASSERT_EQ(ranking.ranked.size(), 2u);
+  EXPECT_EQ(ranking.ranked[1].place, 1);
+  EXPECT_EQ(ranking.ranked[1].result->name(), "two_pass");  // the slower one, as far as is known
+  EXPECT_TRUE(says("one round has no intervals"));
+  EXPECT_TRUE(says("n/a (1)"));
+  const auto json = nlohmann::json::parse(bench_json(report));
+  ASSERT_EQ(json["ranking"].size(), 2u);
+  EXPECT_TRUE(json["ranking"][1]["interval"].is_null());
+  EXPECT_TRUE(json["shapes"][0]["results"][0]["relative_noise"].is_null());
+  EXPECT_TRUE(json["shapes"][0]["results"][0]["interval_ms"].is_null());
+}
+
+// A round that was slow for both says nothing against the other one: fused takes 0.9 of two_pass's
+// time in each, though their times overlap.
+TEST(BenchReport, StrategiesAreComparedRoundByRound) {
+  BenchReport report = two_shapes(1.0, 1.0, 1.0);
+  const std::vector<double> noisy = {1.0, 2.0, 3.0, 1.5, 2.5, 1.2};
+  std::vector<double> faster = noisy;
+  for (double& seconds : faster) seconds *= 0.9;
+  for (BenchShape& shape : report.shapes) {
+    set_rounds(shape.results[0], faster);
+    set_rounds(shape.results[1], noisy);
+  }
+  const Ranking ranking = rank(report);
+  EXPECT_EQ(ranking.ranked[0].result->name(), "fused");
+  EXPECT_EQ(ranking.ranked[1].place, 2);
+  EXPECT_TRUE(ranking.ranked[1].tied.empty());
+  const auto json = nlohmann::json::parse(bench_json(report));
+  EXPECT_NEAR(json["ranking"][1]["time_over_first"].get<double>(), 1 / 0.9, 1e-9);
+  EXPECT_NEAR(json["ranking"][1]["interval"][0].get<double>(), 1 / 0.9, 1e-9);
+  EXPECT_NEAR(json["shapes"][0]["results"][0]["speed_up_over_two_pass"].get<double>(), 1 / 0.9,
+              1e-9);
+}
+
+// A place is one more than the strategies that are faster for sure. Here the middle one can be told
+// from neither of the others, which can be told apart.
+TEST(BenchReport, TiesAreSaidByName) {
+  BenchReport report = two_shapes(1.00, 1.04, 1.04);
+  for (BenchShape& shape : report.shapes) {
+    shape.results.push_back(timed(StrategyId::kCached, 1.0));
+    set_rounds(shape.results[2], {0.95e-3, 1.09e-3, 0.99e-3, 1.05e-3, 1.02e-3, 1.02e-3});
+  }
+  const Ranking ranking = rank(report);
+  ASSERT_EQ(ranking.ranked.size(), 3u);
+  EXPECT_EQ(ranking.ranked[1].result->name(), "cached");
+  EXPECT_EQ(ranking.ranked[1].place, 1);
+  EXPECT_EQ(ranking.ranked[2].place, 2);
+  EXPECT_EQ(ranking.ranked[2].tied, (std::vector<std::string>{"cached"}));
+  const std::string text = bench_text(report, kWide);
+  EXPECT_NE(text.find("=: tied: those of one place cannot be told apart; nor can cached and "
+                      "two_pass, whose places others decide\n"),
+            std::string::npos)
+      << text;
+  const auto json = nlohmann::json::parse(bench_json(report));
+  EXPECT_EQ(json["ranking"][0]["tied"], true);
+  EXPECT_EQ(json["ranking"][0]["tied_with"], (std::vector<std::string>{"cached"}));
 }
 
 TEST(BenchReport, WrongResultsAreNotRanked) {
@@ -386,18 +423,6 @@ TEST(BenchReport, WrongResultsAreNotRanked) {
       bench_text(report, kWide).find("not ranked: fused (M 16 N 16 K 16: its result is wrong)"),
       std::string::npos)
       << bench_text(report, kWide);
-}
-
-TEST(BenchReport, WhatLiesWithinTheNoiseSharesAPlace) {
-  BenchReport report = two_shapes(2.0, 2.02, 2.02);
-  report.shapes[0].results[1].timing.relative_spread = 0.03;
-  const Ranking tied = rank(report);
-  ASSERT_EQ(tied.ranked.size(), 2u);
-  EXPECT_EQ(tied.ranked[1].place, 1);
-  EXPECT_TRUE(tied.ranked[1].tied);
-  EXPECT_NE(bench_text(report, kWide).find(" 1= two_pass |"), std::string::npos);
-  report.shapes[0].results[1].timing.relative_spread = 0.003;
-  EXPECT_EQ(rank(report).ranked[1].place, 2);
 }
 
 TEST(BenchReport, MoreThanTheRooflineIsADefectAndNoFigure) {
@@ -413,10 +438,15 @@ TEST(BenchReport, MoreThanTheRooflineIsADefectAndNoFigure) {
   EXPECT_EQ(json["shapes"][0]["results"][1]["roofline_defect"], false);
 }
 
-TEST(BenchReport, SaysBesideTheRankingThatNobodyWatched) {
-  BenchReport report = two_shapes(2.0, 8.0, 2.0);
-  report.monitored = false;
-  EXPECT_NE(bench_text(report, kWide).find("no sample is known to be quiet"), std::string::npos);
+TEST(BenchReport, SaysBesideTheRankingWhatOthersUsed) {
+  BenchReport report = two_shapes(2.0, 8.0, 8.0);
+  report.seconds = 12;
+  EXPECT_NE(bench_text(report, kWide).find("timed for 12 s; what others used meanwhile is not"),
+            std::string::npos);
+  report.other_processors = 1.26;
+  EXPECT_NE(bench_text(report, kWide).find("timed for 12 s; others used 1.3 processors meanwhile"),
+            std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(bench_json(report))["other_processors"], 1.26);
 }
 
 TEST(BenchReport, FitsTheTerminal) {
@@ -510,10 +540,11 @@ TEST(BenchReport, OneStrategyWithBothKindsOfWeightsIsTwoContestants) {
   report.shapes = {shape, shape};
   EXPECT_NE(
       bench_text(report, kWide)
-          .find(
-              " 1  fused prepared |#############                                     | 10.00 us\n"
-              " 2  fused          |#########################                         | 20.00 us\n"
-              " 3  cached         |##################################################| 40.00 us\n"),
+          .find(" 1  fused prepared |#############                                     | 10.00 us\n"
+                " 2  fused          |#########################                         | 20.00 us  "
+                "[2.00 .. 2.00]\n"
+                " 3  cached         |##################################################| 40.00 us  "
+                "[4.00 .. 4.00]\n"),
       std::string::npos)
       << bench_text(report, kWide);
   const auto json = nlohmann::json::parse(bench_json(report));

@@ -31,6 +31,12 @@ TEST(Style, ColourOnATerminalOnly) {
   EXPECT_TRUE(style_for({}, ColourChoice::kAlways).colour);
 }
 
+TEST(Redrawing, NeedsATerminalThatKnowsControlSequences) {
+  EXPECT_TRUE(can_redraw({.is_terminal = true, .no_colour = true, .is_dumb_terminal = false}));
+  EXPECT_FALSE(can_redraw({.is_terminal = true, .is_dumb_terminal = true}));
+  EXPECT_FALSE(can_redraw({.is_terminal = false, .is_dumb_terminal = false}));
+}
+
 TEST(Wrapping, KeepsWordsAndSecondColumns) {
   EXPECT_EQ(wrapped("one two three", 7), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrapped("extraordinarily", 5), (std::vector<std::string>{"extraordinarily"}));

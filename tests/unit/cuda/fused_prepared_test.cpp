@@ -62,10 +62,10 @@ TEST(FusedPrepared, TheirFormerPlaceDoesNotMatter) {
   p.up.scale_ld = p.k / 16 + 1;
   const auto few = prepared_plan(p);
   ASSERT_TRUE(few.ok()) << few.status().message();
-  EXPECT_EQ(few->kernel, cuda::sm90a_skinny::kKernelName);
+  EXPECT_EQ(few->kernel, plan::kernel_name(KernelId::kSm90aSkinny));
   EXPECT_EQ(few->workspace_bytes, 0);
   const auto unaligned = prepared_plan(p, {.unaligned = true});  // A may be
-  EXPECT_EQ(unaligned->kernel, cuda::sm90a::kKernelName);
+  EXPECT_EQ(unaligned->kernel, plan::kernel_name(KernelId::kSm90a));
   EXPECT_EQ(unaligned->workspace_bytes, prepared_plan(tidy, {.unaligned = true})->workspace_bytes);
   p.m = tidy.m = 256;
   EXPECT_EQ(prepared_plan(p)->workspace_bytes, prepared_plan(tidy)->workspace_bytes);
@@ -82,13 +82,15 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
                           DataType::kBF16}[static_cast<size_t>(instance.config.a_type)];
     const auto plan =
         prepared_plan(p, {.config = "tile_n=" + std::to_string(skinny::tile_n_of(instance.config)) +
-                                    ",kernel=" + skinny::kKernelName});
+                                    ",kernel=" + plan::kernel_name(KernelId::kSm90aSkinny)});
     ASSERT_TRUE(plan.ok()) << instance.entry << ": " << plan.status().message();
     EXPECT_EQ(plan->shape.tile_m, instance.config.tile_m);
     EXPECT_EQ(plan->workspace_bytes, 0);
   }
-  EXPECT_EQ(prepared_plan({.m = 16, .n = 3072, .k = 7168})->kernel, skinny::kKernelName);
-  EXPECT_EQ(prepared_plan({.m = 17, .n = 3072, .k = 7168})->kernel, cuda::sm90a::kKernelName);
+  EXPECT_EQ(prepared_plan({.m = 16, .n = 3072, .k = 7168})->kernel,
+            plan::kernel_name(KernelId::kSm90aSkinny));
+  EXPECT_EQ(prepared_plan({.m = 17, .n = 3072, .k = 7168})->kernel,
+            plan::kernel_name(KernelId::kSm90a));
 }
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {

@@ -25,24 +25,24 @@ struct GroupKernel {
   int tile_m;
   bool prepared;
 };
-constexpr GroupKernel kKernels[] = {
-    {cuda::sm80::kKernelName, Isa::kSm80, 8, false},
-    {cuda::sm80::kKernelName, Isa::kSm80, 64, false},
-    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, false},
-    {cuda::sm90a_skinny::kKernelName, Isa::kSm90a, 8, true},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 16, false},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 32, true},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 64, false},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 128, true},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 256, false},
-    {cuda::sm90a::kKernelName, Isa::kSm90a, 256, true},
-    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 16, false},
-    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 16, true},
-    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 64, false},
-    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, false},
-    {cuda::sm100a_skinny::kKernelName, Isa::kSm100a, 128, true},
-    {cuda::sm100a_pair::kPersistentName, Isa::kSm100a, 256, false},
-    {cuda::sm100a_pair::kPersistentName, Isa::kSm100a, 256, true},
+const GroupKernel kKernels[] = {
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 8, false},
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 64, false},
+    {plan::kernel_name(KernelId::kSm90aSkinny), Isa::kSm90a, 8, false},
+    {plan::kernel_name(KernelId::kSm90aSkinny), Isa::kSm90a, 8, true},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 16, false},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 32, true},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 64, false},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 128, true},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 256, false},
+    {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 256, true},
+    {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 16, false},
+    {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 16, true},
+    {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 64, false},
+    {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 128, false},
+    {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 128, true},
+    {plan::kernel_name(KernelId::kSm100aPairPersistent), Isa::kSm100a, 256, false},
+    {plan::kernel_name(KernelId::kSm100aPairPersistent), Isa::kSm100a, 256, true},
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupKernel& kernel) {
@@ -287,7 +287,7 @@ TEST(GroupsPlans, EveryKernelIsPlannedForTheTestsOnGpu) {
       EXPECT_EQ(plan->shape.tile_m, kernel.tile_m);
       // For the table of tiles; the Hopper kernel for few rows needs none for so few.
       const bool finds_tiles =
-          kernel.isa == Isa::kSm90a && plan->kernel == cuda::sm90a_skinny::kKernelName;
+          kernel.isa == Isa::kSm90a && plan->kernel == plan::kernel_name(KernelId::kSm90aSkinny);
       EXPECT_EQ(plan->workspace_bytes == 0, finds_tiles);
     }
   }

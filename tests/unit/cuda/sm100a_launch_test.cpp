@@ -7,14 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "cuda/kernels/blackwell/params.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/sm100a/launch.hpp"
-#include "cuda/kernels/sm100a/params.hpp"
 #include "support/inputs.hpp"
 #include "unit/cuda/recorded_views.hpp"
 
 namespace dualgemm::cuda::sm100a {
 namespace {
+
+using blackwell::Copies;
+using blackwell::Params;
+using blackwell::plan_copies;
 
 using test::far_buffers;
 using test::record_view;

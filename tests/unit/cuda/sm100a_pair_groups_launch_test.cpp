@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/kernels/sm100a_pair_groups/launch.hpp"
-#include "cuda/kernels/sm100a_pair_groups/params.hpp"
+#include "cuda/kernels/sm100a_pair/groups/launch.hpp"
+#include "cuda/kernels/sm100a_pair/groups/params.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "unit/cuda/on_gpu.hpp"
@@ -66,22 +66,24 @@ constexpr Clock kClock[] = {
     {2, 4096, 4096, 1024, 44.0, 30.7},
 };
 
+bool takes_pairs(const Problem& problem) {
+  return modelled_clocks(problem, 74) < sm100a_skinny::modelled_group_clocks(problem, 148);
+}
+
 TEST(Sm100aPairGroupsChoice, IsTheSoonerOneByTheClock) {
   for (const auto& [l, n, k, rows, few_rows, pairs] : kClock) {
     const Problem p{.m = rows, .n = n, .k = k, .l = l, .grouping = Grouping::kMasked};
-    EXPECT_EQ(are_sooner(p, 148, 74), pairs < few_rows) << l << " x " << n << ", " << rows;
+    EXPECT_EQ(takes_pairs(p), pairs < few_rows) << l << " x " << n << ", " << rows;
   }
 }
 
 // Where HBM is the limit of both kernels, the one for few rows has less around it; with more rows its
 // tiles are too many for L2. For contiguous experts the host knows the mean alone.
 TEST(Sm100aPairGroupsChoice, ManyRowsAreForPairs) {
-  for (const int64_t rows : {1, 16, 64, 96})
-    EXPECT_FALSE(are_sooner(experts(rows), 148, 74)) << rows;
-  for (const int64_t rows : {160, 256, 512, 4096})
-    EXPECT_TRUE(are_sooner(experts(rows), 148, 74)) << rows;
-  EXPECT_FALSE(are_sooner(experts(96, Grouping::kMasked), 148, 74));
-  EXPECT_TRUE(are_sooner(experts(129, Grouping::kMasked), 148, 74));
+  for (const int64_t rows : {1, 16, 64, 96}) EXPECT_FALSE(takes_pairs(experts(rows))) << rows;
+  for (const int64_t rows : {160, 256, 512, 4096}) EXPECT_TRUE(takes_pairs(experts(rows))) << rows;
+  EXPECT_FALSE(takes_pairs(experts(96, Grouping::kMasked)));
+  EXPECT_TRUE(takes_pairs(experts(129, Grouping::kMasked)));
 }
 
 TEST(Sm100aPairGroupsChoice, Plans) {

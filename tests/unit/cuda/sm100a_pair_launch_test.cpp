@@ -1,13 +1,14 @@
 // What the host decides for Blackwell's kernel of a pair of CTAs: when it is taken, with which
 // tile, which views and which grid. No GPU is needed.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "cuda/kernels/sm100a/params.hpp"
-#include "cuda/kernels/sm100a_pair/extents.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
+#include "cuda/kernels/blackwell/params.hpp"
+#include "cuda/kernels/blackwell/tile_choice.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
 #include "unit/cuda/on_gpu.hpp"
 #include "unit/cuda/recorded_views.hpp"
 
@@ -18,6 +19,19 @@ using test::boxes;
 using test::far_buffers;
 using test::record_view;
 using test::swizzled;
+
+using blackwell::TileChoice;
+
+// The fastest of the three kernels for A in NVFP4 and more rows than few, as the families have it.
+TileChoice fastest_tile(int64_t m, int64_t n, int64_t k, int num_sms, int max_pairs = -1,
+                        bool prepared = false) {
+  const auto pair = blackwell::fastest_pair(m, n, k, 1, num_sms, max_pairs, prepared);
+  const auto persistent = blackwell::persistent_pair(m, n, k, 1, num_sms, max_pairs, prepared);
+  const double one_cta = blackwell::us_of_one_cta(m, n, k, 1, num_sms);
+  if (!prepared && one_cta < std::min(pair.us, persistent.us))
+    return {1, blackwell::choose_tile_n(m, n, 1, num_sms)};
+  return persistent.us < pair.us ? persistent.tile : pair.tile;
+}
 
 TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
   for (const Instance& instance : instances()) {
@@ -50,7 +64,7 @@ TEST(Sm100aPairChoice, NamesSayWhatTheInstancesAre) {
 
 TEST(Sm100aPairChoice, WhatTakesLeast) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
-    return choose_tile(m, n, k, 1, num_sms);
+    return fastest_tile(m, n, k, num_sms);
   };
   // The challenge's benchmark shapes.
   EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
@@ -71,7 +85,7 @@ TEST(Sm100aPairChoice, WhatTakesLeast) {
 
 // What a GPU says of itself counts; its number of SMs is but the most.
 TEST(Sm100aPairChoice, FewerPairsThanPairsOfSmsAreMoreWaves) {
-  const auto tile = [](int max_pairs) { return choose_tile(256, 4096, 7168, 1, 148, max_pairs); };
+  const auto tile = [](int max_pairs) { return fastest_tile(256, 4096, 7168, 148, max_pairs); };
   EXPECT_EQ(tile(-1), (TileChoice{2, 64}));
   EXPECT_EQ(tile(64), (TileChoice{2, 64}));  // all of them in one wave
   EXPECT_EQ(tile(63), (TileChoice{1, 64}));  // in two
@@ -86,7 +100,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
   };
   const Expected<Plan> pairs = plan_of("isa=sm100a");
   ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->kernel, kKernelName);
+  EXPECT_EQ(pairs->kernel, plan::kernel_name(KernelId::kSm100aPair));
   caps.max_pairs = 0;
   EXPECT_EQ(plan_of("isa=sm100a")->config(), "cuda_sm100a_fused_tcgen05_t128x64x256_s5_f16");
   EXPECT_EQ(plan_of("kernel=tcgen05pair").status().message(),
@@ -105,7 +119,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
   EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true},
                          test::made_up_gpu(100, 148), strategies(), "")
                 ->kernel,
-            kKernelName);
+            plan::kernel_name(KernelId::kSm100aPair));
   caps.max_pairs = 0;
   EXPECT_EQ(plan::choose(problem, {.isa = Isa::kSm100a, .prepared = true}, caps, strategies(), "")
                 .status()
@@ -115,7 +129,7 @@ TEST(Sm100aPairChoice, WithoutPairsTheKernelIsRefusedByName) {
 
 TEST(Sm100aPairChoice, PreparedWeightsHaveTilesBetween) {
   const auto tile = [](int64_t m, int64_t n, int64_t k = 7168, int num_sms = 148) {
-    return choose_prepared_tile(m, n, k, 1, num_sms);
+    return fastest_tile(m, n, k, num_sms, -1, true);
   };
   EXPECT_EQ(tile(256, 4096), (TileChoice{2, 64}));
   EXPECT_EQ(tile(512, 4096), (TileChoice{2, 112}));  // 74 pairs: every SM
@@ -175,7 +189,7 @@ TEST(Sm100aPairLaunch, PersistentPairsHaveTheGridThatTheyAreGiven) {
     const KernelLaunch& launch = launches->front();
     EXPECT_EQ(launch.ctas, ctas);
     EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_persistent");
-    sm100a::Params params;
+    blackwell::Params params;
     std::memcpy(&params, launch.params.data(), sizeof params);
     EXPECT_EQ(params.num_tiles, 6u);
   }
@@ -209,7 +223,7 @@ TEST(Sm100aPairLaunch, APairSharesTheWeightsRows) {
   EXPECT_EQ(launch.cluster_ctas, 2u);
   EXPECT_EQ(launch.threads, 576u);
   EXPECT_TRUE(launch.overlaps_previous);
-  sm100a::Params params;
+  blackwell::Params params;
   ASSERT_EQ(launch.param_bytes, sizeof params);
   std::memcpy(&params, launch.params.data(), sizeof params);
   EXPECT_EQ(params.tiles_m, 2u);
@@ -244,13 +258,13 @@ TEST(Sm100aPairLaunch, PreparedWeightsAreUnits) {
   const KernelLaunch& launch = launches->front();
   EXPECT_EQ(launch.ctas, 2u * 2 * 2 * 2);
   EXPECT_STREQ(launch.kernel.module, "dual_gemm_sm100a_pair_prepared");
-  sm100a::Params params;
+  blackwell::Params params;
   std::memcpy(&params, launch.params.data(), sizeof params);
   EXPECT_EQ(params.map_gate.opaque[0] & 0xFF, 1u);
   EXPECT_EQ(params.map_sf_gate.opaque[0] & 0xFF, 2u);
   EXPECT_EQ(params.map_a.opaque[0] & 0xFF, 3u);
   EXPECT_EQ(params.map_sf_a.opaque[0] & 0xFF, 4u);
-  EXPECT_EQ(packed_batch_bytes(problem), 2 * 25 * (2048 + 256));
+  EXPECT_EQ(blackwell::packed_batch_bytes(problem), 2 * 25 * (2048 + 256));
 }
 
 }  // namespace

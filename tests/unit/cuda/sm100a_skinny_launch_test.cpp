@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/kernels/blackwell/stream_model.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
-#include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "support/inputs.hpp"
@@ -16,6 +16,12 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 namespace {
+
+using blackwell::Copies;
+using blackwell::mma_clocks;
+using blackwell::modelled_persistent_us;
+using blackwell::StreamedWork;
+using blackwell::StreamRates;
 
 using test::boxes;
 using test::far_buffers;
@@ -299,7 +305,7 @@ TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
 // gpt-oss's rows of 180 scales are no multiple of 16 bytes: they are copied before every call, of all
 // experts; of prepared weights nothing is, and of A alone its own.
 TEST(Sm100aSkinnyGroupsLaunch, RowsOf180ScalesAreCopiedUnlessPrepared) {
-  using sm100a::Copies;
+  using blackwell::Copies;
   Problem p{.m = 64, .n = 2880, .k = 2880, .l = 8, .grouping = Grouping::kContiguous};
   const Copies unpacked = plan_copies(core::resolve(p), false);
   EXPECT_NE(unpacked.sf_gate, Copies::kDirect);

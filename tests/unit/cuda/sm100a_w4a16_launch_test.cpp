@@ -195,7 +195,7 @@ TEST(Sm100aW4a16GroupsLaunch, TableThenKernel) {
   p.up.scale_layout = ScaleLayout::kSwizzled128x4;
   const core::ResolvedProblem resolved = core::resolve(p);
   const Instance& instance = *find_instance(p, 32);
-  const sm100a::Copies copies = plan_copies(resolved, false, false);
+  const blackwell::Copies copies = plan_copies(resolved, false, false);
   EXPECT_EQ(copies.workspace_bytes, 0);  // linear scales are read in place
   EXPECT_EQ(workspace_bytes(p, copies, instance), 16 * 301);
   auto* const workspace = reinterpret_cast<void*>(uint64_t{9} << 40);
@@ -228,7 +228,7 @@ TEST(Sm100aW4a16GroupsLaunch, AllRowsWithoutGroups) {
   const Problem p = with_rows({.m = 70, .n = 200, .k = 512, .l = 3}, DataType::kF16);
   const core::ResolvedProblem resolved = core::resolve(p);
   const Instance& instance = *find_instance(p, 64, true);
-  const sm100a::Copies copies = plan_copies(resolved, false, false, true);
+  const blackwell::Copies copies = plan_copies(resolved, false, false, true);
   EXPECT_EQ(workspace_bytes(p, copies, instance), 0);
   EXPECT_EQ(persistent_ctas(p, 64, 148), 2 * 4 * 3);
   const auto launches = build_persistent_launches(resolved, far_buffers(), copies, nullptr,

@@ -2,25 +2,26 @@
 
 #include <array>
 
+#include "cuda/kernels/hopper/packed_weights.hpp"
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
-#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
 
 namespace dualgemm::test {
 namespace {
 
+namespace hopper = cuda::hopper;
 namespace sm80 = cuda::sm80;
 namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
 
 void take_packed_weights(TestedKernel& kernel) {
   kernel.packed_bytes = [](const KernelCall& call) {
-    return sm90a::packed_bytes(call.problem.problem);
+    return hopper::packed_bytes(call.problem.problem);
   };
   kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
-    return sm90a::pack_weights_launch(call.problem, buffers, out);
+    return hopper::pack_weights_launch(call.problem, buffers, out);
   };
 }
 

@@ -143,7 +143,7 @@ class ChoosingStrategy final : public Strategy {
   }
   Status plan_constrained(Plan& plan, const DeviceCaps&,
                           const PlanConstraints& constraints) const override {
-    plan.kernel = "wgmma";
+    plan::set_kernel(plan, KernelId::kSm90a);
     plan.shape.tile_m = constraints.tile_m == 64 ? 64 : 8;
     plan.shape.tile_n = 32;
     plan.shape.tile_k = 256;

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 import transformers
 from torch import nn
-from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
+from transformers.quantizers.auto import register_quantization_config, register_quantizer
+from transformers.quantizers.base import HfQuantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from .._errors import DualGemmError, FileError, Unsupported
@@ -86,16 +87,16 @@ def _built(described: dict[str, Any]) -> nn.Module:
 
 
 @register_quantization_config(METHOD)
-class SavedConfig(QuantizationConfigMixin):  # type: ignore[misc, no-any-unimported]
+class SavedConfig(QuantizationConfigMixin):
     """quantization_config of config.json."""
 
     def __init__(self, modules: Any = None, **_: Any) -> None:
-        self.quant_method = METHOD
+        self.quant_method = METHOD  # type: ignore[assignment]  # not one of transformers' own
         self.modules: dict[str, dict[str, Any]] = dict(modules or {})
 
 
 @register_quantizer(METHOD)
-class SavedQuantizer(HfQuantizer):  # type: ignore[misc, no-any-unimported]
+class SavedQuantizer(HfQuantizer):
     """What transformers asks when it reads or writes such a model."""
     requires_calibration = True
     is_trainable = False
@@ -104,7 +105,7 @@ class SavedQuantizer(HfQuantizer):  # type: ignore[misc, no-any-unimported]
         return True
 
     def _process_model_before_weight_loading(self, model: nn.Module, **_: Any) -> nn.Module:
-        modules = self.quantization_config.modules
+        modules = getattr(self.quantization_config, "modules", None)
         if not modules:
             raise FileError("config.json", "quantization_config without modules",
                             "must describe them: the model was saved through another one that has it inside")
@@ -138,4 +139,4 @@ def mark(model: nn.Module) -> None:
         if isinstance(inner, transformers.PreTrainedModel) and getattr(inner, "hf_quantizer", None) is None:
             if getattr(inner.config, "quantization_config", None) is None:
                 inner.config.quantization_config = SavedConfig()
-            inner.hf_quantizer = SavedQuantizer(SavedConfig())
+            inner.hf_quantizer = SavedQuantizer(SavedConfig())  # type: ignore[assignment]  # no module

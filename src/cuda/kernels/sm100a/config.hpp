@@ -5,10 +5,22 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
+#include "cuda/kernels/blackwell/stage.hpp"
 
 namespace dualgemm::cuda::sm100a {
 
-inline constexpr const char* kKernelName = "tcgen05";  // as plans say
+using blackwell::kEpilogueCols;
+using blackwell::kMmaK;
+using blackwell::kMmaSteps;
+using blackwell::kRowBytes;
+using blackwell::kScaleTileBytes;
+using blackwell::kScaleTileCols;
+using blackwell::kScaleTileRows;
+using blackwell::kSmemBytes;
+using blackwell::kSmemReserve;
+using blackwell::kSwizzleAlignment;
+using blackwell::kTileK;
+using blackwell::kTmemCols;
 
 struct Config {
   int tile_n;         // columns of D per CTA: as many rows of Gate and of Up
@@ -16,26 +28,13 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kTileM = 128;  // rows of D per CTA: the only M of kind::mxf4nvf4 for one CTA
-inline constexpr int kTileK = 256;  // elements along K per stage: 128 bytes, one swizzle atom
-inline constexpr int kMmaK = 64;    // elements along K per MMA
-inline constexpr int kMmaSteps = kTileK / kMmaK;
-inline constexpr int kRowBytes = kTileK / 2;  // of one row of a stage
-inline constexpr int kScaleTileBytes = 512;   // 128 rows x 4 scales: K = 64
-inline constexpr int kScaleTileRows = 128;    // rows that share a scale tile
-inline constexpr int kScaleTileCols = 4;      // TMEM columns of a scale tile
-inline constexpr int kSmemBytes =
-    227 * 1024;  // of one CTA (cudaDevAttrMaxSharedMemoryPerBlockOptin)
-inline constexpr int kSwizzleAlignment = 1024;                // of a 128-byte swizzle atom
-inline constexpr int kSmemReserve = kSwizzleAlignment + 256;  // aligning by hand; barriers
-inline constexpr int kTmemCols = 512;                         // of one SM
+// Rows of D per CTA: the only M of kind::mxf4nvf4 for one CTA
+inline constexpr int kTileM = blackwell::kCtaRows;
 
 inline constexpr int kEpilogueWarps = 4;  // warp w reads TMEM lanes 32w .. 32w+31
 inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
 static_assert(kTileM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
-
-inline constexpr int kEpilogueCols = 16;  // of each accumulator that a thread holds at a time
 
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>

@@ -30,21 +30,23 @@
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; no cluster; 227 KB of shared memory. Views and
-// alignment: params.hpp.
+// alignment: blackwell/params.hpp.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/device/pipeline.cuh"
+#include "cuda/kernels/blackwell/params.hpp"
+#include "cuda/kernels/blackwell/storage.cuh"
+#include "cuda/kernels/blackwell/tmem.cuh"
 #include "cuda/kernels/sm100a/config.hpp"
-#include "cuda/kernels/sm100a/params.hpp"
-#include "cuda/kernels/sm100a/storage.cuh"
-#include "cuda/kernels/sm100a/tmem.cuh"
 #include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/tcgen05.cuh"
 #include "cuda/ptx/warp.cuh"
 
 namespace dualgemm::cuda::sm100a {
+
+using blackwell::Params;
 
 template <Config kCfg>
 struct Stage {
@@ -109,14 +111,14 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
 }
 
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  auto& smem = storage_in<SharedStorage<kCfg>>(dynamic_smem);
+  auto& smem = blackwell::storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);
@@ -129,7 +131,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   } else {
     epilogue(params, smem, tile, tmem_base, warp);
   }
-  free_tmem(tmem_base, warp == kMmaWarp);
+  blackwell::free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a

@@ -1,8 +1,8 @@
 // From a list of instances to kernels and to what is known of them. For the file that compiles it.
 #pragma once
 
+#include "cuda/kernels/blackwell/entry.cuh"
 #include "cuda/kernels/sm100a/dual_gemm.cuh"
-#include "cuda/kernels/sm100a/entry.cuh"
 #include "cuda/kernels/sm100a/instances.hpp"
 
 #define DUALGEMM_SM100A_NAME(tile_n, stages, output_name) \

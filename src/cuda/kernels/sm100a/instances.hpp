@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a/config.hpp"
-#include "cuda/kernels/sm100a/instance.hpp"
 
 // X(tile_n, stages, output type's constant, output type's name): tile_n and output are the Config,
 // the rest are what the entry's name needs as text.
@@ -24,7 +24,7 @@
 
 namespace dualgemm::cuda::sm100a {
 
-using Instance = InstanceOf<Config>;
+using Instance = blackwell::InstanceOf<Config>;
 
 std::span<const Instance> instances();
 

@@ -1,8 +1,8 @@
 // The three roles in the order of the data flow. Part of dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a/epilogue.cuh"
-#include "cuda/kernels/sm100a/stage_descriptors.cuh"
+#include "cuda/kernels/blackwell/finish_columns.cuh"
+#include "cuda/kernels/blackwell/stage_descriptors.cuh"
 
 namespace dualgemm::cuda::sm100a {
 
@@ -53,7 +53,7 @@ DUALGEMM_DEVICE void issue_mma(const Params& params, SharedStorage<kCfg>& smem, 
   for (uint32_t k_tile = 0; k_tile < params.num_k_tiles; ++k_tile, ring.advance()) {
     ptx::mbarrier_wait_parity(&smem.ab_full[ring.stage], ring.round_parity);
     ptx::tcgen05_fence_after_thread_sync();
-    const StageDescriptors from = describe(smem.stages[ring.stage]);
+    const blackwell::StageDescriptors from = blackwell::describe(smem.stages[ring.stage]);
 #pragma unroll
     for (int step = 0; step < kMmaSteps; ++step) {
       const uint32_t sf_a =
@@ -84,12 +84,12 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
                               uint32_t tmem_base, uint32_t warp) {
   using Cols = Budget<kCfg>;
   const uint32_t row = tile.m_begin + threadIdx.x;
-  const RowScales scales = row_scales(params, tile.batch, row);
+  const blackwell::RowScales scales = blackwell::row_scales(params, tile.batch, row);
   const uint32_t quarter = tmem_base + (32 * warp << 16);  // the lane field: this warp's own
 
   if constexpr (kCfg.output == OutputType::kE2M1) {
     if (row >= params.m)
-      clear_scales(params, tile.batch, row, tile.n_begin, tile.n_begin + kCfg.tile_n);
+      blackwell::clear_scales(params, tile.batch, row, tile.n_begin, tile.n_begin + kCfg.tile_n);
     __syncwarp();
   }
   ptx::mbarrier_wait_parity(&smem.acc_full, 0);
@@ -101,7 +101,8 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, T
     float g[kEpilogueCols], u[kEpilogueCols];
     ptx::tcgen05_ld_32x32b_x16_pair(quarter + Cols::kAccGateCol + col,
                                     quarter + Cols::kAccUpCol + col, g, u);
-    finish_columns<kCfg.output>(params, scales, tile.batch, row, tile.n_begin + col, g, u);
+    blackwell::finish_columns<kCfg.output>(params, scales, tile.batch, row, tile.n_begin + col, g,
+                                           u);
   }
 }
 

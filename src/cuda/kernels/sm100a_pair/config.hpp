@@ -1,49 +1,46 @@
 // What can be chosen about the kernel of a pair of CTAs, and what follows from the choice. Host and
-// device. What a stage is along K, and the scale tiles: as in sm100a/config.hpp.
+// device. What a stage is along K, and the scale tiles: blackwell/stage.hpp.
 #pragma once
 
 #include <cstdint>
 
-#include "cuda/kernels/sm100a/config.hpp"
+#include "cuda/device/activation.hpp"
+#include "cuda/kernels/blackwell/stage.hpp"
 
 namespace dualgemm::cuda::sm100a_pair {
 
-using sm100a::kEpilogueCols;
-using sm100a::kMmaK;
-using sm100a::kMmaSteps;
-using sm100a::kRowBytes;
-using sm100a::kScaleTileBytes;
-using sm100a::kScaleTileCols;
-using sm100a::kScaleTileRows;
-using sm100a::kSmemBytes;
-using sm100a::kSmemReserve;
-using sm100a::kSwizzleAlignment;
-using sm100a::kTileK;
-using sm100a::kTmemCols;
-
-inline constexpr const char* kKernelName = "tcgen05pair";  // as plans say
-inline constexpr const char* kPersistentName = "tcgen05persistent";
+using blackwell::kCtaRows;
+using blackwell::kEpilogueCols;
+using blackwell::kMmaK;
+using blackwell::kMmaSteps;
+using blackwell::kPairCtas;
+using blackwell::kRowBytes;
+using blackwell::kRowScaleBytes;
+using blackwell::kScaleTileBytes;
+using blackwell::kScaleTileCols;
+using blackwell::kScaleTileRows;
+using blackwell::kSmemBytes;
+using blackwell::kSmemReserve;
+using blackwell::kSwizzleAlignment;
+using blackwell::kTileK;
+using blackwell::kTmemCols;
 
 struct Config {
   int tile_n;               // columns of D per pair: as many rows of Gate and of Up
   OutputType output;        // of D
   bool prepared = false;    // weights: packed_weights.hpp
   bool persistent = false;  // a pair does tile after tile
-  bool grouped = false;     // of groups of experts: sm100a_pair_groups
+  bool grouped = false;     // of groups of experts: groups/
   bool operator==(const Config&) const = default;
 };
 
-inline constexpr int kPairCtas = 2;
-inline constexpr int kRowScaleBytes = kTileK / 16;  // of a row of a stage, where they lie in rows
-inline constexpr int kCtaRows = 128;                // of A and D per CTA: a CTA's part of M = 256
-inline constexpr int kTileM = kPairCtas * kCtaRows;
-inline constexpr uint16_t kBothCtas = 0b11;  // as multicasts say
+inline constexpr int kTileM = kPairCtas * kCtaRows;  // of A and D
+inline constexpr uint16_t kBothCtas = 0b11;          // as multicasts say
 
 inline constexpr int kLoadWarp = 4;  // the first of kOtherWarps; the rest is the epilogue's
 inline constexpr int kMmaWarp = 5;
 inline constexpr int kFirstArrangeWarp = 6;  // persistent
 inline constexpr int kEarlyStages = 1;       // whose prepared weights are asked for before A may be
-inline constexpr int kNarrowestTile = 48;    // columns of D in the narrowest compiled tile
 
 // Persistent pairs do so many rows of tiles, 4 096 rows of D, column after column, before they go on
 // to the next ones: A of a band, 15 MB at k = 7168, stays in L2, and weights pass once a band.

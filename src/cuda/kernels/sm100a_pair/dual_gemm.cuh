@@ -68,17 +68,18 @@
 // prepared weights, which are complete.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of two CTAs; 227 KB of shared memory.
-// Views and alignment: sm100a/params.hpp, with 128 rows of A and tile_n/2 of Gate and Up a box.
-// Prepared weights: map_gate is of their codes, map_sf_gate of their scales (packed_weights.hpp),
+// Views and alignment: blackwell/params.hpp, with 128 rows of A and tile_n/2 of Gate and Up a box.
+// Prepared weights: map_gate is of their codes, map_sf_gate of their scales (blackwell/packed_weights.hpp),
 // map_up and map_sf_up are of nothing.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/device/pipeline.cuh"
-#include "cuda/kernels/sm100a/params.hpp"
-#include "cuda/kernels/sm100a/storage.cuh"
-#include "cuda/kernels/sm100a_pair/packed_unit.hpp"
+#include "cuda/kernels/blackwell/packed_unit.hpp"
+#include "cuda/kernels/blackwell/params.hpp"
+#include "cuda/kernels/blackwell/storage.cuh"
+#include "cuda/kernels/sm100a_pair/config.hpp"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/cp_async_bulk_pair.cuh"
@@ -89,7 +90,10 @@
 
 namespace dualgemm::cuda::sm100a_pair {
 
-using sm100a::Params;
+using blackwell::kUnitCols;
+using blackwell::Params;
+using blackwell::UnitCodes;
+using blackwell::UnitScales;
 
 template <Config kCfg, bool kPrepared = kCfg.prepared>
 struct Stage {
@@ -210,7 +214,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  auto& smem = sm100a::storage_in<SharedStorage<kCfg>>(dynamic_smem);
+  auto& smem = blackwell::storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);

@@ -2,7 +2,7 @@
 // a list, one each.
 #pragma once
 
-#include "cuda/kernels/sm100a/entry.cuh"
+#include "cuda/kernels/blackwell/entry.cuh"
 #include "cuda/kernels/sm100a_pair/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_pair/instances.hpp"
 

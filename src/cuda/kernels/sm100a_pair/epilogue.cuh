@@ -1,7 +1,7 @@
 // From the accumulators to D. Part of dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a/epilogue.cuh"
+#include "cuda/kernels/blackwell/finish_columns.cuh"
 #include "cuda/ptx/global_store.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
@@ -11,7 +11,7 @@ struct Share {
   uint32_t first_row, row;  // of the problem: the warp's, the thread's
   uint32_t first_col, end;  // of the tile; end: of columns that the problem has
   uint32_t tmem;            // the warp's lanes
-  sm100a::RowScales scales;
+  blackwell::RowScales scales;
 };
 
 DUALGEMM_DEVICE void wait_for_sums(const ptx::Barrier* complete, uint32_t parity) {
@@ -69,7 +69,7 @@ template <OutputType kOutput>
 DUALGEMM_DEVICE void store_chunk(const Params& params, uint32_t batch, uint32_t row,
                                  uint32_t n_begin, float (&outputs)[kEpilogueCols]) {
   if constexpr (kOutput == OutputType::kE2M1) {
-    sm100a::store_block(params, rows_of_batch(params, batch), row, n_begin / kBlock, outputs);
+    blackwell::store_block(params, rows_of_batch(params, batch), row, n_begin / kBlock, outputs);
   } else {
     constexpr int kBytes = bytes_of(kOutput);
     constexpr int kWords = kEpilogueCols * kBytes / 4;
@@ -130,8 +130,8 @@ DUALGEMM_DEVICE void finish_any(const Params& params, SharedStorage<kCfg>& smem,
     float g[kEpilogueCols], u[kEpilogueCols];
     ptx::tcgen05_ld_32x32b_x16_pair(share.tmem + B::kAccGateCol + col,
                                     share.tmem + B::kAccUpCol + col, g, u);
-    sm100a::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
-                                        tile.n_begin + col, g, u);
+    blackwell::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
+                                           tile.n_begin + col, g, u);
   }
   sums_are_read(smem);
 }
@@ -185,12 +185,12 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, u
     const Tile tile = turns.tile();
     share.first_row = tile.m_begin + first_lane;
     share.row = share.first_row + threadIdx.x % 32;
-    share.scales = sm100a::row_scales(params, tile.batch, share.row);
+    share.scales = blackwell::row_scales(params, tile.batch, share.row);
     if constexpr (kCfg.output == OutputType::kE2M1) {
       // A CTA without any row has no tile of scales either.
       if (tile.m_begin < params.m && share.row >= params.m) {
-        sm100a::clear_scales(params, tile.batch, share.row, tile.n_begin + share.first_col,
-                             tile.n_begin + end_col);
+        blackwell::clear_scales(params, tile.batch, share.row, tile.n_begin + share.first_col,
+                                tile.n_begin + end_col);
       }
       __syncwarp();
     }
@@ -199,8 +199,8 @@ DUALGEMM_DEVICE void epilogue(const Params& params, SharedStorage<kCfg>& smem, u
     wait_for_sums(&smem.acc_gate, turns.parity());
     if constexpr (kCfg.persistent) {
       finish_turn(smem, share, turns, [&](uint32_t col, auto& g, auto& u) {
-        sm100a::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
-                                            tile.n_begin + col, g, u);
+        blackwell::finish_columns<kCfg.output>(params, share.scales, tile.batch, share.row,
+                                               tile.n_begin + col, g, u);
       });
     } else if (is_plain_silu(params)) {
       finish_silu(params, smem, tile, share);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/kernels/sm100a/instance.hpp"
+#include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a_pair/config.hpp"
 
 // X(tile_n, stages, output type's constant, output type's name): tile_n and output are the Config,
@@ -43,7 +43,7 @@
 
 namespace dualgemm::cuda::sm100a_pair {
 
-using Instance = sm100a::InstanceOf<Config>;
+using Instance = blackwell::InstanceOf<Config>;
 
 std::span<const Instance> instances();
 std::span<const Instance> prepared_instances();

@@ -1,12 +1,12 @@
 // The role that issues what the tensor core does. Part of dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a/stage_descriptors.cuh"
+#include "cuda/kernels/blackwell/stage_descriptors.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
 
 template <Config kCfg>
-DUALGEMM_DEVICE sm100a::StageDescriptors describe_stage(const Stage<kCfg>& stage) {
+DUALGEMM_DEVICE blackwell::StageDescriptors describe_stage(const Stage<kCfg>& stage) {
   if constexpr (kCfg.prepared) {
     const auto rows = [](const void* operand, SmemStrides strides) {
       return smem_descriptor(ptx::shared_address(operand), strides, SmemSwizzle::k128B);
@@ -22,7 +22,7 @@ DUALGEMM_DEVICE sm100a::StageDescriptors describe_stage(const Stage<kCfg>& stage
             rows(stage.codes[0].rows[1], kUnits), scales(stage.sf_a),
             scales(stage.sf_weights.tiles[0][0]), scales(stage.sf_weights.tiles[0][kLastTile])};
   } else {
-    return sm100a::describe(stage);
+    return blackwell::describe(stage);
   }
 }
 
@@ -86,7 +86,7 @@ class StageMmas {
         sf_a_col(step) + kScaleTileCols + weight_scale + half_tile_col_, accumulate);
   }
 
-  sm100a::StageDescriptors from_;
+  blackwell::StageDescriptors from_;
   uint32_t tmem_base_, scale_col_, half_tile_col_;
 };
 

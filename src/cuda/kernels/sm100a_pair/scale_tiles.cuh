@@ -2,7 +2,7 @@
 // dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a/scale_words.cuh"
+#include "cuda/kernels/blackwell/scale_words.cuh"
 
 namespace dualgemm::cuda::sm100a_pair {
 
@@ -64,11 +64,11 @@ using ScaleTiles = uint32_t[kMmaSteps][32][kScaleTileCols];
 
 // By a warp, in place: 128 rows of scales become scale tiles. A lane writes where it has read.
 DUALGEMM_DEVICE void arrange_rows(uint8_t* scales, uint32_t lane) {
-  sm100a::ScaleWords words;
+  blackwell::ScaleWords words;
 #pragma unroll
   for (int word = 0; word < kScaleTileCols; ++word)
-    sm100a::take_row(scales, 32 * word + lane, word, words);
-  sm100a::write_scales(words, lane, *reinterpret_cast<ScaleTiles*>(scales));
+    blackwell::take_row(scales, 32 * word + lane, word, words);
+  blackwell::write_scales(words, lane, *reinterpret_cast<ScaleTiles*>(scales));
 }
 
 // By a whole warp: one stage of the round of that parity.

@@ -6,10 +6,13 @@
 #include <cmath>
 
 #include "core/int_math.hpp"
+#include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/blackwell/checks.hpp"
+#include "cuda/kernels/blackwell/group_model.hpp"
+#include "cuda/kernels/blackwell/group_operands.hpp"
+#include "cuda/kernels/blackwell/stream_model.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
-#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
-#include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
@@ -30,26 +33,15 @@ double epilogue_us(int64_t m, int tile_m) {
   return 0.6 + 0.025 * static_cast<double>(std::min<int64_t>(round_up(m, at_a_time), tile_m));
 }
 
-StreamedWork work_of(const Problem& problem, const Instance& instance) {
+blackwell::StreamedWork work_of(const Problem& problem, const Instance& instance) {
   const Config& config = instance.config;
   return {.ctas = ceil_div(problem.n, config.tile_n) * problem.l,  // or tiles
           .stages_per_cta = ceil_div(problem.k, kTileK),
           .stage_bytes = instance.stage_bytes,
           .weight_bytes = config.tile_n * kColumnBytes,
           .ring_stages = instance.stages,
-          .mma_clocks = kMmaSteps * mma_clocks(config.tile_m, 1),
+          .mma_clocks = kMmaSteps * blackwell::mma_clocks(config.tile_m, 1),
           .epilogue_us = epilogue_us(problem.m, config.tile_m)};
-}
-
-Status check_groups_of(const Problem& problem) {
-  DUALGEMM_TRY(sm100a::check_operands(problem));
-  DUALGEMM_TRY(check_groups(problem));
-  constexpr int64_t kFewestRows = 16;
-  int64_t tiles = most_listed_tiles(problem, kFewestRows);
-  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kGroupCols), &tiles) && tiles <= kMaxCtas)
-    return {};
-  return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "experts must have at most 2^31 - 1 tiles of 16 x 64");
 }
 
 // Bits that must not depend on m come from one instance.
@@ -64,8 +56,8 @@ const Instance& choose_for_groups(const Problem& problem) {
   double least = 0;
   for (const Instance& instance : group_instances()) {
     if (!is_for(instance.config, problem)) continue;
-    const double us =
-        usual_group_tiles(problem, instance.config.tile_m) * stage_us(work_of(problem, instance));
+    const double us = blackwell::usual_group_tiles(problem, instance.config.tile_m) *
+                      stage_us(work_of(problem, instance));
     if (best == nullptr || us < least) best = &instance, least = us;
   }
   return *best;
@@ -92,8 +84,8 @@ std::span<const Instance> instances_for(const Problem& problem, bool prepared, b
 }
 
 Status supports(const Problem& problem) {
-  if (problem.grouping != Grouping::kNone) return check_groups_of(problem);
-  DUALGEMM_TRY(sm100a::supports(problem));
+  if (problem.grouping != Grouping::kNone) return blackwell::check_with_groups(problem);
+  DUALGEMM_TRY(blackwell::check_without_groups(problem));
   if (problem.m > kMaxRows) {
     return Status::unsupported("m", std::to_string(problem.m),
                                fmt::format("must be at most {} for this kernel", kMaxRows));
@@ -120,26 +112,60 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // tiles, whose rings are not enough on their way, and so 96 narrow ones; with very many columns
 // narrow tiles are only more CTAs one after another. From 33 rows on a ring of wide tiles has 7
 // stages or fewer: narrow ones keep more on their way.
-const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
-  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
+const Instance* fastest_tile(const Problem& problem, int num_sms, bool prepared) {
   const Instance* best = nullptr;
   double least = 0;
-  const auto consider = [&](const Instance* instance) {
-    if (instance == nullptr) return;
+  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32}) {
+    const Instance* const instance = fewest_rows(instances_for(problem, prepared), problem, tile_n);
+    if (instance == nullptr) continue;
     const double us = modelled_us(problem, *instance, num_sms, prepared);
     if (best == nullptr || us < least) best = instance, least = us;
+  }
+  return best;
+}
+
+const Instance& persistent_instance(const Problem& problem) {
+  return *fewest_rows(group_instances(), problem, kGroupCols);
+}
+
+const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
+  if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
+  const Instance* const tile = fastest_tile(problem, num_sms, prepared);
+  const Instance& persistent = persistent_instance(problem);
+  const auto us = [&](const Instance& instance) {
+    return modelled_us(problem, instance, num_sms, prepared);
   };
-  for (const int tile_n : prepared ? std::array{32, 64} : std::array{64, 32})
-    consider(fewest_rows(instances_for(problem, prepared), problem, tile_n));
-  consider(fewest_rows(group_instances(), problem, kGroupCols));
-  return *best;
+  return tile == nullptr || us(persistent) < us(*tile) ? persistent : *tile;
 }
 
 double modelled_us(const Problem& problem, const Instance& instance, int num_sms, bool prepared) {
-  const StreamedWork work = work_of(problem, instance);
+  const blackwell::StreamedWork work = work_of(problem, instance);
   const bool persistent = instance.config.grouped;
-  return copies_us(problem, prepared, persistent) +
-         (persistent ? modelled_persistent_us(work, num_sms) : modelled_us(work, num_sms));
+  return blackwell::copies_us(problem, prepared, persistent) +
+         (persistent ? blackwell::modelled_persistent_us(work, num_sms)
+                     : blackwell::modelled_us(work, num_sms));
+}
+
+double modelled_group_clocks(const Problem& problem, int num_sms) {
+  const Instance& instance = choose_instance(problem, num_sms);
+  const int tile_m = instance.config.tile_m;
+  const int64_t at_once = std::max(num_sms, 1);
+  const double bytes = instance.stage_bytes - kMmaSteps * kScaleTileBytes;
+  const double turn =
+      blackwell::kTurnUs * blackwell::kClocksPerUs / instance.stages;  // of the ring
+  // Clocks of the epilogue, by the rows that a tile may be expected to have.
+  const double rows = 30.0 * static_cast<double>(std::min<int64_t>(usual_rows(problem), tile_m));
+  return blackwell::clocks_of_groups(
+      problem,
+      {.tiles_of_expert = blackwell::usual_group_tiles(problem, tile_m),
+       .tile_n = instance.config.tile_n,
+       .at_once = at_once,
+       .stage = std::max({kMmaSteps * blackwell::mma_clocks(tile_m, 1), turn,
+                          bytes / blackwell::kPortBytesPerClock,
+                          bytes * static_cast<double>(at_once) / blackwell::kL2BytesPerClock}),
+       .between = 650,
+       .least = 960 + rows,
+       .around = 10'400 + rows});
 }
 
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {

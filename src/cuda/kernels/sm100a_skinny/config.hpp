@@ -5,24 +5,24 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cuda/kernels/sm100a/config.hpp"
+#include "cuda/kernels/blackwell/finished_tile.hpp"
+#include "cuda/kernels/blackwell/stage.hpp"
+#include "cuda/ptx/target.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-using sm100a::kMmaK;
-using sm100a::kMmaSteps;
-using sm100a::kRowBytes;
-using sm100a::kScaleTileBytes;
-using sm100a::kScaleTileCols;
-using sm100a::kScaleTileRows;
-using sm100a::kSmemBytes;
-using sm100a::kSmemReserve;
-using sm100a::kSwizzleAlignment;
-using sm100a::kTileK;
-using sm100a::kTmemCols;
-
-inline constexpr const char* kKernelName = "skinny";                // as plans say
-inline constexpr const char* kPersistentName = "skinnypersistent";  // instances for groups, without
+using blackwell::kMmaK;
+using blackwell::kMmaSteps;
+using blackwell::kRowBytes;
+using blackwell::kRowScaleBytes;
+using blackwell::kScaleTileBytes;
+using blackwell::kScaleTileCols;
+using blackwell::kScaleTileRows;
+using blackwell::kSmemBytes;
+using blackwell::kSmemReserve;
+using blackwell::kSwizzleAlignment;
+using blackwell::kTileK;
+using blackwell::kTmemCols;
 
 struct Config {
   int tile_m;  // rows of A and D, the MMA's N: all of a problem, or some of a group's
@@ -30,11 +30,9 @@ struct Config {
   bool grouped =
       false;  // tiles of groups of experts, or of many columns, several for a CTA; of any
               // weights
-  bool prepared = false;  // weights: sm100a_pair/packed_weights.hpp
+  bool prepared = false;  // weights: blackwell/packed_weights.hpp
   bool operator==(const Config&) const = default;
 };
-
-inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row of a stage, where they lie in rows
 
 inline constexpr int kMmaM = 128;      // the only M of kind::mxf4nvf4 for one CTA
 inline constexpr int kMaxRows = 128;   // of A
@@ -50,6 +48,10 @@ inline constexpr int kLoadAWarp = 6;
 static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");
 
+DUALGEMM_HOST_DEVICE constexpr blackwell::FinishedTile finished_tile(const Config& config) {
+  return {config.tile_m, config.tile_n};
+}
+
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
@@ -62,8 +64,8 @@ struct Budget {
                 "the MMA's rows, that is lanes, 0 .. tile_n-1 are Gate's and those behind them "
                 "Up's, in whole groups of scales");
   static constexpr int kGroups = kCfg.tile_n / kGroupRows;  // of scales, of each product
-  static constexpr int kUsedRows = 2 * kCfg.tile_n;
-  static constexpr int kProductWarps = kCfg.tile_n / 32;  // of the epilogue, for each product
+  using Turns = blackwell::TurnsOf<finished_tile(kCfg)>;
+  static constexpr int kUsedRows = Turns::kUsedRows;
 
   static constexpr int kWeightBytes = kUsedRows * kRowBytes;
   static constexpr int kABytes = kCfg.tile_m * kRowBytes;
@@ -81,16 +83,12 @@ struct Budget {
                 "unused rows of the MMA are what lies behind the weights in their stage");
 
   static constexpr int kAccCol = 0;
-  static constexpr int kAccs = kCfg.grouped ? 2 : 1;  // accumulators: one is read, one written
+  static constexpr int kAccs = kCfg.grouped ? Turns::kAccs : 1;  // accumulators
   static constexpr int kScaleCol = kAccs * kCfg.tile_m;
   static constexpr int kStepCols = 2 * kScaleTileCols;  // weights and A of one MMA step
   static constexpr int kStageCols = kMmaSteps * kStepCols;
 
-  // Rows that a warp of the epilogue finishes at a time: 8 where more would leave Up's warps
-  // without any.
-  static constexpr int kTurnRows = kCfg.tile_m >= 64 ? 16 : 8;
-  // In kernels for groups gate and up meet in turns, in one of two places.
-  static constexpr int kExchangeBytes = kCfg.grouped ? 2 * 2 * kTurnRows * kCfg.tile_n * 4 : 0;
+  static constexpr int kExchangeBytes = kCfg.grouped ? Turns::kExchangeBytes : 0;
 
   // As many as shared memory takes, and TMEM: every stage has scale columns of its own, which are
   // written again only after the MMAs that read them are known to be complete.

@@ -63,8 +63,8 @@
 
 #include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
-#include "cuda/kernels/sm100a/storage.cuh"
-#include "cuda/kernels/sm100a/tmem.cuh"
+#include "cuda/kernels/blackwell/storage.cuh"
+#include "cuda/kernels/blackwell/tmem.cuh"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 #include "cuda/ptx/cp_async_bulk.cuh"
@@ -102,8 +102,8 @@ struct StorageRules {
   static_assert(offsetof(Stage<kCfg>, a) % kSwizzleAlignment == 0, "operands start at atoms");
 };
 
-using sm100a::dynamic_smem_bytes;
-using sm100a::storage_in;
+using blackwell::dynamic_smem_bytes;
+using blackwell::storage_in;
 
 // The columns of D that a CTA computes.
 struct Tile {
@@ -144,7 +144,7 @@ DUALGEMM_DEVICE void prefetch_and_init(const Params& params, SharedStorage<kCfg>
 // may be the one that writes them.
 DUALGEMM_DEVICE void enter(uint32_t& tmem_base, uint32_t warp) {
   __syncwarp();
-  sm100a::allocate_tmem(&tmem_base, warp == kMmaWarp);
+  blackwell::allocate_tmem(&tmem_base, warp == kMmaWarp);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
 }
@@ -158,7 +158,7 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   }
   if constexpr (kCfg.prepared) {
     __syncwarp();
-    sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+    blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
   } else {
     enter(smem.tmem_base, warp);
   }
@@ -191,11 +191,12 @@ requires(!kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     } else {
       mix_scales(params, smem, tile, warp);
     }
-    if (warp < 2 * Budget<kCfg>::kProductWarps) epilogue(params, smem, tile, tmem_base, warp);
+    if (warp < 2 * Budget<kCfg>::Turns::kProductWarps)
+      epilogue(params, smem, tile, tmem_base, warp);
   } else if constexpr (kCfg.prepared) {
     if (ptx::elect_sync()) load_a(params, smem, tile);
   }
-  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
+  blackwell::free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

@@ -2,7 +2,7 @@
 // lists.
 #pragma once
 
-#include "cuda/kernels/sm100a/entry.cuh"
+#include "cuda/kernels/blackwell/entry.cuh"
 #include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_skinny/grouped.cuh"
 #include "cuda/kernels/sm100a_skinny/instances.hpp"

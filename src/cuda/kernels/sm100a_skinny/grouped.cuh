@@ -39,14 +39,16 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cuda/kernels/blackwell/finish_tiles.cuh"
 #include "cuda/kernels/sm100a_skinny/dual_gemm.cuh"
-#include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
+using blackwell::GroupedTiles;
+
 template <Config kCfg>
 struct GroupedStorage : SharedStorage<kCfg> {
-  Exchange<Budget<kCfg>::kTurnRows, kCfg.tile_n> exchange;
+  blackwell::Exchange<finished_tile(kCfg)> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
 // What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
@@ -87,8 +89,8 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
-  wait_for_table(params);
+  blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  blackwell::wait_for_table(params);
 }
 
 template <Config kCfg>
@@ -106,11 +108,11 @@ requires(kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   } else if (warp == kMmaWarp) {
     if (ptx::elect_sync()) multiply_tiles(params, smem, tmem_base);
   } else if (warp < kEpilogueWarps) {
-    finish_tiles<kCfg>(params, smem, tmem_base, warp);
+    blackwell::finish_tiles<finished_tile(kCfg)>(params, smem, tmem_base, warp);
   } else {
     mix_tiles(params, smem, warp - kFirstMixWarp);
   }
-  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
+  blackwell::free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a_skinny

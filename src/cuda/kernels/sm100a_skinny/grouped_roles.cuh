@@ -2,7 +2,7 @@
 // grouped.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
+#include "cuda/kernels/blackwell/finish_tiles.cuh"
 #include "cuda/kernels/sm100a_skinny/mainloop.cuh"
 #include "cuda/kernels/sm100a_skinny/prepared.cuh"
 
@@ -81,7 +81,7 @@ DUALGEMM_DEVICE void load_tiles(const Params& params, GroupedStorage<kCfg>& smem
     load_weights_of_tile(params, smem.stages[index], k_tile, tile_of<kCfg>(tiles),
                          &smem.ab_full[index], pass);
   };
-  uint32_t early = tiles.is_valid() ? early_stages(params, smem.kStages) : 0;
+  uint32_t early = tiles.is_valid() ? blackwell::early_stages(params, smem.kStages) : 0;
 #pragma unroll 1
   for (uint32_t k_tile = 0; k_tile < early; ++k_tile) {
     load_weights(k_tile, k_tile,
@@ -193,7 +193,7 @@ DUALGEMM_DEVICE void mix_tiles(const Params& params, GroupedStorage<kCfg>& smem,
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_tiles(const Params& params, GroupedStorage<kCfg>& smem,
                                     uint32_t tmem_base) {
-  const uint32_t tiles = tiles_of_cta<kCfg.tile_m>(params);
+  const uint32_t tiles = blackwell::tiles_of_cta<kCfg.tile_m>(params);
   uint64_t stages_left = uint64_t{tiles} * params.num_k_tiles;
   RingPosition<smem.kStages> ring;
   RingPosition<Budget<kCfg>::kAccs> acc;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/kernels/sm100a/instance.hpp"
+#include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 
 // X(entry's first part, grouped, prepared, tile_m, tile_n, stages): the Config, and what the entry's
@@ -34,7 +34,7 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-using Instance = sm100a::InstanceOf<Config>;
+using Instance = blackwell::InstanceOf<Config>;
 
 std::span<const Instance> instances();           // without groups
 std::span<const Instance> prepared_instances();  // the same for prepared weights

@@ -1,10 +1,10 @@
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/sm100a/kernel_launch.hpp"
-#include "cuda/kernels/sm100a/operands.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
-#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
+#include "cuda/kernels/blackwell/group_operands.hpp"
+#include "cuda/kernels/blackwell/kernel_launch.hpp"
+#include "cuda/kernels/blackwell/operands.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
 #include "cuda/kernels/sm100a_skinny/params.hpp"
 
 namespace dualgemm::cuda::sm100a_skinny {
@@ -13,7 +13,7 @@ namespace {
 using core::ceil_div;
 
 // Where the views of the operands go.
-sm100a::OperandMaps maps_of(Params& params) {
+blackwell::OperandMaps maps_of(Params& params) {
   return {&params.map_a,    &params.map_gate,    &params.map_up,
           &params.map_sf_a, &params.map_sf_gate, &params.map_sf_up};
 }
@@ -49,17 +49,17 @@ Status check_instance(const Problem& problem, const Config& config, bool prepare
 
 // All maps of a problem without groups.
 Status place_rows(const core::ResolvedProblem& problem, const Buffers& buffers,
-                  const sm100a::Copies& copies, void* workspace, const Config& config,
+                  const blackwell::Copies& copies, void* workspace, const Config& config,
                   EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
                   std::vector<KernelLaunch>& launches) {
   if (!config.prepared) {
-    return sm100a::place_operands(problem, buffers, copies, workspace, config.tile_m, config.tile_n,
-                                  encode_tiled, maps_of(params), launches);
+    return blackwell::place_operands(problem, buffers, copies, workspace, config.tile_m,
+                                     config.tile_n, encode_tiled, maps_of(params), launches);
   }
-  DUALGEMM_TRY(sm100a_pair::encode_weights(
+  DUALGEMM_TRY(blackwell::encode_weights(
       problem.problem, packed, config.tile_n, encode_tiled,
       {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up}));
-  return sm100a::place_operand(
+  return blackwell::place_operand(
       {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
       problem.problem.l, config.tile_m, workspace, encode_tiled, &params.map_a, &params.map_sf_a,
       launches);
@@ -67,22 +67,22 @@ Status place_rows(const core::ResolvedProblem& problem, const Buffers& buffers,
 
 }  // namespace
 
-sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
-                           bool persistent) {
+blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
+                              bool persistent) {
   return problem.problem.grouping == Grouping::kNone && !persistent
-             ? sm100a::plan_copies(problem, unaligned, prepared)
-             : plan_group_copies(problem, unaligned, prepared);
+             ? blackwell::plan_copies(problem, unaligned, prepared)
+             : blackwell::plan_group_copies(problem, unaligned, prepared);
 }
 
-int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
+int64_t workspace_bytes(const Problem& problem, const blackwell::Copies& copies,
                         const Instance& instance) {
   if (problem.grouping == Grouping::kNone) return copies.workspace_bytes;
-  return table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
+  return blackwell::table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
 }
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& given,
                                                    const Buffers& buffers,
-                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const blackwell::Copies& copies, void* workspace,
                                                    const Instance& instance, int64_t ctas,
                                                    EncodeTiled encode_tiled,
                                                    const uint8_t* packed) {
@@ -99,7 +99,7 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
   const char* const module = config.grouped    ? "dual_gemm_sm100a_skinny_groups"
                              : config.prepared ? "dual_gemm_sm100a_skinny_prepared"
                                                : "dual_gemm_sm100a_skinny";
-  launches.push_back(sm100a::overlapping_launch(module, instance, ctas, 1, params));
+  launches.push_back(blackwell::overlapping_launch(module, instance, ctas, 1, params));
   return launches;
 }
 

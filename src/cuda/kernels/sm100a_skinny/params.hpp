@@ -22,7 +22,7 @@ namespace dualgemm::cuda::sm100a_skinny {
 // Contiguous groups have one batch of A in all its views, and of its scales as many rows of tiles
 // as there are; masked ones ceil(m/128). Scales of groups may lie in rows instead (linear_*):
 //   map_sf_*                (k/16, n or m, l) bytes, box (16, tile_n or tile_m, 1)
-// Prepared weights (sm100a_pair::encode_weights()) have views of tile_n / 8 units a box, of words of
+// Prepared weights (blackwell::encode_weights()) have views of tile_n / 8 units a box, of words of
 // 8 bytes:
 //   map_gate, map_up        (128, ceil(n/8), ceil(k/256), l), box (128, tile_n/8, 1, 1)
 //   map_sf_gate, map_sf_up  (16, ceil(n/8), ceil(k/256), l), box (16, tile_n/8, 1, 1)

@@ -4,16 +4,16 @@
 // tables.
 #pragma once
 
-#include "cuda/kernels/sm100a/scale_words.cuh"
-#include "cuda/kernels/sm100a_pair/packed_unit.hpp"
+#include "cuda/kernels/blackwell/packed_unit.hpp"
+#include "cuda/kernels/blackwell/scale_words.cuh"
 #include "cuda/ptx/proxy_fence.cuh"
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-using sm100a::ScaleWords;
-using sm100a::take_row;
-using sm100a::write_scales;
-using sm100a_pair::kUnitCols;
+using blackwell::kUnitCols;
+using blackwell::ScaleWords;
+using blackwell::take_row;
+using blackwell::write_scales;
 
 // By one thread: a stage's rows of both weights.
 template <Config kCfg>

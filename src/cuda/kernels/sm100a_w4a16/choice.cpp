@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/blackwell/group_operands.hpp"
+#include "cuda/kernels/blackwell/stream_model.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
-#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
-#include "cuda/kernels/sm100a_skinny/model.hpp"
 #include "cuda/kernels/sm100a_w4a16/launch.hpp"
 #include "cuda/runtime/limits.hpp"
 
@@ -51,25 +51,13 @@ double work_clocks(const Config& config) {
 
 // Weights come from HBM once, whatever the tile is; each tile decodes them again.
 double usual_us(const Problem& problem, const Instance& instance) {
-  const sm100a_skinny::StreamedWork work{.ctas = 1,
-                                         .stages_per_cta = 1,
-                                         .stage_bytes = instance.stage_bytes,
-                                         .weight_bytes = 0,
-                                         .ring_stages = instance.stages,
-                                         .mma_clocks = work_clocks(instance.config)};
-  return sm100a_skinny::usual_group_tiles(problem, instance.config.tile_m) *
-         sm100a_skinny::stage_us(work);
-}
-
-// The instance with the fewest rows of those that are for the problem.
-const Instance& fewest_rows(const Problem& problem, bool persistent) {
-  const Instance* fewest = nullptr;
-  for (const Instance& instance : instances_for(problem, persistent)) {
-    if (is_for(instance.config, problem) &&
-        (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m))
-      fewest = &instance;
-  }
-  return *fewest;
+  const blackwell::StreamedWork work{.ctas = 1,
+                                     .stages_per_cta = 1,
+                                     .stage_bytes = instance.stage_bytes,
+                                     .weight_bytes = 0,
+                                     .ring_stages = instance.stages,
+                                     .mma_clocks = work_clocks(instance.config)};
+  return blackwell::usual_group_tiles(problem, instance.config.tile_m) * blackwell::stage_us(work);
 }
 
 const Instance& choose_for_groups(const Problem& problem) {
@@ -126,6 +114,16 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, bool persi
   return nullptr;
 }
 
+const Instance& fewest_rows(const Problem& problem, bool persistent) {
+  const Instance* fewest = nullptr;
+  for (const Instance& instance : instances_for(problem, persistent)) {
+    if (is_for(instance.config, problem) &&
+        (fewest == nullptr || instance.config.tile_m < fewest->config.tile_m))
+      fewest = &instance;
+  }
+  return *fewest;
+}
+
 int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
   const int64_t split = std::min(most_split(problem), ctas / num_tiles(problem, tile_m));
   return split < 2 ? static_cast<int>(split) : split < 4 ? 2 : split < kMaxSplit ? 4 : kMaxSplit;
@@ -134,7 +132,7 @@ int largest_split(const Problem& problem, int tile_m, int64_t ctas) {
 double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms) {
   const Config& config = instance.config;
   const int64_t tiles_m = ceil_div(problem.m, config.tile_m);
-  const sm100a_skinny::StreamedWork work{
+  const blackwell::StreamedWork work{
       .ctas = num_tiles(problem, config.tile_m) * split,
       .stages_per_cta = ceil_div(ceil_div(problem.k, kTileK), split),
       .stage_bytes = instance.stage_bytes,
@@ -142,8 +140,8 @@ double modelled_us(const Problem& problem, const Instance& instance, int split, 
       .weight_bytes = 2 * kTileN * (kTileK / 2 + kTileK / 16) / tiles_m,
       .ring_stages = instance.stages,
       .mma_clocks = work_clocks(config)};
-  if (config.grouped) return sm100a_skinny::modelled_persistent_us(work, num_sms) + kPersistentUs;
-  return sm100a_skinny::modelled_us(work, num_sms) + (split > 1 ? kMeetUs : 0);
+  if (config.grouped) return blackwell::modelled_persistent_us(work, num_sms) + kPersistentUs;
+  return blackwell::modelled_us(work, num_sms) + (split > 1 ? kMeetUs : 0);
 }
 
 // With one row on 148 SMs and K = 7168: N = 4096 has 64 tiles of D, whose decoders are not as fast
@@ -164,7 +162,7 @@ int choose_split(const Problem& problem, const Instance& instance, int num_sms) 
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   if (problem.grouping != Grouping::kNone) return choose_for_groups(problem);
   const auto us = [&](const Instance& instance) {
-    return sm100a_skinny::copies_us(problem, prepared, instance.config.grouped) +
+    return blackwell::copies_us(problem, prepared, instance.config.grouped) +
            modelled_us(problem, instance, choose_split(problem, instance, num_sms), num_sms);
   };
   const Instance &one_tile = fewest_rows(problem, false), &persistent = fewest_rows(problem, true);

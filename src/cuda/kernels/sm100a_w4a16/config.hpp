@@ -4,24 +4,22 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/sm100a/config.hpp"
-#include "cuda/kernels/sm100a_skinny/config.hpp"
+#include "cuda/kernels/blackwell/finished_tile.hpp"
+#include "cuda/kernels/blackwell/stage.hpp"
 #include "cuda/ptx/target.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-using sm100a::kRowBytes;
-using sm100a::kScaleTileBytes;
-using sm100a::kScaleTileCols;
-using sm100a::kScaleTileRows;
-using sm100a::kSmemBytes;
-using sm100a::kSmemReserve;
-using sm100a::kSwizzleAlignment;
-using sm100a::kTileK;
-using sm100a::kTmemCols;
-
-inline constexpr const char* kKernelName = "w4a16";                // as plans say
-inline constexpr const char* kPersistentName = "w4a16persistent";  // instances for groups, without
+using blackwell::kRowBytes;
+using blackwell::kRowScaleBytes;
+using blackwell::kScaleTileBytes;
+using blackwell::kScaleTileCols;
+using blackwell::kScaleTileRows;
+using blackwell::kSmemBytes;
+using blackwell::kSmemReserve;
+using blackwell::kSwizzleAlignment;
+using blackwell::kTileK;
+using blackwell::kTmemCols;
 
 struct Config {
   int tile_m;            // rows of A and D per tile, the MMA's N
@@ -43,7 +41,6 @@ static_assert(kMmaM == 2 * kTileN);
 // decoder warpgroup.
 inline constexpr int kRowsOfA = kTileK * 2 / kRowBytes;  // of 128 bytes, for one row of A
 inline constexpr int kScaleSteps = kTileK / 64;
-inline constexpr int kRowScaleBytes = kTileK / 16;  // of one row, where they lie in rows
 inline constexpr int kDecoders = 2;  // groups of four warps, each with its own part of every stage
 inline constexpr int kDecodedK = kTileK / kDecoders;
 inline constexpr int kDecoderSteps = kScaleSteps / kDecoders;
@@ -64,8 +61,8 @@ inline constexpr int kSlotCols = kDecodedK / 2;
 inline constexpr int kSlots = 3;
 
 // How the epilogue of groups divides a tile of D: as that for NVFP4 does.
-DUALGEMM_HOST_DEVICE constexpr sm100a_skinny::Config finish_config(const Config& config) {
-  return {.tile_m = config.tile_m, .tile_n = kTileN, .grouped = true};
+DUALGEMM_HOST_DEVICE constexpr blackwell::FinishedTile finished_tile(const Config& config) {
+  return {config.tile_m, kTileN};
 }
 
 // Rows of D that a thread finishes at a time; without groups.
@@ -84,7 +81,7 @@ struct Budget {
   static constexpr int kStageBytes = kWeightBytes + kABytes + 2 * kScaleBytes;
   static_assert(kStageBytes % kSwizzleAlignment == 0, "stages follow each other at swizzle atoms");
   static constexpr int kExchangeBytes =
-      kCfg.grouped ? sm100a_skinny::Budget<finish_config(kCfg)>::kExchangeBytes : 0;
+      kCfg.grouped ? blackwell::TurnsOf<finished_tile(kCfg)>::kExchangeBytes : 0;
   static constexpr int kStages = (kSmemBytes - kSmemReserve - kExchangeBytes) / kStageBytes;
   static_assert(kCfg.grouped || 2 * kCfg.tile_m * kTileN * 4 <= kStages * kStageBytes,
                 "sums of Gate and Up meet in the stages' place");

@@ -51,8 +51,8 @@
 
 #include "cuda/device/descriptors.hpp"
 #include "cuda/device/pipeline.cuh"
-#include "cuda/kernels/sm100a/storage.cuh"
-#include "cuda/kernels/sm100a/tmem.cuh"
+#include "cuda/kernels/blackwell/storage.cuh"
+#include "cuda/kernels/blackwell/tmem.cuh"
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
 #include "cuda/ptx/cluster.cuh"
@@ -160,7 +160,7 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
 }
 
 // By the threads of a role that ends here, whole warps: every thread of a cluster meets at its barrier.
@@ -174,7 +174,7 @@ template <Config kCfg>
 requires(!kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  auto& smem = sm100a::storage_in<SharedStorage<kCfg>>(dynamic_smem);
+  auto& smem = blackwell::storage_in<SharedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   prologue(params, smem, warp);
@@ -202,7 +202,7 @@ requires(!kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     store_sums(params, smem, tile, factors, warp);
   }
   if (params.split > 1) ptx::cluster_arrive();
-  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
+  blackwell::free_tmem(tmem_base, warp == kMmaWarp);
   if (params.split > 1) ptx::cluster_wait();
 }
 

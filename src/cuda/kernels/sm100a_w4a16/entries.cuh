@@ -2,7 +2,7 @@
 // lists.
 #pragma once
 
-#include "cuda/kernels/sm100a/entry.cuh"
+#include "cuda/kernels/blackwell/entry.cuh"
 #include "cuda/kernels/sm100a_w4a16/dual_gemm.cuh"
 #include "cuda/kernels/sm100a_w4a16/grouped.cuh"
 #include "cuda/kernels/sm100a_w4a16/instances.hpp"

@@ -6,12 +6,12 @@
 // it, in the order of their ranks: the bits depend on no schedule.
 #pragma once
 
-#include "cuda/kernels/sm100a_skinny/finish_rows.cuh"
+#include "cuda/kernels/blackwell/finish_rows.cuh"
 #include "cuda/ptx/tcgen05_single.cuh"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-using sm100a_skinny::ColumnFactors;
+using blackwell::ColumnFactors;
 
 constexpr uint32_t kSumsBarrier = 1;
 
@@ -37,10 +37,10 @@ template <Config kCfg>
 DUALGEMM_DEVICE ColumnFactors begin_columns(const Params& params, const Tile& tile, uint32_t warp) {
   const uint32_t col = tile.n_begin + columns_of_warp(warp).in_tile;
   if (params.output == OutputType::kE2M1 && warp < 2 && tile.rank == 0) {
-    sm100a_skinny::clear_scales(params, rows_of_batch(params, tile.batch), tile.m_begin,
-                                kCfg.tile_m, col - threadIdx.x % 32);
+    blackwell::clear_scales(params, rows_of_batch(params, tile.batch), tile.m_begin, kCfg.tile_m,
+                            col - threadIdx.x % 32);
   }
-  return sm100a_skinny::factors_of(params, tile.batch, col);
+  return blackwell::factors_of(params, tile.batch, col);
 }
 
 // Runs on: warps 0 .. kWorkWarps-1.   Waits: acc_full.   Arrives: nothing; a barrier of the cluster,
@@ -88,8 +88,8 @@ DUALGEMM_DEVICE void store_sums(const Params& params, SharedStorage<kCfg>& smem,
         u[i] = rank == 0 ? more_u : __fadd_rn(u[i], more_u);
       }
     }
-    sm100a_skinny::finish_rows(params, rows_of_batch(params, tile.batch), tile.m_begin + row,
-                               tile.n_begin + mine.in_tile, factors, g, u);
+    blackwell::finish_rows(params, rows_of_batch(params, tile.batch), tile.m_begin + row,
+                           tile.n_begin + mine.in_tile, factors, g, u);
   }
 }
 

@@ -35,18 +35,18 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cuda/kernels/sm100a_skinny/finish_tiles.cuh"
+#include "cuda/kernels/blackwell/finish_tiles.cuh"
 #include "cuda/kernels/sm100a_w4a16/dual_gemm.cuh"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-using sm100a_skinny::early_stages;
-using sm100a_skinny::GroupedTiles;
-using sm100a_skinny::tiles_of_cta;
+using blackwell::early_stages;
+using blackwell::GroupedTiles;
+using blackwell::tiles_of_cta;
 
 template <Config kCfg>
 struct GroupedStorage : SharedStorage<kCfg> {
-  sm100a_skinny::Exchange<sm100a_skinny::Budget<finish_config(kCfg)>::kTurnRows, kTileN> exchange;
+  blackwell::Exchange<finished_tile(kCfg)> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
 // What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
@@ -147,15 +147,15 @@ DUALGEMM_DEVICE void grouped_prologue(const Params& params, GroupedStorage<kCfg>
     ptx::fence_mbarrier_init();
   }
   __syncwarp();
-  sm100a::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
-  sm100a_skinny::wait_for_table(params);
+  blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
+  blackwell::wait_for_table(params);
 }
 
 template <Config kCfg>
 requires(kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   static_assert(sizeof(StorageRules<kCfg>) > 0);
   extern __shared__ uint8_t dynamic_smem[];
-  auto& smem = sm100a::storage_in<GroupedStorage<kCfg>>(dynamic_smem);
+  auto& smem = blackwell::storage_in<GroupedStorage<kCfg>>(dynamic_smem);
   const uint32_t warp = ptx::warp_index();
 
   grouped_prologue<kCfg>(params, smem, warp);
@@ -168,9 +168,9 @@ requires(kCfg.grouped) DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     decode_tiles<kCfg>(params, smem, tmem_base, warp);
   } else {
     // Warps 10 .. 13 reach lanes 64 .., 96 .., 0 .., 32 ..
-    sm100a_skinny::finish_tiles<finish_config(kCfg)>(params, smem, tmem_base, warp % kGroupWarps);
+    blackwell::finish_tiles<finished_tile(kCfg)>(params, smem, tmem_base, warp % kGroupWarps);
   }
-  sm100a::free_tmem(tmem_base, warp == kMmaWarp);
+  blackwell::free_tmem(tmem_base, warp == kMmaWarp);
 }
 
 }  // namespace dualgemm::cuda::sm100a_w4a16

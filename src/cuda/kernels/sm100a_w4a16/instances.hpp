@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/kernels/sm100a/instance.hpp"
+#include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 
 // X(what the entry's name has besides the tile, bf16, grouped, tile_m, stages): the Config, and what
@@ -25,7 +25,7 @@
 
 namespace dualgemm::cuda::sm100a_w4a16 {
 
-using Instance = sm100a::InstanceOf<Config>;
+using Instance = blackwell::InstanceOf<Config>;
 
 std::span<const Instance> instances();        // without groups
 std::span<const Instance> group_instances();  // for groups

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "cuda/device/from_problem.hpp"
-#include "cuda/kernels/sm100a/kernel_launch.hpp"
-#include "cuda/kernels/sm100a/operands.hpp"
-#include "cuda/kernels/sm100a_pair/packed_weights.hpp"
-#include "cuda/kernels/sm100a_skinny/group_operands.hpp"
+#include "cuda/kernels/blackwell/group_operands.hpp"
+#include "cuda/kernels/blackwell/kernel_launch.hpp"
+#include "cuda/kernels/blackwell/operands.hpp"
+#include "cuda/kernels/blackwell/packed_weights.hpp"
 #include "cuda/kernels/sm100a_w4a16/params.hpp"
 
 namespace dualgemm::cuda::sm100a_w4a16 {
@@ -30,7 +30,7 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
 }
 
 // A has no scales.
-sm100a::OperandMaps maps_of(Params& params) {
+blackwell::OperandMaps maps_of(Params& params) {
   return {.a = &params.map_a,
           .gate = &params.map_gate,
           .up = &params.map_up,
@@ -41,18 +41,18 @@ sm100a::OperandMaps maps_of(Params& params) {
 
 // All maps. `packed`: or null, where weights are read as they lie.
 Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
-                  const sm100a::Copies& copies, void* workspace, int tile_m,
+                  const blackwell::Copies& copies, void* workspace, int tile_m,
                   EncodeTiled encode_tiled, const uint8_t* packed, Params& params,
                   std::vector<KernelLaunch>& launches) {
   params.prepared = params.linear_gate = params.linear_up = packed != nullptr;
   if (!params.prepared) {
-    return sm100a::place_operands(problem, buffers, copies, workspace, tile_m, kTileN, encode_tiled,
-                                  maps_of(params), launches);
+    return blackwell::place_operands(problem, buffers, copies, workspace, tile_m, kTileN,
+                                     encode_tiled, maps_of(params), launches);
   }
-  DUALGEMM_TRY(sm100a_pair::encode_weights(
+  DUALGEMM_TRY(blackwell::encode_weights(
       problem.problem, packed, kTileN, encode_tiled,
       {&params.map_gate, &params.map_up, &params.map_sf_gate, &params.map_sf_up}));
-  return sm100a::place_operand(
+  return blackwell::place_operand(
       {"a", "a_scales", &problem.a, buffers.a, buffers.a_scales, copies.a, copies.sf_a},
       problem.problem.l, tile_m, workspace, encode_tiled, &params.map_a, nullptr, launches);
 }
@@ -60,27 +60,27 @@ Status place_maps(const core::ResolvedProblem& problem, const Buffers& buffers,
 KernelLaunch launch_of(const Instance& instance, int64_t ctas, int split, const Params& params) {
   const char* const module =
       instance.config.grouped ? "dual_gemm_sm100a_w4a16_groups" : "dual_gemm_sm100a_w4a16";
-  return sm100a::overlapping_launch(module, instance, ctas, split, params);
+  return blackwell::overlapping_launch(module, instance, ctas, split, params);
 }
 
 }  // namespace
 
-sm100a::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
-                           bool persistent) {
+blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
+                              bool persistent) {
   return problem.problem.grouping == Grouping::kNone && !persistent
-             ? sm100a::plan_copies(problem, unaligned, prepared)
-             : sm100a_skinny::plan_group_copies(problem, unaligned, prepared);
+             ? blackwell::plan_copies(problem, unaligned, prepared)
+             : blackwell::plan_group_copies(problem, unaligned, prepared);
 }
 
-int64_t workspace_bytes(const Problem& problem, const sm100a::Copies& copies,
+int64_t workspace_bytes(const Problem& problem, const blackwell::Copies& copies,
                         const Instance& instance) {
   if (problem.grouping == Grouping::kNone) return copies.workspace_bytes;
-  return sm100a_skinny::table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
+  return blackwell::table_offset(copies) + group_tiles_bytes(problem, instance.config.tile_m);
 }
 
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,
-                                                   const sm100a::Copies& copies, void* workspace,
+                                                   const blackwell::Copies& copies, void* workspace,
                                                    const Instance& instance, int split,
                                                    EncodeTiled encode_tiled,
                                                    const uint8_t* packed) {
@@ -99,14 +99,14 @@ Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& 
 }
 
 Expected<std::vector<KernelLaunch>> build_persistent_launches(
-    const core::ResolvedProblem& given, const Buffers& buffers, const sm100a::Copies& copies,
+    const core::ResolvedProblem& given, const Buffers& buffers, const blackwell::Copies& copies,
     void* workspace, const Instance& instance, int64_t ctas, EncodeTiled encode_tiled,
     const uint8_t* packed) {
   const core::ResolvedProblem problem = with_shared_rows(given);
   const int tile_m = instance.config.tile_m;
   Params params = scalar_params(problem, buffers, tile_m, 1);
   std::vector<KernelLaunch> launches;
-  DUALGEMM_TRY(sm100a_skinny::place_groups(
+  DUALGEMM_TRY(blackwell::place_groups(
       {problem, buffers, copies, workspace, encode_tiled, packed, tile_m, tile_m, kTileN},
       maps_of(params), params, launches));
   launches.push_back(launch_of(instance, ctas, 1, params));

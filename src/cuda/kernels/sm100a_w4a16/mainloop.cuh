@@ -2,7 +2,7 @@
 // dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm100a_pair/packed_unit.hpp"
+#include "cuda/kernels/blackwell/packed_unit.hpp"
 #include "cuda/kernels/sm100a_w4a16/decode.cuh"
 #include "cuda/ptx/tcgen05_f16.cuh"
 
@@ -19,7 +19,7 @@ DUALGEMM_DEVICE void load_stage_of_weights(const Params& params, Stage<kCfg>& st
   // Coordinates of scales: rows of a unit, or scale tiles.
   int32_t c1 = k * kScaleSteps, c2 = n_begin / kScaleTileRows;
   if (params.prepared) {
-    c1 = n_begin / sm100a_pair::kUnitCols, c2 = k;
+    c1 = n_begin / blackwell::kUnitCols, c2 = k;
     ptx::cp_async_bulk_tensor_4d(gate, &params.map_gate, 0, c1, c2, batch, full, policy);
     ptx::cp_async_bulk_tensor_4d(up, &params.map_up, 0, c1, c2, batch, full, policy);
   } else {

@@ -19,7 +19,7 @@ namespace dualgemm::cuda::sm100a_w4a16 {
 //                           of the view is a scale tile of 512 bytes
 // Contiguous groups have one batch of A in its view. Scales of groups may lie in rows (linear_*):
 //   map_sf_*                (k/16, n, l) bytes, box (16, 64, 1)
-// Prepared weights: the same four of sm100a_pair::encode_weights(), boxes of 64 columns.
+// Prepared weights: the same four of blackwell::encode_weights(), boxes of 64 columns.
 // Every scale that belongs to k .. 256*num_k_tiles is zero: from the view's end by the TMA unit,
 // and before it in memory.
 struct Params {

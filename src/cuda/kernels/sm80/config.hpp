@@ -8,8 +8,6 @@
 
 namespace dualgemm::cuda::sm80 {
 
-inline constexpr const char* kKernelName = "mma";  // as plans say
-
 // What one launch computes. Every element of a product is summed in the same order by all of them.
 enum class Pass : int32_t {
   kFused = 0,       // D, with Gate and Up in one loop over k: mma's 16 rows are 8 of each

@@ -1,6 +1,4 @@
 // Which problems the kernel takes, with which instance, and how the work is dealt out.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,46 +7,19 @@
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/repack.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
+#include "cuda/kernels/hopper/checks.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"
-#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
 
-constexpr int64_t kWorkspaceAlignment = 64;             // what the library's interface promises
-constexpr int64_t kMostRows = 256;                      // of a tile
-constexpr int64_t kMaxKTiles = (int64_t{1} << 31) - 1;  // of k, over all tiles: 32-bit numbers
+constexpr int64_t kWorkspaceAlignment = 64;  // what the library's interface promises
 
 }  // namespace
 
-Status supports(const Problem& problem) {
-  DUALGEMM_TRY(check_rows_type(problem));
-  DUALGEMM_TRY(check_extents(problem));
-  const core::ResolvedProblem resolved = core::resolve(problem);
-  DUALGEMM_TRY(check_strides("gate", resolved.gate));
-  DUALGEMM_TRY(check_strides("up", resolved.up));
-  DUALGEMM_TRY(check_groups(problem));
-  int64_t k_tiles = 0, rows = 0;
-  const int64_t batches = batches_of_a(problem);
-  const bool grouped = problem.grouping != Grouping::kNone;
-  // Groups begin tiles at any row, and the preparation of A counts the rows of whole tiles.
-  const int64_t tiles_m = grouped ? most_group_tiles(problem, 8) : ceil_div(problem.m, 8);
-  int64_t tile_rows = 0;
-  const bool overflows =
-      __builtin_mul_overflow(tiles_m, ceil_div(problem.n, 32), &k_tiles) ||
-      __builtin_mul_overflow(k_tiles, k_tiles_of(problem), &k_tiles) ||
-      __builtin_mul_overflow(k_tiles, grouped ? 1 : problem.l, &k_tiles) ||
-      __builtin_mul_overflow(problem.m * k_tiles_of(problem), batches * 512, &rows) ||
-      __builtin_mul_overflow(most_group_tiles(problem, kMostRows) * kMostRows, k_tiles_of(problem),
-                             &tile_rows) ||
-      (grouped && tile_rows > kMaxKTiles);
-  if (!overflows && k_tiles <= kMaxKTiles && rows < kMaxStrideBytes) return {};
-  return Status::unsupported(
-      "m, n, k, l", fmt::format("{}, {}, {}, {}", problem.m, problem.n, problem.k, problem.l),
-      "must be at most 2^31 - 1 tiles of 8 x 32 x 256, and a at most 2^40 bytes in 16 bits");
-}
+Status supports(const Problem& problem) { return hopper::check_problem(problem); }
 
 // k_warpgroups add in an order of their own: where the bits of a row may not depend on m, there is
 // one.
@@ -57,8 +28,6 @@ bool is_for(const Config& config, const Problem& problem) {
          (config.k_warpgroups == 1 || !problem.batch_invariant) &&
          (problem.combine == Combine::kGlu || writes_side_by_side(config));
 }
-
-bool multiplies_bf16(const Problem& problem) { return problem.a.type == DataType::kBF16; }
 
 std::span<const Instance> instances_for(const Problem& problem) {
   return problem.grouping == Grouping::kNone ? instances() : group_instances();

@@ -5,11 +5,16 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
-#include "cuda/kernels/sm90a/packed_unit.hpp"
+#include "cuda/kernels/hopper/packed_unit.hpp"
+#include "cuda/kernels/hopper/stage.hpp"
 
 namespace dualgemm::cuda::sm90a {
 
-inline constexpr const char* kKernelName = "wgmma";  // as plans say
+using hopper::kTileK;
+using hopper::kUnitBytes;
+using hopper::kUnitCols;
+using hopper::kUnitK;
+using hopper::kUnitMultiple;
 
 // A consumer warpgroup is number n of n_warpgroups and number k of k_warpgroups; all of them are
 // numbered n + n_warpgroups * k.
@@ -27,7 +32,6 @@ struct Config {
 };
 
 inline constexpr int kWarpgroupCols = 32;  // of D: 32 rows of Gate and 32 of Up are wgmma's 64
-inline constexpr int kTileK = 256;         // elements along k of a weight stage: 128 bytes of a row
 inline constexpr int kSubK = 64;           // elements along k of 128 bytes of decoded A
 inline constexpr int kSubs = kTileK / kSubK;
 inline constexpr int kMmaK = 16;

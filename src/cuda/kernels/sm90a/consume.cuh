@@ -1,7 +1,7 @@
 // The consumer warpgroups' main loop. Part of dual_gemm.cuh, which has the tables.
 #pragma once
 
-#include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/kernels/hopper/decode.cuh"
 #include "cuda/kernels/sm90a/epilogue.cuh"
 #include "cuda/ptx/wgmma.cuh"
 
@@ -27,7 +27,7 @@ DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uin
   if constexpr (kCfg.prepared) {
     const uint32_t unit = (group * 4 + warp) * kUnitBytes;
     return {unit + lane * 16,
-            unit + static_cast<uint32_t>(offsetof(PackedUnit, scales)) + lane * 2};
+            unit + static_cast<uint32_t>(offsetof(hopper::PackedUnit, scales)) + lane * 2};
   }
   const uint32_t row = group * kWarpgroupCols + warp * 8 + lane / 4, q = lane % 4;
   const uint32_t tile_row = (n_begin + row) % 128;
@@ -76,28 +76,28 @@ DUALGEMM_DEVICE void load_scales(const WeightStage<kCfg>& stage, uint32_t place,
   if constexpr (kCfg.prepared) {
 #pragma unroll
     for (uint32_t sub = 0; sub < kSubs; ++sub) {
-      expand_pair<kCfg.bf16>(
+      hopper::expand_pair<kCfg.bf16>(
           *reinterpret_cast<const uint16_t*>(packed_at<kCfg>(stage, sub, place)) & 0x7F7Fu,
           raw.gate_scales[sub], raw.up_scales[sub]);
     }
   } else {
-    expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_gate + place),
-                             raw.gate_scales);
-    expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_up + place),
-                             raw.up_scales);
+    hopper::expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_gate + place),
+                                     raw.gate_scales);
+    hopper::expand_scales<kCfg.bf16>(*reinterpret_cast<const uint32_t*>(stage.sf_up + place),
+                                     raw.up_scales);
   }
 }
 
 // The operands of a sub-tile's four MMAs.
 template <Config kCfg, int kSub>
-DUALGEMM_DEVICE void decode_sub(const Shifts& shifts, const RawTile& raw,
+DUALGEMM_DEVICE void decode_sub(const hopper::Shifts& shifts, const RawTile& raw,
                                 uint32_t (&fragments)[kSteps][4]) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int word = 2 * (kSub % 2) + i;
-    decode_words<kCfg.bf16, kCfg.prepared>(shifts, raw.gate[word], raw.up[word],
-                                           raw.gate_scales[kSub], raw.up_scales[kSub],
-                                           fragments[2 * i], fragments[2 * i + 1]);
+    hopper::decode_words<kCfg.bf16, kCfg.prepared>(shifts, raw.gate[word], raw.up[word],
+                                                   raw.gate_scales[kSub], raw.up_scales[kSub],
+                                                   fragments[2 * i], fragments[2 * i + 1]);
   }
 }
 
@@ -107,7 +107,7 @@ struct Consumer {
   using B = Budget<kCfg>;
   static constexpr uint32_t kNone = ~0u;
   SharedStorage<kCfg>& smem;
-  Shifts shifts;
+  hopper::Shifts shifts;
   uint32_t group, k_warpgroup;             // this one's numbers along n and k
   RingPosition<B::kWeightStages> weights;  // of the next k-tile
   RingPosition<B::kActTiles> acts;         // of that k-tile's A
@@ -219,7 +219,7 @@ DUALGEMM_DEVICE void consume(const Params& params, SharedStorage<kCfg>& smem, ui
   constexpr bool kProducts =
       kCfg.tile_m <= 128 && !(kCfg.grouped && !kCfg.prepared && !kCfg.bf16 && kCfg.tile_m == 64);
   Consumer<kCfg> consumer{.smem = smem,
-                          .shifts = kProducts ? params.shifts : Shifts{},
+                          .shifts = kProducts ? params.shifts : hopper::Shifts{},
                           .group = group,
                           .k_warpgroup = k_warpgroup,
                           .weights = {k_warpgroup, 0},

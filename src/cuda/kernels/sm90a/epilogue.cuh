@@ -11,7 +11,7 @@
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
-#include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/kernels/hopper/decode.cuh"
 #include "cuda/kernels/sm90a/reduction.cuh"
 #include "cuda/ptx/stmatrix.cuh"
 
@@ -99,8 +99,8 @@ DUALGEMM_DEVICE void scale(const Params& params, const Alphas& alphas, const War
   const uint32_t thread = ptx::thread_index_anew();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    outputs.gate[i] = outputs.gate[i] * kWeightUnit<kCfg.bf16> * alphas.gate;
-    outputs.up[i] = outputs.up[i] * kWeightUnit<kCfg.bf16> * alphas.up;
+    outputs.gate[i] = outputs.gate[i] * hopper::kWeightUnit<kCfg.bf16> * alphas.gate;
+    outputs.up[i] = outputs.up[i] * hopper::kWeightUnit<kCfg.bf16> * alphas.up;
   }
   if (params.a_row_scale != nullptr) {
 #pragma unroll

@@ -5,8 +5,8 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
+#include "cuda/kernels/hopper/packed_weights.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
-#include "cuda/kernels/sm90a/packed_weights.hpp"
 #include "cuda/kernels/sm90a/prepare.hpp"
 
 namespace dualgemm::cuda::sm90a {
@@ -164,7 +164,7 @@ Expected<std::vector<KernelLaunch>> build_launches(
                        maps, launches);
   };
   if (config.prepared) {
-    params.packed = packed_weights(problem.problem, prepared);
+    params.packed = hopper::packed_weights(problem.problem, prepared);
   } else {
     params.linear_scales =
         can_read_linear_scales(problem, buffers) &&

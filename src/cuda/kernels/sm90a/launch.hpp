@@ -8,6 +8,7 @@
 
 #include "core/problem.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
+#include "cuda/kernels/hopper/extents.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/instances.hpp"
 #include "cuda/kernels/sm90a/params.hpp"
@@ -36,8 +37,7 @@ const Instance* find_instance(std::span<const Instance> compiled, int64_t tile_m
 const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
                               bool prepared);
 
-// Whether both operands are decoded to bf16 (A is bf16), not to fp16.
-bool multiplies_bf16(const Problem& problem);
+using hopper::multiplies_bf16;
 
 // The instance can compute the problem, prepared weights or not.
 bool is_for(const Config& config, const Problem& problem);

@@ -10,9 +10,9 @@
 #include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/kernels/hopper/packed_unit.hpp"
+#include "cuda/kernels/hopper/shifts.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
-#include "cuda/kernels/sm90a/packed_unit.hpp"
-#include "cuda/kernels/sm90a/shifts.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
 namespace dualgemm::cuda::sm90a {
@@ -97,7 +97,7 @@ struct Params {
   TensorMap map_a;
   TensorMap map_gate, map_up;
   TensorMap map_sf_gate, map_sf_up;
-  PackedWeights packed;
+  hopper::PackedWeights packed;
   uint8_t* d;  // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
   Nvfp4Output nvfp4;                  // kE2M1
@@ -124,7 +124,7 @@ struct Params {
   // only whether an expert usually has several.
   GroupTiles groups;
   bool whole_tiles_only;
-  Shifts shifts;
+  hopper::Shifts shifts;
 };
 
 // In sequential instances Params has the halves of Gate, this those of Up. Only whole tiles are

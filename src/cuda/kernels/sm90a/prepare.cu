@@ -7,8 +7,8 @@
 // With prepared weights it holds codes 16q .. 16q+15 of each chunk of 64: the first two terms are
 // then 64*(j/4) + 16q + 8*(j/2 % 2).
 #include "cuda/device/group_tiles.cuh"
+#include "cuda/kernels/hopper/decode.cuh"
 #include "cuda/kernels/sm90a/config.hpp"
-#include "cuda/kernels/sm90a/decode.cuh"
 #include "cuda/kernels/sm90a/prepare.hpp"
 #include "cuda/ptx/grid.cuh"
 
@@ -153,7 +153,7 @@ __device__ Eight load_eight(const PrepareParams& p, const RowPiece& at) {
   if (p.type == AType::kE2M1) {
     const uint32_t both =
         ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(eight.scale << 8 | eight.scale));
-    place_word<false>(Shifts{}, words[0], pairs);
+    hopper::place_word<false>(hopper::Shifts{}, words[0], pairs);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       pairs[i] = ptx::mul_f16x2(ptx::mul_f16x2(pairs[i], 0x74007400u), both);  // 2^14

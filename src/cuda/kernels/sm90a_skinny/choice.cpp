@@ -7,8 +7,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
-#include "cuda/kernels/sm90a/extents.hpp"
-#include "cuda/kernels/sm90a/launch.hpp"
+#include "cuda/kernels/hopper/checks.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/operand_a.hpp"
 
@@ -63,7 +62,7 @@ Status check_group_tiles(const Problem& problem) {
 }  // namespace
 
 Status supports(const Problem& problem, bool prepared) {
-  DUALGEMM_TRY(sm90a::supports(problem));
+  DUALGEMM_TRY(hopper::check_problem(problem));
   const bool grouped = problem.grouping != Grouping::kNone;
   if (!grouped && problem.m > most_rows(prepared)) {
     return Status::unsupported(

@@ -13,10 +13,11 @@
 namespace dualgemm::cuda::sm90a_skinny {
 
 // ok, or what the kernel does not do: more than 8 rows (16) without groups, k that is no multiple
-// of 64, and rows and batches whose distance is no multiple of the bytes that it reads at a time:
-// 16 for codes of weights, 8 for codes of A, 16 for halves, 4 for linear scales of weights; rows of
-// 2^30 bytes and more, scales of 2^32 bytes and more. `prepared`: the limit in brackets; weights
-// are as sm90a/packed_weights.hpp has them, so that only their n and k count.
+// of 64, and what is no multiple apart of the bytes that it reads at a time: rows and batches of
+// codes of weights 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and more, scales of
+// 2^32 bytes and more.
+// `prepared`: the limit in brackets; of weights as hopper/packed_weights.hpp has them only n and k
+// count.
 Status supports(const Problem& problem, bool prepared);
 
 // instances() or group_instances().

@@ -1,7 +1,7 @@
 // One k-tile of one warp. Part of dual_gemm.cuh.
 #pragma once
 
-#include "cuda/kernels/sm90a/decode.cuh"
+#include "cuda/kernels/hopper/decode.cuh"
 #include "cuda/ptx/global_load.cuh"
 #include "cuda/ptx/mma_sync.cuh"
 
@@ -98,13 +98,13 @@ template <bool kBf16, bool kPrepared>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
   if constexpr (kPrepared) {
-    sm90a::place_packed_word<kBf16>(params.shifts, word, pairs);
+    hopper::place_packed_word<kBf16>(params.shifts, word, pairs);
   } else {
     // bf16 has no register left for products.
-    sm90a::place_word<kBf16>(kBf16 ? sm90a::Shifts{} : params.shifts, word, pairs);
+    hopper::place_word<kBf16>(kBf16 ? hopper::Shifts{} : params.shifts, word, pairs);
   }
 #pragma unroll
-  for (uint32_t& pair : pairs) pair = sm90a::multiply<kBf16>(pair, scale);
+  for (uint32_t& pair : pairs) pair = hopper::multiply<kBf16>(pair, scale);
 }
 
 // b operands of the k-tile's 8 steps: [step][half of k].

@@ -1,0 +1,36 @@
+// NVIDIA B200. Nothing here was measured by this project.
+#pragma once
+
+#include "cuda/machine/gpu.hpp"
+
+namespace dualgemm::cuda::machine {
+
+inline constexpr Gpu kB200{
+    .name = "b200",
+    .compute_capability = 100,
+    .sms = {148, Kind::kMeasured, "CUDA device properties"},
+    .l2_bytes = {132'120'576, Kind::kDataSheet, "data sheet"},
+    .memory_bytes = {192e9, Kind::kDataSheet, "data sheet"},
+    .clocks_per_us = {1600, Kind::kFitted,
+                      "eight published times, docs/ptxsim_timing.md; 1965 is the highest, 1500 to "
+                      "1650 in loaded GEMMs of public traces"},
+    .hbm_bytes_per_us = {6.0e6, Kind::kMeasured,
+                         "SemiAnalysisAI/microbench-blackwell tma2d (7.1e6 to 7.3e6) and "
+                         "tile-ai/TileSight (6.95e6); 5.9e6 is reported of the contest's machines"},
+    .l2_bytes_per_us = {20.2e6, Kind::kMeasured,
+                        "tile-ai/TileSight, architecture description of B200"},
+    .ingest_bytes_per_us =
+        {0.18e6, Kind::kFitted,
+         "eight published times, docs/ptxsim_timing.md; a lower bound of 0.158e6 "
+         "is measured (SemiAnalysisAI/microbench-blackwell)"},
+    .shared_bytes_per_clock = {128, Kind::kMeasured,
+                               "SemiAnalysisAI/microbench-blackwell and tile-ai/TileSight, "
+                               "architecture description of B200"},
+    .setup_us = {0.75, Kind::kMeasured,
+                 "in-kernel traces of gau-nernst/learn-cuda 02e_matmul_sm100"},
+    .first_byte_us = {1.3, Kind::kMeasured,
+                      "the same: 0.55 of every load and 0.75 more of the first"},
+    .exit_us = {0.15, Kind::kAssumed, "no measurement is known"},
+};
+
+}  // namespace dualgemm::cuda::machine

@@ -1,0 +1,33 @@
+// One description of each GPU for which a model of time ranks kernels: numbers with their kind and
+// source, in one unit each: microseconds, bytes a microsecond, clocks a microsecond. The file of
+// ptxsim's clock and the command's table say the same (tests/unit/cuda/machine_test.cpp). Host only.
+#pragma once
+
+#include <cstdint>
+
+namespace dualgemm::cuda::machine {
+
+enum class Kind { kDataSheet, kMeasured, kFitted, kAssumed };
+
+struct Number {
+  double value;
+  Kind kind;
+  const char* source;
+};
+
+struct Gpu {
+  const char* name;  // as `dualgemm plan --device` takes it
+  int compute_capability;
+  Number sms;
+  Number l2_bytes, memory_bytes;
+  Number clocks_per_us;           // of an SM under load
+  Number hbm_bytes_per_us;        // delivered, all SMs together
+  Number l2_bytes_per_us;         // likewise
+  Number ingest_bytes_per_us;     // delivered to one SM
+  Number shared_bytes_per_clock;  // that an SM's tensor core reads operands at
+  Number setup_us;                // of a CTA, before its first load
+  Number first_byte_us;           // of its first load
+  Number exit_us;                 // of its last instruction
+};
+
+}  // namespace dualgemm::cuda::machine

@@ -1,0 +1,176 @@
+"""load() of checkpoints whose models are not what they seem, and what it says of tensors that it does not take."""
+from __future__ import annotations
+
+import json
+import pathlib
+import warnings
+from typing import Any
+
+import pytest
+import reference
+import torch
+from operands import DEVICE, as_numpy, dg
+
+safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+if DEVICE != "cpu":
+    pytest.skip("float32 activations: a CPU's", allow_module_level=True)
+
+MATRICES = ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3")
+
+
+def write(model: torch.nn.Module, folder: pathlib.Path, leave: str = " ", input_scale: float = 0.0, **more: torch.Tensor) -> None:
+    """ModelOpt's names for the MLPs' matrices, experts as modules; the model gets the values of the codes."""
+    tensors: dict[str, torch.Tensor] = {}
+    prefix_of = {}
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            last = name.split(".")[-2] if name.endswith(".weight") else ""
+            if value.dim() == 3 and name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                base = name.rpartition(".")[0]
+                for expert in range(value.shape[0]):
+                    parts = value[expert].chunk(2) if name.endswith("gate_up_proj") else (value[expert],)
+                    for part, matrix in zip(("gate_proj", "up_proj") if len(parts) == 2 else ("down_proj",), parts):
+                        prefix_of[f"{base}.{expert}.{part}"] = matrix
+            elif last in MATRICES:
+                prefix_of[name.removesuffix(".weight")] = value
+            else:
+                tensors[name] = value
+        for prefix, value in prefix_of.items():
+            if leave in prefix:
+                tensors[f"{prefix}.weight"] = value.clone()
+                continue
+            w = dg.quantize(value.contiguous())
+            exact = torch.from_numpy(reference.decode(as_numpy(w.codes), as_numpy(w.scales))) * w.global_scale.double()
+            value.copy_(exact.float())
+            tensors |= {f"{prefix}.weight": w.codes, f"{prefix}.weight_scale": w.scales, f"{prefix}.weight_scale_2": w.global_scale.reshape(())}
+            if input_scale:
+                tensors[f"{prefix}.input_scale"] = torch.tensor(input_scale)
+    tensors |= more
+    folder.mkdir(exist_ok=True)
+    safetensors.save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, str(folder / "model.safetensors"))
+    described = json.loads(model.config.to_json_string()) | {"architectures": [type(model).__name__]}
+    (folder / "config.json").write_text(json.dumps(described))
+
+
+def build(config: Any, std: float = 0.08) -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=std)
+    return model
+
+
+IDS = torch.tensor([[3, 14, 15, 92, 65, 35]])
+
+
+def check(model: torch.nn.Module, folder: pathlib.Path, **kw: Any) -> torch.nn.Module:
+    from dualgemm.integrations.transformers import load
+
+    with torch.no_grad():
+        wanted = model(IDS).logits
+        loaded = load(folder, dtype=torch.float32, **kw)
+        torch.testing.assert_close(loaded(IDS).logits, wanted, rtol=1e-3, atol=1e-4 * float(wanted.abs().max()))
+    return loaded
+
+
+@pytest.mark.parametrize("multipliers,taken", [([1.0, 1.0], True), ([0.5, 0.3], False)])
+def test_falcon_h1(multipliers: list[float], taken: bool, tmp_path: pathlib.Path) -> None:
+    config = transformers.FalconH1Config(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=128,
+        mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_n_groups=1, mamba_d_ssm=128, mamba_chunk_size=16,
+        mlp_multipliers=multipliers)
+    model = build(config)
+    write(model, tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = check(model, tmp_path)
+    assert isinstance(loaded.model.layers[1].feed_forward, dg.GatedMLP) == taken
+    told = [str(one.message) for one in caught if "matrix by matrix" in str(one.message)]
+    assert bool(told) != taken and all("model.layers.0.feed_forward" in text for text in told)
+    if not taken:
+        assert isinstance(loaded.model.layers[0].feed_forward.gate_proj, dg.nn.NVFP4Linear)
+
+
+def test_an_mlp_that_clamps(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As DeepSeek-V4's: gate and up are clamped at a limit that most rows do not reach."""
+    from transformers.models.llama import modeling_llama
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        gate, up = self.gate_proj(x).clamp(max=1.0), self.up_proj(x).clamp(-1.0, 1.0)
+        return self.down_proj(self.act_fn(gate) * up)
+
+    monkeypatch.setattr(modeling_llama.LlamaMLP, "forward", forward)
+    model = build(transformers.LlamaConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128),
+                  std=0.5)
+    write(model, tmp_path)
+    with pytest.warns(UserWarning, match="matrix by matrix: mlp: LlamaMLP computes something else"):
+        loaded = check(model, tmp_path)
+    assert type(loaded.model.layers[0].mlp).__name__ == "LlamaMLP"
+    other = transformers.AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)
+    with pytest.raises(dg.InvalidArgument, match="computes something else"):
+        dg.from_pretrained(other, tmp_path)
+    with torch.device("meta"):
+        empty = transformers.AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)
+    with pytest.raises(dg.InvalidArgument, match="computes something else"):
+        dg.from_pretrained(empty, tmp_path)
+
+
+def test_deepseek_v4s_mlp_itself() -> None:
+    from dualgemm._floats import check_forward
+
+    module = pytest.importorskip("transformers.models.deepseek_v4.modeling_deepseek_v4")
+    config = module.DeepseekV4Config(hidden_size=256, intermediate_size=512)
+    if not hasattr(config, "mlp_bias"):
+        config.mlp_bias = False
+    mlp = module.DeepseekV4MLP(config).eval()
+    for parameter in mlp.parameters():
+        torch.nn.init.normal_(parameter, std=0.02)
+    for one in (mlp, mlp.to("meta")):
+        with pytest.raises(dg.InvalidArgument, match="computes something else"):
+            check_forward(one)
+
+
+def qwen_moe() -> torch.nn.Module:
+    return build(transformers.Qwen3MoeConfig(
+        hidden_size=64, intermediate_size=96, moe_intermediate_size=48, num_hidden_layers=2, head_dim=16, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=128, num_experts=4, num_experts_per_tok=2, decoder_sparse_step=1, mlp_only_layers=[]))
+
+
+def test_experts_that_were_left_in_float_are_there(tmp_path: pathlib.Path) -> None:
+    """A checkpoint has them as modules, the model as one tensor."""
+    model = qwen_moe()
+    write(model, tmp_path, leave="layers.0.mlp")
+    loaded = check(model, tmp_path)
+    assert isinstance(loaded.model.layers[1].mlp.experts, dg.GatedExperts)
+    assert loaded.model.layers[0].mlp.experts.gate_up_proj.shape == (4, 96, 64)
+
+
+def test_experts_use_the_checkpoints_input_scales(tmp_path: pathlib.Path) -> None:
+    from dualgemm.integrations.transformers import load
+
+    model = qwen_moe()
+    write(model, tmp_path, input_scale=0.25)
+    loaded = load(tmp_path, input_dtype="nvfp4", dtype=torch.float32, finalize=False)
+    experts = loaded.model.layers[0].mlp.experts
+    assert float(experts.input_scale) == 0.25 and float(experts.down.input_scale) == 0.25
+    without = load(tmp_path, dtype=torch.float32, finalize=False).model.layers[0].mlp.experts
+    torch.testing.assert_close(experts.alpha_gate, 0.25 * without.alpha_gate)
+
+
+def test_says_why_a_tensor_was_not_taken(tmp_path: pathlib.Path) -> None:
+    from dualgemm.integrations.transformers import load
+
+    model = build(transformers.LlamaConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128))
+    name = "model.layers.0.self_attn.q_proj.weight"
+    for tensor, reason in ((torch.zeros(64, 64, dtype=torch.int8), r"int8 \[64, 64\]"), (torch.zeros(64, 32), r"float32 \[64, 32\]")):
+        write(model, tmp_path, **{name: tensor})
+        with pytest.raises(dg.FileError, match=rf"q_proj\.weight \(in the files as {reason}"):
+            load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"no")
+    with pytest.raises(dg.FileError, match="safetensors"):
+        load(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(dg.FileError, match="weight_map"):
+        load(tmp_path)

@@ -1,0 +1,22 @@
+# cmake -DCOMPILER=... -DHEADER=... -DINCLUDE=... -P cpp17.cmake
+# The header must compile as C++20. As C++17 and C++14 its first error must say what it needs.
+string(MAKE_C_IDENTIFIER "${HEADER}" name)
+set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}_probe.cpp")
+file(WRITE "${source}" "#include \"${HEADER}\"\n")
+function(compile standard)
+  execute_process(COMMAND "${COMPILER}" -std=${standard} -fsyntax-only -I "${INCLUDE}" "${source}"
+    RESULT_VARIABLE result ERROR_VARIABLE errors)
+  set(result ${result} PARENT_SCOPE)
+  set(errors "${errors}" PARENT_SCOPE)
+endfunction()
+compile(c++20)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${HEADER} does not compile as C++20:\n${errors}")
+endif()
+foreach(standard c++17 c++14)
+  compile(${standard})
+  string(REGEX MATCH "error:[^\n]*" first "${errors}")
+  if(result EQUAL 0 OR NOT first MATCHES "dualgemm needs C\\+\\+20")
+    message(FATAL_ERROR "${HEADER} as ${standard}: its first error must be that dualgemm needs C++20, not:\n${errors}")
+  endif()
+endforeach()
