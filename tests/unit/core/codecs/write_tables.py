@@ -136,10 +136,16 @@ def global_scale(amax):
     return stored, fp32(Fraction(2688) / amax)
 
 
+def amax_of_two_roundings():
+    all_bits = (0x3F800000 + 0x10001 * i for i in range(64))
+    return [b for b in all_bits if global_scale(magnitude_of(b))[1] != fp32(1 / global_scale(magnitude_of(b))[0])][:8]
+
+
 def globals_of_tensors():
     smallest = bits_of(fp32(2688 * Fraction(2) ** -126))
+    # The last ones: 2688/amax is not 1/(amax/2688), each division rounded to FP32.
     for bits in (0, 1, 0x00800000, smallest - 1, smallest, smallest + 1, 0x3F800000, 0x3F8CCCCD, 0x40490FDB, 0x45280000,
-                 0x45280001, 0x7F7FFFFF):
+                 0x45280001, 0x7F7FFFFF, *amax_of_two_roundings()):
         stored, factor = global_scale(magnitude_of(bits))
         yield 'global %08x %08x %08x' % (bits, bits_of(stored), bits_of(factor))
 
