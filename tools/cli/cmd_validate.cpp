@@ -52,7 +52,7 @@ void print_table(const checkpoint::TensorFile& file, const std::vector<LayerFind
   print_styled(table.text());
 }
 
-Json to_json(const ScaleReport& report) {
+Json scales_json(const ScaleReport& report) {
   return {{"nan", report.nan},
           {"negative", report.negative},
           {"zero", report.zero},
@@ -83,8 +83,8 @@ void print_json(const checkpoint::TensorFile& file, const std::vector<LayerFindi
           {"type", name_of(layer.down->type)}, {"n", layer.down->n}, {"k", layer.down->k}};
     }
     if (layer.has_scales())
-      entry["gate_scales"] = to_json(layer.gate), entry["up_scales"] = to_json(layer.up);
-    if (layer.has_down_scales()) entry["down_scales"] = to_json(layer.down_scales);
+      entry["gate_scales"] = scales_json(layer.gate), entry["up_scales"] = scales_json(layer.up);
+    if (layer.has_down_scales()) entry["down_scales"] = scales_json(layer.down_scales);
     json["layers"].push_back(std::move(entry));
   }
   print(dump(json));
