@@ -20,8 +20,8 @@ struct StreamRates {
   double ingest_bytes_per_us = machine::kB200.ingest_bytes_per_us.value;  // delivered to one SM
   double turn_us = kTurnUs;
   double clocks_per_us = machine::kB200.clocks_per_us.value;
-  double fixed_us = machine::kB200.setup_us.value +
-                    (machine::kB200.first_byte_us.value + machine::kB200.exit_us.value);  // of a CTA
+  double fixed_us = machine::kB200.setup_us.value + (machine::kB200.first_byte_us.value +
+                                                     machine::kB200.exit_us.value);  // of a CTA
 };
 
 // One launch.

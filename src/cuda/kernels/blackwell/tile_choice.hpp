@@ -29,7 +29,7 @@ struct TileChoice {
 // `weight_scale_bytes`: of a stage, into one SM.
 constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
                               int weight_scale_bytes = 2 * kMmaSteps * kScaleTileBytes) {
-  constexpr double kReadA = kMmaReadBytes / kSharedBytesPerClock;  // clocks of an MMA
+  constexpr double kReadA = kMmaReadBytes / kSharedBytesPerClock;   // clocks of an MMA
   const double read_b_per_column = tile.ctas == 1 ? 0.25 : 0.1875;  // a CTA's own half, and more
   const double columns = tile.tile_n;
   // Gate and Up: 2 * tile_n columns at two a clock, or A once and B twice from shared memory.
@@ -37,8 +37,8 @@ constexpr double stage_clocks(const TileChoice& tile, int64_t busy_sms,
       kMmaSteps * std::max(columns, kReadA + 2 * read_b_per_column * columns);
   const double bytes = (kCtaRows + 2 * columns / tile.ctas) * kRowBytes +
                        kMmaSteps * kScaleTileBytes + weight_scale_bytes;
-  return std::max(
-      {tensor_core, bytes / kPortBytesPerClock, bytes * static_cast<double>(busy_sms) / kL2BytesPerClock});
+  return std::max({tensor_core, bytes / kPortBytesPerClock,
+                   bytes * static_cast<double>(busy_sms) / kL2BytesPerClock});
 }
 
 // Clocks of all waves of tiles, `at_once` of them in each. Each wave begins and ends by itself:
@@ -100,7 +100,8 @@ constexpr double clocks_of_few_rows(const TileChoice& tile, int64_t n, int64_t k
   const auto waves = static_cast<double>(ceil_div(tiles, at_once));
   const auto stages = static_cast<double>(ceil_div(k, kTileK));
   const double columns = tile.tile_n;
-  const double hbm = static_cast<double>(tiles) * stages * columns * kColumnBytes / kHbmBytesPerClock;
+  const double hbm =
+      static_cast<double>(tiles) * stages * columns * kColumnBytes / kHbmBytesPerClock;
   const double loop = stages * stage_clocks(tile, std::min(tiles, at_once) * tile.ctas,
                                             weight_scale_bytes_of(tile.tile_n, prepared));
   if (tile.persistent)

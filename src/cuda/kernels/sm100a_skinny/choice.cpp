@@ -150,7 +150,8 @@ double modelled_group_clocks(const Problem& problem, int num_sms) {
   const int tile_m = instance.config.tile_m;
   const int64_t at_once = std::max(num_sms, 1);
   const double bytes = instance.stage_bytes - kMmaSteps * kScaleTileBytes;
-  const double turn = blackwell::kTurnUs * blackwell::kClocksPerUs / instance.stages;  // of the ring
+  const double turn =
+      blackwell::kTurnUs * blackwell::kClocksPerUs / instance.stages;  // of the ring
   // Of the epilogue, by rows that a tile may be expected to have.
   const double rows = 30.0 * static_cast<double>(std::min<int64_t>(usual_rows(problem), tile_m));
   return blackwell::clocks_of_groups(
@@ -158,7 +159,8 @@ double modelled_group_clocks(const Problem& problem, int num_sms) {
       {.tiles_of_expert = blackwell::usual_group_tiles(problem, tile_m),
        .tile_n = instance.config.tile_n,
        .at_once = at_once,
-       .stage = std::max({kMmaSteps * blackwell::mma_clocks(tile_m, 1), turn, bytes / blackwell::kPortBytesPerClock,
+       .stage = std::max({kMmaSteps * blackwell::mma_clocks(tile_m, 1), turn,
+                          bytes / blackwell::kPortBytesPerClock,
                           bytes * static_cast<double>(at_once) / blackwell::kL2BytesPerClock}),
        .between = 650,
        .least = 960 + rows,
