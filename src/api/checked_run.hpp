@@ -12,6 +12,7 @@ namespace dualgemm::api {
 // A run that has passed every check but one: where its arrays belong (check_arrays()).
 struct CheckedRun {
   const Plan* plan;
+  core::CheckedProblem problem;  // the plan's
   const Strategy* strategy;
   Buffers buffers;  // prepared weights as a view, whoever owns them
   void* workspace;

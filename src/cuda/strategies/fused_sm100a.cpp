@@ -50,7 +50,7 @@ constexpr const char* kNumerics =
 PreparedFormat prepared_format_sm100a(const Problem&) { return PreparedFormat::kSm100a; }
 
 constexpr WeightPacking kPackingSm100a{prepared_format_sm100a, blackwell::packed_batch_bytes,
-                                 blackwell::pack_weights_launch};
+                                       blackwell::pack_weights_launch};
 
 }  // namespace
 

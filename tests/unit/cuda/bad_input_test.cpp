@@ -92,7 +92,8 @@ PlanOptions options_of(const Planned& planned) {
 }
 void assert_kernel(const Planned& planned, const Plan& plan) {
   if (plan.isa != Isa::kSm90a) return;  // the choice is Hopper's
-  ASSERT_EQ((plan.kernel == plan::kernel_name(KernelId::kSm90aSkinny)), planned.few_rows) << plan.config();
+  ASSERT_EQ((plan.kernel == plan::kernel_name(KernelId::kSm90aSkinny)), planned.few_rows)
+      << plan.config();
   ASSERT_EQ(plan.workspace_bytes > 0, !planned.few_rows) << plan.config();
 }
 

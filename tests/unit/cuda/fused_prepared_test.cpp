@@ -87,8 +87,10 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
     EXPECT_EQ(plan->shape.tile_m, instance.config.tile_m);
     EXPECT_EQ(plan->workspace_bytes, 0);
   }
-  EXPECT_EQ(prepared_plan({.m = 16, .n = 3072, .k = 7168})->kernel, plan::kernel_name(KernelId::kSm90aSkinny));
-  EXPECT_EQ(prepared_plan({.m = 17, .n = 3072, .k = 7168})->kernel, plan::kernel_name(KernelId::kSm90a));
+  EXPECT_EQ(prepared_plan({.m = 16, .n = 3072, .k = 7168})->kernel,
+            plan::kernel_name(KernelId::kSm90aSkinny));
+  EXPECT_EQ(prepared_plan({.m = 17, .n = 3072, .k = 7168})->kernel,
+            plan::kernel_name(KernelId::kSm90a));
 }
 
 TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
