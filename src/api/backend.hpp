@@ -33,7 +33,8 @@ class Backend {
   virtual Status check_isa(const Plan& plan) const = 0;
 
   // What an edited plan may ask for. Comes before the buffers are looked at.
-  virtual Status check_problem(const Plan& plan, const Strategy& strategy) const = 0;
+  virtual Status check_problem(const core::CheckedProblem& problem,
+                               const Strategy& strategy) const = 0;
 
   // Does all that the call reads and writes belong to the device that will run it? `workspace` may
   // be null; prepared weights have their view.

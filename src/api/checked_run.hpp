@@ -12,6 +12,7 @@ namespace dualgemm::api {
 // A run that has passed every check but one: where its arrays belong (check_arrays()).
 struct CheckedRun {
   const Plan* plan;
+  core::CheckedProblem problem;  // the plan's
   const Strategy* strategy;
   Buffers buffers;  // prepared weights as a view, whether a handle or the caller owns them
   void* workspace;

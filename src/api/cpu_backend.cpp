@@ -39,8 +39,8 @@ class CpuBackend final : public Backend {
     return Status::unsupported("plan.isa", name_of(plan.isa), "this machine does not offer it");
   }
 
-  // The strategies check what they rely on; validate() reads the experts' rows.
-  Status check_problem(const Plan&, const Strategy&) const override { return {}; }
+  // The strategies check what they rely on.
+  Status check_problem(const core::CheckedProblem&, const Strategy&) const override { return {}; }
   Status check_memory(const Buffers&, const void*) const override { return {}; }
   int current_device() const noexcept override { return -1; }
 

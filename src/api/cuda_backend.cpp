@@ -51,10 +51,10 @@ class CudaBackend final : public Backend {
                                caps->name + " does not offer it: plan for this GPU");
   }
 
-  Status check_problem(const Plan& plan, const Strategy& strategy) const override {
-    DUALGEMM_TRY(validate(plan.problem));
+  Status check_problem(const core::CheckedProblem& problem,
+                       const Strategy& strategy) const override {
     const Expected<DeviceCaps>& caps = capabilities();
-    return caps ? strategy.supports(plan.problem, *caps) : caps.status();
+    return caps ? strategy.supports(problem, *caps) : caps.status();
   }
 
   Status check_memory(const Buffers& buffers, const void* workspace) const override {
@@ -164,7 +164,9 @@ class CudaBackend final : public Backend {
   }
   std::span<const Strategy* const> strategies() const override { return {}; }
   Status check_isa(const Plan&) const override { return not_in_this_build(); }
-  Status check_problem(const Plan&, const Strategy&) const override { return not_in_this_build(); }
+  Status check_problem(const core::CheckedProblem&, const Strategy&) const override {
+    return not_in_this_build();
+  }
   Status check_memory(const Buffers&, const void*) const override { return not_in_this_build(); }
   int current_device() const noexcept override { return -1; }
   Expected<void*> allocate(int64_t) const override { return not_in_this_build(); }

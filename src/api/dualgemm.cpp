@@ -50,7 +50,8 @@ Buffers with_view(const Buffers& buffers) {
   return resolved;
 }
 
-Status check_prepared(const Plan& plan, const Strategy& strategy, const Buffers& buffers) {
+// Whether the buffers have prepared weights where the plan wants them, and only there.
+Status check_prepared_given(const Plan& plan, const Buffers& buffers) {
   const PreparedWeights* const handle = buffers.prepared;
   if (!plan.prepared) {
     if (handle == nullptr && buffers.prepared_view == nullptr) return {};
@@ -60,23 +61,49 @@ Status check_prepared(const Plan& plan, const Strategy& strategy, const Buffers&
   if (handle != nullptr && buffers.prepared_view != nullptr) {
     return Status::invalid("prepared", "a handle and a view", "must be one of them");
   }
-  const PreparedView* const view = plan::view_of(buffers);
-  if (view == nullptr) {
-    return Status::invalid("prepared", handle == nullptr ? "null" : "empty",
-                           "is required: the plan was made with PlanOptions::prepared");
-  }
-  DUALGEMM_TRY(validate(plan.problem));  // its sizes are computed with
+  if (plan::view_of(buffers) != nullptr) return {};
+  return Status::invalid("prepared", handle == nullptr ? "null" : "empty",
+                         "is required: the plan was made with PlanOptions::prepared");
+}
+
+// Whether they are those of the plan, whose problem is checked.
+Status check_prepared_fits(const Plan& plan, const Strategy& strategy, const Buffers& buffers) {
+  if (!plan.prepared) return {};
+  const PreparedView& view = *plan::view_of(buffers);
   const PreparedDescriptor wanted = strategy.prepared_descriptor(plan);
   if (wanted.format == PreparedFormat::kNone) return nothing_to_prepare(plan);
-  DUALGEMM_TRY(plan::check_view_fits(wanted, *view));
+  DUALGEMM_TRY(plan::check_view_fits(wanted, view));
   // What the library has written into memory of its own is not looked at again.
+  const PreparedWeights* const handle = buffers.prepared;
   const bool owned = handle != nullptr && handle->impl()->memory != nullptr;
   if (owned || plan.device != DeviceKind::kCpu) return {};
-  return plan::check_headers(*view);
+  return plan::check_headers(view);
 }
 
 core::GroupArrays group_arrays_of(const Plan& plan) {
   return plan.device == DeviceKind::kCuda ? core::GroupArrays::kDevice : core::GroupArrays::kHost;
+}
+
+Expected<Plan> choose_plan(const core::CheckedProblem& problem, const PlanOptions& options,
+                           const DeviceCaps& caps) {
+  const char* force_isa = std::getenv("DUALGEMM_FORCE_ISA");
+  return plan::choose(problem, options, caps, api::registry(),
+                      force_isa == nullptr ? "" : force_isa);
+}
+
+// For the device of the options as it is here.
+Expected<Plan> plan_here(const core::CheckedProblem& problem, const PlanOptions& options) {
+  DUALGEMM_TRY(plan::parse_config(options.config).status());
+  const Expected<DeviceCaps> caps = device_caps(options.device);
+  if (!caps) return caps.status();
+  if (caps->kind != DeviceKind::kCpu || options.threads != 0)
+    return choose_plan(problem, options, *caps);
+  // Asked anew each time: a thread may have an affinity of its own.
+  const Expected<int> threads = core::default_threads();
+  if (!threads) return threads.status();
+  DeviceCaps bounded = *caps;
+  bounded.cores = *threads;
+  return choose_plan(problem, options, bounded);
 }
 
 // Do the arrays that the call reads and writes belong to the device that will run it?
@@ -88,6 +115,20 @@ Status check_memory(const Plan& plan, const Buffers& buffers, const void* worksp
 }  // namespace
 
 namespace api {
+namespace {
+
+// The last check of a run: of the memory that it may write to besides D.
+Expected<CheckedRun> with_workspace(const Plan& plan, const core::CheckedProblem& problem,
+                                    const Strategy& strategy, const Buffers& buffers,
+                                    void* workspace, int64_t workspace_bytes) {
+  const int64_t needed = strategy.workspace_bytes(plan);
+  DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
+  DUALGEMM_TRY(
+      core::check_workspace_overlap(problem, buffers, group_arrays_of(plan), workspace, needed));
+  return CheckedRun{&plan, problem, &strategy, buffers, workspace, needed};
+}
+
+}  // namespace
 
 Status check_workspace(const void* workspace, int64_t bytes, int64_t needed) {
   if (bytes < needed) {
@@ -107,15 +148,14 @@ Expected<CheckedRun> check_run(const Plan& plan, const Buffers& given, void* wor
                                int64_t workspace_bytes) {
   const Expected<const Strategy*> strategy = strategy_of(plan);
   if (!strategy) return strategy.status();
-  DUALGEMM_TRY(check_prepared(plan, **strategy, given));
-  DUALGEMM_TRY(backend_of(plan.device).check_problem(plan, **strategy));
+  DUALGEMM_TRY(check_prepared_given(plan, given));
+  const Expected<core::CheckedProblem> problem = core::CheckedProblem::of(plan.problem);
+  if (!problem) return problem.status();
+  DUALGEMM_TRY(check_prepared_fits(plan, **strategy, given));
+  DUALGEMM_TRY(backend_of(plan.device).check_problem(*problem, **strategy));
   const Buffers buffers = with_view(given);
-  const core::GroupArrays groups = group_arrays_of(plan);
-  DUALGEMM_TRY(core::check_buffers(plan.problem, buffers, groups));
-  const int64_t needed = (*strategy)->workspace_bytes(plan);
-  DUALGEMM_TRY(check_workspace(workspace, workspace_bytes, needed));
-  DUALGEMM_TRY(core::check_workspace_overlap(plan.problem, buffers, groups, workspace, needed));
-  return CheckedRun{&plan, *strategy, buffers, workspace, needed};
+  DUALGEMM_TRY(core::check_buffers(*problem, buffers, group_arrays_of(plan)));
+  return with_workspace(plan, *problem, **strategy, buffers, workspace, workspace_bytes);
 }
 
 Status run_checked(const CheckedRun& checked, RunInfo* info) {
@@ -124,7 +164,7 @@ Status run_checked(const CheckedRun& checked, RunInfo* info) {
     if (info != nullptr) *info = {plan.isa, plan.regime, 0, 0};
     return {};
   }
-  return checked.strategy->run(plan, checked.buffers, checked.workspace, info);
+  return checked.strategy->run(plan, checked.problem, checked.buffers, checked.workspace, info);
 }
 
 }  // namespace api
@@ -160,31 +200,19 @@ std::vector<StrategyId> all_strategies(DeviceKind device) {
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options) {
-  DUALGEMM_TRY(guarded([&]() -> Status {  // a mistake counts before a missing GPU
-    DUALGEMM_TRY(validate(problem));
-    return plan::parse_config(options.config).status();
-  }));
-  const Expected<DeviceCaps> caps =
-      guarded([&]() -> Expected<DeviceCaps> { return device_caps(options.device); });
-  if (!caps) return caps.status();
-  if (caps->kind != DeviceKind::kCpu || options.threads != 0)
-    return make_plan(problem, options, *caps);
-  // Asked anew each time: a thread may have an affinity of its own.
-  return guarded([&]() -> Expected<Plan> {
-    const Expected<int> threads = core::default_threads();
-    if (!threads) return threads.status();
-    DeviceCaps bounded = *caps;
-    bounded.cores = *threads;
-    return make_plan(problem, options, bounded);
+  return guarded([&]() -> Expected<Plan> {  // a mistake counts before a missing GPU
+    const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+    if (!checked) return checked.status();
+    return plan_here(*checked, options);
   });
 }
 
 Expected<Plan> make_plan(const Problem& problem, const PlanOptions& options,
                          const DeviceCaps& caps) {
   return guarded([&]() -> Expected<Plan> {
-    const char* force_isa = std::getenv("DUALGEMM_FORCE_ISA");
-    return plan::choose(problem, options, caps, api::registry(),
-                        force_isa == nullptr ? "" : force_isa);
+    const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+    if (!checked) return checked.status();
+    return choose_plan(*checked, options, caps);
   });
 }
 
@@ -199,46 +227,86 @@ Expected<PreparedDescriptor> prepared_descriptor(const Plan& plan) {
   });
 }
 
+namespace {
+
+// What prepare() does for a plan.
+struct Preparing {
+  const Strategy* strategy;
+  core::CheckedProblem problem;
+  PreparedDescriptor wanted;
+};
+
+Expected<Preparing> preparing(const Plan& plan, const Strategy& strategy,
+                              const core::CheckedProblem& problem) {
+  const PreparedDescriptor wanted = strategy.prepared_descriptor(plan);
+  if (wanted.format == PreparedFormat::kNone) return nothing_to_prepare(plan);
+  return Preparing{&strategy, problem, wanted};
+}
+
+Expected<Preparing> preparing(const Plan& plan) {
+  const Expected<const Strategy*> strategy = strategy_of(plan);
+  if (!strategy) return strategy.status();
+  const Expected<core::CheckedProblem> problem = core::CheckedProblem::of(plan.problem);
+  if (!problem) return problem.status();
+  return preparing(plan, **strategy, *problem);
+}
+
+// All that prepare() reads: all four weights are required.
+Buffers weights_of(const Buffers& buffers) {
+  Buffers weights;
+  weights.gate = buffers.gate, weights.gate_scales = buffers.gate_scales;
+  weights.up = buffers.up, weights.up_scales = buffers.up_scales;
+  weights.stream = buffers.stream;
+  return weights;
+}
+
+// `weights` are checked, but for the device that they belong to.
+Status fill_prepared(const Plan& plan, const Preparing& work, const Buffers& weights, void* memory,
+                     int64_t bytes) {
+  DUALGEMM_TRY(plan::check_memory_for(work.wanted, memory, bytes));
+  DUALGEMM_TRY(core::check_prepared_overlap(work.problem, weights, memory, work.wanted.bytes));
+  DUALGEMM_TRY(check_memory(plan, weights, nullptr));
+  const PreparedView written{work.wanted, memory, bytes};
+  Buffers write;
+  write.prepared_view = &written;
+  write.stream = weights.stream;
+  DUALGEMM_TRY(check_memory(plan, write, nullptr));
+  return work.strategy->prepare(plan, work.problem, weights, static_cast<uint8_t*>(memory));
+}
+
+// The same into memory of the handle's.
+Expected<PreparedWeights> made_prepared(const Plan& plan, const Preparing& work,
+                                        const Buffers& weights) {
+  const api::Backend& backend = api::backend_of(plan.device);
+  Expected<std::shared_ptr<void>> memory = backend.allocate_prepared(work.wanted.bytes);
+  if (!memory) return memory.status();
+  DUALGEMM_TRY(fill_prepared(plan, work, weights, memory->get(), work.wanted.bytes));
+  auto impl = std::make_unique<PreparedWeights::Impl>();
+  impl->view = {work.wanted, memory->get(), work.wanted.bytes};
+  impl->memory = *std::move(memory);
+  impl->gpu = backend.current_device();
+  return PreparedWeights(std::move(impl));
+}
+
+}  // namespace
+
 Status prepare(const Plan& plan, const Buffers& buffers, void* memory, int64_t bytes) {
   return guarded([&]() -> Status {
-    const Expected<const Strategy*> strategy = strategy_of(plan);
-    if (!strategy) return strategy.status();
-    const Expected<PreparedDescriptor> wanted = prepared_descriptor(plan);
-    if (!wanted) return wanted.status();
-    Buffers read;  // all that prepare() reads: all four weights are required
-    read.gate = buffers.gate, read.gate_scales = buffers.gate_scales;
-    read.up = buffers.up, read.up_scales = buffers.up_scales;
-    read.stream = buffers.stream;
-    DUALGEMM_TRY(core::check_weights(plan.problem, read));
-    DUALGEMM_TRY(plan::check_memory_for(*wanted, memory, bytes));
-    DUALGEMM_TRY(core::check_prepared_overlap(plan.problem, read, memory, wanted->bytes));
-    DUALGEMM_TRY(check_memory(plan, read, nullptr));
-    const PreparedView written{*wanted, memory, bytes};
-    Buffers write;
-    write.prepared_view = &written;
-    write.stream = buffers.stream;
-    DUALGEMM_TRY(check_memory(plan, write, nullptr));
-    return (*strategy)->prepare(plan, read, static_cast<uint8_t*>(memory));
+    const Expected<Preparing> work = preparing(plan);
+    if (!work) return work.status();
+    const Buffers weights = weights_of(buffers);
+    DUALGEMM_TRY(core::check_weights(work->problem, weights));
+    return fill_prepared(plan, *work, weights, memory, bytes);
   });
 }
 
 Expected<PreparedWeights> prepare(const Plan& plan, const Buffers& buffers) {
   return guarded([&]() -> Expected<PreparedWeights> {
-    DUALGEMM_TRY(strategy_of(plan).status());
-    const Expected<PreparedDescriptor> wanted = prepared_descriptor(plan);
-    if (!wanted) return wanted.status();
-    Buffers weights = buffers;
-    weights.prepared = nullptr, weights.prepared_view = nullptr;  // so that all four are required
-    DUALGEMM_TRY(core::check_weights(plan.problem, weights));     // before memory is paid for
-    const api::Backend& backend = api::backend_of(plan.device);
-    Expected<std::shared_ptr<void>> memory = backend.allocate_prepared(wanted->bytes);
-    if (!memory) return memory.status();
-    DUALGEMM_TRY(prepare(plan, weights, memory->get(), wanted->bytes));
-    auto impl = std::make_unique<PreparedWeights::Impl>();
-    impl->view = {*wanted, memory->get(), wanted->bytes};
-    impl->memory = *std::move(memory);
-    impl->gpu = backend.current_device();
-    return PreparedWeights(std::move(impl));
+    const Expected<Preparing> work = preparing(plan);
+    if (!work) return work.status();
+    const Buffers weights = weights_of(buffers);
+    DUALGEMM_TRY(core::check_weights(work->problem, weights));  // before memory is paid for
+    return made_prepared(plan, *work, weights);
   });
 }
 
@@ -284,28 +352,40 @@ Status run(const Plan& plan, const Buffers& buffers, void* workspace, int64_t wo
 
 Status run(const Problem& problem, const Buffers& buffers, const PlanOptions& options,
            RunInfo* info) {
-  PlanOptions with_weights = options;
-  const bool has_weights = buffers.prepared != nullptr || buffers.prepared_view != nullptr;
-  with_weights.prepared = options.prepared || has_weights;
-  const Expected<Plan> plan = make_plan(problem, with_weights);
-  if (!plan) return plan.status();
-  // Checked before a workspace is paid for.
-  DUALGEMM_TRY(
-      guarded([&] { return core::check_buffers(problem, buffers, group_arrays_of(*plan)); }));
-  DUALGEMM_TRY(guarded([&] { return check_memory(*plan, with_view(buffers), nullptr); }));
-  Buffers complete = buffers;
-  PreparedWeights prepared;
-  if (plan->prepared && !has_weights) {  // the options or the strategy want them
-    Expected<PreparedWeights> made = prepare(*plan, buffers);
-    if (!made) return made.status();
-    prepared = *std::move(made);
-    complete.prepared = &prepared;
-  }
-  const Expected<Workspace> workspace = Workspace::allocate(*plan);
-  if (!workspace) return workspace.status();
-  DUALGEMM_TRY(run(*plan, complete, *workspace, info));
-  if (workspace->data() == nullptr) return {};
-  return api::backend_of(plan->device).wait(buffers);  // before the workspace is freed
+  return guarded([&]() -> Status {
+    PlanOptions with_weights = options;
+    const bool has_weights = buffers.prepared != nullptr || buffers.prepared_view != nullptr;
+    with_weights.prepared = options.prepared || has_weights;
+    const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+    if (!checked) return checked.status();
+    const Expected<Plan> plan = plan_here(*checked, with_weights);
+    if (!plan) return plan.status();
+    // Checked before a workspace is paid for.
+    DUALGEMM_TRY(core::check_buffers(*checked, buffers, group_arrays_of(*plan)));
+    DUALGEMM_TRY(check_memory(*plan, with_view(buffers), nullptr));
+    const Expected<const Strategy*> strategy = strategy_of(*plan);
+    if (!strategy) return strategy.status();
+    Buffers complete = buffers;
+    PreparedWeights prepared;
+    if (plan->prepared && !has_weights) {  // the options or the strategy want them
+      const Expected<Preparing> work = preparing(*plan, **strategy, *checked);
+      if (!work) return work.status();
+      Expected<PreparedWeights> made = made_prepared(*plan, *work, weights_of(buffers));
+      if (!made) return made.status();
+      prepared = *std::move(made);
+      complete.prepared = &prepared;
+    }
+    const Expected<Workspace> workspace = Workspace::allocate(*plan);
+    if (!workspace) return workspace.status();
+    DUALGEMM_TRY(check_prepared_given(*plan, complete));
+    DUALGEMM_TRY(check_prepared_fits(*plan, **strategy, complete));
+    const auto ready = api::with_workspace(*plan, *checked, **strategy, with_view(complete),
+                                           workspace->data(), workspace->size_bytes());
+    if (!ready) return ready.status();
+    DUALGEMM_TRY(api::run_checked(*ready, info));
+    if (workspace->data() == nullptr) return {};
+    return api::backend_of(plan->device).wait(buffers);  // before the workspace is freed
+  });
 }
 
 }  // namespace dualgemm

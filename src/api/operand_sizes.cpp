@@ -1,4 +1,4 @@
-#include "core/problem.hpp"
+#include "core/checked_problem.hpp"
 #include "core/scale_padding.hpp"
 #include "dualgemm/dualgemm.hpp"
 
@@ -21,8 +21,9 @@ int64_t token_scale_bytes(const Problem& problem, const core::ResolvedMatrix& ma
 }  // namespace
 
 Expected<OperandSizes> operand_sizes(const Problem& problem) {
-  DUALGEMM_TRY(validate(problem));
-  const core::ResolvedProblem resolved = core::resolve(problem);
+  const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+  if (!checked) return checked.status();
+  const core::ResolvedProblem& resolved = checked->resolved();
   const int64_t token_batches = problem.grouping == Grouping::kContiguous ? 1 : problem.l;
   OperandSizes sizes;
   sizes.a = resolved.a.data_span_bytes(token_batches);

@@ -17,7 +17,7 @@ class ReferenceStrategy final : public Strategy {
     return "double precision, rounded once to D's type";
   }
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
-  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status supports(const core::CheckedProblem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps&) const override {
     plan.kernel = "oracle";
     plan.isa = Isa::kScalar;  // whatever was asked for: there is only one oracle
@@ -25,12 +25,14 @@ class ReferenceStrategy final : public Strategy {
   }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
   PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
-  Status prepare(const Plan&, const Buffers&, uint8_t*) const override {
+  Status prepare(const Plan&, const core::CheckedProblem&, const Buffers&,
+                 uint8_t*) const override {
     return Status::unsupported("strategy", "reference", "has no weights to prepare");
   }
-  Status run(const Plan& plan, const Buffers& buffers, void*, RunInfo* info) const override {
-    DUALGEMM_TRY(reference::dual_gemm(plan.problem, buffers, plan.threads));
-    core::clear_scale_padding(core::resolve(plan.problem), buffers);
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers, void*,
+             RunInfo* info) const override {
+    DUALGEMM_TRY(reference::dual_gemm(problem.problem(), buffers, plan.threads));
+    core::clear_scale_padding(problem.resolved(), buffers);
     if (info != nullptr) *info = {Isa::kScalar, Regime::kTile, plan.threads, 0};
     return {};
   }

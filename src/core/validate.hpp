@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/checked_problem.hpp"
 #include "core/problem.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
@@ -48,21 +49,21 @@ int64_t swizzled_scale_rows(const Problem& problem, const Buffers& buffers,
 // kContiguous: expert_offsets or row_experts; kMasked: expert_rows; kNone: none of them.
 Status check_groups(const Problem& problem, const Buffers& buffers, GroupArrays groups);
 
-// validate(problem, buffers), which is for kHost.
-Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays groups);
+// What validate(problem, buffers), which is for kHost, says of the buffers.
+Status check_buffers(const CheckedProblem& problem, const Buffers& buffers, GroupArrays groups);
 
 // Nulls, alignment, address overflow of gate, gate_scales, up and up_scales alone (what prepare()
-// reads). Precondition: validate(problem).ok().
-Status check_weights(const Problem& problem, const Buffers& buffers);
+// reads).
+Status check_weights(const CheckedProblem& problem, const Buffers& buffers);
 
 // The bytes that prepare() writes belong to none of the weights that it reads. Precondition:
 // check_weights().
-Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, const void* prepared,
-                              int64_t bytes);
+Status check_prepared_overlap(const CheckedProblem& problem, const Buffers& buffers,
+                              const void* prepared, int64_t bytes);
 
 // The first `bytes` bytes of the workspace, which run() writes to, belong to no operand. Weights
 // are left out if they are prepared: the caller's own may be gone. Precondition: check_buffers().
-Status check_workspace_overlap(const Problem& problem, const Buffers& buffers, GroupArrays groups,
-                               const void* workspace, int64_t bytes);
+Status check_workspace_overlap(const CheckedProblem& problem, const Buffers& buffers,
+                               GroupArrays groups, const void* workspace, int64_t bytes);
 
 }  // namespace dualgemm::core

@@ -175,29 +175,29 @@ Status check_groups(const Problem& problem, const Buffers& buffers, GroupArrays 
   return check_absent("expert_rows", buffers.expert_rows, "must be null unless grouping is masked");
 }
 
-Status check_weights(const Problem& problem, const Buffers& buffers) {
-  for (const Range& range : weight_ranges(resolve(problem), buffers)) {
+Status check_weights(const CheckedProblem& problem, const Buffers& buffers) {
+  for (const Range& range : weight_ranges(problem.resolved(), buffers)) {
     DUALGEMM_TRY(check_range(range));
   }
   return {};
 }
 
-Status check_prepared_overlap(const Problem& problem, const Buffers& buffers, const void* prepared,
-                              int64_t bytes) {
+Status check_prepared_overlap(const CheckedProblem& problem, const Buffers& buffers,
+                              const void* prepared, int64_t bytes) {
   const Range memory{"prepared", prepared, bytes, 1, false};
   DUALGEMM_TRY(check_range(memory));  // its end
-  for (const Range& range : weight_ranges(resolve(problem), buffers)) {
+  for (const Range& range : weight_ranges(problem.resolved(), buffers)) {
     DUALGEMM_TRY(check_apart(memory, range));
   }
   return {};
 }
 
-Status check_workspace_overlap(const Problem& problem, const Buffers& buffers, GroupArrays groups,
-                               const void* workspace, int64_t bytes) {
+Status check_workspace_overlap(const CheckedProblem& problem, const Buffers& buffers,
+                               GroupArrays groups, const void* workspace, int64_t bytes) {
   const Range scratch{"workspace", workspace, bytes, 1, false};
   DUALGEMM_TRY(check_range(scratch));  // its end
-  const ResolvedProblem resolved = resolve(problem);
-  const int64_t padded_rows = swizzled_scale_rows(problem, buffers, groups);
+  const ResolvedProblem& resolved = problem.resolved();
+  const int64_t padded_rows = swizzled_scale_rows(problem.problem(), buffers, groups);
   for (const Range& range : input_ranges(resolved, buffers, padded_rows)) {
     DUALGEMM_TRY(check_apart(scratch, range));
   }
@@ -207,8 +207,8 @@ Status check_workspace_overlap(const Problem& problem, const Buffers& buffers, G
   return {};
 }
 
-Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays groups) {
-  DUALGEMM_TRY(validate(problem));
+Status check_buffers(const CheckedProblem& checked, const Buffers& buffers, GroupArrays groups) {
+  const Problem& problem = checked.problem();
   DUALGEMM_TRY(check_groups(problem, buffers, groups));
   if (problem.a.type != DataType::kE2M1) {
     DUALGEMM_TRY(check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
@@ -228,7 +228,7 @@ Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays
     return Status::invalid("d_global_scale", fmt::to_string(buffers.d_global_scale),
                            "must be finite and > 0");
   }
-  const ResolvedProblem resolved = resolve(problem);
+  const ResolvedProblem& resolved = checked.resolved();
   const int64_t padded_rows = swizzled_scale_rows(problem, buffers, groups);
   const auto inputs = input_ranges(resolved, buffers, padded_rows);
   const auto outputs = output_ranges(resolved, buffers, padded_rows);
@@ -245,7 +245,9 @@ Status check_buffers(const Problem& problem, const Buffers& buffers, GroupArrays
 }  // namespace core
 
 Status validate(const Problem& problem, const Buffers& buffers) {
-  return core::check_buffers(problem, buffers, core::GroupArrays::kHost);
+  const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+  if (!checked) return checked.status();
+  return core::check_buffers(*checked, buffers, core::GroupArrays::kHost);
 }
 
 }  // namespace dualgemm

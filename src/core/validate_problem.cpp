@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/checked_problem.hpp"
 #include "core/enum_table.hpp"
 #include "core/resolved_activation.hpp"
 #include "core/validate.hpp"
@@ -273,6 +274,11 @@ Status check_padded_sizes(const Problem& problem) {
 }
 
 }  // namespace core
+
+Expected<core::CheckedProblem> core::CheckedProblem::of(const Problem& problem) {
+  DUALGEMM_TRY(validate(problem));
+  return CheckedProblem(problem);
+}
 
 Status validate(const Problem& problem) {
   DUALGEMM_TRY(core::check_extents(problem));

@@ -69,7 +69,7 @@ const Engine& engine_of(const Plan& plan) noexcept {
   return plan.problem.a.type == DataType::kE2M1 ? *table.e2m1 : *table.f32;
 }
 
-Status CpuStrategy::supports(const Problem&, const DeviceCaps& caps) const {
+Status CpuStrategy::supports(const core::CheckedProblem&, const DeviceCaps& caps) const {
   if (caps.kind == DeviceKind::kCpu) return {};
   return Status::unsupported("device", name_of(caps.kind), "this strategy runs on the CPU");
 }
@@ -147,12 +147,13 @@ PreparedDescriptor CpuStrategy::prepared_descriptor(const Plan& plan) const {
                                  2 * packed_operand_bytes(plan.problem));
 }
 
-Status CpuStrategy::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
+Status CpuStrategy::prepare(const Plan& plan, const core::CheckedProblem& problem,
+                            const Buffers& buffers, uint8_t* memory) const {
   const PreparedDescriptor descriptor = prepared_descriptor(plan);
   const int64_t operand_bytes = packed_operand_bytes(plan.problem);
   uint8_t* const gate = memory + kPreparedHeaderBytes;
   core::Team team(plan.threads);
-  pack_operands(team, core::resolve(plan.problem), buffers, *kernel_table(plan.isa),
+  pack_operands(team, problem.resolved(), buffers, *kernel_table(plan.isa),
                 {{gate, gate + operand_bytes}, descriptor.expert_bytes});
   plan::frame_parts(descriptor, 2 * operand_bytes, memory);
   return {};
@@ -173,11 +174,11 @@ Status CpuStrategy::check_plan(const Plan& plan) const {
                          "this plan needs " + std::to_string(needed));
 }
 
-Status CpuStrategy::run(const Plan& plan, const Buffers& buffers, void* workspace,
-                        RunInfo* info) const {
+Status CpuStrategy::run(const Plan& plan, const core::CheckedProblem& checked,
+                        const Buffers& buffers, void* workspace, RunInfo* info) const {
   DUALGEMM_TRY(check_plan(plan));
   const Recipe wants = recipe();
-  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  const core::ResolvedProblem& problem = checked.resolved();
   Frame frame;
   Arena arena(workspace);
   lay_out(plan, problem, arena, frame);

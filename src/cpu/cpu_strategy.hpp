@@ -30,15 +30,16 @@ struct Frame {
 class CpuStrategy : public Strategy {
  public:
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
-  Status supports(const Problem& problem, const DeviceCaps& caps) const override;
+  Status supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const override;
   const char* numerics(const Plan& plan) const noexcept override;
   Preparation preparation(const Plan& plan) const noexcept override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
   int64_t workspace_bytes(const Plan& plan) const override;
   PreparedDescriptor prepared_descriptor(const Plan& plan) const override;
-  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override;
+  Status prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                 uint8_t* memory) const override;
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override;
 
  protected:
   virtual Recipe recipe() const noexcept = 0;

@@ -106,12 +106,13 @@ Status check_satisfied(const Plan& plan, const PlanConstraints& constraints) {
 bool is_about_config(const Status& status) { return status.argument() == "config"; }
 
 // `base` completed by one strategy on one instruction set, or why not.
-Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const DeviceCaps& caps,
+Expected<Plan> try_strategy(const Strategy& strategy, const core::CheckedProblem& problem,
+                            Plan base, Isa isa, const DeviceCaps& caps,
                             const PlanConstraints& constraints) {
   if (base.problem.batch_invariant && strategy.id() == StrategyId::kFp8) {
     return Status::unsupported("strategy", "fp8", "batch_invariant excludes it: it is not exact");
   }
-  DUALGEMM_TRY(strategy.supports(base.problem, caps));
+  DUALGEMM_TRY(strategy.supports(problem, caps));
   base.strategy = strategy.id();
   base.device = strategy.device();
   base.isa = isa;
@@ -135,13 +136,14 @@ Expected<Plan> try_strategy(const Strategy& strategy, Plan base, Isa isa, const 
 }
 
 // On the first instruction set that works; the others' reasons go to `rejected`.
-Expected<Plan> try_isas(const Strategy& strategy, const Plan& base, const std::vector<Isa>& isas,
-                        const DeviceCaps& caps, const PlanConstraints& constraints,
+Expected<Plan> try_isas(const Strategy& strategy, const core::CheckedProblem& problem,
+                        const Plan& base, const std::vector<Isa>& isas, const DeviceCaps& caps,
+                        const PlanConstraints& constraints,
                         std::vector<RejectedCandidate>& rejected) {
   Status last = Status::unsupported("isa", "auto", "no instruction set is left");
   std::vector<RejectedCandidate> failed;
   for (const Isa isa : isas) {
-    Expected<Plan> plan = try_strategy(strategy, base, isa, caps, constraints);
+    Expected<Plan> plan = try_strategy(strategy, problem, base, isa, caps, constraints);
     if (plan) {
       rejected.insert(rejected.end(), failed.begin(), failed.end());
       return plan;
@@ -161,12 +163,13 @@ Status why_not_chosen(const Plan& other, const Plan& chosen) {
 }
 
 // What became of the strategies that are not the plan's: for Plan::explain().
-void note_others(Plan& plan, const Plan& base, const std::vector<Isa>& isas, const DeviceCaps& caps,
+void note_others(Plan& plan, const core::CheckedProblem& problem, const Plan& base,
+                 const std::vector<Isa>& isas, const DeviceCaps& caps,
                  std::span<const Strategy* const> strategies) {
   for (const Strategy* strategy : strategies) {
     if (strategy->device() != plan.device || strategy->id() == plan.strategy) continue;
     std::vector<RejectedCandidate> ignored;
-    const Expected<Plan> other = try_isas(*strategy, base, isas, caps, {}, ignored);
+    const Expected<Plan> other = try_isas(*strategy, problem, base, isas, caps, {}, ignored);
     plan.rejected.push_back(
         {std::string(strategy->name()), other ? why_not_chosen(*other, plan) : other.status()});
   }
@@ -206,10 +209,17 @@ const Strategy* find_strategy(std::span<const Strategy* const> strategies, Strat
   return nullptr;
 }
 
-Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
+Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps,
+                      std::span<const Strategy* const> strategies, const std::string& force_isa) {
+  const Expected<core::CheckedProblem> checked = core::CheckedProblem::of(problem);
+  if (!checked) return checked.status();
+  return choose(*checked, options, caps, strategies, force_isa);
+}
+
+Expected<Plan> choose(const core::CheckedProblem& checked, const PlanOptions& wanted_options,
                       const DeviceCaps& caps, std::span<const Strategy* const> strategies,
                       const std::string& force_isa) {
-  DUALGEMM_TRY(validate(problem));
+  const Problem& problem = checked.problem();
   PlanOptions options = wanted_options;
   DUALGEMM_TRY(check_options(options));
   const DeviceKind device = options.device == DeviceKind::kAuto ? caps.kind : options.device;
@@ -247,11 +257,12 @@ Expected<Plan> choose(const Problem& problem, const PlanOptions& wanted_options,
     const Strategy* strategy = find_strategy(strategies, id, device);
     if (strategy == nullptr) continue;
     std::vector<RejectedCandidate> rejected;
-    Expected<Plan> plan = try_isas(*strategy, base, *isas, caps, request->constraints, rejected);
+    Expected<Plan> plan =
+        try_isas(*strategy, checked, base, *isas, caps, request->constraints, rejected);
     if (!plan && is_about_config(plan.status())) return plan;
     if (plan) {
       plan->rejected.insert(plan->rejected.end(), rejected.begin(), rejected.end());
-      note_others(*plan, base, *isas, caps, strategies);
+      note_others(*plan, checked, base, *isas, caps, strategies);
       return plan;
     }
     if (!tried) first_reason = plan.status();

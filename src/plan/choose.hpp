@@ -13,6 +13,10 @@ inline constexpr int kMaxThreads = core::kMaxTeam;
 
 // force_isa: the value of DUALGEMM_FORCE_ISA, which is about the CPU; empty = not set.
 // PlanOptions::isa wins over it.
+Expected<Plan> choose(const core::CheckedProblem& problem, const PlanOptions& options,
+                      const DeviceCaps& caps, std::span<const Strategy* const> strategies,
+                      const std::string& force_isa);
+// The same of a problem that validate() has not seen.
 Expected<Plan> choose(const Problem& problem, const PlanOptions& options, const DeviceCaps& caps,
                       std::span<const Strategy* const> strategies, const std::string& force_isa);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/checked_problem.hpp"
 #include "dualgemm/dualgemm.hpp"
 #include "plan/kernel_id.hpp"
 
@@ -56,8 +57,8 @@ class Strategy {
   virtual DeviceKind device() const noexcept = 0;
   std::string_view name() const noexcept { return name_of(id()); }
 
-  // ok, or why this strategy cannot run the (already validated) problem on this device.
-  virtual Status supports(const Problem& problem, const DeviceCaps& caps) const = 0;
+  // ok, or why this strategy cannot run the problem on this device.
+  virtual Status supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const = 0;
 
   // For people, in one line.
   virtual const char* how_it_works() const noexcept = 0;
@@ -67,8 +68,8 @@ class Strategy {
   virtual Preparation preparation(const Plan& plan) const noexcept = 0;
 
   // Fills in everything of the plan that is this strategy's choice: regime, kernel, shape,
-  // workspace_bytes, prepared_bytes. problem, device, isa, threads, preparation and prepared are
-  // set already, the latter two so that they agree.
+  // workspace_bytes, prepared_bytes. problem, a checked one, device, isa, threads, preparation and
+  // prepared are set already, the latter two so that they agree.
   virtual Status plan(Plan& plan, const DeviceCaps& caps) const = 0;
 
   // The same with constraints, for strategies that have something to choose. The caller checks that
@@ -85,12 +86,14 @@ class Strategy {
 
   // Fills `memory` with what prepared_descriptor() says, every byte of it, and returns when that is
   // done. The memory is large enough and aligned, the weights of the buffers are validated.
-  virtual Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const = 0;
+  // `problem`: the plan's.
+  virtual Status prepare(const Plan& plan, const core::CheckedProblem& problem,
+                         const Buffers& buffers, uint8_t* memory) const = 0;
 
   // Buffers are validated, prepared weights fit prepared_descriptor() (plan::view_of() has them),
   // the workspace is large enough and aligned to 64 bytes.
-  virtual Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-                     RunInfo* info) const = 0;
+  virtual Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                     void* workspace, RunInfo* info) const = 0;
 };
 
 }  // namespace dualgemm

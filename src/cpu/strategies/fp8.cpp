@@ -206,7 +206,7 @@ class Fp8 final : public Strategy {
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kOptional; }
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
 
-  Status supports(const Problem&, const DeviceCaps& caps) const override {
+  Status supports(const core::CheckedProblem&, const DeviceCaps& caps) const override {
     if (caps.kind == DeviceKind::kCpu) return {};
     return Status::unsupported("device", name_of(caps.kind), "this strategy runs on the CPU");
   }
@@ -239,15 +239,17 @@ class Fp8 final : public Strategy {
     return plan::describe_prepared(PreparedFormat::kCpuFp8, plan.problem,
                                    batch_bytes(plan.problem));
   }
-  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override;
+  Status prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                 uint8_t* memory) const override;
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override;
 
  private:
   Status check_plan(const Plan& plan) const;
 };
 
-Status Fp8::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
+Status Fp8::prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                    uint8_t* memory) const {
   const int64_t row_bytes = plan.problem.k * static_cast<int64_t>(sizeof(float));
   Expected<core::AlignedBytes> rows =
       core::AlignedBytes::allocate(plan.threads * row_bytes, "rows before requantisation");
@@ -255,7 +257,7 @@ Status Fp8::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) c
   const PreparedDescriptor descriptor = prepared_descriptor(plan);
   const Weights8 weights{memory + kPreparedHeaderBytes, descriptor.expert_bytes};
   core::Team team(plan.threads);
-  requantise_weights(team, core::resolve(plan.problem), buffers, weights, [&](int seat) {
+  requantise_weights(team, problem.resolved(), buffers, weights, [&](int seat) {
     return reinterpret_cast<float*>(rows->data() + seat * row_bytes);
   });
   plan::frame_parts(descriptor, batch_bytes(plan.problem), memory);
@@ -276,12 +278,13 @@ Status Fp8::check_plan(const Plan& plan) const {
                          "this plan needs " + std::to_string(needed));
 }
 
-Status Fp8::run(const Plan& plan, const Buffers& buffers, void* workspace, RunInfo* info) const {
+Status Fp8::run(const Plan& plan, const core::CheckedProblem& checked, const Buffers& buffers,
+                void* workspace, RunInfo* info) const {
   DUALGEMM_TRY(check_plan(plan));
   const PreparedView* const prepared = plan::view_of(buffers);
   if (plan.prepared && prepared == nullptr)
     return Status::invalid("prepared", "null", "the plan was made for prepared weights");
-  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  const core::ResolvedProblem& problem = checked.resolved();
   Fp8Frame frame{};
   Arena arena(workspace);
   lay_out(plan, arena, frame);

@@ -60,7 +60,7 @@ class CutlassStrategy final : public Strategy {
   }
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kOptional; }
 
-  Status supports(const Problem& problem, const DeviceCaps& caps) const override {
+  Status supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const override {
     if (caps.kind != DeviceKind::kCuda) {
       return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
     }
@@ -68,11 +68,11 @@ class CutlassStrategy final : public Strategy {
       return Status::unsupported("device", caps.name,
                                  "the CUTLASS kernels need compute capability 10.0");
     }
-    if (problem.batch_invariant) {
+    if (problem.problem().batch_invariant) {
       return Status::unsupported("batch_invariant", "true",
                                  "one CTA or two share an MMA, as m decides");
     }
-    return gated::supports(problem);
+    return gated::supports(problem.problem());
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
@@ -117,20 +117,21 @@ class CutlassStrategy final : public Strategy {
                                    gated::weight_layout(p.n, p.k).bytes());
   }
 
-  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override {
+  Status prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                 uint8_t* memory) const override {
     DUALGEMM_TRY(gated::supports(plan.problem));
     const PreparedDescriptor descriptor = prepared_descriptor(plan);
     const auto stream = static_cast<cudaStream_t>(buffers.stream);
     DUALGEMM_TRY(clear_parts(descriptor, memory, stream));
     DUALGEMM_TRY(
-        enqueue(gated::interleave_weights(core::resolve(plan.problem), buffers,
+        enqueue(gated::interleave_weights(problem.resolved(), buffers,
                                           memory + kPreparedHeaderBytes, descriptor.expert_bytes),
                 stream));
     return finish_parts(descriptor, memory, stream);
   }
 
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override {
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override {
     const auto instance = checked_instance(plan);
     if (!instance) return instance.status();
     if (!(*instance)->any_epilogue && buffers.a_row_scale != nullptr) {
@@ -144,10 +145,10 @@ class CutlassStrategy final : public Strategy {
     }
     static const Expected<EncodeTiled> encode = driver_encode_tiled();
     if (!encode) return encode.status();
-    const core::ResolvedProblem problem = core::resolve(plan.problem);
-    const gated::Workspace places = gated::plan_workspace(problem, plan.unaligned, plan.prepared);
-    const auto launches =
-        gated::build_launches(problem, buffers, weights, places, workspace, **instance, *encode);
+    const gated::Workspace places =
+        gated::plan_workspace(problem.resolved(), plan.unaligned, plan.prepared);
+    const auto launches = gated::build_launches(problem.resolved(), buffers, weights, places,
+                                                workspace, **instance, *encode);
     if (!launches) return launches.status();
     const auto stream = static_cast<cudaStream_t>(buffers.stream);
     for (const KernelLaunch& copy : launches->copies) DUALGEMM_TRY(enqueue(copy, stream));

@@ -46,7 +46,7 @@ class FusedStrategy final : public Strategy {
     return packs ? Preparation::kOptional : Preparation::kNone;
   }
 
-  Status supports(const Problem&, const DeviceCaps& caps) const override {
+  Status supports(const core::CheckedProblem&, const DeviceCaps& caps) const override {
     if (caps.kind == DeviceKind::kCuda) return {};  // plan() asks the instruction set's kernel
     return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
   }
@@ -81,21 +81,22 @@ class FusedStrategy final : public Strategy {
                                    kernel->packing->batch_bytes(plan.problem));
   }
 
-  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override {
+  Status prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                 uint8_t* memory) const override {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
     const PreparedDescriptor descriptor = prepared_descriptor(plan);
     const auto stream = static_cast<cudaStream_t>(buffers.stream);
     DUALGEMM_TRY(clear_parts(descriptor, memory, stream));
-    DUALGEMM_TRY(enqueue(kernel->packing->launch(core::resolve(plan.problem), buffers,
-                                                 memory + kPreparedHeaderBytes),
-                         stream));
+    DUALGEMM_TRY(
+        enqueue(kernel->packing->launch(problem.resolved(), buffers, memory + kPreparedHeaderBytes),
+                stream));
     return finish_parts(descriptor, memory, stream);
   }
 
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override {
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override {
     const FusedKernel* kernel = kernel_for(plan.isa);
     if (kernel == nullptr) return no_kernel(plan.isa);
     DUALGEMM_TRY(kernel->supports(plan.problem));
@@ -110,7 +111,8 @@ class FusedStrategy final : public Strategy {
     }
     const Expected<EncodeTiled> encode = driver_encode_tiled();
     if (!encode) return encode.status();
-    const auto work = family->launches({plan, buffers, prepared, workspace, *encode});
+    const auto work =
+        family->launches({plan, problem.resolved(), buffers, prepared, workspace, *encode});
     if (!work) return work.status();
     for (const KernelLaunch& launch : work->launches) {
       DUALGEMM_TRY(enqueue(launch, static_cast<cudaStream_t>(buffers.stream)));

@@ -28,11 +28,11 @@ class FusedPassesStrategy final : public Strategy {
   const char* numerics(const Plan&) const noexcept override { return kTensorCoreNumerics; }
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
 
-  Status supports(const Problem& problem, const DeviceCaps& caps) const override {
+  Status supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const override {
     if (caps.kind != DeviceKind::kCuda) {
       return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
     }
-    return supports_problem(problem);
+    return supports_problem(problem.problem());
   }
 
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
@@ -58,16 +58,17 @@ class FusedPassesStrategy final : public Strategy {
 
   PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
 
-  Status prepare(const Plan&, const Buffers&, uint8_t*) const override {
+  Status prepare(const Plan&, const core::CheckedProblem&, const Buffers&,
+                 uint8_t*) const override {
     return Status::unsupported("plan.strategy", name_of(id_), "has no weights to prepare on cuda");
   }
 
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override {
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override {
     DUALGEMM_TRY(check_isa(plan));
-    DUALGEMM_TRY(supports_problem(plan.problem));
+    DUALGEMM_TRY(supports_problem(problem.problem()));
     const PassesKernel& kernel = *passes_for(plan.isa);
-    DUALGEMM_TRY(kernel.supports(plan.problem, gate_));
+    DUALGEMM_TRY(kernel.supports(problem.problem(), gate_));
     const auto launches = kernel.launches(plan, gate_, buffers, workspace, driver_encode_tiled);
     if (!launches) return launches.status();
     for (const KernelLaunch& launch : *launches) {

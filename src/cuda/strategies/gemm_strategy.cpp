@@ -64,20 +64,22 @@ class GemmStrategy final : public Strategy {
   const char* numerics(const Plan&) const noexcept override;
   Preparation preparation(const Plan&) const noexcept override { return recipe_.preparation; }
 
-  Status supports(const Problem& problem, const DeviceCaps& caps) const override;
+  Status supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const override;
   Status plan(Plan& plan, const DeviceCaps& caps) const override;
   int64_t workspace_bytes(const Plan& plan) const override;
   PreparedDescriptor prepared_descriptor(const Plan& plan) const override {
     if (recipe_.preparation == Preparation::kNone) return {};
     return prepared_gemm_weights(plan.problem, gemm_number(plan, recipe_.fp8));
   }
-  Status prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const override;
-  Status run(const Plan& plan, const Buffers& buffers, void* workspace,
-             RunInfo* info) const override;
+  Status prepare(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+                 uint8_t* memory) const override;
+  Status run(const Plan& plan, const core::CheckedProblem& problem, const Buffers& buffers,
+             void* workspace, RunInfo* info) const override;
 
  private:
-  GemmWork lay_out_call(const Plan& plan, core::Arena& arena) const noexcept {
-    return lay_out(plan, recipe_.fp8, !plan.prepared, recipe_.two_streams, arena);
+  GemmWork lay_out_call(const Plan& plan, const core::ResolvedProblem& problem,
+                        core::Arena& arena) const noexcept {
+    return lay_out(plan, problem, recipe_.fp8, !plan.prepared, recipe_.two_streams, arena);
   }
   Status find_weights(const Plan& plan, const Buffers& buffers, GemmWork& work) const;
   Status enqueue_all(const Plan& plan, const GemmWork& work, cudaStream_t stream) const;
@@ -86,7 +88,8 @@ class GemmStrategy final : public Strategy {
   Recipe recipe_;
 };
 
-Status GemmStrategy::supports(const Problem& p, const DeviceCaps& caps) const {
+Status GemmStrategy::supports(const core::CheckedProblem& problem, const DeviceCaps& caps) const {
+  const Problem& p = problem.problem();
   if (caps.kind != DeviceKind::kCuda) {
     return Status::unsupported("device", name_of(caps.kind), "this strategy runs on a GPU");
   }
@@ -129,13 +132,14 @@ Status GemmStrategy::plan(Plan& plan, const DeviceCaps&) const {
 
 int64_t GemmStrategy::workspace_bytes(const Plan& plan) const {
   core::Arena counting(nullptr, kGemmAlignment);
-  static_cast<void>(lay_out_call(plan, counting));
+  static_cast<void>(lay_out_call(plan, core::resolve(plan.problem), counting));
   return counting.used() + kGemmAlignment;  // its start may be moved up
 }
 
-Status GemmStrategy::prepare(const Plan& plan, const Buffers& buffers, uint8_t* memory) const {
+Status GemmStrategy::prepare(const Plan& plan, const core::CheckedProblem& problem,
+                             const Buffers& buffers, uint8_t* memory) const {
   const PreparedDescriptor descriptor = prepared_descriptor(plan);
-  GemmWork work{.problem = core::resolve(plan.problem),
+  GemmWork work{.problem = problem.resolved(),
                 .number = gemm_number(plan, recipe_.fp8),
                 .copies_a = false,
                 .buffers = &buffers};
@@ -191,10 +195,10 @@ Status GemmStrategy::enqueue_all(const Plan& plan, const GemmWork& work,
   return join(work, stream);
 }
 
-Status GemmStrategy::run(const Plan& plan, const Buffers& buffers, void* workspace,
-                         RunInfo* info) const {
+Status GemmStrategy::run(const Plan& plan, const core::CheckedProblem& problem,
+                         const Buffers& buffers, void* workspace, RunInfo* info) const {
   core::Arena arena(workspace, kGemmAlignment);
-  GemmWork work = lay_out_call(plan, arena);
+  GemmWork work = lay_out_call(plan, problem.resolved(), arena);
   work.buffers = &buffers;
   DUALGEMM_TRY(find_weights(plan, buffers, work));
   DUALGEMM_TRY(check_call(work));

@@ -142,10 +142,10 @@ void take_prepared(const PreparedDescriptor& descriptor, GemmNumber number, uint
   }
 }
 
-GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
-                 core::Arena& arena) noexcept {
-  const Problem& p = plan.problem;
-  GemmWork work{.problem = core::resolve(p), .number = gemm_number(plan, fp8), .copies_a = false};
+GemmWork lay_out(const Plan& plan, const core::ResolvedProblem& problem, bool fp8,
+                 bool converts_weights, bool two_streams, core::Arena& arena) noexcept {
+  const Problem& p = problem.problem;
+  GemmWork work{.problem = problem, .number = gemm_number(plan, fp8), .copies_a = false};
   const int64_t rows = p.l * p.m;
   const bool converts_a = fp8 || p.a.type == DataType::kE2M1;
   work.copies_a = !converts_a && (plan.unaligned || !rows_are_aligned(work.problem.a, p.l));

@@ -58,8 +58,8 @@ void take_prepared(const PreparedDescriptor& descriptor, GemmNumber number, uint
                    GemmWeights (&weights)[2]) noexcept;
 
 // Everything of a call but its buffers. converts_weights: on every call, into the workspace.
-GemmWork lay_out(const Plan& plan, bool fp8, bool converts_weights, bool two_streams,
-                 core::Arena& arena) noexcept;
+GemmWork lay_out(const Plan& plan, const core::ResolvedProblem& problem, bool fp8,
+                 bool converts_weights, bool two_streams, core::Arena& arena) noexcept;
 
 // ok, or what of this call cannot be done; decides the algorithm. Nothing is enqueued.
 Status check_call(const GemmWork& work);

@@ -5,6 +5,7 @@
 #include "cuda/runtime/device.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
+#include "support/checked.hpp"
 
 #include <gtest/gtest.h>
 
@@ -137,11 +138,15 @@ TEST(CutlassStrategy, TheVisitorTreeRefusesRowScales) {
   const float scale = 1;
   Buffers buffers;
   buffers.a_row_scale = &scale;
-  EXPECT_EQ(cuda::cutlass_strategy().run(*plan, buffers, nullptr, nullptr).message(),
+  EXPECT_EQ(cuda::cutlass_strategy()
+                .run(*plan, checked(plan->problem), buffers, nullptr, nullptr)
+                .message(),
             "a_row_scale: given; the visitor tree takes none");
   Plan other = *plan;
   other.shape.tile_m = 64;
-  EXPECT_EQ(cuda::cutlass_strategy().run(other, buffers, nullptr, nullptr).argument(),
+  EXPECT_EQ(cuda::cutlass_strategy()
+                .run(other, checked(other.problem), buffers, nullptr, nullptr)
+                .argument(),
             "plan.kernel");
 }
 

@@ -3,6 +3,7 @@
 // what NaN may and may not reach.
 #include <cmath>
 
+#include "cuda/kernels/sm100a/launch.hpp"
 #include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"

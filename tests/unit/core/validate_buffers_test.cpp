@@ -8,6 +8,7 @@
 
 #include "core/validate.hpp"
 #include "dualgemm/dualgemm.hpp"
+#include "support/checked.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm {
@@ -353,7 +354,8 @@ TEST(ValidateBuffers, WorkspaceBelongsToNoOperand) {
   const Buffers b = data.buffers();
   constexpr int64_t kBytes = 4;
   const auto refusal = [&](const Buffers& buffers, const void* workspace, int64_t bytes) {
-    return core::check_workspace_overlap(p, buffers, core::GroupArrays::kHost, workspace, bytes)
+    return core::check_workspace_overlap(test::checked(p), buffers, core::GroupArrays::kHost,
+                                         workspace, bytes)
         .message();
   };
   struct {
@@ -405,9 +407,12 @@ TEST(ValidateBuffers, OffsetsAndCountsOfADeviceAreNotRead) {
     RandomCase data(p, rng, Values::kRandom);
     Buffers b = data.buffers();
     (grouping == Grouping::kContiguous ? b.expert_offsets : b.expert_rows) = unreadable;
-    const auto check = [&] { return core::check_buffers(p, b, core::GroupArrays::kDevice); };
+    const auto check = [&] {
+      return core::check_buffers(test::checked(p), b, core::GroupArrays::kDevice);
+    };
     EXPECT_EQ(check().message(), "ok");
-    EXPECT_EQ(core::check_workspace_overlap(p, b, core::GroupArrays::kDevice, b.d, 1).message(),
+    EXPECT_EQ(core::check_workspace_overlap(test::checked(p), b, core::GroupArrays::kDevice, b.d, 1)
+                  .message(),
               "workspace: overlaps d; must not share bytes with any other operand");
     b.expert_offsets = b.expert_rows = nullptr;
     EXPECT_EQ(check().message(), grouping == Grouping::kContiguous

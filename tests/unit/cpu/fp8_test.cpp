@@ -306,7 +306,7 @@ TEST(Fp8Plan, EditedPlansAreRefused) {
   bad[3].shape.l2_pairs = 1 << 20;
   bad[4].workspace_bytes -= 1;
   for (const Plan& plan : bad) {
-    const Status status = strategy->run(plan, c.buffers(), nullptr, nullptr);
+    const Status status = strategy->run(plan, checked(plan.problem), c.buffers(), nullptr, nullptr);
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.message();
   }
 }

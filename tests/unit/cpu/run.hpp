@@ -9,6 +9,7 @@
 #include "cpu/device_caps.hpp"
 #include "cpu/strategies.hpp"
 #include "plan/choose.hpp"
+#include "support/checked.hpp"
 #include "support/guarded.hpp"
 #include "support/inputs.hpp"
 
@@ -52,13 +53,14 @@ inline RunResult run_cpu(const Problem& problem, Buffers buffers, const RunOptio
   Guarded<uint8_t> prepared(plan->prepared_bytes);
   const PreparedView view{strategy->prepared_descriptor(*plan), prepared.data(), prepared.size()};
   if (plan->prepared) {
-    result.status = strategy->prepare(*plan, buffers, prepared.data());
+    result.status = strategy->prepare(*plan, checked(plan->problem), buffers, prepared.data());
     if (!result.status.ok()) return result;
     buffers.prepared_view = &view;
     buffers = without_weights(buffers);  // a prepared run must not look at the rows again
   }
   Guarded<uint8_t> workspace(plan->workspace_bytes);
-  result.status = strategy->run(*plan, buffers, workspace.data(), &result.info);
+  result.status =
+      strategy->run(*plan, checked(plan->problem), buffers, workspace.data(), &result.info);
   return result;
 }
 

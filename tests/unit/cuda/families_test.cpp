@@ -8,6 +8,7 @@
 #include "cuda/families.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
+#include "support/checked.hpp"
 #include "unit/cuda/on_gpu.hpp"
 
 namespace dualgemm::cuda {
@@ -81,7 +82,7 @@ TEST(Families, AnIdOfAnotherInstructionSetIsRefusedByName) {
   ASSERT_TRUE(plan);
   plan::set_kernel(*plan, KernelId::kSm90a);
   EXPECT_EQ(fused_strategy().workspace_bytes(*plan), 0);
-  EXPECT_EQ(fused_strategy().run(*plan, {}, nullptr, nullptr).message(),
+  EXPECT_EQ(fused_strategy().run(*plan, test::checked(problem), {}, nullptr, nullptr).message(),
             "plan.kernel: wgmma; must be a kernel of fused on sm100a");
 }
 

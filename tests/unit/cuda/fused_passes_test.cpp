@@ -59,7 +59,7 @@ TEST(FusedPasses, PlanTheWgmmaKernelOnHopper) {
 TEST(FusedPasses, RefuseWhatTheyCannotDo) {
   for (const StrategyId id : kBoth) {
     const auto refusal = [&](const Problem& p, const DeviceCaps& caps) {
-      return strategy_of(id).supports(p, caps).message();
+      return strategy_of(id).supports(checked(p), caps).message();
     };
     const DeviceCaps caps = made_up_gpu(90);
     EXPECT_EQ(refusal({.m = 1, .n = 1, .k = 16}, caps), "ok");
@@ -79,24 +79,27 @@ TEST(FusedPasses, RefuseWhatTheyCannotDo) {
     EXPECT_EQ(prepared.status().argument(), "prepared");
   }
   const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
-  EXPECT_EQ(strategy_of(StrategyId::kFusedSequential).supports(large, made_up_gpu(90)).message(),
-            "ok");
-  EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).supports(large, made_up_gpu(90)).message(),
-            "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
+  EXPECT_EQ(
+      strategy_of(StrategyId::kFusedSequential).supports(checked(large), made_up_gpu(90)).message(),
+      "ok");
+  EXPECT_EQ(
+      strategy_of(StrategyId::kFusedEpilogue).supports(checked(large), made_up_gpu(90)).message(),
+      "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
 }
 
 TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   for (const StrategyId id : kBoth) {
     Plan plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 80);
     plan.shape.tile_m = 24;
-    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).rule(),
+    EXPECT_EQ(strategy_of(id).run(plan, checked(plan.problem), {}, nullptr, nullptr).rule(),
               "must be one of the compiled kernels");
     plan = *passes_plan({.m = 1, .n = 1, .k = 16}, {.strategy = id}, 90);
     plan.shape.tile_m = 24;
-    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).rule(),
+    EXPECT_EQ(strategy_of(id).run(plan, checked(plan.problem), {}, nullptr, nullptr).rule(),
               "must be one of the compiled kernels");
     plan.isa = Isa::kSm100a;
-    EXPECT_EQ(strategy_of(id).run(plan, {}, nullptr, nullptr).argument(), "isa");
+    EXPECT_EQ(strategy_of(id).run(plan, checked(plan.problem), {}, nullptr, nullptr).argument(),
+              "isa");
   }
 }
 
@@ -107,9 +110,9 @@ TEST(FusedPasses, AProblemThatThePlansKernelDoesNotTakeEnqueuesNothing) {
   const auto refusal = [&](StrategyId id, const Problem& p) {
     Plan plan = *passes_plan(taken, {.strategy = id}, 90);
     EXPECT_EQ(plan.isa, Isa::kSm90a);
-    EXPECT_TRUE(strategy_of(id).supports(p, made_up_gpu(90)).ok());
+    EXPECT_TRUE(strategy_of(id).supports(checked(p), made_up_gpu(90)).ok());
     plan.problem = p;
-    return strategy_of(id).run(plan, {}, nullptr, nullptr).message();
+    return strategy_of(id).run(plan, checked(plan.problem), {}, nullptr, nullptr).message();
   };
   const Problem long_rows{.m = 1 << 20, .n = 64, .k = 1 << 20};
   for (const StrategyId id : kBoth) {

@@ -20,7 +20,7 @@ constexpr StrategyId kAll[] = {StrategyId::kTwoPass, StrategyId::kCached, Strate
                                StrategyId::kStreams, StrategyId::kFp8};
 
 std::string refusal(StrategyId id, const Problem& problem, int compute_capability = 90) {
-  return strategy_of(id).supports(problem, made_up_gpu(compute_capability)).message();
+  return strategy_of(id).supports(checked(problem), made_up_gpu(compute_capability)).message();
 }
 
 TEST(GemmStrategies, RefuseWhatTheyCannotDo) {
@@ -42,7 +42,8 @@ TEST(GemmStrategies, RefuseWhatTheyCannotDo) {
   EXPECT_EQ(refusal(StrategyId::kFp8, {.m = 1, .n = 1, .k = 16}, 80),
             "device: made up GPU; FP8 needs compute capability 8.9");
   EXPECT_EQ(refusal(StrategyId::kTwoPass, {.m = 1, .n = 1, .k = 16}, 80), "ok");
-  const Status cpu = strategy_of(StrategyId::kCached).supports({.m = 1, .n = 1, .k = 16}, {});
+  const Status cpu =
+      strategy_of(StrategyId::kCached).supports(checked({.m = 1, .n = 1, .k = 16}), {});
   EXPECT_EQ(cpu.message(), "device: cpu; this strategy runs on a GPU");
 }
 

@@ -13,6 +13,7 @@
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
+#include "support/checked.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 
@@ -221,7 +222,7 @@ struct GpuRun {
     strategy = plan::find_strategy(cuda::strategies(), plan.strategy, DeviceKind::kCuda);
     if (plan.prepared) {
       prepared_bytes = GuardedDevice(plan.prepared_bytes, 0);
-      status = strategy->prepare(plan, buffers, prepared_bytes.data());
+      status = strategy->prepare(plan, checked(plan.problem), buffers, prepared_bytes.data());
       if (!status.ok()) return;
       auto handle = PreparedWeights::borrow(
           {strategy->prepared_descriptor(plan), prepared_bytes.data(), prepared_bytes.size()});
@@ -239,7 +240,7 @@ struct GpuRun {
       buffers.prepared = &prepared;
     }
     buffers.stream = stream;
-    return strategy->run(plan, buffers, workspace.data(), &info);
+    return strategy->run(plan, checked(plan.problem), buffers, workspace.data(), &info);
   }
   Status run(const Buffers& buffers) {
     DUALGEMM_TRY(enqueue(buffers));

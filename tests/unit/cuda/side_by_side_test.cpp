@@ -94,7 +94,7 @@ TEST(SideBySideOnGpu, OnlyFusedWritesIt) {
   const Problem p{.m = 8, .n = 64, .k = 64, .combine = Combine::kSideBySide, .up_column = 64};
   for (const Strategy* strategy : cuda::strategies()) {
     if (strategy->id() == StrategyId::kFused) continue;
-    const Status status = strategy->supports(p, made_up_gpu(90));
+    const Status status = strategy->supports(checked(p), made_up_gpu(90));
     EXPECT_EQ(status.code(), StatusCode::kUnsupported) << strategy->name();
     EXPECT_EQ(status.argument(), "combine") << strategy->name();
   }

@@ -8,6 +8,7 @@
 #include "cuda/kernels/blackwell/packed_weights.hpp"
 #include "cuda/kernels/blackwell/params.hpp"
 #include "cuda/kernels/blackwell/tile_choice.hpp"
+#include "cuda/kernels/sm100a/launch.hpp"
 #include "cuda/kernels/sm100a_pair/launch.hpp"
 #include "unit/cuda/on_gpu.hpp"
 #include "unit/cuda/recorded_views.hpp"

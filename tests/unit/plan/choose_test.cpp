@@ -17,9 +17,10 @@ class FakeStrategy final : public Strategy {
 
   StrategyId id() const noexcept override { return id_; }
   DeviceKind device() const noexcept override { return DeviceKind::kCpu; }
-  Status supports(const Problem& problem, const DeviceCaps&) const override {
-    if (problem.m <= max_m) return {};
-    return Status::unsupported("m", std::to_string(problem.m), "this fake has a limit");
+  Status supports(const core::CheckedProblem& problem, const DeviceCaps&) const override {
+    const int64_t m = problem.problem().m;
+    if (m <= max_m) return {};
+    return Status::unsupported("m", std::to_string(m), "this fake has a limit");
   }
   Status plan(Plan& plan, const DeviceCaps&) const override {
     if (plan.isa == lacks) return Status::unsupported("isa", name_of(plan.isa), "not in this fake");
@@ -39,8 +40,14 @@ class FakeStrategy final : public Strategy {
   }
   int64_t workspace_bytes(const Plan&) const override { return workspace_; }
   PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
-  Status prepare(const Plan&, const Buffers&, uint8_t*) const override { return {}; }
-  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+  Status prepare(const Plan&, const core::CheckedProblem&, const Buffers&,
+                 uint8_t*) const override {
+    return {};
+  }
+  Status run(const Plan&, const core::CheckedProblem&, const Buffers&, void*,
+             RunInfo*) const override {
+    return {};
+  }
 
   int64_t max_m = 1000;
   Isa lacks = Isa::kAuto;
@@ -276,7 +283,7 @@ class FakeGpuStrategy final : public Strategy {
  public:
   StrategyId id() const noexcept override { return StrategyId::kFused; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
-  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status supports(const core::CheckedProblem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps&) const override {
     plan.kernel = "made_up";
     plan.shape.tile_m = 128;
@@ -290,8 +297,14 @@ class FakeGpuStrategy final : public Strategy {
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
   PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
-  Status prepare(const Plan&, const Buffers&, uint8_t*) const override { return {}; }
-  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+  Status prepare(const Plan&, const core::CheckedProblem&, const Buffers&,
+                 uint8_t*) const override {
+    return {};
+  }
+  Status run(const Plan&, const core::CheckedProblem&, const Buffers&, void*,
+             RunInfo*) const override {
+    return {};
+  }
 };
 
 DeviceCaps gpu(int compute_capability) {

@@ -137,7 +137,7 @@ class ChoosingStrategy final : public Strategy {
   explicit ChoosingStrategy(StrategyId id = StrategyId::kFused) : id_(id) {}
   StrategyId id() const noexcept override { return id_; }
   DeviceKind device() const noexcept override { return DeviceKind::kCuda; }
-  Status supports(const Problem&, const DeviceCaps&) const override { return {}; }
+  Status supports(const core::CheckedProblem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps& caps) const override {
     return plan_constrained(plan, caps, {});
   }
@@ -158,8 +158,14 @@ class ChoosingStrategy final : public Strategy {
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   int64_t workspace_bytes(const Plan&) const override { return 0; }
   PreparedDescriptor prepared_descriptor(const Plan&) const override { return {}; }
-  Status prepare(const Plan&, const Buffers&, uint8_t*) const override { return {}; }
-  Status run(const Plan&, const Buffers&, void*, RunInfo*) const override { return {}; }
+  Status prepare(const Plan&, const core::CheckedProblem&, const Buffers&,
+                 uint8_t*) const override {
+    return {};
+  }
+  Status run(const Plan&, const core::CheckedProblem&, const Buffers&, void*,
+             RunInfo*) const override {
+    return {};
+  }
 
  private:
   StrategyId id_;

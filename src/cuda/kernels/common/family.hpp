@@ -31,6 +31,7 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct LaunchInputs {
   const Plan& plan;
+  const core::ResolvedProblem& problem;  // the plan's
   const Buffers& buffers;
   const uint8_t* prepared;  // packed weights behind the first header, or null
   void* workspace;

@@ -55,8 +55,8 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   }
   DUALGEMM_TRY(supports(plan.problem));
   const blackwell::Copies copies = copies_of(plan);
-  auto launches = build_launches(core::resolve(plan.problem), in.buffers, copies, in.workspace,
-                                 *instance, in.encode_tiled);
+  auto launches =
+      build_launches(in.problem, in.buffers, copies, in.workspace, *instance, in.encode_tiled);
   if (!launches) return launches.status();
   return FamilyLaunches{*std::move(launches), 2 * copies.workspace_bytes};
 }

@@ -99,8 +99,8 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
                                "must be of a compiled kernel");
   }
   const blackwell::Copies copies = copies_of(plan);
-  auto launches = build_launches(core::resolve(plan.problem), in.buffers, copies, in.workspace,
-                                 *instance, in.encode_tiled, in.prepared, plan.shape.ctas);
+  auto launches = build_launches(in.problem, in.buffers, copies, in.workspace, *instance,
+                                 in.encode_tiled, in.prepared, plan.shape.ctas);
   if (!launches) return launches.status();
   return FamilyLaunches{*std::move(launches), 2 * copies.workspace_bytes};
 }

@@ -109,7 +109,7 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   }
   const blackwell::Copies copies = copies_of(plan);
   auto launches = build_launches(
-      core::resolve(plan.problem), in.buffers, copies, in.workspace, *instance,
+      in.problem, in.buffers, copies, in.workspace, *instance,
       ctas_for(plan.problem, instance->config, std::max<int64_t>(plan.shape.ctas, 1)),
       in.encode_tiled, in.prepared);
   if (!launches) return launches.status();

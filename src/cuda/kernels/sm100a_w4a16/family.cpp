@@ -113,7 +113,7 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
                                "must be a compiled tile of the kernel for 16-bit A");
   }
   DUALGEMM_TRY(supports(plan.problem));
-  const core::ResolvedProblem problem = core::resolve(plan.problem);
+  const core::ResolvedProblem& problem = in.problem;
   const blackwell::Copies copies = copies_of(plan);
   const auto build = [&] {
     if (persistent) {

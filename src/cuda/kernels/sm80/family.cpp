@@ -26,8 +26,7 @@ int64_t plan_workspace(const Plan& plan) {
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const auto instance = instance_of(in.plan, fused_pass(in.plan.problem));
   if (!instance) return instance.status();
-  return FamilyLaunches{
-      build_fused(core::resolve(in.plan.problem), in.buffers, in.workspace, **instance)};
+  return FamilyLaunches{build_fused(in.problem, in.buffers, in.workspace, **instance)};
 }
 
 }  // namespace

@@ -57,9 +57,9 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
                                "must be one of the compiled kernels");
   }
   const Workspace pieces = workspace_of(plan, instance->config);
-  auto launches = build_launches(
-      core::resolve(plan.problem), in.buffers, pieces, in.workspace, *instance,
-      make_schedule(plan.problem, instance->config, plan.shape.ctas), in.encode_tiled, in.prepared);
+  auto launches = build_launches(in.problem, in.buffers, pieces, in.workspace, *instance,
+                                 make_schedule(plan.problem, instance->config, plan.shape.ctas),
+                                 in.encode_tiled, in.prepared);
   if (!launches) return launches.status();
   return FamilyLaunches{*std::move(launches), 2 * pieces.bytes};
 }

@@ -81,7 +81,7 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
                                "must be one of the compiled kernels");
   }
   DUALGEMM_TRY(check(plan.problem, plan.prepared, plan.unaligned));
-  auto launches = build_launches(core::resolve(plan.problem), in.buffers, in.workspace, *instance,
+  auto launches = build_launches(in.problem, in.buffers, in.workspace, *instance,
                                  std::max<int64_t>(plan.shape.ctas, 1), in.prepared);
   if (!launches) return launches.status();
   return FamilyLaunches{*std::move(launches)};

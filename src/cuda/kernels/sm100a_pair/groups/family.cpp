@@ -48,10 +48,9 @@ int64_t plan_workspace(const Plan& plan) { return workspace_bytes(plan.problem, 
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const Plan& plan = in.plan;
   const blackwell::Copies copies = copies_of(plan);
-  auto launches =
-      build_launches(core::resolve(plan.problem), in.buffers, copies, in.workspace,
-                     instance_for(plan.problem.d.type), ctas_for(plan.problem, plan.shape.ctas),
-                     in.encode_tiled, in.prepared);
+  auto launches = build_launches(
+      in.problem, in.buffers, copies, in.workspace, instance_for(plan.problem.d.type),
+      ctas_for(plan.problem, plan.shape.ctas), in.encode_tiled, in.prepared);
   if (!launches) return launches.status();
   return FamilyLaunches{*std::move(launches), 2 * copies.workspace_bytes};
 }
