@@ -70,8 +70,8 @@ TEST(Printable, LongTextsLoseTheirMiddle) {
 }
 
 TEST(Printable, MessagesOfAStatus) {
-  const Status status = Status::invalid(std::string(5000, 'p') + ".npy", "\x1b[2J",
-                                        "must\nbe\x07 " + std::string(100'000, 'r'));
+  const std::string path(5000, 'p'), rule = "must\nbe\x07 " + std::string(100'000, 'r');
+  const Status status = Status::invalid(path, "\x1b[2J", rule);
   EXPECT_LE(status.message().size(), kLongestMessage + 4);
   EXPECT_TRUE(is_printable(status.message()));
   EXPECT_TRUE(status.argument().ends_with(".npy"));
