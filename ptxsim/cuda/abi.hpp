@@ -132,6 +132,53 @@ struct Copy3D {  // cudaMemcpy3DParms
 };
 static_assert(sizeof(Copy3D) == 160);
 
+// Nodes of graphs.
+struct KernelParameters {  // cudaKernelNodeParams
+  const void* function;
+  Dim grid, block;
+  unsigned shared_bytes;
+  void** arguments;
+  void** extra;
+};
+struct MemsetParameters {  // cudaMemsetParams
+  void* to;
+  size_t pitch;
+  unsigned value, element_bytes;
+  size_t width, height;
+};
+struct HostParameters {  // cudaHostNodeParams
+  void (*function)(void*);
+  void* argument;
+};
+struct ConditionalParameters {  // cudaConditionalNodeParams
+  uint64_t handle;
+  int type;  // cudaGraphConditionalNodeType
+  unsigned size;
+  void** bodies;  // of the stand-in, for as long as the node lives
+};
+struct NodeParameters {  // cudaGraphNodeParams
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    KernelParameters kernel;
+    struct {
+      int flags;
+      int reserved[3];
+      Copy3D copy;
+    } memcpy;
+    MemsetParameters memset;
+    HostParameters host;
+    struct {
+      void* graph;
+      int ownership;
+    } child;
+    ConditionalParameters conditional;
+  };
+  long long reserved2;
+};
+static_assert(sizeof(NodeParameters) == 256);
+
 struct ChannelFormat {  // cudaChannelFormatDesc
   int bits[4];
   int kind;

@@ -36,6 +36,8 @@ const char* name_of(Home home) {
       return "pinned host memory";
     case Home::kArray:
       return "a CUDA array";
+    case Home::kCondition:
+      return "a condition of a graph";
     case Home::kRegistered:
       return "registered host memory";
   }

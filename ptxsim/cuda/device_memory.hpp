@@ -25,6 +25,7 @@ enum class Home : uint8_t {
   kManagedVariable,  // __managed__
   kPinned,           // cudaMallocHost
   kArray,            // cudaMallocArray: texels, which nothing but images and copies reach
+  kCondition,        // what a handle of conditional nodes points to
   kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);
@@ -53,7 +54,7 @@ class DeviceMemory {
  public:
   explicit DeviceMemory(uint64_t capacity);
 
-  // kDevice, kManaged, kPinned. For 0 bytes: address 0, as cudaMalloc gives it.
+  // kDevice, kManaged, kPinned, kArray, kCondition. For 0 bytes: address 0, as cudaMalloc gives it.
   Status allocate(Home home, uint64_t bytes, uint64_t& address);
   Status allocate_variable(Home home, const std::string& name, const std::vector<uint8_t>& initial,
                            uint64_t bytes, uint64_t& address);

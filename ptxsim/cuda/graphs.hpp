@@ -6,8 +6,10 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <variant>
 #include <vector>
 
+#include "ptxsim/cuda/abi.hpp"
 #include "ptxsim/cuda/status.hpp"
 #include "ptxsim/machine/grid_trail.hpp"
 
@@ -22,14 +24,35 @@ enum class NodeType : int {
   kMemset,
   kHost,
   kGraph,
-  kEmpty
+  kEmpty,
+  kConditional = 13
 };  // cudaGraphNodeType
+
+struct Graph;
+
+// A node that runs one of its bodies, or none, as a value says that kernels set (cudaGraphSetConditional).
+struct Conditional {
+  enum Type : int { kIf, kWhile, kSwitch };  // cudaGraphConditionalNodeType
+  Type type = kIf;
+  std::function<Status(uint32_t&)> value;
+  Operation endless;  // what a loop gives that does not end
+  // Graphs, which the program fills. They are taken as they are when the graph is instantiated.
+  std::vector<void*> bodies;
+};
+// The body of a WHILE node runs no more often than this: what has not ended then does not end.
+inline constexpr uint64_t kMostIterations = 1'000'000;
+
+// What the program can ask for, and set.
+using WorkParameters =
+    std::variant<std::monostate, abi::Copy3D, abi::MemsetParameters, abi::HostParameters>;
 
 struct NodeWork {
   NodeType type = NodeType::kEmpty;
   Operation operation;                          // null: nothing to do
   std::shared_ptr<const LaunchRequest> launch;  // of a kernel, and
   std::shared_ptr<GridChain> chain;             // of its stream, where it was captured
+  WorkParameters parameters = {};
+  std::shared_ptr<const Conditional> conditional = {};  // of a graph that is not instantiated
 };
 
 // cudaGraphNode_t points to one. Copies, in clones and in graphs to be executed, have the number of the original.
@@ -43,10 +66,15 @@ struct GraphNode {
 struct Graph {
   std::list<GraphNode> nodes;
   std::vector<std::shared_ptr<GridChain>> chains;  // of the streams that were captured
+  std::vector<Operation> at_begin = {};  // of each run: conditional handles get their defaults
+  bool is_body = false;                  // of a conditional node, and goes with it
 
   GraphNode* node(uint64_t number);
   // kInvalidValue: the edges go in a circle.
   Status sort();
+  // In the order of its edges, with copies of the bodies of conditional nodes: what is done to the original later does
+  // not change it. kInvalidValue: as for sort(), or a body has what no body may have.
+  Status instantiate();
   Status run() const;
 };
 

@@ -46,6 +46,27 @@ Status status_of(const Error& error) {
              : kLaunchFailed;
 }
 
+// As kernels see them: ascending and disjoint. Memory that kernels do not see is left out.
+void add_ranges(const DeviceMemory& memory, const std::vector<MemoryRange>& from,
+                GridTrail::Ranges& to) {
+  GridTrail::Ranges all;
+  for (const MemoryRange& range : from) {
+    Location location;
+    if (memory.locate(range.begin, range.bytes, location) != kSuccess ||
+        location.allocation == nullptr)
+      continue;
+    const uint64_t begin = location.allocation->address + location.offset;
+    all.push_back({begin, begin + range.bytes, 0, false});
+  }
+  std::ranges::sort(all, {}, &GridTrail::Range::begin);
+  for (const GridTrail::Range& range : all) {
+    if (!to.empty() && range.begin <= to.back().end)
+      to.back().end = std::max(to.back().end, range.end);
+    else
+      to.push_back(range);
+  }
+}
+
 }  // namespace
 
 bool Session::take_parameters(const Kernel& kernel, void** arguments,
@@ -141,19 +162,18 @@ Status Session::check_launch(const LaunchRequest& request) const {
 }
 
 void Session::touched(const char* call, const void* to, const void* from, size_t bytes) {
+  using Ranges = std::vector<MemoryRange>;
+  touched(call, to == nullptr ? Ranges{} : Ranges{{to, bytes}},
+          from == nullptr ? Ranges{} : Ranges{{from, bytes}});
+}
+
+void Session::touched(const char* call, const std::vector<MemoryRange>& writes,
+                      const std::vector<MemoryRange>& reads) {
   const auto trail = std::make_shared<GridTrail>();
   trail->kernel = call;
   trail->accesses.push_back(call);
-  const auto add = [&](GridTrail::Ranges& ranges, const void* at) {
-    Location location;
-    if (at == nullptr || memory.locate(at, bytes, location) != kSuccess ||
-        location.allocation == nullptr)
-      return;
-    const uint64_t begin = location.allocation->address + location.offset;
-    ranges.push_back({begin, begin + bytes, 0, false});
-  };
-  add(trail->writes, to);
-  add(trail->reads, from);
+  add_ranges(memory, writes, trail->writes);
+  add_ranges(memory, reads, trail->reads);
   const std::vector<Report> reports = streams.touched(trail);
   if (!reports.empty()) recorder.found(call, reports);
 }

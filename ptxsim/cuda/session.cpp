@@ -99,7 +99,8 @@ Kernel* Session::find_kernel(void* handle) const {
 
 void Session::ended() {
   for (const auto& [address, allocation] : memory.allocations())
-    if (!is_variable(allocation.home)) recorder.leaked(allocation);
+    if (!is_variable(allocation.home) && allocation.home != Home::kCondition)
+      recorder.leaked(allocation);
   recorder.ended(memory.highest());
 }
 

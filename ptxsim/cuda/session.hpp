@@ -31,6 +31,11 @@ struct LaunchRequest {
   std::vector<uint8_t> params;
 };
 
+struct MemoryRange {
+  const void* begin = nullptr;
+  uint64_t bytes = 0;
+};
+
 class Session {
  public:
   // Made by the first call, and never destroyed: destructors of the program may still call.
@@ -67,6 +72,8 @@ class Session {
   Status launch(const LaunchRequest& request, GridChain& chain);  // of its stream
   // A copy or a fill of the work under way, `from` null: judged beside other streams.
   void touched(const char* call, const void* to, const void* from, size_t bytes);
+  void touched(const char* call, const std::vector<MemoryRange>& writes,
+               const std::vector<MemoryRange>& reads);
   // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed are there.
   uint32_t blocks_per_sm(const Kernel& kernel, uint32_t threads,
                          uint64_t dynamic_shared_bytes) const;

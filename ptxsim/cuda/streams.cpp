@@ -58,7 +58,14 @@ Graph* Streams::add_graph(Graph graph) {
   return graphs_.insert(std::make_unique<Graph>(std::move(graph))).first->get();
 }
 
-Status Streams::destroy_graph(void* handle) { return destroy_in(graphs_, handle); }
+// The bodies of conditional nodes go with their graph.
+Status Streams::destroy_graph(void* handle) {
+  if (const Graph* graph = find_graph(handle))
+    for (const GraphNode& node : graph->nodes)
+      if (node.work.conditional != nullptr)
+        for (void* body : node.work.conditional->bodies) destroy_graph(body);
+  return destroy_in(graphs_, handle);
+}
 
 GraphNode* Streams::add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after) {
   graph.nodes.push_back({++next_id_, std::move(work), std::move(after)});
@@ -117,7 +124,8 @@ void Streams::synchronize_host() {
   for (const auto& one : streams_) order_.host_waited_for(one->known);
 }
 
-Status Streams::issue(void* handle, const Operation& operation, NodeType type) {
+Status Streams::issue(void* handle, const Operation& operation, NodeType type,
+                      WorkParameters parameters) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
   return issue_in(*stream, {type,
@@ -125,7 +133,7 @@ Status Streams::issue(void* handle, const Operation& operation, NodeType type) {
                               chain->clear();
                               return operation();
                             },
-                            nullptr, nullptr});
+                            nullptr, nullptr, std::move(parameters)});
 }
 
 Status Streams::issue_grid(void* handle, const GridOperation& operation,
@@ -195,13 +203,15 @@ void Streams::join_capture(Stream& stream, const std::shared_ptr<Capture>& captu
   capture->graph.chains.push_back(stream.chain);
 }
 
-Status Streams::begin_capture(void* handle) {
+Status Streams::begin_capture(void* handle, Graph* into, std::vector<uint64_t> after) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
   if (stream == &default_stream_) return kStreamCaptureUnsupported;
   if (stream->capture != nullptr) return kIllegalState;
   join_capture(*stream, std::make_shared<Capture>());
   stream->capture->id = ++next_id_;
+  stream->capture->into = into;
+  stream->tail = std::move(after);
   stream->is_origin = true;
   return kSuccess;
 }
@@ -220,7 +230,14 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
       one->chain = std::make_shared<GridChain>();
     }
   if (capture->invalidated) return kStreamCaptureInvalidated;
-  graph = add_graph(std::move(capture->graph));
+  if (capture->into == nullptr) {
+    graph = add_graph(std::move(capture->graph));
+    return kSuccess;
+  }
+  graph = find_graph(capture->into);
+  if (graph == nullptr) return kInvalidValue;  // it was destroyed meanwhile
+  graph->nodes.splice(graph->nodes.end(), capture->graph.nodes);
+  for (auto& chain : capture->graph.chains) graph->chains.push_back(std::move(chain));
   return kSuccess;
 }
 

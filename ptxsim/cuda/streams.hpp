@@ -21,6 +21,7 @@ using GridOperation = std::function<Status(GridChain&)>;
 
 struct Capture {
   Graph graph;
+  Graph* into = nullptr;  // what it becomes a part of; nullptr: a graph of its own
   uint64_t id = 0;
   bool invalidated = false;
 };
@@ -65,7 +66,8 @@ class Streams {
   GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and those after it wait for it.
-  Status issue(void* stream, const Operation& operation, NodeType type = NodeType::kMemcpy);
+  Status issue(void* stream, const Operation& operation, NodeType type = NodeType::kMemcpy,
+               WorkParameters parameters = {});
   Status issue_grid(void* stream, const GridOperation& operation,
                     std::shared_ptr<const LaunchRequest> request);
   Status launch_graph(void* graph, void* stream);
@@ -73,7 +75,8 @@ class Streams {
   Status wait(void* stream, void* event);
   // Time of the host between the two records. kInvalidHandle as CUDA: an event was not recorded, or keeps no time.
   Status elapsed(void* start, void* end, float& milliseconds);
-  Status begin_capture(void* stream);
+  // `into`: the graph that gets the nodes, the first of which come after those of `after`.
+  Status begin_capture(void* stream, Graph* into = nullptr, std::vector<uint64_t> after = {});
   Status end_capture(void* stream, Graph*& graph);
   // What may not be done to a stream that is being captured; the capture is then no longer valid.
   Status synchronize(void* stream);

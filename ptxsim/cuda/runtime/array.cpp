@@ -29,17 +29,25 @@ bool side_of(const DeviceArray& array, const abi::Position& begin, const abi::Ex
   return true;
 }
 
-Status copy_box(Session& session, const Side& to, const Side& from, const abi::Extent& extent,
-                void* stream) {
+Status make_copy_of_box(Session& session, const Side& to, const Side& from,
+                        const abi::Extent& extent, Operation& copy) {
   if (extent.width > to.pitch || extent.width > from.pitch) return kInvalidValue;
-  return session.streams.issue(stream, [&session, to, from, extent] {
+  copy = [&session, to, from, extent] {
     Status status = kSuccess;
     for (size_t z = 0; z < extent.depth; ++z)
       for (size_t y = 0; y < extent.height && status == kSuccess; ++y)
         status = session.memory.copy(to.begin + z * to.slice + y * to.pitch,
                                      from.begin + z * from.slice + y * from.pitch, extent.width);
     return status;
-  });
+  };
+  return kSuccess;
+}
+
+Status copy_box(Session& session, const Side& to, const Side& from, const abi::Extent& extent,
+                void* stream) {
+  Operation copy;
+  const Status status = make_copy_of_box(session, to, from, extent, copy);
+  return status != kSuccess ? status : session.streams.issue(stream, copy);
 }
 
 Status refuse_box(Session& session, const char* function) {
@@ -233,7 +241,7 @@ Status report_refusal(Session& session, const char* function,
 }
 
 // Extents and positions count the array's elements, those of plain memory bytes.
-Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream) {
+Status make_copy_of_arrays(Session& session, const abi::Copy3D& p, Operation& copy) {
   const DeviceArray* to = session.images.find_array(p.to_array);
   const DeviceArray* from = session.images.find_array(p.from_array);
   const DeviceArray* any = to != nullptr ? to : from;
@@ -255,7 +263,7 @@ Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream) {
   Side to_side, from_side;
   if (!side(to, p.to_begin, p.to, to_side) || !side(from, p.from_begin, p.from, from_side))
     return refuse_box(session, "cudaMemcpy3D");
-  return copy_box(session, to_side, from_side, bytes, stream);
+  return make_copy_of_box(session, to_side, from_side, bytes, copy);
 }
 
 }  // namespace ptxsim::cuda::runtime

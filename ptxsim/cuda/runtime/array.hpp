@@ -13,6 +13,6 @@ namespace ptxsim::cuda::runtime {
 Status report_refusal(Session& session, const char* function,
                       const std::optional<Refusal>& refusal);
 
-Status copy_3d_of_arrays(Session& session, const abi::Copy3D& p, void* stream);
+Status make_copy_of_arrays(Session& session, const abi::Copy3D& p, Operation& copy);
 
 }  // namespace ptxsim::cuda::runtime

@@ -1,4 +1,4 @@
-// The runtime's calls that the driver's are made of: what both do alike is written once.
+// The runtime's calls that the driver's and cuBLAS's are made of: what they do alike is written once.
 #pragma once
 
 #include "ptxsim/cuda/abi.hpp"
@@ -13,6 +13,8 @@ int cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 int cudaHostUnregister(void* pointer);
 int cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction, void* stream);
+int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                      size_t height, int direction, void* stream);
 int cudaMemGetInfo(size_t* free, size_t* total);
 int cudaDeviceSynchronize();
 int cudaDeviceSetLimit(int limit, size_t value);

@@ -61,6 +61,7 @@ PTXSIM_CUDA_API int cudaGetDeviceProperties_v2(abi::DevicePropertiesOfCuda12* pr
     p.access_policy_window_bytes = now.access_policy_window_bytes;
     p.reserved_shared_bytes_per_block = now.reserved_shared_bytes_per_block;
     p.host_register = now.host_register;
+    p.memory_pools = now.memory_pools;
     p.cluster_launch = now.cluster_launch;
     p.unified_function_pointers = now.unified_function_pointers;
     return kSuccess;

@@ -59,7 +59,7 @@ PTXSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigne
     if (found == nullptr) return kInvalidValue;
     Graph* made = session.streams.add_graph(*found);
     *executable = made;
-    return made->sort();
+    return made->instantiate();
   });
 }
 PTXSIM_CUDA_API int cudaGraphInstantiateWithFlags(void** executable, void* graph,
@@ -78,7 +78,11 @@ PTXSIM_CUDA_API int cudaGraphLaunch(void* executable, void* stream) {
 PTXSIM_CUDA_ALIAS(cudaGraphLaunch, _ptsz);
 
 PTXSIM_CUDA_API int cudaGraphDestroy(void* graph) {
-  return call([&](Session& session) { return session.streams.destroy_graph(graph); });
+  return call([&](Session& session) {
+    const Graph* found = session.streams.find_graph(graph);
+    return found != nullptr && found->is_body ? kInvalidValue
+                                              : session.streams.destroy_graph(graph);
+  });
 }
 PTXSIM_CUDA_API int cudaGraphExecDestroy(void* executable) { return cudaGraphDestroy(executable); }
 

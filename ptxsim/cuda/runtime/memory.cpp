@@ -1,14 +1,13 @@
 // cudaMalloc and its like, copies and fills.
-#include <algorithm>
-#include <cstring>
+#include <string>
 
-#include "ptxsim/cuda/runtime/array.hpp"
 #include "ptxsim/cuda/runtime/call.hpp"
+#include "ptxsim/cuda/runtime/copy.hpp"
 
 namespace ptxsim::cuda::runtime {
 namespace {
 
-enum Direction : int { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefault };
+constexpr int kDefault = 4;  // cudaMemcpyDefault
 
 int allocate(Home home, void** pointer, size_t bytes) {
   return call([&](Session& session) {
@@ -23,52 +22,29 @@ int allocate(Home home, void** pointer, size_t bytes) {
   });
 }
 
-// The pointer must be what the direction says (an H200 refuses the others).
-bool is_of_device(const Session& session, const void* pointer, uint64_t bytes, bool& valid) {
-  Location location;
-  valid = session.memory.locate(pointer, bytes, location) == kSuccess;
-  return location.allocation != nullptr && location.allocation->host == nullptr;
-}
-
-Status check_direction(const Session& session, const void* to, const void* from, size_t bytes,
-                       int direction) {
-  if (direction < kHostToHost || direction > kDefault) return kInvalidMemcpyDirection;
-  bool valid_to = false, valid_from = false;
-  const bool to_device = is_of_device(session, to, bytes, valid_to);
-  const bool from_device = is_of_device(session, from, bytes, valid_from);
-  if (!valid_to || !valid_from) return kInvalidValue;
-  const bool host_to = direction == kHostToHost || direction == kDeviceToHost;
-  const bool host_from = direction == kHostToHost || direction == kHostToDevice;
-  if (direction == kDefault) return kSuccess;
-  return (host_to && to_device) || (host_from && from_device) ? kInvalidValue : kSuccess;
+Status issue(Session& session, const NodeWork& work, void* stream) {
+  return work.operation == nullptr
+             ? kSuccess
+             : session.streams.issue(stream, work.operation, work.type, work.parameters);
 }
 
 Status copy(Session& session, void* to, const void* from, size_t bytes, int direction,
             void* stream) {
-  if (bytes == 0) return kSuccess;
-  const Status status = check_direction(session, to, from, bytes, direction);
-  if (status != kSuccess) {
-    session.recorder.refused(
-        "cudaMemcpy", status,
-        std::to_string(bytes) +
-            " bytes that are not inside one allocation, or not of that direction");
-    return status;
-  }
-  return session.streams.issue(stream, [&session, to, from, bytes] {
-    session.touched("cudaMemcpyAsync", to, from, bytes);
-    return session.memory.copy(to, from, bytes);
-  });
+  NodeWork work;
+  const Status status = make_copy(session, copy_of_bytes(to, from, bytes, direction), work);
+  return status != kSuccess ? status : issue(session, work, stream);
 }
 
-Status copy_rows(Session& session, char* to, size_t to_pitch, const char* from, size_t from_pitch,
+Status copy_rows(Session& session, void* to, size_t to_pitch, const void* from, size_t from_pitch,
                  size_t width, size_t height, int direction, void* stream) {
+  abi::Copy3D p = copy_of_bytes(to, from, width, direction);
+  p.to.pitch = to_pitch;
+  p.from.pitch = from_pitch;
+  p.extent.height = height;
+  NodeWork work;
   if (width > to_pitch || width > from_pitch) return kInvalidValue;
-  for (size_t row = 0; row < height; ++row) {
-    const Status status =
-        copy(session, to + row * to_pitch, from + row * from_pitch, width, direction, stream);
-    if (status != kSuccess) return status;
-  }
-  return kSuccess;
+  const Status status = make_copy(session, p, work);
+  return status != kSuccess ? status : issue(session, work, stream);
 }
 
 Status fill(Session& session, void* to, int value, size_t bytes, void* stream) {
@@ -165,8 +141,7 @@ PTXSIM_CUDA_API int cudaMemcpyPeer(void* to, int, const void* from, int, size_t 
 PTXSIM_CUDA_API int cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                  size_t width, size_t height, int direction) {
   return call([&](Session& session) {
-    return copy_rows(session, static_cast<char*>(to), to_pitch, static_cast<const char*>(from),
-                     from_pitch, width, height, direction, nullptr);
+    return copy_rows(session, to, to_pitch, from, from_pitch, width, height, direction, nullptr);
   });
 }
 PTXSIM_CUDA_ALIAS(cudaMemcpy2D, _ptds);
@@ -174,8 +149,7 @@ PTXSIM_CUDA_API int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* fro
                                       size_t from_pitch, size_t width, size_t height, int direction,
                                       void* stream) {
   return call([&](Session& session) {
-    return copy_rows(session, static_cast<char*>(to), to_pitch, static_cast<const char*>(from),
-                     from_pitch, width, height, direction, stream);
+    return copy_rows(session, to, to_pitch, from, from_pitch, width, height, direction, stream);
   });
 }
 PTXSIM_CUDA_ALIAS(cudaMemcpy2DAsync, _ptsz);
@@ -225,18 +199,9 @@ PTXSIM_CUDA_ALIAS(cudaMemset3D, _ptds);
 
 PTXSIM_CUDA_API int cudaMemcpy3DAsync(const abi::Copy3D* p, void* stream) {
   return call([&](Session& session) {
-    if (p->from_array != nullptr || p->to_array != nullptr)
-      return copy_3d_of_arrays(session, *p, stream);
-    const auto plane = [](const abi::PitchedPointer& at, const abi::Position& begin, size_t z) {
-      return static_cast<char*>(at.pointer) + begin.x +
-             (begin.y + (begin.z + z) * at.height) * at.pitch;
-    };
-    Status status = kSuccess;
-    for (size_t z = 0; z < p->extent.depth && status == kSuccess; ++z)
-      status = copy_rows(session, plane(p->to, p->to_begin, z), p->to.pitch,
-                         plane(p->from, p->from_begin, z), p->from.pitch, p->extent.width,
-                         p->extent.height, p->direction, stream);
-    return status;
+    NodeWork work;
+    const Status status = make_copy(session, *p, work);
+    return status != kSuccess ? status : issue(session, work, stream);
   });
 }
 PTXSIM_CUDA_ALIAS(cudaMemcpy3DAsync, _ptsz);

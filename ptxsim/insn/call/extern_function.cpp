@@ -33,12 +33,19 @@ void run_free(const ExternCall& call) {
   call.x.machine.global().release(call.argument(0), call.caller());
 }
 
+// (handle, value): the handle is the address of the value (ptxsim/cuda/runtime/graph_conditional.cpp). CUDA leaves undefined
+// what two calls do that nothing orders: they race as ordinary stores do.
+void run_graph_set_conditional(const ExternCall& call) {
+  call.store(call.argument(0), static_cast<uint32_t>(call.argument(1)));
+}
+
 const std::vector<ExternFunction>& all() {
   static const std::vector<ExternFunction> functions = {
       {"vprintf", {4}, {8, 8}, run_vprintf},
       {"__assertfail", {}, {8, 8, 4, 8, 8}, run_assertfail},
       {"malloc", {8}, {8}, run_malloc},
       {"free", {}, {8}, run_free},
+      {"cudaGraphSetConditional", {}, {8, 4}, run_graph_set_conditional},
   };
   return functions;
 }
@@ -65,6 +72,12 @@ uint64_t ExternCall::load(uint64_t address, uint32_t bytes) const {
   uint64_t value = 0;
   std::memcpy(&value, bytes_to_read(x, at, bytes, AccessKind::kRead, lane), bytes);
   return value;
+}
+
+void ExternCall::store(uint64_t address, uint32_t value) const {
+  MemoryAt at = locate(x, {Space::kGlobal, false}, address, sizeof value, sizeof value, lane);
+  at.value = reinterpret_cast<const std::byte*>(&value);
+  std::memcpy(bytes_to_write(x, at, sizeof value, AccessKind::kWrite, lane), &value, sizeof value);
 }
 
 std::string ExternCall::text(uint64_t address) const {

@@ -1,4 +1,5 @@
-// Stand-ins for functions that modules declare and CUDA has: vprintf, __assertfail, malloc, free.
+// Stand-ins for functions that modules declare and CUDA has: vprintf, __assertfail, malloc, free, and
+// cudaGraphSetConditional.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct ExternCall {
   void give(uint64_t result) const;
   // Bytes at a generic address, with all checks that a load has.
   uint64_t load(uint64_t address, uint32_t bytes) const;
-  std::string text(uint64_t address) const;  // up to its NUL; a Fault when it is too long
-  std::string caller() const;                // "kernel.ptx:12, CTA (0,0,0), warp 0, lane 3"
+  void store(uint64_t address, uint32_t value) const;  // in global memory, likewise
+  std::string text(uint64_t address) const;            // up to its NUL; a Fault when it is too long
+  std::string caller() const;  // "kernel.ptx:12, CTA (0,0,0), warp 0, lane 3"
 };
 
 struct ExternFunction {

@@ -153,7 +153,7 @@ set(source_folder ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim/exec/program)
 set(flags -std=c++17 -O1 -lineinfo -Wno-deprecated-gpu-targets)
 set(ptx_of_two -gencode=arch=compute_90a,code=compute_90a -gencode=arch=compute_100a,code=compute_100a)
 set(objects "")
-foreach(part main memory module nodes streams kernels errors overlap groups convolution texture texture_shapes surface)
+foreach(part main memory module nodes copies conditions streams kernels errors overlap groups convolution texture texture_shapes surface)
   set(object ${folder}/${part}.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -c -o ${object} ${source_folder}/${part}.cu
@@ -181,9 +181,21 @@ add_custom_command(OUTPUT ${folder}/with_library
   COMMAND ${CMAKE_C_COMPILER} -o ${folder}/with_library ${source_folder}/library_user.c ${folder}/libkernel.so
     -Wl,-rpath,${folder}
   DEPENDS ${source_folder}/library_user.c ${folder}/libkernel.so VERBATIM)
+# Linked with NVIDIA's cuBLAS, where it is there; it runs with the stand-in.
+set(blas_program "")
+find_library(PTXSIM_CUBLAS cublas HINTS ${cuda_folder}/../lib64 ${cuda_folder}/../lib)
+if(PTXSIM_CUDA_HEADERS AND PTXSIM_CUBLAS)
+  set(blas_program ${folder}/blas)
+  cmake_path(GET PTXSIM_CUBLAS PARENT_PATH cublas_folder)
+  add_custom_command(OUTPUT ${blas_program}
+    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -o ${blas_program} ${source_folder}/blas.cu -L${cublas_folder} -lcublas
+      -lcublasLt -ldl
+    DEPENDS ${source_folder}/blas.cu VERBATIM COMMENT "Program of ptxsim exec's blas.cu")
+  target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_BLAS="${blas_program}")
+endif()
 add_custom_target(ptxsim_exec_programs
   DEPENDS ${folder}/program_static ${folder}/program_shared ${folder}/program_stripped ${folder}/with_library
-  ${folder}/machine_code)
+  ${folder}/machine_code ${blas_program})
 add_dependencies(test_ptxsim_exec ptxsim_exec_programs)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_PROGRAM="${folder}/program_static"
   PTXSIM_NVCC_PROGRAM_SHARED="${folder}/program_shared" PTXSIM_NVCC_PROGRAM_STRIPPED="${folder}/program_stripped"

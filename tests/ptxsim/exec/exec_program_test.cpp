@@ -23,13 +23,20 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part :
-         {"vector_add", "host_memory", "variables", "graph", "graph_nodes", "managed",
-          "virtual_functions", "planes", "cluster", "tensor_map", "convolution", "textures",
-          "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
+    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "graph_nodes",
+                             "graph_copies", "graph_conditions", "managed", "virtual_functions",
+                             "planes", "cluster", "tensor_map", "convolution", "textures",
+                             "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
+}
+
+TEST_F(ExecProgram, AConditionThatNothingSetsIsReported) {
+  const Outcome outcome = run_part("graph_condition_unset");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "no kernel has set it in this launch")) << outcome;
 }
 
 TEST_F(ExecProgram, SharedRuntime) {

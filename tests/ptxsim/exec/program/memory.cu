@@ -126,6 +126,11 @@ void padding() {
 }
 
 void pools() {
+  int supported = 0;
+  CHECK_CUDA(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0));
+  cudaDeviceProp properties;
+  CHECK_CUDA(cudaGetDeviceProperties(&properties, 0));
+  CHECK(supported == 1 && properties.memoryPoolsSupported == 1);
   cudaMemPool_t pool;
   CHECK_CUDA(cudaDeviceGetDefaultMemPool(&pool, 0));
   unsigned long long keep = ~0ull;
