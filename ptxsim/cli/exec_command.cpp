@@ -19,6 +19,7 @@
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cuda/device_model.hpp"
 #include "ptxsim/cuda/settings.hpp"
+#include "ptxsim/printable.hpp"
 #include "ptxsim/timing/parameters.hpp"
 
 namespace ptxsim::cli {
@@ -133,7 +134,8 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
                      instructions, ending_text(status));
   for (const auto& [name, kernel] : report.kernels) {
     if (!args.verbose && !args.time) break;
-    out << fmt::format("  {} times {}: {}", kernel.launches, name, kernel.shape);
+    out << fmt::format("  {} times {}: {}", kernel.launches, printable(name, kLongestLine),
+                       kernel.shape);
     if (kernel.timed > 0)
       out << fmt::format("; {:.2f} us each, an estimate",
                          kernel.microseconds / static_cast<double>(kernel.timed));
@@ -141,7 +143,7 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
   }
   for (const ExecFinding& finding : report.findings) {
     if (finding.severity == "advisory" && !args.verbose && !args.strict) continue;
-    out << finding.text << "\n";
+    out << printable_lines(finding.text) << "\n";
     if (finding.launches > 1)
       out << fmt::format("  in:      {} launches or calls\n", finding.launches);
   }
