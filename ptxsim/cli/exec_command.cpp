@@ -1,12 +1,9 @@
 #include "ptxsim/cli/exec_command.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +14,7 @@
 
 #include "ptxsim/cli/exec_report.hpp"
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cli/program_process.hpp"
 #include "ptxsim/cuda/device_model.hpp"
 #include "ptxsim/cuda/settings.hpp"
 #include "ptxsim/printable.hpp"
@@ -82,37 +80,6 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
 void put_before(const char* variable, const std::string& value) {
   const char* old = std::getenv(variable);
   setenv(variable, (old == nullptr || *old == 0 ? value : value + ":" + old).c_str(), 1);
-}
-
-// The signal is the program's: it ends, and the report is still printed.
-void leave_signals_to_the_program() {
-  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) std::signal(number, SIG_IGN);
-}
-
-// 128 + the signal that ended it, as a shell says it; -1: errno says why it did not start.
-int run_program(const std::vector<std::string>& program) {
-  std::vector<char*> argv;
-  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) sigaddset(&defaults, number);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  leave_signals_to_the_program();
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, argv[0], nullptr, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    errno = failed;
-    return -1;
-  }
-  int state = 0;
-  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
 std::string ending_text(int status) {
