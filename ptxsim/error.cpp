@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ptxsim/printable.hpp"
+
 namespace ptxsim {
 
 const char* name_of(ErrorKind kind) {
@@ -21,13 +23,14 @@ const char* name_of(ErrorKind kind) {
 }
 
 std::string to_string(const Place& place) {
-  std::string text = place.ptx_name;
+  std::string text = printable(place.ptx_name, kLongestPath);
   if (place.ptx_line > 0) text += fmt::format("{}{}", text.empty() ? "line " : ":", place.ptx_line);
   if (place.ptx_line > 0 && place.ptx_column > 0) text += fmt::format(":{}", place.ptx_column);
   if (!place.source_file.empty()) {
-    text += fmt::format("{}({}:{})", text.empty() ? "" : " ", place.source_file, place.source_line);
+    text += fmt::format("{}({}:{})", text.empty() ? "" : " ",
+                        printable(place.source_file, kLongestPath), place.source_line);
   }
-  if (!place.function.empty()) text += " in " + place.function;
+  if (!place.function.empty()) text += " in " + printable(place.function, kLongestName);
   return text;
 }
 

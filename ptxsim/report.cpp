@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ptxsim/printable.hpp"
+
 namespace ptxsim {
 
 const char* name_of(Severity severity) {
@@ -19,9 +21,9 @@ const char* name_of(Severity severity) {
 
 std::string to_string(const Report& report) {
   std::string text = to_string(report.place) + ": " + name_of(report.severity) + ": " +
-                     report.message + " [R" + std::to_string(report.rule) + "]\n";
+                     printable(report.message, kLongestLine) + " [R" + std::to_string(report.rule) + "]\n";
   auto line = [&text](const char* label, const std::string& value) {
-    if (!value.empty()) text += std::string("  ") + label + value + "\n";
+    if (!value.empty()) text += std::string("  ") + label + printable(value, kLongestLine) + "\n";
   };
   line("by:      ", report.actor);
   line("earlier: ", report.other);

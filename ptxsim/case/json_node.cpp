@@ -6,27 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ptxsim/case/json_text.hpp"
+#include "ptxsim/printable.hpp"
+
 namespace ptxsim {
 namespace {
 
 using Json = nlohmann::json;
-
-Place place_in(const JsonDocument& document, size_t offset) {
-  const std::string_view before = document.text.substr(0, std::min(offset, document.text.size()));
-  const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  return {document.name, static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-          static_cast<int>(before.size() - line_begin) + 1, "", 0};
-}
-
-// The JSON library's message without its own name and place: "[json.exception...] parse error at
-// line 1, column 2: what".
-std::string reason_of(const std::exception& error) {
-  std::string text = error.what();
-  if (text.starts_with('[')) text.erase(0, std::min(text.find("] ") + 2, text.size()));
-  if (text.starts_with("parse error at "))
-    text.erase(0, std::min(text.find(": ") + 2, text.size()));
-  return text;
-}
 
 // Walks through text that is known to be JSON.
 class Scanner {
@@ -34,7 +20,7 @@ class Scanner {
   explicit Scanner(std::string_view text) : text_(text) { blanks(); }
   size_t offset() const { return at_; }
 
-  // From the beginning of an object to the value of `key`; the last one, as the library has it.
+  // From the beginning of an object to the value of `key`.
   void enter(const std::string& key) {
     size_t found = at_;
     ++at_;
@@ -99,12 +85,11 @@ class Scanner {
 JsonDocument::JsonDocument(std::string_view json_text, std::string json_name)
     : text(json_text), name(std::move(json_name)) {
   try {
-    root = std::make_unique<const Json>(Json::parse(text));
-  } catch (const Json::parse_error& error) {
-    throw Fault(Error{ErrorKind::kInput, "case: " + reason_of(error),
-                      place_in(*this, error.byte > 0 ? error.byte - 1 : 0)});
-  } catch (const Json::exception& error) {
-    throw Fault(Error{ErrorKind::kInput, "case: " + reason_of(error), place_in(*this, 0)});
+    root = std::make_unique<const Json>(read_json(text));
+  } catch (Fault& fault) {
+    fault.error().message = "case: " + fault.error().message;
+    fault.error().place.ptx_name = name;
+    throw;
   }
 }
 
@@ -132,13 +117,15 @@ Place JsonNode::place() const {
     else
       scanner.enter(step.key);
   }
-  return place_in(*document_, scanner.offset());
+  Place place = place_in(document_->text, scanner.offset());
+  place.ptx_name = document_->name;
+  return place;
 }
 
 void JsonNode::fail(const std::string& message) const {
   const std::string where = path();
-  throw Fault(Error{ErrorKind::kInput,
-                    "case: " + (where.empty() ? message : where + ": " + message), place()});
+  const std::string text = where.empty() ? message : printable(where, kLongestName) + ": " + message;
+  throw Fault(Error{ErrorKind::kInput, "case: " + printable(text, kLongestLine), place()});
 }
 
 bool JsonNode::is_list() const { return json_->is_array(); }

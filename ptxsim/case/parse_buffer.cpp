@@ -115,7 +115,7 @@ void CaseSource::claim(const JsonNode& node, uint64_t bytes) {
 }
 
 std::vector<std::byte> CaseSource::read_file(const JsonNode& name) {
-  const std::string path = folder + "/" + name.text();
+  const std::string path = (std::filesystem::path(folder) / name.text()).string();
   std::error_code none;
   std::ifstream file(path, std::ios::binary);
   if (!file || !std::filesystem::is_regular_file(path, none))

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ptxsim/case/json_text.hpp"
+
 namespace ptxsim {
 
 Result<std::vector<Survivor>> parse_survivors(const std::string& json) {
   std::vector<Survivor> list;
   try {
-    for (const auto& item : nlohmann::json::parse(json)) {
+    for (const auto& item : read_json(json)) {
       list.push_back({item.value("entry", ""), item.value("group", ""), item.value("what", ""),
                       item.at("text"), item.at("reason"), item.value("occurrence", -1)});
       if (list.back().reason.empty() || list.back().text.empty())
         return Error{ErrorKind::kInput, "survivors: every entry needs a text and a reason", {}};
     }
+  } catch (const Fault& fault) {
+    return Error{ErrorKind::kInput, "survivors: " + fault.error().message, fault.error().place};
   } catch (const std::exception& error) {
     return Error{ErrorKind::kInput, std::string("survivors: ") + error.what(), {}};
   }

@@ -11,6 +11,7 @@
 
 #include "ptxsim/case/draft.hpp"
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -59,7 +60,7 @@ int case_command(const CaseArgs& args) {
     std::cout << fmt::format(
         "{}: entry {}, {} parameters, {} buffers; {} comments say \"todo\" where a person must "
         "decide\n",
-        args.out, (*program)->entry->name, draft.parameters, draft.buffers, draft.todos);
+        printable(args.out, kLongestPath), printable((*program)->entry->name, kLongestName), draft.parameters, draft.buffers, draft.todos);
   }
   if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});
   return 0;

@@ -1,12 +1,9 @@
 #include "ptxsim/cli/exec_command.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,8 +14,10 @@
 
 #include "ptxsim/cli/exec_report.hpp"
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/cli/program_process.hpp"
 #include "ptxsim/cuda/device_model.hpp"
 #include "ptxsim/cuda/settings.hpp"
+#include "ptxsim/printable.hpp"
 #include "ptxsim/timing/parameters.hpp"
 
 namespace ptxsim::cli {
@@ -83,37 +82,6 @@ void put_before(const char* variable, const std::string& value) {
   setenv(variable, (old == nullptr || *old == 0 ? value : value + ":" + old).c_str(), 1);
 }
 
-// The signal is the program's: it ends, and the report is still printed.
-void leave_signals_to_the_program() {
-  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) std::signal(number, SIG_IGN);
-}
-
-// 128 + the signal that ended it, as a shell says it; -1: errno says why it did not start.
-int run_program(const std::vector<std::string>& program) {
-  std::vector<char*> argv;
-  for (const std::string& argument : program) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (const int number : {SIGINT, SIGQUIT, SIGTERM}) sigaddset(&defaults, number);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  leave_signals_to_the_program();
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, argv[0], nullptr, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    errno = failed;
-    return -1;
-  }
-  int state = 0;
-  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
-
 std::string ending_text(int status) {
   if (status == 0) return "";
   if (status > 128 && strsignal(status - 128) != nullptr)
@@ -133,7 +101,8 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
                      instructions, ending_text(status));
   for (const auto& [name, kernel] : report.kernels) {
     if (!args.verbose && !args.time) break;
-    out << fmt::format("  {} times {}: {}", kernel.launches, name, kernel.shape);
+    out << fmt::format("  {} times {}: {}", kernel.launches, printable(name, kLongestLine),
+                       kernel.shape);
     if (kernel.timed > 0)
       out << fmt::format("; {:.2f} us each, an estimate",
                          kernel.microseconds / static_cast<double>(kernel.timed));
@@ -141,7 +110,7 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
   }
   for (const ExecFinding& finding : report.findings) {
     if (finding.severity == "advisory" && !args.verbose && !args.strict) continue;
-    out << finding.text << "\n";
+    out << printable_lines(finding.text) << "\n";
     if (finding.launches > 1)
       out << fmt::format("  in:      {} launches or calls\n", finding.launches);
   }

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "ptxsim/case/json_text.hpp"
+
 namespace ptxsim::cli {
 namespace {
 
@@ -167,10 +169,11 @@ ExecReport read_exec_records(const std::string& records,
   report.used.resize(suppressions.size());
   std::istringstream lines(records);
   for (std::string line; std::getline(lines, line);) {
-    const Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object()) continue;
+    // The program may write into the file, too, and end within a line.
     try {
-      add_record(report, record, suppressions);
+      add_record(report, read_json(line), suppressions);
+    } catch (const Fault&) {
+      continue;
     } catch (const Json::exception&) {
       continue;
     }

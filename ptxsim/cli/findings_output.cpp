@@ -10,6 +10,7 @@
 
 #include "ptxsim/case/suppression_list.hpp"
 #include "ptxsim/cli/loaded.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -87,11 +88,10 @@ OrderedJson result_of(const Finding& finding, const std::string& run, size_t rul
   return result;
 }
 
-// XML 1.0 has no characters below U+0020 but three, and texts of programs need not be UTF-8.
+// Control characters and what is not UTF-8 have no place in XML 1.0 but for tab and line ends.
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
+  for (const char c : printable_lines(text)) {
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -100,10 +100,8 @@ std::string escaped(const std::string& text) {
       out += "&gt;";
     else if (c == '"')
       out += "&quot;";
-    else if (c == '\n' || c == '\t')
-      out += fmt::format("&#{};", code);
-    else if (code < 0x20 || code >= 0x7f)
-      out += '?';
+    else if (c == '\n')
+      out += "&#10;";
     else
       out += c;
   }
@@ -157,9 +155,10 @@ std::vector<std::string> unused_suppressions(const std::vector<Suppression>& all
   for (size_t i = 0; i < all.size(); ++i) {
     if (i < used.size() && used[i]) continue;
     std::string line = fmt::format("warning: unused suppression [{}]: R{}", i, all[i].rule);
-    if (!all[i].kernel.empty()) line += ", kernel " + all[i].kernel;
-    if (!all[i].file.empty()) line += fmt::format(", {}:{}", all[i].file, all[i].line);
-    lines.push_back(line + fmt::format(" ({})", all[i].reason));
+    if (!all[i].kernel.empty()) line += ", kernel " + printable(all[i].kernel, kLongestName);
+    if (!all[i].file.empty())
+      line += fmt::format(", {}:{}", printable(all[i].file, kLongestPath), all[i].line);
+    lines.push_back(line + fmt::format(" ({})", printable(all[i].reason, kLongestName)));
   }
   return lines;
 }

@@ -11,24 +11,13 @@
 
 #include "ptxsim/cli/kernel_file.hpp"
 #include "ptxsim/cli/stop_signal.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace ptxsim::cli {
 
 namespace {
 
 constexpr size_t kMostTextBytes = ParseLimits{}.text_bytes;
-
-// Paths and texts of the input can hold line breaks; an error stays one line.
-std::string on_one_line(const std::string& text) {
-  std::string line;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
-      line += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    else
-      line += c;
-  }
-  return line;
-}
 
 Error refusal(const std::string& path, std::string message) {
   return {ErrorKind::kInput, std::move(message), Place{path, 0, 0, "", 0}};
@@ -61,7 +50,7 @@ Result<std::string> read_kernel(const std::string& path) {
 }
 
 int print_error(const Error& error) {
-  std::cerr << on_one_line(to_string(error)) << "\n";
+  std::cerr << printable(to_string(error), kLongestLine) << "\n";
   if (error.kind == ErrorKind::kStopped) return kExitStopped;
   return error.kind == ErrorKind::kInput || error.kind == ErrorKind::kBudget ? 2 : 1;
 }

@@ -21,7 +21,9 @@
 #include "ptxsim/cli/mutate_command.hpp"
 #include "ptxsim/cli/run_command.hpp"
 #include "ptxsim/cli/speed_command.hpp"
+#include "ptxsim/cli/subcommand.hpp"
 #include "ptxsim/cli/time_command.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace {
 
@@ -34,7 +36,9 @@ int check(const std::string& path) {
   for (const ptxsim::Entry& entry : module.value()->entries) {
     auto program = ptxsim::decode(*module, entry.name);
     if (program.ok()) {
-      std::cout << fmt::format("{}: {} statements\n", entry.name, entry.statements.size());
+      std::cout << fmt::format("{}: {} statements\n",
+                               ptxsim::printable(entry.name, ptxsim::kLongestName),
+                               entry.statements.size());
     } else {
       code = ptxsim::cli::print_error(program.error());
     }
@@ -45,7 +49,8 @@ int check(const std::string& path) {
     if (const auto error = ptxsim::check_function(*module, i))
       code = ptxsim::cli::print_error(*error);
     else
-      std::cout << fmt::format("function {}: {} statements\n", functions[i].body.name,
+      std::cout << fmt::format("function {}: {} statements\n",
+                               ptxsim::printable(functions[i].body.name, ptxsim::kLongestName),
                                functions[i].body.statements.size());
   }
   return code;
@@ -60,6 +65,7 @@ ptxsim::Error refusal(std::string message) {
 int main(int argc, char** argv) {
   CLI::App app{"Runs PTX kernels on the CPU and checks their synchronisation"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "ptxsim " PTXSIM_VERSION);
   ptxsim::cli::RunArgs args;
   CLI::App* run = app.add_subcommand(
       "run", "Run one entry on the case's buffers and compare with what it expects");
@@ -83,6 +89,8 @@ int main(int argc, char** argv) {
   ptxsim::cli::TimeArgs time_args;
   CLI::App* time = app.add_subcommand("time", "Estimate how long a launch takes on a GPU");
   ptxsim::cli::add_time_options(*time, time_args);
+  if (const auto refused = ptxsim::cli::check_subcommand(app, argc, argv))
+    return ptxsim::cli::print_error(*refused);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -13,6 +13,7 @@
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/stop_signal.hpp"
 #include "ptxsim/mutate/mutation.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -21,7 +22,11 @@ Result<std::vector<Survivor>> read_allowed(const std::string& path) {
   if (path.empty()) return std::vector<Survivor>{};
   Result<std::string> text = read_text(path);
   if (!text.ok()) return text.error();
-  return parse_survivors(*text);
+  Result<std::vector<Survivor>> survivors = parse_survivors(*text);
+  if (survivors.ok()) return survivors;
+  Error error = survivors.error();
+  error.place.ptx_name = path;
+  return error;
 }
 
 struct Counts {
@@ -121,10 +126,14 @@ int mutate_command(const MutateArgs& args) {
     if (reason != nullptr) ++counts.allowed;
     if (survived && reason == nullptr) ++survivors;
     if (args.list || survived)
-      std::cout << fmt::format("{}: {}{}\n", name_of(r.fate), to_string(program, r.mutation),
-                               reason != nullptr  ? " [allowed: " + reason->reason + "]"
-                               : r.detail.empty() ? ""
-                                                  : fmt::format(" [{}: {}]", r.schedule, r.detail))
+      std::cout << fmt::format(
+                       "{}: {}{}\n", name_of(r.fate),
+                       printable(to_string(program, r.mutation), kLongestLine),
+                       reason != nullptr
+                           ? " [allowed: " + printable(reason->reason, kLongestName) + "]"
+                       : r.detail.empty()
+                           ? ""
+                           : fmt::format(" [{}: {}]", r.schedule, printable(r.detail, kLongestLine)))
                 << std::flush;
   };
   CampaignOptions options{

@@ -10,6 +10,7 @@
 
 #include "ptxsim/cli/loaded.hpp"
 #include "ptxsim/cli/stop_signal.hpp"
+#include "ptxsim/printable.hpp"
 #include "ptxsim/trace/folded_reports.hpp"
 #include "ptxsim/trace/text_tracer.hpp"
 
@@ -157,7 +158,8 @@ void print_result(const RunArgs& args, const CaseResult& result, const Program& 
                            name_of(schedule), seed, count(folded, reports, Severity::kError),
                            count(folded, reports, Severity::kWarning),
                            count(folded, reports, Severity::kAdvisory));
-  for (const std::string& text : result.mismatches) std::cout << "  " << text << "\n";
+  for (const std::string& text : result.mismatches)
+    std::cout << "  " << printable_lines(text) << "\n";
   print_reports(args, result, folded);
   if (args.stats) print_stats(result.run.stats);
 }

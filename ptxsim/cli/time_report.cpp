@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ptxsim/printable.hpp"
+
 namespace ptxsim::cli {
 namespace {
 
@@ -14,7 +16,7 @@ std::string text_of(const TimedLaunch& t) {
   std::string text = fmt::format(
       "{}: {:.2f} us ({:.2f} to {:.2f} in 90 % of {} draws)\n"
       "  launch gap {:.2f}, first wave {:.2f}, {} later {:.2f}, exit {:.2f}\n",
-      t.name, time.total, t.interval.low, t.interval.high, t.interval.draws, time.gap,
+      printable(t.name, kLongestName), time.total, t.interval.low, t.interval.high, t.interval.draws, time.gap,
       time.first_wave, time.waves - 1, time.later_waves, time.exit);
   text += "  critical path of the first wave:\n";
   for (const timing::Share& s : t.path)
@@ -61,7 +63,8 @@ OrderedJson json_of(const TimedLaunch& t) {
 
 std::string report_text(const timing::GpuParameters& gpu,
                         const std::vector<TimedLaunch>& launches) {
-  std::string text = fmt::format("An estimate for {}, not a measurement.\n", gpu.name);
+  std::string text = fmt::format("An estimate for {}, not a measurement.\n",
+                                 printable(gpu.name, kLongestName));
   for (const TimedLaunch& t : launches) text += text_of(t);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/printable.hpp"
 
 namespace ptxsim {
 
@@ -12,7 +13,7 @@ void TextTracer::executed(const Execution& x, const Insn& insn, bool blocked) {
                       x.machine.stats().warp_instructions, id[0], id[1], id[2], x.warp.index,
                       x.mask, blocked ? "waits " : "",
                       to_string(x.machine.place_of(insn.statement)),
-                      x.program().entry->statements[insn.statement].text);
+                      printable(x.program().entry->statements[insn.statement].text));
 }
 
 }  // namespace ptxsim

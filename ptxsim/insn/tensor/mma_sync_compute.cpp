@@ -17,6 +17,7 @@
 
 #include "ptxsim/insn/tensor/mma_sync.hpp"
 #include "ptxsim/machine/execution.hpp"
+#include "ptxsim/number/formats.hpp"
 
 namespace ptxsim {
 namespace {
@@ -131,23 +132,32 @@ void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t par
 }
 
 // mma.sync of FP8 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16 and multiplies
-// the first two of each of A's registers' four elements, adds the product of the other two, and then
-// adds C with an FP32 addition (read from the machine code that CUDA 13.0 makes for sm_90a, and
-// equal to an H200's bits for a dense A; another ptxas may choose another order).
+// the first two of each of A's registers' four elements, adds the product of the other two in the
+// accumulator's format, and then adds C with an addition of that format (read from the machine code
+// that CUDA 13.0 makes for sm_90a, and equal to the bits of an H200 and an H100; another ptxas may
+// choose another order).
 void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
                         uint32_t (&cells)[kMmaRows][kMmaColumns]) {
+  const bool is_f16 = detail.rules.accumulator == Accumulator::kF16;
+  const auto sum = [is_f16](uint32_t product, uint32_t c) -> uint32_t {
+    if (!is_f16)
+      return std::bit_cast<uint32_t>(std::bit_cast<float>(product) + std::bit_cast<float>(c));
+    return float_to_f16(f16_to_float(static_cast<uint16_t>(product)) +  // exact in a float
+                        f16_to_float(static_cast<uint16_t>(c)));
+  };
   uint32_t product[kMmaRows][kMmaColumns] = {};
   for (uint32_t half = 0; half < 2; ++half) multiply_part(x, detail, 2, half, product);
   for (uint32_t row = 0; row < kMmaRows; ++row)
     for (uint32_t n = 0; n < kMmaColumns; ++n)
-      cells[row][n] = std::bit_cast<uint32_t>(std::bit_cast<float>(product[row][n]) +
-                                              std::bit_cast<float>(cells[row][n]));
+      cells[row][n] = sum(product[row][n], cells[row][n]);
 }
 
 void multiply_dense(const Execution& x, const MmaSyncDetail& detail,
                     uint32_t (&cells)[kMmaRows][kMmaColumns]) {
-  const bool fp8_of_sm90 = detail.container_bits == 8 && !detail.kind_f8f6f4;
-  if (fp8_of_sm90 && detail.stored_k() == 32 && detail.rules.accumulator == Accumulator::kF32)
+  const bool is_fp8 = detail.container_bits == 8 && !detail.kind_f8f6f4;
+  const bool sm_90_has_it =
+      !detail.sparse.present() || detail.rules.accumulator == Accumulator::kF32;
+  if (is_fp8 && sm_90_has_it && detail.stored_k() == 32)
     return multiply_as_halves(x, detail, cells);
   multiply_part(x, detail, 1, 0, cells);
 }

@@ -93,9 +93,9 @@ class Program : public testing::Test {
   }
   std::string read(const std::string& name) const { return text_of(path(name)); }
 
-  // `interrupt_when`: a file; when the program has made it, it gets a SIGINT.
+  // `interrupt_when`: a file; when the program has made it, it gets the signal.
   Outcome start(const std::vector<std::string>& arguments,
-                const std::string& interrupt_when = "") const {
+                const std::string& interrupt_when = "", int signal = SIGINT) const {
     std::string binary = PTXSIM_BINARY;
     std::vector<char*> argv{binary.data()};
     for (const std::string& argument : arguments)
@@ -121,7 +121,7 @@ class Program : public testing::Test {
                info.si_pid == child;
       };
       while (!std::filesystem::exists(path(interrupt_when)) && !is_over()) usleep(1000);
-      kill(child, SIGINT);
+      kill(child, signal);
     }
     if (failed == 0 && waitpid(child, &state, 0) == child && WIFEXITED(state))
       outcome.exit_code = WEXITSTATUS(state);

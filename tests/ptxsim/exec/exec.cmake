@@ -9,9 +9,14 @@ add_executable(ptxsim_driver_program ptxsim/exec/program/driver_program.c)
 add_dependencies(ptxsim_driver_program ptxsim_cuda)
 target_link_libraries(ptxsim_driver_program PRIVATE dualgemm_flags -L${PROJECT_BINARY_DIR}/lib/ptxsim -l:libcuda.so.1
   -Wl,--allow-shlib-undefined)
-add_dependencies(test_ptxsim_exec ptxsim_driver_program)
+add_executable(ptxsim_waiting_program ptxsim/exec/program/waiting_program.c)
+add_dependencies(ptxsim_waiting_program ptxsim_cuda)
+target_link_libraries(ptxsim_waiting_program PRIVATE dualgemm_flags -L${PROJECT_BINARY_DIR}/lib/ptxsim -l:libcuda.so.1
+  -Wl,--allow-shlib-undefined)
+add_dependencies(test_ptxsim_exec ptxsim_driver_program ptxsim_waiting_program)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE:ptxsim>"
-  PTXSIM_DRIVER_PROGRAM="$<TARGET_FILE:ptxsim_driver_program>")
+  PTXSIM_DRIVER_PROGRAM="$<TARGET_FILE:ptxsim_driver_program>"
+  PTXSIM_WAITING_PROGRAM="$<TARGET_FILE:ptxsim_waiting_program>")
 
 # This repository's own command as it is installed, its kernels by the PTX that their tests have.
 if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)

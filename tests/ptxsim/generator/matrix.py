@@ -238,8 +238,8 @@ def mma(x, modifiers, operands):
         ks = [range(len(b[0]))]
         if 'block_scale' in modifiers:
             d = scaled_product(a, b, c, kind_a, kind_b, *scales_of_warp(x, modifiers, operands, warp))
-        elif result == 'f32' and container == 8 and not of_bytes:
-            d = fp8_of_sm90(a, b, c, kind_a, kind_b)
+        elif container == 8 and kind_a not in INTEGERS and not of_bytes and not (is_sparse and result == 'f16'):
+            d = fp8_of_sm90(a, b, c, kind_a, kind_b, result)
         else:
             d = product_matrix(a, b, c, kind_a, kind_b, result, ks, 25, 'satfinite' in modifiers)
         store_accumulators(x, x.elements(operands[0]), warp, d, result)
@@ -302,16 +302,17 @@ def scaled_product(a, b, c, kind_a, kind_b, scales_a, scales_b):
     return d
 
 
-def fp8_of_sm90(a, b, c, kind_a, kind_b):
+def fp8_of_sm90(a, b, c, kind_a, kind_b, result):
     """sm_90 has no such unit: ptxas (CUDA 13.0) takes the first two of the four elements of each of A's registers, then
-    the other two, as halves, and adds C with an addition of f32."""
+    the other two, as halves, both into an accumulator of the result's format, and adds C with an addition of it."""
     def halves(row):  # of the elements that are there
         stored = [k for k, code in enumerate(row) if code is not None]
         return [[k for i, k in enumerate(stored) if i % 4 // 2 == half] for half in range(2)]
+    form = n.F16 if result == 'f16' else n.F32
     sums = []
     for row, codes in zip(a, c):
-        product = product_matrix([row], b, [[0] * 8], kind_a, kind_b, 'f32', halves(row), 25, False)[0]
-        sums.append([n.F32.encode(n.add(n.F32.decode(p), n.F32.decode(q))) for p, q in zip(product, codes)])
+        product = product_matrix([row], b, [[0] * 8], kind_a, kind_b, result, halves(row), 25, False)[0]
+        sums.append([form.encode(n.add(form.decode(p), form.decode(q))) for p, q in zip(product, codes)])
     return sums
 
 

@@ -140,7 +140,7 @@ struct Reasons {
 };
 
 // What the processes share: the file whose turn it is, and how many ended how.
-struct Progress {
+struct RunProgress {
   size_t next = 0;
   int counts[4] = {};
   Reasons not_compared;
@@ -163,7 +163,7 @@ int print_device() {
 }
 
 // Until one is broken: a kernel that fails leaves the GPU's context unusable.
-int print_rows(const std::vector<std::filesystem::path>& files, Progress& progress) {
+int print_rows(const std::vector<std::filesystem::path>& files, RunProgress& progress) {
   const auto device = silicon::open_device();
   while (progress.next < files.size()) {
     const std::filesystem::path& file = files[progress.next];
@@ -204,9 +204,9 @@ int main(int argc, char** argv) {
   }
   std::sort(files.begin(), files.end());
   void* const shared =
-      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, sizeof(RunProgress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (files.empty() || shared == MAP_FAILED || !apart(print_device)) return 2;
-  Progress& progress = *new (shared) Progress;
+  RunProgress& progress = *new (shared) RunProgress;
   while (progress.next < files.size()) {
     const size_t begin = progress.next;
     if (apart([&] { return print_rows(files, progress); }) && progress.next > begin) continue;
