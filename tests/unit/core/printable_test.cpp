@@ -70,7 +70,9 @@ TEST(Printable, LongTextsLoseTheirMiddle) {
 }
 
 TEST(Printable, MessagesOfAStatus) {
-  const std::string path(5000, 'p'), rule = "must\nbe\x07 " + std::string(100'000, 'r');
+  std::string path(5000, 'p');
+  path += ".npy";
+  const std::string rule = "must\nbe\x07 " + std::string(100'000, 'r');
   const Status status = Status::invalid(path, "\x1b[2J", rule);
   EXPECT_LE(status.message().size(), kLongestMessage + 4);
   EXPECT_TRUE(is_printable(status.message()));
