@@ -52,7 +52,7 @@ void check_depth(std::string_view text) {
   }
 }
 
-// Of JSON.
+// Refuses JSON text in which an object has a key twice.
 void check_keys(std::string_view text) {
   struct Level {
     bool has_keys;

@@ -60,7 +60,7 @@ std::string text_of(const Matrix& m, uint64_t batch) {
 // One batch of a matrix.
 struct Lines {
   std::byte* begin = nullptr;
-  std::vector<bool>* written = nullptr;  // of the whole buffer; nullptr: nobody keeps it
+  std::vector<bool>* written = nullptr;  // of the whole buffer; nullptr: it is not kept
   uint64_t offset = 0;                   // of `begin` in the buffer
   std::string buffer;
 };

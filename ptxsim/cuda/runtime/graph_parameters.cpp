@@ -53,7 +53,7 @@ Status refuse_type(Session& session, const char* function, int type) {
   return kNotSupported;
 }
 
-// Of any type but a kernel's, whose old parameters count.
+// Makes a node of any type but a kernel's; a kernel keeps its old parameters where none are given.
 Status make_any(Session& session, const char* function, abi::NodeParameters& p, NodeWork& work) {
   switch (static_cast<NodeType>(p.type)) {
     case NodeType::kKernel:
