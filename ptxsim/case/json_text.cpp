@@ -36,7 +36,7 @@ size_t end_of_string(std::string_view text, size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// Of any text, as the parser has not seen it.
+// Refuses too many levels in any text, which the parser has not seen yet.
 void check_depth(std::string_view text) {
   size_t depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
