@@ -21,7 +21,8 @@ const char* name_of(Severity severity) {
 
 std::string to_string(const Report& report) {
   std::string text = to_string(report.place) + ": " + name_of(report.severity) + ": " +
-                     printable(report.message, kLongestLine) + " [R" + std::to_string(report.rule) + "]\n";
+                     printable(report.message, kLongestLine) + " [R" + std::to_string(report.rule) +
+                     "]\n";
   auto line = [&text](const char* label, const std::string& value) {
     if (!value.empty()) text += std::string("  ") + label + printable(value, kLongestLine) + "\n";
   };

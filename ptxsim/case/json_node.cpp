@@ -124,7 +124,8 @@ Place JsonNode::place() const {
 
 void JsonNode::fail(const std::string& message) const {
   const std::string where = path();
-  const std::string text = where.empty() ? message : printable(where, kLongestName) + ": " + message;
+  const std::string text =
+      where.empty() ? message : printable(where, kLongestName) + ": " + message;
   throw Fault(Error{ErrorKind::kInput, "case: " + printable(text, kLongestLine), place()});
 }
 

@@ -60,7 +60,8 @@ int case_command(const CaseArgs& args) {
     std::cout << fmt::format(
         "{}: entry {}, {} parameters, {} buffers; {} comments say \"todo\" where a person must "
         "decide\n",
-        printable(args.out, kLongestPath), printable((*program)->entry->name, kLongestName), draft.parameters, draft.buffers, draft.todos);
+        printable(args.out, kLongestPath), printable((*program)->entry->name, kLongestName),
+        draft.parameters, draft.buffers, draft.todos);
   }
   if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});
   return 0;

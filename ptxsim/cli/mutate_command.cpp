@@ -126,14 +126,13 @@ int mutate_command(const MutateArgs& args) {
     if (reason != nullptr) ++counts.allowed;
     if (survived && reason == nullptr) ++survivors;
     if (args.list || survived)
-      std::cout << fmt::format(
-                       "{}: {}{}\n", name_of(r.fate),
-                       printable(to_string(program, r.mutation), kLongestLine),
-                       reason != nullptr
-                           ? " [allowed: " + printable(reason->reason, kLongestName) + "]"
-                       : r.detail.empty()
-                           ? ""
-                           : fmt::format(" [{}: {}]", r.schedule, printable(r.detail, kLongestLine)))
+      std::cout << fmt::format("{}: {}{}\n", name_of(r.fate),
+                               printable(to_string(program, r.mutation), kLongestLine),
+                               reason != nullptr
+                                   ? " [allowed: " + printable(reason->reason, kLongestName) + "]"
+                               : r.detail.empty() ? ""
+                                                  : fmt::format(" [{}: {}]", r.schedule,
+                                                                printable(r.detail, kLongestLine)))
                 << std::flush;
   };
   CampaignOptions options{

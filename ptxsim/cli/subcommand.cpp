@@ -55,12 +55,12 @@ std::optional<Error> check_subcommand(CLI::App& app, int argc, const char* const
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end())
     return std::nullopt;
   const std::string nearest = nearest_name(word, names);
-  return Error{ErrorKind::kInput,
-               fmt::format("unknown subcommand '{}'{}; must be one of {}; see --help",
-                           printable(word, kLongestName),
-                           nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
-                           list),
-               {}};
+  return Error{
+      ErrorKind::kInput,
+      fmt::format("unknown subcommand '{}'{}; must be one of {}; see --help",
+                  printable(word, kLongestName),
+                  nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest), list),
+      {}};
 }
 
 }  // namespace ptxsim::cli

@@ -16,8 +16,8 @@ std::string text_of(const TimedLaunch& t) {
   std::string text = fmt::format(
       "{}: {:.2f} us ({:.2f} to {:.2f} in 90 % of {} draws)\n"
       "  launch gap {:.2f}, first wave {:.2f}, {} later {:.2f}, exit {:.2f}\n",
-      printable(t.name, kLongestName), time.total, t.interval.low, t.interval.high, t.interval.draws, time.gap,
-      time.first_wave, time.waves - 1, time.later_waves, time.exit);
+      printable(t.name, kLongestName), time.total, t.interval.low, t.interval.high,
+      t.interval.draws, time.gap, time.first_wave, time.waves - 1, time.later_waves, time.exit);
   text += "  critical path of the first wave:\n";
   for (const timing::Share& s : t.path)
     text += fmt::format("    {:5.1f} %  {:<17} {:.2f} us\n", 100 * s.us / time.first_wave, s.label,
@@ -63,8 +63,8 @@ OrderedJson json_of(const TimedLaunch& t) {
 
 std::string report_text(const timing::GpuParameters& gpu,
                         const std::vector<TimedLaunch>& launches) {
-  std::string text = fmt::format("An estimate for {}, not a measurement.\n",
-                                 printable(gpu.name, kLongestName));
+  std::string text =
+      fmt::format("An estimate for {}, not a measurement.\n", printable(gpu.name, kLongestName));
   for (const TimedLaunch& t : launches) text += text_of(t);
   return text;
 }

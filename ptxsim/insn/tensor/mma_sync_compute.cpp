@@ -148,8 +148,7 @@ void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
   uint32_t product[kMmaRows][kMmaColumns] = {};
   for (uint32_t half = 0; half < 2; ++half) multiply_part(x, detail, 2, half, product);
   for (uint32_t row = 0; row < kMmaRows; ++row)
-    for (uint32_t n = 0; n < kMmaColumns; ++n)
-      cells[row][n] = sum(product[row][n], cells[row][n]);
+    for (uint32_t n = 0; n < kMmaColumns; ++n) cells[row][n] = sum(product[row][n], cells[row][n]);
 }
 
 void multiply_dense(const Execution& x, const MmaSyncDetail& detail,

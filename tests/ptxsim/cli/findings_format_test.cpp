@@ -37,7 +37,8 @@ const std::map<std::string, std::map<std::string, Property>> kSarif = {
     {"message", {{"text", {"text", true}}}},  // or an id, which ptxsim does not write
     {"location",
      {{"physicalLocation", {"physicalLocation"}}, {"logicalLocations", {"*logicalLocation"}}}},
-    {"physicalLocation", {{"artifactLocation", {"artifactLocation", true}}, {"region", {"region"}}}},
+    {"physicalLocation",
+     {{"artifactLocation", {"artifactLocation", true}}, {"region", {"region"}}}},
     {"artifactLocation", {{"uri", {"uri"}}}},
     {"region", {{"startLine", {"line"}}}},
     {"logicalLocation", {{"name", {"text"}}, {"kind", {"text"}}}},
@@ -65,7 +66,8 @@ void check(const Json& value, std::string type, const std::string& path, std::st
   }
   static const std::regex kUriReference("([a-z]+://)?[A-Za-z0-9._~/%-]*");
   if (type == "text") return expect(value.is_string());
-  if (type == "uri") return expect(value.is_string() && std::regex_match(value.get<std::string>(), kUriReference));
+  if (type == "uri")
+    return expect(value.is_string() && std::regex_match(value.get<std::string>(), kUriReference));
   if (type == "line") return expect(value.is_number_integer() && value.get<int64_t>() >= 1);
   if (type == "index") return expect(value.is_number_integer() && value.get<int64_t>() >= -1);
   if (type == "bag") return expect(value.is_object());
@@ -167,7 +169,8 @@ class Xml {
 };
 
 void expect_attributes(const Element& e, const std::vector<std::string>& names) {
-  for (const std::string& name : names) EXPECT_TRUE(e.attributes.count(name)) << e.name << " " << name;
+  for (const std::string& name : names)
+    EXPECT_TRUE(e.attributes.count(name)) << e.name << " " << name;
   EXPECT_EQ(e.attributes.size(), names.size()) << e.name;
 }
 
@@ -212,7 +215,8 @@ class FindingsFormat : public Program {
 TEST_F(FindingsFormat, SarifIsAsItsSchemaHasIt) {
   const std::string odd = "a&b<c>'\"\xc3\xa4 #%.ptx";
   write_racing(odd);
-  write("known.json", "[{\"rule\": \"R16\", \"kernel\": \"kernel\", \"reason\": \"\\u001b & <known>\"}]");
+  write("known.json",
+        "[{\"rule\": \"R16\", \"kernel\": \"kernel\", \"reason\": \"\\u001b & <known>\"}]");
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"run", odd},
            {"run", path(odd).string(), "--suppress", "known.json"},
@@ -229,23 +233,27 @@ TEST_F(FindingsFormat, SarifIsAsItsSchemaHasIt) {
 
 TEST_F(FindingsFormat, TheCheckOfSarifFindsWhatIsWrong) {
   EXPECT_NE(wrong_in_sarif(Json::parse(R"({"version": "2.1.0"})")), "");
-  EXPECT_NE(wrong_in_sarif(Json::parse(R"({"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]})")), "");
-  EXPECT_NE(wrong_in_sarif(Json::parse(
-                R"({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": [{"level": "fatal"}]}]})")),
-            "");
-  EXPECT_EQ(wrong_in_sarif(Json::parse(
-                R"({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": []}]})")),
-            "");
+  EXPECT_NE(
+      wrong_in_sarif(Json::parse(R"({"version": "2.1.0", "runs": [{"tool": {"driver": {}}}]})")),
+      "");
+  EXPECT_NE(
+      wrong_in_sarif(Json::parse(
+          R"({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": [{"level": "fatal"}]}]})")),
+      "");
+  EXPECT_EQ(
+      wrong_in_sarif(Json::parse(
+          R"({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": []}]})")),
+      "");
 }
 
 TEST_F(FindingsFormat, JunitIsWellFormedAndAsItsSchemaHasIt) {
   const std::string odd = "a&b<c>'\"\xc3\xa4\x1b\xff.ptx";
   write_racing(odd);
   write("known.json", "[{\"rule\": \"R16\", \"kernel\": \"kernel\", \"reason\": \"x\"}]");
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"run", odd, "--schedule", "all"},
-           {"run", odd, "--suppress", "known.json"},
-           {"run", "k.ptx", "--case", "c.json"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"run", odd, "--schedule", "all"},
+                                             {"run", odd, "--suppress", "known.json"},
+                                             {"run", "k.ptx", "--case", "c.json"}}) {
     std::vector<std::string> all = arguments;
     all.insert(all.end(), {"--junit", "out.xml"});
     const Outcome outcome = start(all);
@@ -261,7 +269,8 @@ TEST_F(FindingsFormat, JunitIsWellFormedAndAsItsSchemaHasIt) {
   }
   start({"run", odd, "--junit", "out.xml"});
   const Element test = Xml(read("out.xml")).element().children.at(0).children.at(2);
-  EXPECT_TRUE(contains(test.attributes.at("name"), "a&b<c>'\"\xc3\xa4\\x1b\\xff.ptx:")) << test.attributes.at("name");
+  EXPECT_TRUE(contains(test.attributes.at("name"), "a&b<c>'\"\xc3\xa4\\x1b\\xff.ptx:"))
+      << test.attributes.at("name");
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ TEST_F(ForeignText, OfACaseIsEscaped) {
 }
 
 TEST_F(ForeignText, OfACaseIsBounded) {
-  write("c.json", replaced(kCase, "\"block\"", "\"" + std::string(1 << 20, 'k') + "\": 1, \"block\""));
+  write("c.json",
+        replaced(kCase, "\"block\"", "\"" + std::string(1 << 20, 'k') + "\": 1, \"block\""));
   const Outcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_LE(outcome.err.size(), 1600u);
@@ -60,9 +61,10 @@ TEST_F(ForeignText, OfOptionsAndNamesOfFilesIsEscaped) {
 }
 
 TEST_F(ForeignText, OfPtxIsEscapedAndBounded) {
-  std::string text = replaced(kKernel, ".visible",
-                              ".file 1 \"" + kSteering + std::string(100000, 's') + ".cu\"\n.visible");
-  text = replaced(text, "  ld.global.u32 %r2, [%rd4];", "  .loc 1 7 1\n  ld.global.u32 %r2, [%rd4+1];");
+  std::string text = replaced(
+      kKernel, ".visible", ".file 1 \"" + kSteering + std::string(100000, 's') + ".cu\"\n.visible");
+  text = replaced(text, "  ld.global.u32 %r2, [%rd4];",
+                  "  .loc 1 7 1\n  ld.global.u32 %r2, [%rd4+1];");
   write("k.ptx", text);
   const Outcome outcome = run();
   EXPECT_NE(outcome.exit_code, 0);
@@ -84,7 +86,8 @@ TEST_F(ForeignText, OfSuppressionsIsEscapedAndBounded) {
 
 TEST_F(ForeignText, JsonThatIsTooDeepIsRefused) {
   for (const std::string& deep :
-       {std::string(100000, '['), "{\"block\": " + std::string(100000, '[') + std::string(100000, ']') + "}"}) {
+       {std::string(100000, '['),
+        "{\"block\": " + std::string(100000, '[') + std::string(100000, ']') + "}"}) {
     write("deep.json", deep);
     for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
              {"run", "k.ptx", "--case", "deep.json"},
@@ -101,10 +104,13 @@ TEST_F(ForeignText, JsonThatIsTooDeepIsRefused) {
 
 TEST_F(ForeignText, AKeyThatComesTwiceIsRefused) {
   write("c.json", replaced(kCase, "\"block\": [32]", "\"block\": [32], \"block\": [64]"));
-  expect_refused(run(), "c.json:1:45", "the key 'block' is given twice; an object has each key once");
-  write("c.json", replaced(kCase, "\"count\": 32, \"iota\"", "\"count\": 32, \"count\": 32, \"iota\""));
+  expect_refused(run(), "c.json:1:45",
+                 "the key 'block' is given twice; an object has each key once");
+  write("c.json",
+        replaced(kCase, "\"count\": 32, \"iota\"", "\"count\": 32, \"count\": 32, \"iota\""));
   expect_refused(run(), "c.json:2:57", "the key 'count' is given twice");
-  write("known.json", "[{\"rule\": \"R16\", \"kernel\": \"k\", \"reason\": \"x\", \"reason\": \"y\"}]");
+  write("known.json",
+        "[{\"rule\": \"R16\", \"kernel\": \"k\", \"reason\": \"x\", \"reason\": \"y\"}]");
   write("c.json", kCase);
   expect_refused(run({"--suppress", "known.json"}), "known.json:1:49", "the key 'reason'");
 }
@@ -127,7 +133,8 @@ TEST_F(ForeignText, TheVersionIsPrinted) {
 
 TEST_F(ForeignText, AnUnknownSubcommandIsNamed) {
   const std::string list = "must be one of run, check, case, speed, mutate, exec, time; see --help";
-  expect_refused(start({"rnu", "k.ptx"}), "", "unknown subcommand 'rnu', did you mean 'run'?; " + list);
+  expect_refused(start({"rnu", "k.ptx"}), "",
+                 "unknown subcommand 'rnu', did you mean 'run'?; " + list);
   expect_refused(start({"excec", "--", "true"}), "", "did you mean 'exec'?");
   expect_refused(start({"k.ptx"}), "", "unknown subcommand 'k.ptx'; " + list);
   expect_refused(start({}), "", "a subcommand is required: one of run, check, ");

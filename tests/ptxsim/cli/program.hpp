@@ -94,8 +94,8 @@ class Program : public testing::Test {
   std::string read(const std::string& name) const { return text_of(path(name)); }
 
   // `interrupt_when`: a file; when the program has made it, it gets the signal.
-  Outcome start(const std::vector<std::string>& arguments,
-                const std::string& interrupt_when = "", int signal = SIGINT) const {
+  Outcome start(const std::vector<std::string>& arguments, const std::string& interrupt_when = "",
+                int signal = SIGINT) const {
     std::string binary = PTXSIM_BINARY;
     std::vector<char*> argv{binary.data()};
     for (const std::string& argument : arguments)

@@ -42,11 +42,12 @@ class Residency : public Program {
     write("b.ptx", kBarrier);
     std::string expected;
     for (int i = 0; i < ctas; ++i) expected += (i == 0 ? "" : ", ") + std::to_string(ctas);
-    write("b.json", "{\"entry\": \"barrier\", \"grid\": [" + std::to_string(ctas) +
-                        "], \"block\": [32], \"buffers\": [{\"name\": \"count\", \"type\": \"u32\", "
-                        "\"values\": [0]}, {\"name\": \"out\", \"type\": \"u32\", \"count\": " +
-                        std::to_string(ctas) + ", \"expect\": [" + expected +
-                        "]}], \"params\": [{\"buffer\": \"count\"}, {\"buffer\": \"out\"}]}");
+    write("b.json",
+          "{\"entry\": \"barrier\", \"grid\": [" + std::to_string(ctas) +
+              "], \"block\": [32], \"buffers\": [{\"name\": \"count\", \"type\": \"u32\", "
+              "\"values\": [0]}, {\"name\": \"out\", \"type\": \"u32\", \"count\": " +
+              std::to_string(ctas) + ", \"expect\": [" + expected +
+              "]}], \"params\": [{\"buffer\": \"count\"}, {\"buffer\": \"out\"}]}");
   }
   Outcome run_barrier(const std::vector<std::string>& more) const {
     std::vector<std::string> arguments{"run", "b.ptx", "--case", "b.json"};
@@ -79,8 +80,8 @@ TEST_F(Residency, BudgetsMayBeSeconds) {
   write_barrier(64);
   const Outcome outcome = run_barrier({"--resident", "4", "--budget-seconds", "0.05"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome;
-  for (const char* part : {"b.ptx:", "the launch of kernel 'barrier' runs for", "the budget is 0.05 s",
-                           "--resident"})
+  for (const char* part :
+       {"b.ptx:", "the launch of kernel 'barrier' runs for", "the budget is 0.05 s", "--resident"})
     EXPECT_TRUE(contains(outcome.err, part)) << part << "\n" << outcome;
   EXPECT_EQ(run_barrier({"--budget-seconds", "0"}).exit_code, 2);
 }

@@ -27,8 +27,8 @@ TEST_F(Waiting, CtasOfAnOrdinaryLaunchMayWaitForEachOther) {
 }
 
 TEST_F(Waiting, ALaunchThatSpinsIsNamed) {
-  for (const std::vector<std::string>& budget : std::vector<std::vector<std::string>>{
-           {"--budget", "100000"}, {"--budget-seconds", "0.1"}}) {
+  for (const std::vector<std::string>& budget :
+       std::vector<std::vector<std::string>>{{"--budget", "100000"}, {"--budget-seconds", "0.1"}}) {
     std::vector<std::string> options = budget;
     options.insert(options.end(), {"--resident", "4"});
     const Outcome outcome = run(options, {"spin"});
@@ -54,7 +54,8 @@ TEST_F(Waiting, ASignalEndsTheProgramAndLeavesTheReport) {
 }
 
 TEST_F(Waiting, AKilledProgramNamesItsLaunch) {
-  write("limited.sh", "ulimit -t 2\nexec \"$@\"\n");  // SIGXCPU or SIGKILL after two seconds of work
+  write("limited.sh",
+        "ulimit -t 2\nexec \"$@\"\n");  // SIGXCPU or SIGKILL after two seconds of work
   const Outcome outcome = start({"exec", "--budget", "1000000000000", "--", "/bin/sh", "limited.sh",
                                  PTXSIM_WAITING_PROGRAM, "spin"});
   EXPECT_GT(outcome.exit_code, 128) << outcome;

@@ -21,9 +21,7 @@ Error error_of(const std::string& text) {
   return {ErrorKind::kBudget, "no error", {}};
 }
 
-std::string nested(size_t levels) {
-  return std::string(levels, '[') + std::string(levels, ']');
-}
+std::string nested(size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
 TEST(JsonText, IsBoundedInDepth) {
   EXPECT_NO_THROW(read_json(nested(kMostJsonDepth)));
@@ -42,7 +40,8 @@ TEST(JsonText, IsBoundedInDepth) {
 }
 
 TEST(JsonText, BracketsInStringsAreNoLevels) {
-  EXPECT_NO_THROW(read_json("[\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\"]"));
+  EXPECT_NO_THROW(
+      read_json("[\"" + std::string(1000, '[') + "\\\"" + std::string(1000, '{') + "\"]"));
 }
 
 TEST(JsonText, EachKeyComesOnce) {
@@ -64,8 +63,9 @@ TEST(JsonText, EachKeyComesOnce) {
 }
 
 TEST(JsonText, EqualKeysOfSeveralObjectsAndEqualValuesAreFine) {
-  for (const char* text : {"[{\"a\": 1}, {\"a\": 2}]", "{\"a\": {\"a\": [\"a\", \"a\"]}, \"b\": \"a\"}",
-                           "\"a\"", "[]", "{}", "[\"a\", \"a\", {\"a\": 1}, \"a\", \"a\"]"})
+  for (const char* text :
+       {"[{\"a\": 1}, {\"a\": 2}]", "{\"a\": {\"a\": [\"a\", \"a\"]}, \"b\": \"a\"}", "\"a\"", "[]",
+        "{}", "[\"a\", \"a\", {\"a\": 1}, \"a\", \"a\"]"})
     EXPECT_NO_THROW(read_json(text)) << text;
 }
 

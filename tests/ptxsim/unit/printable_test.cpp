@@ -11,9 +11,9 @@ namespace {
 TEST(Printable, EscapesWhatSteersATerminal) {
   EXPECT_EQ(printable("a\x1b[31mb"), "a\\x1b[31mb");
   EXPECT_EQ(printable(std::string("\0\t\r\n\x7f", 5)), "\\x00\\x09\\x0d\\x0a\\x7f");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");                  // C1: CSI
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");                                      // C1: CSI
   EXPECT_EQ(printable("\xe2\x80\xae\xe2\x81\xa6"), "\\xe2\\x80\\xae\\xe2\\x81\\xa6");  // direction
-  EXPECT_EQ(printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8");         // a line end
+  EXPECT_EQ(printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8");                             // a line end
 }
 
 TEST(Printable, KeepsText) {
@@ -23,10 +23,10 @@ TEST(Printable, KeepsText) {
 
 TEST(Printable, EscapesWhatIsNotUtf8) {
   EXPECT_EQ(printable("\xff"), "\\xff");
-  EXPECT_EQ(printable("\xc3"), "\\xc3");                      // cut off
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");             // longer than need be
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");    // half of a pair
-  EXPECT_EQ(printable("\xef\xbf\xbe"), "\\xef\\xbf\\xbe");    // no character, nor XML's
+  EXPECT_EQ(printable("\xc3"), "\\xc3");                             // cut off
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // longer than need be
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half of a pair
+  EXPECT_EQ(printable("\xef\xbf\xbe"), "\\xef\\xbf\\xbe");           // no character, nor XML's
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond the last
   EXPECT_EQ(printable("\xe6z"), "\\xe6z");
 }
