@@ -83,7 +83,7 @@ struct Options {
   // More of them, up to what the SMs hold, start where those that run do not end: CTAs of a grid that a GPU holds at once
   // may wait for each other.
   bool admits_more = false;
-  SmLimits sm;
+  SmLimits sm = {};
   uint32_t most_clusters = UINT32_MAX;  // at once, however many fit
   uint32_t num_sms = 148;               // %nsmid
   // clusterlaunchcontrol finds no cluster that waits, as on a GPU that has room for all of them.
@@ -92,7 +92,7 @@ struct Options {
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
   // Called at the start of the main loop and about every million warp instructions from then on; nothing: not called.
-  std::function<void(const Progress&)> on_progress;
+  std::function<void(const Progress&)> on_progress = {};
   bool keep_trail = false;        // for the grids that may overlap this one; needs the sanitizer
   uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)
   // Findings that are known and no news: run() puts them aside (suppressions.hpp).
