@@ -24,7 +24,7 @@ TEST_F(ForeignText, OfACaseIsEscaped) {
   write("c.json", replaced(kCase, "\"block\"", "\"\\u001b[31m\\u009b\": 1, \"block\""));
   const Outcome outcome = run();
   expect_plain(outcome);
-  expect_refused(outcome, "c.json:1:41", "the unknown key '\\x1b[31m\\xc2\\x9b'");
+  expect_refused(outcome, "c.json:1:40", "the unknown key '\\x1b[31m\\xc2\\x9b'");
   write("c.json", replaced(kCase, "\"twice\"", "\"\\u001b\""));
   expect_plain(run());
 }
@@ -104,7 +104,7 @@ TEST_F(ForeignText, JsonThatIsTooDeepIsRefused) {
 
 TEST_F(ForeignText, AKeyThatComesTwiceIsRefused) {
   write("c.json", replaced(kCase, "\"block\": [32]", "\"block\": [32], \"block\": [64]"));
-  expect_refused(run(), "c.json:1:45",
+  expect_refused(run(), "c.json:1:35",
                  "the key 'block' is given twice; an object has each key once");
   write("c.json",
         replaced(kCase, "\"count\": 32, \"iota\"", "\"count\": 32, \"count\": 32, \"iota\""));
@@ -112,7 +112,7 @@ TEST_F(ForeignText, AKeyThatComesTwiceIsRefused) {
   write("known.json",
         "[{\"rule\": \"R16\", \"kernel\": \"k\", \"reason\": \"x\", \"reason\": \"y\"}]");
   write("c.json", kCase);
-  expect_refused(run({"--suppress", "known.json"}), "known.json:1:49", "the key 'reason'");
+  expect_refused(run({"--suppress", "known.json"}), "known.json:1:48", "the key 'reason'");
 }
 
 TEST_F(ForeignText, ACaseNamesFilesByAbsolutePaths) {

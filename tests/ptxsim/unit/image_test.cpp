@@ -98,6 +98,21 @@ TEST(Fetch, OffsetsCountTexels) {
   EXPECT_EQ(fetched(image, 0.625f, -1), 2);
 }
 
+// As an H100 has it (driver 580.159).
+TEST(Fetch, NormalizedCoordinatesAreCutTo21Bits) {
+  Image image = line();
+  image.levels = {{0, {17, 1, 1}, 1, 68, 68}};
+  image.sampler.normalized_coordinates = true;
+  EXPECT_EQ(fetched(image, 1.0f / 17), 1);  // a float above 1/17
+  EXPECT_EQ(fetched(image, 3.0f / 17), 3);
+  EXPECT_EQ(fetched(image, 1.0f / 17 + 0x1p-21f), 2);
+  image.levels = {{0, {16, 1, 1}, 1, 64, 64}};
+  EXPECT_EQ(fetched(image, 1.0f / 16), 2);
+  image.sampler.address[0] = AddressMode::kWrap;
+  EXPECT_EQ(fetched(image, -0x1p-22f), 16);
+  EXPECT_EQ(fetched(image, 1 - 0x1p-24f), 16);
+}
+
 TEST(Fetch, FractionsAreRoundedToEightBits) {
   Image image = line();
   image.sampler.filters_linearly = true;

@@ -48,7 +48,10 @@ struct Model {
     int first[3] = {0, 0, 0};
     double fraction[3] = {0, 0, 0};
     for (int i = 0; i < dimensions; ++i) {
-      const double x = coordinates[i] * double(normalized ? extents[i] : 1) - (linear ? 0.5 : 0.0);
+      // 21 fractional bits of normalized coordinates count, as on an H100.
+      const double at = normalized ? std::floor(coordinates[i] * 0x1p21) / 0x1p21 * extents[i]
+                                   : double(coordinates[i]);
+      const double x = at - (linear ? 0.5 : 0.0);
       first[i] = int(std::floor(x));
       fraction[i] = std::floor((x - first[i]) * 256 + 0.5) /
                     256;  // "9-bit fixed point with 8 bits of fraction"
