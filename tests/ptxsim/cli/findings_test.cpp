@@ -128,7 +128,8 @@ TEST_F(Findings, AreWrittenAsSarif) {
   suppress("\"kernel\": \"kernel\"");
   start({"run", kRacing, "--sarif", "out.sarif", "--suppress", "known.json"});
   bool is_suppressed = false;
-  for (const Json& result : Json::parse(read("out.sarif")).at("runs").at(0).at("results"))
+  const Json suppressed = Json::parse(read("out.sarif"));
+  for (const Json& result : suppressed.at("runs").at(0).at("results"))
     if (result.at("ruleId") == "R16")
       is_suppressed = result.at("suppressions").at(0).at("kind") == "external" &&
                       result.at("suppressions").at(0).at("justification") == "by design";

@@ -41,8 +41,9 @@ TEST_F(Launches, OverlappedOnesAreJudgedByEachOther) {
 }
 
 TEST_F(Launches, FindingsOfOtherFilesAreReported) {
-  write("first.ptx", replaced(replaced(kWaits, "twice", "first"), "  ret;",
-                              "  ld.global.nc.u32 %r2, [%rd5];\n  ret;"));
+  write("first.ptx",
+        replaced(replaced(kWaits, "twice", "first"), "  ret;",
+                 "  ld.global.nc.u32 %r2, [%rd5];\n  st.global.u32 [%rd5], %r2;\n  ret;"));
   const Outcome outcome = run();
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
   EXPECT_TRUE(contains(outcome.out, "first.ptx:19: error: ")) << outcome;

@@ -95,8 +95,8 @@ TEST(Call, UnknownFunctionsAreRefusedWhenTheyAreCalled) {
   EXPECT_EQ(fault_of(unknown, "setp.ne.u32 %p1, %r0, 0; @%p1 call (%r1), elsewhere, (%rd1);"), "");
   EXPECT_TRUE(fault_of(unknown, "call (%r1), elsewhere, (%rd1);")
                   .starts_with("call of elsewhere, which this module does not define; there are "
-                               "stand-ins for vprintf, __assertfail, malloc, free; CTA (0,0,0), "
-                               "warp 0, lane 0"));
+                               "stand-ins for vprintf, __assertfail, malloc, free, "
+                               "cudaGraphSetConditional; CTA (0,0,0), warp 0, lane 0"));
 }
 
 TEST(Call, IndirectCallsAreChecked) {
