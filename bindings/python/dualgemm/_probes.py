@@ -67,10 +67,10 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
 
     linear_names: of gate, up and down, or of both and down; none: of experts, whose number stays.
     """
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator("cpu").manual_seed(0)
 
     def weight(*sizes: int) -> nn.Parameter:
-        return nn.Parameter(torch.randn(sizes, generator=generator) / sizes[-1]**0.5, requires_grad=False)
+        return nn.Parameter(torch.randn(sizes, generator=generator, device="cpu") / sizes[-1]**0.5, requires_grad=False)
 
     made: Any = copy.deepcopy(module)
     first: Any = getattr(made, linear_names[0]).weight if linear_names else made.gate_up_proj
@@ -91,6 +91,9 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
         for name, parameter in inner._parameters.items():
             if parameter is not None and parameter.device.type == "meta":
                 inner._parameters[name] = weight(*(sizes.get(size, size) for size in parameter.shape))
+        for name, buffer in inner._buffers.items():  # those of a model on the meta device lie on torch's default device
+            if buffer is not None and buffer.device.type != "meta":
+                inner._buffers[name] = buffer.cpu()
     for name, value in vars(made).items():  # hidden_size, intermediate_size by whatever name
         if isinstance(value, int) and not isinstance(value, bool) and value in sizes and not name.startswith("num"):
             setattr(made, name, sizes[value])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from operands import DEVICE, ROWS, dg
+from operands import DEVICE, ROWS, dg, only_on_cpu
 from torch import nn
 from torch.nn import functional
 
@@ -105,6 +105,7 @@ def test_an_activation_that_is_a_function_is_found() -> None:
     assert dg.GatedMLP.from_float(Function()).activation == "gelu_tanh"
 
 
+@only_on_cpu  # float32
 def test_a_down_that_does_more_is_not_quantized() -> None:
     class Doubled(nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -259,6 +260,7 @@ FAMILIES = {
 }
 
 
+@only_on_cpu  # float32
 @pytest.mark.parametrize("name", FAMILIES)
 def test_models_by_default(name: str) -> None:
     if not hasattr(transformers, name):
