@@ -258,6 +258,9 @@ void start_threads(int wanted) noexcept {
   pool.process = getpid();
   sigset_t all, before;
   sigfillset(&all);
+  // A signal that a thread causes by itself, such as SIGBUS where a mapped file was cut, ends the
+  // process at once where it is blocked, whatever handler the process has.
+  for (const int own : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&all, own);
   if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return;
   while (count < wanted &&
          pthread_create(&pool.threads[count], nullptr, helper_main,
