@@ -178,14 +178,20 @@ TEST(Team, HelpersComputeInTheCallersRoundingMode) {
 TEST(Team, SignalsAreForTheProgramsThreads) {
   Team team(2);
   ASSERT_EQ(team.threads(), 2);
-  int blocked = -1;
+  int blocked = -1, own_blocked = -1;
   EXPECT_TRUE(all_meet(team, [&](int seat) {
     sigset_t mask;
     sigemptyset(&mask);
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    if (seat != 0) blocked = sigismember(&mask, SIGTERM);
+    if (seat == 0) return;
+    blocked = sigismember(&mask, SIGTERM);
+    own_blocked = 0;
+    for (const int own : {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS})
+      own_blocked += sigismember(&mask, own);
   }));
   EXPECT_EQ(blocked, 1);
+  // Signals that a thread causes itself: blocked, they would pass the program's handlers by.
+  EXPECT_EQ(own_blocked, 0);
 }
 
 // States of all threads of this process but the calling one: R runs, S sleeps.
