@@ -1,5 +1,8 @@
 #include "dualgemm/status.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "core/printable.hpp"
 
 namespace dualgemm {
@@ -12,10 +15,12 @@ constexpr size_t kLongestPart = core::kLongestMessage / 4, kLongestRule = core::
 
 Status Status::error(StatusCode code, std::string argument, std::string observed,
                      std::string rule) {
+  argument = core::printable(argument, kLongestPart);
+  observed = core::printable(observed, kLongestPart);
+  rule = core::printable(rule, kLongestRule);
   Status status;
   status.detail_ = std::make_shared<const Detail>(
-      Detail{code, core::printable(argument, kLongestPart), core::printable(observed, kLongestPart),
-             core::printable(rule, kLongestRule)});
+      Detail{code, std::move(argument), std::move(observed), std::move(rule)});
   return status;
 }
 

@@ -155,7 +155,7 @@ PTXSIM_CUDA_API int cublasSetLoggerCallback(void*) { return kBlasSuccess; }
 PTXSIM_CUDA_API int cublasLtCreate(void** handle) { return cublasCreate_v2(handle); }
 PTXSIM_CUDA_API int cublasLtDestroy(void* handle) { return cublasDestroy_v2(handle); }
 PTXSIM_CUDA_API size_t cublasLtGetVersion() {
-  return static_cast<size_t>(kBlasVersion[0] * 10000 + kBlasVersion[1] * 100 + kBlasVersion[2]);
+  return size_t{10000} * kBlasVersion[0] + size_t{100} * kBlasVersion[1] + kBlasVersion[2];
 }
 PTXSIM_CUDA_API size_t cublasLtGetCudartVersion() { return cublasGetCudartVersion(); }
 PTXSIM_CUDA_API int cublasLtGetProperty(int part, int* value) {

@@ -87,9 +87,7 @@ BlasStatus issue(Session& session, const char* call, void* stream, Product produ
     std::memcpy(kept, scale->at, bytes);
     scale->at = kept;
   }
-  const auto operation = [&session, call, scales, product = std::move(product)] {
-    return run(session, call, product);
-  };
+  const auto operation = [&session, call, scales, product] { return run(session, call, product); };
   const Status status = session.streams.issue(stream, operation, NodeType::kGraph);
   return status == kSuccess ? kBlasSuccess : kBlasExecutionFailed;
 }
