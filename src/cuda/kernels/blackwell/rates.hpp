@@ -10,7 +10,8 @@ inline constexpr double kClocksPerUs = machine::kB200.clocks_per_us.value;
 
 // Down to a multiple of `step`, as docs/kernels/sm100a_pair.md has the rates.
 constexpr double rounded_down(double value, int step) {
-  return static_cast<double>(static_cast<int>(value) / step * step);
+  const int whole = static_cast<int>(value);
+  return static_cast<double>(whole - whole % step);
 }
 
 // A clock, of all SMs together; into one SM; out of the L2 cache.
