@@ -96,12 +96,9 @@ PTXSIM_CUDA_API int cudaStreamBeginCaptureToGraph(void* stream, void* graph, voi
     Graph* found = session.streams.find_graph(graph);
     if (found == nullptr) return kInvalidValue;
     std::vector<uint64_t> after;
-    for (size_t i = 0; i < num_others; ++i) {
-      Graph* its_graph = nullptr;
-      const GraphNode* other = session.streams.find_node(others[i], &its_graph);
-      if (other == nullptr || its_graph != found) return kInvalidValue;
-      after.push_back(other->number);
-    }
+    if (const Status status = numbers_of(session, *found, others, num_others, after);
+        status != kSuccess)
+      return status;
     return session.streams.begin_capture(stream, found, std::move(after));
   });
 }

@@ -23,6 +23,18 @@ Status make_conditional(Session& session, abi::ConditionalParameters& p, NodeWor
 
 bool has_conditional(const Graph& graph);
 
+// Appends the numbers of nodes that must all be of `graph`.
+inline Status numbers_of(Session& session, const Graph& graph, void* const* nodes, size_t count,
+                         std::vector<uint64_t>& numbers) {
+  for (size_t i = 0; i < count; ++i) {
+    Graph* its_graph = nullptr;
+    const GraphNode* node = session.streams.find_node(nodes[i], &its_graph);
+    if (node == nullptr || its_graph != &graph) return kInvalidValue;
+    numbers.push_back(node->number);
+  }
+  return kSuccess;
+}
+
 // f(Session&, NodeWork&) -> Status
 template <class F>
 int add_node(void** node, void* graph, void* const* others, size_t num_others, F&& f) {
@@ -30,12 +42,9 @@ int add_node(void** node, void* graph, void* const* others, size_t num_others, F
     Graph* found = session.streams.find_graph(graph);
     if (found == nullptr || node == nullptr) return kInvalidValue;
     std::vector<uint64_t> after;
-    for (size_t i = 0; i < num_others; ++i) {
-      Graph* its_graph = nullptr;
-      const GraphNode* other = session.streams.find_node(others[i], &its_graph);
-      if (other == nullptr || its_graph != found) return kInvalidValue;
-      after.push_back(other->number);
-    }
+    if (const Status status = numbers_of(session, *found, others, num_others, after);
+        status != kSuccess)
+      return status;
     NodeWork work;
     const Status status = f(session, work);
     if (status == kSuccess)
