@@ -10,6 +10,7 @@
 #include "core/arena.hpp"
 #include "core/linear.hpp"
 #include "cuda/kernel_choice.hpp"
+#include "cuda/kernels/hopper/checks.hpp"
 #include "cuda/kernels/sm90a/family.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
 
@@ -183,12 +184,7 @@ Expected<std::vector<KernelLaunch>> launches_of_passes_sm90a(const Plan& plan, G
                                                              void* workspace,
                                                              Expected<EncodeTiled> (*encoder)()) {
   const sm90a::Instance* const instance = instance_of(plan, gate);
-  if (instance == nullptr) {
-    return Status::unsupported("plan",
-                               fmt::format("tile {} x {} in {} k_warpgroups", plan.shape.tile_m,
-                                           plan.shape.tile_n, plan.shape.k_warpgroups),
-                               "must be one of the compiled kernels");
-  }
+  if (instance == nullptr) return hopper::not_compiled(plan.shape);
   const Expected<EncodeTiled> encode_tiled = encoder();
   if (!encode_tiled) return encode_tiled.status();
   const Passes passes = passes_of(plan, gate, instance->config);

@@ -43,4 +43,11 @@ Status check_problem(const Problem& problem) {
       "must be at most 2^31 - 1 tiles of 8 x 32 x 256, and a at most 2^40 bytes in 16 bits");
 }
 
+Status not_compiled(const KernelShape& shape) {
+  return Status::unsupported("plan",
+                             fmt::format("tile {} x {} in {} k_warpgroups", shape.tile_m,
+                                         shape.tile_n, shape.k_warpgroups),
+                             "must be one of the compiled kernels");
+}
+
 }  // namespace dualgemm::cuda::hopper

@@ -7,4 +7,7 @@ namespace dualgemm::cuda::hopper {
 
 Status check_problem(const Problem& problem);
 
+// The refusal of a plan whose shape is none of a kernel's instances.
+Status not_compiled(const KernelShape& shape);
+
 }  // namespace dualgemm::cuda::hopper

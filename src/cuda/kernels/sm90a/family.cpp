@@ -1,6 +1,6 @@
 #include "cuda/kernels/sm90a/family.hpp"
 
-#include <fmt/format.h>
+#include "cuda/kernels/hopper/checks.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
@@ -50,12 +50,7 @@ int64_t workspace_bytes(const Plan& plan) {
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const Plan& plan = in.plan;
   const Instance* const instance = instance_of(plan);
-  if (instance == nullptr) {
-    return Status::unsupported("plan",
-                               fmt::format("tile {} x {} in {} k_warpgroups", plan.shape.tile_m,
-                                           plan.shape.tile_n, plan.shape.k_warpgroups),
-                               "must be one of the compiled kernels");
-  }
+  if (instance == nullptr) return hopper::not_compiled(plan.shape);
   const Workspace pieces = workspace_of(plan, instance->config);
   auto launches = build_launches(in.problem, in.buffers, pieces, in.workspace, *instance,
                                  make_schedule(plan.problem, instance->config, plan.shape.ctas),

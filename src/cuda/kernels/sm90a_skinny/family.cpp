@@ -1,9 +1,8 @@
 #include "cuda/kernels/sm90a_skinny/family.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "cuda/kernels/hopper/checks.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
@@ -74,12 +73,7 @@ int64_t plan_workspace(const Plan& plan) {
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const Plan& plan = in.plan;
   const Instance* const instance = instance_of(plan);
-  if (instance == nullptr) {
-    return Status::unsupported("plan",
-                               fmt::format("tile {} x {} in {} k_warpgroups", plan.shape.tile_m,
-                                           plan.shape.tile_n, plan.shape.k_warpgroups),
-                               "must be one of the compiled kernels");
-  }
+  if (instance == nullptr) return hopper::not_compiled(plan.shape);
   DUALGEMM_TRY(check(plan.problem, plan.prepared, plan.unaligned));
   auto launches = build_launches(in.problem, in.buffers, in.workspace, *instance,
                                  std::max<int64_t>(plan.shape.ctas, 1), in.prepared);
