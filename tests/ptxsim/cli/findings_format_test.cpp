@@ -144,7 +144,8 @@ class Xml {
   std::string word() {
     const size_t end = text_.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at_);
     if (end == at_ || end == std::string::npos) fail("no name");
-    return text_.substr(std::exchange(at_, end), end - at_);
+    const size_t begin = std::exchange(at_, end);
+    return text_.substr(begin, end - begin);
   }
   std::string characters(char end) {
     std::string out;
