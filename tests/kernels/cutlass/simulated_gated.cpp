@@ -1,7 +1,7 @@
 #include "kernels/cutlass/simulated_gated.hpp"
 
 #include "kernels/simulation/schedules.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -20,7 +20,7 @@ struct Known {
 };
 
 // Findings in the stock mainloop, scheduler and release of tensor memory:
-// tests/ptxsim/cutlass/kernels_test.cpp has the reasons. Our epilogue waits for what it loads
+// tests/cutlass/kernels_test.cpp has the reasons. Our epilogue waits for what it loads
 // before it uses it and stores directly, so what is said there of late waits and of bulk stores is
 // not among them.
 constexpr Known kKnown[] = {

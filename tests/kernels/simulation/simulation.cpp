@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 namespace {

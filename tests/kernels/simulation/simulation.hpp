@@ -12,8 +12,8 @@
 
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/tensor_map.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
 #include "ptxsim/ptxsim.hpp"
+#include "ptxsim/tensor_map.hpp"
 #include "support/inputs.hpp"
 
 namespace dualgemm::test {

@@ -1,7 +1,7 @@
 #include "kernels/sm100a_pair/simulated_run.hpp"
 
 #include "kernels/simulation/prepared_run.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 

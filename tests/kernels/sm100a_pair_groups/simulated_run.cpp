@@ -2,7 +2,7 @@
 
 #include "cuda/kernels/sm100a_skinny/launch.hpp"
 #include "kernels/simulation/prepared_run.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 

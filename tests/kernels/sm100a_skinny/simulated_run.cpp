@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/simulation/prepared_run.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 

@@ -5,7 +5,7 @@
 
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "kernels/simulation/simulation.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace dualgemm::test {
 

@@ -43,7 +43,7 @@ RECIPES = {
                                      ("include", "src", "tools/cli", "tools/measure", "bench", "cmake"),
                                      (*C_FAMILY, ".cmake")),
     "Adding a PTX instruction": (r"@handles\('popc'\)|\bdecode_bit_count\b|^sm_100a popc\.|^\| `popc`",
-                                 ("ptxsim", "tests/ptxsim", "docs"), (*C_FAMILY, ".py", ".txt", ".md")),
+                                 ("ptxsim", "docs"), (*C_FAMILY, ".py", ".txt", ".md")),
     "Adding a checkpoint convention": (r"\bkTorchao\b|\"torchao\"",
                                        ("include", "src", "tools", "tests/unit"), C_FAMILY),
     "Adding a Python operator": (r"\bdequantize_nvfp4\b", ("bindings", "tests/python"), (*C_FAMILY, ".py")),

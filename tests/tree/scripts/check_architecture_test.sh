@@ -29,10 +29,25 @@ plant src/cuda/kernels/sm100a_pair/groups/a.cpp '#include "cuda/kernels/sm100a_s
 plant src/cuda/kernels/sm90a/a.cuh '#include "cuda/kernels/blackwell/stage.hpp"' 'cuda/kernels/sm90a must not include'
 plant src/cuda/kernels/blackwell/a.hpp '#include "cuda/kernels/sm100a/config.hpp"' 'cuda/kernels/blackwell must not include'
 plant src/cuda/kernels/common/a.cpp '#include "cuda/kernels/convert/repack.hpp"' 'cuda/kernels/common must not include'
-plant ptxsim/machine/a.cpp '#include "ptxsim/check/sanitizer.hpp"' 'ptxsim/machine must not include'
-plant ptxsim/insn/alu/a.cpp '#include "ptxsim/trace/text_tracer.hpp"' 'ptxsim/insn must not include'
-plant ptxsim/ptxsim.cpp '#include "ptxsim/check/sanitizer.hpp"' 'ptxsim/ptxsim.cpp must not include'
-plant ptxsim/insn/memory/a.cpp '#include "ptxsim/insn/async/cp.hpp"' 'ptxsim/insn/memory must not include'
+plant ptxsim/src/machine/a.cpp '#include "check/sanitizer.hpp"' 'ptxsim/src/machine must not include'
+plant ptxsim/src/machine/memory/a.cpp '#include "ptxsim/parse/parser.hpp"' 'ptxsim/src/machine must not include'
+plant ptxsim/src/insn/alu/a.cpp '#include "trace/text_tracer.hpp"' 'ptxsim/src/insn must not include'
+plant ptxsim/src/ptxsim.cpp '#include "check/sanitizer.hpp"' 'ptxsim/src/ptxsim.cpp must not include'
+plant ptxsim/src/check/a.cpp '#include "ptxsim/tensor_map.hpp"' 'ptxsim/src/check must not include'
+plant ptxsim/src/insn/memory/a.cpp '#include "insn/async/cp.hpp"' 'ptxsim/src/insn/memory must not include'
+plant ptxsim/include/ptxsim/machine/a.hpp '#include "machine/execution.hpp"' 'a public header of ptxsim must not include'
+plant ptxsim/include/ptxsim/ir/a.hpp '#include "ptxsim/machine/memory.hpp"' 'ptxsim/src/ir must not include'
+# The library and ptxsim include nothing of each other; tests of the library take public headers.
+plant ptxsim/src/case/a.cpp '#include "dualgemm/types.hpp"' 'ptxsim must not include'
+plant ptxsim/src/machine/a.cpp '#include "core/problem.hpp"' 'ptxsim must not include'
+plant ptxsim/tests/unit/a.cpp '#include "cuda/runtime/kernel.hpp"' 'ptxsim must not include'
+plant include/dualgemm/a.hpp '#include "ptxsim/ptxsim.hpp"' 'include must not include'
+plant src/core/a.cpp '#include "ptxsim/error.hpp"' 'src must not include'
+plant tools/verify/a.cpp '#include "ptxsim/ptxsim.hpp"' 'tools must not include'
+plant bindings/python/a.cpp '#include "ptxsim/ptxsim.hpp"' 'bindings must not include'
+plant bench/cpu/a.cpp '#include "ptxsim/ptxsim.hpp"' 'bench must not include'
+plant examples/a.cpp '#include "ptxsim/ptxsim.hpp"' 'examples must not include'
+plant tests/kernels/a.cpp '#include "ptxsim/src/machine/execution.hpp"' 'tests must not include'
 plant src/cpu/a.cpp '#include <immintrin.h>' 'intrinsics'
 plant src/cpu/a.cpp 'auto x = _mm512_add_ps(a, b);' 'intrinsics'
 plant src/cuda/kernels/a.cu 'asm volatile("nop;");' 'inline assembly'
@@ -63,7 +78,8 @@ circle include/dualgemm/b.hpp include/dualgemm/a.hpp dualgemm/b.hpp include/dual
 # Circles of parts, though not of files.
 circle src/cuda/kernels/sm80 src/cuda/kernels/sm80/a.cpp cuda/kernels/sm90a/b.hpp \
   src/cuda/kernels/sm90a/c.cpp cuda/kernels/sm80/d.hpp src/cuda/kernels/sm90a/b.hpp x.hpp src/cuda/kernels/sm80/d.hpp x.hpp
-circle ptxsim/parse ptxsim/parse/a.cpp ptxsim/ir/b.hpp ptxsim/ir/c.cpp ptxsim/parse/d.hpp ptxsim/ir/b.hpp x.hpp ptxsim/parse/d.hpp x.hpp
+circle ptxsim/src/parse ptxsim/src/parse/a.cpp ptxsim/ir/b.hpp ptxsim/src/ir/c.cpp parse/d.hpp \
+  ptxsim/include/ptxsim/ir/b.hpp x.hpp ptxsim/src/parse/d.hpp x.hpp
 
 rm -rf "${work:?}"/*
 mkdir -p "$work/src/cpu/isa" "$work/src/cuda/ptx" "$work/tests"
@@ -73,6 +89,11 @@ echo 'asm volatile("nop;"); int main() { printf("x"); }' >"$work/tests/a.cpp"
 mkdir -p "$work/src/cuda/kernels/sm100a_pair/groups"
 printf '#include "cuda/kernels/%s"\n' common/a.hpp convert/a.hpp blackwell/a.hpp sm100a_pair/a.hpp sm100a_pair/groups/b.hpp \
   >"$work/src/cuda/kernels/sm100a_pair/groups/a.hpp"
+mkdir -p "$work"/ptxsim/{src/machine,include/ptxsim/machine} "$work/tests/kernels"
+printf '#include "%s"\n' machine/b.hpp ptxsim/machine/c.hpp ptxsim/error.hpp ptxsim/tensor_map.hpp printable.hpp \
+  >"$work/ptxsim/src/machine/a.cpp"
+echo '#include "ptxsim/error.hpp"' >"$work/ptxsim/include/ptxsim/machine/c.hpp"
+echo '#include "ptxsim/tensor_map.hpp"' >"$work/tests/kernels/a.cpp"
 if ! output=$("$checker" "$work"); then
   printf 'a clean tree was refused:\n%s\n' "$output"
   failures=$((failures + 1))

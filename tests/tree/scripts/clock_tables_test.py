@@ -55,7 +55,7 @@ class ClockTables(unittest.TestCase):
 
     def test_a_later_campaign_has_the_points_of_the_document(self):
         rows = self.folder / "h200_campaign.json"
-        points = ROOT / "ptxsim/timing/measured/h200_2026_11_23.json"
+        points = ROOT / "ptxsim/src/timing/measured/h200_2026_11_23.json"
         result = run("clock_points", points, "--out", rows)
         self.assertEqual(result.stdout, "152 points, 56 of them held out\n", result.stderr)
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cuda/cutlass/launch.hpp"
-#include "ptxsim/driver/tensor_map.hpp"
+#include "ptxsim/tensor_map.hpp"
 
 namespace {
 

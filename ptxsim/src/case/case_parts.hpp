@@ -1,0 +1,37 @@
+// The parts of a case's reader: case.hpp has what they make.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "case/json_node.hpp"
+#include "ptxsim/case/case.hpp"
+
+namespace ptxsim {
+
+// All buffers, parameters and files of a case together: what fits into memory twice, as a run works
+// on a copy.
+inline constexpr uint64_t kMostCaseBytes = uint64_t{1} << 30;
+
+// Files of a case, and how many bytes it may still ask for.
+struct CaseSource {
+  std::string folder;
+  const CaseTarget* target = nullptr;
+  uint64_t bytes_left = kMostCaseBytes;
+
+  void claim(const JsonNode& node, uint64_t bytes);  // refuses what is more than is left
+  std::vector<std::byte> read_file(const JsonNode& name);
+};
+
+ElementType read_element_type(const JsonNode& node);
+int read_rule(const JsonNode& node);  // "R17"
+// The pattern of one value: "0x..." is the pattern itself, a number is converted to the type.
+uint64_t read_pattern(const JsonNode& value, ElementType type);
+void append(std::vector<std::byte>& data, uint64_t pattern, unsigned bytes);
+
+CaseBuffer read_buffer(const JsonNode& node, size_t index, CaseSource& source);
+void append_parameter(Case& c, const JsonNode& node, CaseSource& source);
+
+}  // namespace ptxsim

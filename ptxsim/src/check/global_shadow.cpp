@@ -1,0 +1,166 @@
+// Accesses to global memory: who touched each byte last, and whether the next one may.
+//
+// Buffers that are read only need no shadow. A granule keeps the newest read of each thread, and
+// the newest of several bulk loads by one statement of a thread: what comes after it comes after
+// the others too, where programs wait for their loads in order.
+#include <algorithm>
+
+#include "check/state.hpp"
+
+namespace ptxsim {
+namespace {
+
+constexpr size_t kMostEntries = 64;  // of a granule; with more readers, the first are forgotten
+constexpr uint64_t kTensorMapBytes = 128;
+
+bool is_same_instruction(const GlobalEntry& a, const GlobalEntry& b) {
+  return !a.is_async && !b.is_async && a.cluster == b.cluster && a.actor == b.actor &&
+         a.epoch == b.epoch && a.statement == b.statement;
+}
+
+bool is_same_entry(const GlobalEntry& a, const GlobalEntry& b) {
+  return a.cluster == b.cluster && a.is_async == b.is_async && a.actor == b.actor &&
+         a.lanes == b.lanes && a.epoch == b.epoch && a.kind == b.kind && a.scope == b.scope &&
+         a.non_coherent == b.non_coherent;
+}
+
+// In one number, made once for all comparisons with it: compared field by field, GCC 12 stores halves of a word and loads
+// the word at once, a stall for each entry of a granule (a third of this file's time).
+uint32_t bytes_kind_scope(const GlobalEntry& e) {
+  return e.bytes | static_cast<uint32_t>(e.kind) << 16 | static_cast<uint32_t>(e.scope) << 24;
+}
+
+// Reads that the later one stands for.
+void forget_reads(GlobalGranule& granule, GlobalEntry& entry) {
+  bool any = false;
+  for (GlobalEntry& earlier : granule) {
+    const bool is_alike = earlier.kind == AccessKind::kRead && earlier.cluster == entry.cluster &&
+                          earlier.is_async == entry.is_async;
+    if (!is_alike || (earlier.bytes & ~entry.bytes) != 0) continue;
+    if (entry.scope != Scope::kNone && earlier.scope == Scope::kNone) continue;
+    const bool is_same_actor =
+        entry.is_async ? earlier.epoch == entry.epoch && earlier.statement == entry.statement
+                       : earlier.actor == entry.actor;
+    if (!is_same_actor || (earlier.lanes & entry.lanes) == 0) continue;
+    if (earlier.followed != entry.followed) entry.followed = kNobody;
+    entry.non_coherent |= earlier.non_coherent;
+    earlier.lanes &= ~entry.lanes;
+    any |= earlier.lanes == 0;
+  }
+  if (any) std::erase_if(granule, [](const GlobalEntry& e) { return e.lanes == 0; });
+}
+
+void take_bytes_from_others(GlobalGranule& granule, const GlobalEntry& entry) {
+  bool any = false;
+  for (GlobalEntry& earlier : granule) {
+    // Lanes of one instruction that write the same bytes are all its writers.
+    if (earlier.stays || (earlier.bytes == entry.bytes && is_same_instruction(earlier, entry))) {
+      earlier.stays = false;
+      continue;
+    }
+    earlier.bytes &= static_cast<uint16_t>(~entry.bytes);
+    any |= earlier.bytes == 0;
+  }
+  if (any) std::erase_if(granule, [](const GlobalEntry& e) { return e.bytes == 0; });
+}
+
+void enter_global(GlobalGranule& granule, GlobalEntry entry) {
+  if (entry.writes())
+    take_bytes_from_others(granule, entry);
+  else
+    forget_reads(granule, entry);
+  const uint32_t of_entry = bytes_kind_scope(entry);
+  for (GlobalEntry& earlier : granule) {
+    if (bytes_kind_scope(earlier) != of_entry || !is_same_instruction(earlier, entry)) continue;
+    earlier.lanes |= entry.lanes;
+    if (earlier.followed != entry.followed) earlier.followed = kNobody;
+    return;
+  }
+  if (granule.size() >= kMostEntries) {
+    const auto oldest = std::ranges::find(granule, AccessKind::kRead, &GlobalEntry::kind);
+    granule.erase(oldest != granule.end() ? oldest : granule.begin());
+  }
+  granule.push_back(entry);
+}
+
+}  // namespace
+
+void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
+  GlobalRegion* const region = grid->region_of(address, bytes);
+  if (region == nullptr) return;  // the interpreter refuses it
+  check_previous_grid(access, *region, address, bytes);
+  if (region->read_only) return;
+  const bool is_async = access.record != nullptr;
+  GlobalEntry entry{cluster.index,
+                    is_async ? access.record_index : access.warp,
+                    1u << access.lane,
+                    is_async ? access.warp : warps[access.warp].epoch,
+                    access.x.insn->statement,
+                    0,
+                    access.kind,
+                    access.scope(),
+                    access.at != nullptr ? access.at->element_bytes : uint8_t{0},
+                    is_async,
+                    access.at != nullptr && access.at->non_coherent,
+                    false,
+                    false};
+  if (!is_async && access.kind == AccessKind::kRead) {
+    follow_load(access.x);
+    entry.followed = open_followed;
+  }
+  has_global_operations |= is_async;
+  GlobalEntry clean{};  // the last one that was in order
+  clean.actor = kNobody;
+  const uint64_t first_granule = region->address / kGlobalGranule;
+  for (uint64_t at = address, end = address + bytes; at < end;) {
+    const uint64_t begin = at / kGlobalGranule * kGlobalGranule;
+    const uint64_t stop = std::min(end, begin + kGlobalGranule);
+    entry.bytes = static_cast<uint16_t>(((1u << (stop - at)) - 1) << (at - begin));
+    entry.changes_nothing =
+        has_non_coherent_loads && stores_what_is_there(access, begin, entry.bytes);
+    GlobalGranule& granule = region->granule(at / kGlobalGranule - first_granule);
+    for (size_t i = 0; i < granule.size(); ++i) {
+      GlobalEntry& earlier = granule[i];
+      const uint16_t common = earlier.bytes & entry.bytes;
+      if (common == 0 || (!earlier.writes() && !access.writes())) continue;
+      if (is_same_entry(earlier, clean)) continue;
+      const Verdict verdict = judge(access, earlier, begin, common);
+      if (verdict == Verdict::kInOrder) clean = earlier;
+      earlier.stays = verdict == Verdict::kTolerated && earlier.kind == AccessKind::kAtomic &&
+                      access.kind == AccessKind::kAtomic;
+    }
+    enter_global(granule, entry);
+    at = stop;
+  }
+}
+
+bool Sanitizer::wants_global_accesses() const {
+  return state_->cluster.machine.options().check_global;
+}
+
+void Sanitizer::global_access(const Execution& x, int lane, const MemoryAt& at, uint32_t bytes,
+                              AccessKind kind) {
+  State& s = *state_;
+  s.access_global({x, lane, kind, s.knower(x, lane), s.warp_of(x), &at}, at.offset, bytes);
+}
+
+void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,
+                                   AccessKind kind) {
+  State& s = *state_;
+  const uint32_t index = s.record_of_op[op.number];
+  const Record& record = s.records[index];
+  s.access_global(
+      {x, record.lane, kind, s.knower(x, record.lane), record.warp, nullptr, &record, index},
+      address, bytes);
+}
+
+void Sanitizer::tensor_map_used(AsyncOp op, const Execution& x, uint64_t address) {
+  State& s = *state_;
+  const uint32_t index = s.record_of_op[op.number];
+  const Record& record = s.records[index];
+  s.access_global({x, record.lane, AccessKind::kRead, s.knower(x, record.lane), record.warp,
+                   nullptr, &record, index, true, address},
+                  address, kTensorMapBytes);
+}
+
+}  // namespace ptxsim

@@ -1,0 +1,123 @@
+#include "cli/time_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "cli/interpreter_options.hpp"
+#include "cli/loaded.hpp"
+#include "cli/time_report.hpp"
+#include "timing/description.hpp"
+#include "timing/recorded_launch.hpp"
+#include "timing/timeline_svg.hpp"
+
+namespace ptxsim::cli {
+namespace {
+
+Error refusal(std::string message) { return {ErrorKind::kInput, std::move(message), {}}; }
+
+Result<timing::GpuParameters> parameters_of(const std::string& gpu) {
+  if (const std::string_view built_in = timing::built_in_parameters(gpu); !built_in.empty())
+    return timing::parse_parameters(built_in, gpu + ".json");
+  if (gpu.find('.') == std::string::npos && gpu.find('/') == std::string::npos)
+    return refusal(
+        fmt::format("--gpu: '{}'; must be one of {}, or a file", gpu, timing::built_in_gpus()));
+  Result<std::string> text = read_text(gpu);
+  if (!text.ok()) return text.error();
+  return timing::parse_parameters(*text, gpu);
+}
+
+Result<timing::LaunchWork> run_kernel(const TimeArgs& args) {
+  Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
+  if (!loaded.ok()) return loaded.error();
+  timing::RecordOptions options;
+  options.clusters = args.clusters;
+  options.whole_grid = args.whole_grid;
+  return timing::record(loaded->description, loaded->program, options);
+}
+
+int print(const TimeArgs& args, const timing::GpuParameters& gpu,
+          std::vector<std::pair<std::string, timing::LaunchWork>> launches) {
+  std::vector<TimedLaunch> timed;
+  for (auto& [name, work] : launches) {
+    if (args.ctas_per_sm > 0) work.ctas_per_sm = args.ctas_per_sm;
+    work.dependent_launch |= args.dependent_launch;
+    TimedLaunch t{name,
+                  timing::time_of(work, gpu.values()),
+                  timing::interval_of(work, gpu, args.draws, args.seed),
+                  {},
+                  {}};
+    const timing::Work& slowest = work.classes[t.time.slowest].work;
+    t.path = timing::shares_of(timing::critical_path(slowest, t.time.timeline));
+    t.waits = timing::waits_of(slowest, t.time.timeline, 0.01 * t.time.first_wave);
+    timed.push_back(std::move(t));
+  }
+  if (!args.svg.empty()) {
+    const timing::LaunchTime& time = timed.front().time;
+    std::ofstream file(args.svg, std::ios::binary);
+    file << timing::timeline_svg(launches.front().second.classes[time.slowest].work, time.timeline,
+                                 fmt::format("{} on {}", timed.front().name, gpu.name));
+    if (!file.flush())
+      return print_error(refusal(fmt::format("--svg: cannot write '{}'", args.svg)));
+  }
+  std::cout << (args.json ? json_text(gpu, timed) : report_text(gpu, timed));
+  if (!std::cout.flush()) return print_error(refusal("cannot write the results"));
+  return 0;
+}
+
+}  // namespace
+
+void add_time_options(CLI::App& app, TimeArgs& args) {
+  app.add_option("kernel", args.kernel, "PTX file");
+  app.add_option("--entry", args.entry, "Kernel; default: the case's, or the only one");
+  app.add_option("--case", args.case_file,
+                 "JSON: grid, buffers, parameters; default: the //! lines");
+  app.add_option("--launch", args.launches,
+                 "JSON: the structure of one launch or several, in place of a kernel");
+  app.add_option("--gpu", args.gpu,
+                 fmt::format("{}, or a file of parameters", timing::built_in_gpus()))
+      ->capture_default_str();
+  app.add_option("--cluster", args.clusters,
+                 "Clusters (CTAs) of the grid that are timed, from 0; the slowest counts")
+      ->delimiter(',');
+  app.add_flag("--whole-grid", args.whole_grid,
+               "Run all side by side: for kernels whose CTAs wait for each other");
+  app.add_option("--ctas-per-sm", args.ctas_per_sm, "Default: what shared memory and threads allow")
+      ->check(CLI::Range(uint32_t{1}, uint32_t{32}));
+  app.add_flag("--pdl", args.dependent_launch, "Programmatic dependent launch");
+  app.add_option("--draws", args.draws, "Draws of the parameters, for the interval")
+      ->capture_default_str()
+      ->check(CLI::Range(uint32_t{1}, uint32_t{100000}));
+  app.add_option("--seed", args.seed, "Seed of the draws")->check(kUnsigned)->capture_default_str();
+  app.add_option("--svg", args.svg, "Write the timeline of the first wave to this file");
+  app.add_flag("--json", args.json, "Print everything as JSON");
+}
+
+int time_command(const TimeArgs& args) {
+  if (args.kernel.empty() == args.launches.empty())
+    return print_error(refusal("time needs a kernel or --launch, and not both"));
+  Result<timing::GpuParameters> gpu = parameters_of(args.gpu);
+  if (!gpu.ok()) return print_error(gpu.error());
+  std::vector<std::pair<std::string, timing::LaunchWork>> launches;
+  if (args.launches.empty()) {
+    Result<timing::LaunchWork> work = run_kernel(args);
+    if (!work.ok()) return print_error(work.error());
+    const std::string name = work->name;
+    launches.emplace_back(name, std::move(*work));
+  } else {
+    Result<std::string> text = read_text(args.launches);
+    if (!text.ok()) return print_error(text.error());
+    auto descriptions = timing::parse_descriptions(*text, args.launches);
+    if (!descriptions.ok()) return print_error(descriptions.error());
+    for (const timing::Description& d : *descriptions)
+      launches.emplace_back(d.name, timing::work_of(d));
+  }
+  if (launches.empty()) return print_error(refusal(args.launches + ": no launch"));
+  return print(args, *gpu, std::move(launches));
+}
+
+}  // namespace ptxsim::cli

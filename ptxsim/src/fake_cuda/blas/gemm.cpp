@@ -1,0 +1,192 @@
+// Products of cuBLAS: matrices lie column by column.
+#include <algorithm>
+
+#include "fake_cuda/blas/handle.hpp"
+
+namespace ptxsim::cuda::blas {
+namespace {
+
+struct Operand {
+  const void* begin;
+  int type;  // cudaDataType
+  int ld;
+  long long stride;
+};
+
+struct Gemm {
+  const char* call;
+  int op_a, op_b, m, n, k;
+  const void* alpha;
+  Operand a, b;
+  const void* beta;
+  Operand c;
+  int batches;
+  int compute;  // cublasComputeType_t
+};
+
+constexpr int kCompute16 = 64, kCompute32 = 68, kCompute64 = 70;
+constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2;
+
+Matrix matrix_of(const char* name, const Operand& operand, int rows, int columns) {
+  return {name,
+          static_cast<Type>(operand.type),
+          operand.begin,
+          static_cast<uint64_t>(rows),
+          static_cast<uint64_t>(columns),
+          operand.ld,
+          false,
+          operand.stride};
+}
+
+bool is_operation(int operation) { return operation >= kPlain && operation <= kConjugated; }
+
+// What cuBLAS documents of its arguments ("cublas<t>gemm()").
+bool is_valid(const Gemm& g) {
+  if (!is_operation(g.op_a) || !is_operation(g.op_b) || g.m < 0 || g.n < 0 || g.k < 0 ||
+      g.batches < 0 || g.alpha == nullptr || g.beta == nullptr)
+    return false;
+  return g.a.ld >= std::max(1, g.op_a == kPlain ? g.m : g.k) &&
+         g.b.ld >= std::max(1, g.op_b == kPlain ? g.k : g.n) && g.c.ld >= std::max(1, g.m);
+}
+
+// cuBLAS, "cublasGemmEx()": A and B of one type; C of theirs, or f32 where sums are.
+bool is_modelled(const Gemm& g, Type sums) {
+  const auto type_a = static_cast<Type>(g.a.type), type_c = static_cast<Type>(g.c.type);
+  if (g.a.type != g.b.type || bytes_of(type_a) == 0 || bytes_of(type_c) == 0) return false;
+  if (sums != Type::kF32) return type_a == sums && type_c == sums;
+  return type_a != Type::kF64 && (type_c == type_a || type_c == Type::kF32);
+}
+
+BlasStatus multiply(void* handle, const Gemm& g) {
+  return with_handle(handle, [&](Session& session, const Handle& h) {
+    if (!is_valid(g)) {
+      session.recorder.refused(g.call, kInvalidValue,
+                               "a size, a leading dimension, an operation or a null pointer that "
+                               "cuBLAS does not take");
+      return kBlasInvalidValue;
+    }
+    Product p;
+    if (!scale_type_of(g.compute, p.sums) || !is_modelled(g, p.sums))
+      return refuse(session, g.call,
+                    "a product of types " + std::to_string(g.a.type) + " and " +
+                        std::to_string(g.b.type) + " to " + std::to_string(g.c.type) +
+                        " with compute type " + std::to_string(g.compute));
+    p.scale = p.sums;
+    p.m = static_cast<uint64_t>(g.m);
+    p.n = static_cast<uint64_t>(g.n);
+    p.k = static_cast<uint64_t>(g.k);
+    p.batches = static_cast<uint64_t>(g.batches);
+    p.transposes_a = g.op_a != kPlain;
+    p.transposes_b = g.op_b != kPlain;
+    p.a = p.transposes_a ? matrix_of("A", g.a, g.k, g.m) : matrix_of("A", g.a, g.m, g.k);
+    p.b = p.transposes_b ? matrix_of("B", g.b, g.n, g.k) : matrix_of("B", g.b, g.k, g.n);
+    p.c = matrix_of("C", g.c, g.m, g.n);
+    p.d = p.c;
+    p.alpha = {g.alpha, h.pointer_mode};
+    p.beta = {g.beta, h.pointer_mode};
+    return issue(session, g.call, h.stream, p);
+  });
+}
+
+}  // namespace
+
+// What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it.
+#define PTXSIM_GEMM(function, batched, Number, type, compute)                                    \
+  PTXSIM_CUDA_API int function(void* handle, int op_a, int op_b, int m, int n, int k,            \
+                               const Number* alpha, const Number* a, int lda, const Number* b,   \
+                               int ldb, const Number* beta, Number* c, int ldc) {                \
+    return multiply(handle, {#function,                                                          \
+                             op_a,                                                               \
+                             op_b,                                                               \
+                             m,                                                                  \
+                             n,                                                                  \
+                             k,                                                                  \
+                             alpha,                                                              \
+                             {a, type, lda, 0},                                                  \
+                             {b, type, ldb, 0},                                                  \
+                             beta,                                                               \
+                             {c, type, ldc, 0},                                                  \
+                             1,                                                                  \
+                             compute});                                                          \
+  }                                                                                              \
+  PTXSIM_CUDA_API int batched(void* handle, int op_a, int op_b, int m, int n, int k,             \
+                              const Number* alpha, const Number* a, int lda, long long stride_a, \
+                              const Number* b, int ldb, long long stride_b, const Number* beta,  \
+                              Number* c, int ldc, long long stride_c, int batches) {             \
+    return multiply(handle, {#batched,                                                           \
+                             op_a,                                                               \
+                             op_b,                                                               \
+                             m,                                                                  \
+                             n,                                                                  \
+                             k,                                                                  \
+                             alpha,                                                              \
+                             {a, type, lda, stride_a},                                           \
+                             {b, type, ldb, stride_b},                                           \
+                             beta,                                                               \
+                             {c, type, ldc, stride_c},                                           \
+                             batches,                                                            \
+                             compute});                                                          \
+  }
+
+PTXSIM_GEMM(cublasSgemm_v2, cublasSgemmStridedBatched, float, kReal32, kCompute32)
+PTXSIM_GEMM(cublasDgemm_v2, cublasDgemmStridedBatched, double, kReal64, kCompute64)
+PTXSIM_GEMM(cublasHgemm, cublasHgemmStridedBatched, void, kReal16, kCompute16)
+
+PTXSIM_CUDA_API int cublasGemmEx(void* handle, int op_a, int op_b, int m, int n, int k,
+                                 const void* alpha, const void* a, int type_a, int lda,
+                                 const void* b, int type_b, int ldb, const void* beta, void* c,
+                                 int type_c, int ldc, int compute, int) {
+  return multiply(handle, {"cublasGemmEx",
+                           op_a,
+                           op_b,
+                           m,
+                           n,
+                           k,
+                           alpha,
+                           {a, type_a, lda, 0},
+                           {b, type_b, ldb, 0},
+                           beta,
+                           {c, type_c, ldc, 0},
+                           1,
+                           compute});
+}
+PTXSIM_CUDA_API int cublasGemmStridedBatchedEx(void* handle, int op_a, int op_b, int m, int n,
+                                               int k, const void* alpha, const void* a, int type_a,
+                                               int lda, long long stride_a, const void* b,
+                                               int type_b, int ldb, long long stride_b,
+                                               const void* beta, void* c, int type_c, int ldc,
+                                               long long stride_c, int batches, int compute, int) {
+  return multiply(handle, {"cublasGemmStridedBatchedEx",
+                           op_a,
+                           op_b,
+                           m,
+                           n,
+                           k,
+                           alpha,
+                           {a, type_a, lda, stride_a},
+                           {b, type_b, ldb, stride_b},
+                           beta,
+                           {c, type_c, ldc, stride_c},
+                           batches,
+                           compute});
+}
+PTXSIM_CUDA_API int cublasSgemmEx(void* handle, int op_a, int op_b, int m, int n, int k,
+                                  const float* alpha, const void* a, int type_a, int lda,
+                                  const void* b, int type_b, int ldb, const float* beta, void* c,
+                                  int type_c, int ldc) {
+  return multiply(handle, {"cublasSgemmEx",
+                           op_a,
+                           op_b,
+                           m,
+                           n,
+                           k,
+                           alpha,
+                           {a, type_a, lda, 0},
+                           {b, type_b, ldb, 0},
+                           beta,
+                           {c, type_c, ldc, 0},
+                           1,
+                           kCompute32});
+}
+
+}  // namespace ptxsim::cuda::blas

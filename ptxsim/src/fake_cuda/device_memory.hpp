@@ -1,0 +1,99 @@
+// What a program has allocated: device memory, and host memory that kernels see.
+//
+// The bytes of device memory are buffers of the interpreter. Host memory that kernels see (managed, pinned, registered)
+// has a buffer beside it, which is loaded before a launch and stored after it: nothing runs at the same time as a kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "fake_cuda/status.hpp"
+#include "ptxsim/machine/memory.hpp"
+
+namespace ptxsim::cuda {
+
+// Nothing of the host lies here, so that an address says what it is.
+inline constexpr uint64_t kDeviceBegin = 0x0100'0000'0000;
+inline constexpr uint64_t kDeviceEnd = 0x0200'0000'0000;
+
+enum class Home : uint8_t {
+  kDevice,           // cudaMalloc
+  kModule,           // a __device__ or __constant__ variable
+  kManaged,          // cudaMallocManaged
+  kManagedVariable,  // __managed__
+  kPinned,           // cudaMallocHost
+  kArray,            // cudaMallocArray: texels, which nothing but images and copies reach
+  kCondition,        // what a handle of conditional nodes points to
+  kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
+};
+const char* name_of(Home home);
+inline bool is_variable(Home home) {
+  return home == Home::kModule || home == Home::kManagedVariable;
+}
+inline bool is_managed(Home home) {
+  return home == Home::kManaged || home == Home::kManagedVariable;
+}
+
+struct Allocation {
+  Home home = Home::kDevice;
+  uint64_t number = 0;   // of all, counted from 1
+  uint64_t address = 0;  // as kernels see it
+  uint64_t bytes = 0;
+  std::byte* host = nullptr;  // as the host sees it; nullptr: it does not
+};
+
+// Where a pointer of the host program points to.
+struct Location {
+  const Allocation* allocation = nullptr;  // nullptr: memory of the host that no kernel sees
+  uint64_t offset = 0;
+};
+
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(uint64_t capacity);
+
+  // kDevice, kManaged, kPinned, kArray, kCondition. For 0 bytes: address 0, as cudaMalloc gives it.
+  Status allocate(Home home, uint64_t bytes, uint64_t& address);
+  Status allocate_variable(Home home, const std::string& name, const std::vector<uint8_t>& initial,
+                           uint64_t bytes, uint64_t& address);
+  void release_variable(uint64_t address);
+  Status register_host(void* host, uint64_t bytes);
+  // `address` as the host has it; 0 is nothing to be freed. kInvalidValue: no allocation of that kind begins there.
+  Status release(uint64_t address, bool of_host);
+
+  // kInvalidValue: [pointer, pointer + bytes) is device memory, and not inside one allocation.
+  Status locate(const void* pointer, uint64_t bytes, Location& location) const;
+  // Both may be any memory; unwritten bytes are copied as unwritten.
+  Status copy(void* to, const void* from, uint64_t bytes);
+  Status fill(void* to, const void* element, uint32_t element_bytes, uint64_t count);
+
+  void load_host_memory();
+  void store_host_memory();
+
+  GlobalMemory& global() { return global_; }
+  GlobalBuffer& buffer_of(const Allocation& allocation) {
+    return *global_.find(allocation.address);
+  }
+  const std::map<uint64_t, Allocation>& allocations() const { return allocations_; }
+  uint64_t capacity() const { return capacity_; }
+  uint64_t used() const { return used_; }
+  uint64_t highest() const { return highest_; }  // that was ever used at once
+
+ private:
+  Status place(Allocation& allocation);  // gives it its addresses
+  Status add(Allocation allocation, const std::string& name, std::vector<std::byte> data,
+             bool initialized);
+  uint64_t next_address(uint64_t bytes);
+  void erase(std::map<uint64_t, Allocation>::iterator allocation);
+
+  GlobalMemory global_;
+  std::map<uint64_t, Allocation> allocations_;  // by the kernel's address
+  uint64_t capacity_ = 0, used_ = 0, highest_ = 0;
+  uint64_t next_ = kDeviceBegin;
+  uint64_t next_host_ = kDeviceEnd;  // below the interpreter's windows, unlike what malloc gives
+  uint64_t count_ = 0;
+};
+
+}  // namespace ptxsim::cuda

@@ -1,0 +1,89 @@
+// Graphs: captured, instantiated, launched. Their nodes: graph_nodes.cpp.
+#include "fake_cuda/runtime/call.hpp"
+
+namespace ptxsim::cuda::runtime {
+
+PTXSIM_CUDA_API int cudaStreamBeginCapture(void* stream, int) {
+  return call([&](Session& session) { return session.streams.begin_capture(stream); });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamBeginCapture, _ptsz);
+
+PTXSIM_CUDA_API int cudaStreamEndCapture(void* stream, void** graph) {
+  return call([&](Session& session) {
+    Graph* made = nullptr;
+    const Status status = session.streams.end_capture(stream, made);
+    *graph = made;
+    return status;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamEndCapture, _ptsz);
+
+PTXSIM_CUDA_API int cudaStreamIsCapturing(void* handle, int* state) {
+  return call([&](Session& session) {
+    const Stream* stream = session.streams.find(handle);
+    if (stream == nullptr) return kInvalidHandle;
+    *state = stream->capture == nullptr ? 0 : stream->capture->invalidated ? 2 : 1;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamIsCapturing, _ptsz);
+
+PTXSIM_CUDA_API int cudaStreamGetCaptureInfo(void* handle, int* state, unsigned long long* id,
+                                             void** graph, const void*** nodes, const void** edges,
+                                             size_t* num_nodes) {
+  return call([&](Session& session) {
+    const Stream* stream = session.streams.find(handle);
+    if (stream == nullptr) return kInvalidHandle;
+    const Capture* capture = stream->capture.get();
+    *state = capture == nullptr ? 0 : capture->invalidated ? 2 : 1;
+    if (id != nullptr && capture != nullptr) *id = capture->id;
+    // A capture cannot be changed while it goes on: its graph is not handed out.
+    if (graph != nullptr) *graph = nullptr;
+    if (nodes != nullptr) *nodes = nullptr;
+    if (edges != nullptr) *edges = nullptr;
+    if (num_nodes != nullptr) *num_nodes = 0;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamGetCaptureInfo, _ptsz);
+
+PTXSIM_CUDA_API int cudaThreadExchangeStreamCaptureMode(int* mode) {
+  static thread_local int current = 0;  // cudaStreamCaptureModeGlobal
+  std::swap(*mode, current);
+  return kSuccess;
+}
+
+PTXSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigned long long) {
+  return call([&](Session& session) {
+    const Graph* found = session.streams.find_graph(graph);
+    if (found == nullptr) return kInvalidValue;
+    Graph* made = session.streams.add_graph(*found);
+    *executable = made;
+    return made->instantiate();
+  });
+}
+PTXSIM_CUDA_API int cudaGraphInstantiateWithFlags(void** executable, void* graph,
+                                                  unsigned long long flags) {
+  return cudaGraphInstantiate(executable, graph, flags);
+}
+PTXSIM_CUDA_API int cudaGraphUpload(void* executable, void*) {
+  return call([&](Session& session) {
+    return session.streams.find_graph(executable) == nullptr ? kInvalidValue : kSuccess;
+  });
+}
+
+PTXSIM_CUDA_API int cudaGraphLaunch(void* executable, void* stream) {
+  return call([&](Session& session) { return session.streams.launch_graph(executable, stream); });
+}
+PTXSIM_CUDA_ALIAS(cudaGraphLaunch, _ptsz);
+
+PTXSIM_CUDA_API int cudaGraphDestroy(void* graph) {
+  return call([&](Session& session) {
+    const Graph* found = session.streams.find_graph(graph);
+    return found != nullptr && found->is_body ? kInvalidValue
+                                              : session.streams.destroy_graph(graph);
+  });
+}
+PTXSIM_CUDA_API int cudaGraphExecDestroy(void* executable) { return cudaGraphDestroy(executable); }
+
+}  // namespace ptxsim::cuda::runtime

@@ -1,0 +1,50 @@
+// How long a launch takes: the gap before it, its waves of clusters, its exit; with an interval from drawing the
+// parameters within what is known of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "timing/critical_path.hpp"
+#include "timing/parameters.hpp"
+#include "timing/work.hpp"
+
+namespace ptxsim::timing {
+
+// Clusters that do the same amount of work, and the work of one of them.
+struct TileClass {
+  std::string name;
+  Work work;
+};
+
+struct LaunchWork {
+  std::string name;
+  std::vector<TileClass> classes;  // at least one
+  double clusters = 1;             // of the grid
+  double ctas_per_cluster = 1;
+  double ctas_per_sm = 1;
+  bool dependent_launch = false;  // programmatic: the gap is kPdlGap
+  double other_us = 0;            // added to the total
+};
+
+// us.
+struct LaunchTime {
+  double total = 0;  // from one launch to the next in a stream
+  double gap = 0, exit = 0, other = 0;
+  double first_wave = 0, later_waves = 0;
+  uint32_t waves = 0;
+  size_t slowest = 0;  // of the classes
+  Timeline timeline;   // of that class, first wave
+};
+LaunchTime time_of(const LaunchWork& work, const Values& values);
+
+struct Interval {
+  double low = 0, median = 0, high = 0;  // 5, 50 and 95 % of the draws
+  uint32_t draws = 0;
+};
+// Every parameter uniformly from its range, independent of the others; the same draws for the same seed.
+Interval interval_of(const LaunchWork& work, const GpuParameters& gpu, uint32_t draws,
+                     uint64_t seed);
+
+}  // namespace ptxsim::timing

@@ -1,0 +1,175 @@
+#include "timing/schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <queue>
+#include <utility>
+
+namespace ptxsim::timing {
+namespace {
+
+// us for one unit of the demand.
+double cost(Server server, const Values& v, double clusters) {
+  const double clk = 1e-3 / at(v, Parameter::kSmClock);
+  const double schedulers = kSchedulers;
+  switch (server) {
+    case Server::kIssue:
+      return clk * schedulers / at(v, Parameter::kIssueSlots) * at(v, Parameter::kEpilogueFactor);
+    case Server::kMufu:
+      return clk * 32 * schedulers / at(v, Parameter::kMufu) * at(v, Parameter::kEpilogueFactor);
+    case Server::kTensor:
+      return clk / at(v, Parameter::kTensorRate);
+    case Server::kShared:
+      return clk / at(v, Parameter::kSharedBandwidth);
+    case Server::kTmem:
+      return clk / at(v, Parameter::kTmemLoad);
+    case Server::kTma:
+      return at(v, Parameter::kTmaIssue);
+    case Server::kIngest:
+      return 1e-3 / at(v, Parameter::kIngest);
+    case Server::kL2:
+      return 1e-6 / at(v, Parameter::kL2) * clusters;
+    case Server::kHbm:
+      return 1e-6 / at(v, Parameter::kHbm) * clusters;
+    case Server::kCount:
+      break;
+  }
+  return 0;
+}
+
+class Run {
+ public:
+  Run(const Work& work, const Values& values, double clusters)
+      : work_(work), values_(values), missing_(work.pieces.size()), followers_(work.pieces.size()) {
+    for (size_t i = 0; i < kNumServers; ++i)
+      costs_[i] = cost(static_cast<Server>(i), values, clusters);
+    line_.pieces.resize(work.pieces.size());
+    line_.demands.resize(work.demands.size());
+  }
+
+  Timeline run();
+
+ private:
+  struct Unit {
+    double free = 0;
+    int64_t last = -1;  // the demand that it served last
+  };
+  void note_followers();
+  void find_ready(uint32_t number);
+  void serve(uint32_t number);
+  Unit& unit_of(const Demand& demand);
+
+  const Work& work_;
+  const Values& values_;
+  std::array<double, kNumServers> costs_{};
+  std::array<std::vector<Unit>, kNumServers> units_;
+  std::vector<uint32_t> missing_;  // pieces that a piece still waits for
+  std::vector<std::vector<uint32_t>> followers_;
+  using Event = std::pair<double, uint32_t>;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Timeline line_;
+};
+
+void Run::note_followers() {
+  for (uint32_t i = 0; i < work_.pieces.size(); ++i) {
+    const Piece& piece = work_.pieces[i];
+    const auto follow = [&](uint32_t before) {
+      ++missing_[i];
+      followers_[before].push_back(i);
+    };
+    if (piece.previous >= 0 && work_.actors[piece.actor].sequence != Sequence::kFree)
+      follow(static_cast<uint32_t>(piece.previous));
+    for (const After& after : work_.afters_of(piece)) follow(after.piece);
+  }
+}
+
+void Run::find_ready(uint32_t number) {
+  const Piece& piece = work_.pieces[number];
+  Times& times = line_.pieces[number];
+  const auto wait_until = [&](double time, Cause cause) {
+    if (times.cause.piece >= 0 && time <= times.ready) return;
+    times.ready = std::max(times.ready, time);
+    times.cause = cause;
+  };
+  if (piece.previous >= 0) {
+    const Times& before = line_.pieces[static_cast<size_t>(piece.previous)];
+    const Sequence sequence = work_.actors[piece.actor].sequence;
+    if (sequence == Sequence::kSerial) wait_until(before.end, {piece.previous});
+    if (sequence == Sequence::kPipelined)
+      wait_until(before.ready, {piece.previous, Delay::kNone, true});
+  }
+  for (const After& after : work_.afters_of(piece))
+    wait_until(line_.pieces[after.piece].end + microseconds(after.delay, values_),
+               {static_cast<int32_t>(after.piece), after.delay});
+  events_.emplace(times.ready, number);
+}
+
+Run::Unit& Run::unit_of(const Demand& demand) {
+  std::vector<Unit>& units = units_[static_cast<size_t>(demand.server)];
+  if (demand.unit >= units.size()) units.resize(demand.unit + 1);
+  return units[demand.unit];
+}
+
+void Run::serve(uint32_t number) {
+  const Piece& piece = work_.pieces[number];
+  Times& times = line_.pieces[number];
+  const double delay = microseconds(piece.delay, values_);
+  const double arrival = times.ready + (piece.delay_first ? delay : 0);
+  times.served =
+      std::max(arrival, times.ready + piece.least_us +
+                            piece.statements * microseconds(Delay::kStatements, values_));
+  for (uint32_t i = 0; i < piece.num_demands; ++i) {
+    const int64_t index = piece.first_demand + i;
+    const Demand& demand = work_.demands[static_cast<size_t>(index)];
+    Served& served = line_.demands[static_cast<size_t>(index)];
+    Unit& unit = unit_of(demand);
+    const double needs = demand.amount * costs_[static_cast<size_t>(demand.server)];
+    // A load's bytes come at the end of its latency: a server that is free by then adds nothing.
+    const double earliest = piece.delay_first ? std::max(times.ready, arrival - needs) : arrival;
+    served.begin = std::max(earliest, unit.free);
+    served.end = served.begin + needs;
+    served.behind = unit.free > earliest ? unit.last : -1;
+    unit.free = served.end;
+    unit.last = index;
+    if (served.end > times.served) {
+      times.served = served.end;
+      times.slowest = index;
+    }
+  }
+  if (piece.previous >= 0 && work_.actors[piece.actor].sequence == Sequence::kPipelined) {
+    const double before = line_.pieces[static_cast<size_t>(piece.previous)].served;
+    if (before > times.served) {
+      times.served = before;
+      times.slowest = -1;
+      times.behind_previous = true;
+    }
+  }
+  times.end = times.served + (piece.delay_first ? 0 : delay);
+  if (times.end >= line_.end) {
+    line_.end = times.end;
+    line_.last = number;
+  }
+}
+
+Timeline Run::run() {
+  note_followers();
+  for (uint32_t i = 0; i < work_.pieces.size(); ++i)
+    if (missing_[i] == 0) find_ready(i);
+  while (!events_.empty()) {
+    const uint32_t number = events_.top().second;
+    events_.pop();
+    serve(number);
+    for (const uint32_t follower : followers_[number])
+      if (--missing_[follower] == 0) find_ready(follower);
+  }
+  return std::move(line_);
+}
+
+}  // namespace
+
+Timeline schedule(const Work& work, const Values& values, double clusters) {
+  return Run(work, values, clusters).run();
+}
+
+}  // namespace ptxsim::timing

@@ -1,0 +1,67 @@
+// `ptxsim time`: a kernel and a description in, an estimate out; what is refused.
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+namespace {
+
+using namespace ptxsim_test;
+
+const std::string kLaunch = R"({"name": "small", "clusters": 64, "ctas_per_cluster": 2,
+ "pipeline": {"stages": 4, "stages_per_tile": 8, "stage_bytes": 30720, "unique_bytes": 8000000},
+ "mma": {"per_stage": 8, "n": 64, "shares_a": true}, "epilogue": {"elements": 8192, "slots_per_element": 12}})";
+
+TEST_F(Program, TimesAKernel) {
+  const Outcome outcome = start({"time", "k.ptx", "--case", "c.json", "--json", "--svg", "k.svg"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("gpu"), "NVIDIA B200");
+  const auto& launch = json.at("launches").at(0);
+  EXPECT_EQ(launch.at("name"), "twice");
+  double percent = 0;
+  for (const auto& share : launch.at("critical_path")) percent += share.at("percent").get<double>();
+  EXPECT_NEAR(percent, 100, 1e-6);
+  EXPECT_LT(launch.at("interval").at("low_us"), launch.at("interval").at("high_us"));
+  EXPECT_TRUE(contains(read("k.svg"), "twice on NVIDIA B200"));
+}
+
+TEST_F(Program, TimesADescription) {
+  write("l.json", kLaunch);
+  const Outcome outcome = start({"time", "--launch", "l.json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.out, "An estimate for NVIDIA B200, not a measurement."));
+  EXPECT_TRUE(contains(outcome.out, "critical path of the first wave:"));
+  EXPECT_TRUE(contains(outcome.out, "load waits for tensor cores (commit), held by "));
+  EXPECT_EQ(start({"time", "--launch", "l.json"}).out, outcome.out);
+  EXPECT_NE(start({"time", "--launch", "l.json", "--gpu", "h200"}).out, outcome.out);
+}
+
+TEST_F(Program, ALaterLaunchCanOverlapTheOneBefore) {
+  write("l.json", kLaunch);
+  const auto total = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"time", "--launch", "l.json", "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return nlohmann::json::parse(start(args).out).at("launches").at(0).at("us").get<double>();
+  };
+  EXPECT_NEAR(total({}) - total({"--pdl"}), 1.5, 1e-9);
+}
+
+TEST_F(Program, WhatCannotBeTimedIsRefused) {
+  write("l.json", kLaunch);
+  expect_refused(start({"time"}), "", "time needs a kernel or --launch, and not both");
+  expect_refused(start({"time", "k.ptx", "--launch", "l.json"}), "", "and not both");
+  expect_refused(start({"time", "--launch", "l.json", "--gpu", "b100"}), "",
+                 "--gpu: 'b100'; must be one of b200, h200, or a file");
+  expect_refused(start({"time", "--launch", "none.json"}), "none.json", "cannot read");
+  write("gpu.json", R"({"gpu": "none", "parameters": {}})");
+  expect_refused(start({"time", "--launch", "l.json", "--gpu", "gpu.json"}), "gpu.json:1:31",
+                 "sm_clock_ghz");
+  expect_refused(start({"time", "k.ptx", "--case", "c.json", "--cluster", "5"}), "",
+                 "cluster 5 of a grid of 1; they count from 0");
+  expect_refused(start({"time", "--launch", "l.json", "--svg", "none/k.svg"}), "",
+                 "--svg: cannot write 'none/k.svg'");
+  write("l.json", "[]");
+  expect_refused(start({"time", "--launch", "l.json"}), "", "l.json: no launch");
+}
+
+}  // namespace

@@ -1,0 +1,124 @@
+// `ptxsim exec` with a program of the driver's interface, which needs no nvcc.
+#include "cli/program.hpp"
+
+namespace ptxsim_test {
+namespace {
+
+class Exec : public Program {
+ protected:
+  Outcome exec(const std::string& device, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"exec", "--device", device, "--", PTXSIM_DRIVER_PROGRAM};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start(arguments);
+  }
+};
+
+TEST_F(Exec, LaunchesAreInterpreted) {
+  const Outcome outcome = exec("b200");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "NVIDIA B200, compute capability 10\n");
+  EXPECT_TRUE(contains(outcome.err, "NVIDIA B200: 1 launches of 1 kernels"));
+  EXPECT_TRUE(contains(outcome.err,
+                       "the image is neither a fat binary nor PTX (cudaErrorInvalidKernelImage)"));
+  EXPECT_TRUE(contains(outcome.err, "PTX of sm_121a does not run on sm_100"));
+}
+
+TEST_F(Exec, TheDeviceIsTheChosenOne) {
+  EXPECT_EQ(exec("h200").out, "NVIDIA H200, compute capability 9\n");
+  EXPECT_EQ(exec("rtx5090").out, "NVIDIA GeForce RTX 5090, compute capability 12\n");
+}
+
+TEST_F(Exec, MachineCodeStandsForThePtxBesideIt) {
+  const Outcome outcome = start({"exec", "--ptx", ".", "--", PTXSIM_DRIVER_PROGRAM, "compiles"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(Exec, MachineCodeStandsForTheKernelsOfANamedFile) {
+  ASSERT_EQ(exec("b200", {"compiles"}).exit_code, 3);  // which leaves the files
+  const Outcome outcome =
+      start({"exec", "--ptx", "made.ptx", "--", PTXSIM_DRIVER_PROGRAM, "compiles"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "1 launches of 1 kernels"));
+}
+
+TEST_F(Exec, MachineCodeAloneIsRefused) {
+  const Outcome outcome = exec("b200", {"compiles"});
+  EXPECT_EQ(outcome.exit_code, 3) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "the image is machine code, and --ptx names no PTX of it"));
+}
+
+TEST_F(Exec, CallsThatAreNotModelledSaySo) {
+  const Outcome outcome = exec("b200", {"texture"});
+  EXPECT_EQ(outcome.exit_code, 801 % 256) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "error: cuTexRefCreate: not modelled (cudaErrorNotSupported)"))
+      << outcome;
+}
+
+TEST_F(Exec, FaultsAreFindings) {
+  const Outcome outcome = exec("b200", {"beyond"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "is not inside a registered buffer"));
+  EXPECT_TRUE(contains(outcome.err, "kernel:  add"));
+}
+
+TEST_F(Exec, ReportAsJsonInAFile) {
+  const Outcome outcome =
+      start({"exec", "--json", "--report", "r.json", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.err, "");
+  const auto report = nlohmann::json::parse(read("r.json"));
+  EXPECT_EQ(report.at("device"), "b200");
+  EXPECT_EQ(report.at("status"), 0);
+  EXPECT_EQ(report.at("ended"), true);
+  EXPECT_EQ(report.at("kernels").at(0).at("name"), "add");
+}
+
+TEST_F(Exec, LaunchesAreTimed) {
+  const Outcome outcome = start({"exec", "--time", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, " us each, an estimate")) << outcome;
+  start({"exec", "--time", "--json", "--report", "t.json", "--", PTXSIM_DRIVER_PROGRAM});
+  const auto kernel = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
+  EXPECT_EQ(kernel.at("timed"), kernel.at("launches"));
+  // No launch takes less than the gap before it, 2.1 us, and a trifle takes no more than a few.
+  const double each = kernel.at("microseconds").get<double>() / kernel.at("timed").get<double>();
+  EXPECT_GT(each, 2.1);
+  EXPECT_LT(each, 10);
+  const Outcome refused =
+      start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(contains(refused.err, "--time: 'gb10'; the clock knows b200, h200")) << refused;
+}
+
+TEST_F(Exec, ThePtxCanBeKept) {
+  std::filesystem::create_directory(path("kept"));
+  const Outcome outcome =
+      start({"exec", "--keep-ptx", "kept", "--", PTXSIM_DRIVER_PROGRAM, "beyond"});
+  EXPECT_TRUE(contains(outcome.err, "module4.ptx:")) << outcome;
+  EXPECT_TRUE(contains(read("kept/module4.ptx"), ".visible .entry add("));
+}
+
+TEST_F(Exec, WarningsCountWhenStrict) {
+  const Outcome outcome = start({"exec", "--strict", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+}
+
+TEST_F(Exec, ExitStatusIsTheProgrammes) {
+  EXPECT_EQ(start({"exec", "--", "/bin/sh", "-c", "exit 7"}).exit_code, 7);
+  const Outcome killed = start({"exec", "--", "/bin/sh", "-c", "kill -9 $$"});
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_TRUE(contains(killed.err, "ended by signal 9"));
+  EXPECT_TRUE(contains(killed.err, "leaks are not known"));
+  EXPECT_EQ(start({"exec", "--", "/bin/true"}).exit_code, 0);
+}
+
+TEST_F(Exec, BadUseIsRefused) {
+  expect_refused(start({"exec", "--device", "k80", "--", "/bin/true"}), "",
+                 "'k80'; must be one of b200, h200");
+  expect_refused(start({"exec", "--", "/no/such/program"}), "", "cannot start '/no/such/program'");
+  expect_refused(start({"exec"}), "", "program is required");
+}
+
+}  // namespace
+}  // namespace ptxsim_test
