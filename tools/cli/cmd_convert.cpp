@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tools/checkpoint/model_folder.hpp"
-#include "tools/checkpoint/safetensors.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "tools/checkpoint_jobs/model_folder.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/layer_source.hpp"
 #include "tools/cli/output_file.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tools/checkpoint/element_types.hpp"
+#include "tools/checkpoint_jobs/element_types.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/output_file.hpp"
 #include "tools/cli/ready_run.hpp"

@@ -5,13 +5,13 @@
 #include <set>
 #include <span>
 
-#include "tools/checkpoint/model_folder.hpp"
-#include "tools/checkpoint/output_set.hpp"
-#include "tools/checkpoint/quantization_config.hpp"
-#include "tools/checkpoint/quantize_checkpoint.hpp"
-#include "tools/checkpoint/quantize_selection.hpp"
-#include "tools/checkpoint/safetensors.hpp"
-#include "tools/checkpoint/staged_folder.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "tools/checkpoint_jobs/model_folder.hpp"
+#include "tools/checkpoint_jobs/output_set.hpp"
+#include "tools/checkpoint_jobs/quantization_config.hpp"
+#include "tools/checkpoint_jobs/quantize_checkpoint.hpp"
+#include "tools/checkpoint_jobs/quantize_selection.hpp"
+#include "tools/checkpoint_jobs/staged_folder.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/layer_source.hpp"

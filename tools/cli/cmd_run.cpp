@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "tools/checkpoint/layer_problem.hpp"
+#include "tools/checkpoint_jobs/layer_problem.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"

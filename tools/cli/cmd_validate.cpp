@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "checkpoint/checkpoint.hpp"
 #include "dualgemm/formats.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/layer_findings.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/checkpoint/layer_problem.hpp"
+#include "tools/checkpoint_jobs/layer_problem.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/layer_source.hpp"

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/json_text.hpp"
 #include "dualgemm_gpus.h"
-#include "tools/checkpoint/json_text.hpp"
 #include "tools/cli/parse_values.hpp"
 
 namespace dualgemm::cli {

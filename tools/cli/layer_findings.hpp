@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
 #include "dualgemm/formats.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::cli {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/checkpoint/layer_problem.hpp"
+#include "tools/checkpoint_jobs/layer_problem.hpp"
 #include "tools/cli/options.hpp"
 #include "tools/cli/report.hpp"
 

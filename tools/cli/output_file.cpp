@@ -8,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tools/checkpoint/npy.hpp"
-#include "tools/checkpoint/safetensors.hpp"
+#include "checkpoint/npy.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "tools/cli/args.hpp"
 #include "tools/cli/json.hpp"
 #include "tools/cli/report.hpp"

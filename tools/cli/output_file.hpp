@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/checkpoint/output_set.hpp"
-#include "tools/checkpoint/tensor.hpp"
+#include "checkpoint/tensor.hpp"
+#include "tools/checkpoint_jobs/output_set.hpp"
 
 namespace dualgemm::cli {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "core/problem.hpp"
-#include "tools/checkpoint/element_types.hpp"
-#include "tools/checkpoint/expert_problem.hpp"
+#include "tools/checkpoint_jobs/element_types.hpp"
+#include "tools/checkpoint_jobs/expert_problem.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"

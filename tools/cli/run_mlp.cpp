@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "core/problem.hpp"
-#include "tools/checkpoint/element_types.hpp"
-#include "tools/checkpoint/mlp_problem.hpp"
+#include "tools/checkpoint_jobs/element_types.hpp"
+#include "tools/checkpoint_jobs/mlp_problem.hpp"
 #include "tools/cli/check_text.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/json.hpp"

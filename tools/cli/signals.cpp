@@ -5,8 +5,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "tools/checkpoint/mapped_file.hpp"
-#include "tools/checkpoint/unfinished.hpp"
+#include "checkpoint/mapped_file.hpp"
+#include "checkpoint/unfinished.hpp"
 #include "tools/cli/args.hpp"
 
 namespace dualgemm::cli {
