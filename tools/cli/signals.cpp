@@ -7,7 +7,7 @@
 
 #include "checkpoint/mapped_file.hpp"
 #include "checkpoint/unfinished.hpp"
-#include "tools/cli/args.hpp"
+#include "tools/cli/exit_codes.hpp"
 
 namespace dualgemm::cli {
 namespace {
