@@ -1,12 +1,10 @@
 # The libraries that read checkpoints, dualgemm::checkpoint (shared) and dualgemm::checkpoint_static, for users of
-# include/dualgemm/checkpoint.{hpp,h}: the readers of tools/checkpoint, without the jobs of the command. They need the core
-# library and nothing else; it knows no file formats.
+# include/dualgemm/checkpoint.{hpp,h}: the layer src/checkpoint. They need the core library and nothing else.
 function(dualgemm_add_checkpoint_libraries)
-  set(objects "$<FILTER:$<TARGET_OBJECTS:dualgemm_checkpoint>,EXCLUDE,/(unity_jobs_[^/]*|(activation_file|layer_problem|expert_problem|mlp_problem|model_folder|output_set|quanti[^/]*|staged_folder)[.]cpp)>")
   foreach(kind shared static)
     set(target dualgemm_checkpoint_${kind})
     string(TOUPPER ${kind} library_kind)
-    add_library(${target} ${library_kind} ${objects})
+    add_library(${target} ${library_kind} $<TARGET_OBJECTS:dualgemm_checkpoint>)
     target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     target_compile_features(${target} INTERFACE cxx_std_20)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:dualgemm_flags> $<BUILD_INTERFACE:dualgemm_fmt>)

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/args.hpp"
+#include "tools/cli/parse/args.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "tools/checkpoint/json_text.hpp"
-#include "tools/checkpoint/quantization_config.hpp"
+#include "checkpoint/json_text.hpp"
+#include "tools/checkpoint_jobs/quantization_config.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "tools/checkpoint/npy.hpp"
+#include "checkpoint/npy.hpp"
 
 volatile uint64_t fuzz_sink;  // keeps the reads alive
 

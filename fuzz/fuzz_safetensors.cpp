@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/safetensors.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors.hpp"
 
 namespace {
 

@@ -7,13 +7,13 @@
 #include <variant>
 #include <vector>
 
-#include "tools/cli/args.hpp"
-#include "tools/cli/commands.hpp"
-#include "tools/cli/device_choice.hpp"
-#include "tools/cli/ready_run.hpp"
-#include "tools/cli/report.hpp"
+#include "tools/cli/commands/commands.hpp"
+#include "tools/cli/commands/device_choice.hpp"
+#include "tools/cli/commands/ready_run.hpp"
+#include "tools/cli/parse/args.hpp"
+#include "tools/cli/print/report.hpp"
+#include "tools/cli/print/written_json.hpp"
 #include "tools/cli/signals.hpp"
-#include "tools/cli/written_json.hpp"
 
 namespace {
 

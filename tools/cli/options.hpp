@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
 #include "dualgemm/dualgemm.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::cli {
 

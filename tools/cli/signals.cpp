@@ -5,9 +5,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "tools/checkpoint/mapped_file.hpp"
-#include "tools/checkpoint/unfinished.hpp"
-#include "tools/cli/args.hpp"
+#include "checkpoint/mapped_file.hpp"
+#include "checkpoint/unfinished.hpp"
+#include "tools/cli/exit_codes.hpp"
 
 namespace dualgemm::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/checkpoint/atomic_file.hpp"
+#include "checkpoint/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

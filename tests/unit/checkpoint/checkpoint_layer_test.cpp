@@ -1,7 +1,7 @@
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "checkpoint_test_support.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
 #include "support/rng.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::checkpoint {
 

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/checkpoint.hpp"
 #include "checkpoint_test_support.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <bit>
 
+#include "checkpoint/checkpoint.hpp"
 #include "checkpoint_test_support.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/quantize_checkpoint.hpp"
+#include "tools/checkpoint_jobs/quantize_checkpoint.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

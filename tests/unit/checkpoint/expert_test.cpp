@@ -4,9 +4,9 @@
 
 #include <numeric>
 
+#include "checkpoint/checkpoint.hpp"
 #include "checkpoint_test_support.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,12 +1,12 @@
 // GGUF files built byte by byte: what is read, and what is refused in which words.
-#include "tools/checkpoint/gguf.hpp"
+#include "checkpoint/gguf.hpp"
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/checkpoint.hpp"
 #include "checkpoint_test_support.hpp"
 #include "dualgemm/formats.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,4 +1,4 @@
-// What the tests of tools/checkpoint share: a directory of their own, files built byte by byte.
+// What the tests of src/checkpoint share: a directory of their own, files built byte by byte.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // JSON as Python writes it: what is read, how deep, and what stays of a text that is edited.
-#include "tools/checkpoint/json_text.hpp"
+#include "checkpoint/json_text.hpp"
 
+#include "checkpoint/safetensors.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/quantization_config.hpp"
-#include "tools/checkpoint/safetensors.hpp"
+#include "tools/checkpoint_jobs/quantization_config.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/checkpoint/mapped_file.hpp"
+#include "checkpoint/mapped_file.hpp"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

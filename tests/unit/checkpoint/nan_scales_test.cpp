@@ -3,11 +3,11 @@
 
 #include <cmath>
 
+#include "checkpoint/safetensors.hpp"
 #include "checkpoint_test_support.hpp"
 #include "dualgemm/checkpoint.h"
 #include "dualgemm/checkpoint.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/checkpoint/npy.hpp"
+#include "checkpoint/npy.hpp"
 
 #include "io_test_support.hpp"
 #include "support/rng.hpp"

@@ -1,5 +1,5 @@
 // Quantised checkpoints, their error statistics, and derived figures.
-#include "tools/checkpoint/quantize_checkpoint.hpp"
+#include "tools/checkpoint_jobs/quantize_checkpoint.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,14 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/safetensors.hpp"
 #include "dualgemm/formats.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/glob.hpp"
-#include "tools/checkpoint/model_folder.hpp"
-#include "tools/checkpoint/quantization_config.hpp"
-#include "tools/checkpoint/quantize_checkpoint.hpp"
-#include "tools/checkpoint/quantize_selection.hpp"
-#include "tools/checkpoint/safetensors.hpp"
+#include "tools/checkpoint_jobs/glob.hpp"
+#include "tools/checkpoint_jobs/model_folder.hpp"
+#include "tools/checkpoint_jobs/quantization_config.hpp"
+#include "tools/checkpoint_jobs/quantize_checkpoint.hpp"
+#include "tools/checkpoint_jobs/quantize_selection.hpp"
 #include "tools/verify/operands.hpp"
 
 namespace dualgemm::checkpoint {

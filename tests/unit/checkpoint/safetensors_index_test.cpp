@@ -1,5 +1,5 @@
+#include "checkpoint/safetensors.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

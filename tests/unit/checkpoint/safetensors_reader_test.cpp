@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "checkpoint/safetensors.hpp"
 #include "io_test_support.hpp"
 #include "support/rng.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

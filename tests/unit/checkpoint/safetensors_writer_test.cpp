@@ -4,9 +4,9 @@
 #include <unistd.h>
 #include <csignal>
 
+#include "checkpoint/safetensors.hpp"
 #include "io_test_support.hpp"
 #include "support/rng.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,5 +1,5 @@
 // Folders and groups of files that appear together.
-#include "tools/checkpoint/staged_folder.hpp"
+#include "tools/checkpoint_jobs/staged_folder.hpp"
 
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "io_test_support.hpp"
-#include "tools/checkpoint/output_set.hpp"
+#include "tools/checkpoint_jobs/output_set.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

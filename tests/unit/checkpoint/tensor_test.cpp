@@ -1,11 +1,11 @@
-#include "tools/checkpoint/tensor.hpp"
+#include "checkpoint/tensor.hpp"
 
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/npy.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint/npy.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {

@@ -1,10 +1,10 @@
 // quantize, convert, validate and run on models as they are: folders, shards, experts.
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/npy.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/npy.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::test {
 namespace {

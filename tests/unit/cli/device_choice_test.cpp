@@ -1,5 +1,5 @@
 // `--device auto`, with made-up GPUs.
-#include "tools/cli/device_choice.hpp"
+#include "tools/cli/commands/device_choice.hpp"
 
 #include <gtest/gtest.h>
 

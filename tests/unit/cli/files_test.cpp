@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/checkpoint.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
 
 namespace dualgemm::test {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::test {
 namespace {

@@ -2,11 +2,11 @@
 // which several tensors could be the activations.
 #include <cmath>
 
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/npy.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "dualgemm/formats.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/npy.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::test {
 namespace {

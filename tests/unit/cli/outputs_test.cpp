@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::test {
 namespace {

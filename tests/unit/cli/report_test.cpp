@@ -1,6 +1,6 @@
 // The parts that the binary cannot be made to show: what a failure looks like, and that the line
 // which repeats it does.
-#include "tools/cli/report.hpp"
+#include "tools/cli/print/report.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <limits>
 #include <variant>
 
-#include "tools/cli/args.hpp"
-#include "tools/cli/bench_limits.hpp"
-#include "tools/cli/bench_ranking.hpp"
-#include "tools/cli/bench_report.hpp"
-#include "tools/cli/check_text.hpp"
-#include "tools/cli/ready_run.hpp"
-#include "tools/cli/verify_report.hpp"
+#include "tools/cli/commands/bench_limits.hpp"
+#include "tools/cli/commands/ready_run.hpp"
+#include "tools/cli/parse/args.hpp"
+#include "tools/cli/print/bench_ranking.hpp"
+#include "tools/cli/print/bench_report.hpp"
+#include "tools/cli/print/check_text.hpp"
+#include "tools/cli/print/verify_report.hpp"
 
 namespace dualgemm::cli {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "checkpoint/npy.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
 #include "support/rng.hpp"
-#include "tools/checkpoint/npy.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 #include "unit/checkpoint/checkpoint_test_support.hpp"
 
 namespace dualgemm::test {

@@ -1,9 +1,9 @@
 // What lines may hold: width, colour, wrapping, and the guess behind "did you mean".
-#include "tools/cli/terminal.hpp"
+#include "tools/cli/print/terminal.hpp"
 
 #include <gtest/gtest.h>
 
-#include "tools/cli/suggest.hpp"
+#include "tools/cli/parse/suggest.hpp"
 
 namespace dualgemm::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
-#include "tools/checkpoint/checkpoint.hpp"
-#include "tools/checkpoint/safetensors.hpp"
 
 namespace dualgemm::test {
 namespace {

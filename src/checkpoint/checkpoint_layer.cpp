@@ -1,0 +1,209 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/checkpoint_tensors.hpp"
+#include "checkpoint/guard.hpp"
+#include "checkpoint/layer_names.hpp"
+#include "checkpoint/layer_operand.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+// The one scale of A that the scales stored beside the weights amount to.
+Expected<std::optional<float>> one_input_scale(const std::string& prefix,
+                                               const std::vector<float>& gate,
+                                               const std::vector<float>& up, bool take_max) {
+  if (gate.empty() && up.empty()) return std::optional<float>();
+  std::vector<float> all = gate;
+  all.insert(all.end(), up.begin(), up.end());
+  const auto is_nan = [](float scale) { return std::isnan(scale); };
+  const auto nans = std::count_if(all.begin(), all.end(), is_nan);  // allow_nan
+  if (nans > 0 && (take_max || static_cast<size_t>(nans) == all.size()))
+    return std::optional(std::numeric_limits<float>::quiet_NaN());
+  const auto [low, high] = std::minmax_element(all.begin(), all.end());
+  if (take_max || (nans == 0 && *low == *high && !gate.empty() && !up.empty()))
+    return std::optional(*high);
+  const auto shown = [](const std::vector<float>& scales) {
+    return scales.empty() ? std::string("none") : fmt::format("{}", fmt::join(scales, " and "));
+  };
+  return Status::error(StatusCode::kCorruptFile, fmt::format("input scales of '{}'", prefix),
+                       fmt::format("{} for gate, {} for up", shown(gate), shown(up)),
+                       "gate and up share one input: their scales must agree; --max-input-scale "
+                       "(LayerOptions::max_input_scale) takes the larger");
+}
+
+void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
+  layer.convention = weight.convention;
+  layer.type = weight.type;
+  layer.n = n;
+  layer.k = weight.k;
+  layer.scale_layout = weight.scale_layout;
+  layer.nibble_order = weight.nibble_order;
+}
+
+Status load_separate(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
+                     const LayerOptions& options, MlpLayer& layer) {
+  Expected<Weight> gate = load_matrix(file, modules.gate, modules.experts, options, layer.memory);
+  if (!gate) return gate.status();
+  Expected<Weight> up = load_matrix(file, modules.up, modules.experts, options, layer.memory);
+  if (!up) return up.status();
+  const auto key = [](const Weight& w) {
+    return std::tuple(w.convention, w.type, w.n, w.k, w.scale_layout);
+  };
+  if (key(*gate) != key(*up)) {
+    const auto shown = [](const Weight& w) {
+      return fmt::format("{} {} [{}, {}], {} scales", name_of(w.convention),
+                         dualgemm::name_of(w.type), w.n, w.k, dualgemm::name_of(w.scale_layout));
+    };
+    return Status::error(StatusCode::kCorruptFile, fmt::format("layer '{}'", prefix),
+                         fmt::format("gate is {}, up is {}", shown(*gate), shown(*up)),
+                         "gate and up must agree in convention, type, shape and scale layout");
+  }
+  for (const Weight* weight : {&*gate, &*up}) {
+    if (weight->dequant_global_scales.size() == 1) continue;
+    return Status::error(StatusCode::kCorruptFile, weight->name, "two global scales",
+                         "only a stacked gate_up weight may have two");
+  }
+  Expected<std::optional<float>> input_scale = one_input_scale(
+      prefix, gate->dequant_input_scales, up->dequant_input_scales, options.max_input_scale);
+  if (!input_scale) return input_scale.status();
+  layer.dequant_input_scale = *input_scale;
+  if (gate->convention == Convention::kGgml) {
+    DUALGEMM_TRY(unpack_ggml(*gate, layer.memory));
+    DUALGEMM_TRY(unpack_ggml(*up, layer.memory));
+  }
+  describe_layer(layer, *gate, gate->n);
+  layer.gate = operand_of(*gate, gate->dequant_global_scales[0]);
+  layer.up = operand_of(*up, up->dequant_global_scales[0]);
+  return {};
+}
+
+Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
+                    const LayerOptions& options, MlpLayer& layer) {
+  Expected<Weight> weight =
+      load_matrix(file, modules.stacked, modules.experts, options, layer.memory);
+  if (!weight) return weight.status();
+  const int64_t half = weight->n / 2;
+  if (weight->n % 2 != 0) {
+    return Status::error(StatusCode::kCorruptFile, weight->name, fmt::format("{} rows", weight->n),
+                         "gate and up stacked must have an even number of rows");
+  }
+  if (weight->scale_layout == ScaleLayout::kSwizzled128x4 && half % 128 != 0) {
+    return Status::unsupported(weight->name, fmt::format("swizzled scales, {} rows each", half),
+                               "halves start inside a 128-row tile: convert the scales to linear");
+  }
+  const std::vector<float>& input = weight->dequant_input_scales;
+  Expected<std::optional<float>> input_scale =
+      one_input_scale(prefix, input, input, options.max_input_scale);
+  if (!input_scale) return input_scale.status();
+  layer.dequant_input_scale = *input_scale;
+  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
+  describe_layer(layer, *weight, half);
+  layer.stacked = true;
+  LayerOperand first = operand_of(*weight, weight->dequant_global_scales.front());
+  LayerOperand second = operand_of(*weight, weight->dequant_global_scales.back());
+  first.data = weight->data.first(weight->data.size() / 2);
+  second.data = weight->data.last(weight->data.size() / 2);
+  first.scales = weight->scales.first(weight->scales.size() / 2);
+  second.scales = weight->scales.last(weight->scales.size() / 2);
+  const bool gate_first = options.stacked_order == StackedOrder::kGateFirst;
+  layer.gate = gate_first ? first : second;
+  layer.up = gate_first ? second : first;
+  return {};
+}
+
+std::string bias_of(const std::string& module) {
+  return module.empty() ? std::string() : module + ".bias";
+}
+
+// Gate's and Up's biases; one that is missing beside the other is zeros, and two of zeros are none.
+// A name that ends in _bias beside a fused tensor is gpt-oss's mark, whatever it holds: rows of its
+// Gate and Up alternate.
+Status load_biases(const TensorFile& file, const LayerModules& modules, const LayerOptions& options,
+                   MlpLayer& layer) {
+  for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
+    const TensorView* marked = module.empty() ? nullptr : file.find(module + "_bias");
+    if (marked != nullptr) layer.alternating_bias = marked->name;
+  }
+  Expected<std::vector<float>> gate =
+      load_bias(file, bias_of(modules.gate), layer.n, modules.experts, options.expert);
+  if (!gate) return gate.status();
+  Expected<std::vector<float>> up =
+      load_bias(file, bias_of(modules.up), layer.n, modules.experts, options.expert);
+  if (!up) return up.status();
+  Expected<std::vector<float>> both =
+      load_bias(file, bias_of(modules.stacked), 2 * layer.n, modules.experts, options.expert);
+  if (!both) return both.status();
+  if (!both->empty()) {
+    const auto middle = both->begin() + static_cast<std::ptrdiff_t>(layer.n);
+    gate->assign(both->begin(), middle);
+    up->assign(middle, both->end());
+    if (options.stacked_order == StackedOrder::kUpFirst) std::swap(*gate, *up);
+  }
+  const auto adds = [](float value) { return value != 0.0f; };  // NaN does
+  if (std::none_of(gate->begin(), gate->end(), adds) && std::none_of(up->begin(), up->end(), adds))
+    return {};
+  for (std::vector<float>* bias : {&*gate, &*up}) bias->resize(static_cast<size_t>(layer.n));
+  layer.gate_bias = *std::move(gate);
+  layer.up_bias = *std::move(up);
+  return {};
+}
+
+}  // namespace
+
+Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
+                                  const LayerOptions& options) {
+  return guarded(file.origin(), [&]() -> Expected<MlpLayer> {
+    LayerModules modules;
+    if (options.expert) {
+      Expected<LayerModules> found = find_expert(file, prefix, *options.expert);
+      if (!found) return found.status();
+      modules = *std::move(found);
+    } else {
+      std::optional<LayerModules> found = find_modules(file, prefix);
+      if (!found) return no_such_layer(file, prefix, options.weight.near_names);
+      modules = *std::move(found);
+    }
+    const bool separate = !modules.gate.empty();
+    if (separate && !modules.stacked.empty()) {
+      return Status::error(StatusCode::kCorruptFile, fmt::format("layer '{}'", prefix),
+                           fmt::format("has {} and {}", modules.gate, modules.stacked),
+                           "must be either separate or stacked");
+    }
+    MlpLayer layer;
+    layer.memory.share_memory_of(file);
+    DUALGEMM_TRY(separate ? load_separate(file, prefix, modules, options, layer)
+                          : load_stacked(file, prefix, modules, options, layer));
+    DUALGEMM_TRY(load_biases(file, modules, options, layer));
+    return layer;
+  });
+}
+
+Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
+  if (layer.type != DataType::kE2M1) {
+    return Status::unsupported(layer.gate.tensor_name,
+                               std::string("weights in ") + dualgemm::name_of(layer.type),
+                               "must be NVFP4; `dualgemm quantize` makes it");
+  }
+  if (layer.alternating_bias.empty()) return {};
+  return Status::unsupported(fmt::format("{}, tensor '{}'", file.origin(), layer.alternating_bias),
+                             "gpt-oss's fused gate and up",
+                             "their rows alternate: split them into gate_proj and up_proj, each "
+                             "with its .bias");
+}
+
+Status make_runnable(MlpLayer& layer) {
+  return guarded("layer", [&]() -> Status {
+    for (LayerOperand* operand : {&layer.gate, &layer.up})
+      DUALGEMM_TRY(make_runnable(*operand, layer.type, layer.nibble_order, layer.memory));
+    layer.nibble_order = NibbleOrder::kLowEven;
+    return {};
+  });
+}
+
+}  // namespace dualgemm::checkpoint

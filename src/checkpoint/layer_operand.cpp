@@ -1,0 +1,141 @@
+#include "checkpoint/layer_operand.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint_tensors.hpp"
+#include "checkpoint/corrupt.hpp"
+#include "checkpoint/expert_slice.hpp"
+#include "dualgemm/formats.hpp"
+
+namespace dualgemm::checkpoint {
+namespace {
+
+size_t alignment_of(DataType type) {
+  return type == DataType::kF32 ? 4 : type == DataType::kE2M1 ? 1 : 2;
+}
+
+void take_memory(std::vector<std::byte> bytes, TensorFile& memory,
+                 std::span<const std::byte>& view) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  view = *owner;
+  memory.keep_alive(std::move(owner));
+}
+
+bool is_nan(uint8_t scale) { return (scale & 0x7F) == 0x7F; }
+
+// Looks at padding, too: one pass over the bytes, which nearly every weight passes.
+bool may_have_nan(std::span<const uint8_t> scales) {
+  constexpr size_t kRun = 1 << 14;
+  for (size_t begin = 0; begin < scales.size(); begin += kRun) {
+    unsigned found = 0;
+    for (const uint8_t scale : scales.subspan(begin, std::min(kRun, scales.size() - begin)))
+      found |= is_nan(scale) ? 1u : 0u;
+    if (found != 0) return true;
+  }
+  return false;
+}
+
+// kCorruptFile where a block scale is NaN: every output that it touches would be. ggml's scales have
+// no NaN: unpacking judges them. `which`: the part of the tensor, for the message.
+Status check_block_scales(const TensorFile& file, const Weight& weight, const std::string& which) {
+  if (weight.type != DataType::kE2M1 || !may_have_nan(weight.scales)) return {};
+  const ScaleMap at(weight.scale_layout, weight.n, weight.k / kSfVec);
+  int64_t count = 0, first_row = 0, first_col = 0;
+  for (int64_t row = 0; row < at.rows(); ++row) {
+    for (int64_t col = 0; col < at.cols(); ++col) {
+      if (!is_nan(weight.scales[static_cast<size_t>(at(row, col))]) || ++count > 1) continue;
+      first_row = row;
+      first_col = col;
+    }
+  }
+  if (count == 0) return {};
+  return corrupt(fmt::format("{}, tensor '{}'{}", file.origin(), weight.names.scales, which),
+                 fmt::format("NaN at row {}, block {}; {} in all", first_row, first_col, count),
+                 fmt::format("a block scale must be a number; {}", kAllowNanTakesIt));
+}
+
+}  // namespace
+
+Status unpack_ggml(Weight& weight, TensorFile& memory) {
+  std::vector<std::byte> codes(static_cast<size_t>(weight.n * (weight.k / 2)));
+  std::vector<std::byte> scales(static_cast<size_t>(weight.n * (weight.k / kSfVec)));
+  DUALGEMM_TRY(from_ggml_nvfp4(reinterpret_cast<const uint8_t*>(weight.data.data()), weight.n,
+                               weight.k, reinterpret_cast<uint8_t*>(codes.data()),
+                               reinterpret_cast<uint8_t*>(scales.data())));
+  take_memory(std::move(codes), memory, weight.data);
+  std::span<const std::byte> scale_bytes;
+  take_memory(std::move(scales), memory, scale_bytes);
+  weight.scales = {reinterpret_cast<const uint8_t*>(scale_bytes.data()), scale_bytes.size()};
+  return {};
+}
+
+LayerOperand operand_of(const Weight& weight, float dequant_global_scale) {
+  return {weight.data, weight.scales, dequant_global_scale, weight.name};
+}
+
+Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
+                             const LayerOptions& options, TensorFile& memory) {
+  Expected<Weight> weight = load_weight_part(file, module, options.weight, options.expert);
+  if (!weight) return weight;
+  if (weight->experts > 0 && weight->convention == Convention::kPlain) {
+    return Status::unsupported(
+        weight->name,
+        fmt::format("{} experts in {}", weight->experts, dualgemm::name_of(weight->type)),
+        "only NVFP4 is read from tensors of three extents: quantise with "
+        "ModelOpt, or split them into experts.E.gate_proj and up_proj");
+  }
+  if (weight->experts > 0) {
+    return Status::invalid(fmt::format("layer '{}'", module),
+                           fmt::format("{} experts in one tensor", weight->experts),
+                           "take one of them (--expert 0) or all (--experts)");
+  }
+  const TensorView& data = *file.find(weight->name);
+  const int64_t held = data.shape.size() == 3 ? data.shape[0] : 0;
+  if (held != experts) {
+    return corrupt(
+        fmt::format("{}, tensor '{}'", file.origin(), data.name), format_shape(data.shape),
+        experts > 0 ? fmt::format("must hold {} experts as the layer's gate does", experts)
+                    : "must be one matrix as the layer's gate is");
+  }
+  if (weight->owner) memory.keep_alive(weight->owner);
+  if (options.weight.allow_nan) return weight;
+  const std::string which = experts > 0 ? fmt::format(", expert {}", *options.expert) : "";
+  DUALGEMM_TRY(check_block_scales(file, *weight, which));
+  return weight;
+}
+
+Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& name,
+                                       int64_t rows, int64_t experts,
+                                       const std::optional<int64_t>& expert) {
+  const TensorView* tensor = name.empty() ? nullptr : file.find(name);
+  if (tensor == nullptr) return std::vector<float>();
+  std::vector<int64_t> shape{rows};
+  if (experts > 0) shape.insert(shape.begin(), experts);
+  if (tensor->shape != shape) {
+    return corrupt(fmt::format("{}, tensor '{}'", file.origin(), tensor->name),
+                   format_shape(tensor->shape), "must be " + format_shape(shape));
+  }
+  if (experts == 0) return decode_to_f32(*tensor);
+  TensorView own = *tensor;
+  own.shape = {rows};
+  const size_t bytes = tensor->data.size() / static_cast<size_t>(experts);
+  own.data = tensor->data.subspan(static_cast<size_t>(*expert) * bytes, bytes);
+  return decode_to_f32(own);
+}
+
+Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory) {
+  const auto address = reinterpret_cast<uintptr_t>(operand.data.data());
+  if (type == DataType::kE2M1 && order == NibbleOrder::kHighEven) {
+    std::vector<std::byte> swapped(operand.data.size());
+    DUALGEMM_TRY(swap_nibbles(operand.codes(), reinterpret_cast<uint8_t*>(swapped.data()),
+                              static_cast<int64_t>(swapped.size())));
+    take_memory(std::move(swapped), memory, operand.data);
+  } else if (address % alignment_of(type) != 0) {
+    take_memory({operand.data.begin(), operand.data.end()}, memory, operand.data);
+  }
+  return {};
+}
+
+}  // namespace dualgemm::checkpoint

@@ -1,0 +1,32 @@
+// One projection of a layer, whichever it is: how its matrix and its bias are read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "dualgemm/status.hpp"
+
+namespace dualgemm::checkpoint {
+
+// One matrix: the weight, or the wanted one of its `experts`, of which the tensors of all projections
+// of a layer hold the same number, 0 for one matrix. `memory` owns what is not in the file.
+Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
+                             const LayerOptions& options, TensorFile& memory);
+
+// Codes and scales of kGgml blocks.
+Status unpack_ggml(Weight& weight, TensorFile& memory);
+
+LayerOperand operand_of(const Weight& weight, float dequant_global_scale);
+
+// The numbers of tensor `name`, `rows` of them; where experts > 0, those of `expert`. None if there is
+// no such tensor.
+Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& name,
+                                       int64_t rows, int64_t experts,
+                                       const std::optional<int64_t>& expert);
+
+// Low nibble = even k, values of kPlain aligned to their size. Copies only what needs it.
+Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory);
+
+}  // namespace dualgemm::checkpoint
