@@ -11,9 +11,9 @@ from torch import Tensor
 from .cases import Case
 from .device import Device
 from .faults import Fault
+from .loading import Kernel
 from .submissions import task
 from .timing import Rules, Stats
-from .worker import Kernel
 
 INPUT_NAMES = ("a", "b1", "b2", "sfa", "sfb1", "sfb2", "sfa_permuted", "sfb1_permuted", "sfb2_permuted")
 PROFILED_CALLS = 5
