@@ -12,7 +12,7 @@ from ._errors import InvalidArgument, Unsupported
 from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
                         scales_of, slice_rows)
 from ._operators import device_of, refuse_grad, tensor
-from .torch import QuantizedTensor, call
+from ._quantized import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
 _Self = TypeVar("_Self", bound="Container")

@@ -12,7 +12,7 @@ from ._container import Container, activation_dtype, check_packed, choose_operan
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
 from ._operators import check_storage, refuse_grad, tensor
-from .torch import call, number
+from ._quantized import call, number
 from .weights import LinearWeights
 
 _ops = torch.ops.dualgemm

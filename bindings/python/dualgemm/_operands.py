@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ._errors import InvalidArgument
 from ._operators import check_storage, tensor
-from .torch import number, unswizzle_scales
+from ._quantized import number, unswizzle_scales
 
 Scalar = Union[Tensor, float]
 _CODES = (torch.uint8, torch.float4_e2m1fn_x2)

@@ -4,7 +4,7 @@ Importing this module loads that library, once.
 """
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor

@@ -13,7 +13,7 @@ from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
 from ._replace import replace_mlps
-from .torch import call
+from ._quantized import call
 from .weights import LinearWeights, Weights, quantized_weight
 
 _ops = torch.ops.dualgemm

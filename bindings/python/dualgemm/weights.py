@@ -11,7 +11,8 @@ from ._errors import InvalidArgument
 from ._names import OwnLayout, ScaleLayout
 from ._operands import Scalar, Shape, codes_of, linear_scales, scales_of, shard_range, slice_rows
 from ._operators import refuse_grad, tensor
-from .torch import QuantizedTensor, call, check_out_dtype, number, offsets_of, quantize
+from ._products import check_out_dtype, offsets_of
+from ._quantized import QuantizedTensor, call, number, quantize
 
 _ops = torch.ops.dualgemm
 _NO_SCALE = "must be an nn.Linear of bfloat16, float16 or float32, in_features a multiple of 16"

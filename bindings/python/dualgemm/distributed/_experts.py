@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .._errors import InvalidArgument
-from ..torch import QuantizedTensor
+from .._quantized import QuantizedTensor
 from ._wire import from_bytes, to_bytes
 
 _PACKED = (torch.uint8, torch.float4_e2m1fn_x2)

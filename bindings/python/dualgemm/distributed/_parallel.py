@@ -16,7 +16,7 @@ from .. import _container as container
 from .._errors import InvalidArgument
 from .._modules import NVFP4Linear, PackedModule
 from .._operands import activation_kind
-from ..torch import QuantizedTensor, call, quantize, unswizzle_scales
+from .._quantized import QuantizedTensor, call, quantize, unswizzle_scales
 from ._wire import from_bytes, to_bytes
 
 _CHUNKS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..torch import QuantizedTensor
+from .._quantized import QuantizedTensor
 
 
 def to_bytes(x: QuantizedTensor) -> Tensor:

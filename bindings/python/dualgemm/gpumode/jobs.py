@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from .timing import Rules, Stats
 
 INPUT_NAMES = ("a", "b1", "b2", "sfa", "sfb1", "sfb2", "sfa_permuted", "sfb1_permuted", "sfb2_permuted")
 PROFILED_CALLS = 5
-Data = task.input_t
+Data: TypeAlias = task.input_t
 
 
 def cloned(tensor: Tensor) -> Tensor:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from .._errors import DualGemmError
-from ..torch import explain, glu, linear
+from .._explain import explain
+from .._products import glu, linear
 
 
 def _is_skipped(statement: ast.stmt, absent: Collection[str]) -> bool:
