@@ -18,6 +18,15 @@ from .weights import LinearWeights
 _ops = torch.ops.dualgemm
 InputType = Literal["bf16", "nvfp4"]
 _Self = TypeVar("_Self", bound="PackedModule")
+_Kind = TypeVar("_Kind", bound="type[PackedModule]")
+SAVED_KINDS: dict[str, type[PackedModule]] = {}
+"""The classes that a configuration in a file may name; classes derived from them are not among these."""
+
+
+def saved_by_name(kind: _Kind) -> _Kind:
+    """Lets from_saved() of the class be found by its name."""
+    SAVED_KINDS[kind.__name__] = kind
+    return kind
 
 
 def check_input_type(input_dtype: str) -> None:
@@ -104,6 +113,15 @@ class PackedModule(nn.Module):
         """torch.export() numbers buffers without those that are None: they may not stand between others."""
         for name in [name for name, buffer in self._buffers.items() if buffer is None]:
             self._buffers[name] = self._buffers.pop(name)
+
+    def saved_arguments(self) -> dict[str, Any]:
+        """What from_saved() needs beside shape, input_dtype and inner modules, as JSON has it."""
+        return {}
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> PackedModule:
+        """The module of a description; ``inner`` makes the modules inside of it."""
+        raise NotImplementedError
 
     def weights(self) -> Container:
         """The same tensors as Weights (LinearWeights), not copied."""
@@ -256,6 +274,7 @@ class PackedModule(nn.Module):
         return f"{experts}{self.shape.k} -> {self.shape.n}, input {self.input_dtype}, {state}"
 
 
+@saved_by_name
 class NVFP4Linear(PackedModule):
     """y = x @ W.T + bias with W in NVFP4: what an MLP's ``down`` may be. Buffers w_codes, w_scales, alpha, bias.
 
@@ -289,6 +308,10 @@ class NVFP4Linear(PackedModule):
         return cls.from_weights(LinearWeights.from_linear(linear, four_over_six=four_over_six, prepare=False),
                                 input_dtype=input_dtype,
                                 input_scale=input_scale)
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> NVFP4Linear:
+        return cls(int(saved["k"]), int(saved["n"]), num_experts=int(saved["experts"]), **common)
 
     @property
     def output_scale(self) -> Optional[float]:

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from . import _library as library
 from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from ._floats import check_forward, check_shape
+from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, check_input_type
-from ._replace import is_inside, mark_for_saving, matching, put_modules, warn_left
+from ._replace import is_inside, matching, put_modules, warn_left
 from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
 from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights

@@ -1,19 +1,22 @@
 """Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
 
-from ._errors import InvalidArgument
-from ._floats import float_experts, float_mlp
-from ._modules import InputType, NVFP4Linear, PackedModule
+from ._errors import InvalidArgument, Unsupported, printable
+from ._floats import float_experts, float_mlp, is_experts
+from ._library import parse
+from ._marking import mark_for_saving
+from ._modules import InputType, NVFP4Linear, PackedModule, saved_by_name
 from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
-from ._replace import replace_mlps
 from ._quantized import call
+from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
 from .weights import LinearWeights, Weights, quantized_weight
 
 _ops = torch.ops.dualgemm
@@ -35,8 +38,6 @@ class _Gated(PackedModule):
                  act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float],
                  device: Any) -> None:
         super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
-        from ._library import parse
-
         parse("activation", activation)
         self.activation = activation
         self._act = {"activation": activation, "act_alpha": act_alpha, "act_beta": act_beta, "act_limit": act_limit}
@@ -47,7 +48,11 @@ class _Gated(PackedModule):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.activation}"
 
+    def saved_arguments(self) -> dict[str, Any]:
+        return {"act": dict(self._act)}
 
+
+@saved_by_name
 class GatedMLP(_Gated):
     """down(act(gate x) * (up x)), gate and up in NVFP4. ``down`` is any module: nn.Linear, NVFP4Linear, RowwiseParallel's, an
     engine's.
@@ -99,6 +104,10 @@ class GatedMLP(_Gated):
         made = cls.from_weights(weights, down, activation=parts.activation, input_dtype=input_dtype, input_scale=input_scale)
         return made.train(mlp.training)
 
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedMLP:
+        return cls(int(saved["k"]), int(saved["n"]), inner(saved["down"]), **saved["act"], **common)
+
     def forward(self, x: Tensor) -> Tensor:
         """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
         InvalidArgument."""
@@ -121,6 +130,7 @@ class GatedMLP(_Gated):
         return result
 
 
+@saved_by_name
 class GatedExperts(_Gated):
     """The experts of a mixture: gate, up and down in NVFP4, rows routed on the device, nothing synchronises.
 
@@ -162,6 +172,12 @@ class GatedExperts(_Gated):
                                 LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
                                 input_dtype=input_dtype, input_scale=input_scale, activation=parts.activation)
         return made.train(experts.training)
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedExperts:
+        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), **saved["act"], **common)
+        made.down = inner(saved["down"])  # type: ignore[assignment]
+        return made
 
     def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
         """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
@@ -222,6 +238,42 @@ def finalize(model: nn.Module, **kw: Any) -> nn.Module:
         if isinstance(module, PackedModule):
             module.finalize(**kw)
     return model
+
+
+def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
+    """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
+
+    match: None, whatever has the submodules of one, under any name (mlp, feed_forward, shared_expert, mlp.experts); a regular
+    expression: modules whose whole name matches. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
+
+    Modules that compute anything else, or raise, are left and named in a warning; so is that nothing was found. An error
+    leaves the model as it was. finalize(), for each, once the model is where it will run.
+    """
+    check_options(kw)
+    found, left = candidates(model, match, skip)
+    replaced: dict[str, nn.Module] = {}
+    made: dict[int, nn.Module] = {}  # a module that has two names stays one
+    for name, module in found.items():
+        if is_inside(name, replaced):
+            continue
+        kind: Any = GatedExperts if is_experts(module) else GatedMLP
+        options = {key: value for key, value in kw.items() if kind is GatedMLP or key not in ONLY_DENSE}
+        try:
+            if id(module) not in made:
+                made[id(module)] = kind.from_float(module, **options)
+        except (InvalidArgument, Unsupported) as error:
+            left[name] = str(error)
+            continue
+        replaced[name] = made[id(module)]
+    put_modules(model, replaced)
+    if replaced:
+        mark_for_saving(model)
+    left = {name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)}
+    nothing = "" if replaced else f"nothing was replaced in {type(model).__name__}"
+    if not replaced and not left and match is not None:
+        nothing += f": no module's name matches {printable(match)}"
+    warn_left(left, nothing)
+    return list(replaced)
 
 
 __all__ = ["GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]
