@@ -4,7 +4,7 @@ A GPU MODE server refuses this file for its text: the word "stream" may stand no
 takes the gate product.
 """
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -20,7 +20,7 @@ except ImportError:
 side_thread = ThreadPoolExecutor(max_workers=1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def side_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 

@@ -100,7 +100,7 @@ def main(words):
         for m in arguments.m:
             point = of.Point(weights, m, calls_of(intermediate, hidden, m))
             judge = judge_of(torch, of, point, arguments.seed)
-            result = bench.measure(point.calls, judge, lambda measurement: add_contestants(measurement, of, point))
+            result = bench.measure(point.calls, judge, lambda measurement, point=point: add_contestants(measurement, of, point))
             entry["points"].append({"m": m, **result})
             bench.save(f"{intermediate}x{hidden}, m {m}", result)
         del weights, point, judge

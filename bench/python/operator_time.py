@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Optional
 
-import dualgemm.torch  # registers torch.ops.dualgemm
+import dualgemm.torch  # noqa: F401  registers torch.ops.dualgemm
 import torch
 from dualgemm import _library
 

@@ -92,7 +92,7 @@ def _unswizzle(scales: Array, rows: int, blocks: int) -> Array:
     return tiles.reshape(*lead, -(-rows // 128) * 128, -(-blocks // 4) * 4)[..., :rows, :blocks]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _product(choice: _Choice) -> Callable[..., Array]:
     """The product with fixed choices, as a function of the operands in _OPERANDS's order, None where not given."""
 

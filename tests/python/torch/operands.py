@@ -5,7 +5,7 @@ import dataclasses
 import os
 
 import dualgemm as dg
-import dualgemm.torch  # registers torch.ops.dualgemm
+import dualgemm.torch  # noqa: F401  registers torch.ops.dualgemm
 import numpy as np
 import pytest
 import reference

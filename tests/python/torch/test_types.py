@@ -39,7 +39,7 @@ def test_all_that_is_promised_is_there() -> None:
     assert sorted(set(dg.__all__)) == sorted(dg.__all__) and set(dg._IN_TORCH) < set(dg.__all__)
     assert all(getattr(dg, name) is not None for name in dg.__all__)
     with pytest.raises(AttributeError, match="glus"):
-        dg.glus
+        dg.glus  # noqa: B018
 
 
 @pytest.mark.parametrize("what,names", [("activation", Activation), ("strategy", Strategy)])

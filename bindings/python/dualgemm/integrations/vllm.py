@@ -213,7 +213,7 @@ def register() -> None:
     if not _is_on():
         return
     try:  # asks CUDA nothing: processes may be forked after this
-        importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
+        importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel  # noqa: B018
         modules = [importlib.import_module(name) for name in _LOADERS]
         originals = [getattr(module, _FUNCTION) for module in modules]
         _separate_caches()
