@@ -1,4 +1,5 @@
 """What differs by device: GPUs with FP4 GEMMs (Blackwell) multiply codes, all others exactly decoded values."""
+
 from functools import cache
 
 import torch

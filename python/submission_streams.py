@@ -3,6 +3,7 @@
 A GPU MODE server refuses this file for its text: the word "stream" may stand nowhere. On a CPU a second thread
 takes the gate product.
 """
+
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 

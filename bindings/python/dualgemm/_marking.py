@@ -1,4 +1,5 @@
 """Has a transformers model that holds modules of this package say so where it is saved."""
+
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,5 @@
 """The products of torch tensors: glu(), glu_nvfp4() and linear()."""
+
 from __future__ import annotations
 
 from typing import Any, Optional, Union
@@ -24,11 +25,19 @@ def layers_of(weights: Tensor) -> int:
     return weights.shape[0] if isinstance(weights, Tensor) and weights.dim() == 3 else 1
 
 
-def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a_row_scale: Optional[Tensor],
-             bias_gate: Optional[Tensor], bias_up: Optional[Tensor]) -> tuple[Any, ...]:
+def _factors(
+    a: Tensor,
+    weights: Tensor,
+    alpha_gate: Scalar,
+    alpha_up: Scalar,
+    a_row_scale: Optional[Tensor],
+    bias_gate: Optional[Tensor],
+    bias_up: Optional[Tensor],
+) -> tuple[Any, ...]:
     alphas: tuple[Any, ...] = alpha_gate, alpha_up
-    if not (isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and isinstance(weights, Tensor) and
-            weights.dim() == 2):
+    if not (
+        isinstance(alpha_gate, Tensor) and isinstance(alpha_up, Tensor) and isinstance(weights, Tensor) and weights.dim() == 2
+    ):
         layers = layers_of(weights)
         alphas = scalar_tensor("alpha_gate", alpha_gate, a, layers), scalar_tensor("alpha_up", alpha_up, a, layers)
     if a_row_scale is None and bias_gate is None and bias_up is None:
@@ -36,12 +45,30 @@ def _factors(a: Tensor, weights: Tensor, alpha_gate: Scalar, alpha_up: Scalar, a
     return (*alphas, a_row_scale, bias_gate, bias_up)
 
 
-def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: Tensor, a_scales: Optional[Tensor] = None,
-        alpha_gate: Scalar = None, alpha_up: Scalar = None, a_row_scale: Optional[Tensor] = None,
-        bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None, activation: Activation = "silu",
-        act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-        out_dtype: Optional[torch.dtype] = None, scale_layout: ScaleLayout = "auto", batch_invariant: bool = False,
-        strategy: Strategy = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+def glu(
+    a: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    *,
+    gate_scales: Tensor,
+    up_scales: Tensor,
+    a_scales: Optional[Tensor] = None,
+    alpha_gate: Scalar = None,
+    alpha_up: Scalar = None,
+    a_row_scale: Optional[Tensor] = None,
+    bias_gate: Optional[Tensor] = None,
+    bias_up: Optional[Tensor] = None,
+    activation: Activation = "silu",
+    act_alpha: Optional[float] = None,
+    act_beta: Optional[float] = None,
+    act_limit: Optional[float] = None,
+    out_dtype: Optional[torch.dtype] = None,
+    scale_layout: ScaleLayout = "auto",
+    batch_invariant: bool = False,
+    strategy: Strategy = "auto",
+    config: str = "",
+    out: Optional[Tensor] = None,
+) -> Tensor:
     """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
 
     a: NVFP4 codes [..., M, K/2] with a_scales, or float16/bfloat16/float32 [..., M, K] without. gate, up: codes [N, K/2], and
@@ -84,10 +111,24 @@ def check_out_dtype(out: Tensor, out_dtype: Optional[torch.dtype]) -> None:
         raise InvalidArgument("out", str(out.dtype), f"must be of out_dtype, {out_dtype}")
 
 
-def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tensor, float], gate_scales: Tensor,
-              up_scales: Tensor, a_scales: Optional[Tensor] = None, alpha_gate: Scalar = None, alpha_up: Scalar = None,
-              a_row_scale: Optional[Tensor] = None, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
-              d_scale_layout: OwnLayout = "linear", out: Optional[QuantizedTensor] = None, **like_glu: Any) -> QuantizedTensor:
+def glu_nvfp4(
+    a: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    *,
+    d_global_scale: Union[Tensor, float],
+    gate_scales: Tensor,
+    up_scales: Tensor,
+    a_scales: Optional[Tensor] = None,
+    alpha_gate: Scalar = None,
+    alpha_up: Scalar = None,
+    a_row_scale: Optional[Tensor] = None,
+    bias_gate: Optional[Tensor] = None,
+    bias_up: Optional[Tensor] = None,
+    d_scale_layout: OwnLayout = "linear",
+    out: Optional[QuantizedTensor] = None,
+    **like_glu: Any,
+) -> QuantizedTensor:
     """glu() with D quantised on the way out, as the down projection wants it; N % 16 == 0.
 
     d_global_scale: dequantising multiplier of D, finite and > 0. A tensor on a GPU is read by the host: pass a number where
@@ -105,17 +146,44 @@ def glu_nvfp4(a: Tensor, gate: Tensor, up: Tensor, *, d_global_scale: Union[Tens
     return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=a.device))
 
 
-def linear(a: Tensor, w: Tensor, *, w_scales: Tensor, a_scales: Optional[Tensor] = None, alpha: Scalar = None,
-           bias: Optional[Tensor] = None, residual: Optional[Tensor] = None, a_row_scale: Optional[Tensor] = None,
-           out_dtype: Optional[torch.dtype] = None, scale_layout: ScaleLayout = "auto", batch_invariant: bool = False,
-           strategy: Strategy = "auto", config: str = "", out: Optional[Tensor] = None) -> Tensor:
+def linear(
+    a: Tensor,
+    w: Tensor,
+    *,
+    w_scales: Tensor,
+    a_scales: Optional[Tensor] = None,
+    alpha: Scalar = None,
+    bias: Optional[Tensor] = None,
+    residual: Optional[Tensor] = None,
+    a_row_scale: Optional[Tensor] = None,
+    out_dtype: Optional[torch.dtype] = None,
+    scale_layout: ScaleLayout = "auto",
+    batch_invariant: bool = False,
+    strategy: Strategy = "auto",
+    config: str = "",
+    out: Optional[Tensor] = None,
+) -> Tensor:
     """One product, D [..., M, N] = alpha * a @ w.T + bias + residual; what is not said here as in glu().
 
     residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
     """
     refuse_grad(a=a, alpha=alpha, bias=bias, residual=residual, a_row_scale=a_row_scale, out=out)
-    arguments = (a, a_scales, w, w_scales, None, 0, 0, None, None, None, scalar_tensor("alpha", alpha, a, layers_of(w)), bias,
-                 residual, a_row_scale)
+    arguments = (
+        a,
+        a_scales,
+        w,
+        w_scales,
+        None,
+        0,
+        0,
+        None,
+        None,
+        None,
+        scalar_tensor("alpha", alpha, a, layers_of(w)),
+        bias,
+        residual,
+        a_row_scale,
+    )
     named = _choice(scale_layout, batch_invariant, strategy, config)
     if out_dtype is not None and out is None:
         named["out_dtype"] = out_dtype

@@ -1,4 +1,5 @@
 """NVFP4 tensors of torch: made, read, and their scales from one layout to the other; and how an operator is called."""
+
 from __future__ import annotations
 
 import math
@@ -21,6 +22,7 @@ Scalar = Union[Tensor, float, None]
 
 class QuantizedTensor(NamedTuple):
     """x = e2m1 * e4m3 * global_scale. A NamedTuple, not a tensor subclass: it goes through compile, export and DTensor."""
+
     codes: Tensor
     """uint8 [..., rows, K/2]"""
     scales: Tensor
@@ -61,8 +63,15 @@ def call(operator: Any, *arguments: Any, **named: Any) -> Any:
         translate(error)
 
 
-def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout = "linear", four_over_six: bool = False,
-             per_row: bool = False, out: Optional[QuantizedTensor] = None) -> QuantizedTensor:
+def quantize(
+    x: Tensor,
+    *,
+    global_scale: Scalar = None,
+    scale_layout: OwnLayout = "linear",
+    four_over_six: bool = False,
+    per_row: bool = False,
+    out: Optional[QuantizedTensor] = None,
+) -> QuantizedTensor:
     """float16, bfloat16 or float32 [..., rows, K] to NVFP4; K % 16 == 0. The bits are those of `dualgemm quantize`.
 
     global_scale: dequantising multiplier, float32 [1] or a number > 0; None: amax / 2688, found on the device, of x or,
@@ -78,11 +87,19 @@ def quantize(x: Tensor, *, global_scale: Scalar = None, scale_layout: OwnLayout 
     scale = scalar_tensor("global_scale", global_scale, x)
     check_quantized_out(out)
     if out is not None:
-        call(_quantize_out, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row,
-             out_codes=out.codes, out_scales=out.scales, out_global_scale=out.global_scale)
+        call(
+            _quantize_out,
+            x,
+            scale,
+            scale_layout=scale_layout,
+            four_over_six=four_over_six,
+            per_row=per_row,
+            out_codes=out.codes,
+            out_scales=out.scales,
+            out_global_scale=out.global_scale,
+        )
         return out
-    return QuantizedTensor(*call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six,
-                                 per_row=per_row))
+    return QuantizedTensor(*call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row))
 
 
 def check_quantized_out(out: Any) -> None:

@@ -1,4 +1,5 @@
 """Which modules of a model are replaced, putting others in their places, all or none, and saying what was left."""
+
 from __future__ import annotations
 
 import re
@@ -44,8 +45,11 @@ def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.
         wanted, unwanted = re.compile(match), [re.compile(one) for one in skip]
     except (re.error, TypeError) as error:
         raise InvalidArgument("match", f"{match!r}, skip {skip!r}", f"must be regular expressions: {error}") from None
-    return {name: module for name, module in model.named_modules(remove_duplicate=False)
-            if name and wanted.fullmatch(name) and name not in skip and not any(one.fullmatch(name) for one in unwanted)}
+    return {
+        name: module
+        for name, module in model.named_modules(remove_duplicate=False)
+        if name and wanted.fullmatch(name) and name not in skip and not any(one.fullmatch(name) for one in unwanted)
+    }
 
 
 def is_inside(name: str, outer: Iterable[str]) -> bool:
@@ -64,9 +68,15 @@ def candidates(model: nn.Module, match: Optional[str], skip: Sequence[str]) -> t
     if match is not None:
         return found, {}
     gated = {name: module for name, module in found.items() if _looks_gated(module)}
-    others = {name: f"{type(module).__name__} has no gate_proj, up_proj and down_proj" for name, module in found.items()
-              if name not in gated and _MLP_NAMES.fullmatch(name) and any(True for _ in module.parameters())
-              and not is_inside(name, gated) and not any(is_inside(one, [name]) for one in (*gated, *done))}
+    others = {
+        name: f"{type(module).__name__} has no gate_proj, up_proj and down_proj"
+        for name, module in found.items()
+        if name not in gated
+        and _MLP_NAMES.fullmatch(name)
+        and any(True for _ in module.parameters())
+        and not is_inside(name, gated)
+        and not any(is_inside(one, [name]) for one in (*gated, *done))
+    }
     outermost = {name: why for name, why in others.items() if not is_inside(name, others)}
     return gated, outermost
 

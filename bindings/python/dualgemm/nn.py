@@ -1,4 +1,5 @@
 """Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ _ops = torch.ops.dualgemm
 
 class _Gated(PackedModule):
     """Gate and up as buffers, with an activation."""
+
     _weights = Weights
     gate_codes: Optional[Tensor]
     gate_scales: Optional[Tensor]
@@ -34,9 +36,19 @@ class _Gated(PackedModule):
     bias_gate: Optional[Tensor]
     bias_up: Optional[Tensor]
 
-    def __init__(self, shape: Shape, *, activation: str, act_alpha: Optional[float], act_beta: Optional[float],
-                 act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float],
-                 device: Any) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        activation: str,
+        act_alpha: Optional[float],
+        act_beta: Optional[float],
+        act_limit: Optional[float],
+        bias: bool,
+        input_dtype: InputType,
+        input_scale: Optional[float],
+        device: Any,
+    ) -> None:
         super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
         parse("activation", activation)
         self.activation = activation
@@ -62,30 +74,64 @@ class GatedMLP(_Gated):
     (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
     then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
-    def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: Activation = "silu",
-                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
-                 device: Any = None) -> None:
-        super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
-                         device=device)
+
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        down: nn.Module,
+        *,
+        activation: Activation = "silu",
+        act_alpha: Optional[float] = None,
+        act_beta: Optional[float] = None,
+        act_limit: Optional[float] = None,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            Shape(intermediate_size, hidden_size, 0),
+            activation=activation,
+            act_alpha=act_alpha,
+            act_beta=act_beta,
+            act_limit=act_limit,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            device=device,
+        )
         if not isinstance(down, nn.Module):
             raise InvalidArgument("down", type(down).__name__, "must be an nn.Module")
         self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
         self.down = down
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: nn.Module, *, input_scale: Optional[float] = None,
-                     input_dtype: InputType = "bf16", **kw: Any) -> GatedMLP:
+    def from_weights(
+        cls,
+        weights: Weights,
+        down: nn.Module,
+        *,
+        input_scale: Optional[float] = None,
+        input_dtype: InputType = "bf16",
+        **kw: Any,
+    ) -> GatedMLP:
         """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
         as __init__."""
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False,
-                   activation: Optional[str] = None, input_dtype: InputType = "bf16",
-                   input_scale: Optional[float] = None) -> GatedMLP:
+    def from_float(
+        cls,
+        mlp: nn.Module,
+        *,
+        quantize_down: bool = False,
+        four_over_six: bool = False,
+        activation: Optional[str] = None,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+    ) -> GatedMLP:
         """From a float MLP: gate_proj, up_proj, down_proj (Llama, Qwen, Mistral, Gemma), w1, w3, w2, or gate_up_proj (Phi).
 
         The activation is recognised by its values. Rows of every magnitude are sent through ``mlp`` and through the formula:
@@ -93,11 +139,20 @@ class GatedMLP(_Gated):
         used as it is. finalize() is left to you.
         """
         parts = float_mlp(mlp, activation, plain_down=quantize_down)
-        gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six)
-                    for name, weight in (("gate", parts.gate), ("up", parts.up)))
-        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
-                                       alpha_up=up.global_scale, bias_gate=parts.bias_gate, bias_up=parts.bias_up,
-                                       prepare=False)
+        gate, up = (
+            quantized_weight(f"mlp.{name}", weight, four_over_six) for name, weight in (("gate", parts.gate), ("up", parts.up))
+        )
+        weights = Weights.from_tensors(
+            gate.codes,
+            gate.scales,
+            up.codes,
+            up.scales,
+            alpha_gate=gate.global_scale,
+            alpha_up=up.global_scale,
+            bias_gate=parts.bias_gate,
+            bias_up=parts.bias_up,
+            prepare=False,
+        )
         down = parts.down
         if quantize_down:
             down = NVFP4Linear.from_float(down, input_dtype=input_dtype, four_over_six=four_over_six)
@@ -119,8 +174,21 @@ class GatedMLP(_Gated):
         n, factors = self.shape.n, self._factors(row_scale)
         down = self.down
         if isinstance(down, NVFP4Linear) and down.output_scale is not None:
-            codes, d_scales = call(_ops.glu_nvfp4, rows, scales, gate, gate_scales, up, up_scales, packed, n, 1,
-                                   down.output_scale, *factors, **self._act)
+            codes, d_scales = call(
+                _ops.glu_nvfp4,
+                rows,
+                scales,
+                gate,
+                gate_scales,
+                up,
+                up_scales,
+                packed,
+                n,
+                1,
+                down.output_scale,
+                *factors,
+                **self._act,
+            )
             return down.product(codes, d_scales, None, x.dtype)
         if packed is not None:
             h = call(_ops.glu_packed, rows, scales, packed, n, 1, *factors, out_dtype=x.dtype, **self._act)
@@ -138,39 +206,89 @@ class GatedExperts(_Gated):
     as there, one scale for all experts; down_input_scale: that of ``down``.
     """
 
-    def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: Activation = "silu",
-                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
-                 down_input_scale: Optional[float] = None, device: Any = None) -> None:
-        super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
-                         device=device)
+    def __init__(
+        self,
+        num_experts: int,
+        hidden_size: int,
+        intermediate_size: int,
+        *,
+        activation: Activation = "silu",
+        act_alpha: Optional[float] = None,
+        act_beta: Optional[float] = None,
+        act_limit: Optional[float] = None,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        down_input_scale: Optional[float] = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            Shape(intermediate_size, hidden_size, num_experts),
+            activation=activation,
+            act_alpha=act_alpha,
+            act_beta=act_beta,
+            act_limit=act_limit,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            device=device,
+        )
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
-        self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts,
-                                input_scale=down_input_scale, device=device)
+        self.down = NVFP4Linear(
+            intermediate_size,
+            hidden_size,
+            bias=bias,
+            input_dtype=input_dtype,
+            num_experts=num_experts,
+            input_scale=down_input_scale,
+            device=device,
+        )
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16",
-                     input_scale: Optional[float] = None, **kw: Any) -> GatedExperts:
+    def from_weights(
+        cls,
+        weights: Weights,
+        down: LinearWeights,
+        *,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        **kw: Any,
+    ) -> GatedExperts:
         """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]; with input_scale (of down: down_input_scale) and input_dtype
         "nvfp4" their alphas are multiplied by it. kw: as __init__."""
-        made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw)
+        made = cls(
+            weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw
+        )
         made.down._take(down, made.down._input_scale or 1.0)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, experts: nn.Module, *, four_over_six: bool = False, activation: Optional[str] = None,
-                   input_dtype: InputType = "bf16", input_scale: Optional[float] = None) -> GatedExperts:
+    def from_float(
+        cls,
+        experts: nn.Module,
+        *,
+        four_over_six: bool = False,
+        activation: Optional[str] = None,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+    ) -> GatedExperts:
         """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N].
         Checked as GatedMLP.from_float() does."""
         parts = float_experts(experts, activation)
-        gate, up, down = (quantized_weight(f"experts.{name}", weight, four_over_six)
-                          for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down)))
-        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
-                                       alpha_up=up.global_scale, prepare=False)
-        made = cls.from_weights(weights,
-                                LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
-                                input_dtype=input_dtype, input_scale=input_scale, activation=parts.activation)
+        gate, up, down = (
+            quantized_weight(f"experts.{name}", weight, four_over_six)
+            for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down))
+        )
+        weights = Weights.from_tensors(
+            gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale, alpha_up=up.global_scale, prepare=False
+        )
+        made = cls.from_weights(
+            weights,
+            LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            activation=parts.activation,
+        )
         return made.train(experts.training)
 
     @classmethod
@@ -187,12 +305,21 @@ class GatedExperts(_Gated):
         refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        if tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64) or not tensor("topk_weights", topk_weights).is_floating_point():
-            raise InvalidArgument("topk_ids", f"{topk_ids.dtype}, weights {topk_weights.dtype}",
-                                  "must be int32 or int64, with weights of a floating dtype")
+        if (
+            tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64)
+            or not tensor("topk_weights", topk_weights).is_floating_point()
+        ):
+            raise InvalidArgument(
+                "topk_ids",
+                f"{topk_ids.dtype}, weights {topk_weights.dtype}",
+                "must be int32 or int64, with weights of a floating dtype",
+            )
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
-            raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
-                                  f"must both be [{tokens.shape[0]}, k]")
+            raise InvalidArgument(
+                "topk_ids",
+                f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
+                f"must both be [{tokens.shape[0]}, k]",
+            )
         experts, top_k = self.num_experts, topk_ids.shape[1]
         wanted = (topk_ids >= 0) & (topk_ids < experts)
         ids = torch.where(wanted, topk_ids, experts).reshape(-1)
@@ -206,8 +333,20 @@ class GatedExperts(_Gated):
             rows, row_scale = rows.index_select(0, source), None if row_scale is None else row_scale.index_select(0, source)
             scales = scales.view(torch.uint8).index_select(0, source)
         matrices, packed = self._operands_for(rows)
-        h = call(_ops.m_grouped_glu_contiguous, rows, scales, *matrices, packed, self.shape.n, experts, None, of_row,
-                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h = call(
+            _ops.m_grouped_glu_contiguous,
+            rows,
+            scales,
+            *matrices,
+            packed,
+            self.shape.n,
+            experts,
+            None,
+            of_row,
+            *self._factors(row_scale),
+            out_dtype=x.dtype,
+            **self._act,
+        )
         h, h_scales, h_row_scale = self.down._quantized(h)
         y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=of_row)
         back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device, dtype=order.dtype))
@@ -226,8 +365,19 @@ class GatedExperts(_Gated):
             x = torch.where(inside.unsqueeze(-1), x, torch.zeros((), dtype=x.dtype, device=x.device))
         rows, scales, row_scale = self._quantized(x.contiguous())
         matrices, packed = self._operands_for(rows)
-        h = call(_ops.m_grouped_glu_masked, rows, scales, *matrices, packed, self.shape.n, self.num_experts, masked_m,
-                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h = call(
+            _ops.m_grouped_glu_masked,
+            rows,
+            scales,
+            *matrices,
+            packed,
+            self.shape.n,
+            self.num_experts,
+            masked_m,
+            *self._factors(row_scale),
+            out_dtype=x.dtype,
+            **self._act,
+        )
         h, h_scales, h_row_scale = self.down._quantized(h)
         return self.down.product(h, h_scales, h_row_scale, x.dtype, masked_m=masked_m)
 

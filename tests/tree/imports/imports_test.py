@@ -4,6 +4,7 @@
 Every import counts, wherever it stands: at the top, in a function, for type checkers alone, or by import_module() of a
 literal. A name that a package takes from one of its modules counts for that module.
 """
+
 import ast
 import pathlib
 import sys
@@ -25,7 +26,7 @@ def imported(name, path, modules):
 
     def absolute(level, relative):
         parts = package.split(".")
-        return ".".join(parts[:len(parts) - level + 1] + ([relative] if relative else [])) if level else relative
+        return ".".join(parts[: len(parts) - level + 1] + ([relative] if relative else [])) if level else relative
 
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -58,8 +59,8 @@ def circles(graph):
             elif other in stack:
                 low[name] = min(low[name], order[other])
         if low[name] == order[name]:
-            group = stack[stack.index(name):]
-            del stack[stack.index(name):]
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
             if len(group) > 1 or name in graph[name]:
                 found.append(sorted(group))
 
@@ -78,8 +79,10 @@ def circles_below(folder):
 PLANTED = (
     ({"a": "from .b import x", "b": "import p.a"}, [["p.a", "p.b"]]),
     ({"a": "from . import b", "b": "def f():\n    from .a import y"}, [["p.a", "p.b"]]),
-    ({"a": "from .b import x", "b": "from .s.c import y", "s.__init__": "", "s.c": "from .. import a"},
-     [["p.a", "p.b", "p.s.c"]]),
+    (
+        {"a": "from .b import x", "b": "from .s.c import y", "s.__init__": "", "s.c": "from .. import a"},
+        [["p.a", "p.b", "p.s.c"]],
+    ),
     ({"a": "import importlib\nimportlib.import_module('.b', 'p')", "b": "from .a import x"}, [["p.a", "p.b"]]),
     ({"a": "if TYPE_CHECKING:\n    from .b import x", "b": "from .a import x"}, [["p.a", "p.b"]]),
     ({"__init__": "from .a import x", "a": "from . import x"}, [["p", "p.a"]]),

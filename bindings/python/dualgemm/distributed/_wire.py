@@ -1,4 +1,5 @@
 """Rows in NVFP4 as one message: what a row needs lies together, so that a row goes anywhere in one piece."""
+
 from __future__ import annotations
 
 import torch

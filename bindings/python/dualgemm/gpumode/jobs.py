@@ -1,4 +1,5 @@
 """What the spawned process does for one case: test, warm, measure, profile. Results are plain dictionaries."""
+
 from __future__ import annotations
 
 import time

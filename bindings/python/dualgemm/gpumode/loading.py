@@ -1,4 +1,5 @@
 """A submission's file, loaded as the leaderboard loads it: its custom_kernel."""
+
 from __future__ import annotations
 
 import sys
@@ -15,6 +16,7 @@ Kernel = Callable[[Any], Any]
 
 def task_module() -> ModuleType:
     from .submissions import task
+
     return task
 
 

@@ -1,4 +1,5 @@
 """The spawned process: holds one submission, and answers for all cases, one after the other."""
+
 from __future__ import annotations
 
 import json
@@ -59,6 +60,7 @@ def serve(connection: Connection, path: str, device_name: str | None) -> None:
 
     def begin() -> dict[str, Any]:
         from .jobs import Jobs
+
         state["jobs"] = Jobs(load(file), device_name)
         return {"ready": state["jobs"].device.describe()}
 

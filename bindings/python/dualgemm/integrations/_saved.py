@@ -4,6 +4,7 @@ The configuration describes every such module: its class, shape, activation, and
 not. transformers' loader builds the model, this quantiser puts the described modules in their places, and the loader fills
 them. It is registered when dualgemm.integrations.transformers is imported.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -35,15 +36,31 @@ def _dtype(name: Any) -> torch.dtype:
 
 def _described(name: str, module: nn.Module) -> dict[str, Any]:
     if isinstance(module, nn.Linear):
-        return {"kind": "Linear", "n": module.out_features, "k": module.in_features, "bias": module.bias is not None,
-                "dtype": _dtype_name(module.weight.dtype)}
+        return {
+            "kind": "Linear",
+            "n": module.out_features,
+            "k": module.in_features,
+            "bias": module.bias is not None,
+            "dtype": _dtype_name(module.weight.dtype),
+        }
     kind = type(module).__name__
     if not isinstance(module, PackedModule) or SAVED_KINDS.get(kind) is not type(module):
-        raise Unsupported(name, kind, f"must be one of {', '.join(SAVED_KINDS)} or an nn.Linear to be saved by save_pretrained()")
-    made = {"kind": kind, "n": module.shape.n, "k": module.shape.k, "experts": module.shape.experts,
-            "input_dtype": module.input_dtype, "a_dtype": _dtype_name(module.a_dtype),
-            "buffers": {key: [_dtype_name(buffer.dtype), list(buffer.shape)] for key, buffer in module._buffers.items()
-                        if buffer is not None}}
+        raise Unsupported(
+            name, kind, f"must be one of {', '.join(SAVED_KINDS)} or an nn.Linear to be saved by save_pretrained()"
+        )
+    made = {
+        "kind": kind,
+        "n": module.shape.n,
+        "k": module.shape.k,
+        "experts": module.shape.experts,
+        "input_dtype": module.input_dtype,
+        "a_dtype": _dtype_name(module.a_dtype),
+        "buffers": {
+            key: [_dtype_name(buffer.dtype), list(buffer.shape)]
+            for key, buffer in module._buffers.items()
+            if buffer is not None
+        },
+    }
     down = module._modules.get("down")
     return made | module.saved_arguments() | ({} if down is None else {"down": _described(f"{name}.down", down)})
 
@@ -86,6 +103,7 @@ class SavedConfig(QuantizationConfigMixin):
 @register_quantizer(METHOD)
 class SavedQuantizer(HfQuantizer):
     """What transformers asks when it reads or writes such a model."""
+
     requires_calibration = True
     is_trainable = False
 
@@ -95,13 +113,19 @@ class SavedQuantizer(HfQuantizer):
     def _process_model_before_weight_loading(self, model: nn.Module, **_: Any) -> nn.Module:
         modules = getattr(self.quantization_config, "modules", None)
         if not modules:
-            raise FileError("config.json", "quantization_config without modules",
-                            "must describe them: the model was saved through another one that has it inside")
+            raise FileError(
+                "config.json",
+                "quantization_config without modules",
+                "must describe them: the model was saved through another one that has it inside",
+            )
         try:
             put_modules(model, {name: _built(one) for name, one in modules.items()})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FileError("config.json", f"quantization_config: {type(error).__name__}: {error}",
-                            "must describe modules of this model, as save_pretrained() wrote them") from error
+            raise FileError(
+                "config.json",
+                f"quantization_config: {type(error).__name__}: {error}",
+                "must describe modules of this model, as save_pretrained() wrote them",
+            ) from error
         return model
 
     def _process_model_after_weight_loading(self, model: nn.Module, **_: Any) -> nn.Module:
