@@ -1,4 +1,4 @@
-"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _fakes.py.
+"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _schemas.py.
 
 Importing this module loads that library, once.
 """
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _fakes, _vmap
+from . import _schemas, _vmap
 from . import _library  # loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
@@ -74,7 +74,7 @@ def _load() -> None:
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     torch.ops.load_library(str(PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
-    _fakes.register()
+    _schemas.register()
     _vmap.register()
 
 
