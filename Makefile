@@ -4,7 +4,7 @@
 # make wheel   the Python package, in dist/; make test-python builds and tests it
 # make test-ptxsim-peers   kernels of Triton and CUTLASS in ptxsim: docs/ptxsim.md
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
-# make check   format, architecture, documents and clang-tidy
+# make check   format, architecture, documents, plain words, Python's rules and types, clang-tidy
 # make format  formats the sources
 # make fuzz [FUZZ_SECONDS=120] | install [PREFIX=/usr/local] [DESTDIR=...] | clean
 # make submission [STRATEGY=fused] [ARCH=sm_100a] [OUT=...]   one file for the GPU MODE leaderboard: docs/submission.md
@@ -72,11 +72,13 @@ check: deps
 	@scripts/check_architecture
 	@scripts/check_docs
 	@scripts/check_prose
+	@scripts/check/python
 	@scripts/tidy
 
 format: packages := check
 format: deps
 	@scripts/format
+	@scripts/check/python --fix
 
 fuzz: deps
 	@scripts/run_fuzzers $(FUZZ_SECONDS)

@@ -1,5 +1,6 @@
 """What differs by device: GPUs with FP4 GEMMs (Blackwell) multiply codes, all others exactly decoded values."""
-from functools import lru_cache
+
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -8,12 +9,12 @@ from torch import Tensor
 Operand = tuple[Tensor, Tensor | None]
 
 
-@lru_cache(maxsize=None)
+@cache
 def has_fp4_gemms(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 10
 
 
-@lru_cache(maxsize=None)
+@cache
 def pairs(device: torch.device) -> Tensor:
     """[256, 2]: both values of a byte of codes, low nibble first. A constant, so that keeping it is safe."""
     values = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]

@@ -1,4 +1,5 @@
 """Baseline: two GEMMs with FP32 results, then silu * mul; the scales are converted on every call."""
+
 try:
     from task import input_t, output_t
 except ImportError:

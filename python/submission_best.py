@@ -3,6 +3,7 @@
 A graph holds addresses and reads what lies there at every replay: unlike converted scales it cannot grow stale.
 On a CPU the library's plan is made once for a shape and run; without the library, the two products as they come.
 """
+
 from collections import OrderedDict
 from functools import lru_cache, partial
 
@@ -44,6 +45,7 @@ def custom_kernel(data: input_t) -> output_t:
 @lru_cache(maxsize=64)
 def plan_of(m: int, n: int, k: int, l: int) -> partial[None]:
     import dualgemm
+
     return partial(dualgemm.run, dualgemm.plan(m, n, k, l=l, scale_layout="swizzled_128x4"))
 
 
@@ -54,6 +56,5 @@ def run_plan(data: input_t) -> output_t:
         return two_products(data)
     a, gate, up = (x.permute(2, 0, 1).view(torch.uint8) for x in data[:3])  # L first, as it lies: views
     a_scales, gate_scales, up_scales = (x.permute(5, 2, 4, 0, 1, 3).view(torch.uint8) for x in data[6:9])
-    run(a=a, a_scales=a_scales, gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales,
-        d=data[-1].permute(2, 0, 1))
+    run(a=a, a_scales=a_scales, gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales, d=data[-1].permute(2, 0, 1))
     return data[-1]

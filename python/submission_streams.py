@@ -3,8 +3,9 @@
 A GPU MODE server refuses this file for its text: the word "stream" may stand nowhere. On a CPU a second thread
 takes the gate product.
 """
+
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -20,7 +21,7 @@ except ImportError:
 side_thread = ThreadPoolExecutor(max_workers=1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def side_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 

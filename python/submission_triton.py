@@ -2,6 +2,7 @@
 
 Blackwell multiplies codes (tl.dot_scaled). Others decode the weights inside the kernel, A in one before it.
 """
+
 import torch
 import triton
 

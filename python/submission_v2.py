@@ -5,6 +5,7 @@ conversion, a view of them is what an FP4 GEMM reads. And it was wrong: a freed 
 other contents, and the dictionary answers with the scales of before (tests/python/gpumode shows it). Who owns the
 object knows when its weights change; an address does not.
 """
+
 from torch import Tensor
 
 try:
@@ -24,11 +25,14 @@ class ReadyWeights:
     decoded values do not: make a new object then.
     """
 
-    def __init__(self, b1: Tensor, b2: Tensor, sfb1: Tensor, sfb2: Tensor, sfb1_permuted: Tensor,
-                 sfb2_permuted: Tensor) -> None:
+    def __init__(
+        self, b1: Tensor, b2: Tensor, sfb1: Tensor, sfb2: Tensor, sfb1_permuted: Tensor, sfb2_permuted: Tensor
+    ) -> None:
         sides = ((b1, sfb1, sfb1_permuted), (b2, sfb2, sfb2_permuted))
-        self.batches = [[with_scales_as_they_lie(b[:, :, l], sf[:, :, l], permuted[..., l])
-                         for b, sf, permuted in sides] for l in range(b1.shape[2])]
+        self.batches = [
+            [with_scales_as_they_lie(b[:, :, l], sf[:, :, l], permuted[..., l]) for b, sf, permuted in sides]
+            for l in range(b1.shape[2])
+        ]
 
     def __call__(self, a: Tensor, sfa: Tensor, sfa_permuted: Tensor, c: Tensor) -> Tensor:
         """Writes and returns c [M, N, L]."""

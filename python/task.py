@@ -6,6 +6,7 @@ The 10-tuple, in order; memory of everything has L slowest:
     the same three       [32, 4, ceil(rows/128), 4, ceil(K/64), L]: a view of the swizzled 128x4 layout
     c                    [M, N, L] float16, to be written and returned
 """
+
 import torch
 from torch import Tensor
 
@@ -22,9 +23,18 @@ def _cases(*shapes: tuple[int, int, int]) -> list[dict[str, int]]:
     return [{"m": m, "n": n, "k": k, "l": 1, "seed": SEED} for m, n, k in shapes]
 
 
-TEST_CASES = _cases((1536, 512, 7168), (256, 512, 256), (1536, 512, 7168), (3072, 1024, 1536),
-                    (7168, 1024, 256), (7168, 2304, 2048), (4608, 384, 7168), (7168, 384, 2304), (512, 768, 7168),
-                    (4096, 768, 512))
+TEST_CASES = _cases(
+    (1536, 512, 7168),
+    (256, 512, 256),
+    (1536, 512, 7168),
+    (3072, 1024, 1536),
+    (7168, 1024, 256),
+    (7168, 2304, 2048),
+    (4608, 384, 7168),
+    (7168, 384, 2304),
+    (512, 768, 7168),
+    (4096, 768, 512),
+)
 BENCHMARK_CASES = _cases((256, 4096, 7168), (512, 4096, 7168), (256, 3072, 4096), (512, 3072, 7168))
 
 
@@ -38,8 +48,7 @@ def swizzled_view(linear: Tensor) -> Tensor:
     return memory.view(linear.dtype).permute(3, 4, 1, 5, 2, 0)
 
 
-def generate_input(m: int, n: int, k: int, l: int, seed: int,
-                   device: torch.device | str | None = None) -> input_t:
+def generate_input(m: int, n: int, k: int, l: int, seed: int, device: torch.device | str | None = None) -> input_t:
     """Random codes and scales in [0, 1), made on `device` (None: the GPU if there is one). k % 16 == 0.
 
     c is full of NaN, so that an element that the kernel leaves unwritten cannot pass.
@@ -99,8 +108,10 @@ def compare(output: object, expected: Tensor) -> str:
     if wrong == 0:
         return ""
     first = tuple((~close).nonzero()[0].tolist())
-    return (f"output: {wrong} of {out.numel()} elements differ, first {list(first)}: {out[first].item():g} "
-            f"and not {ref[first].item():g}; |difference| must be <= {TOLERANCE:g} + {TOLERANCE:g} |expected|")
+    return (
+        f"output: {wrong} of {out.numel()} elements differ, first {list(first)}: {out[first].item():g} "
+        f"and not {ref[first].item():g}; |difference| must be <= {TOLERANCE:g} + {TOLERANCE:g} |expected|"
+    )
 
 
 def check_implementation(data: input_t, output: object) -> tuple[bool, str]:

@@ -1,4 +1,5 @@
 """The fused kernels in Triton: of submission_triton.py, and of the peer in bench/peers/triton_dual_gemm.py."""
+
 # mypy: allow-untyped-defs, allow-incomplete-defs
 import triton
 import triton.language as tl
@@ -37,8 +38,23 @@ def activate(gate, up, alpha):
 
 
 @triton.jit(do_not_specialize=["M"])
-def dual_gemm(a_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, out_ptr, M, N, K, alpha,
-              BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr, GROUP: tl.constexpr):
+def dual_gemm(
+    a_ptr,
+    gate_ptr,
+    gate_scales_ptr,
+    up_ptr,
+    up_scales_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    alpha,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    SPLIT: tl.constexpr,
+    GROUP: tl.constexpr,
+):
     """A tile of BN columns and BM rows of d; the weights are the first operand, so that a small BM costs little.
 
     SPLIT > 1: part program_id(1) of k, and out is [SPLIT][gate, up][M][N] in FP32. N % BN == K % (BK * SPLIT) == 0.
@@ -95,8 +111,21 @@ def add_parts(parts_ptr, d_ptr, count, alpha, SPLIT: tl.constexpr, CHUNK: tl.con
 
 
 @triton.jit(do_not_specialize=["M"])
-def dual_gemm_scaled(a_ptr, a_scales_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, out_ptr, M, N, K,
-                     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def dual_gemm_scaled(
+    a_ptr,
+    a_scales_ptr,
+    gate_ptr,
+    gate_scales_ptr,
+    up_ptr,
+    up_scales_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
     """The same tile by FP4 tensor cores: codes and linear E4M3 scales as they are. N % BN == K % BK == 0.
 
     BN rows of gate and those of up are one operand of 2 BN rows: two tl.dot_scaled that share a did not compile for

@@ -1,4 +1,5 @@
 """What the scripts that turn a GPU's numbers into pages share."""
+
 import argparse
 import json
 import os
@@ -89,18 +90,24 @@ def wrapped(text, **options):
 
 def failures(named_points):
     """A line each; named_points: (where, point)."""
-    return [f"- {where}, `{name}`: {result['failure']}" for where, point in named_points for name, result in point["results"].items()
-            if "failure" in result]
+    return [
+        f"- {where}, `{name}`: {result['failure']}"
+        for where, point in named_points
+        for name, result in point["results"].items()
+        if "failure" in result
+    ]
 
 
 def facts_line(report, points):
     """What the device, the software and the method were, in a sentence or two."""
     device = report["device"]
     clocks = clock_text([state for point in points for state in point["gpu"]])
-    return (f"Driver {device['driver'] or 'unknown'}, CUDA {device['cuda_runtime']}, torch {report['torch']}, Triton {report['triton']}, "
-            f"{device['num_sms']} SMs, at most {device['max_sm_clock_mhz']} MHz and {device['power_limit_watts']:.0f} W; revision "
-            f"{report['revision']}; seed {report['method']['seed']}, {report['method']['rounds']} rounds."
-            + (f" {clocks}." if clocks else " The driver reported no clocks."))
+    return (
+        f"Driver {device['driver'] or 'unknown'}, CUDA {device['cuda_runtime']}, torch {report['torch']}, Triton {report['triton']}, "
+        f"{device['num_sms']} SMs, at most {device['max_sm_clock_mhz']} MHz and {device['power_limit_watts']:.0f} W; revision "
+        f"{report['revision']}; seed {report['method']['seed']}, {report['method']['rounds']} rounds."
+        + (f" {clocks}." if clocks else " The driver reported no clocks.")
+    )
 
 
 def clock_text(states):
@@ -111,7 +118,9 @@ def clock_text(states):
     watts = [state["power_watts"] for state in states]
     reasons = sorted({reason for state in states for reason in state["clock_reasons"]} - {"idle"})
     line = f"SM clock while measuring {min(clocks)} to {max(clocks)} MHz, power {min(watts):.0f} to {max(watts):.0f} W"
-    return line + (f"; reasons for a lower clock: {', '.join(reasons)}" if reasons else "; no reason for a lower clock reported")
+    return line + (
+        f"; reasons for a lower clock: {', '.join(reasons)}" if reasons else "; no reason for a lower clock reported"
+    )
 
 
 def replace_between_markers(path, name, text):
@@ -120,7 +129,7 @@ def replace_between_markers(path, name, text):
     begin, end = f"<!-- gpu-table:begin {name} -->", f"<!-- gpu-table:end {name} -->"
     if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
         raise Unusable(f"{path}: no lines '{begin}' and '{end}'; must have one of each, in this order")
-    head, tail = document[:document.index(begin) + len(begin)], document[document.index(end):]
+    head, tail = document[: document.index(begin) + len(begin)], document[document.index(end) :]
     with open(path + ".part", "w", encoding="utf-8") as file:
         file.write(f"{head}\n{text}{tail}")
     os.replace(path + ".part", path)

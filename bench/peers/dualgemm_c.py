@@ -2,6 +2,7 @@
 
 Pointers are numbers, as torch.Tensor.data_ptr() gives them; 0 is null. The caller keeps what they point to alive.
 """
+
 import ctypes
 
 E2M1, F16, BF16, F32 = range(4)
@@ -15,8 +16,14 @@ class Failed(Exception):
 
 
 class Matrix(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int32), ("scale_layout", ctypes.c_int32), ("ld", ctypes.c_int64), ("batch_stride", ctypes.c_int64),
-                ("scale_ld", ctypes.c_int64), ("scale_batch_stride", ctypes.c_int64)]
+    _fields_ = [
+        ("type", ctypes.c_int32),
+        ("scale_layout", ctypes.c_int32),
+        ("ld", ctypes.c_int64),
+        ("batch_stride", ctypes.c_int64),
+        ("scale_ld", ctypes.c_int64),
+        ("scale_batch_stride", ctypes.c_int64),
+    ]
 
 
 class Activation(ctypes.Structure):
@@ -24,16 +31,40 @@ class Activation(ctypes.Structure):
 
 
 class Problem(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint64), ("m", ctypes.c_int64), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
-                ("l", ctypes.c_int64), ("a", Matrix), ("gate", Matrix), ("up", Matrix), ("d", Matrix), ("act", Activation),
-                ("grouping", ctypes.c_int32), ("batch_invariant", ctypes.c_int32), ("bias", ctypes.c_int32), ("reserved", ctypes.c_int32),
-                ("bias_stride", ctypes.c_int64), ("up_column", ctypes.c_int64), ("combine", ctypes.c_int32), ("residual", ctypes.c_int32)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("m", ctypes.c_int64),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("l", ctypes.c_int64),
+        ("a", Matrix),
+        ("gate", Matrix),
+        ("up", Matrix),
+        ("d", Matrix),
+        ("act", Activation),
+        ("grouping", ctypes.c_int32),
+        ("batch_invariant", ctypes.c_int32),
+        ("bias", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("bias_stride", ctypes.c_int64),
+        ("up_column", ctypes.c_int64),
+        ("combine", ctypes.c_int32),
+        ("residual", ctypes.c_int32),
+    ]
 
 
 class PreparedDescriptor(ctypes.Structure):
-    _fields_ = [("format", ctypes.c_int32), ("version", ctypes.c_int32), ("n", ctypes.c_int64), ("k", ctypes.c_int64),
-                ("l", ctypes.c_int64), ("expert_bytes", ctypes.c_int64), ("bytes", ctypes.c_int64), ("alignment", ctypes.c_int64),
-                ("columns", ctypes.c_int64)]
+    _fields_ = [
+        ("format", ctypes.c_int32),
+        ("version", ctypes.c_int32),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("l", ctypes.c_int64),
+        ("expert_bytes", ctypes.c_int64),
+        ("bytes", ctypes.c_int64),
+        ("alignment", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+    ]
 
 
 class PreparedView(ctypes.Structure):
@@ -41,39 +72,104 @@ class PreparedView(ctypes.Structure):
 
 
 class Buffers(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint64), ("a", ctypes.c_void_p), ("a_scales", ctypes.c_void_p), ("a_row_scale", ctypes.c_void_p),
-                ("gate", ctypes.c_void_p), ("gate_scales", ctypes.c_void_p), ("up", ctypes.c_void_p), ("up_scales", ctypes.c_void_p),
-                ("alpha_gate", ctypes.c_float), ("alpha_up", ctypes.c_float), ("alpha_gate_per_batch", ctypes.c_void_p),
-                ("alpha_up_per_batch", ctypes.c_void_p), ("expert_offsets", ctypes.c_void_p), ("expert_rows", ctypes.c_void_p),
-                ("d", ctypes.c_void_p), ("d_scales", ctypes.c_void_p), ("d_global_scale", ctypes.c_float), ("reserved", ctypes.c_int32),
-                ("prepared", ctypes.c_void_p), ("stream", ctypes.c_void_p), ("prepared_view", ctypes.POINTER(PreparedView)),
-                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p), ("residual", ctypes.c_void_p), ("row_experts", ctypes.c_void_p)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("a", ctypes.c_void_p),
+        ("a_scales", ctypes.c_void_p),
+        ("a_row_scale", ctypes.c_void_p),
+        ("gate", ctypes.c_void_p),
+        ("gate_scales", ctypes.c_void_p),
+        ("up", ctypes.c_void_p),
+        ("up_scales", ctypes.c_void_p),
+        ("alpha_gate", ctypes.c_float),
+        ("alpha_up", ctypes.c_float),
+        ("alpha_gate_per_batch", ctypes.c_void_p),
+        ("alpha_up_per_batch", ctypes.c_void_p),
+        ("expert_offsets", ctypes.c_void_p),
+        ("expert_rows", ctypes.c_void_p),
+        ("d", ctypes.c_void_p),
+        ("d_scales", ctypes.c_void_p),
+        ("d_global_scale", ctypes.c_float),
+        ("reserved", ctypes.c_int32),
+        ("prepared", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+        ("prepared_view", ctypes.POINTER(PreparedView)),
+        ("bias_gate", ctypes.c_void_p),
+        ("bias_up", ctypes.c_void_p),
+        ("residual", ctypes.c_void_p),
+        ("row_experts", ctypes.c_void_p),
+    ]
 
 
 class MlpProblem(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint64), ("m", ctypes.c_int64), ("hidden", ctypes.c_int64), ("intermediate", ctypes.c_int64),
-                ("l", ctypes.c_int64), ("x", Matrix), ("gate", Matrix), ("up", Matrix), ("down", Matrix), ("y", Matrix),
-                ("act", Activation), ("grouping", ctypes.c_int32), ("bias", ctypes.c_int32), ("residual", ctypes.c_int32),
-                ("batch_invariant", ctypes.c_int32), ("quantize_x", ctypes.c_int32), ("quantize_h", ctypes.c_int32),
-                ("x_scaling", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("m", ctypes.c_int64),
+        ("hidden", ctypes.c_int64),
+        ("intermediate", ctypes.c_int64),
+        ("l", ctypes.c_int64),
+        ("x", Matrix),
+        ("gate", Matrix),
+        ("up", Matrix),
+        ("down", Matrix),
+        ("y", Matrix),
+        ("act", Activation),
+        ("grouping", ctypes.c_int32),
+        ("bias", ctypes.c_int32),
+        ("residual", ctypes.c_int32),
+        ("batch_invariant", ctypes.c_int32),
+        ("quantize_x", ctypes.c_int32),
+        ("quantize_h", ctypes.c_int32),
+        ("x_scaling", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+    ]
 
 
 class MlpBuffers(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint64), ("x", ctypes.c_void_p), ("x_global_scale", ctypes.c_void_p), ("gate", ctypes.c_void_p),
-                ("gate_scales", ctypes.c_void_p), ("up", ctypes.c_void_p), ("up_scales", ctypes.c_void_p), ("down", ctypes.c_void_p),
-                ("down_scales", ctypes.c_void_p), ("y", ctypes.c_void_p), ("alpha_gate_per_batch", ctypes.c_void_p),
-                ("alpha_up_per_batch", ctypes.c_void_p), ("alpha_down_per_batch", ctypes.c_void_p), ("alpha_gate", ctypes.c_float),
-                ("alpha_up", ctypes.c_float), ("alpha_down", ctypes.c_float), ("h_global_scale", ctypes.c_float),
-                ("bias_gate", ctypes.c_void_p), ("bias_up", ctypes.c_void_p), ("bias_down", ctypes.c_void_p), ("residual", ctypes.c_void_p),
-                ("expert_offsets", ctypes.c_void_p), ("expert_rows", ctypes.c_void_p), ("row_experts", ctypes.c_void_p),
-                ("prepared_gate_up", ctypes.POINTER(PreparedView)), ("prepared_down", ctypes.POINTER(PreparedView)),
-                ("stream", ctypes.c_void_p)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("x", ctypes.c_void_p),
+        ("x_global_scale", ctypes.c_void_p),
+        ("gate", ctypes.c_void_p),
+        ("gate_scales", ctypes.c_void_p),
+        ("up", ctypes.c_void_p),
+        ("up_scales", ctypes.c_void_p),
+        ("down", ctypes.c_void_p),
+        ("down_scales", ctypes.c_void_p),
+        ("y", ctypes.c_void_p),
+        ("alpha_gate_per_batch", ctypes.c_void_p),
+        ("alpha_up_per_batch", ctypes.c_void_p),
+        ("alpha_down_per_batch", ctypes.c_void_p),
+        ("alpha_gate", ctypes.c_float),
+        ("alpha_up", ctypes.c_float),
+        ("alpha_down", ctypes.c_float),
+        ("h_global_scale", ctypes.c_float),
+        ("bias_gate", ctypes.c_void_p),
+        ("bias_up", ctypes.c_void_p),
+        ("bias_down", ctypes.c_void_p),
+        ("residual", ctypes.c_void_p),
+        ("expert_offsets", ctypes.c_void_p),
+        ("expert_rows", ctypes.c_void_p),
+        ("row_experts", ctypes.c_void_p),
+        ("prepared_gate_up", ctypes.POINTER(PreparedView)),
+        ("prepared_down", ctypes.POINTER(PreparedView)),
+        ("stream", ctypes.c_void_p),
+    ]
 
 
 class PlanOptions(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint64), ("strategy", ctypes.c_int32), ("device", ctypes.c_int32), ("isa", ctypes.c_int32),
-                ("threads", ctypes.c_int32), ("prepared", ctypes.c_int32), ("reserved", ctypes.c_int32), ("config", ctypes.c_char_p),
-                ("unaligned", ctypes.c_int32), ("trusted_pointers", ctypes.c_int32)]
+    _fields_ = [
+        ("struct_size", ctypes.c_uint64),
+        ("strategy", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("isa", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("prepared", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("config", ctypes.c_char_p),
+        ("unaligned", ctypes.c_int32),
+        ("trusted_pointers", ctypes.c_int32),
+    ]
 
 
 class Library:
@@ -110,7 +206,9 @@ class Library:
 
     def one_expert(self, view, expert):
         some = PreparedView()
-        self.call("dualgemm_prepared_experts", ctypes.byref(view), ctypes.c_int64(expert), ctypes.c_int64(1), ctypes.byref(some))
+        self.call(
+            "dualgemm_prepared_experts", ctypes.byref(view), ctypes.c_int64(expert), ctypes.c_int64(1), ctypes.byref(some)
+        )
         return some
 
     def mlp_problem(self, m, intermediate, hidden, type_, quantize):
@@ -159,11 +257,19 @@ class PlanHandle:
         return descriptor
 
     def prepare_into(self, buffers, memory, size):
-        self.library.call("dualgemm_prepare_into", self.handle, ctypes.byref(buffers), ctypes.c_void_p(memory), ctypes.c_int64(size))
+        self.library.call(
+            "dualgemm_prepare_into", self.handle, ctypes.byref(buffers), ctypes.c_void_p(memory), ctypes.c_int64(size)
+        )
 
     def run(self, buffers, workspace):
-        self.library.call("dualgemm_run", self.handle, ctypes.byref(buffers), ctypes.c_void_p(workspace),
-                          ctypes.c_int64(self.workspace_bytes), None)
+        self.library.call(
+            "dualgemm_run",
+            self.handle,
+            ctypes.byref(buffers),
+            ctypes.c_void_p(workspace),
+            ctypes.c_int64(self.workspace_bytes),
+            None,
+        )
 
 
 class Plan(PlanHandle):
@@ -207,5 +313,10 @@ class Mlp:
         return weights
 
     def run(self, buffers, workspace):
-        self.library.call("dualgemm_mlp_run", self.handle, ctypes.byref(buffers), ctypes.c_void_p(workspace),
-                          ctypes.c_int64(self.workspace_bytes))
+        self.library.call(
+            "dualgemm_mlp_run",
+            self.handle,
+            ctypes.byref(buffers),
+            ctypes.c_void_p(workspace),
+            ctypes.c_int64(self.workspace_bytes),
+        )

@@ -12,11 +12,12 @@ Every call of a CUDA graph works on weights that are cold in L2, and 512 MiB are
 with float64 on a sample, and with torch's in tiles of 16 x 64. Exit codes: 0; 1 a result was wrong or a contestant failed;
 2 wrong arguments, or no GPU, torch or library.
 """
+
 import argparse
 import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it is
-import rounds  # noqa: E402
+import rounds
 
 FEW_ROWS = 64
 # The largest error of a sample against float64. bf16: products and h are rounded to bf16; W4A4: a value next to a
@@ -61,14 +62,22 @@ def calls_of(intermediate, hidden, m):
 def judge_of(torch, of, point, seed):
     columns, rows = rounds.sampled_columns(torch, point.weights.hidden, seed), rounds.sampled_rows(point.m)
     exact, quantized = of.expected(point, rows, columns)
-    return rounds.Judge(torch, rows, columns, lambda name: quantized if name.startswith("w4a4") else exact,
-                        lambda name: MOST_ERROR.get(name, MOST_ERROR_ELSE), TRUSTED,
-                        lambda name: MOST_TILE_W4A4 if name.startswith("w4a4") else rounds.MOST_TILE_DIFFERENCE)
+    return rounds.Judge(
+        torch,
+        rows,
+        columns,
+        lambda name: quantized if name.startswith("w4a4") else exact,
+        lambda name: MOST_ERROR.get(name, MOST_ERROR_ELSE),
+        TRUSTED,
+        lambda name: MOST_TILE_W4A4 if name.startswith("w4a4") else rounds.MOST_TILE_DIFFERENCE,
+    )
 
 
 def add_contestants(measurement, of, point):
     for name in TRUSTED:
-        measurement.add(name, [lambda blas=blas: of.Bf16(point, name == "stacked_bf16", blas) for blas in ("cublas", "cublaslt")])
+        measurement.add(
+            name, [lambda blas=blas: of.Bf16(point, name == "stacked_bf16", blas) for blas in ("cublas", "cublaslt")]
+        )
     measurement.add("w4a16", [lambda: of.Ours(point, False, False)])
     measurement.add("w4a16_prepared", [lambda: of.Ours(point, False, True)])
     measurement.add("w4a4_prepared", [lambda: of.Ours(point, True, True)])
@@ -82,8 +91,10 @@ def main(words):
     if arguments.list:
         for intermediate, hidden in arguments.shapes:
             for m in arguments.m:
-                print(f"{intermediate}x{hidden}, m {m}: {packed_bytes(intermediate, hidden) / 1e6:.1f} MB of packed weights, "
-                      f"{sets_of(intermediate, hidden)} sets, {calls_of(intermediate, hidden, m)} calls")
+                print(
+                    f"{intermediate}x{hidden}, m {m}: {packed_bytes(intermediate, hidden) / 1e6:.1f} MB of packed weights, "
+                    f"{sets_of(intermediate, hidden)} sets, {calls_of(intermediate, hidden, m)} calls"
+                )
         return 0
     begun = rounds.beginning_of("mlp_bench", "mlp_contestants", arguments.library)
     if begun is None:
@@ -100,7 +111,7 @@ def main(words):
         for m in arguments.m:
             point = of.Point(weights, m, calls_of(intermediate, hidden, m))
             judge = judge_of(torch, of, point, arguments.seed)
-            result = bench.measure(point.calls, judge, lambda measurement: add_contestants(measurement, of, point))
+            result = bench.measure(point.calls, judge, lambda measurement, point=point: add_contestants(measurement, of, point))
             entry["points"].append({"m": m, **result})
             bench.save(f"{intermediate}x{hidden}, m {m}", result)
         del weights, point, judge

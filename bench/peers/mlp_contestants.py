@@ -1,4 +1,5 @@
 """Who takes part in mlp_bench.py, and the operands that they share. What a contestant is, rounds.py says."""
+
 import ctypes
 import math
 
@@ -21,6 +22,7 @@ def random_rows(rows, columns, device, generator):
 
     A row's largest value is 2688 times a power of two, and every block of 16 has a 6.
     """
+
     def random(begin, end, *shape):
         return torch.randint(begin, end, shape, dtype=torch.uint8, device=device, generator=generator)
 
@@ -41,7 +43,7 @@ def quantized(h, scale):
     largest = blocks.abs().amax(-1, keepdim=True)
     scales = torch.clamp(inverse * largest / 6.0, max=448.0).to(torch.float8_e4m3fn).float()
     size = torch.where(scales == 0, 0.0, blocks.abs() * inverse / scales)
-    code = ((size > 0.25).int() + (size >= 0.75) + (size > 1.25) + (size >= 1.75) + (size > 2.5) + (size >= 3.5) + (size > 5.0))
+    code = (size > 0.25).int() + (size >= 0.75) + (size > 1.25) + (size >= 1.75) + (size > 2.5) + (size >= 3.5) + (size > 5.0)
     values = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64, device=h.device)[code]
     return (torch.copysign(values, blocks.double()) * scales.double() * scale).reshape(h.shape)
 
@@ -56,10 +58,12 @@ class WeightSet:
         intermediate, hidden = weights.intermediate, weights.hidden
         wide, tall = (intermediate, hidden), (hidden, intermediate)
         shapes = [(n, k // of) for n, k in (wide, wide, tall) for of in (2, 16)]
-        self.packed = torch.randint(0, 256, (sum(n * k for n, k in shapes),), dtype=torch.uint8, device=device, generator=generator)
+        self.packed = torch.randint(
+            0, 256, (sum(n * k for n, k in shapes),), dtype=torch.uint8, device=device, generator=generator
+        )
         self.pieces, at = {}, 0
         for name, (n, k) in zip(self.PIECES, shapes):
-            piece = self.packed[at:at + n * k].view(n, k)
+            piece = self.packed[at : at + n * k].view(n, k)
             if name.endswith("_scales"):
                 piece.random_(0x20, 0x49, generator=generator)  # 1/8 .. 4
             self.pieces[name], at = piece, at + n * k
@@ -125,7 +129,7 @@ def expected(point, rows, columns):
     up = weights.alpha_up * (x @ of.decoded("up", torch.float64).T)
     h = gate * torch.sigmoid(gate) * up
     down = of.decoded("down", torch.float64, columns).T
-    return tuple(weights.alpha_down * (of_h @ down) for of_h in (h, quantized(h, 2.0 ** H_SCALE_POWER)))
+    return tuple(weights.alpha_down * (of_h @ down) for of_h in (h, quantized(h, 2.0**H_SCALE_POWER)))
 
 
 def stream():
@@ -149,11 +153,23 @@ class Ours:
         self.buffers = []
         for call in range(point.calls):
             of = point.set_of(call)
-            of_weights = ({f"prepared_{product}": of.view(self.mlp, product) for product in ("gate_up", "down")} if prepared
-                          else of.pointers())
-            self.buffers.append(library.mlp_buffers(
-                x=point.x.data_ptr(), y=self.d.data_ptr(), alpha_gate=weights.alpha_gate, alpha_up=weights.alpha_up,
-                alpha_down=weights.alpha_down * 2.0 ** power, h_global_scale=2.0 ** power, stream=stream(), **of_weights))
+            of_weights = (
+                {f"prepared_{product}": of.view(self.mlp, product) for product in ("gate_up", "down")}
+                if prepared
+                else of.pointers()
+            )
+            self.buffers.append(
+                library.mlp_buffers(
+                    x=point.x.data_ptr(),
+                    y=self.d.data_ptr(),
+                    alpha_gate=weights.alpha_gate,
+                    alpha_up=weights.alpha_up,
+                    alpha_down=weights.alpha_down * 2.0**power,
+                    h_global_scale=2.0**power,
+                    stream=stream(),
+                    **of_weights,
+                )
+            )
 
     def run(self, call):
         self.mlp.run(self.buffers[call], self.workspace.data_ptr())
@@ -177,11 +193,21 @@ class Product:
             self.a, self.out = point.x, point.empty(point.m, weights.intermediate)
             alphas = {"alpha_gate": weights.alpha_gate, "alpha_up": weights.alpha_up}
         else:
-            self.a, self.out = torch.randn_like(point.empty(point.m, weights.intermediate)), point.empty(point.m, weights.hidden)
+            self.a, self.out = (
+                torch.randn_like(point.empty(point.m, weights.intermediate)),
+                point.empty(point.m, weights.hidden),
+            )
             alphas = {"alpha_gate": weights.alpha_down, "alpha_up": weights.alpha_down}
-        self.buffers = [library.buffers(a=self.a.data_ptr(), d=self.out.data_ptr(), stream=stream(),
-                                        prepared_view=point.set_of(call).view(self.mlp, product), **alphas)
-                        for call in range(point.calls)]
+        self.buffers = [
+            library.buffers(
+                a=self.a.data_ptr(),
+                d=self.out.data_ptr(),
+                stream=stream(),
+                prepared_view=point.set_of(call).view(self.mlp, product),
+                **alphas,
+            )
+            for call in range(point.calls)
+        ]
 
     def run(self, call):
         self.plan.run(self.buffers[call], self.workspace.data_ptr())

@@ -12,12 +12,13 @@ Every call of a CUDA graph works on experts that are cold in L2, and 512 MiB are
 with float64 on a sample, and with torch's in tiles of 16 x 64. Exit codes: 0; 1 a result was wrong or a contestant failed;
 2 wrong arguments, or no GPU, torch or library.
 """
+
 import argparse
 import sys
 
 sys.dont_write_bytecode = True  # the tree stays as it is
-import moe_routing as routing  # noqa: E402
-import rounds  # noqa: E402
+import moe_routing as routing
+import rounds
 
 MIN_CALLS = 8
 MOST_DECODE_TOKENS = 64
@@ -37,10 +38,16 @@ def skewed_points(text):
 def arguments_of(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     rounds.add_arguments(parser)
-    parser.add_argument("--models", type=rounds.names_of(routing.MODELS), default=list(routing.MODELS), help=",".join(routing.MODELS))
+    parser.add_argument(
+        "--models", type=rounds.names_of(routing.MODELS), default=list(routing.MODELS), help=",".join(routing.MODELS)
+    )
     parser.add_argument("--tokens", type=rounds.counts, default=[1, 2, 4, 8, 16, 32, 64, 1024, 4096, 16384])
-    parser.add_argument("--skewed", type=skewed_points, default=skewed_points("qwen3_30b_a3b:64,qwen3_30b_a3b:4096"),
-                        help="MODEL:TOKENS,... that are measured with unequal experts, too; may be empty")
+    parser.add_argument(
+        "--skewed",
+        type=skewed_points,
+        default=skewed_points("qwen3_30b_a3b:64,qwen3_30b_a3b:4096"),
+        help="MODEL:TOKENS,... that are measured with unequal experts, too; may be empty",
+    )
     parser.add_argument("--no-groups", action="store_true", help="leave the challenge's group problems out")
     parser.add_argument("--sweep", action="store_true", help="every kernel and tile of ours, no peers")
     return parser.parse_args(words)
@@ -58,8 +65,10 @@ def list_points(arguments):
         model = routing.MODELS[name]
         for tokens, skewed, rows in points_of(arguments, name):
             busy = sum(1 for r in rows if r)
-            print(f"{name} {model.n}x{model.k}, {tokens} tokens{' skewed' if skewed else ''}: {sum(rows)} rows, {busy} of {model.local} "
-                  f"experts, at most {max(rows)} rows, {busy * model.expert_bytes() / 1e6:.1f} MB of weights")
+            print(
+                f"{name} {model.n}x{model.k}, {tokens} tokens{' skewed' if skewed else ''}: {sum(rows)} rows, {busy} of {model.local} "
+                f"experts, at most {max(rows)} rows, {busy * model.expert_bytes() / 1e6:.1f} MB of weights"
+            )
     if not arguments.no_groups:
         for n, k, rows in routing.GROUPS:
             print(f"{len(rows)} groups {n}x{k}: {sum(rows)} rows: {', '.join(map(str, rows))}")
@@ -80,7 +89,9 @@ def judge_of(torch, decode, point, seed):
         u = weights.alphas_up[e].double() * (a @ decode(of.up[e][columns], of.up_scales[e][columns], torch.float64).T)
         expected.append(g * torch.sigmoid(g) * u)
     sample = torch.cat(expected)
-    return rounds.Judge(torch, wanted, columns, lambda name: sample, lambda name: MOST_ERROR.get(name, MOST_ERROR_ELSE), MOST_ERROR)
+    return rounds.Judge(
+        torch, wanted, columns, lambda name: sample, lambda name: MOST_ERROR.get(name, MOST_ERROR_ELSE), MOST_ERROR
+    )
 
 
 def add_contestants(measurement, of, point):
@@ -96,7 +107,11 @@ def add_model_contestants(measurement, of, point):
     add_contestants(measurement, of, point)
     measurement.add("bf16", [lambda: of.Ours(point, of.c.BF16, False)])
     measurement.add("bf16_prepared", [lambda: of.Ours(point, of.c.BF16, True)])
-    configs = [config for config, lowest, highest in of.kernels.GROUPED_CONFIGS if of.TritonGrouped.suits(point, config, lowest, highest)]
+    configs = [
+        config
+        for config, lowest, highest in of.kernels.GROUPED_CONFIGS
+        if of.TritonGrouped.suits(point, config, lowest, highest)
+    ]
     measurement.add("triton", [lambda config=config: of.TritonGrouped(point, config) for config in configs])
 
 
@@ -112,7 +127,9 @@ def configs_to_try(average, packed, prepared):
     if average <= 64:
         wanted += [f"kernel=skinny,tile_m=8,tile_n={columns}" for columns in (16, 32)]
         wanted += [f"isa=sm80,tile_m={rows}" for rows in (8, 64) if packed and not prepared]
-    return wanted + [f"kernel=wgmma,tile_m={rows}" for rows in (16, 32, 64, 128, 256) if average / 16 <= rows <= 8 * max(average, 8)]
+    return wanted + [
+        f"kernel=wgmma,tile_m={rows}" for rows in (16, 32, 64, 128, 256) if average / 16 <= rows <= 8 * max(average, 8)
+    ]
 
 
 def add_sweep(measurement, of, point):
@@ -127,8 +144,15 @@ def add_sweep(measurement, of, point):
 
 class Bench(rounds.Bench):
     def __init__(self, torch, of, arguments):
-        super().__init__(torch, "moe_bench", arguments, SWEEP_ROUNDS if arguments.sweep else arguments.rounds, act="silu",
-                         d="bf16, of groups f16", most_decode_tokens=MOST_DECODE_TOKENS)
+        super().__init__(
+            torch,
+            "moe_bench",
+            arguments,
+            SWEEP_ROUNDS if arguments.sweep else arguments.rounds,
+            act="silu",
+            d="bf16, of groups f16",
+            most_decode_tokens=MOST_DECODE_TOKENS,
+        )
         self.of = of
         self.library = of.c.Library(arguments.library)
         self.report |= {"sweep": arguments.sweep, "models": [], "groups": []}
@@ -136,7 +160,13 @@ class Bench(rounds.Bench):
     def measure_point(self, point, add):
         judge = judge_of(self.torch, self.of.decode, point, self.arguments.seed)
         result = self.measure(len(point.calls), judge, lambda measurement: add(measurement, self.of, point))
-        return {"rows": point.m, "busy": point.busy, "most_rows": max(point.rows), "touched_bytes": point.touched_bytes, **result}
+        return {
+            "rows": point.m,
+            "busy": point.busy,
+            "most_rows": max(point.rows),
+            "touched_bytes": point.touched_bytes,
+            **result,
+        }
 
     def models(self):
         for name in self.arguments.models:
@@ -146,8 +176,16 @@ class Bench(rounds.Bench):
                 continue
             most = max(sum(rows) for _, _, rows in points)
             weights = self.of.Weights(self.library, model.n, model.k, model.local, most, self.arguments.seed)
-            entry = {"name": name, "title": model.title, "n": model.n, "k": model.k, "experts": model.experts, "top_k": model.top_k,
-                     "local": model.local, "points": []}
+            entry = {
+                "name": name,
+                "title": model.title,
+                "n": model.n,
+                "k": model.k,
+                "experts": model.experts,
+                "top_k": model.top_k,
+                "local": model.local,
+                "points": [],
+            }
             self.report["models"].append(entry)
             for tokens, skewed, rows in points:
                 point = self.of.Point(weights, rows, MIN_CALLS if tokens <= MOST_DECODE_TOKENS else 2, self.arguments.seed)

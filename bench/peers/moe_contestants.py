@@ -1,4 +1,5 @@
 """Who takes part in moe_bench.py, and the operands that they share. What a contestant is, rounds.py says."""
+
 import ctypes
 import math
 
@@ -34,13 +35,19 @@ class WeightSet:
         self.up, self.up_scales = codes(*shape), scales(*shape)
         self.half = torch.empty((weights.experts, 2 * weights.n, weights.k), dtype=torch.bfloat16, device=self.gate.device)
         for e in range(weights.experts):
-            self.half[e, :weights.n] = decode(self.gate[e], self.gate_scales[e], torch.bfloat16) * 2.0 ** weights.gate_powers[e]
-            self.half[e, weights.n:] = decode(self.up[e], self.up_scales[e], torch.bfloat16) * 2.0 ** weights.up_powers[e]
+            self.half[e, : weights.n] = (
+                decode(self.gate[e], self.gate_scales[e], torch.bfloat16) * 2.0 ** weights.gate_powers[e]
+            )
+            self.half[e, weights.n :] = decode(self.up[e], self.up_scales[e], torch.bfloat16) * 2.0 ** weights.up_powers[e]
         self.prepared = {a_type: self.prepare(weights, a_type) for a_type in (c.E2M1, c.BF16)}
 
     def pointers(self, expert=0):
-        return {"gate": self.gate[expert].data_ptr(), "gate_scales": self.gate_scales[expert].data_ptr(),
-                "up": self.up[expert].data_ptr(), "up_scales": self.up_scales[expert].data_ptr()}
+        return {
+            "gate": self.gate[expert].data_ptr(),
+            "gate_scales": self.gate_scales[expert].data_ptr(),
+            "up": self.up[expert].data_ptr(),
+            "up_scales": self.up_scales[expert].data_ptr(),
+        }
 
     def prepare(self, weights, a_type):
         """(bytes, view of them)."""
@@ -64,7 +71,9 @@ class Weights:
             return torch.randint(0, 256, (*shape[:-1], shape[-1] // 2), dtype=torch.uint8, device=device, generator=generator)
 
         def scales(*shape):  # 1/8 .. 4
-            return torch.randint(0x20, 0x49, (*shape[:-1], shape[-1] // 16), dtype=torch.uint8, device=device, generator=generator)
+            return torch.randint(
+                0x20, 0x49, (*shape[:-1], shape[-1] // 16), dtype=torch.uint8, device=device, generator=generator
+            )
 
         self.library, self.n, self.k, self.experts = library, n, k, experts
         self.expert_bytes = 2 * n * k * 9 // 16
@@ -72,9 +81,13 @@ class Weights:
         self.up_powers = [e // 3 % 3 - 1 for e in range(experts)]
         self.alpha_gate = 1 / (VALUE_SQUARE * math.sqrt(k))
         self.alpha_up = 0.75 * self.alpha_gate
-        self.alphas_gate = torch.tensor([self.alpha_gate * 2.0 ** p for p in self.gate_powers], dtype=torch.float32, device=device)
-        self.alphas_up = torch.tensor([self.alpha_up * 2.0 ** p for p in self.up_powers], dtype=torch.float32, device=device)
-        self.sets = [WeightSet(self, codes, scales) for _ in range(max(1, -(-rounds.COLD_BYTES // (self.expert_bytes * experts))))]
+        self.alphas_gate = torch.tensor(
+            [self.alpha_gate * 2.0**p for p in self.gate_powers], dtype=torch.float32, device=device
+        )
+        self.alphas_up = torch.tensor([self.alpha_up * 2.0**p for p in self.up_powers], dtype=torch.float32, device=device)
+        self.sets = [
+            WeightSet(self, codes, scales) for _ in range(max(1, -(-rounds.COLD_BYTES // (self.expert_bytes * experts))))
+        ]
         self.a_codes, self.a_scales = codes(max_rows, k), scales(max_rows, k)
         self.a_half = torch.empty((max_rows, k), dtype=torch.bfloat16, device=device)
         for begin in range(0, max_rows, 4096):
@@ -95,7 +108,9 @@ class Call:
 
     def tile_table(self, tile_m):
         if tile_m not in self.tiles:
-            table = [(e, first, min(first + tile_m, end), 0) for e, begin, end in self.busy for first in range(begin, end, tile_m)]
+            table = [
+                (e, first, min(first + tile_m, end), 0) for e, begin, end in self.busy for first in range(begin, end, tile_m)
+            ]
             self.tiles[tile_m] = torch.tensor(table, dtype=torch.int32, device="cuda")
         return self.tiles[tile_m]
 
@@ -118,8 +133,13 @@ class Point:
 def buffers_of(point, a_type, d, first_row=0, **others):
     weights, packed = point.weights, a_type == c.E2M1
     a = weights.a_codes if packed else weights.a_half
-    return weights.library.buffers(a=a[first_row].data_ptr(), a_scales=weights.a_scales[first_row].data_ptr() if packed else 0,
-                                   d=d[first_row].data_ptr(), stream=torch.cuda.current_stream().cuda_stream, **others)
+    return weights.library.buffers(
+        a=a[first_row].data_ptr(),
+        a_scales=weights.a_scales[first_row].data_ptr() if packed else 0,
+        d=d[first_row].data_ptr(),
+        stream=torch.cuda.current_stream().cuda_stream,
+        **others,
+    )
 
 
 class Ours:
@@ -133,10 +153,20 @@ class Ours:
         self.workspace = torch.empty(max(self.plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
         self.buffers = []
         for call in point.calls:
-            of_weights = ({"prepared_view": ctypes.pointer(call.weights.prepared[a_type][1])} if prepared else call.weights.pointers())
-            self.buffers.append(buffers_of(point, a_type, self.d, alpha_gate_per_batch=weights.alphas_gate.data_ptr(),
-                                           alpha_up_per_batch=weights.alphas_up.data_ptr(), expert_offsets=call.offsets.data_ptr(),
-                                           **of_weights))
+            of_weights = (
+                {"prepared_view": ctypes.pointer(call.weights.prepared[a_type][1])} if prepared else call.weights.pointers()
+            )
+            self.buffers.append(
+                buffers_of(
+                    point,
+                    a_type,
+                    self.d,
+                    alpha_gate_per_batch=weights.alphas_gate.data_ptr(),
+                    alpha_up_per_batch=weights.alphas_up.data_ptr(),
+                    expert_offsets=call.offsets.data_ptr(),
+                    **of_weights,
+                )
+            )
 
     def run(self, call):
         self.plan.run(self.buffers[call], self.workspace.data_ptr())
@@ -151,18 +181,30 @@ class OursDense:
     def __init__(self, point, a_type, prepared):
         weights, library = point.weights, point.weights.library
         self.d = point.new_d()
-        self.plans = {rows: c.Plan(library, library.problem(rows, weights.n, weights.k, None, a_type, point.d_type), prepared=prepared)
-                      for rows in {end - begin for call in point.calls for _, begin, end in call.busy}}
+        self.plans = {
+            rows: c.Plan(library, library.problem(rows, weights.n, weights.k, None, a_type, point.d_type), prepared=prepared)
+            for rows in {end - begin for call in point.calls for _, begin, end in call.busy}
+        }
         size = max(plan.workspace_bytes for plan in self.plans.values())
         self.workspace = torch.empty(max(size, 1), dtype=torch.uint8, device="cuda")
         self.calls = []
         for call in point.calls:
             self.calls.append([])
             for e, begin, end in call.busy:
-                of_weights = ({"prepared_view": ctypes.pointer(library.one_expert(call.weights.prepared[a_type][1], e))} if prepared
-                              else call.weights.pointers(e))
-                buffers = buffers_of(point, a_type, self.d, begin, alpha_gate=weights.alpha_gate * 2.0 ** weights.gate_powers[e],
-                                     alpha_up=weights.alpha_up * 2.0 ** weights.up_powers[e], **of_weights)
+                of_weights = (
+                    {"prepared_view": ctypes.pointer(library.one_expert(call.weights.prepared[a_type][1], e))}
+                    if prepared
+                    else call.weights.pointers(e)
+                )
+                buffers = buffers_of(
+                    point,
+                    a_type,
+                    self.d,
+                    begin,
+                    alpha_gate=weights.alpha_gate * 2.0 ** weights.gate_powers[e],
+                    alpha_up=weights.alpha_up * 2.0 ** weights.up_powers[e],
+                    **of_weights,
+                )
                 self.calls[-1].append((self.plans[end - begin], buffers))
 
     def run(self, call):
@@ -187,7 +229,7 @@ class GroupedBf16:
 
     def run(self, call):
         of = self.point.calls[call]
-        products = self.multiply(self.point.weights.a_half[:self.point.m], of.weights.half.transpose(-2, -1), offs=of.ends)
+        products = self.multiply(self.point.weights.a_half[: self.point.m], of.weights.half.transpose(-2, -1), offs=of.ends)
         activate_stacked(self.point, products, self.d)
 
     def config(self):
@@ -233,9 +275,26 @@ class TritonGrouped:
         bm, bn, bk, split, warps, stages = self.tile
         count = self.point.m * weights.n
         kernels.grouped_dual_gemm[(len(self.tiles[call]) * (weights.n // bn), split)](
-            weights.a_half, of.gate, of.gate_scales, of.up, of.up_scales, weights.alphas_gate, weights.alphas_up, self.tiles[call],
-            self.d if split == 1 else self.parts, count, weights.n, weights.k, BM=bm, BN=bn, BK=bk, SPLIT=split,
-            UNIT=bk if weights.k % bk == 0 else 64, num_warps=warps, num_stages=stages)
+            weights.a_half,
+            of.gate,
+            of.gate_scales,
+            of.up,
+            of.up_scales,
+            weights.alphas_gate,
+            weights.alphas_up,
+            self.tiles[call],
+            self.d if split == 1 else self.parts,
+            count,
+            weights.n,
+            weights.k,
+            BM=bm,
+            BN=bn,
+            BK=bk,
+            SPLIT=split,
+            UNIT=bk if weights.k % bk == 0 else 64,
+            num_warps=warps,
+            num_stages=stages,
+        )
         if split > 1:
             kernels.add_parts[(triton.cdiv(count, 1024),)](self.parts, self.d, count, SPLIT=split, CHUNK=1024)
 
@@ -252,7 +311,7 @@ def read_parts(point):
         if at + words > memory.numel():
             at = 0
         begin[memory.data_ptr()] = at + words
-        parts.append(memory[at:at + words])
+        parts.append(memory[at : at + words])
     return parts
 
 

@@ -1,4 +1,5 @@
 """The kernels in Triton that the library is measured beside."""
+
 import triton
 import triton.language as tl
 
@@ -19,8 +20,17 @@ GROUPED_CONFIGS = [
 
 # Words of a load, loads of a round, warps, programs on each SM (0: one for each round).
 READ_CONFIGS = [
-    (1024, 4, 8, 4), (1024, 4, 8, 8), (1024, 8, 8, 2), (1024, 8, 8, 4), (1024, 16, 8, 2),
-    (2048, 4, 16, 2), (2048, 4, 16, 4), (2048, 8, 16, 2), (1024, 4, 8, 0), (1024, 8, 8, 0), (2048, 4, 16, 0),
+    (1024, 4, 8, 4),
+    (1024, 4, 8, 8),
+    (1024, 8, 8, 2),
+    (1024, 8, 8, 4),
+    (1024, 16, 8, 2),
+    (2048, 4, 16, 2),
+    (2048, 4, 16, 4),
+    (2048, 8, 16, 2),
+    (1024, 4, 8, 0),
+    (1024, 8, 8, 0),
+    (2048, 4, 16, 0),
 ]
 
 ACTIVATE_BLOCK = 2048
@@ -47,9 +57,25 @@ def activate(gate, up):
 
 
 @triton.jit
-def grouped_dual_gemm(a_ptr, gate_ptr, gate_scales_ptr, up_ptr, up_scales_ptr, alpha_gate_ptr, alpha_up_ptr, tiles_ptr, out_ptr,
-                      parts_stride, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPLIT: tl.constexpr,
-                      UNIT: tl.constexpr):
+def grouped_dual_gemm(
+    a_ptr,
+    gate_ptr,
+    gate_scales_ptr,
+    up_ptr,
+    up_scales_ptr,
+    alpha_gate_ptr,
+    alpha_up_ptr,
+    tiles_ptr,
+    out_ptr,
+    parts_stride,
+    N,
+    K,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    SPLIT: tl.constexpr,
+    UNIT: tl.constexpr,
+):
     """A tile of BN columns and up to BM rows of one expert; the weights are the first operand, so that a small BM costs little.
 
     tiles: expert, first row and end of each tile of rows, a fourth word unused. a and out have the experts' rows one after the
@@ -117,7 +143,9 @@ def add_parts(parts_ptr, d_ptr, count, SPLIT: tl.constexpr, CHUNK: tl.constexpr)
 
 
 @triton.jit
-def activate_products(gate_ptr, up_ptr, d_ptr, count, alpha_gate, alpha_up, N: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
+def activate_products(
+    gate_ptr, up_ptr, d_ptr, count, alpha_gate, alpha_up, N: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr
+):
     """d [rows, N] of two products whose rows are STRIDE apart; count is rows * N, N and STRIDE multiples of 16."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < count
@@ -129,8 +157,9 @@ def activate_products(gate_ptr, up_ptr, d_ptr, count, alpha_gate, alpha_up, N: t
 
 def activate_all(gate, up, d, alpha_gate, alpha_up):
     """d = silu(alpha_gate gate) * (alpha_up up); d is tight, gate and up have rows as far apart."""
-    activate_products[(triton.cdiv(d.numel(), ACTIVATE_BLOCK),)](gate, up, d, d.numel(), alpha_gate, alpha_up, N=d.shape[1],
-                                                                 STRIDE=gate.stride(0), BLOCK=ACTIVATE_BLOCK, num_warps=4)
+    activate_products[(triton.cdiv(d.numel(), ACTIVATE_BLOCK),)](
+        gate, up, d, d.numel(), alpha_gate, alpha_up, N=d.shape[1], STRIDE=gate.stride(0), BLOCK=ACTIVATE_BLOCK, num_warps=4
+    )
 
 
 @triton.jit

@@ -4,6 +4,7 @@ Tokens choose top_k experts without replacement, all experts alike, or (skewed) 
 weight of 1 / (r + 1). Where a model's experts are shared out, as DeepSeek-V3's here over 8 GPUs, the tokens are those
 of all GPUs together, and only rows of the local experts, the first ones, count.
 """
+
 import bisect
 import dataclasses
 import itertools
@@ -63,8 +64,8 @@ def route(model, tokens, seed, skewed=False):
         for _ in range(tokens):
             for expert in choose(rng, model, cumulative):
                 rows[expert] += 1
-        if any(rows[:model.local]):
-            return rows[:model.local]
+        if any(rows[: model.local]):
+            return rows[: model.local]
 
 
 def rotate(rows, sets, calls, seed):

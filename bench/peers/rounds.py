@@ -3,6 +3,7 @@
 A contestant has run(call), which enqueues the whole operation on the current stream; d, where the result goes, or None if it
 has none; and config(), how it was computed. Everything that it needs is allocated when it is made. Needs no torch to be imported.
 """
+
 import argparse
 import datetime
 import gc
@@ -28,6 +29,7 @@ def names_of(known):
             if name not in known:
                 raise argparse.ArgumentTypeError(f"{name}; must be of {', '.join(known)}")
         return names
+
     return parse
 
 
@@ -75,8 +77,13 @@ def fault_of(torch, library):
 
 def revision():
     try:
-        done = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=pathlib.Path(__file__).parent, text=True, capture_output=True,
-                              check=True)
+        done = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"],
+            cwd=pathlib.Path(__file__).parent,
+            text=True,
+            capture_output=True,
+            check=True,
+        )
         return done.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -92,11 +99,19 @@ class Gpu:
 
     def __init__(self, torch):
         properties = torch.cuda.get_device_properties(0)
-        self.facts = {"name": properties.name, "compute_capability": 10 * properties.major + properties.minor,
-                      "num_sms": properties.multi_processor_count, "l2_bytes": properties.L2_cache_size,
-                      "cuda_runtime": torch.version.cuda, "driver": "", "max_sm_clock_mhz": 0, "power_limit_watts": 0.0}
+        self.facts = {
+            "name": properties.name,
+            "compute_capability": 10 * properties.major + properties.minor,
+            "num_sms": properties.multi_processor_count,
+            "l2_bytes": properties.L2_cache_size,
+            "cuda_runtime": torch.version.cuda,
+            "driver": "",
+            "max_sm_clock_mhz": 0,
+            "power_limit_watts": 0.0,
+        }
         try:
             import pynvml
+
             pynvml.nvmlInit()
             self.nvml, self.handle = pynvml, pynvml.nvmlDeviceGetHandleByIndex(0)
             driver = pynvml.nvmlSystemGetDriverVersion()
@@ -112,9 +127,11 @@ class Gpu:
             return None
         try:
             reasons = self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle)
-            return {"sm_clock_mhz": self.nvml.nvmlDeviceGetClockInfo(self.handle, self.nvml.NVML_CLOCK_SM),
-                    "power_watts": self.nvml.nvmlDeviceGetPowerUsage(self.handle) / 1000,
-                    "clock_reasons": [name for bit, name in REASONS.items() if reasons & bit]}
+            return {
+                "sm_clock_mhz": self.nvml.nvmlDeviceGetClockInfo(self.handle, self.nvml.NVML_CLOCK_SM),
+                "power_watts": self.nvml.nvmlDeviceGetPowerUsage(self.handle) / 1000,
+                "clock_reasons": [name for bit, name in REASONS.items() if reasons & bit],
+            }
         except self.nvml.NVMLError:
             return None
 
@@ -248,8 +265,14 @@ class Measurement:
                 self.results[name] = {"failure": "the result changed from replay to replay"}
                 continue
             of = sorted(times[name])
-            self.results[name].update({"median_us": statistics.median(of), "p90_us": of[(9 * (len(of) - 1) + 5) // 10], "min_us": of[0],
-                                       "rounds": len(of)})
+            self.results[name].update(
+                {
+                    "median_us": statistics.median(of),
+                    "p90_us": of[(9 * (len(of) - 1) + 5) // 10],
+                    "min_us": of[0],
+                    "rounds": len(of),
+                }
+            )
         return {"calls": self.calls, "results": self.results, "gpu": [state for state in self.states if state]}
 
 
@@ -258,14 +281,27 @@ class Bench:
 
     def __init__(self, torch, program, arguments, rounds, **facts):
         import triton
+
         self.torch, self.arguments, self.rounds, self.start, self.failed = torch, arguments, rounds, time.time(), False
         torch.cuda.set_stream(torch.cuda.Stream())  # one that can be captured
         self.gpu = Gpu(torch)
         self.spacer = torch.ones(SPACER_BYTES // 4, dtype=torch.float32, device="cuda")
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.report = {"program": program, "date": now, "revision": arguments.revision or revision(), "device": self.gpu.facts,
-                       "torch": torch.__version__, "triton": triton.__version__,
-                       "method": {"rounds": rounds, "seed": arguments.seed, "cold_bytes": COLD_BYTES, "spacer_bytes": SPACER_BYTES, **facts}}
+        self.report = {
+            "program": program,
+            "date": now,
+            "revision": arguments.revision or revision(),
+            "device": self.gpu.facts,
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "method": {
+                "rounds": rounds,
+                "seed": arguments.seed,
+                "cold_bytes": COLD_BYTES,
+                "spacer_bytes": SPACER_BYTES,
+                **facts,
+            },
+        }
 
     def measure(self, calls, judge, add):
         """add(measurement): its contestants."""
@@ -276,7 +312,9 @@ class Bench:
         return result
 
     def save(self, title, result):
-        times = ", ".join(f"{name} {r['median_us']:.1f}" if "median_us" in r else f"{name} FAILED" for name, r in result["results"].items())
+        times = ", ".join(
+            f"{name} {r['median_us']:.1f}" if "median_us" in r else f"{name} FAILED" for name, r in result["results"].items()
+        )
         print(f"[{time.time() - self.start:.0f} s] {title}: {times}", flush=True)
         if self.arguments.json:
             with open(self.arguments.json, "w", encoding="utf-8") as file:

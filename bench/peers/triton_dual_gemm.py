@@ -11,6 +11,7 @@ float64 on exactly decoded operands before it is timed, and after the timing wit
 
     triton_dual_gemm.py [--shapes 4096x7168] [--m 1,8,16] [--json triton.json]
 """
+
 import argparse
 import datetime
 import json
@@ -94,8 +95,24 @@ class Call:
             decode_rows[(m, o.k // cols)](o.a_codes, o.a_scales, self.a, o.k, COLS=cols, num_warps=4)
         out = self.d if split == 1 else self.parts
         dual_gemm[(triton.cdiv(m, bm) * (o.n // bn), split)](
-            self.a, gate, gate_scales, up, up_scales, out, m, o.n, o.k, ALPHA,
-            BM=bm, BN=bn, BK=bk, SPLIT=split, GROUP=group, num_warps=warps, num_stages=stages)
+            self.a,
+            gate,
+            gate_scales,
+            up,
+            up_scales,
+            out,
+            m,
+            o.n,
+            o.k,
+            ALPHA,
+            BM=bm,
+            BN=bn,
+            BK=bk,
+            SPLIT=split,
+            GROUP=group,
+            num_warps=warps,
+            num_stages=stages,
+        )
         if split > 1:
             chunk = 1024
             add_parts[(triton.cdiv(m * o.n, chunk),)](self.parts, self.d, m * o.n, ALPHA, SPLIT=split, CHUNK=chunk)
@@ -198,8 +215,16 @@ def measure(operands, m, a_type, spacer, replays):
     if not recorded.still_right():
         return {"m": m, "a": a_type, "error": "wrong when replayed"}
     names = ("bm", "bn", "bk", "split", "group", "warps", "stages")
-    return {"m": m, "a": a_type, "median_us": statistics.median(times), "p90_us": times[(9 * (len(times) - 1) + 5) // 10],
-            "min_us": times[0], "rounds": len(times), "worst_tile_error": error, "config": dict(zip(names, config))}
+    return {
+        "m": m,
+        "a": a_type,
+        "median_us": statistics.median(times),
+        "p90_us": times[(9 * (len(times) - 1) + 5) // 10],
+        "min_us": times[0],
+        "rounds": len(times),
+        "worst_tile_error": error,
+        "config": dict(zip(names, config)),
+    }
 
 
 def main():
@@ -216,8 +241,14 @@ def main():
     rows = [int(x) for x in arguments.m.split(",")]
     device = torch.device("cuda")
     spacer = torch.ones(SPACER_BYTES // 4, dtype=torch.float32, device=device)
-    report = {"program": "triton_dual_gemm", "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-              "device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__, "shapes": []}
+    report = {
+        "program": "triton_dual_gemm",
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "shapes": [],
+    }
     failed = False
     start = time.time()
     for shape in arguments.shapes.split(","):
@@ -233,8 +264,11 @@ def main():
                 if "error" in point:
                     print(f"| {m} | {a_type} | {point['error']} |")
                 else:
-                    print(f"| {m} | {a_type} | {point['median_us']:.2f} | {point['p90_us']:.2f} | {point['min_us']:.2f} | "
-                          f"{point['worst_tile_error']:.1e} | {'_'.join(map(str, point['config'].values()))} |", flush=True)
+                    print(
+                        f"| {m} | {a_type} | {point['median_us']:.2f} | {point['p90_us']:.2f} | {point['min_us']:.2f} | "
+                        f"{point['worst_tile_error']:.1e} | {'_'.join(map(str, point['config'].values()))} |",
+                        flush=True,
+                    )
                 if arguments.json:
                     with open(arguments.json, "w", encoding="utf-8") as file:
                         json.dump(report, file, indent=1)

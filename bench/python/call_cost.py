@@ -6,6 +6,7 @@ M = 1, one thread; N = K = 16 on a CPU; 128 on a GPU, which one launch does, as 
 GPU's copy engine can read: they are moved first). Microseconds, the best of 15 rounds: what the call itself costs. On CUDA nothing
 waits for the GPU: it is the time to enqueue, with the queue emptied before each round.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -41,7 +42,11 @@ def ways(device: str) -> dict[str, Callable[[], object]]:
     out = torch.empty(1, side, dtype=torch.bfloat16, device=device)
     w = torch.randn(side, side, dtype=torch.bfloat16, device=device)
     packed = torch.ops.dualgemm.pack_weights(gate.codes, gate.scales, up.codes, up.scales, a_dtype=torch.bfloat16)
-    glu, glu_out, glu_packed_out = (torch.ops.dualgemm.glu.default, torch.ops.dualgemm.glu.out, torch.ops.dualgemm.glu_packed.out)
+    glu, glu_out, glu_packed_out = (
+        torch.ops.dualgemm.glu.default,
+        torch.ops.dualgemm.glu.out,
+        torch.ops.dualgemm.glu_packed.out,
+    )
     arguments = (x, None, gate.codes, gate.scales, up.codes, up.scales, gate.global_scale, up.global_scale)
     return {
         "torch.empty": lambda: torch.empty(1, side, device=device),
@@ -49,10 +54,18 @@ def ways(device: str) -> dict[str, Callable[[], object]]:
         "torch.mm, out": lambda: torch.mm(x, w, out=out),
         "torch.ops.dualgemm.glu": lambda: glu(*arguments),
         "torch.ops.dualgemm.glu.out": lambda: glu_out(*arguments, out=out),
-        "torch.ops.dualgemm.glu_packed.out": lambda: glu_packed_out(x, None, packed, side, 1, gate.global_scale, up.global_scale,
-                                                                    out=out),
-        "dualgemm.glu": lambda: dg.glu(x, gate.codes, up.codes, gate_scales=gate.scales, up_scales=up.scales,
-                                       alpha_gate=gate.global_scale, alpha_up=up.global_scale),
+        "torch.ops.dualgemm.glu_packed.out": lambda: glu_packed_out(
+            x, None, packed, side, 1, gate.global_scale, up.global_scale, out=out
+        ),
+        "dualgemm.glu": lambda: dg.glu(
+            x,
+            gate.codes,
+            up.codes,
+            gate_scales=gate.scales,
+            up_scales=up.scales,
+            alpha_gate=gate.global_scale,
+            alpha_up=up.global_scale,
+        ),
     }
 
 

@@ -11,6 +11,7 @@ each way runs by itself, passes one behind the other as in a loop that decodes: 
 at its power limit holds a higher clock for some tenths of a second after something lighter), then half a second that counts, by
 events. Medians of the rounds. The relative error is of one layer's MLP, ours to bf16's, on a normal x: it is what 4 bits cost.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -109,26 +110,45 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(0)
     name = torch.cuda.get_device_name()
-    print(f"{name}, torch {torch.__version__}; {options.layers} layers, {options.hidden} x {options.intermediate}, {options.mode}")
+    print(
+        f"{name}, torch {torch.__version__}; {options.layers} layers, {options.hidden} x {options.intermediate}, {options.mode}"
+    )
     points = []
     with torch.inference_mode():
         plain = [Mlp(options.hidden, options.intermediate) for _ in range(options.layers)]
-        stacks = {"bf16": nn.Sequential(*(Layer(mlp, options.hidden) for mlp in plain)),
-                  "bf16 stacked": nn.Sequential(*(Layer(StackedMlp(mlp), options.hidden) for mlp in plain)),
-                  "W4A16": ours(plain, options.hidden, "bf16"), "W4A4": ours(plain, options.hidden, "nvfp4")}
+        stacks = {
+            "bf16": nn.Sequential(*(Layer(mlp, options.hidden) for mlp in plain)),
+            "bf16 stacked": nn.Sequential(*(Layer(StackedMlp(mlp), options.hidden) for mlp in plain)),
+            "W4A16": ours(plain, options.hidden, "bf16"),
+            "W4A4": ours(plain, options.hidden, "nvfp4"),
+        }
         for m in options.batch:
             torch._dynamo.reset()  # a graph of its own for each number of rows
             x = torch.randn(m, options.hidden, dtype=torch.bfloat16, device="cuda")
-            compiled = {way: torch.compile(stack, mode=options.mode, fullgraph=True, dynamic=False) for way, stack in stacks.items()}
+            compiled = {
+                way: torch.compile(stack, mode=options.mode, fullgraph=True, dynamic=False) for way, stack in stacks.items()
+            }
             errors = {way: relative_error(stacks[way][0].mlp(x), plain[0](x)) for way in ("W4A16", "W4A4")}
             times = median_milliseconds(compiled, x)
             base = min(times["bf16"], times["bf16 stacked"])
             points.append({"batch": m, "milliseconds": times, "error": errors})
-            print(f"batch {m}: " + ", ".join(f"{way} {of:.3f} ms ({of / base:.2f})" for way, of in times.items())
-                  + "; error of an MLP " + ", ".join(f"{way} {of:.3f}" for way, of in errors.items()), flush=True)
+            print(
+                f"batch {m}: "
+                + ", ".join(f"{way} {of:.3f} ms ({of / base:.2f})" for way, of in times.items())
+                + "; error of an MLP "
+                + ", ".join(f"{way} {of:.3f}" for way, of in errors.items()),
+                flush=True,
+            )
     if options.json:
-        report = {"device": name, "torch": torch.__version__, "layers": options.layers, "hidden": options.hidden,
-                  "intermediate": options.intermediate, "mode": options.mode, "points": points}
+        report = {
+            "device": name,
+            "torch": torch.__version__,
+            "layers": options.layers,
+            "hidden": options.hidden,
+            "intermediate": options.intermediate,
+            "mode": options.mode,
+            "points": points,
+        }
         pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

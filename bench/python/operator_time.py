@@ -11,6 +11,7 @@ ratios of a round. bench_cuda itself, in a process before, has other memory: two
 same calls, each enqueued from Python, with a number of rows that changes from call to call (m and m - 1, or 2); wall time of 400 of
 them, best of 7, which is the GPU's time or the host's, whichever is longer.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -25,13 +26,13 @@ import time
 from collections.abc import Callable
 from typing import Any, Optional
 
-import dualgemm.torch  # registers torch.ops.dualgemm
+import dualgemm.torch  # noqa: F401  registers torch.ops.dualgemm
 import torch
 from dualgemm import _library
 
 sys.dont_write_bytecode = True  # the tree stays as it is
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "peers"))
-import dualgemm_c as c  # noqa: E402
+import dualgemm_c as c
 
 COLD_BYTES, SPACER_BYTES, LEAST_CALLS, WARM_UPS, ROUNDS = 430_000_000, 512 << 20, 12, 20, 41
 EAGER_CALLS, EAGER_ROUNDS = 400, 7
@@ -81,16 +82,23 @@ class PlainCall:
         self.shape = shape
         self.plan = c.Plan(library, library.problem(m, shape.n, shape.k, None, c.E2M1, c.F16), prepared=prepared)
         self.workspace = torch.empty(max(self.plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-        rows = {"a": shape.a.data_ptr(), "a_scales": shape.a_scales.data_ptr(), "d": shape.out.data_ptr(),
-                "alpha_gate": ALPHA, "alpha_up": ALPHA}
+        rows = {
+            "a": shape.a.data_ptr(),
+            "a_scales": shape.a_scales.data_ptr(),
+            "d": shape.out.data_ptr(),
+            "alpha_gate": ALPHA,
+            "alpha_up": ALPHA,
+        }
         if prepared:
             descriptor = self.plan.prepared_descriptor()
             views = [c.PreparedView(descriptor, packed.data_ptr(), packed.numel()) for packed in shape.packed]
             self.buffers = [library.buffers(prepared_view=ctypes.pointer(view), **rows) for view in views]
         else:
             names = ("gate", "gate_scales", "up", "up_scales")
-            self.buffers = [library.buffers(**dict(zip(names, (tensor.data_ptr() for tensor in weights))), **rows)
-                            for weights in shape.weights]
+            self.buffers = [
+                library.buffers(**dict(zip(names, (tensor.data_ptr() for tensor in weights))), **rows)
+                for weights in shape.weights
+            ]
 
     def __call__(self, number: int) -> None:
         buffers = self.buffers[number % self.shape.sets]
@@ -142,10 +150,16 @@ def bench_cuda_microseconds(program: str, n: int, k: int, rows: list[int]) -> di
     with tempfile.TemporaryDirectory() as folder:
         numbers = pathlib.Path(folder) / "numbers.json"
         m = ",".join(map(str, rows))
-        subprocess.run([program, "--shapes", f"{n}x{k}", "--m", m, "--json", str(numbers)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "--shapes", f"{n}x{k}", "--m", m, "--json", str(numbers)], check=True, stdout=subprocess.DEVNULL
+        )
         (shape,) = json.loads(numbers.read_text())["shapes"]
-    return {(point["m"], ours["prepared"]): ours["median_us"] for point in shape["points"] for ours in point["ours"]
-            if ours["strategy"] == "fused" and ours["a"] == "e2m1"}
+    return {
+        (point["m"], ours["prepared"]): ours["median_us"]
+        for point in shape["points"]
+        for ours in point["ours"]
+        if ours["strategy"] == "fused" and ours["a"] == "e2m1"
+    }
 
 
 def points_of(shape: Shape, library: Any, m: int, spacer: torch.Tensor) -> list[dict[str, Any]]:
@@ -156,10 +170,17 @@ def points_of(shape: Shape, library: Any, m: int, spacer: torch.Tensor) -> list[
     times = in_turns(graphs, calls, spacer)
     points = []
     for prepared in (False, True):
-        ours, plain = times[2 * prepared:][:2]
-        points.append({"m": m, "prepared": prepared, "graph_us": statistics.median(ours), "c_us": statistics.median(plain),
-                       "ratio": statistics.median(x / y for x, y in zip(ours, plain)),
-                       "eager_us": eager_microseconds(shape.call_of(prepared, (m, m - 1 if m > 1 else 2)))})
+        ours, plain = times[2 * prepared :][:2]
+        points.append(
+            {
+                "m": m,
+                "prepared": prepared,
+                "graph_us": statistics.median(ours),
+                "c_us": statistics.median(plain),
+                "ratio": statistics.median(x / y for x, y in zip(ours, plain)),
+                "eager_us": eager_microseconds(shape.call_of(prepared, (m, m - 1 if m > 1 else 2))),
+            }
+        )
     return points
 
 
@@ -187,8 +208,11 @@ def main() -> None:
                 points.append({**point, "bench_cuda_us": of})
                 beside = f"{of:11.2f}" if of else f"{'-':>11}"
                 graph, eager = point["graph_us"], point["eager_us"]
-                print(f"{m:6} {'packed' if point['prepared'] else 'unpacked':>9} {graph:9.2f} {point['c_us']:9.2f} "
-                      f"{point['ratio']:6.3f} {beside} {eager:9.2f} {eager - graph:6.2f}", flush=True)
+                print(
+                    f"{m:6} {'packed' if point['prepared'] else 'unpacked':>9} {graph:9.2f} {point['c_us']:9.2f} "
+                    f"{point['ratio']:6.3f} {beside} {eager:9.2f} {eager - graph:6.2f}",
+                    flush=True,
+                )
     if options.json:
         report = {"device": name, "torch": torch.__version__, "n": options.n, "k": options.k, "points": points}
         pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -8,6 +8,7 @@ fetched: from the oldest wheel that is served, out of the package index, kept in
 them serves it and all newer ones. By default installed ones are taken first and torch's are fetched if there are none: its
 operators then wait for whichever torch comes later.
 """
+
 import dataclasses
 import importlib.util
 import pathlib
@@ -28,8 +29,13 @@ class Headers:
 
 
 KNOWN = {
-    "torch": Headers("torch==2.10.0", "torch/include", ("torch/csrc/stable/", "torch/headeronly/", "torch/csrc/inductor/aoti_torch/"),
-                     "torch/csrc/stable/c/shim.h", "torch_call_dispatcher"),
+    "torch": Headers(
+        "torch==2.10.0",
+        "torch/include",
+        ("torch/csrc/stable/", "torch/headeronly/", "torch/csrc/inductor/aoti_torch/"),
+        "torch/csrc/stable/c/shim.h",
+        "torch_call_dispatcher",
+    ),
     "jaxlib": Headers("jaxlib==0.6.0", "jaxlib/include", ("",), "xla/ffi/api/ffi.h", "XLA_FFI"),
 }
 
@@ -55,8 +61,23 @@ def fetched(name: str, headers: Headers) -> pathlib.Path | None:
     print(f"fetching {headers.wheel} for its headers; the wheel is not kept", file=sys.stderr)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", folder,
-                            headers.wheel], check=True, stdout=sys.stderr)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "download",
+                    "-q",
+                    "--no-deps",
+                    "--only-binary",
+                    ":all:",
+                    "-d",
+                    folder,
+                    headers.wheel,
+                ],
+                check=True,
+                stdout=sys.stderr,
+            )
             with zipfile.ZipFile(next(pathlib.Path(folder).glob("*.whl"))) as wheel:
                 wanted = tuple(f"{headers.include}/{part}" for part in headers.folders)
                 wheel.extractall(target, [entry for entry in wheel.namelist() if entry.startswith(wanted)])

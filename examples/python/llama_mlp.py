@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A small random Llama of transformers, its MLPs in NVFP4: error and time beside the float model.
 
-    python3 examples/python/llama_mlp.py [--device cuda] [--hidden 512] [--down] [--input-dtype nvfp4]
+python3 examples/python/llama_mlp.py [--device cuda] [--hidden 512] [--down] [--input-dtype nvfp4]
 """
+
 from __future__ import annotations
 
 import argparse
@@ -21,8 +22,14 @@ from dualgemm.nn import finalize
 def small_llama(hidden: int, layers: int, device: str) -> torch.nn.Module:
     """Random weights; the shape of a Llama, four times as wide inside."""
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(hidden_size=hidden, intermediate_size=4 * hidden, num_hidden_layers=layers,
-                                      num_attention_heads=8, num_key_value_heads=2, vocab_size=1024)
+    config = transformers.LlamaConfig(
+        hidden_size=hidden,
+        intermediate_size=4 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        vocab_size=1024,
+    )
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     return model.to(device).eval()
 
@@ -81,8 +88,7 @@ def main() -> None:
             of_mlp = relative_error(ours.get_submodule(names[0])(x), plain.get_submodule(names[0])(x))
             of_logits = relative_error(ours(ids).logits, plain(ids).logits)
             times = [milliseconds(model, ids, arguments.rounds) for model in (plain, ours)]
-            print(f"{tokens:>7} {times[0]:>9.2f} {times[1]:>9.2f} "
-                  f"{of_mlp:>16.4f} {of_logits:>14.4f}")
+            print(f"{tokens:>7} {times[0]:>9.2f} {times[1]:>9.2f} {of_mlp:>16.4f} {of_logits:>14.4f}")
         print(dualgemm.explain(x[0], ours.get_submodule(names[0]).weights()).splitlines()[0])
 
 

@@ -1,4 +1,5 @@
 """One CUDA text of many files: the project's own includes in the place of their lines, once each."""
+
 import pathlib
 import re
 
@@ -8,7 +9,8 @@ TOKEN = re.compile(
     r"""(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
       | (?P<raw>\bR"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
       | (?P<quoted>"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])*')""",
-    re.VERBOSE | re.DOTALL)
+    re.VERBOSE | re.DOTALL,
+)
 INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)[ \t]*$')
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\n|[^\n])*\n", re.MULTILINE)
 

@@ -3,6 +3,7 @@
 `from .name import x` and `from name import x`, where name.py lies beside the file, are replaced by what
 name.py says, once, in front of the first use; `from task import x` stays, as the harness provides it.
 """
+
 import ast
 import io
 import pathlib
@@ -34,8 +35,9 @@ def _is_main(statement: ast.stmt) -> bool:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-            and isinstance(statement.value.value, str))
+    return (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    )
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
@@ -44,8 +46,9 @@ def _targets(node: ast.AST) -> Iterator[str]:
         yield node.name
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
-    elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Lambda, ast.ListComp, ast.DictComp,
-                               ast.SetComp, ast.GeneratorExp)):
+    elif not isinstance(
+        node, (ast.Import, ast.ImportFrom, ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp)
+    ):
         for child in ast.iter_child_nodes(node):
             yield from _targets(child)
 
@@ -82,7 +85,7 @@ class Flattening:
             return None
         name = node.module or ""
         if node.level == 0 and name.startswith(self.folder.name + "."):
-            name = name[len(self.folder.name) + 1:]
+            name = name[len(self.folder.name) + 1 :]
         beside = name == PROVIDED or (self.folder / f"{name}.py").is_file()
         return name if node.level <= 1 and name and beside else None
 
@@ -103,8 +106,7 @@ class Flattening:
             at = last
         return "".join(kept + lines[at:])
 
-    def _statement(self, path: pathlib.Path, number: int, statement: ast.stmt, source: str,
-                   within: tuple[str, ...]) -> str:
+    def _statement(self, path: pathlib.Path, number: int, statement: ast.stmt, source: str, within: tuple[str, ...]) -> str:
         imports = self._imports_of(statement)
         if imports is not None:
             return "".join(self._inlined(path, node, within) for node in imports)
@@ -118,8 +120,10 @@ class Flattening:
         if path != self.main and (_is_main(statement) or "__all__" in _targets(statement)):
             return ""
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            known = [self._binds(path, alias.asname or alias.name.split(".")[0], _meaning(statement, alias))
-                     for alias in statement.names]
+            known = [
+                self._binds(path, alias.asname or alias.name.split(".")[0], _meaning(statement, alias))
+                for alias in statement.names
+            ]
             return "" if all(known) else source
         for name in _targets(statement):
             self._binds(path, name, path.name)
@@ -129,8 +133,7 @@ class Flattening:
         """Whether the name was bound before; never to something else."""
         known = name in self.meaning
         if self.meaning.setdefault(name, meaning) != meaning:
-            raise Refused(f"{path.name}: {name} is of {meaning} and of {self.meaning[name]}; "
-                          "a name must have one meaning")
+            raise Refused(f"{path.name}: {name} is of {meaning} and of {self.meaning[name]}; a name must have one meaning")
         return known
 
     def _imports_of(self, statement: ast.stmt) -> list[ast.ImportFrom] | None:
@@ -165,8 +168,9 @@ class Flattening:
 
     def _check(self, path: pathlib.Path, statements: list[ast.stmt]) -> None:
         """Refuses imports that cannot be replaced."""
-        replaced = {id(node) for statement in statements if self._imports_of(statement) is not None
-                    for node in ast.walk(statement)}
+        replaced = {
+            id(node) for statement in statements if self._imports_of(statement) is not None for node in ast.walk(statement)
+        }
         for node in (node for statement in statements for node in ast.walk(statement)):
             place = f"{path.name}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Import):

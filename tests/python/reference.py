@@ -1,4 +1,5 @@
 """NVFP4 gated products in float64 with NumPy alone, and how far a float32 accumulation may be from them."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -35,6 +36,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def _gelu_erf(x: np.ndarray) -> np.ndarray:
     from math import erf
+
     return 0.5 * x * (1 + np.vectorize(erf)(x / np.sqrt(2)))
 
 
@@ -55,8 +57,9 @@ def product(a: np.ndarray, w: np.ndarray, alpha: float) -> tuple[np.ndarray, np.
     return exact, weight * (a.shape[-1] + 8) * 2.0**-24
 
 
-def glu(a: np.ndarray, gate: np.ndarray, up: np.ndarray, alpha_gate: float, alpha_up: float, activation: str,
-        dtype: str) -> tuple[np.ndarray, np.ndarray]:
+def glu(
+    a: np.ndarray, gate: np.ndarray, up: np.ndarray, alpha_gate: float, alpha_up: float, activation: str, dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
     """D in float64 and the bound for each element of D in ``dtype``."""
     function, slope = ACTIVATIONS[activation]
     (g, g_error), (u, u_error) = product(a, gate, alpha_gate), product(a, up, alpha_up)

@@ -2,6 +2,7 @@
 
 Made by scripts/make_submission from the project's sources. SPDX-License-Identifier: MIT.
 """
+
 import ctypes
 
 import torch
@@ -13,11 +14,23 @@ CUDA_SOURCE = "@CUDA_SOURCE@"
 
 def _load() -> ctypes.CDLL:
     arch = "@ARCH@"
-    flags = ["-std=c++20", "-O3", "--diag-suppress=2810,177", "-Xcompiler=-fvisibility=hidden",
-             f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}"]
-    library = ctypes.CDLL(load_inline(
-        name=f"nvfp4_dual_gemm_{arch}", cpp_sources="", cuda_sources=CUDA_SOURCE, extra_cuda_cflags=flags,
-        is_python_module=False, no_implicit_headers=True))
+    flags = [
+        "-std=c++20",
+        "-O3",
+        "--diag-suppress=2810,177",
+        "-Xcompiler=-fvisibility=hidden",
+        f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}",
+    ]
+    library = ctypes.CDLL(
+        load_inline(
+            name=f"nvfp4_dual_gemm_{arch}",
+            cpp_sources="",
+            cuda_sources=CUDA_SOURCE,
+            extra_cuda_cflags=flags,
+            is_python_module=False,
+            no_implicit_headers=True,
+        )
+    )
     extents = [ctypes.c_int64] * 4
     library.dual_gemm.argtypes = [ctypes.c_void_p] * 8 + extents
     library.dual_gemm_workspace_bytes.argtypes = [*extents, ctypes.POINTER(ctypes.c_int64)]
@@ -54,8 +67,10 @@ def _checked(data: input_t) -> tuple[int, int, int, int, int]:
     for name, scales, rows in (("sfa", sfa, m), ("sfb1", sfb1, n), ("sfb2", sfb2, n)):
         shape = (32, 4, -(-rows // 128), 4, -(-k // 64), batches)
         if tuple(scales.shape) != shape or not scales.permute(5, 2, 4, 0, 1, 3).is_contiguous():
-            raise ValueError(f"{name}_permuted: {tuple(scales.shape)}, strides {scales.stride()}; it must be "
-                             f"{shape}, in memory the last extent first, then the third and the fifth")
+            raise ValueError(
+                f"{name}_permuted: {tuple(scales.shape)}, strides {scales.stride()}; it must be "
+                f"{shape}, in memory the last extent first, then the third and the fifth"
+            )
     workspace_bytes = ctypes.c_int64()
     error = _LIBRARY.dual_gemm_workspace_bytes(m, n, k, batches, ctypes.byref(workspace_bytes))
     if error:
@@ -78,8 +93,20 @@ def custom_kernel(data: input_t) -> output_t:
     if workspace_bytes:
         held = torch.empty(workspace_bytes, dtype=torch.uint8, device=c.device)
         workspace = held.data_ptr()
-    error = _LIBRARY.dual_gemm(a.data_ptr(), b1.data_ptr(), b2.data_ptr(), sfa.data_ptr(), sfb1.data_ptr(),
-                               sfb2.data_ptr(), c.data_ptr(), workspace, m, n, k, batches)
+    error = _LIBRARY.dual_gemm(
+        a.data_ptr(),
+        b1.data_ptr(),
+        b2.data_ptr(),
+        sfa.data_ptr(),
+        sfb1.data_ptr(),
+        sfb2.data_ptr(),
+        c.data_ptr(),
+        workspace,
+        m,
+        n,
+        k,
+        batches,
+    )
     if error:
         raise RuntimeError(f"nvfp4_dual_gemm ({m}, {n}, {k}, {batches}): {error.decode()}")
     return c

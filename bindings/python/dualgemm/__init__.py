@@ -15,6 +15,7 @@ flattened.
 Alphas are dequantising multipliers (input scale * weight scale), one for gate and one for up, before the activation. As
 tensors they are float32 of 1 element or of L, on the device of ``a``: nothing synchronises.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -31,21 +32,60 @@ __version__ = _version()
 _IN_TORCH = {
     name: module
     for module, names in {
-        "torch": ("QuantizedTensor", "quantize", "dequantize", "swizzle_scales", "unswizzle_scales", "swap_nibbles", "glu",
-                  "glu_nvfp4", "linear", "explain", "m_grouped_glu_contiguous", "m_grouped_glu_masked"),
+        "torch": (
+            "QuantizedTensor",
+            "quantize",
+            "dequantize",
+            "swizzle_scales",
+            "unswizzle_scales",
+            "swap_nibbles",
+            "glu",
+            "glu_nvfp4",
+            "linear",
+            "explain",
+            "m_grouped_glu_contiguous",
+            "m_grouped_glu_masked",
+        ),
         "weights": ("Weights", "LinearWeights"),
         "nn": ("GatedMLP", "GatedExperts", "replace_mlps"),
         "checkpoint": ("Checkpoint", "open_checkpoint", "from_pretrained"),
-    }.items() for name in names
+    }.items()
+    for name in names
 }
 _MODULES = ("torch", "weights", "nn", "checkpoint", "distributed", "jax", "gpumode", "integrations")
 
 # As a list that type checkers can read.
 __all__ = [
-    "Checkpoint", "DualGemmError", "FileError", "GatedExperts", "GatedMLP", "InvalidArgument", "LinearWeights", "OutOfMemory",
-    "Plan", "QuantizedTensor", "Unsupported", "Weights", "WorkspaceTooSmall", "dequantize", "device_info", "explain",
-    "from_pretrained", "glu", "glu_nvfp4", "linear", "m_grouped_glu_contiguous", "m_grouped_glu_masked", "open_checkpoint",
-    "plan", "quantize", "replace_mlps", "run", "swap_nibbles", "swizzle_scales", "unswizzle_scales"
+    "Checkpoint",
+    "DualGemmError",
+    "FileError",
+    "GatedExperts",
+    "GatedMLP",
+    "InvalidArgument",
+    "LinearWeights",
+    "OutOfMemory",
+    "Plan",
+    "QuantizedTensor",
+    "Unsupported",
+    "Weights",
+    "WorkspaceTooSmall",
+    "dequantize",
+    "device_info",
+    "explain",
+    "from_pretrained",
+    "glu",
+    "glu_nvfp4",
+    "linear",
+    "m_grouped_glu_contiguous",
+    "m_grouped_glu_masked",
+    "open_checkpoint",
+    "plan",
+    "quantize",
+    "replace_mlps",
+    "run",
+    "swap_nibbles",
+    "swizzle_scales",
+    "unswizzle_scales",
 ]
 
 if TYPE_CHECKING:  # a __getattr__ would make Any of every name
@@ -53,8 +93,18 @@ if TYPE_CHECKING:  # a __getattr__ would make Any of every name
     from . import jax as jax, nn as nn, torch as torch, weights as weights
     from .checkpoint import Checkpoint, from_pretrained, open_checkpoint
     from .nn import GatedExperts, GatedMLP, replace_mlps
-    from .torch import (QuantizedTensor, dequantize, explain, glu, glu_nvfp4, linear, quantize, swap_nibbles, swizzle_scales,
-                        unswizzle_scales)
+    from .torch import (
+        QuantizedTensor,
+        dequantize,
+        explain,
+        glu,
+        glu_nvfp4,
+        linear,
+        quantize,
+        swap_nibbles,
+        swizzle_scales,
+        unswizzle_scales,
+    )
     from .weights import LinearWeights, Weights, m_grouped_glu_contiguous, m_grouped_glu_masked
 else:
 

@@ -1,4 +1,5 @@
 """Addresses of arrays of any library, by __cuda_array_interface__, __array_interface__ or __dlpack__, without NumPy or torch."""
+
 from __future__ import annotations
 
 import ctypes
@@ -17,8 +18,15 @@ class _Type(ctypes.Structure):
 
 
 class _Tensor(ctypes.Structure):  # DLTensor of DLPack, the same at the head of DLManagedTensor
-    _fields_ = [("data", c_void_p), ("device", _Device), ("ndim", c_int32), ("dtype", _Type),
-                ("shape", ctypes.POINTER(c_int64)), ("strides", ctypes.POINTER(c_int64)), ("byte_offset", c_uint64)]
+    _fields_ = [
+        ("data", c_void_p),
+        ("device", _Device),
+        ("ndim", c_int32),
+        ("dtype", _Type),
+        ("shape", ctypes.POINTER(c_int64)),
+        ("strides", ctypes.POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
 
 
 _CPU_DEVICES = (1, 3)  # host memory, pinned host memory
@@ -29,6 +37,7 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_objec
 
 class Array(NamedTuple):
     """What the C call needs; ``owner`` keeps the memory alive."""
+
     address: int
     bytes: int
     is_cuda: bool
@@ -80,5 +89,4 @@ def array_of(name: str, value: Any) -> Array:
         return _from_interface(name, interface, False, value)
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(name, value)
-    raise InvalidArgument(name, type(value).__name__,
-                          "must have __array_interface__, __cuda_array_interface__ or __dlpack__")
+    raise InvalidArgument(name, type(value).__name__, "must have __array_interface__, __cuda_array_interface__ or __dlpack__")

@@ -1,4 +1,5 @@
 """What Weights and LinearWeights have in common: tensors by name, prepared or not; moving, saving, cutting."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,10 +10,21 @@ import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument, Unsupported
-from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
-                        scales_of, slice_rows)
+from ._operands import (
+    Scalar,
+    Shape,
+    activation_kind,
+    aligned,
+    bias_of,
+    codes_of,
+    compact,
+    factor_of,
+    read_header,
+    scales_of,
+    slice_rows,
+)
 from ._operators import device_of, refuse_grad, tensor
-from .torch import QuantizedTensor, call
+from ._quantized import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state
 _Self = TypeVar("_Self", bound="Container")
@@ -25,8 +37,9 @@ def activation_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def same_kind(one: torch.device, other: torch.device) -> bool:
     """Do both take the same packed bytes?"""
-    return one.type == other.type and (one.type != "cuda"
-                                       or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other))
+    return one.type == other.type and (
+        one.type != "cuda" or torch.cuda.get_device_capability(one) == torch.cuda.get_device_capability(other)
+    )
 
 
 def packs_by_rows(device: torch.device) -> bool:
@@ -56,15 +69,22 @@ def check_packed(operator: Any, matrices: int, packed: Tensor, shape: Shape, a_d
     here = packed_or_none(operator, [codes, scales] * matrices, a_dtype)
     wanted = None if here is None else read_header(here)
     if wanted is None or wanted[:2] != found[:2]:
-        raise Unsupported("packed", f"format {found.format}, version {found.version}",
-                          f"must be what {packed.device} prepares; make the weights anew from the checkpoint there")
+        raise Unsupported(
+            "packed",
+            f"format {found.format}, version {found.version}",
+            f"must be what {packed.device} prepares; make the weights anew from the checkpoint there",
+        )
     if wanted != found or packed.numel() != found.expert_bytes * shape.layers:
-        raise InvalidArgument("packed", f"{packed.numel()} bytes, in parts of {found.expert_bytes}",
-                              f"must be {shape.layers} parts of {wanted.expert_bytes}, of a matrix {shape.n} x {shape.k}")
+        raise InvalidArgument(
+            "packed",
+            f"{packed.numel()} bytes, in parts of {found.expert_bytes}",
+            f"must be {shape.layers} parts of {wanted.expert_bytes}, of a matrix {shape.n} x {shape.k}",
+        )
 
 
-def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], x: Tensor, a_dtype: torch.dtype,
-                    strategy: str = "auto") -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
+def choose_operands(
+    original: list[Optional[Tensor]], packed: Optional[Tensor], x: Tensor, a_dtype: torch.dtype, strategy: str = "auto"
+) -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
     """(codes and scales, None) or (None for each, packed): what a call with these activations runs on."""
     if packed is None:
         return original, None
@@ -73,8 +93,10 @@ def choose_operands(original: list[Optional[Tensor]], packed: Optional[Tensor], 
         return original, None
     if not fits:  # the bytes would be read as others: on a GPU the operator does not look at them
         raise Unsupported(
-            "x", str(x.dtype), f"the weights are packed for {activation_kind(a_dtype)}: pack with a_dtype={x.dtype}, or "
-            "with keep_original=True")
+            "x",
+            str(x.dtype),
+            f"the weights are packed for {activation_kind(a_dtype)}: pack with a_dtype={x.dtype}, or with keep_original=True",
+        )
     return [None] * len(original), packed
 
 
@@ -91,6 +113,7 @@ def _shared(container: Container) -> tuple[Any, ...]:
 
 class Container:
     """A plain container of tensors; immutable. Base of Weights and LinearWeights."""
+
     _matrices: ClassVar[tuple[str, ...]]
     _factors: ClassVar[tuple[str, ...]]
     _biases: ClassVar[tuple[str, ...]]
@@ -106,19 +129,30 @@ class Container:
         raise NotImplementedError
 
     @classmethod
-    def _make(cls: type[_Self], matrices: list[tuple[Tensor, Tensor]], factors: list[Scalar], biases: list[Optional[Tensor]], *,
-              prepare: bool, keep_original: bool, a_dtype: torch.dtype, scale_layout: str) -> _Self:
+    def _make(
+        cls: type[_Self],
+        matrices: list[tuple[Tensor, Tensor]],
+        factors: list[Scalar],
+        biases: list[Optional[Tensor]],
+        *,
+        prepare: bool,
+        keep_original: bool,
+        a_dtype: torch.dtype,
+        scale_layout: str,
+    ) -> _Self:
         tensors: dict[str, Tensor] = {}
         first: Optional[Shape] = None
         for name, (codes, scales) in zip(cls._matrices, matrices):
             codes, shape = codes_of(name, codes)
             if first is not None and shape != first:
-                raise InvalidArgument(name, f"shape {list(codes.shape)}",
-                                      f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}")
+                raise InvalidArgument(
+                    name, f"shape {list(codes.shape)}", f"must be that of {cls._matrices[0]}: {list(matrices[0][0].shape)}"
+                )
             first = shape
             if tensor(f"{name}_scales", scales).device != codes.device or codes.device != matrices[0][0].device:
-                raise InvalidArgument(f"{name}_scales", f"{codes.device} and {scales.device}",
-                                      "codes and scales must be on one device")
+                raise InvalidArgument(
+                    f"{name}_scales", f"{codes.device} and {scales.device}", "codes and scales must be on one device"
+                )
             tensors[name] = codes
             tensors[f"{name}_scales"] = scales_of(f"{name}_scales", scales, shape, scale_layout)
         assert first is not None
@@ -194,15 +228,23 @@ class Container:
         return f"<dualgemm.{type(self).__name__} {experts}{self.n} x {self.k}, {state}, {self.device}>"
 
     def _operands_for(self, x: Tensor, strategy: str) -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
-        return choose_operands([self._tensors.get(name) for name in self._original_names()], self._tensors.get("packed"), x,
-                               self._a_dtype, strategy)
+        return choose_operands(
+            [self._tensors.get(name) for name in self._original_names()],
+            self._tensors.get("packed"),
+            x,
+            self._a_dtype,
+            strategy,
+        )
 
-    def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any],
-                 named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
+    def _rows_of(
+        self, x: Any, x_scales: Optional[Tensor], factors: list[Any], named: dict[str, Any]
+    ) -> tuple[Tensor, Optional[Tensor], list[Any]]:
         """Activations with their scales; a QuantizedTensor's global scale goes into the factors, or is one of each row."""
         refuse_grad(**dict(zip(self._factors, factors)), a_row_scale=named.get("a_row_scale"))
-        own = [self._tensors[name] if value is None else factor_of(name, value, self.device, self._shape.layers)
-               for name, value in zip(self._factors, factors)]
+        own = [
+            self._tensors[name] if value is None else factor_of(name, value, self.device, self._shape.layers)
+            for name, value in zip(self._factors, factors)
+        ]
         if isinstance(x, QuantizedTensor):
             if x_scales is not None:
                 raise InvalidArgument("x_scales", "given", "must be None for a QuantizedTensor")
@@ -243,8 +285,11 @@ class Container:
             return type(self)(moved, self._shape, self._a_dtype).prepare(keep_original=True)
         if not same_kind(target, self.device):
             raise Unsupported(
-                "device", str(target), f"the weights are packed for {self.device}: make them there, with prepare=False and "
-                ".prepare() after .to(), or with keep_original=True")
+                "device",
+                str(target),
+                f"the weights are packed for {self.device}: make them there, with prepare=False and "
+                ".prepare() after .to(), or with keep_original=True",
+            )
         return type(self)({**moved, "packed": self._tensors["packed"].to(target)}, self._shape, self._a_dtype)
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -264,10 +309,15 @@ class Container:
         names = {*cls._original_names(), *cls._factors, *cls._biases, "packed", "shape"}
         unknown = sorted(set(state) - names)
         if unknown or not {"shape", *cls._factors} <= set(state) or ("packed" not in state and cls._matrices[0] not in state):
-            raise InvalidArgument("state", ", ".join(unknown or sorted(state)) or "empty",
-                                  f"must be of {cls.__name__}.state_dict()")
+            raise InvalidArgument(
+                "state", ", ".join(unknown or sorted(state)) or "empty", f"must be of {cls.__name__}.state_dict()"
+            )
         described = state["shape"].reshape(-1).tolist()
-        if len(described) != 4 or not all(isinstance(value, int) for value in described) or not 0 <= described[3] < len(_DTYPES):
+        if (
+            len(described) != 4
+            or not all(isinstance(value, int) for value in described)
+            or not 0 <= described[3] < len(_DTYPES)
+        ):
             raise InvalidArgument("state", f"shape {described}", "must be [n, k, experts, number of a_dtype]")
         n, k, experts, number = described
         shape, a_dtype = Shape(n, k, experts), _DTYPES[number]
@@ -276,8 +326,9 @@ class Container:
             if name in tensors:
                 tensors[name], found = codes_of(name, tensors[name])
                 if found != shape:
-                    raise InvalidArgument(name, f"shape {list(tensors[name].shape)}",
-                                          f"must be {n} x {k // 2}, as ``shape`` says")
+                    raise InvalidArgument(
+                        name, f"shape {list(tensors[name].shape)}", f"must be {n} x {k // 2}, as ``shape`` says"
+                    )
                 tensors[f"{name}_scales"] = scales_of(f"{name}_scales", tensors[f"{name}_scales"], shape, "auto")
         if "packed" in tensors:
             check_packed(cls._pack_operator(), len(cls._matrices), tensors["packed"], shape, a_dtype)
@@ -288,8 +339,9 @@ class Container:
         # No tensor but those that live as long as this container: a spawned process gets them by file descriptors, which end
         # with their tensor. As bytes: plain pickle cannot read float8 back.
         kept = {name: compact(tensor) if compacted else tensor for name, tensor in self._tensors.items()}
-        as_bytes = {name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
-                    for name, tensor in kept.items()}
+        as_bytes = {
+            name: tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor for name, tensor in kept.items()
+        }
         return {"shape": [*self._shape, _DTYPES.index(self._a_dtype)], **as_bytes}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -303,8 +355,9 @@ class Container:
     def _with_rows(self: _Self, rows: slice) -> _Self:
         """These rows of every matrix: views, and biases cut; unpacked."""
         if not self._has_original:
-            raise Unsupported("shard", "packed weights",
-                              "needs the originals: prepare=False or keep_original=True, then .prepare()")
+            raise Unsupported(
+                "shard", "packed weights", "needs the originals: prepare=False or keep_original=True, then .prepare()"
+            )
         tensors = {name: self._tensors[name] for name in self._factors}
         for name in self._matrices:
             tensors[name] = self._tensors[name][..., rows, :]

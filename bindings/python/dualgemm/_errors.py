@@ -1,4 +1,5 @@
 """The library's errors as exceptions."""
+
 from __future__ import annotations
 
 import re
@@ -9,7 +10,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most * 2 // 3]}... ({len(text)} characters) ...{text[-(most // 6):]}"
+    return text if len(text) <= most else f"{text[: most * 2 // 3]}... ({len(text)} characters) ...{text[-(most // 6) :]}"
 
 
 def printable(text: object, most: int = _MOST_CHARACTERS) -> str:
@@ -82,7 +83,9 @@ def translate(error: RuntimeError) -> NoReturn:
     """Raises what an operator of torch.ops.dualgemm reported, or ``error`` itself if it is not ours."""
     if unknown := re.search(r"Unknown keyword argument '(\w+)'", str(error)):
         raise TypeError(f"unexpected keyword argument {unknown[1]!r}") from None
-    if wrong := re.search(r"Expected a value of type '([^']+)' for argument '(\w+)' but instead found type '([^']+)'", str(error)):
+    if wrong := re.search(
+        r"Expected a value of type '([^']+)' for argument '(\w+)' but instead found type '([^']+)'", str(error)
+    ):
         raise InvalidArgument(wrong[2], wrong[3], f"must be of type {wrong[1]}") from None
     found = _IN_TORCH.search(str(error))
     if found is None and isinstance(error, NotImplementedError) and "dualgemm::" in str(error):

@@ -1,4 +1,5 @@
 """What a float MLP is made of, and whether it computes a gated MLP at all: found out by computing, not by its class."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ _ACTIVATION_NAMES = ("act_fn", "activation_fn", "act", "activation")
 
 class FloatMLP(NamedTuple):
     """Gate and up [N, K] or [E, N, K], their biases [N] or [E, N], down as it is there, and the name of the activation."""
+
     gate: Tensor
     up: Tensor
     down: Any
@@ -85,7 +87,7 @@ def _linear(mlp: nn.Module, name: str) -> nn.Linear:
 
 
 def _halves(tensor: Optional[Tensor]) -> tuple[Optional[Tensor], Optional[Tensor]]:
-    return (None, None) if tensor is None else (tensor[:tensor.shape[0] // 2], tensor[tensor.shape[0] // 2:])
+    return (None, None) if tensor is None else (tensor[: tensor.shape[0] // 2], tensor[tensor.shape[0] // 2 :])
 
 
 def _find(mlp: nn.Module, activation: str) -> FloatMLP:
@@ -99,8 +101,9 @@ def _find(mlp: nn.Module, activation: str) -> FloatMLP:
         assert first is not None and second is not None
         bias_gate, bias_up = _halves(both.bias)
         return FloatMLP(first, second, getattr(mlp, names[1]), activation, bias_gate, bias_up)
-    raise InvalidArgument("mlp", type(mlp).__name__,
-                          "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)")
+    raise InvalidArgument(
+        "mlp", type(mlp).__name__, "must have gate_proj, up_proj and down_proj (or w1, w3, w2; or gate_up_proj)"
+    )
 
 
 def _activations(mlp: nn.Module, given: Optional[str]) -> list[str]:
@@ -124,8 +127,9 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
     tried = _activations(mlp, activation)
     parts = _find(mlp, tried[0])
     if parts.gate.shape != parts.up.shape or parts.gate.shape[1] % 16:
-        raise InvalidArgument("mlp", f"gate {list(parts.gate.shape)}, up {list(parts.up.shape)}",
-                              "must be one shape, [N, K], K a multiple of 16")
+        raise InvalidArgument(
+            "mlp", f"gate {list(parts.gate.shape)}, up {list(parts.up.shape)}", "must be one shape, [N, K], K a multiple of 16"
+        )
     if parts.gate.device.type == "meta":
         raise InvalidArgument("mlp", "on the meta device", "must have its weights")
     if plain_down and (not isinstance(parts.down, nn.Linear) or parts.down.weight.dtype not in _FLOATS):
@@ -138,8 +142,13 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
         together = probes.foreign("forward", mlp, x[None])
         wanted = found[None] if isinstance(found, Tensor) else found
         probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
-        name = _nearest(mlp, tried, lambda one: probes.distance(
-            type(mlp).__name__, found, _through_down(parts.down, _hidden(one, gate, up), plain_down)))
+        name = _nearest(
+            mlp,
+            tried,
+            lambda one: probes.distance(
+                type(mlp).__name__, found, _through_down(parts.down, _hidden(one, gate, up), plain_down)
+            ),
+        )
     return parts._replace(activation=name)
 
 
@@ -155,8 +164,11 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
         raise InvalidArgument("experts", type(experts).__name__, "must have gate_up_proj [E, 2N, K] and down_proj [E, K, N]")
     count, rows, k = both.shape
     if rows % 2 or list(down.shape) != [count, k, rows // 2] or both.dtype not in _FLOATS or k % 16 or rows % 32:
-        raise InvalidArgument("experts", f"gate_up_proj {list(both.shape)}, down_proj {list(down.shape)}",
-                              "must be [E, 2N, K] and [E, K, N], N and K multiples of 16, of bfloat16, float16 or float32")
+        raise InvalidArgument(
+            "experts",
+            f"gate_up_proj {list(both.shape)}, down_proj {list(down.shape)}",
+            "must be [E, 2N, K] and [E, K, N], N and K multiples of 16, of bfloat16, float16 or float32",
+        )
     for name in ("gate_up_proj_bias", "down_proj_bias"):
         if getattr(experts, name, None) is not None:
             raise InvalidArgument("experts", name, "experts with biases are not quantised here")
@@ -164,7 +176,7 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
         raise InvalidArgument("experts", "on the meta device", "must have its weights")
     tried = _activations(experts, activation)
 
-    parts = FloatMLP(both[:, :rows // 2], both[:, rows // 2:], down, tried[0])
+    parts = FloatMLP(both[:, : rows // 2], both[:, rows // 2 :], down, tried[0])
     with torch.no_grad():
         name = _nearest(experts, tried, lambda one: _distance_of_experts(experts, parts._replace(activation=one)))
     return parts._replace(activation=name)
@@ -181,7 +193,7 @@ def _distance_of_experts(experts: nn.Module, parts: FloatMLP) -> float:
     wanted = torch.zeros((x.shape[0], parts.down.shape[1]), dtype=torch.float32, device=x.device)
     for row, (of_row, factors) in enumerate(zip(ids.tolist(), weights.tolist())):
         for expert, factor in zip(of_row, factors):
-            h = _hidden(parts.activation, x[row:row + 1] @ parts.gate[expert].T, x[row:row + 1] @ parts.up[expert].T)
+            h = _hidden(parts.activation, x[row : row + 1] @ parts.gate[expert].T, x[row : row + 1] @ parts.up[expert].T)
             wanted[row] += factor * (h @ parts.down[expert].T)[0].float()
     found = probes.foreign("forward", lambda rows: experts(rows, ids, weights), x)
     return probes.distance(type(experts).__name__, found, wanted)
@@ -197,7 +209,9 @@ def check_shape(module: nn.Module, n: int, k: int) -> None:
     both = 1 if len(names) == 3 else 2
     first: Any = getattr(module, names[0]).weight if names else module.gate_up_proj
     if tuple(first.shape[-2:]) != (n * both, k):
-        raise InvalidArgument("model", f"{[first.shape[-2] // both, first.shape[-1]]}", f"must be {n} x {k} as in the checkpoint")
+        raise InvalidArgument(
+            "model", f"{[first.shape[-2] // both, first.shape[-1]]}", f"must be {n} x {k} as in the checkpoint"
+        )
 
 
 def check_forward(module: nn.Module) -> str:

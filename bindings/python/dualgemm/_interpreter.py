@@ -1,4 +1,5 @@
 """Refuses to be imported in a subinterpreter: it would share the library's threads and torch's operators with the main one."""
+
 from __future__ import annotations
 
 from typing import Any

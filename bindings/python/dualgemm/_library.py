@@ -1,4 +1,5 @@
 """libdualgemm through ctypes: found beside this file, or where DUALGEMM_LIBRARY says. Needs no other package."""
+
 from __future__ import annotations
 
 import ctypes
@@ -33,8 +34,19 @@ def _text(function: Any) -> Any:
 
 
 c = _load("libdualgemm.so.0", "DUALGEMM_LIBRARY")
-for _name in ("version", "status_name", "last_error_argument", "last_error_observed", "last_error_rule", "strategy_name", "device_name", "isa_name", "regime_name",
-              "data_type_name", "prepared_format_name"):
+for _name in (
+    "version",
+    "status_name",
+    "last_error_argument",
+    "last_error_observed",
+    "last_error_rule",
+    "strategy_name",
+    "device_name",
+    "isa_name",
+    "regime_name",
+    "data_type_name",
+    "prepared_format_name",
+):
     _text(getattr(c, f"dualgemm_{_name}"))
 c.dualgemm_plan_destroy.restype = None
 c.dualgemm_plan_destroy.argtypes = [ctypes.c_void_p]
@@ -43,7 +55,9 @@ c.dualgemm_plan_destroy.argtypes = [ctypes.c_void_p]
 def check(status: int) -> None:
     """Raises what the library's last call on this thread reported."""
     if status:
-        parts = (getattr(c, f"dualgemm_last_error_{part}")().decode(errors="replace") for part in ("argument", "observed", "rule"))
+        parts = (
+            getattr(c, f"dualgemm_last_error_{part}")().decode(errors="replace") for part in ("argument", "observed", "rule")
+        )
         raise error_of(c.dualgemm_status_name(status).decode(), *parts)
 
 

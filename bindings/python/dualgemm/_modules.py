@@ -1,4 +1,5 @@
 """NVFP4 matrices as buffers of a module: they move, save and load as such, prepared or not. And one linear layer of them."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,12 +13,21 @@ from ._container import Container, activation_dtype, check_packed, choose_operan
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
 from ._operators import check_storage, refuse_grad, tensor
-from .torch import call, number
+from ._quantized import call, number
 from .weights import LinearWeights
 
 _ops = torch.ops.dualgemm
 InputType = Literal["bf16", "nvfp4"]
 _Self = TypeVar("_Self", bound="PackedModule")
+_Kind = TypeVar("_Kind", bound="type[PackedModule]")
+SAVED_KINDS: dict[str, type[PackedModule]] = {}
+"""The classes that a configuration in a file may name; classes derived from them are not among these."""
+
+
+def saved_by_name(kind: _Kind) -> _Kind:
+    """Lets from_saved() of the class be found by its name."""
+    SAVED_KINDS[kind.__name__] = kind
+    return kind
 
 
 def check_input_type(input_dtype: str) -> None:
@@ -31,6 +41,7 @@ class PackedModule(nn.Module):
     MATRIX_codes is uint8, MATRIX_scales float8_e4m3fn, alphas float32 [1] or [E]; after finalize() ``packed`` stands for
     codes and scales. load_state_dict() takes either state whatever the module's own is, and packs again where it was packed.
     """
+
     _weights: ClassVar[type[Container]]
     packed: Optional[Tensor]
     input_scale: Optional[Tensor]
@@ -55,8 +66,9 @@ class PackedModule(nn.Module):
             self.register_buffer(name, self._empty_bias(device) if bias else None)
         self.register_buffer("packed", None)
         given = None if input_scale is None or input_dtype != "nvfp4" else input_scale
-        self.register_buffer("input_scale", None if given is None else torch.full(
-            (1, ), given, dtype=torch.float32, device=device))
+        self.register_buffer(
+            "input_scale", None if given is None else torch.full((1,), given, dtype=torch.float32, device=device)
+        )
         self._input_scale = given  # the same as a number: an output's global scale must not be read from a GPU
         self._put_absent_last()
 
@@ -84,8 +96,11 @@ class PackedModule(nn.Module):
     def _take(self: _Self, weights: Container, alpha_factor: float = 1.0) -> _Self:
         """The tensors of ``weights``; its alphas times a factor."""
         if weights._shape != self.shape:
-            raise InvalidArgument("weights", f"{weights.n} x {weights.k}, {weights.num_experts} experts",
-                                  f"must be {self.shape.n} x {self.shape.k}, {self.shape.layers} experts")
+            raise InvalidArgument(
+                "weights",
+                f"{weights.n} x {weights.k}, {weights.num_experts} experts",
+                f"must be {self.shape.n} x {self.shape.k}, {self.shape.layers} experts",
+            )
         tensors = weights._tensors
         for name in self._weights._matrices:
             for end, source in (("codes", name), ("scales", f"{name}_scales")):
@@ -104,6 +119,15 @@ class PackedModule(nn.Module):
         """torch.export() numbers buffers without those that are None: they may not stand between others."""
         for name in [name for name, buffer in self._buffers.items() if buffer is None]:
             self._buffers[name] = self._buffers.pop(name)
+
+    def saved_arguments(self) -> dict[str, Any]:
+        """What from_saved() needs beside shape, input_dtype and inner modules, as JSON has it."""
+        return {}
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> PackedModule:
+        """The module of a description; ``inner`` makes the modules inside of it."""
+        raise NotImplementedError
 
     def weights(self) -> Container:
         """The same tensors as Weights (LinearWeights), not copied."""
@@ -137,8 +161,11 @@ class PackedModule(nn.Module):
         fits = activation_kind(wanted) == activation_kind(self.a_dtype) or not container.packs_by_rows(self._device())
         if self.is_packed and not fits:
             if self._buffers[f"{self._weights._matrices[0]}_codes"] is None:
-                raise Unsupported("a_dtype", str(wanted), f"the module is packed for {activation_kind(self.a_dtype)} "
-                                  "already, without keep_original")
+                raise Unsupported(
+                    "a_dtype",
+                    str(wanted),
+                    f"the module is packed for {activation_kind(self.a_dtype)} already, without keep_original",
+                )
             self.packed = None
         if not self.is_packed:
             self.a_dtype = wanted
@@ -180,8 +207,10 @@ class PackedModule(nn.Module):
             packs_anew = self._buffers[f"{self._weights._matrices[0]}_codes"] is not None
             if not packs_anew:
                 raise Unsupported(
-                    "device", str(target), f"{type(self).__name__} is packed for {here}: call finalize() after .to(), or "
-                    "finalize(keep_original=True)")
+                    "device",
+                    str(target),
+                    f"{type(self).__name__} is packed for {here}: call finalize() after .to(), or finalize(keep_original=True)",
+                )
         if recurse:
             for child in self.children():
                 child._apply(fn)
@@ -192,10 +221,21 @@ class PackedModule(nn.Module):
                 self._buffers[name] = fn(buffer.view(torch.uint8)).view(buffer.dtype)
         return self.finalize(a_dtype=self.a_dtype, keep_original=True) if packs_anew else self
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        own = {name[len(prefix):]: tensor for name, tensor in state_dict.items()
-               if name.startswith(prefix) and isinstance(tensor, Tensor)}
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        own = {
+            name[len(prefix) :]: tensor
+            for name, tensor in state_dict.items()
+            if name.startswith(prefix) and isinstance(tensor, Tensor)
+        }
         assigns = bool(local_metadata.get("assign_to_params_buffers"))
         device = self._device()
         codes = [f"{name}_codes" for name in self._weights._matrices]
@@ -229,8 +269,12 @@ class PackedModule(nn.Module):
                 setattr(self, name, torch.empty_like(own[name], device=device))
         for name in scales:  # swizzled ones are flat
             buffer = self._buffers.get(name)
-            if name in own and buffer is not None and own[name].shape != buffer.shape and own[name].numel(
-            ) == self.shape.layers * self.shape.span:
+            if (
+                name in own
+                and buffer is not None
+                and own[name].shape != buffer.shape
+                and own[name].numel() == self.shape.layers * self.shape.span
+            ):
                 setattr(self, name, torch.empty_like(own[name], device=device))
         merged = {**state_dict, **{prefix + name: tensor for name, tensor in own.items()}}
         super()._load_from_state_dict(merged, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -256,39 +300,74 @@ class PackedModule(nn.Module):
         return f"{experts}{self.shape.k} -> {self.shape.n}, input {self.input_dtype}, {state}"
 
 
+@saved_by_name
 class NVFP4Linear(PackedModule):
     """y = x @ W.T + bias with W in NVFP4: what an MLP's ``down`` may be. Buffers w_codes, w_scales, alpha, bias.
 
     input_dtype "bf16": x as it comes, 16 or 32 bits. "nvfp4": x quantised on the fly, each row with its own global scale, or
     all with input_scale, which is a factor of alpha then. num_experts > 0: matrices of experts, for GatedExperts.
     """
+
     _weights = LinearWeights
     w_codes: Optional[Tensor]
     w_scales: Optional[Tensor]
     alpha: Tensor
     bias: Optional[Tensor]
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = False, input_dtype: InputType = "bf16",
-                 input_scale: Optional[float] = None, num_experts: int = 0, device: Any = None) -> None:
-        super().__init__(Shape(out_features, in_features, num_experts), bias=bias, input_dtype=input_dtype,
-                         input_scale=input_scale, device=device)
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        num_experts: int = 0,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            Shape(out_features, in_features, num_experts),
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            device=device,
+        )
         self.in_features, self.out_features = in_features, out_features
 
     @classmethod
-    def from_weights(cls, weights: LinearWeights, *, input_dtype: InputType = "bf16",
-                     input_scale: Optional[float] = None) -> NVFP4Linear:
+    def from_weights(
+        cls, weights: LinearWeights, *, input_dtype: InputType = "bf16", input_scale: Optional[float] = None
+    ) -> NVFP4Linear:
         """Takes the tensors; with input_scale and input_dtype "nvfp4" alpha becomes alpha * input_scale."""
-        made = cls(weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, num_experts=weights._shape.experts,
-                   device="meta")
+        made = cls(
+            weights.k,
+            weights.n,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            num_experts=weights._shape.experts,
+            device="meta",
+        )
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, linear: nn.Linear, *, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
-                   four_over_six: bool = False) -> NVFP4Linear:
+    def from_float(
+        cls,
+        linear: nn.Linear,
+        *,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        four_over_six: bool = False,
+    ) -> NVFP4Linear:
         """Quantises an nn.Linear of bfloat16, float16 or float32."""
-        return cls.from_weights(LinearWeights.from_linear(linear, four_over_six=four_over_six, prepare=False),
-                                input_dtype=input_dtype,
-                                input_scale=input_scale)
+        return cls.from_weights(
+            LinearWeights.from_linear(linear, four_over_six=four_over_six, prepare=False),
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+        )
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> NVFP4Linear:
+        return cls(int(saved["k"]), int(saved["n"]), num_experts=int(saved["experts"]), **common)
 
     @property
     def output_scale(self) -> Optional[float]:
@@ -303,11 +382,33 @@ class NVFP4Linear(PackedModule):
         rows, scales, row_scale = self._rows_of(x)
         return self.product(rows, scales, row_scale, x.dtype)
 
-    def product(self, x: Tensor, x_scales: Optional[Tensor], row_scale: Optional[Tensor], out_dtype: torch.dtype,
-                m_indices: Optional[Tensor] = None, masked_m: Optional[Tensor] = None) -> Tensor:
+    def product(
+        self,
+        x: Tensor,
+        x_scales: Optional[Tensor],
+        row_scale: Optional[Tensor],
+        out_dtype: torch.dtype,
+        m_indices: Optional[Tensor] = None,
+        masked_m: Optional[Tensor] = None,
+    ) -> Tensor:
         """The product of activations that are ready; m_indices int32 [M] or masked_m int32 [E]: of groups."""
         (codes, scales), packed = self._operands_for(x)
-        result: Tensor = call(_ops.linear, x, x_scales, codes, scales, packed, self.shape.n, self.shape.layers, None, m_indices,
-                              masked_m, self.alpha, self.bias, None, row_scale, out_dtype=out_dtype)
+        result: Tensor = call(
+            _ops.linear,
+            x,
+            x_scales,
+            codes,
+            scales,
+            packed,
+            self.shape.n,
+            self.shape.layers,
+            None,
+            m_indices,
+            masked_m,
+            self.alpha,
+            self.bias,
+            None,
+            row_scale,
+            out_dtype=out_dtype,
+        )
         return result
-

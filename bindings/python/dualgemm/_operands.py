@@ -1,4 +1,5 @@
 """NVFP4 operands as the containers keep them: codes uint8, scales float8_e4m3fn, linear or flat; and prepared bytes."""
+
 from __future__ import annotations
 
 import struct
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from ._errors import InvalidArgument
 from ._operators import check_storage, tensor
-from .torch import number, unswizzle_scales
+from ._quantized import number, unswizzle_scales
 
 Scalar = Union[Tensor, float]
 _CODES = (torch.uint8, torch.float4_e2m1fn_x2)
@@ -19,6 +20,7 @@ _HEADER_BYTES = 256
 
 class Shape(NamedTuple):
     """The shape of one matrix, or of ``experts`` of them (0: one, without that dimension)."""
+
     n: int
     k: int
     experts: int
@@ -36,8 +38,11 @@ class Shape(NamedTuple):
 def codes_of(name: str, codes: Tensor) -> tuple[Tensor, Shape]:
     """[N, K/2] or [E, N, K/2] as uint8, not copied."""
     if tensor(name, codes).dtype not in _CODES or codes.dim() not in (2, 3) or 0 in codes.shape or codes.shape[-1] % 8:
-        raise InvalidArgument(name, f"{codes.dtype} {list(codes.shape)}",
-                              "must be uint8 or float4_e2m1fn_x2 [N, K/2] or [E, N, K/2], K a multiple of 16")
+        raise InvalidArgument(
+            name,
+            f"{codes.dtype} {list(codes.shape)}",
+            "must be uint8 or float4_e2m1fn_x2 [N, K/2] or [E, N, K/2], K a multiple of 16",
+        )
     if codes.stride(-1) != 1:
         raise InvalidArgument(name, f"stride {codes.stride(-1)} of the last dimension", "must be 1; use .contiguous()")
     if codes.dtype != torch.uint8:
@@ -60,14 +65,16 @@ def scales_of(name: str, scales: Tensor, shape: Shape, scale_layout: str) -> Ten
         wanted = [shape.n, shape.k // 16]
         wanted = [shape.experts, *wanted] if shape.experts else wanted
         if list(scales.shape) != wanted:
-            raise InvalidArgument(name, f"shape {list(scales.shape)}",
-                                  f"linear scales must be {wanted}; name or flatten swizzled ones")
+            raise InvalidArgument(
+                name, f"shape {list(scales.shape)}", f"linear scales must be {wanted}; name or flatten swizzled ones"
+            )
         return scales if scales.stride(-1) == 1 else scales.contiguous()
     if scales.dim() == 6:
         scales = scales.permute(5, 2, 4, 0, 1, 3)
     if scales.numel() != shape.layers * shape.span:
-        raise InvalidArgument(name, f"shape {list(scales.shape)}",
-                              f"swizzled_128x4 must be {shape.layers * shape.span} scales here")
+        raise InvalidArgument(
+            name, f"shape {list(scales.shape)}", f"swizzled_128x4 must be {shape.layers * shape.span} scales here"
+        )
     return scales.reshape((shape.experts, shape.span) if shape.experts else (shape.span,))
 
 
@@ -84,7 +91,7 @@ def slice_rows(scales: Tensor, shape: Shape, rows: slice) -> Tensor:
     parts_tiles = rows.step in (None, 1) and rows.start % 128 == 0 and (rows.stop - rows.start) % 128 == 0
     if parts_tiles and not is_linear(scales, shape):
         tile = -(-shape.k // 64) * 512
-        return scales[..., rows.start // 128 * tile:rows.stop // 128 * tile].contiguous()  # of experts: a copy
+        return scales[..., rows.start // 128 * tile : rows.stop // 128 * tile].contiguous()  # of experts: a copy
     return linear_scales(scales, shape)[..., rows, :]
 
 
@@ -123,6 +130,7 @@ def shard_range(size: int, rank: int, world_size: int, what: str, multiple: int 
 
 # ---- prepared bytes ---------------------------------------------------------------------------------------------------------
 
+
 def activation_kind(dtype: torch.dtype) -> str:
     """Activations for which a GPU prepares the same bytes."""
     if dtype in (torch.uint8, torch.float4_e2m1fn_x2, torch.float16):
@@ -134,6 +142,7 @@ def activation_kind(dtype: torch.dtype) -> str:
 
 class PackedHeader(NamedTuple):
     """The first 256 bytes of each expert's part (docs/formats.md, "Prepared weights")."""
+
     format: int
     version: int
     n: int
@@ -162,4 +171,3 @@ def compact(tensor: Tensor) -> Tensor:
     """Without the rest of a storage that it is a view of: what is saved is what is used."""
     used = tensor.numel() * tensor.element_size()
     return tensor if tensor.is_contiguous() and tensor.untyped_storage().nbytes() == used else tensor.contiguous().clone()
-

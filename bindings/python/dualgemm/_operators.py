@@ -1,31 +1,36 @@
-"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _fakes.py.
+"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _schemas.py.
 
 Importing this module loads that library, once.
 """
+
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _fakes, _vmap
+from . import _schemas, _vmap
 from . import _library  # loads libdualgemm first: _torch.so then finds it by its soname
 from ._errors import InvalidArgument
 
 _TORCH = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 PATH = _library.file_of_package("_torch.so")
 
-_FACTORS = ("Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
-            "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
-            "float? act_limit=None")
+_FACTORS = (
+    "Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
+    "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
+    "float? act_limit=None"
+)
 _CHOICE = "str scale_layout='auto', bool batch_invariant=False, str strategy='auto', str config=''"
 _A = "Tensor a, Tensor? a_scales"
 _GATE_UP = "Tensor gate, Tensor gate_scales, Tensor up, Tensor up_scales"
 _ANY_WEIGHTS = "Tensor? gate, Tensor? gate_scales, Tensor? up, Tensor? up_scales, Tensor? packed, SymInt n, SymInt l"
-_LINEAR = ("Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l, Tensor? offsets=None, Tensor? m_indices=None, "
-           "Tensor? masked_m=None, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, Tensor? a_row_scale=None, *")
+_LINEAR = (
+    "Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l, Tensor? offsets=None, Tensor? m_indices=None, "
+    "Tensor? masked_m=None, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, Tensor? a_row_scale=None, *"
+)
 
 # name -> arguments up to the output's; where a product's D is wide, there is an out_dtype and a form with out.
 _WIDE = {
@@ -35,8 +40,7 @@ _WIDE = {
     "m_grouped_glu_masked": (f"{_A}, {_ANY_WEIGHTS}, Tensor masked_m, {_FACTORS}", _CHOICE),
     "linear": (f"{_A}, {_LINEAR}", _CHOICE),
 }
-_QUANTIZE = ("Tensor x, Tensor? global_scale=None, *, str scale_layout='linear', bool four_over_six=False, "
-             "bool per_row=False")
+_QUANTIZE = "Tensor x, Tensor? global_scale=None, *, str scale_layout='linear', bool four_over_six=False, bool per_row=False"
 _NVFP4 = f"{_A}, {_ANY_WEIGHTS}, float d_global_scale, {_FACTORS}, str d_scale_layout='linear', {_CHOICE}"
 
 
@@ -61,14 +65,16 @@ def _load() -> None:
     if _TORCH < (2, 10):
         raise ImportError(f"dualgemm.torch: torch {torch.__version__}; must be 2.10 or newer")
     if not PATH.exists():
-        raise ImportError(f"dualgemm.torch: {PATH} is missing; the package was built without torch's headers: install torch "
-                          "and build it again")
+        raise ImportError(
+            f"dualgemm.torch: {PATH} is missing; the package was built without torch's headers: install torch "
+            "and build it again"
+        )
     library = torch.library.Library("dualgemm", "DEF")
     for schema in _schemas():
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     torch.ops.load_library(str(PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
-    _fakes.register()
+    _schemas.register()
     _vmap.register()
 
 
@@ -98,8 +104,12 @@ def check_no_grad(**tensors: Any) -> None:
         if not isinstance(tensor, Tensor):
             continue
         if tensor.requires_grad and torch.is_grad_enabled():
-            raise InvalidArgument(name, "requires_grad", "must not: the product has no backward; call it, or the whole model, "
-                                  "under torch.no_grad() or torch.inference_mode(), or pass x.detach()")
+            raise InvalidArgument(
+                name,
+                "requires_grad",
+                "must not: the product has no backward; call it, or the whole model, "
+                "under torch.no_grad() or torch.inference_mode(), or pass x.detach()",
+            )
         if forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None:
             raise InvalidArgument(name, "with a tangent", "must have none: the product has no forward-mode derivative")
 

@@ -1,4 +1,5 @@
 """Plans and runs on arrays of any library, and what this machine offers. Needs ctypes alone."""
+
 from __future__ import annotations
 
 import ctypes
@@ -28,7 +29,7 @@ def _text(function: str, handle: c_void_p) -> str:
 def _int64(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidArgument(name, repr(value), "must be an integer")
-    if not -2**63 <= value < 2**63:
+    if not -(2**63) <= value < 2**63:
         raise InvalidArgument(name, str(value), "must fit in 64 bits")
     return value
 
@@ -44,10 +45,15 @@ def activation_numbers(kind: str, alpha: Any, beta: Any, limit: Any) -> tuple[in
     """The activation's number, and alpha, beta and limit, NaN where not given. What is given counts: 0 in alpha or limit, which
     the C interface takes for "not given", is refused, and swiglu_oai with beta 0 is clamped_swiglu with its other defaults."""
     number = library.parse("activation", kind)
-    values = [math.nan if value is None else _float(f"act_{name}", value)
-              for name, value in (("alpha", alpha), ("beta", beta), ("limit", limit))]
-    for name, given, value, rule in (("alpha", alpha, values[0], "must be finite and not 0"), ("beta", beta, values[1], ""),
-                                     ("limit", limit, values[2], "must be > 0")):
+    values = [
+        math.nan if value is None else _float(f"act_{name}", value)
+        for name, value in (("alpha", alpha), ("beta", beta), ("limit", limit))
+    ]
+    for name, given, value, rule in (
+        ("alpha", alpha, values[0], "must be finite and not 0"),
+        ("beta", beta, values[1], ""),
+        ("limit", limit, values[2], "must be > 0"),
+    ):
         if given is not None and (math.isnan(value) or (value == 0 and rule)):
             raise InvalidArgument(f"act_{name}", repr(value), rule or "must be finite")
     if kind == "swiglu_oai" and values[1] == 0:
@@ -88,24 +94,74 @@ class Plan:
         return _text("dualgemm_plan_explain", self._handle)
 
 
-def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: str = "f16", device: str = "cpu",
-         strategy: Strategy = "auto", activation: Activation = "silu", act_alpha: float | None = None, act_beta: float | None = None,
-         act_limit: float | None = None, batch_invariant: bool = False, threads: int = 0, prepared: bool = False,
-         config: str = "", scale_layout: OwnLayout = "linear") -> Plan:
+def plan(
+    m: int,
+    n: int,
+    k: int,
+    *,
+    l: int = 1,
+    a_type: str = "e2m1",
+    d_type: str = "f16",
+    device: str = "cpu",
+    strategy: Strategy = "auto",
+    activation: Activation = "silu",
+    act_alpha: float | None = None,
+    act_beta: float | None = None,
+    act_limit: float | None = None,
+    batch_invariant: bool = False,
+    threads: int = 0,
+    prepared: bool = False,
+    config: str = "",
+    scale_layout: OwnLayout = "linear",
+) -> Plan:
     """Chooses how to compute D [l, m, n] from A [l, m, k] and Gate, Up [l, n, k], all tight.
 
     Types and names as the command line spells them: "e2m1", "f16", "bf16", "f32"; "cpu", "cuda". act_*: as the activation
     has them; "clamped_swiglu" wants a limit. ``scale_layout`` is that of all scales, "linear" or "swizzled_128x4".
     InvalidArgument: a broken rule; Unsupported: this machine cannot do it.
     """
-    return make_plan(m, n, k, l=l, a_type=a_type, d_type=d_type, device=device, strategy=strategy, activation=activation,
-                     act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit, batch_invariant=batch_invariant,
-                     threads=threads, prepared=prepared, config=config, scale_layout=scale_layout)
+    return make_plan(
+        m,
+        n,
+        k,
+        l=l,
+        a_type=a_type,
+        d_type=d_type,
+        device=device,
+        strategy=strategy,
+        activation=activation,
+        act_alpha=act_alpha,
+        act_beta=act_beta,
+        act_limit=act_limit,
+        batch_invariant=batch_invariant,
+        threads=threads,
+        prepared=prepared,
+        config=config,
+        scale_layout=scale_layout,
+    )
 
 
-def make_plan(m: int, n: int, k: int, *, l: int, a_type: str, d_type: str, device: str, strategy: str, activation: str,
-              act_alpha: float | None, act_beta: float | None, act_limit: float | None, batch_invariant: bool,
-              prepared: bool, config: str, scale_layout: str, threads: int = 0, bias: int = 0) -> Plan:
+def make_plan(
+    m: int,
+    n: int,
+    k: int,
+    *,
+    l: int,
+    a_type: str,
+    d_type: str,
+    device: str,
+    strategy: str,
+    activation: str,
+    act_alpha: float | None,
+    act_beta: float | None,
+    act_limit: float | None,
+    batch_invariant: bool,
+    prepared: bool,
+    config: str,
+    scale_layout: str,
+    threads: int = 0,
+    bias: int = 0,
+) -> Plan:
     """plan(), and with biases: one of BIAS_TYPES."""
     if scale_layout not in _LAYOUTS:
         raise InvalidArgument("scale_layout", repr(scale_layout), "must be linear or swizzled_128x4")
@@ -117,7 +173,8 @@ def make_plan(m: int, n: int, k: int, *, l: int, a_type: str, d_type: str, devic
         if matrix.type == 0:
             matrix.scale_layout = _LAYOUTS[scale_layout]
     problem.act.kind, (problem.act.alpha, problem.act.beta, problem.act.limit) = activation_numbers(
-        activation, act_alpha, act_beta, act_limit)
+        activation, act_alpha, act_beta, act_limit
+    )
     problem.bias = bias
     problem.batch_invariant = int(bool(batch_invariant))
     options = library.new(PlanOptions, "plan_options")
@@ -144,8 +201,20 @@ def _operand(name: str, value: Any, wanted: int, is_cuda: bool, written: bool = 
     return array
 
 
-def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scales: Any, up: Any, up_scales: Any, d: Any,
-        alpha_gate: float = 1.0, alpha_up: float = 1.0, stream: int = 0) -> None:
+def run(
+    plan: Plan,
+    *,
+    a: Any,
+    a_scales: Any | None = None,
+    gate: Any,
+    gate_scales: Any,
+    up: Any,
+    up_scales: Any,
+    d: Any,
+    alpha_gate: float = 1.0,
+    alpha_up: float = 1.0,
+    stream: int = 0,
+) -> None:
     """The C call on arrays of any library (NumPy, CuPy, JAX, torch), tight in memory; ``d`` is written.
 
     Each operand must have exactly the bytes that the plan's problem says. ``stream``: the cudaStream_t as a number, CUDA only.
@@ -167,8 +236,15 @@ def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scal
     library.check(library.c.dualgemm_workspace_create(plan._handle, byref(workspace)))
     try:
         library.c.dualgemm_workspace_data.restype = c_void_p
-        library.check(library.c.dualgemm_run(plan._handle, byref(buffers), c_void_p(library.c.dualgemm_workspace_data(workspace)),
-                                             c_int64(plan.workspace_bytes), None))
+        library.check(
+            library.c.dualgemm_run(
+                plan._handle,
+                byref(buffers),
+                c_void_p(library.c.dualgemm_workspace_data(workspace)),
+                c_int64(plan.workspace_bytes),
+                None,
+            )
+        )
     finally:
         library.c.dualgemm_workspace_destroy(workspace)
 
@@ -179,6 +255,12 @@ def device_info(device: str = "cpu") -> Mapping[str, Any]:
         raise InvalidArgument("device", repr(device), 'must be "cpu"; plan(device="cuda").explain() tells of the GPU')
     info = DeviceInfo(struct_size=ctypes.sizeof(DeviceInfo))
     library.check(library.c.dualgemm_get_device_info(byref(info)))
-    return {"device": library.name_of("device", info.kind), "name": info.name.decode(errors="replace"), "cores": info.cores,
-            "l1d_bytes": info.l1d_bytes, "l2_bytes": info.l2_bytes, "l3_bytes": info.l3_bytes,
-            "isas": [library.name_of("isa", isa) for isa in info.isas[:info.num_isas]]}
+    return {
+        "device": library.name_of("device", info.kind),
+        "name": info.name.decode(errors="replace"),
+        "cores": info.cores,
+        "l1d_bytes": info.l1d_bytes,
+        "l2_bytes": info.l2_bytes,
+        "l3_bytes": info.l3_bytes,
+        "isas": [library.name_of("isa", isa) for isa in info.isas[: info.num_isas]],
+    }

@@ -1,4 +1,5 @@
 """Asking a foreign forward what it computes: rows of every magnitude, comparison, small copies of what has no weights yet."""
+
 from __future__ import annotations
 
 import copy
@@ -37,8 +38,9 @@ def foreign(what: str, function: Callable[[Tensor], Any], x: Tensor) -> Any:
     try:
         return function(x)
     except Exception as error:
-        raise InvalidArgument("mlp", f"{what}(x) with x {list(x.shape)} raises {type(error).__name__}: {error}",
-                              "must take one tensor of rows") from error
+        raise InvalidArgument(
+            "mlp", f"{what}(x) with x {list(x.shape)} raises {type(error).__name__}: {error}", "must take one tensor of rows"
+        ) from error
 
 
 def distance(what: str, found: Any, wanted: Any) -> float:
@@ -46,8 +48,9 @@ def distance(what: str, found: Any, wanted: Any) -> float:
     nothing."""
     if not isinstance(found, Tensor) or not isinstance(wanted, Tensor) or found.shape != wanted.shape:
         seen = f"{list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
-        raise InvalidArgument("mlp", f"{what} gives {seen}",
-                              f"must give one tensor {list(wanted.shape) if isinstance(wanted, Tensor) else ''}")
+        raise InvalidArgument(
+            "mlp", f"{what} gives {seen}", f"must give one tensor {list(wanted.shape) if isinstance(wanted, Tensor) else ''}"
+        )
     can_tell = torch.isfinite(wanted).all(-1)
     if not bool(can_tell.any()):
         raise InvalidArgument("mlp", f"{what} gives nothing finite", "must have finite weights")
@@ -70,7 +73,7 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
     generator = torch.Generator("cpu").manual_seed(0)
 
     def weight(*sizes: int) -> nn.Parameter:
-        return nn.Parameter(torch.randn(sizes, generator=generator, device="cpu") / sizes[-1]**0.5, requires_grad=False)
+        return nn.Parameter(torch.randn(sizes, generator=generator, device="cpu") / sizes[-1] ** 0.5, requires_grad=False)
 
     made: Any = copy.deepcopy(module)
     first: Any = getattr(made, linear_names[0]).weight if linear_names else made.gate_up_proj

@@ -1,20 +1,20 @@
-"""Putting GatedMLP and GatedExperts into a model: finding what they replace, all of it or nothing, and saying what was left."""
+"""Which modules of a model are replaced, putting others in their places, all or none, and saying what was left."""
+
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 from torch import nn
 
-from ._errors import InvalidArgument, Unsupported, printable
-from ._floats import is_experts, linear_names
+from ._errors import InvalidArgument, printable
+from ._floats import ACTIVATIONS, is_experts, linear_names
 from ._modules import PackedModule, check_input_type
 
 _OPTIONS = {"quantize_down", "four_over_six", "activation", "input_dtype", "input_scale"}
-_ONLY_DENSE = {"quantize_down"}
+ONLY_DENSE = {"quantize_down"}
 # Names that models give to what stands where a gated MLP may stand.
 _MLP_NAMES = re.compile(r"(.*\.)?(mlp|feed_?forward|ffn|block_sparse_moe|moe|experts|shared_experts?|shared_mlp)")
 _MOST_NAMED = 20
@@ -45,8 +45,11 @@ def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.
         wanted, unwanted = re.compile(match), [re.compile(one) for one in skip]
     except (re.error, TypeError) as error:
         raise InvalidArgument("match", f"{match!r}, skip {skip!r}", f"must be regular expressions: {error}") from None
-    return {name: module for name, module in model.named_modules(remove_duplicate=False)
-            if name and wanted.fullmatch(name) and name not in skip and not any(one.fullmatch(name) for one in unwanted)}
+    return {
+        name: module
+        for name, module in model.named_modules(remove_duplicate=False)
+        if name and wanted.fullmatch(name) and name not in skip and not any(one.fullmatch(name) for one in unwanted)
+    }
 
 
 def is_inside(name: str, outer: Iterable[str]) -> bool:
@@ -57,7 +60,7 @@ def _looks_gated(module: nn.Module) -> bool:
     return is_experts(module) or bool(linear_names(module))
 
 
-def _candidates(model: nn.Module, match: Optional[str], skip: Sequence[str]) -> tuple[dict[str, nn.Module], dict[str, str]]:
+def candidates(model: nn.Module, match: Optional[str], skip: Sequence[str]) -> tuple[dict[str, nn.Module], dict[str, str]]:
     """What is to be replaced, and what stands where an MLP may stand and does not look like one."""
     found = matching(model, ".*" if match is None else match, skip)
     done = {name for name, module in model.named_modules(remove_duplicate=False) if isinstance(module, PackedModule)}
@@ -65,17 +68,21 @@ def _candidates(model: nn.Module, match: Optional[str], skip: Sequence[str]) -> 
     if match is not None:
         return found, {}
     gated = {name: module for name, module in found.items() if _looks_gated(module)}
-    others = {name: f"{type(module).__name__} has no gate_proj, up_proj and down_proj" for name, module in found.items()
-              if name not in gated and _MLP_NAMES.fullmatch(name) and any(True for _ in module.parameters())
-              and not is_inside(name, gated) and not any(is_inside(one, [name]) for one in (*gated, *done))}
+    others = {
+        name: f"{type(module).__name__} has no gate_proj, up_proj and down_proj"
+        for name, module in found.items()
+        if name not in gated
+        and _MLP_NAMES.fullmatch(name)
+        and any(True for _ in module.parameters())
+        and not is_inside(name, gated)
+        and not any(is_inside(one, [name]) for one in (*gated, *done))
+    }
     outermost = {name: why for name, why in others.items() if not is_inside(name, others)}
     return gated, outermost
 
 
-def _check_options(options: dict[str, Any]) -> None:
+def check_options(options: dict[str, Any]) -> None:
     """What every module would refuse is the caller's mistake, not a reason to leave them all."""
-    from ._floats import ACTIVATIONS
-
     if unknown := sorted(set(options) - _OPTIONS):
         raise TypeError(f"replace_mlps() got an unexpected keyword argument {unknown[0]!r}")
     check_input_type(options.get("input_dtype", "bf16"))
@@ -96,52 +103,3 @@ def put_modules(model: nn.Module, new: dict[str, nn.Module]) -> None:
         for name, module in old.items():
             set_module(model, name, module)
         raise
-
-
-def mark_for_saving(model: nn.Module) -> None:
-    """A transformers model's save_pretrained() is to write what it takes to read it back."""
-    if "transformers" not in sys.modules:
-        return
-    try:
-        from .integrations import _saved
-    except ImportError:  # of another version: it saves the tensors, as any module's
-        return
-    _saved.mark(model)
-
-
-def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
-    """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
-
-    match: None, whatever has the submodules of one, under any name (mlp, feed_forward, shared_expert, mlp.experts); a regular
-    expression: modules whose whole name matches. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
-
-    Modules that compute anything else, or raise, are left and named in a warning; so is that nothing was found. An error
-    leaves the model as it was. finalize(), for each, once the model is where it will run.
-    """
-    from .nn import GatedExperts, GatedMLP
-
-    _check_options(kw)
-    candidates, left = _candidates(model, match, skip)
-    replaced: dict[str, nn.Module] = {}
-    made: dict[int, nn.Module] = {}  # a module that has two names stays one
-    for name, module in candidates.items():
-        if is_inside(name, replaced):
-            continue
-        kind: Any = GatedExperts if is_experts(module) else GatedMLP
-        options = {key: value for key, value in kw.items() if kind is GatedMLP or key not in _ONLY_DENSE}
-        try:
-            if id(module) not in made:
-                made[id(module)] = kind.from_float(module, **options)
-        except (InvalidArgument, Unsupported) as error:
-            left[name] = str(error)
-            continue
-        replaced[name] = made[id(module)]
-    put_modules(model, replaced)
-    if replaced:
-        mark_for_saving(model)
-    left = {name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)}
-    nothing = "" if replaced else f"nothing was replaced in {type(model).__name__}"
-    if not replaced and not left and match is not None:
-        nothing += f": no module's name matches {printable(match)}"
-    warn_left(left, nothing)
-    return list(replaced)

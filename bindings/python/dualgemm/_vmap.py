@@ -1,4 +1,5 @@
 """torch.func.vmap: mapped rows are more rows of one call; anything else is done one after the other."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -25,8 +26,9 @@ def _moved(in_dims: tuple[Any, ...], arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def _one_by_one(operator: Any, count: int, mapped: list[int], moved: list[Any], named: dict[str, Any]) -> Any:
-    each = [operator(*(value[i] if place in mapped else value for place, value in enumerate(moved)), **named)
-            for i in range(count)]
+    each = [
+        operator(*(value[i] if place in mapped else value for place, value in enumerate(moved)), **named) for i in range(count)
+    ]
     if isinstance(each[0], Tensor):
         return torch.stack(each), 0
     return tuple(_stacked(parts) for parts in zip(*each)), (0,) * len(each[0])

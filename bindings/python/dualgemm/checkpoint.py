@@ -1,4 +1,5 @@
 """NVFP4 checkpoints: ModelOpt, compressed-tensors, torchao, GGUF, separate or stacked, read by libdualgemm_checkpoint."""
+
 from __future__ import annotations
 
 import ctypes
@@ -15,8 +16,9 @@ from torch import Tensor, nn
 from . import _library as library
 from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from ._floats import check_forward, check_shape
+from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, check_input_type
-from ._replace import is_inside, mark_for_saving, matching, put_modules, warn_left
+from ._replace import is_inside, matching, put_modules, warn_left
 from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
 from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights
@@ -65,8 +67,12 @@ class Checkpoint:
         self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
         self._owned: Optional[_Owned] = _Owned(handle, self._c.dualgemm_checkpoint_close)
         count = self._c.dualgemm_checkpoint_layer_count(handle)
-        self._layers = {self._c.dualgemm_checkpoint_layer_name(handle, c_int64(index)).decode():
-                        int(self._c.dualgemm_checkpoint_layer_experts(handle, c_int64(index))) for index in range(count)}
+        self._layers = {
+            self._c.dualgemm_checkpoint_layer_name(handle, c_int64(index)).decode(): int(
+                self._c.dualgemm_checkpoint_layer_experts(handle, c_int64(index))
+            )
+            for index in range(count)
+        }
 
     @staticmethod
     def _check(status: int) -> None:
@@ -76,8 +82,7 @@ class Checkpoint:
             raise InvalidArgument(error.argument, error.observed, error.rule.replace("--expert 0", "expert=0")) from None
         except FileError as error:
             rule = error.rule.replace("--max-input-scale (LayerOptions::max_input_scale)", "max_input_scale=True")
-            raise FileError(error.argument, error.observed,
-                            rule.replace("--allow-nan (allow_nan)", "allow_nan=True")) from None
+            raise FileError(error.argument, error.observed, rule.replace("--allow-nan (allow_nan)", "allow_nan=True")) from None
 
     @property
     def _handle(self) -> c_void_p:
@@ -140,7 +145,8 @@ class Checkpoint:
     def _load(self, prefix: str, expert: int, flags: int) -> _Owned:
         layer = c_void_p()
         self._check(
-            self._c.dualgemm_checkpoint_load(self._handle, prefix.encode(), c_int64(expert), c_int32(flags), byref(layer)))
+            self._c.dualgemm_checkpoint_load(self._handle, prefix.encode(), c_int64(expert), c_int32(flags), byref(layer))
+        )
         return _Owned(layer, self._c.dualgemm_checkpoint_layer_free)
 
     def _layer_weights(self, prefix: str, expert: int, flags: int) -> tuple[Weights, _Owned]:
@@ -149,18 +155,41 @@ class Checkpoint:
         problem, buffers = library.new(Problem, "problem"), library.new(Buffers, "buffers")
         self._check(self._c.dualgemm_checkpoint_layer_apply(owned.handle, c_float(1.0), byref(problem), byref(buffers)))
         n, k = problem.n, problem.k
-        parts = [(_mapped(codes, torch.uint8, n, k // 2), _scales(scales, n, k, matrix.scale_layout))
-                 for codes, scales, matrix in ((buffers.gate, buffers.gate_scales, problem.gate),
-                                               (buffers.up, buffers.up_scales, problem.up))]
+        parts = [
+            (_mapped(codes, torch.uint8, n, k // 2), _scales(scales, n, k, matrix.scale_layout))
+            for codes, scales, matrix in (
+                (buffers.gate, buffers.gate_scales, problem.gate),
+                (buffers.up, buffers.up_scales, problem.up),
+            )
+        ]
         biases = [_mapped(bias, torch.float32, n) if bias else None for bias in (buffers.bias_gate, buffers.bias_up)]
         (gate, gate_scales), (up, up_scales) = parts
-        return Weights.from_tensors(gate, gate_scales, up, up_scales, alpha_gate=buffers.alpha_gate, alpha_up=buffers.alpha_up,
-                                    bias_gate=biases[0], bias_up=biases[1], prepare=False), owned
+        return Weights.from_tensors(
+            gate,
+            gate_scales,
+            up,
+            up_scales,
+            alpha_gate=buffers.alpha_gate,
+            alpha_up=buffers.alpha_up,
+            bias_gate=biases[0],
+            bias_up=biases[1],
+            prepare=False,
+        ), owned
 
-    def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu",
-                shard: Optional[tuple[int, int]] = None, prepare: bool = True, keep_original: bool = False,
-                a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False,
-                allow_nan: bool = False) -> Weights:
+    def weights(
+        self,
+        prefix: str,
+        *,
+        expert: Optional[int] = None,
+        device: Any = "cpu",
+        shard: Optional[tuple[int, int]] = None,
+        prepare: bool = True,
+        keep_original: bool = False,
+        a_dtype: torch.dtype = torch.bfloat16,
+        order: str = "gate_up",
+        max_input_scale: bool = False,
+        allow_nan: bool = False,
+    ) -> Weights:
         """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
         weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
 
@@ -179,8 +208,9 @@ class Checkpoint:
         numbers = self._numbers(prefix, expert)
         return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
 
-    def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False,
-                    allow_nan: bool = False) -> Optional[float]:
+    def input_scale(
+        self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False, allow_nan: bool = False
+    ) -> Optional[float]:
         """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
         largest of theirs."""
         scales = []
@@ -198,8 +228,18 @@ class Checkpoint:
         self._check(self._c.dualgemm_checkpoint_matrix_get_info(handle, byref(info)))
         return info, owned
 
-    def _linear(self, load: Any, name: str, numbers: list[int], stacks: bool, device: Any, prepare: bool, keep_original: bool,
-                a_dtype: torch.dtype, allow_nan: bool) -> Union[LinearWeights, nn.Linear]:
+    def _linear(
+        self,
+        load: Any,
+        name: str,
+        numbers: list[int],
+        stacks: bool,
+        device: Any,
+        prepare: bool,
+        keep_original: bool,
+        a_dtype: torch.dtype,
+        allow_nan: bool,
+    ) -> Union[LinearWeights, nn.Linear]:
         info, owned = self._matrix(load, name, numbers[0], allow_nan)
         if info.type in _TYPES:
             if stacks:
@@ -211,35 +251,72 @@ class Checkpoint:
             found, owner = self._matrix(load, name, number, allow_nan)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
-            return LinearWeights.from_tensors(_mapped(found.data, torch.uint8, found.n, found.k // 2),
-                                              _scales(found.scales, found.n, found.k, found.scale_layout),
-                                              alpha=found.global_scale,
-                                              bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
-                                              prepare=False), owner
+            return LinearWeights.from_tensors(
+                _mapped(found.data, torch.uint8, found.n, found.k // 2),
+                _scales(found.scales, found.n, found.k, found.scale_layout),
+                alpha=found.global_scale,
+                bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
+                prepare=False,
+            ), owner
 
         del owned
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
 
-    def down(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu", prepare: bool = True,
-             keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
-             allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
+    def down(
+        self,
+        prefix: str,
+        *,
+        expert: Optional[int] = None,
+        device: Any = "cpu",
+        prepare: bool = True,
+        keep_original: bool = False,
+        a_dtype: torch.dtype = torch.bfloat16,
+        allow_nan: bool = False,
+    ) -> Union[LinearWeights, nn.Linear]:
         """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised.
         allow_nan: as weights()."""
         numbers = self._numbers(prefix, expert)
-        return self._linear(self._c.dualgemm_checkpoint_load_down_flags, prefix, numbers, _stacks(numbers, expert), device,
-                            prepare, keep_original, a_dtype, allow_nan)
+        return self._linear(
+            self._c.dualgemm_checkpoint_load_down_flags,
+            prefix,
+            numbers,
+            _stacks(numbers, expert),
+            device,
+            prepare,
+            keep_original,
+            a_dtype,
+            allow_nan,
+        )
 
-    def linear(self, name: str, *, device: Any = "cpu", prepare: bool = True, keep_original: bool = False,
-               a_dtype: torch.dtype = torch.bfloat16, allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
+    def linear(
+        self,
+        name: str,
+        *,
+        device: Any = "cpu",
+        prepare: bool = True,
+        keep_original: bool = False,
+        a_dtype: torch.dtype = torch.bfloat16,
+        allow_nan: bool = False,
+    ) -> Union[LinearWeights, nn.Linear]:
         """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down()."""
-        return self._linear(self._c.dualgemm_checkpoint_load_matrix_flags, name, [_ONE_LAYER], False, device, prepare,
-                            keep_original, a_dtype, allow_nan)
+        return self._linear(
+            self._c.dualgemm_checkpoint_load_matrix_flags,
+            name,
+            [_ONE_LAYER],
+            False,
+            device,
+            prepare,
+            keep_original,
+            a_dtype,
+            allow_nan,
+        )
 
     def down_input_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into down; of experts the largest."""
         load = self._c.dualgemm_checkpoint_load_down_flags
-        scales = [float(self._matrix(load, prefix, number, allow_nan)[0].input_scale)
-                  for number in self._numbers(prefix, expert)]
+        scales = [
+            float(self._matrix(load, prefix, number, allow_nan)[0].input_scale) for number in self._numbers(prefix, expert)
+        ]
         return max(scales) if all(scales) else None
 
     def linear_input_scale(self, name: str, *, allow_nan: bool = False) -> Optional[float]:
@@ -261,8 +338,16 @@ def _plain_linear(weight: Tensor, bias: Optional[Tensor], device: Any) -> nn.Lin
     return made
 
 
-def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[int], stacks: bool,
-              kind: type[_Container], device: Any, prepare: bool, keep_original: bool, a_dtype: torch.dtype) -> _Container:
+def _gathered(
+    part: Callable[[int], tuple[_Container, _Owned]],
+    numbers: list[int],
+    stacks: bool,
+    kind: type[_Container],
+    device: Any,
+    prepare: bool,
+    keep_original: bool,
+    a_dtype: torch.dtype,
+) -> _Container:
     """One layer, or its experts stacked, copied out of the mapped files."""
     tensors: dict[str, Tensor] = {}
     for index, number in enumerate(numbers):
@@ -275,8 +360,11 @@ def _gathered(part: Callable[[int], tuple[_Container, _Owned]], numbers: list[in
                 sizes: list[int] = list(tensor.shape[1:] if name in kind._factors else tensor.shape)
                 tensors[name] = torch.empty([len(numbers), *sizes], dtype=tensor.dtype, device=device)
             if name not in tensors or tensors[name][0].numel() != tensor.numel():
-                raise FileError(f"expert {number}", f"{name} of {tensor.numel()} values",
-                                "all experts of a layer must have the same tensors")
+                raise FileError(
+                    f"expert {number}",
+                    f"{name} of {tensor.numel()} values",
+                    "all experts of a layer must have the same tensors",
+                )
             tensors[name][index].view(-1).view(torch.uint8).copy_(tensor.reshape(-1).view(torch.uint8))
         shape = weights._shape
         del owned
@@ -296,6 +384,7 @@ def _reopened(path: str, allow_nan: bool) -> Checkpoint:
 
 
 # ---- models -----------------------------------------------------------------------------------------------------------------
+
 
 def module_names(prefix: str) -> list[str]:
     """By which names a model may know a layer or a tensor of a checkpoint."""
@@ -322,8 +411,16 @@ def _device_of(module: nn.Module) -> torch.device:
     return torch.device("cpu") if tensor is None or tensor.device.type == "meta" else tensor.device
 
 
-def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype],
-                 input_dtype: InputType = "bf16", max_input_scale: bool = False) -> nn.Module:
+def gated_module(
+    checkpoint: Checkpoint,
+    prefix: str,
+    *,
+    activation: str,
+    device: Any,
+    dtype: Optional[torch.dtype],
+    input_dtype: InputType = "bf16",
+    max_input_scale: bool = False,
+) -> nn.Module:
     """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
     weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale)
     down = checkpoint.down(prefix, device=device, prepare=False)
@@ -334,16 +431,35 @@ def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device
     if weights._shape.experts:
         if not isinstance(down, LinearWeights):
             raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
-        return GatedExperts.from_weights(weights, down, activation=activation, input_dtype=input_dtype, input_scale=scale,
-                                         down_input_scale=down_scale, bias=weights.bias_gate is not None)
-    inner: nn.Module = (NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
-                        if isinstance(down, LinearWeights) else down.to(dtype=dtype))
+        return GatedExperts.from_weights(
+            weights,
+            down,
+            activation=activation,
+            input_dtype=input_dtype,
+            input_scale=scale,
+            down_input_scale=down_scale,
+            bias=weights.bias_gate is not None,
+        )
+    inner: nn.Module = (
+        NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
+        if isinstance(down, LinearWeights)
+        else down.to(dtype=dtype)
+    )
     return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
 
 
-def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, match: str = r".*", skip: Sequence[str] = (),
-                    device: Any = None, input_dtype: InputType = "bf16", finalize: bool = True,
-                    max_input_scale: bool = False, allow_nan: bool = False) -> nn.Module:
+def from_pretrained(
+    model: nn.Module,
+    path: Union[str, os.PathLike[str]],
+    *,
+    match: str = r".*",
+    skip: Sequence[str] = (),
+    device: Any = None,
+    input_dtype: InputType = "bf16",
+    finalize: bool = True,
+    max_input_scale: bool = False,
+    allow_nan: bool = False,
+) -> nn.Module:
     """Puts the MLPs and experts of an NVFP4 checkpoint in the place of those of a Hugging Face ``model``; returns it.
 
     Modules are found by their names; the rest of the model is left as it is. device: None, that of the module replaced.
@@ -364,8 +480,15 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
                 place = _device_of(module) if device is None else device
                 old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
                 with torch.no_grad():
-                    made: Any = gated_module(checkpoint, prefix, activation=check_forward(module), device=place, dtype=old_dtype,
-                                             input_dtype=input_dtype, max_input_scale=max_input_scale)
+                    made: Any = gated_module(
+                        checkpoint,
+                        prefix,
+                        activation=check_forward(module),
+                        device=place,
+                        dtype=old_dtype,
+                        input_dtype=input_dtype,
+                        max_input_scale=max_input_scale,
+                    )
                 check_shape(module, made.shape.n, made.shape.k)
             except DualGemmError as error:
                 left[name] = str(error)
@@ -376,8 +499,11 @@ def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, mat
             replaced[name] = made
         if not replaced:
             near = ", ".join(list(checkpoint.layers())[:3])
-            raise InvalidArgument("model", "; ".join(f"{n}: {why}" for n, why in left.items()) or "no module of such a name",
-                                  f"must have MLPs as in {os.fspath(path)}: {near or 'none at all'}")
+            raise InvalidArgument(
+                "model",
+                "; ".join(f"{n}: {why}" for n, why in left.items()) or "no module of such a name",
+                f"must have MLPs as in {os.fspath(path)}: {near or 'none at all'}",
+            )
     put_modules(model, replaced)
     mark_for_saving(model)
     warn_left(left)

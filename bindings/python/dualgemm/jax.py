@@ -3,6 +3,7 @@
 Needs jax >= 0.6 and a package that was built where jaxlib's headers are. Platforms: "cpu", and "CUDA", whose handler enqueues
 on XLA's stream. The CUDA handler has been compiled, not run.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -29,8 +30,19 @@ _TARGET = "dualgemm_glu"
 _WIDE = ("float16", "bfloat16", "float32")
 _SCALES = ("uint8", "float8_e4m3fn")
 # The handler's operands, in its order.
-_OPERANDS = ("a", "a_scales", "gate", "gate_scales", "up", "up_scales", "alpha_gate", "alpha_up", "a_row_scale", "bias_gate",
-             "bias_up")
+_OPERANDS = (
+    "a",
+    "a_scales",
+    "gate",
+    "gate_scales",
+    "up",
+    "up_scales",
+    "alpha_gate",
+    "alpha_up",
+    "a_row_scale",
+    "bias_gate",
+    "bias_up",
+)
 _OF_ROWS = ("a", "a_scales", "a_row_scale")
 
 
@@ -43,14 +55,17 @@ def _interface_version() -> Optional[tuple[int, int]]:
 
 def _load() -> None:
     if not _PATH.exists():
-        raise ImportError(f"dualgemm.jax: {_PATH} is missing; the package was built without jaxlib's headers: install jax and "
-                          "build it again")
+        raise ImportError(
+            f"dualgemm.jax: {_PATH} is missing; the package was built without jaxlib's headers: install jax and build it again"
+        )
     handlers = ctypes.CDLL(str(_PATH))
     # A registration that XLA refuses would leave the process without any JAX.
     built_with = (handlers.dualgemm_jax_interface_major(), handlers.dualgemm_jax_interface_minor())
     if (offered := _interface_version()) is not None and (built_with[0] != offered[0] or built_with[1] > offered[1]):
-        raise ImportError(f"dualgemm.jax: built for version {built_with} of XLA's foreign function interface, jaxlib offers "
-                          f"{offered}: install a newer jax, or build the package with this one")
+        raise ImportError(
+            f"dualgemm.jax: built for version {built_with} of XLA's foreign function interface, jaxlib offers "
+            f"{offered}: install a newer jax, or build the package with this one"
+        )
     for platform, symbol in (("cpu", handlers.dualgemm_jax_glu_cpu), ("CUDA", handlers.dualgemm_jax_glu_cuda)):
         capsule = jax.ffi.pycapsule(symbol)
         jax.ffi.register_ffi_target(_TARGET, capsule, platform=platform)
@@ -62,6 +77,7 @@ _load()
 
 class _Choice(NamedTuple):
     """What is not an array. Numbers as text: JAX compares attributes, and NaN, which means not given, equals nothing."""
+
     activation: int
     act_alpha: str
     act_beta: str
@@ -92,7 +108,7 @@ def _unswizzle(scales: Array, rows: int, blocks: int) -> Array:
     return tiles.reshape(*lead, -(-rows // 128) * 128, -(-blocks // 4) * 4)[..., :rows, :blocks]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _product(choice: _Choice) -> Callable[..., Array]:
     """The product with fixed choices, as a function of the operands in _OPERANDS's order, None where not given."""
 
@@ -103,18 +119,28 @@ def _product(choice: _Choice) -> Callable[..., Array]:
         d = jax.ShapeDtypeStruct(shape, jnp.dtype(choice.out_dtype))
         # Not given: no elements.
         call = jax.ffi.ffi_call(_TARGET, d)
-        return call(*(jnp.zeros((0,), jnp.float32) if operand is None else operand for operand in operands),
-                    activation=np.int32(choice.activation), act_alpha=choice.act_alpha, act_beta=choice.act_beta,
-                    act_limit=choice.act_limit, batch_invariant=np.int32(choice.batch_invariant),
-                    strategy=np.int32(choice.strategy), config=choice.config)
+        return call(
+            *(jnp.zeros((0,), jnp.float32) if operand is None else operand for operand in operands),
+            activation=np.int32(choice.activation),
+            act_alpha=choice.act_alpha,
+            act_beta=choice.act_beta,
+            act_limit=choice.act_limit,
+            batch_invariant=np.int32(choice.batch_invariant),
+            strategy=np.int32(choice.strategy),
+            config=choice.config,
+        )
 
     @product.def_vmap
     def batched(axis_size: int, in_batched: list[Any], *operands: Optional[Array]) -> tuple[Array, bool]:
         is_batched = dict(zip(_OPERANDS, in_batched))
         # Weights that all of the new dimension shares need not be copied: it becomes more rows.
         shares_weights = not any(is_batched[name] for name in _OPERANDS if name not in _OF_ROWS)
-        given = {name: value if value is None or is_batched[name] or (shares_weights and name not in _OF_ROWS)
-                 else jnp.broadcast_to(value, (axis_size, *value.shape)) for name, value in zip(_OPERANDS, operands)}
+        given = {
+            name: value
+            if value is None or is_batched[name] or (shares_weights and name not in _OF_ROWS)
+            else jnp.broadcast_to(value, (axis_size, *value.shape))
+            for name, value in zip(_OPERANDS, operands)
+        }
         return (_as_rows if shares_weights else _as_layers)(product, axis_size, given), True
 
     # Around the batching rule: vmap must find what is inside, and a derivative must not get there.
@@ -122,8 +148,9 @@ def _product(choice: _Choice) -> Callable[..., Array]:
 
     @differentiable.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
-        raise Unsupported("glu", "differentiated",
-                          "has no derivative; jax.lax.stop_gradient() on what goes in says that none is wanted")
+        raise Unsupported(
+            "glu", "differentiated", "has no derivative; jax.lax.stop_gradient() on what goes in says that none is wanted"
+        )
 
     return differentiable
 
@@ -173,8 +200,9 @@ def _as_layers(product: Callable[..., Array], size: int, given: dict[str, Any]) 
 def _array(name: str, value: Any, dtypes: tuple[str, ...]) -> Array:
     dtype = getattr(value, "dtype", None)
     if dtype is None or not hasattr(value, "shape") or str(dtype) not in dtypes:
-        raise InvalidArgument(name, type(value).__name__ if dtype is None else str(dtype),
-                              f"must be an array of {' or '.join(dtypes)}")
+        raise InvalidArgument(
+            name, type(value).__name__ if dtype is None else str(dtype), f"must be an array of {' or '.join(dtypes)}"
+        )
     return jnp.asarray(value)
 
 
@@ -203,13 +231,19 @@ def _scales(name: str, value: Any, codes: Array, is_layered: bool, scale_layout:
     value = _array(name, value, _SCALES)
     layers = codes.shape[0] if is_layered else 1
     rows, blocks = _rows(codes) // max(layers, 1), codes.shape[-1] // 8
-    is_swizzled = scale_layout == "swizzled_128x4" or value.ndim == 6 or (
-        scale_layout == "auto" and value.ndim == (2 if is_layered else 1))
+    is_swizzled = (
+        scale_layout == "swizzled_128x4"
+        or value.ndim == 6
+        or (scale_layout == "auto" and value.ndim == (2 if is_layered else 1))
+    )
     if not is_swizzled:
         if tuple(value.shape) != (*codes.shape[:-1], blocks):
-            raise InvalidArgument(name, f"shape {list(value.shape)}",
-                                  f"linear scales must be {[*codes.shape[:-1], blocks]}; say "
-                                  'scale_layout="swizzled_128x4" or flatten if they are swizzled')
+            raise InvalidArgument(
+                name,
+                f"shape {list(value.shape)}",
+                f"linear scales must be {[*codes.shape[:-1], blocks]}; say "
+                'scale_layout="swizzled_128x4" or flatten if they are swizzled',
+            )
         return value
     if value.ndim == 6 and scale_layout != "linear":  # [32, 4, row tiles, 4, block tiles, L], as bytes lie
         value = value.transpose(5, 2, 4, 0, 1, 3)
@@ -231,8 +265,10 @@ def _activation(kind: str, alpha: Any, beta: Any, limit: Any) -> tuple[int, str,
 
 def _validate(given: dict[str, Any], choice: _Choice) -> None:
     """The library's own rules, for what shapes and choices decide: before anything runs."""
-    types = {"uint8": 0} | {name: library.parse("data_type", short) for name, short in
-                            (("float16", "f16"), ("bfloat16", "bf16"), ("float32", "f32"))}
+    types = {"uint8": 0} | {
+        name: library.parse("data_type", short)
+        for name, short in (("float16", "f16"), ("bfloat16", "bf16"), ("float32", "f32"))
+    }
     a, gate = given["a"], given["gate"]
     problem = library.new(Problem, "problem")
     problem.l = gate.shape[0] if gate.ndim == 3 else 1
@@ -246,11 +282,29 @@ def _validate(given: dict[str, Any], choice: _Choice) -> None:
     library.check(library.c.dualgemm_validate(ctypes.byref(problem), None))
 
 
-def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Array, a_scales: Optional[Array] = None,
-        alpha_gate: Any = None, alpha_up: Any = None, a_row_scale: Optional[Array] = None, bias_gate: Optional[Array] = None,
-        bias_up: Optional[Array] = None, activation: Activation = "silu", act_alpha: Optional[float] = None,
-        act_beta: Optional[float] = None, act_limit: Optional[float] = None, out_dtype: Any = None,
-        scale_layout: ScaleLayout = "auto", batch_invariant: bool = False, strategy: Strategy = "auto", config: str = "") -> Array:
+def glu(
+    a: Array,
+    gate: Array,
+    up: Array,
+    *,
+    gate_scales: Array,
+    up_scales: Array,
+    a_scales: Optional[Array] = None,
+    alpha_gate: Any = None,
+    alpha_up: Any = None,
+    a_row_scale: Optional[Array] = None,
+    bias_gate: Optional[Array] = None,
+    bias_up: Optional[Array] = None,
+    activation: Activation = "silu",
+    act_alpha: Optional[float] = None,
+    act_beta: Optional[float] = None,
+    act_limit: Optional[float] = None,
+    out_dtype: Any = None,
+    scale_layout: ScaleLayout = "auto",
+    batch_invariant: bool = False,
+    strategy: Strategy = "auto",
+    config: str = "",
+) -> Array:
     """D [..., M, N] = act(alpha_gate * a @ gate.T + bias_gate) * (alpha_up * a @ up.T + bias_up).
 
     a: NVFP4 codes, uint8 [..., M, K/2], with a_scales; or float16, bfloat16 or float32 [..., M, K] without. gate, up: codes,
@@ -274,14 +328,18 @@ def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Arra
     if up.shape != gate.shape:
         raise InvalidArgument("up", f"shape {list(up.shape)}", f"must be that of gate: {list(gate.shape)}")
     if (a.ndim != 3 or a.shape[0] != gate.shape[0]) if is_layered else a.ndim < 2:
-        raise InvalidArgument("a", f"shape {list(a.shape)}",
-                              f"must be [{gate.shape[0]}, M, K]" if is_layered else "must have rows")
+        raise InvalidArgument(
+            "a", f"shape {list(a.shape)}", f"must be [{gate.shape[0]}, M, K]" if is_layered else "must have rows"
+        )
     k = gate.shape[-1] * 2
     if a.shape[-1] * (2 if is_nvfp4 else 1) != k:
         raise InvalidArgument("a", f"{a.shape[-1] * (2 if is_nvfp4 else 1)} columns", f"must be the {k} of gate")
     if (a_scales is not None) != is_nvfp4:
-        raise InvalidArgument("a_scales", "None" if a_scales is None else "given",
-                              "must be given for a in NVFP4" if is_nvfp4 else "must be None for a of 16 or 32 bits")
+        raise InvalidArgument(
+            "a_scales",
+            "None" if a_scales is None else "given",
+            "must be given for a in NVFP4" if is_nvfp4 else "must be None for a of 16 or 32 bits",
+        )
     if out_dtype is None:
         out_dtype = "float16" if is_nvfp4 else a.dtype
     if str(jnp.dtype(out_dtype)) not in _WIDE:
@@ -294,16 +352,25 @@ def glu(a: Array, gate: Array, up: Array, *, gate_scales: Array, up_scales: Arra
     layers, columns = (gate.shape[0] if is_layered else 1), gate.shape[-2]
     bias_shape = (layers, columns) if is_layered else (columns,)
     given = {
-        "a": a, "a_scales": None if a_scales is None else _scales("a_scales", a_scales, a, is_layered, scale_layout),
-        "gate": gate, "gate_scales": _scales("gate_scales", gate_scales, gate, is_layered, scale_layout),
-        "up": up, "up_scales": _scales("up_scales", up_scales, up, is_layered, scale_layout),
-        "alpha_gate": _alpha("alpha_gate", alpha_gate, layers), "alpha_up": _alpha("alpha_up", alpha_up, layers),
+        "a": a,
+        "a_scales": None if a_scales is None else _scales("a_scales", a_scales, a, is_layered, scale_layout),
+        "gate": gate,
+        "gate_scales": _scales("gate_scales", gate_scales, gate, is_layered, scale_layout),
+        "up": up,
+        "up_scales": _scales("up_scales", up_scales, up, is_layered, scale_layout),
+        "alpha_gate": _alpha("alpha_gate", alpha_gate, layers),
+        "alpha_up": _alpha("alpha_up", alpha_up, layers),
         "a_row_scale": _vector("a_row_scale", a_row_scale, ("float32",), _rows(a), (_rows(a),)),
         "bias_gate": _vector("bias_gate", bias_gate, ("float32", "bfloat16"), layers * columns, bias_shape),
         "bias_up": _vector("bias_up", bias_up, ("float32", "bfloat16"), layers * columns, bias_shape),
     }
-    choice = _Choice(*_activation(activation, act_alpha, act_beta, act_limit), int(bool(batch_invariant)),
-                     library.parse("strategy", strategy), config, str(jnp.dtype(out_dtype)))
+    choice = _Choice(
+        *_activation(activation, act_alpha, act_beta, act_limit),
+        int(bool(batch_invariant)),
+        library.parse("strategy", strategy),
+        config,
+        str(jnp.dtype(out_dtype)),
+    )
     if a.size == 0:
         return jnp.zeros((*a.shape[:-1], columns), choice.out_dtype)
     _validate(given, choice)

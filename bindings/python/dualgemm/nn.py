@@ -1,19 +1,23 @@
 """Gated MLPs and experts in NVFP4 as modules, and putting them into a model. Forward only; torch.compile takes them whole."""
+
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
 
-from ._errors import InvalidArgument
-from ._floats import float_experts, float_mlp
-from ._modules import InputType, NVFP4Linear, PackedModule
+from ._errors import InvalidArgument, Unsupported, printable
+from ._floats import float_experts, float_mlp, is_experts
+from ._library import parse
+from ._marking import mark_for_saving
+from ._modules import InputType, NVFP4Linear, PackedModule, saved_by_name
 from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
-from ._replace import replace_mlps
-from .torch import call
+from ._quantized import call
+from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
 from .weights import LinearWeights, Weights, quantized_weight
 
 _ops = torch.ops.dualgemm
@@ -21,6 +25,7 @@ _ops = torch.ops.dualgemm
 
 class _Gated(PackedModule):
     """Gate and up as buffers, with an activation."""
+
     _weights = Weights
     gate_codes: Optional[Tensor]
     gate_scales: Optional[Tensor]
@@ -31,12 +36,20 @@ class _Gated(PackedModule):
     bias_gate: Optional[Tensor]
     bias_up: Optional[Tensor]
 
-    def __init__(self, shape: Shape, *, activation: str, act_alpha: Optional[float], act_beta: Optional[float],
-                 act_limit: Optional[float], bias: bool, input_dtype: InputType, input_scale: Optional[float],
-                 device: Any) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        activation: str,
+        act_alpha: Optional[float],
+        act_beta: Optional[float],
+        act_limit: Optional[float],
+        bias: bool,
+        input_dtype: InputType,
+        input_scale: Optional[float],
+        device: Any,
+    ) -> None:
         super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
-        from ._library import parse
-
         parse("activation", activation)
         self.activation = activation
         self._act = {"activation": activation, "act_alpha": act_alpha, "act_beta": act_beta, "act_limit": act_limit}
@@ -47,7 +60,11 @@ class _Gated(PackedModule):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.activation}"
 
+    def saved_arguments(self) -> dict[str, Any]:
+        return {"act": dict(self._act)}
 
+
+@saved_by_name
 class GatedMLP(_Gated):
     """down(act(gate x) * (up x)), gate and up in NVFP4. ``down`` is any module: nn.Linear, NVFP4Linear, RowwiseParallel's, an
     engine's.
@@ -57,30 +74,64 @@ class GatedMLP(_Gated):
     (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
     then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
-    def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: Activation = "silu",
-                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
-                 device: Any = None) -> None:
-        super().__init__(Shape(intermediate_size, hidden_size, 0), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
-                         device=device)
+
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        down: nn.Module,
+        *,
+        activation: Activation = "silu",
+        act_alpha: Optional[float] = None,
+        act_beta: Optional[float] = None,
+        act_limit: Optional[float] = None,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            Shape(intermediate_size, hidden_size, 0),
+            activation=activation,
+            act_alpha=act_alpha,
+            act_beta=act_beta,
+            act_limit=act_limit,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            device=device,
+        )
         if not isinstance(down, nn.Module):
             raise InvalidArgument("down", type(down).__name__, "must be an nn.Module")
         self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
         self.down = down
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: nn.Module, *, input_scale: Optional[float] = None,
-                     input_dtype: InputType = "bf16", **kw: Any) -> GatedMLP:
+    def from_weights(
+        cls,
+        weights: Weights,
+        down: nn.Module,
+        *,
+        input_scale: Optional[float] = None,
+        input_dtype: InputType = "bf16",
+        **kw: Any,
+    ) -> GatedMLP:
         """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
         as __init__."""
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False,
-                   activation: Optional[str] = None, input_dtype: InputType = "bf16",
-                   input_scale: Optional[float] = None) -> GatedMLP:
+    def from_float(
+        cls,
+        mlp: nn.Module,
+        *,
+        quantize_down: bool = False,
+        four_over_six: bool = False,
+        activation: Optional[str] = None,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+    ) -> GatedMLP:
         """From a float MLP: gate_proj, up_proj, down_proj (Llama, Qwen, Mistral, Gemma), w1, w3, w2, or gate_up_proj (Phi).
 
         The activation is recognised by its values. Rows of every magnitude are sent through ``mlp`` and through the formula:
@@ -88,16 +139,29 @@ class GatedMLP(_Gated):
         used as it is. finalize() is left to you.
         """
         parts = float_mlp(mlp, activation, plain_down=quantize_down)
-        gate, up = (quantized_weight(f"mlp.{name}", weight, four_over_six)
-                    for name, weight in (("gate", parts.gate), ("up", parts.up)))
-        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
-                                       alpha_up=up.global_scale, bias_gate=parts.bias_gate, bias_up=parts.bias_up,
-                                       prepare=False)
+        gate, up = (
+            quantized_weight(f"mlp.{name}", weight, four_over_six) for name, weight in (("gate", parts.gate), ("up", parts.up))
+        )
+        weights = Weights.from_tensors(
+            gate.codes,
+            gate.scales,
+            up.codes,
+            up.scales,
+            alpha_gate=gate.global_scale,
+            alpha_up=up.global_scale,
+            bias_gate=parts.bias_gate,
+            bias_up=parts.bias_up,
+            prepare=False,
+        )
         down = parts.down
         if quantize_down:
             down = NVFP4Linear.from_float(down, input_dtype=input_dtype, four_over_six=four_over_six)
         made = cls.from_weights(weights, down, activation=parts.activation, input_dtype=input_dtype, input_scale=input_scale)
         return made.train(mlp.training)
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedMLP:
+        return cls(int(saved["k"]), int(saved["n"]), inner(saved["down"]), **saved["act"], **common)
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
@@ -110,8 +174,21 @@ class GatedMLP(_Gated):
         n, factors = self.shape.n, self._factors(row_scale)
         down = self.down
         if isinstance(down, NVFP4Linear) and down.output_scale is not None:
-            codes, d_scales = call(_ops.glu_nvfp4, rows, scales, gate, gate_scales, up, up_scales, packed, n, 1,
-                                   down.output_scale, *factors, **self._act)
+            codes, d_scales = call(
+                _ops.glu_nvfp4,
+                rows,
+                scales,
+                gate,
+                gate_scales,
+                up,
+                up_scales,
+                packed,
+                n,
+                1,
+                down.output_scale,
+                *factors,
+                **self._act,
+            )
             return down.product(codes, d_scales, None, x.dtype)
         if packed is not None:
             h = call(_ops.glu_packed, rows, scales, packed, n, 1, *factors, out_dtype=x.dtype, **self._act)
@@ -121,6 +198,7 @@ class GatedMLP(_Gated):
         return result
 
 
+@saved_by_name
 class GatedExperts(_Gated):
     """The experts of a mixture: gate, up and down in NVFP4, rows routed on the device, nothing synchronises.
 
@@ -128,40 +206,96 @@ class GatedExperts(_Gated):
     as there, one scale for all experts; down_input_scale: that of ``down``.
     """
 
-    def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: Activation = "silu",
-                 act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
-                 bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
-                 down_input_scale: Optional[float] = None, device: Any = None) -> None:
-        super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
-                         act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
-                         device=device)
+    def __init__(
+        self,
+        num_experts: int,
+        hidden_size: int,
+        intermediate_size: int,
+        *,
+        activation: Activation = "silu",
+        act_alpha: Optional[float] = None,
+        act_beta: Optional[float] = None,
+        act_limit: Optional[float] = None,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        down_input_scale: Optional[float] = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            Shape(intermediate_size, hidden_size, num_experts),
+            activation=activation,
+            act_alpha=act_alpha,
+            act_beta=act_beta,
+            act_limit=act_limit,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            device=device,
+        )
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
-        self.down = NVFP4Linear(intermediate_size, hidden_size, bias=bias, input_dtype=input_dtype, num_experts=num_experts,
-                                input_scale=down_input_scale, device=device)
+        self.down = NVFP4Linear(
+            intermediate_size,
+            hidden_size,
+            bias=bias,
+            input_dtype=input_dtype,
+            num_experts=num_experts,
+            input_scale=down_input_scale,
+            device=device,
+        )
 
     @classmethod
-    def from_weights(cls, weights: Weights, down: LinearWeights, *, input_dtype: InputType = "bf16",
-                     input_scale: Optional[float] = None, **kw: Any) -> GatedExperts:
+    def from_weights(
+        cls,
+        weights: Weights,
+        down: LinearWeights,
+        *,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        **kw: Any,
+    ) -> GatedExperts:
         """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]; with input_scale (of down: down_input_scale) and input_dtype
         "nvfp4" their alphas are multiplied by it. kw: as __init__."""
-        made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw)
+        made = cls(
+            weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw
+        )
         made.down._take(down, made.down._input_scale or 1.0)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
-    def from_float(cls, experts: nn.Module, *, four_over_six: bool = False, activation: Optional[str] = None,
-                   input_dtype: InputType = "bf16", input_scale: Optional[float] = None) -> GatedExperts:
+    def from_float(
+        cls,
+        experts: nn.Module,
+        *,
+        four_over_six: bool = False,
+        activation: Optional[str] = None,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+    ) -> GatedExperts:
         """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N].
         Checked as GatedMLP.from_float() does."""
         parts = float_experts(experts, activation)
-        gate, up, down = (quantized_weight(f"experts.{name}", weight, four_over_six)
-                          for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down)))
-        weights = Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale,
-                                       alpha_up=up.global_scale, prepare=False)
-        made = cls.from_weights(weights,
-                                LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
-                                input_dtype=input_dtype, input_scale=input_scale, activation=parts.activation)
+        gate, up, down = (
+            quantized_weight(f"experts.{name}", weight, four_over_six)
+            for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down))
+        )
+        weights = Weights.from_tensors(
+            gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale, alpha_up=up.global_scale, prepare=False
+        )
+        made = cls.from_weights(
+            weights,
+            LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            activation=parts.activation,
+        )
         return made.train(experts.training)
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedExperts:
+        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), **saved["act"], **common)
+        made.down = inner(saved["down"])  # type: ignore[assignment]
+        return made
 
     def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
         """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
@@ -171,12 +305,21 @@ class GatedExperts(_Gated):
         refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        if tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64) or not tensor("topk_weights", topk_weights).is_floating_point():
-            raise InvalidArgument("topk_ids", f"{topk_ids.dtype}, weights {topk_weights.dtype}",
-                                  "must be int32 or int64, with weights of a floating dtype")
+        if (
+            tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64)
+            or not tensor("topk_weights", topk_weights).is_floating_point()
+        ):
+            raise InvalidArgument(
+                "topk_ids",
+                f"{topk_ids.dtype}, weights {topk_weights.dtype}",
+                "must be int32 or int64, with weights of a floating dtype",
+            )
         if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
-            raise InvalidArgument("topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
-                                  f"must both be [{tokens.shape[0]}, k]")
+            raise InvalidArgument(
+                "topk_ids",
+                f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
+                f"must both be [{tokens.shape[0]}, k]",
+            )
         experts, top_k = self.num_experts, topk_ids.shape[1]
         wanted = (topk_ids >= 0) & (topk_ids < experts)
         ids = torch.where(wanted, topk_ids, experts).reshape(-1)
@@ -190,8 +333,20 @@ class GatedExperts(_Gated):
             rows, row_scale = rows.index_select(0, source), None if row_scale is None else row_scale.index_select(0, source)
             scales = scales.view(torch.uint8).index_select(0, source)
         matrices, packed = self._operands_for(rows)
-        h = call(_ops.m_grouped_glu_contiguous, rows, scales, *matrices, packed, self.shape.n, experts, None, of_row,
-                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h = call(
+            _ops.m_grouped_glu_contiguous,
+            rows,
+            scales,
+            *matrices,
+            packed,
+            self.shape.n,
+            experts,
+            None,
+            of_row,
+            *self._factors(row_scale),
+            out_dtype=x.dtype,
+            **self._act,
+        )
         h, h_scales, h_row_scale = self.down._quantized(h)
         y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=of_row)
         back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device, dtype=order.dtype))
@@ -210,8 +365,19 @@ class GatedExperts(_Gated):
             x = torch.where(inside.unsqueeze(-1), x, torch.zeros((), dtype=x.dtype, device=x.device))
         rows, scales, row_scale = self._quantized(x.contiguous())
         matrices, packed = self._operands_for(rows)
-        h = call(_ops.m_grouped_glu_masked, rows, scales, *matrices, packed, self.shape.n, self.num_experts, masked_m,
-                 *self._factors(row_scale), out_dtype=x.dtype, **self._act)
+        h = call(
+            _ops.m_grouped_glu_masked,
+            rows,
+            scales,
+            *matrices,
+            packed,
+            self.shape.n,
+            self.num_experts,
+            masked_m,
+            *self._factors(row_scale),
+            out_dtype=x.dtype,
+            **self._act,
+        )
         h, h_scales, h_row_scale = self.down._quantized(h)
         return self.down.product(h, h_scales, h_row_scale, x.dtype, masked_m=masked_m)
 
@@ -222,6 +388,42 @@ def finalize(model: nn.Module, **kw: Any) -> nn.Module:
         if isinstance(module, PackedModule):
             module.finalize(**kw)
     return model
+
+
+def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
+    """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
+
+    match: None, whatever has the submodules of one, under any name (mlp, feed_forward, shared_expert, mlp.experts); a regular
+    expression: modules whose whole name matches. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
+
+    Modules that compute anything else, or raise, are left and named in a warning; so is that nothing was found. An error
+    leaves the model as it was. finalize(), for each, once the model is where it will run.
+    """
+    check_options(kw)
+    found, left = candidates(model, match, skip)
+    replaced: dict[str, nn.Module] = {}
+    made: dict[int, nn.Module] = {}  # a module that has two names stays one
+    for name, module in found.items():
+        if is_inside(name, replaced):
+            continue
+        kind: Any = GatedExperts if is_experts(module) else GatedMLP
+        options = {key: value for key, value in kw.items() if kind is GatedMLP or key not in ONLY_DENSE}
+        try:
+            if id(module) not in made:
+                made[id(module)] = kind.from_float(module, **options)
+        except (InvalidArgument, Unsupported) as error:
+            left[name] = str(error)
+            continue
+        replaced[name] = made[id(module)]
+    put_modules(model, replaced)
+    if replaced:
+        mark_for_saving(model)
+    left = {name: reason for name, reason in left.items() if not any(is_inside(inner, [name]) for inner in replaced)}
+    nothing = "" if replaced else f"nothing was replaced in {type(model).__name__}"
+    if not replaced and not left and match is not None:
+        nothing += f": no module's name matches {printable(match)}"
+    warn_left(left, nothing)
+    return list(replaced)
 
 
 __all__ = ["GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]

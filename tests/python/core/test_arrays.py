@@ -1,4 +1,5 @@
 """Plans and runs without torch: NumPy arrays, foreign arrays by their interfaces, and what is refused."""
+
 from __future__ import annotations
 
 import array
@@ -106,12 +107,22 @@ def test_the_referee_without_torch() -> None:
 
 
 REFUSED = [
-    (dict(k=40), "k", "40"), (dict(m=0), "m", "0"), (dict(n=-3), "n", "-3"), (dict(m=2**62, n=2**62), None, None),
-    (dict(m=2**70), "m", str(2**70)), (dict(m=1.5), "m", "1.5"), (dict(m=True), "m", "True"),
-    (dict(a_type="int4"), "a_type", "int4"), (dict(activation="swish"), "activation", "swish"),
-    (dict(strategy="quick"), "strategy", "quick"), (dict(scale_layout="rows"), "scale_layout", "'rows'"),
-    (dict(device="tpu"), "device", "tpu"), (dict(threads=-1), "threads", "-1"), (dict(config=5), "config", "5"),
-    (dict(act_limit="no"), "act_limit", "'no'"), (dict(act_limit=2.0), "act.limit", "2"),
+    (dict(k=40), "k", "40"),
+    (dict(m=0), "m", "0"),
+    (dict(n=-3), "n", "-3"),
+    (dict(m=2**62, n=2**62), None, None),
+    (dict(m=2**70), "m", str(2**70)),
+    (dict(m=1.5), "m", "1.5"),
+    (dict(m=True), "m", "True"),
+    (dict(a_type="int4"), "a_type", "int4"),
+    (dict(activation="swish"), "activation", "swish"),
+    (dict(strategy="quick"), "strategy", "quick"),
+    (dict(scale_layout="rows"), "scale_layout", "'rows'"),
+    (dict(device="tpu"), "device", "tpu"),
+    (dict(threads=-1), "threads", "-1"),
+    (dict(config=5), "config", "5"),
+    (dict(act_limit="no"), "act_limit", "'no'"),
+    (dict(act_limit=2.0), "act.limit", "2"),
     (dict(activation="clamped_swiglu"), "act.limit", "not given"),
 ]
 
@@ -132,9 +143,15 @@ def test_bad_operands() -> None:
     frozen = d.copy()
     frozen.flags.writeable = False
     for change, argument in [
-        (dict(gate=values["gate"][:-1]), "gate"), (dict(up=None), "up"), (dict(a=values["a"][:, ::2]), "a"), (dict(a=3), "a"),
-        (dict(a_scales=None), "a_scales"), (dict(d=d.astype(np.float32)), "d"), (dict(d=frozen), "d"),
-        (dict(a=array.array("B", bytes(64))), "a"), (dict(gate=np.asfortranarray(values["gate"])), "gate"),
+        (dict(gate=values["gate"][:-1]), "gate"),
+        (dict(up=None), "up"),
+        (dict(a=values["a"][:, ::2]), "a"),
+        (dict(a=3), "a"),
+        (dict(a_scales=None), "a_scales"),
+        (dict(d=d.astype(np.float32)), "d"),
+        (dict(d=frozen), "d"),
+        (dict(a=array.array("B", bytes(64))), "a"),
+        (dict(gate=np.asfortranarray(values["gate"])), "gate"),
     ]:
         with pytest.raises(dualgemm.InvalidArgument) as caught:
             dualgemm.run(plan, **{**values, "d": d, **change})
@@ -144,6 +161,7 @@ def test_bad_operands() -> None:
 
 def test_errors_survive_pickling() -> None:
     import pickle
+
     with pytest.raises(dualgemm.InvalidArgument) as caught:
         dualgemm.plan(4, 16, 40)
     again = pickle.loads(pickle.dumps(caught.value))
@@ -158,26 +176,31 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_import_needs_nothing_else() -> None:
-    run = python("import sys\n"
-                 "class Refuse:\n"
-                 "    def find_spec(self, name, *rest):\n"
-                 "        if name.split('.')[0] in ('torch', 'numpy', 'jax', 'transformers'): raise ImportError('refused: ' + name)\n"
-                 "sys.meta_path.insert(0, Refuse())\n"
-                 "import dualgemm\n"
-                 "print(dualgemm.plan(1, 16, 16).strategy)")
+    run = python(
+        "import sys\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name.split('.')[0] in ('torch', 'numpy', 'jax', 'transformers'): raise ImportError('refused: ' + name)\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        "import dualgemm\n"
+        "print(dualgemm.plan(1, 16, 16).strategy)"
+    )
     assert run.returncode == 0 and run.stdout == "fused\n", run.stderr
 
 
 def test_a_subinterpreter_is_refused() -> None:
-    run = python("try:\n    import _interpreters as i\nexcept ImportError:\n    import _xxsubinterpreters as i\n"
-                 "one = i.create()\n"
-                 "code = '''try:\\n    import dualgemm\\nexcept ImportError as error:\\n    print(error)\\nelse:\\n    print('loaded')'''\n"
-                 "(i.exec if hasattr(i, 'exec') else i.run_string)(one, code)")
+    run = python(
+        "try:\n    import _interpreters as i\nexcept ImportError:\n    import _xxsubinterpreters as i\n"
+        "one = i.create()\n"
+        "code = '''try:\\n    import dualgemm\\nexcept ImportError as error:\\n    print(error)\\nelse:\\n    print('loaded')'''\n"
+        "(i.exec if hasattr(i, 'exec') else i.run_string)(one, code)"
+    )
     assert "main interpreter" in run.stdout, run.stdout + run.stderr
 
 
 def test_threads_share_a_plan() -> None:
     import threading
+
     values = operands(9, 64, 128)
     plan = dualgemm.plan(9, 64, 128)
     expected = np.zeros((9, 64), np.float16)
@@ -194,6 +217,7 @@ def test_threads_share_a_plan() -> None:
 def test_nothing_leaks() -> None:
     import gc
     import resource
+
     values, d = operands(4, 64, 64), np.zeros((4, 64), np.float16)
 
     def work(times: int) -> int:

@@ -1,4 +1,5 @@
 """Text of others in errors: escaped, bounded, and the same by whichever way it comes."""
+
 from __future__ import annotations
 
 import pickle

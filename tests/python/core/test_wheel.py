@@ -1,4 +1,5 @@
 """What is in the wheel, and what is not. DUALGEMM_WHEEL names it (scripts/test_python does)."""
+
 from __future__ import annotations
 
 import email
@@ -26,9 +27,13 @@ def test_one_file_for_every_python_and_gpu(wheel: zipfile.ZipFile) -> None:
     assert path.stat().st_size <= 20_000_000
     names = wheel.namelist()
     assert {"dualgemm/py.typed", "dualgemm/lib/libdualgemm.so.0", "dualgemm/lib/libdualgemm_checkpoint.so.0"} <= set(names)
-    sources = {f"dualgemm/{path.relative_to(ROOT / 'bindings/python/dualgemm')}"
-               for path in (ROOT / "bindings/python/dualgemm").rglob("*.py")}
-    sources |= {f"dualgemm/gpumode/submissions/{path.name}" for path in (ROOT / "python").glob("*.py") if path.stem != "__init__"}
+    sources = {
+        f"dualgemm/{path.relative_to(ROOT / 'bindings/python/dualgemm')}"
+        for path in (ROOT / "bindings/python/dualgemm").rglob("*.py")
+    }
+    sources |= {
+        f"dualgemm/gpumode/submissions/{path.name}" for path in (ROOT / "python").glob("*.py") if path.stem != "__init__"
+    }
     assert sources == {name for name in names if name.endswith(".py")}
     libraries = [name for name in names if ".so" in name]
     assert all(re.search(r"/(_torch|_jax|lib/libdualgemm(_checkpoint)?)\.so(\.0)?$", name) for name in libraries), libraries

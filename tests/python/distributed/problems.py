@@ -1,4 +1,5 @@
 """Operands for tests, the same in every process."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -47,8 +48,9 @@ class Nvfp4Down(nn.Module):
 class Gated(nn.Module):
     """What GatedMLPParallel asks of a module, and no more."""
 
-    def __init__(self, hidden: int, intermediate: int, *, bias: bool = False, swizzled: bool = False,
-                 nvfp4_down: bool = False) -> None:
+    def __init__(
+        self, hidden: int, intermediate: int, *, bias: bool = False, swizzled: bool = False, nvfp4_down: bool = False
+    ) -> None:
         super().__init__()
         for seed, name in ((1, "gate"), (2, "up")):
             codes, scales = operand(intermediate, hidden, seed)
@@ -70,9 +72,18 @@ class Gated(nn.Module):
                 self.down.bias.copy_(torch.randint(-2, 3, self.down.bias.shape, generator=generator))
 
     def hidden(self, x: Tensor, **rows: Any) -> Tensor:
-        return dualgemm.glu(x, self.gate_codes, self.up_codes, gate_scales=self.gate_scales, up_scales=self.up_scales,
-                            alpha_gate=self.alpha_gate, alpha_up=self.alpha_up, activation=self.activation,
-                            batch_invariant=True, **rows)
+        return dualgemm.glu(
+            x,
+            self.gate_codes,
+            self.up_codes,
+            gate_scales=self.gate_scales,
+            up_scales=self.up_scales,
+            alpha_gate=self.alpha_gate,
+            alpha_up=self.alpha_up,
+            activation=self.activation,
+            batch_invariant=True,
+            **rows,
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down(self.hidden(x))

@@ -1,4 +1,5 @@
 """Gloo processes on the CPU that live for a whole test session: starting one takes seconds."""
+
 from __future__ import annotations
 
 import datetime
@@ -18,8 +19,9 @@ def _serve(rank: int, world: int, meeting_point: str, connection: Any) -> None:
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=world,
-                            timeout=datetime.timedelta(seconds=_SECONDS))
+    dist.init_process_group(
+        "gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=world, timeout=datetime.timedelta(seconds=_SECONDS)
+    )
     while True:
         job = connection.recv()
         if job is None:

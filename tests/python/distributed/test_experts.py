@@ -1,4 +1,5 @@
 """dispatch() and combine(): bits equal to one process, row by row."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,8 +17,13 @@ K, N = 64, 32
 
 def _rows(rank: int, rows: int, top_k: int, num_experts: int, favourite: int | None) -> tuple[Any, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(100 + rank)
-    x = dualgemm.quantize(torch.randn(rows, K, generator=generator) * (rank + 1)) if rows else dualgemm.QuantizedTensor(
-        torch.empty(0, K // 2, dtype=torch.uint8), torch.empty(0, K // 16, dtype=torch.float8_e4m3fn), torch.ones(1))
+    x = (
+        dualgemm.quantize(torch.randn(rows, K, generator=generator) * (rank + 1))
+        if rows
+        else dualgemm.QuantizedTensor(
+            torch.empty(0, K // 2, dtype=torch.uint8), torch.empty(0, K // 16, dtype=torch.float8_e4m3fn), torch.ones(1)
+        )
+    )
     ids = torch.randint(-1, num_experts, (rows, top_k), generator=generator)
     if favourite is not None:
         ids.fill_(favourite)
@@ -35,9 +41,19 @@ def _moe(x: Any, ids: Tensor, weights: Tensor | None, num_experts: int, rank: in
         gate, gate_scales = operand(N, K, 10 + rank * local + e)
         up, up_scales = operand(N, K, 50 + rank * local + e)
         part = slice(int(offsets[e]), int(offsets[e + 1]))
-        d[part] = dualgemm.glu(mine.codes[part], gate, up, a_scales=mine.scales[part], gate_scales=gate_scales,
-                               up_scales=up_scales, a_row_scale=mine.global_scale[part], alpha_gate=0.1, alpha_up=0.1,
-                               batch_invariant=True, out_dtype=torch.bfloat16)
+        d[part] = dualgemm.glu(
+            mine.codes[part],
+            gate,
+            up,
+            a_scales=mine.scales[part],
+            gate_scales=gate_scales,
+            up_scales=up_scales,
+            a_row_scale=mine.global_scale[part],
+            alpha_gate=0.1,
+            alpha_up=0.1,
+            batch_invariant=True,
+            out_dtype=torch.bfloat16,
+        )
     assert same_bits(combine(d, handle, weights), combine(d, handle, weights))
     return combine(d, handle, weights)
 
@@ -50,10 +66,19 @@ def _expected(x: Any, ids: Tensor, weights: Tensor | None, num_experts: int) -> 
         if e < 0:
             continue
         (gate, gate_scales), (up, up_scales) = operand(N, K, 10 + e), operand(N, K, 50 + e)
-        d = dualgemm.glu(x.codes[row:row + 1], gate, up, a_scales=x.scales[row:row + 1], gate_scales=gate_scales,
-                         up_scales=up_scales, a_row_scale=x.global_scale.expand(len(ids))[row:row + 1].contiguous(),
-                         alpha_gate=0.1,
-                         alpha_up=0.1, batch_invariant=True, out_dtype=torch.bfloat16)[0].to(torch.float32)
+        d = dualgemm.glu(
+            x.codes[row : row + 1],
+            gate,
+            up,
+            a_scales=x.scales[row : row + 1],
+            gate_scales=gate_scales,
+            up_scales=up_scales,
+            a_row_scale=x.global_scale.expand(len(ids))[row : row + 1].contiguous(),
+            alpha_gate=0.1,
+            alpha_up=0.1,
+            batch_invariant=True,
+            out_dtype=torch.bfloat16,
+        )[0].to(torch.float32)
         total[row] += d if weights is None else d * weights[row, place]
     return total.to(torch.bfloat16)
 
@@ -66,11 +91,22 @@ def _check(rank: int, world: int, rows: list[int], top_k: int, num_experts: int,
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("world,rows,top_k,num_experts,favourite", [
-    (2, [5, 7], 2, 4, None), (2, [0, 6], 3, 4, None), (2, [4, 4], 1, 2, 1), (2, [3, 3], 2, 4, -1), (2, [0, 0], 2, 4, None),
-    (3, [2, 5, 1], 2, 6, None), (3, [1, 1, 1], 1, 3, 0), (3, [4, 0, 2], 4, 12, None)])
-def test_processes(processes: Any, world: int, rows: list[int], top_k: int, num_experts: int, favourite: int | None,
-                   weighted: bool) -> None:
+@pytest.mark.parametrize(
+    "world,rows,top_k,num_experts,favourite",
+    [
+        (2, [5, 7], 2, 4, None),
+        (2, [0, 6], 3, 4, None),
+        (2, [4, 4], 1, 2, 1),
+        (2, [3, 3], 2, 4, -1),
+        (2, [0, 0], 2, 4, None),
+        (3, [2, 5, 1], 2, 6, None),
+        (3, [1, 1, 1], 1, 3, 0),
+        (3, [4, 0, 2], 4, 12, None),
+    ],
+)
+def test_processes(
+    processes: Any, world: int, rows: list[int], top_k: int, num_experts: int, favourite: int | None, weighted: bool
+) -> None:
     processes(world).run(_check, rows, top_k, num_experts, favourite, weighted)
 
 
@@ -95,13 +131,19 @@ def test_dtypes_come_back() -> None:
     assert dispatch(as_pairs, ids, 4)[0].codes.dtype == torch.float4_e2m1fn_x2
 
 
-@pytest.mark.parametrize("change,argument", [
-    (lambda x, ids: ((x.codes.float(), x.scales, x.global_scale), ids, 4), "x.codes"),
-    (lambda x, ids: ((x.codes, dualgemm.swizzle_scales(x.scales), x.global_scale), ids, 4), "x.scales"),
-    (lambda x, ids: ((x.codes, x.scales, torch.ones(2)), ids, 4), "x.global_scale"),
-    (lambda x, ids: (x, ids[:-1], 4), "expert_ids"), (lambda x, ids: (x, ids.float(), 4), "expert_ids"),
-    (lambda x, ids: (x, ids + 4, 4), "expert_ids"), (lambda x, ids: (x, ids - 3, 4), "expert_ids"),
-    (lambda x, ids: (x, ids, 0), "num_experts")])
+@pytest.mark.parametrize(
+    "change,argument",
+    [
+        (lambda x, ids: ((x.codes.float(), x.scales, x.global_scale), ids, 4), "x.codes"),
+        (lambda x, ids: ((x.codes, dualgemm.swizzle_scales(x.scales), x.global_scale), ids, 4), "x.scales"),
+        (lambda x, ids: ((x.codes, x.scales, torch.ones(2)), ids, 4), "x.global_scale"),
+        (lambda x, ids: (x, ids[:-1], 4), "expert_ids"),
+        (lambda x, ids: (x, ids.float(), 4), "expert_ids"),
+        (lambda x, ids: (x, ids + 4, 4), "expert_ids"),
+        (lambda x, ids: (x, ids - 3, 4), "expert_ids"),
+        (lambda x, ids: (x, ids, 0), "num_experts"),
+    ],
+)
 def test_refuses(change: Any, argument: str) -> None:
     x, ids, _ = _rows(0, 6, 2, 4, 1)
     changed, ids, num_experts = change(x, ids)
@@ -113,8 +155,11 @@ def test_refuses(change: Any, argument: str) -> None:
 def test_combine_refuses() -> None:
     x, ids, weights = _rows(0, 6, 2, 4, 1)
     _, _, handle = dispatch(x, ids, 4)
-    for d, w, argument in ((torch.zeros(11, 8), None, "d"), (torch.zeros(12, 8, dtype=torch.int32), None, "d"),
-                           (torch.zeros(12, 8), weights[:, :1], "weights")):
+    for d, w, argument in (
+        (torch.zeros(11, 8), None, "d"),
+        (torch.zeros(12, 8, dtype=torch.int32), None, "d"),
+        (torch.zeros(12, 8), weights[:, :1], "weights"),
+    ):
         with pytest.raises(dualgemm.InvalidArgument) as raised:
             combine(d, handle, w)
         assert raised.value.argument == argument

@@ -1,4 +1,5 @@
 """GatedMLPParallel against the same module in one process."""
+
 from __future__ import annotations
 
 import copy
@@ -86,25 +87,26 @@ def _rows(rank: int, world: int, rows: int, overlap: bool, bias: bool, dtype: to
     x = _input(rows * world, dtype)
     with torch.no_grad():
         expected = _gathered(one, x)
-        own = x[rank * rows:(rank + 1) * rows]
+        own = x[rank * rows : (rank + 1) * rows]
         result = many(own)
         assert result.shape == own.shape and result.dtype == dtype
-        torch.testing.assert_close(result, expected[rank * rows:(rank + 1) * rows], **tolerance)
+        torch.testing.assert_close(result, expected[rank * rows : (rank + 1) * rows], **tolerance)
         assert same_bits(many(own.reshape(1, rows, HIDDEN))[0], result)
         assert many(own[:0]).shape == (0, HIDDEN)
         # Uneven: a DTensor knows its shape.
-        uneven = x[:rows * world - 1] if rows > 1 else x
+        uneven = x[: rows * world - 1] if rows > 1 else x
         d = many(distribute_tensor(uneven, mesh, [Shard(0)]))
         assert d.placements == (Shard(0),) and d.shape == uneven.shape
-        torch.testing.assert_close(d.full_tensor(), expected[:len(uneven)], **tolerance)
+        torch.testing.assert_close(d.full_tensor(), expected[: len(uneven)], **tolerance)
         d = many(distribute_tensor(uneven[None], mesh, [Shard(1)]))
         assert d.placements == (Shard(1),) and d.shape == (1, *uneven.shape)
-        torch.testing.assert_close(d.full_tensor()[0], expected[:len(uneven)], **tolerance)
+        torch.testing.assert_close(d.full_tensor()[0], expected[: len(uneven)], **tolerance)
 
 
 @pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("world,rows,bias,dtype", [(2, 7, True, torch.float32), (2, 1, False, torch.bfloat16),
-                                                   (3, 5, False, torch.float32)])
+@pytest.mark.parametrize(
+    "world,rows,bias,dtype", [(2, 7, True, torch.float32), (2, 1, False, torch.bfloat16), (3, 5, False, torch.float32)]
+)
 def test_rows_of_a_rank(processes: Any, world: int, rows: int, bias: bool, dtype: torch.dtype, overlap: bool) -> None:
     processes(world).run(_rows, rows, overlap, bias, dtype)
 
@@ -113,8 +115,11 @@ def _exact(rank: int, world: int) -> None:
     """Where the sums of down are exact, everything has the bits of one process."""
     mesh = init_device_mesh("cpu", (world,))
     results = []
-    for style in (GatedMLPParallel(), GatedMLPParallel(sequence_parallel=True),
-                  GatedMLPParallel(sequence_parallel=True, overlap=False)):
+    for style in (
+        GatedMLPParallel(),
+        GatedMLPParallel(sequence_parallel=True),
+        GatedMLPParallel(sequence_parallel=True, overlap=False),
+    ):
         one, many = _parallel(mesh, style)
         for module in (one, many[0]):
             module.activation = "identity"
@@ -130,8 +135,8 @@ def _exact(rank: int, world: int) -> None:
         x = torch.randint(-1, 2, (6 * world, HIDDEN), generator=torch.Generator().manual_seed(1)).float() * (2688 / 2**11)
         with torch.no_grad():
             if style.sequence_parallel:
-                assert same_bits(many(x[rank * 6:(rank + 1) * 6]), _gathered(one, x)[rank * 6:(rank + 1) * 6])
-                results.append(many(x[rank * 6:(rank + 1) * 6]))
+                assert same_bits(many(x[rank * 6 : (rank + 1) * 6]), _gathered(one, x)[rank * 6 : (rank + 1) * 6])
+                results.append(many(x[rank * 6 : (rank + 1) * 6]))
             else:
                 assert same_bits(many(x), one(x))
     assert results[0].abs().max() > 0 and same_bits(*results)
@@ -148,7 +153,7 @@ def _compiled(rank: int, world: int) -> None:
     x = _input(4 * world, torch.float32)
     compiled = torch.compile(many, fullgraph=True, backend="aot_eager")
     with torch.no_grad():
-        own = x[rank * 4:(rank + 1) * 4]
+        own = x[rank * 4 : (rank + 1) * 4]
         assert same_bits(compiled(own), many(own))
 
 
@@ -171,19 +176,25 @@ def _finalized(rank: int, world: int, sequence_parallel: bool, down: str, dtype:
         with torch.no_grad():
             for a_dtype in (dtype, torch.uint8, None) if sequence_parallel else (dtype,):
                 whole = dualgemm.quantize(torch.randn(192, 64, generator=torch.Generator().manual_seed(1)))
-                w = dualgemm.Weights.from_stacked(whole.codes, whole.scales, alpha_gate=whole.global_scale, alpha_up=whole.global_scale,
-                                                  prepare=False)
+                w = dualgemm.Weights.from_stacked(
+                    whole.codes, whole.scales, alpha_gate=whole.global_scale, alpha_up=whole.global_scale, prepare=False
+                )
                 inner = linear
                 if down != "linear":
                     scales = dualgemm.LinearWeights.from_linear(linear, prepare=False)
                     if down == "swizzled":
                         scales = dualgemm.LinearWeights.from_tensors(
-                            scales._tensors["w"], dualgemm.swizzle_scales(scales._tensors["w_scales"]), alpha=scales.alpha,
-                            bias=scales.bias, prepare=False)
+                            scales._tensors["w"],
+                            dualgemm.swizzle_scales(scales._tensors["w_scales"]),
+                            alpha=scales.alpha,
+                            bias=scales.bias,
+                            prepare=False,
+                        )
                     inner = dualgemm.nn.NVFP4Linear.from_weights(scales)
                 one = dualgemm.GatedMLP.from_weights(w, copy.deepcopy(inner))
-                many = parallelize_module(nn.Sequential(copy.deepcopy(one)), mesh,
-                                          {"0": GatedMLPParallel(sequence_parallel=sequence_parallel)})
+                many = parallelize_module(
+                    nn.Sequential(copy.deepcopy(one)), mesh, {"0": GatedMLPParallel(sequence_parallel=sequence_parallel)}
+                )
                 wanted = many(x[own])
                 torch.testing.assert_close(wanted, one(x)[own], rtol=0.5, atol=0.5 * float(wanted.abs().max()))
                 dualgemm.nn.finalize(many, a_dtype=a_dtype)

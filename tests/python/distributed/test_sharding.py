@@ -1,4 +1,5 @@
 """DTensor's rules: placements, and bits equal to one process."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,8 +22,10 @@ def _mesh(world: int, shape: tuple[int, ...] | None = None) -> Any:
 
 
 def _distribute(arguments: dict[str, torch.Tensor], mesh: Any, placements: dict[str, Any]) -> dict[str, DTensor]:
-    return {name: distribute_tensor(tensor, mesh, placements.get(name, [Replicate()] * mesh.ndim))
-            for name, tensor in arguments.items()}
+    return {
+        name: distribute_tensor(tensor, mesh, placements.get(name, [Replicate()] * mesh.ndim))
+        for name, tensor in arguments.items()
+    }
 
 
 def _glu(mesh: Any, arguments: dict[str, torch.Tensor], placements: dict[str, Any], expected: Any, **choice: Any) -> None:
@@ -49,8 +52,12 @@ def _rows_and_columns(rank: int, world: int, m: int, n: int) -> None:
         for dtype in (torch.float32, torch.bfloat16, torch.float16):  # the cache of rules must not mix them up
             _glu(mesh, arguments, rows, [Shard(0)], out_dtype=dtype)
         _glu(mesh, arguments | {"a_row_scale": _numbers(m)}, rows | {"a_row_scale": [Shard(0)]}, [Shard(0)])
-    _glu(mesh, arguments | {"bias_gate": _numbers(n), "bias_up": -_numbers(n)},
-         columns | {"bias_gate": [Shard(0)], "bias_up": [Shard(0)]}, [Shard(1)])
+    _glu(
+        mesh,
+        arguments | {"bias_gate": _numbers(n), "bias_up": -_numbers(n)},
+        columns | {"bias_gate": [Shard(0)], "bias_up": [Shard(0)]},
+        [Shard(1)],
+    )
 
 
 @pytest.mark.parametrize("world,m,n", [(2, 4, 48), (2, 5, 33), (2, 1, 2), (3, 4, 50)])
@@ -174,8 +181,11 @@ def _packed(rank: int, world: int) -> None:
     packed = torch.ops.dualgemm.pack_weights(*(arguments[name] for name in WEIGHTS), a_dtype=torch.uint8)
     one = torch.ops.dualgemm.glu_packed(arguments["a"], arguments["a_scales"], packed, 48, 1)
     for placement in (Replicate(), Shard(0)):
-        d = _distribute({"a": arguments["a"], "a_scales": arguments["a_scales"], "packed": packed}, mesh,
-                        {"a": [placement], "a_scales": [placement]})
+        d = _distribute(
+            {"a": arguments["a"], "a_scales": arguments["a_scales"], "packed": packed},
+            mesh,
+            {"a": [placement], "a_scales": [placement]},
+        )
         result = torch.ops.dualgemm.glu_packed(d["a"], d["a_scales"], d["packed"], 48, 1)
         assert result.placements == (placement,) and same_bits(result.full_tensor(), one)
 
@@ -206,11 +216,16 @@ def _linear(rank: int, world: int) -> None:
     # A bias must be added once: no Partial then.
     extra = {"bias": _numbers(48), "residual": one.clone()}
     whole = dualgemm.linear(**arguments, **extra, out_dtype=torch.float32)
-    d = dualgemm.linear(**_distribute(arguments | extra, mesh, {name: [Shard(1)] for name in rows + columns}),
-                        out_dtype=torch.float32)
+    d = dualgemm.linear(
+        **_distribute(arguments | extra, mesh, {name: [Shard(1)] for name in rows + columns}), out_dtype=torch.float32
+    )
     assert same_bits(d.full_tensor(), whole)
-    d = dualgemm.linear(**_distribute(arguments | extra, mesh, {"w": [Shard(0)], "w_scales": [Shard(0)], "bias": [Shard(0)],
-                                                                "residual": [Shard(1)]}), out_dtype=torch.float32)
+    d = dualgemm.linear(
+        **_distribute(
+            arguments | extra, mesh, {"w": [Shard(0)], "w_scales": [Shard(0)], "bias": [Shard(0)], "residual": [Shard(1)]}
+        ),
+        out_dtype=torch.float32,
+    )
     assert d.placements == (Shard(1),) and same_bits(d.full_tensor(), whole)
 
 

@@ -1,4 +1,5 @@
 """Fixtures of all tests of dualgemm.gpumode: small cases, and the harness as a user calls it."""
+
 from __future__ import annotations
 
 import os
@@ -11,9 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 pytest.importorskip("torch", reason="torch is not installed: no test of dualgemm.gpumode was run")
-from harness import SMALL, Done, called  # noqa: E402
+from harness import SMALL, Done, called
 
-from dualgemm.gpumode import eval  # noqa: E402
+from dualgemm.gpumode import eval
 
 
 @pytest.fixture
@@ -30,14 +31,33 @@ def command(tmp_path: Path, cases: Path) -> Callable[..., Done]:
     def run(text: str, mode: str = "test", *options: str) -> Done:
         file = tmp_path / "entry.py"
         file.write_text(text)
-        return called(["dualgemm.gpumode", mode, str(file), "--device", "cpu", "--cases", str(cases), "--inputs", "3",
-                       "--rounds", "4", "--clear", "1", *options], tmp_path)
+        return called(
+            [
+                "dualgemm.gpumode",
+                mode,
+                str(file),
+                "--device",
+                "cpu",
+                "--cases",
+                str(cases),
+                "--inputs",
+                "3",
+                "--rounds",
+                "4",
+                "--clear",
+                "1",
+                *options,
+            ],
+            tmp_path,
+        )
 
     return run
 
 
 @pytest.fixture
-def evaluated(tmp_path: Path, cases: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def evaluated(
+    tmp_path: Path, cases: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
     """evaluated(text of submission.py, mode, environment): the servers' entry, a file for the verdict; fewer rounds than theirs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -1,4 +1,5 @@
 """The package under test and the tree, and the package's commands as a user calls them."""
+
 from __future__ import annotations
 
 import os
@@ -30,6 +31,7 @@ class Done(NamedTuple):
 def called(arguments: list[str], folder: Path, **more: str) -> Done:
     """A module of the package as a command."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **more}
-    done = subprocess.run([sys.executable, "-m", *arguments], cwd=folder, env=environment, text=True, capture_output=True,
-                          timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=folder, env=environment, text=True, capture_output=True, timeout=300
+    )
     return Done(done.returncode, {}, [], done.stdout, done.stderr)

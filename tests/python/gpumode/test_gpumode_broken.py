@@ -1,4 +1,5 @@
 """Submissions that are wrong in every way a person has tried: a clear verdict, the right status, no traceback of ours."""
+
 from __future__ import annotations
 
 import io
@@ -26,7 +27,9 @@ BROKEN = {
     "import": ("import not_there_at_all\n", "ModuleNotFoundError: No module named 'not_there_at_all' (entry.py, line 1)"),
     "raises": (KERNEL + "    return 1 / 0\n", "ZeroDivisionError: division by zero (entry.py, line 6)"),
     "raises what cannot be said": (
-        "class Odd(Exception):\n    def __str__(self): raise RuntimeError\ndef custom_kernel(data): raise Odd()\n", "Odd: ("),
+        "class Odd(Exception):\n    def __str__(self): raise RuntimeError\ndef custom_kernel(data): raise Odd()\n",
+        "Odd: (",
+    ),
     "arguments": ("def custom_kernel(): pass\n", "TypeError: custom_kernel() takes 0 positional arguments"),
     "exits": (KERNEL + "    sys.exit(0)\n", "SystemExit: 0"),
     "exits at import": ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
@@ -46,8 +49,10 @@ BROKEN = {
     "nothing written": (KERNEL + "    return data[-1]\n", "33280 of 33280 elements differ"),
     "changes a": (KERNEL + "    data[0].view(torch.uint8)[0, 0, 0] ^= 1\n    return c\n", "a: written to; must be left"),
     "changes scales": (KERNEL + "    data[7].zero_()\n    return c\n", "sfb1_permuted: written to; must be left"),
-    "says escapes": ("def custom_kernel(data):\n    raise ValueError('\\x1b[2J\\ud800\\ncheck: pass')\n",
-                     "ValueError: \\x1b[2J\\xd800 check: pass (entry.py, line 2)"),
+    "says escapes": (
+        "def custom_kernel(data):\n    raise ValueError('\\x1b[2J\\ud800\\ncheck: pass')\n",
+        "ValueError: \\x1b[2J\\xd800 check: pass (entry.py, line 2)",
+    ),
     "a type that is a line": (KERNEL + "    return type('x\\ncheck: pass', (), {})()\n", "output: x check: pass; must be"),
     "resizes": (KERNEL + "    data[4].resize_(0)\n    return c\n", "sfb1: written to; must be left"),
 }
@@ -92,7 +97,9 @@ def test_a_thread_that_stays_does_not_hold_the_harness_up(tmp_path: Path) -> Non
 
 
 def test_broken_in_the_timed_rounds(tmp_path: Path) -> None:
-    late = "calls = 0\n" + KERNEL + "    global calls\n    calls += 1\n    if calls > 4: raise ValueError('late')\n    return c\n"
+    late = (
+        "calls = 0\n" + KERNEL + "    global calls\n    calls += 1\n    if calls > 4: raise ValueError('late')\n    return c\n"
+    )
     is_right, page = judged(tmp_path, late, "benchmark")
     assert not is_right and "FAIL: ValueError: late (entry.py, line 9)" in page and "geometric mean" not in page
 

@@ -1,4 +1,5 @@
 """Case files and seeds."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -34,10 +35,24 @@ def test_inputs_of_a_benchmark_are_42_apart_and_begin_after_the_seed() -> None:
     assert [case.later(i).seed for i in (1, 2, 50)] == [1153, 1195, 1111 + 2100]
 
 
-@pytest.mark.parametrize("line", [
-    "m: 256; n: 4096; k: 7168; l: 1", LINE + "; m: 1", LINE + "; batch: 1", LINE.replace("256", "-1"), LINE.replace("256", "x"),
-    LINE.replace("256", "0"), LINE.replace("7168", "7170"), LINE.replace("256", "1e3"), LINE.replace("1111", ""),
-    LINE.replace("256", "2" * 30), "nonsense", LINE + ";", LINE.replace("256", "²")])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "m: 256; n: 4096; k: 7168; l: 1",
+        LINE + "; m: 1",
+        LINE + "; batch: 1",
+        LINE.replace("256", "-1"),
+        LINE.replace("256", "x"),
+        LINE.replace("256", "0"),
+        LINE.replace("7168", "7170"),
+        LINE.replace("256", "1e3"),
+        LINE.replace("1111", ""),
+        LINE.replace("256", "2" * 30),
+        "nonsense",
+        LINE + ";",
+        LINE.replace("256", "²"),
+    ],
+)
 def test_bad_lines_are_refused_with_their_place(line: str, tmp_path: Path) -> None:
     file = tmp_path / "cases"
     file.write_text(f"{LINE}\n\n{line}\n")

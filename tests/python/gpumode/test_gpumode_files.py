@@ -1,4 +1,5 @@
 """python/ as a server meets it: short files without the forbidden word, which work beside any task.py and as one file."""
+
 from __future__ import annotations
 
 import os
@@ -51,9 +52,14 @@ def test_beside_a_task_of_the_servers(strategy: str, tmp_path: Path) -> None:
     for name in (file_of(strategy).name, *SHARED):
         shutil.copy(ROOT / "python" / name, tmp_path)
     (tmp_path / "task.py").write_text(BARE_TASK)
-    done = subprocess.run([sys.executable, "-c", CALL.format(root=str(ROOT), module=file_of(strategy).stem)], cwd=tmp_path,
-                          text=True, capture_output=True, timeout=120,
-                          env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"})
+    done = subprocess.run(
+        [sys.executable, "-c", CALL.format(root=str(ROOT), module=file_of(strategy).stem)],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=120,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
     assert done.stdout == "(True, '')\n", done.stderr
 
 

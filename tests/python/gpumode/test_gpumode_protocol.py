@@ -1,4 +1,5 @@
 """The servers' entry: descriptor, verdict lines, seeds, exit statuses."""
+
 from __future__ import annotations
 
 import os
@@ -22,8 +23,14 @@ Evaluated = Callable[..., Done]
 def test_test_passes(evaluated: Evaluated) -> None:
     done = evaluated(RIGHT)
     assert done.status == 0
-    assert done.lines == ["test-count: 2", f"test.0.spec: {SPECS[0]}", "test.0.status: pass", f"test.1.spec: {SPECS[1]}",
-                          "test.1.status: pass", "check: pass"]
+    assert done.lines == [
+        "test-count: 2",
+        f"test.0.spec: {SPECS[0]}",
+        "test.0.status: pass",
+        f"test.1.spec: {SPECS[1]}",
+        "test.1.status: pass",
+        "check: pass",
+    ]
 
 
 def test_test_fails_with_112(evaluated: Evaluated) -> None:
@@ -39,7 +46,8 @@ def test_benchmark_reports_nanoseconds(evaluated: Evaluated, cases: Path) -> Non
     done = evaluated(RIGHT, "benchmark")
     assert done.status == 0, done.talk
     assert [line.split(": ")[0] for line in done.lines] == ["benchmark-count"] + [
-        f"benchmark.0.{name}" for name in ("spec", "runs", "mean", "std", "err", "best", "worst")] + ["check"]
+        f"benchmark.0.{name}" for name in ("spec", "runs", "mean", "std", "err", "best", "worst")
+    ] + ["check"]
     best, mean, worst = (float(done.verdict[f"benchmark.0.{name}"]) for name in ("best", "mean", "worst"))
     assert 1e3 < best <= mean <= worst < 1e10 and 3 <= int(done.verdict["benchmark.0.runs"]) <= 6
 
@@ -53,8 +61,14 @@ def test_every_mode_checks(evaluated: Evaluated, mode: str) -> None:
 
 def test_the_leaderboard_checks_every_round(evaluated: Evaluated, cases: Path) -> None:
     cases.write_text("m: 5; n: 48; k: 80; l: 1; seed: 7\n")
-    lazy = RIGHT.replace("    return ref_kernel(data)", "    global calls\n    calls += 1\n    if calls > 15: return data[-1]\n"
-                         "    data[-1].copy_(ref_kernel(data)); return data[-1]") + "calls = 0\n"
+    lazy = (
+        RIGHT.replace(
+            "    return ref_kernel(data)",
+            "    global calls\n    calls += 1\n    if calls > 15: return data[-1]\n"
+            "    data[-1].copy_(ref_kernel(data)); return data[-1]",
+        )
+        + "calls = 0\n"
+    )
     assert evaluated(lazy, "benchmark").status == 0, "a benchmark checks the first calls alone, as the servers do"
     done = evaluated(lazy, "leaderboard")
     assert done.status == 112 and "of a timed round" in done.verdict["benchmark.0.error"]
@@ -83,28 +97,44 @@ def test_without_a_descriptor_111(cases: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_what_cannot_be_used_113(evaluated: Evaluated, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text("m: 1\n")
-    for done in (evaluated(RIGHT, "test", bad), evaluated(RIGHT, "test", tmp_path / "absent"), evaluated(RIGHT, "mode"),
-                 evaluated(RIGHT, POPCORN_SEED="x")):
+    for done in (
+        evaluated(RIGHT, "test", bad),
+        evaluated(RIGHT, "test", tmp_path / "absent"),
+        evaluated(RIGHT, "mode"),
+        evaluated(RIGHT, POPCORN_SEED="x"),
+    ):
         assert done.status == 113 and done.lines == [] and "Traceback" not in done.talk
 
 
 def test_a_message_cannot_write_a_verdict(evaluated: Evaluated) -> None:
-    done = evaluated("def custom_kernel(data):\n    raise ValueError('x\\ncheck: pass\\r\\ntest.0.status: pass\\u2028check: pass')\n")
+    done = evaluated(
+        "def custom_kernel(data):\n    raise ValueError('x\\ncheck: pass\\r\\ntest.0.status: pass\\u2028check: pass')\n"
+    )
     assert done.status == 112 and done.lines[-1] == "check: fail"
     assert [line for line in done.lines if line.startswith("check")] == ["check: fail"]
 
 
 def test_one_process_stays_for_all_cases(evaluated: Evaluated) -> None:
-    done = evaluated("import os\nseen = []\n" + RIGHT.replace(
-        "    return", "    seen.append(os.getpid())\n    if len(seen) == 2: raise ValueError(len(set(seen)))\n    return"))
+    done = evaluated(
+        "import os\nseen = []\n"
+        + RIGHT.replace(
+            "    return", "    seen.append(os.getpid())\n    if len(seen) == 2: raise ValueError(len(set(seen)))\n    return"
+        )
+    )
     assert done.verdict["test.0.status"] == "pass" and done.verdict["test.1.error"].startswith("ValueError: 1 ")
 
 
 def test_as_a_server_calls_it(tmp_path: Path, cases: Path) -> None:
     """And there is no submission."""
     with open(tmp_path / "verdict", "w") as file:
-        done = subprocess.run([sys.executable, "-m", "dualgemm.gpumode.eval", "test", str(cases)], cwd=tmp_path, text=True,
-                              env={**os.environ, "PYTHONPATH": str(PACKAGE), "POPCORN_FD": str(file.fileno())},
-                              pass_fds=(file.fileno(),), capture_output=True, timeout=300)
+        done = subprocess.run(
+            [sys.executable, "-m", "dualgemm.gpumode.eval", "test", str(cases)],
+            cwd=tmp_path,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(PACKAGE), "POPCORN_FD": str(file.fileno())},
+            pass_fds=(file.fileno(),),
+            capture_output=True,
+            timeout=300,
+        )
     assert done.returncode == 112 and "FileNotFoundError" in (tmp_path / "verdict").read_text()
     assert "Traceback" not in done.stdout + done.stderr

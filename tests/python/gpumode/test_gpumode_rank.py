@@ -1,4 +1,5 @@
 """rank: every strategy appears, measured, skipped with its reason or failed; table, bars, picture."""
+
 from __future__ import annotations
 
 import xml.etree.ElementTree
@@ -16,8 +17,25 @@ CASE = parsed("m: 130; n: 256; k: 256; l: 1; seed: 1111", "x")
 
 
 def test_all_strategies(tmp_path: Path, cases: Path) -> None:
-    done = called(["dualgemm.gpumode", "rank", "--device", "cpu", "--cases", str(cases), "--inputs", "2", "--rounds", "2", "--clear",
-                   "1", "--svg", "rank.svg"], tmp_path)
+    done = called(
+        [
+            "dualgemm.gpumode",
+            "rank",
+            "--device",
+            "cpu",
+            "--cases",
+            str(cases),
+            "--inputs",
+            "2",
+            "--rounds",
+            "2",
+            "--clear",
+            "1",
+            "--svg",
+            "rank.svg",
+        ],
+        tmp_path,
+    )
     assert done.status == 0, done
     rows = [line for line in done.out.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + len(STRATEGIES)
@@ -42,7 +60,9 @@ def test_a_strategy_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_the_table_sorts_and_compares() -> None:
-    slow, quick = (rank.Entry(name, (Stats(3, ns, 0.0, 0.0, ns, ns),)) for name, ns in (("baseline", 9000.0), ("graph", 3000.0)))
+    slow, quick = (
+        rank.Entry(name, (Stats(3, ns, 0.0, 0.0, ns, ns),)) for name, ns in (("baseline", 9000.0), ("graph", 3000.0))
+    )
     rows = rank.table([slow, quick], [CASE]).splitlines()
     assert rows[2] == "| graph | `python/submission_best.py` | 3.0 | 3.0 | 1.00 | ~30 |"
     assert rows[3] == "| baseline | `python/submission.py` | 9.0 | 9.0 | 3.00 | ~38 |"

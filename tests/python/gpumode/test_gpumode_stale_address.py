@@ -1,4 +1,5 @@
 """Why the notes' cache of converted scales, keyed by addresses, was wrong: a freed address comes back with other contents."""
+
 from __future__ import annotations
 
 import shutil

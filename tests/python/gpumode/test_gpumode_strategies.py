@@ -1,4 +1,5 @@
 """Every strategy of python/ on the ten test shapes, on the CPU and, where there is one, on the GPU."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

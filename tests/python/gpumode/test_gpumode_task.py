@@ -1,4 +1,5 @@
 """The task: inputs, the reference and the check, against a definition that is written out element by element."""
+
 from __future__ import annotations
 
 import math
@@ -60,8 +61,10 @@ def test_the_reference_is_the_definition() -> None:
     for batch in range(2):
         for i in range(3):
             for j in range(4):
-                gate, up = (sum(value(a, sfa, i, k, batch) * value(b, sf, j, k, batch) for k in range(48))
-                            for b, sf in ((b1, sfb1), (b2, sfb2)))
+                gate, up = (
+                    sum(value(a, sfa, i, k, batch) * value(b, sf, j, k, batch) for k in range(48))
+                    for b, sf in ((b1, sfb1), (b2, sfb2))
+                )
                 expected = torch.tensor(gate / (1 + math.exp(-gate)) * up, dtype=torch.float64).half()
                 assert out[i, j, batch] == expected
     assert bool(data[-1].isnan().all()), "c is not the reference's to write"
@@ -84,17 +87,34 @@ def test_the_check_passes_what_it_should(right: torch.Tensor) -> None:
     assert task.compare(changed(right, (0, 2), 0.0009), right) == ""
 
 
-@pytest.mark.parametrize("at,to", [((0, 0), 1.003), ((0, 1), -200.375), ((0, 2), 0.0011), ((0, 0), math.nan), ((1, 2), 0.0),
-                                   ((1, 0), 65504.0), ((1, 0), -math.inf), ((0, 0), math.inf), ((1, 2), math.inf)])
+@pytest.mark.parametrize(
+    "at,to",
+    [
+        ((0, 0), 1.003),
+        ((0, 1), -200.375),
+        ((0, 2), 0.0011),
+        ((0, 0), math.nan),
+        ((1, 2), 0.0),
+        ((1, 0), 65504.0),
+        ((1, 0), -math.inf),
+        ((0, 0), math.inf),
+        ((1, 2), math.inf),
+    ],
+)
 def test_one_wrong_element_fails(right: torch.Tensor, at: tuple[int, int], to: float) -> None:
     message = task.compare(changed(right, at, to), right)
     assert message.startswith(f"output: 1 of 6 elements differ, first {list(at)}: ")
 
 
-@pytest.mark.parametrize("output,message", [
-    (None, "NoneType; must be a tensor"), (torch.zeros(2, 3), "dtype torch.float32; must be torch.float16"),
-    (torch.zeros(3, 2, dtype=torch.float16), r"shape \(\[3, 2\]\); must be \(\[2, 3\]\)"),
-    (torch.zeros(2, 3, dtype=torch.float16, device="meta"), "device meta; must be cpu")])
+@pytest.mark.parametrize(
+    "output,message",
+    [
+        (None, "NoneType; must be a tensor"),
+        (torch.zeros(2, 3), "dtype torch.float32; must be torch.float16"),
+        (torch.zeros(3, 2, dtype=torch.float16), r"shape \(\[3, 2\]\); must be \(\[2, 3\]\)"),
+        (torch.zeros(2, 3, dtype=torch.float16, device="meta"), "device meta; must be cpu"),
+    ],
+)
 def test_other_outputs_are_named(right: torch.Tensor, output: object, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         assert task.compare(output, right) == ""
@@ -110,7 +130,19 @@ def test_check_implementation() -> None:
 def test_the_cases_are_the_challenges() -> None:
     assert len(task.TEST_CASES) == 10 and len(task.BENCHMARK_CASES) == 4
     assert [(c["m"], c["n"], c["k"]) for c in task.BENCHMARK_CASES] == [
-        (256, 4096, 7168), (512, 4096, 7168), (256, 3072, 4096), (512, 3072, 7168)]
+        (256, 4096, 7168),
+        (512, 4096, 7168),
+        (256, 3072, 4096),
+        (512, 3072, 7168),
+    ]
     assert {(c["m"], c["n"], c["k"]) for c in task.TEST_CASES} == {
-        (1536, 512, 7168), (256, 512, 256), (3072, 1024, 1536), (7168, 1024, 256), (7168, 2304, 2048), (4608, 384, 7168),
-        (7168, 384, 2304), (512, 768, 7168), (4096, 768, 512)}
+        (1536, 512, 7168),
+        (256, 512, 256),
+        (3072, 1024, 1536),
+        (7168, 1024, 256),
+        (7168, 2304, 2048),
+        (4608, 384, 7168),
+        (7168, 384, 2304),
+        (512, 768, 7168),
+        (4096, 768, 512),
+    }

@@ -1,4 +1,5 @@
 """Rounds, when they end, and their statistics."""
+
 from __future__ import annotations
 
 import math

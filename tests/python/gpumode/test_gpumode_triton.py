@@ -1,4 +1,5 @@
 """The Triton kernels without a GPU: they compile for Hopper and both Blackwells, to the instructions meant; who imports them."""
+
 from __future__ import annotations
 
 import subprocess
@@ -50,8 +51,9 @@ def test_the_peer_imports_the_same_kernels() -> None:
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU: the peer would measure")
-    done = subprocess.run([sys.executable, ROOT / "bench" / "peers" / "triton_dual_gemm.py"], text=True, capture_output=True,
-                          timeout=120)
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "peers" / "triton_dual_gemm.py"], text=True, capture_output=True, timeout=120
+    )
     assert (done.returncode, done.stderr) == (2, "triton_dual_gemm: there is no GPU\n")
 
 

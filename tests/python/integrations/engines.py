@@ -1,4 +1,5 @@
 """The engines' interface files: of the installed package, or of an unpacked wheel that a variable names. Read, not imported."""
+
 from __future__ import annotations
 
 import ast

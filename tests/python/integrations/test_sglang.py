@@ -1,4 +1,5 @@
 """The plug-in for SGLang: its own hook registry where its sources are, on a stand-in with its names."""
+
 from __future__ import annotations
 
 import ast
@@ -37,9 +38,13 @@ class ModelOptFp4LinearMethod:
 
     def apply(self, layer: Any, x: Tensor, bias: Any = None) -> Tensor:
         weight = layer.weight.flip(0)
-        return torch.cat([dualgemm.linear(x, weight[part], w_scales=layer.weight_scale[part],
-                                          alpha=layer.weight_scale_2[i:i + 1])
-                          for i, part in enumerate((slice(0, N), slice(N, None)))], -1)
+        return torch.cat(
+            [
+                dualgemm.linear(x, weight[part], w_scales=layer.weight_scale[part], alpha=layer.weight_scale_2[i : i + 1])
+                for i, part in enumerate((slice(0, N), slice(N, None)))
+            ],
+            -1,
+        )
 
 
 class Merged(nn.Module):
@@ -95,6 +100,7 @@ class _HookType(enum.Enum):
 
 class _Registry:
     """What register() uses of SGLang's, for where its sources are not."""
+
     hooks: list[tuple[str, Callable[..., Any], _HookType]]
 
     def register(self, target: str, hook: Any, kind: _HookType) -> None:
@@ -115,6 +121,7 @@ class _Registry:
             result = original(*arguments, **named)
             hook(result, *arguments, **named)
             return result
+
         wrapper.__wrapped__ = original  # type: ignore[attr-defined]
         return wrapper
 
@@ -136,10 +143,15 @@ def _hook_registry(real: bool) -> Any:
 def engine(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     hooks = _hook_registry(request.param)
     hooked = ("__init__", "forward", "process_weights_after_loading", "apply")
-    classes = {cls.__name__: type(cls.__name__, (cls,), {name: vars(cls)[name] for name in hooked if name in vars(cls)})
-               for cls in (ModelOptFp4LinearMethod, LlamaMLP, Qwen2MLP)}
-    places = {"sglang.srt.layers.quantization.modelopt_quant": "ModelOptFp4LinearMethod", "sglang.srt.models.llama": "LlamaMLP",
-              "sglang.srt.models.qwen2": "Qwen2MLP"}
+    classes = {
+        cls.__name__: type(cls.__name__, (cls,), {name: vars(cls)[name] for name in hooked if name in vars(cls)})
+        for cls in (ModelOptFp4LinearMethod, LlamaMLP, Qwen2MLP)
+    }
+    places = {
+        "sglang.srt.layers.quantization.modelopt_quant": "ModelOptFp4LinearMethod",
+        "sglang.srt.models.llama": "LlamaMLP",
+        "sglang.srt.models.qwen2": "Qwen2MLP",
+    }
     parts = [path.split(".") for path in (*places, "sglang.srt.plugins.hook_registry")]
     names = {".".join(part[:end]) for part in parts for end in range(1, len(part) + 1)}
     for name in sorted(names):
@@ -212,8 +224,10 @@ def test_without_sglang_or_switched_off(engine: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_forwards() -> None:
-    body = ("def forward(self, x):\n    y, _ = self.gate_up_proj(x)\n    x = self.act_fn(y)\n"
-            "    x, _ = self.down_proj(x)\n    return x")
+    body = (
+        "def forward(self, x):\n    y, _ = self.gate_up_proj(x)\n    x = self.act_fn(y)\n"
+        "    x, _ = self.down_proj(x)\n    return x"
+    )
     assert plugin.is_known_forward(body)
     assert not plugin.is_known_forward(body + " * 2")
     assert not plugin.is_known_forward(body.replace("return x", "return self.scale(x)"))
@@ -227,8 +241,10 @@ def test_interface_files() -> None:
     created = ast.unparse(definition(method, "ModelOptFp4LinearMethod.create_weights"))
     for text in ("'weight_scale_2'", "'weight_scale'", "'weight'", "layer.logical_widths = output_partition_sizes"):
         assert text in created
-    for file, name, down in (("llama.py", "LlamaMLP", "self.down_proj(x)"),
-                             ("qwen2.py", "Qwen2MLP", "self.down_proj(x, forward_batch=forward_batch)")):
+    for file, name, down in (
+        ("llama.py", "LlamaMLP", "self.down_proj(x)"),
+        ("qwen2.py", "Qwen2MLP", "self.down_proj(x, forward_batch=forward_batch)"),
+    ):
         forward = definition(root / "models" / file, f"{name}.forward")
         assert plugin.is_known_forward(ast.unparse(forward)) and down in ast.unparse(forward)
         assert parameters(root / "models" / file, f"{name}.forward") == ["self", "x", "forward_batch"]

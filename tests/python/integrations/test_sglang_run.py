@@ -3,6 +3,7 @@
 Skipped where SGLang cannot be imported. It need not have all that it asks for:  pip install --no-deps sglang, then what
 `import sglang.srt.models.llama` names.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -19,12 +20,12 @@ if importlib.util.find_spec("sglang") is None:
     pytest.skip("no sglang", allow_module_level=True)
 llama = pytest.importorskip("sglang.srt.models.llama", exc_type=ImportError)
 
-from sglang.srt.distributed import init_distributed_environment, initialize_model_parallel  # noqa: E402
-from sglang.srt.layers.quantization.modelopt_quant import ModelOptFp4Config  # noqa: E402
-from sglang.srt.models import qwen2  # noqa: E402
-from sglang.srt.plugins import load_plugins  # noqa: E402
-from sglang.srt.plugins.hook_registry import HookRegistry  # noqa: E402
-from sglang.srt.server_args import ServerArgs, set_global_server_args_for_scheduler  # noqa: E402
+from sglang.srt.distributed import init_distributed_environment, initialize_model_parallel
+from sglang.srt.layers.quantization.modelopt_quant import ModelOptFp4Config
+from sglang.srt.models import qwen2
+from sglang.srt.plugins import load_plugins
+from sglang.srt.plugins.hook_registry import HookRegistry
+from sglang.srt.server_args import ServerArgs, set_global_server_args_for_scheduler
 
 HIDDEN, N = 64, 96
 SCALES = 0.001, 0.0015  # of gate and of up: SGLang's own path takes the larger for both
@@ -45,8 +46,9 @@ def test_an_mlp_of_sglang(engine: None, name: str) -> None:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)  # as its loader does
     try:
-        config = ModelOptFp4Config(True, group_size=16, exclude_modules=["model.layers.0.mlp.down_proj"],
-                                   packed_modules_mapping={})
+        config = ModelOptFp4Config(
+            True, group_size=16, exclude_modules=["model.layers.0.mlp.down_proj"], packed_modules_mapping={}
+        )
         cls = {"LlamaMLP": llama.LlamaMLP, "Qwen2MLP": qwen2.Qwen2MLP}[name]
         mlp: Any = cls(HIDDEN, N, "silu", quant_config=config, prefix="model.layers.0.mlp")
     finally:
@@ -77,7 +79,11 @@ def test_an_mlp_of_sglang(engine: None, name: str) -> None:
 def test_the_hooks_are_in_place(engine: None) -> None:
     from sglang.srt.layers.quantization.modelopt_quant import ModelOptFp4LinearMethod
 
-    for function in (ModelOptFp4LinearMethod.apply, ModelOptFp4LinearMethod.process_weights_after_loading,
-                     llama.LlamaMLP.forward, qwen2.Qwen2MLP.forward):
+    for function in (
+        ModelOptFp4LinearMethod.apply,
+        ModelOptFp4LinearMethod.process_weights_after_loading,
+        llama.LlamaMLP.forward,
+        qwen2.Qwen2MLP.forward,
+    ):
         assert hasattr(function, "__wrapped__"), function
     assert HookRegistry

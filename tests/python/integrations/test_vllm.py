@@ -1,4 +1,5 @@
 """The plug-in for vLLM: against a stand-in with its names, and against its interface files where they are."""
+
 from __future__ import annotations
 
 import ast
@@ -98,6 +99,7 @@ class Model(nn.Module):
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Modules with vLLM's names."""
+
     def process_weights_after_loading(model: nn.Module, model_config: Any, target_device: Any) -> None:
         for layer in model.modules():
             if isinstance(layer, Merged):
@@ -106,8 +108,10 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     loader = {"process_weights_after_loading": process_weights_after_loading}
     contents: dict[str, dict[str, Any]] = {
         "vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
-        "vllm.envs": {"VLLM_BATCH_INVARIANT": False, "compile_factors": lambda: {"VLLM_USE_AOT_COMPILE": True}}, "vllm.model_executor.model_loader.utils": loader,
-        "vllm.model_executor.model_loader.base_loader": loader}
+        "vllm.envs": {"VLLM_BATCH_INVARIANT": False, "compile_factors": lambda: {"VLLM_USE_AOT_COMPILE": True}},
+        "vllm.model_executor.model_loader.utils": loader,
+        "vllm.model_executor.model_loader.base_loader": loader,
+    }
     for path, content in contents.items():
         for end in range(1, path.count(".") + 2):
             name = ".".join(path.split(".")[:end])
@@ -230,8 +234,14 @@ def test_twice_is_once(engine: Any) -> None:
     assert vars(model.mlp)["forward"] is forward
 
 
-@pytest.mark.parametrize("mlp,reason", [(lambda: MLP(GeluAndMul()), "activation GeluAndMul"), (ScaledMLP, "forward does more"),
-                                        (lambda: MLP(widths=(40, 56)), "parts of")])
+@pytest.mark.parametrize(
+    "mlp,reason",
+    [
+        (lambda: MLP(GeluAndMul()), "activation GeluAndMul"),
+        (ScaledMLP, "forward does more"),
+        (lambda: MLP(widths=(40, 56)), "parts of"),
+    ],
+)
 def test_leaves_what_does_not_fit(engine: Any, caplog: pytest.LogCaptureFixture, mlp: Any, reason: str) -> None:
     plugin.register()
     model = Model(mlp())
@@ -243,8 +253,9 @@ def test_leaves_what_does_not_fit(engine: Any, caplog: pytest.LogCaptureFixture,
 
 
 @pytest.mark.parametrize("break_it", ["vllm.envs", "vllm.model_executor.kernels.linear.nvfp4.base"])
-def test_a_changed_engine_starts(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
-                                 break_it: str) -> None:
+def test_a_changed_engine_starts(
+    engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, break_it: str
+) -> None:
     plugin.register()
     monkeypatch.setitem(sys.modules, break_it, types.ModuleType(break_it))
     model = Model(MLP())
@@ -270,9 +281,15 @@ def test_forwards() -> None:
     up, act, down = "y, _ = self.gate_up_proj(x)", "x = self.act_fn(y)", "x, _ = self.down_proj(x)"
     assert is_plain_forward(plain.format(a=up, b=act, c=down))
     assert is_plain_forward(plain.format(a=up, b="x = maybe_fused_act_quant(self.act_fn, y, self.down_proj)", c=down))
-    for a, b, c in ((up, "x = self.act_fn(x)", down), (up, act, "x, _ = self.down_proj(y)"), (up, act, "x, _ = self.w2(x)"),
-                    ("y, _ = self.gate_up_proj(2 * x)", act, down), ("y, z = self.gate_up_proj(x)", act, down),
-                    (up, act + "\n    x *= 2", down), (up, "x = self.act_fn(y, 7)", down)):
+    for a, b, c in (
+        (up, "x = self.act_fn(x)", down),
+        (up, act, "x, _ = self.down_proj(y)"),
+        (up, act, "x, _ = self.w2(x)"),
+        ("y, _ = self.gate_up_proj(2 * x)", act, down),
+        ("y, z = self.gate_up_proj(x)", act, down),
+        (up, act + "\n    x *= 2", down),
+        (up, "x = self.act_fn(y, 7)", down),
+    ):
         assert not is_plain_forward(plain.format(a=a, b=b, c=c))
     gate = "if self.expert_gate is not None:\n        x = 2 * x"
     with_gate = plain.format(a=up, b=act, c=down + f"\n    {gate}")
@@ -311,8 +328,12 @@ def test_models() -> None:
     def is_plain(file: str, name: str) -> bool:
         return is_plain_forward(ast.unparse(definition(models / file, f"{name}.forward")))
 
-    for file, name in (("llama.py", "LlamaMLP"), ("qwen2.py", "Qwen2MLP"), ("mistral.py", "MistralMLP"),
-                       ("glm4_moe.py", "Glm4MoeMLP")):
+    for file, name in (
+        ("llama.py", "LlamaMLP"),
+        ("qwen2.py", "Qwen2MLP"),
+        ("mistral.py", "MistralMLP"),
+        ("glm4_moe.py", "Glm4MoeMLP"),
+    ):
         assert is_plain(file, name), name
     for file, name in (("falcon_h1.py", "FalconH1MLP"), ("qwen3_moe.py", "Qwen3MoeMLP"), ("zamba2.py", "Zamba2MLP")):
         assert not is_plain(file, name), name

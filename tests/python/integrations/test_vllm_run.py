@@ -3,6 +3,7 @@
 Skipped where vLLM cannot be imported. Its wheel for CUDA will do, with VLLM_TARGET_DEVICE=cpu; it need not have all that it
 asks for:  pip install --no-deps vllm, then what `import vllm.model_executor.models.llama` names.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -22,26 +23,39 @@ if importlib.util.find_spec("vllm") is None:
 os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
 llama = pytest.importorskip("vllm.model_executor.models.llama", exc_type=ImportError)
 
-from vllm.config import VllmConfig, set_current_vllm_config  # noqa: E402
-from vllm.distributed import ensure_model_parallel_initialized, init_distributed_environment  # noqa: E402
-from vllm.model_executor.kernels.linear import register_linear_kernel  # noqa: E402
-from vllm.model_executor.kernels.linear.nvfp4.emulation import EmulationNvFp4LinearKernel  # noqa: E402
-from vllm.model_executor.layers.quantization.compressed_tensors.compressed_tensors import CompressedTensorsConfig  # noqa: E402
-from vllm.model_executor.layers.quantization.modelopt import ModelOptNvFp4Config  # noqa: E402
-from vllm.model_executor.model_loader import base_loader  # noqa: E402
-from vllm.platforms import PlatformEnum  # noqa: E402
+from vllm.config import VllmConfig, set_current_vllm_config
+from vllm.distributed import ensure_model_parallel_initialized, init_distributed_environment
+from vllm.model_executor.kernels.linear import register_linear_kernel
+from vllm.model_executor.kernels.linear.nvfp4.emulation import EmulationNvFp4LinearKernel
+from vllm.model_executor.layers.quantization.compressed_tensors.compressed_tensors import CompressedTensorsConfig
+from vllm.model_executor.layers.quantization.modelopt import ModelOptNvFp4Config
+from vllm.model_executor.model_loader import base_loader
+from vllm.platforms import PlatformEnum
 
 HIDDEN, N = 64, 96
 WEIGHT_SCALE, INPUT_SCALE = 0.001, 0.004
 GROUP = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True}
 FORMATS = {
-    "compressed-tensors": lambda: CompressedTensorsConfig.from_config({
-        "quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", "ignore": [],
-        "config_groups": {"group_0": {"targets": ["Linear"], "weights": {**GROUP, "dynamic": False},
-                                      "input_activations": {**GROUP, "dynamic": "local"}}}}),
-    "modelopt": lambda: ModelOptNvFp4Config.from_config({
-        "quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None, "group_size": 16,
-                                                     "exclude_modules": []}}),
+    "compressed-tensors": lambda: CompressedTensorsConfig.from_config(
+        {
+            "quant_method": "compressed-tensors",
+            "format": "nvfp4-pack-quantized",
+            "ignore": [],
+            "config_groups": {
+                "group_0": {
+                    "targets": ["Linear"],
+                    "weights": {**GROUP, "dynamic": False},
+                    "input_activations": {**GROUP, "dynamic": "local"},
+                }
+            },
+        }
+    ),
+    "modelopt": lambda: ModelOptNvFp4Config.from_config(
+        {
+            "quant_method": "modelopt",
+            "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None, "group_size": 16, "exclude_modules": []},
+        }
+    ),
 }
 
 
@@ -65,7 +79,9 @@ def fill(layer: Any, weight: dg.QuantizedTensor, name: str) -> None:
     is_divisor = name == "compressed-tensors"
     (layer.weight_packed if is_divisor else layer.weight).data.copy_(weight.codes)
     layer.weight_scale.data.view(torch.uint8).copy_(weight.scales.view(torch.uint8))
-    (layer.weight_global_scale if is_divisor else layer.weight_scale_2).data.fill_(1 / WEIGHT_SCALE if is_divisor else WEIGHT_SCALE)
+    (layer.weight_global_scale if is_divisor else layer.weight_scale_2).data.fill_(
+        1 / WEIGHT_SCALE if is_divisor else WEIGHT_SCALE
+    )
     (layer.input_global_scale if is_divisor else layer.input_scale).data.fill_(1 / INPUT_SCALE if is_divisor else INPUT_SCALE)
 
 
@@ -105,7 +121,9 @@ def test_an_mlp_of_vllm(engine: None, monkeypatch: pytest.MonkeyPatch, name: str
         handle = mlp.down_proj.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
         d = mlp(x)
         handle.remove()
-        torch.testing.assert_close(seen[0].float(), h, rtol=2**-8, atol=1e-3 * float(h.abs().max()))  # one rounding, to bfloat16
+        torch.testing.assert_close(
+            seen[0].float(), h, rtol=2**-8, atol=1e-3 * float(h.abs().max())
+        )  # one rounding, to bfloat16
         torch.testing.assert_close(d, mlp.down_proj(h.bfloat16())[0], rtol=0.05, atol=0.05 * float(d.abs().max()))
         # vLLM's kernel quantises x as well: so far apart may they be, and no farther.
         expected = plain(x)

@@ -1,4 +1,5 @@
 """dualgemm.jax.glu against dualgemm.glu on torch's CPU tensors: the same bits, under jit and vmap, too."""
+
 from __future__ import annotations
 
 import subprocess
@@ -10,11 +11,11 @@ import pytest
 pytest.importorskip("jax", minversion="0.6")
 torch = pytest.importorskip("torch", minversion="2.10")
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-import dualgemm  # noqa: E402
+import dualgemm
 
 try:
     import dualgemm.jax as dualgemm_jax
@@ -64,8 +65,10 @@ def check(given: dict[str, Any], torch_extra: dict[str, Any] | None = None, **ch
 @pytest.mark.parametrize("m,n,k", [(1, 1, 16), (5, 48, 64), (130, 33, 80)])
 def test_nvfp4(m: int, n: int, k: int) -> None:
     check(operands(m, n, k))
-    check(operands(m, n, k) | {"alpha_gate": torch.tensor([0.5]), "alpha_up": 0.25, "a_row_scale": torch.rand(m)},
-          activation="gelu_tanh")
+    check(
+        operands(m, n, k) | {"alpha_gate": torch.tensor([0.5]), "alpha_up": 0.25, "a_row_scale": torch.rand(m)},
+        activation="gelu_tanh",
+    )
     check(operands(m, n, k), activation="clamped_swiglu", act_limit=7.0, act_alpha=1.5, batch_invariant=True)
 
 
@@ -76,8 +79,9 @@ def test_wide_rows_and_results(dtype: Any) -> None:
     given["a"] = given["a"].reshape(2, 3, 64)
     check(given)
     expected = dualgemm.glu(**operands(5, 48, 64), out_dtype=dtype)
-    d = dualgemm_jax.glu(**{name: as_jax(value) for name, value in operands(5, 48, 64).items()},
-                         out_dtype=as_jax(expected).dtype)
+    d = dualgemm_jax.glu(
+        **{name: as_jax(value) for name, value in operands(5, 48, 64).items()}, out_dtype=as_jax(expected).dtype
+    )
     assert np.array_equal(bits(d), bits(expected))
 
 
@@ -122,22 +126,36 @@ def test_no_rows() -> None:
 
 def each(given: dict[str, Any], axes: dict[str, int | None], size: int, **choice: Any) -> Any:
     """One call for each index of the new dimension."""
-    return np.stack([np.asarray(dualgemm_jax.glu(**{
-        name: value if axes.get(name) is None else jnp.take(value, i, axes[name]) for name, value in given.items()}, **choice))
-        for i in range(size)])
+    return np.stack(
+        [
+            np.asarray(
+                dualgemm_jax.glu(
+                    **{
+                        name: value if axes.get(name) is None else jnp.take(value, i, axes[name])
+                        for name, value in given.items()
+                    },
+                    **choice,
+                )
+            )
+            for i in range(size)
+        ]
+    )
 
 
 def check_vmap(given: dict[str, Any], axes: dict[str, int | None], size: int, **choice: Any) -> None:
     names = tuple(given)
-    mapped = jax.vmap(lambda *values: dualgemm_jax.glu(**dict(zip(names, values)), batch_invariant=True, **choice),
-                      in_axes=tuple(axes.get(name) for name in names))
+    mapped = jax.vmap(
+        lambda *values: dualgemm_jax.glu(**dict(zip(names, values)), batch_invariant=True, **choice),
+        in_axes=tuple(axes.get(name) for name in names),
+    )
     expected = each(given, axes, size, batch_invariant=True, **choice)
     for function in (mapped, jax.jit(mapped)):
         assert np.array_equal(bits(function(*given.values())), bits(expected))
 
 
-def stacked(count: int, layers: int | None, names: tuple[str, ...], swizzle: tuple[str, ...] = (),
-            **extra: Any) -> dict[str, Any]:
+def stacked(
+    count: int, layers: int | None, names: tuple[str, ...], swizzle: tuple[str, ...] = (), **extra: Any
+) -> dict[str, Any]:
     """The named operands with a first dimension more, different for each index."""
     made = []
     for index in range(count):
@@ -153,15 +171,33 @@ def stacked(count: int, layers: int | None, names: tuple[str, ...], swizzle: tup
 
 
 @pytest.mark.parametrize("layers", [None, 2])
-@pytest.mark.parametrize("names", [("a", "a_scales"), ("a",), ("a_scales",), ("gate", "gate_scales"), ("a", "a_scales", "up"),
-                                   ("alpha_gate",), ("a_row_scale",), ("a_row_scale", "a"), ("bias_up",)])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a", "a_scales"),
+        ("a",),
+        ("a_scales",),
+        ("gate", "gate_scales"),
+        ("a", "a_scales", "up"),
+        ("alpha_gate",),
+        ("a_row_scale",),
+        ("a_row_scale", "a"),
+        ("bias_up",),
+    ],
+)
 @pytest.mark.parametrize("swizzle", [(), ("a_scales", "gate_scales")])
 def test_vmap(layers: int | None, names: tuple[str, ...], swizzle: tuple[str, ...]) -> None:
     count = layers or 1
-    given = stacked(3, layers, names, swizzle, alpha_gate=lambda i: torch.full((count,), 0.5 + i),
-                    a_row_scale=lambda i: torch.arange(1.0, 5 * count + 1) + i,
-                    bias_gate=lambda i: torch.ones((count, 48) if layers else (48,)),
-                    bias_up=lambda i: torch.full((count, 48) if layers else (48,), float(i)))
+    given = stacked(
+        3,
+        layers,
+        names,
+        swizzle,
+        alpha_gate=lambda i: torch.full((count,), 0.5 + i),
+        a_row_scale=lambda i: torch.arange(1.0, 5 * count + 1) + i,
+        bias_gate=lambda i: torch.ones((count, 48) if layers else (48,)),
+        bias_up=lambda i: torch.full((count, 48) if layers else (48,), float(i)),
+    )
     check_vmap(given, {name: 0 for name in names}, 3)
 
 
@@ -200,26 +236,40 @@ def test_alphas_are_traced() -> None:
 def test_scan() -> None:
     given = stacked(3, None, ("a", "a_scales"))
     rest = {name: value for name, value in given.items() if name not in ("a", "a_scales")}
-    _, d = jax.lax.scan(lambda carry, x: (carry, dualgemm_jax.glu(x[0], a_scales=x[1], **rest)), None,
-                        (given["a"], given["a_scales"]))
+    _, d = jax.lax.scan(
+        lambda carry, x: (carry, dualgemm_jax.glu(x[0], a_scales=x[1], **rest)), None, (given["a"], given["a_scales"])
+    )
     assert np.array_equal(bits(d), bits(each(given, {"a": 0, "a_scales": 0}, 3)))
 
 
-@pytest.mark.parametrize("change,argument", [
-    (dict(gate=np.zeros((48, 32), np.int8)), "gate"), (dict(a=np.zeros((5, 32), np.float64)), "a"), (dict(a=[[1]]), "a"),
-    (dict(up=np.zeros((47, 32), np.uint8)), "up"), (dict(a=np.zeros((5, 16), np.uint8)), "a"),
-    (dict(a_scales=None), "a_scales"),
-    (dict(a=np.zeros((5, 64), np.float32)), "a_scales"), (dict(gate_scales=np.zeros((48, 5), np.uint8)), "gate_scales"),
-    (dict(gate_scales=np.zeros(100, np.uint8)), "gate_scales"),
-    (dict(gate_scales=np.zeros((48, 4), np.float32)), "gate_scales"),
-    (dict(alpha_gate=np.zeros(2, np.float32)), "alpha_gate"), (dict(alpha_gate=np.zeros(1, np.float16)), "alpha_gate"),
-    (dict(a_row_scale=np.zeros(4, np.float32)), "a_row_scale"), (dict(bias_gate=np.zeros(48, np.float32)), "bias_up"),
-    (dict(bias_gate=np.zeros(47, np.float32), bias_up=np.zeros(48, np.float32)), "bias_gate"),
-    (dict(bias_gate=np.zeros(48, np.float32), bias_up=jnp.zeros(48, jnp.bfloat16)), "bias_up"),
-    (dict(activation="swish"), "activation"), (dict(activation="clamped_swiglu"), "act.limit"),
-    (dict(out_dtype="int8"), "out_dtype"),
-    (dict(scale_layout="wide"), "scale_layout"), (dict(strategy="fast"), "strategy"), (dict(act_limit="x"), "act_limit"),
-    (dict(gate=np.zeros((48, 4), np.uint8), up=np.zeros((48, 4), np.uint8), a=np.zeros((5, 4), np.uint8)), "k")])
+@pytest.mark.parametrize(
+    "change,argument",
+    [
+        (dict(gate=np.zeros((48, 32), np.int8)), "gate"),
+        (dict(a=np.zeros((5, 32), np.float64)), "a"),
+        (dict(a=[[1]]), "a"),
+        (dict(up=np.zeros((47, 32), np.uint8)), "up"),
+        (dict(a=np.zeros((5, 16), np.uint8)), "a"),
+        (dict(a_scales=None), "a_scales"),
+        (dict(a=np.zeros((5, 64), np.float32)), "a_scales"),
+        (dict(gate_scales=np.zeros((48, 5), np.uint8)), "gate_scales"),
+        (dict(gate_scales=np.zeros(100, np.uint8)), "gate_scales"),
+        (dict(gate_scales=np.zeros((48, 4), np.float32)), "gate_scales"),
+        (dict(alpha_gate=np.zeros(2, np.float32)), "alpha_gate"),
+        (dict(alpha_gate=np.zeros(1, np.float16)), "alpha_gate"),
+        (dict(a_row_scale=np.zeros(4, np.float32)), "a_row_scale"),
+        (dict(bias_gate=np.zeros(48, np.float32)), "bias_up"),
+        (dict(bias_gate=np.zeros(47, np.float32), bias_up=np.zeros(48, np.float32)), "bias_gate"),
+        (dict(bias_gate=np.zeros(48, np.float32), bias_up=jnp.zeros(48, jnp.bfloat16)), "bias_up"),
+        (dict(activation="swish"), "activation"),
+        (dict(activation="clamped_swiglu"), "act.limit"),
+        (dict(out_dtype="int8"), "out_dtype"),
+        (dict(scale_layout="wide"), "scale_layout"),
+        (dict(strategy="fast"), "strategy"),
+        (dict(act_limit="x"), "act_limit"),
+        (dict(gate=np.zeros((48, 4), np.uint8), up=np.zeros((48, 4), np.uint8), a=np.zeros((5, 4), np.uint8)), "k"),
+    ],
+)
 def test_refuses_when_traced(change: dict[str, Any], argument: str) -> None:
     given = {name: as_jax(value) for name, value in operands(5, 48, 64).items()} | change
     arrays = {name: value for name, value in given.items() if hasattr(value, "dtype")}
@@ -238,8 +288,12 @@ def test_refuses_derivatives() -> None:
     def loss(a: Any) -> Any:
         return dualgemm_jax.glu(**given | {"a": a}).sum()
 
-    for transformed in (jax.grad(loss), jax.jit(jax.grad(loss)), lambda a: jax.jvp(loss, (a,), (a,)),
-                        jax.grad(lambda a: jax.vmap(loss)(a[None]).sum())):
+    for transformed in (
+        jax.grad(loss),
+        jax.jit(jax.grad(loss)),
+        lambda a: jax.jvp(loss, (a,), (a,)),
+        jax.grad(lambda a: jax.vmap(loss)(a[None]).sum()),
+    ):
         with pytest.raises(dualgemm.Unsupported, match="stop_gradient"):
             transformed(given["a"])
     jax.grad(lambda a: loss(jax.lax.stop_gradient(a)) + a.sum())(given["a"])

@@ -1,4 +1,5 @@
 """open_checkpoint, from_pretrained and the adapter to transformers, on small models that are written here."""
+
 from __future__ import annotations
 
 import json
@@ -33,7 +34,11 @@ def modelopt(name: str, w: dg.QuantizedTensor, input_scale: float = 0.0) -> dict
 
 
 def compressed(name: str, w: dg.QuantizedTensor, input_scale: float = 0.0) -> dict[str, torch.Tensor]:
-    found = {f"{name}.weight_packed": w.codes, f"{name}.weight_scale": w.scales, f"{name}.weight_global_scale": 1 / w.global_scale}
+    found = {
+        f"{name}.weight_packed": w.codes,
+        f"{name}.weight_scale": w.scales,
+        f"{name}.weight_global_scale": 1 / w.global_scale,
+    }
     return {**found, f"{name}.input_global_scale": torch.tensor([1 / input_scale])} if input_scale else found
 
 
@@ -49,11 +54,17 @@ def save(path: pathlib.Path, tensors: dict[str, torch.Tensor]) -> str:
 @pytest.mark.parametrize("names", [modelopt, compressed])
 def test_a_layer(names: object, tmp_path: pathlib.Path) -> None:
     gate, up, down = quantized(1, N, K), quantized(2, N, K), quantized(3, K, N)
-    tensors = {**names("m.0.mlp.gate_proj", gate, 0.25), **names("m.0.mlp.up_proj", up, 0.25), **names("m.0.mlp.down_proj", down, 0.5),
-               **names("m.0.q_proj", up)}
+    tensors = {
+        **names("m.0.mlp.gate_proj", gate, 0.25),
+        **names("m.0.mlp.up_proj", up, 0.25),
+        **names("m.0.mlp.down_proj", down, 0.5),
+        **names("m.0.q_proj", up),
+    }
     tensors["m.0.mlp.up_proj.bias"], tensors["m.0.k_proj.weight"] = torch.arange(N).float(), torch.ones(16, K).bfloat16()
     with dg.open_checkpoint(save(tmp_path / "m.safetensors", tensors)) as checkpoint:
-        assert list(checkpoint.layers()) == ["m.0.mlp"] and checkpoint.experts("m.0.mlp") == 0 and checkpoint.expert_layers() == []
+        assert (
+            list(checkpoint.layers()) == ["m.0.mlp"] and checkpoint.experts("m.0.mlp") == 0 and checkpoint.expert_layers() == []
+        )
         assert checkpoint.input_scale("m.0.mlp") == 0.25 and checkpoint.down_input_scale("m.0.mlp") == 0.5
         assert checkpoint.linear_input_scale("m.0.q_proj") is None
         weights = checkpoint.weights("m.0.mlp", device=DEVICE, keep_original=True)
@@ -67,7 +78,11 @@ def test_a_layer(names: object, tmp_path: pathlib.Path) -> None:
     with pytest.raises(dg.InvalidArgument, match="closed"):
         checkpoint.weights("m.0.mlp")
     state = weights.state_dict()  # what it gave stays
-    assert same_bits(state["gate"], gate.codes) and same_bits(state["up_scales"], up.scales) and same_bits(state["bias_up"], torch.arange(N).float())
+    assert (
+        same_bits(state["gate"], gate.codes)
+        and same_bits(state["up_scales"], up.scales)
+        and same_bits(state["bias_up"], torch.arange(N).float())
+    )
     assert torch.allclose(weights.alpha_gate, gate.global_scale, rtol=1e-6) and isinstance(found_down, dg.LinearWeights)
     assert isinstance(q_proj, dg.LinearWeights) and isinstance(plain, torch.nn.Linear) and plain.weight.dtype == torch.bfloat16
     x = torch.randn(5, K).to(ROW)
@@ -116,8 +131,15 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 def write_llama(folder: pathlib.Path, names: object) -> torch.nn.Module:
     """A Llama of 2 layers in NVFP4 but for the head, as ``names`` spells it; returns the float model with the values of the codes."""
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(hidden_size=K, intermediate_size=N, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-                                      vocab_size=96, hidden_act="gelu_pytorch_tanh")
+    config = transformers.LlamaConfig(
+        hidden_size=K,
+        intermediate_size=N,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=96,
+        hidden_act="gelu_pytorch_tanh",
+    )
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     tensors = {name: value for name, value in model.state_dict().items()}
     for name, module in model.named_modules():
@@ -129,7 +151,10 @@ def write_llama(folder: pathlib.Path, names: object) -> torch.nn.Module:
     folder.mkdir()
     save(folder / "model.safetensors", tensors)
     described = json.loads(config.to_json_string())
-    described |= {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}, "architectures": ["LlamaForCausalLM"]}
+    described |= {
+        "quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"},
+        "architectures": ["LlamaForCausalLM"],
+    }
     (folder / "config.json").write_text(json.dumps(described))
     return model
 
@@ -160,8 +185,18 @@ def test_a_mixture_of_experts_without_a_quantizer(names: object, tmp_path: pathl
     from dualgemm.integrations.transformers import load
 
     torch.manual_seed(0)
-    config = transformers.Qwen3MoeConfig(hidden_size=K, intermediate_size=N, moe_intermediate_size=N, num_hidden_layers=1, head_dim=16,
-                                         num_attention_heads=4, num_key_value_heads=2, vocab_size=96, num_experts=4, num_experts_per_tok=2)
+    config = transformers.Qwen3MoeConfig(
+        hidden_size=K,
+        intermediate_size=N,
+        moe_intermediate_size=N,
+        num_hidden_layers=1,
+        head_dim=16,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=96,
+        num_experts=4,
+        num_experts_per_tok=2,
+    )
     exact = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     tensors = {name: value for name, value in exact.state_dict().items() if ".experts." not in name}
     prefix = "model.layers.0.mlp.experts"
@@ -187,7 +222,9 @@ def test_a_mixture_of_experts_without_a_quantizer(names: object, tmp_path: pathl
 
 def test_from_pretrained_wants_the_same_model(tmp_path: pathlib.Path) -> None:
     write_llama(tmp_path / "m", modelopt)
-    other = transformers.LlamaConfig(hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=16)
+    other = transformers.LlamaConfig(
+        hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=16
+    )
     with pytest.raises(dg.InvalidArgument, match="32, 32"):
         dg.from_pretrained(transformers.LlamaForCausalLM(other), tmp_path / "m", device=DEVICE)
     with pytest.raises(dg.InvalidArgument, match="no module"):
@@ -215,10 +252,16 @@ def test_fusion_of_kernel_config() -> None:
 
     assert set(vars(DualGemmGatedMLP)) & {"__init__", "__call__"} == set() and "forward" in vars(DualGemmGatedMLP)
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(hidden_size=K, intermediate_size=N, num_hidden_layers=1, num_attention_heads=4, vocab_size=96)
+    config = transformers.LlamaConfig(
+        hidden_size=K, intermediate_size=N, num_hidden_layers=1, num_attention_heads=4, vocab_size=96
+    )
     config._attn_implementation = "eager"
     plain = modeling_llama.LlamaDecoderLayer(config, 0).eval().to(ROW)
-    fused = make_parent_class_for_kernel_fusion(modeling_llama.LlamaDecoderLayer, ["mlp"], DualGemmGatedMLPLayout)(config, 0).eval().to(ROW)
+    fused = (
+        make_parent_class_for_kernel_fusion(modeling_llama.LlamaDecoderLayer, ["mlp"], DualGemmGatedMLPLayout)(config, 0)
+        .eval()
+        .to(ROW)
+    )
     fused.load_state_dict(plain.state_dict())  # a float checkpoint loads as it is
     by_class = DualGemmGatedMLPLayout(config).eval().to(ROW)
     by_class.load_state_dict(plain.mlp.state_dict())

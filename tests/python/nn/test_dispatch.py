@@ -2,6 +2,7 @@
 
 A CPU's bytes fit all rows. Here its device is said to pack by rows, as a GPU does, so that a call with others is refused.
 """
+
 from __future__ import annotations
 
 import copy
@@ -67,8 +68,15 @@ def test_finalized_experts_take_their_rows(input_dtype: str, dtype: torch.dtype)
     torch.manual_seed(0)
     gate, up, down = (torch.randn(3, *shape, dtype=dtype) / 8 for shape in ((48, 64), (48, 64), (64, 48)))
     parts = [dg.weights.quantized_weight("w", w, False) for w in (gate, up, down)]
-    w = dg.Weights.from_tensors(parts[0].codes, parts[0].scales, parts[1].codes, parts[1].scales, alpha_gate=parts[0].global_scale,
-                                alpha_up=parts[1].global_scale, prepare=False)
+    w = dg.Weights.from_tensors(
+        parts[0].codes,
+        parts[0].scales,
+        parts[1].codes,
+        parts[1].scales,
+        alpha_gate=parts[0].global_scale,
+        alpha_up=parts[1].global_scale,
+        prepare=False,
+    )
     second = dg.LinearWeights.from_tensors(parts[2].codes, parts[2].scales, alpha=parts[2].global_scale, prepare=False)
     for scales in ({}, {"input_scale": 0.01, "down_input_scale": 0.02}):
         made = dg.GatedExperts.from_weights(w, second, input_dtype=input_dtype, **scales)
@@ -91,7 +99,9 @@ def test_input_scales_of_experts_are_used() -> None:
     first = [dg.QuantizedTensor(*(t[0] for t in part[:2]), torch.ones(1)) for part in parts]
     with torch.no_grad():
         rows = dg.quantize(x, global_scale=0.5)
-        one = dg.Weights.from_tensors(first[0].codes, first[0].scales, first[1].codes, first[1].scales, a_dtype=torch.uint8, prepare=False)
+        one = dg.Weights.from_tensors(
+            first[0].codes, first[0].scales, first[1].codes, first[1].scales, a_dtype=torch.uint8, prepare=False
+        )
         h = one(rows, out_dtype=torch.bfloat16)
         second = dg.LinearWeights.from_tensors(first[2].codes, first[2].scales, a_dtype=torch.uint8, prepare=False)
         wanted = second(dg.quantize(h, global_scale=3.0), out_dtype=torch.bfloat16)

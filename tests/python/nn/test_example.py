@@ -1,4 +1,5 @@
 """The example scripts run as they are."""
+
 from __future__ import annotations
 
 import pathlib

@@ -1,4 +1,5 @@
 """MLPs that are not what they seem: what their forward does beside the formula shows at some magnitude, or they stay."""
+
 from __future__ import annotations
 
 import warnings
@@ -18,7 +19,9 @@ K, N = 64, 96
 class Plain(nn.Module):
     def __init__(self, k: int = K, n: int = N, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
-        self.gate_proj, self.up_proj, self.down_proj = (nn.Linear(a, b, bias=False, dtype=dtype) for a, b in ((k, n), (k, n), (n, k)))
+        self.gate_proj, self.up_proj, self.down_proj = (
+            nn.Linear(a, b, bias=False, dtype=dtype) for a, b in ((k, n), (k, n), (n, k))
+        )
         self.act_fn = nn.SiLU()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -54,9 +57,21 @@ FORMULA = {
     "tuple": lambda self, x: (Plain.forward(self, x), None),
     "exchanged": lambda self, x: self.down_proj(self.act_fn(self.up_proj(x)) * self.gate_proj(x)),
 }
-CLAMPS = {f"{name} {low} {high}": _clamped(name, low, high) for name, low, high in (
-    ("gate", None, 7.0), ("gate", None, 10.0), ("gate", None, 90.0), ("up", -7.0, 7.0), ("up", -1000.0, 1000.0), ("up", None, 100.0),
-    ("x", -300.0, 300.0), ("h", -5e4, 5e4), ("y", -3e4, 3e4), ("gate", -0.05, None))}
+CLAMPS = {
+    f"{name} {low} {high}": _clamped(name, low, high)
+    for name, low, high in (
+        ("gate", None, 7.0),
+        ("gate", None, 10.0),
+        ("gate", None, 90.0),
+        ("up", -7.0, 7.0),
+        ("up", -1000.0, 1000.0),
+        ("up", None, 100.0),
+        ("x", -300.0, 300.0),
+        ("h", -5e4, 5e4),
+        ("y", -3e4, 3e4),
+        ("gate", -0.05, None),
+    )
+}
 
 
 @pytest.mark.parametrize("name", [*FORMULA, *CLAMPS])
@@ -153,6 +168,7 @@ def test_experts_likewise() -> None:
 
 # ---- replace_mlps: all or nothing -------------------------------------------------------------------------------------------
 
+
 def raising(error: BaseException) -> type[Plain]:
     def forward(self: Plain, x: torch.Tensor) -> torch.Tensor:
         raise error
@@ -163,8 +179,10 @@ def raising(error: BaseException) -> type[Plain]:
 OTHERS = {
     "two arguments": type("Two", (Plain,), {"forward": lambda self, x, layer_idx: Plain.forward(self, x)}),
     "three dimensions": type("Three", (Plain,), {"forward": lambda self, x: (x.shape[2], Plain.forward(self, x))[1]}),
-    "its own error": raising(type("Own", (Exception,), {})("\x1b[31m")), "assertion": raising(AssertionError()),
-    "keyword": type("Key", (Plain,), {"forward": lambda self, *, x: Plain.forward(self, x)}), "stop": raising(StopIteration()),
+    "its own error": raising(type("Own", (Exception,), {})("\x1b[31m")),
+    "assertion": raising(AssertionError()),
+    "keyword": type("Key", (Plain,), {"forward": lambda self, *, x: Plain.forward(self, x)}),
+    "stop": raising(StopIteration()),
 }
 
 
@@ -205,8 +223,12 @@ def test_an_error_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ValueError, match="no"):
         dg.replace_mlps(model)
     assert list(model.modules()) == before
-    for kw, error in (({"input_dtype": "fp8"}, dg.InvalidArgument), ({"input_scale": -1.0}, dg.InvalidArgument),
-                      ({"activation": "gelu"}, dg.InvalidArgument), ({"quantise_down": True}, TypeError)):
+    for kw, error in (
+        ({"input_dtype": "fp8"}, dg.InvalidArgument),
+        ({"input_scale": -1.0}, dg.InvalidArgument),
+        ({"activation": "gelu"}, dg.InvalidArgument),
+        ({"quantise_down": True}, TypeError),
+    ):
         with pytest.raises(error):
             dg.replace_mlps(model, **kw)
     assert list(model.modules()) == before
@@ -218,7 +240,9 @@ def test_says_what_it_did_not_find() -> None:
             super().__init__()
             self.c_fc, self.c_proj = nn.Linear(K, N), nn.Linear(N, K)
 
-    with pytest.warns(UserWarning, match=r"nothing was replaced in ModuleDict; left as they are: 0\.mlp \(Conv has no gate_proj"):
+    with pytest.warns(
+        UserWarning, match=r"nothing was replaced in ModuleDict; left as they are: 0\.mlp \(Conv has no gate_proj"
+    ):
         assert dg.replace_mlps(nn.ModuleDict({"0": nn.ModuleDict({"mlp": Conv()})})) == []
     with pytest.warns(UserWarning, match="nothing was replaced"):
         assert dg.replace_mlps(nn.Linear(4, 4)) == []
@@ -238,25 +262,101 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 COMMON = dict(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, vocab_size=96)
 MAMBA = dict(mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_n_groups=1, mamba_expand=2)
 FAMILIES = {
-    "BambaConfig": (dict(COMMON, intermediate_size=96, num_hidden_layers=2, attn_layer_indices=[0], **MAMBA), ["feed_forward"] * 2),
-    "JambaConfig": (dict(COMMON, intermediate_size=96, num_hidden_layers=2, num_experts=4, num_experts_per_tok=2, expert_layer_period=2,
-                         expert_layer_offset=1, attn_layer_period=2, attn_layer_offset=0, use_mamba_kernels=False, mamba_d_state=16,
-                         mamba_dt_rank=8), ["feed_forward", "feed_forward.experts"]),
-    "GraniteMoeConfig": (dict(COMMON, intermediate_size=96, num_hidden_layers=1, num_local_experts=4, num_experts_per_tok=2),
-                         ["block_sparse_moe.experts"]),
-    "GraniteMoeSharedConfig": (dict(COMMON, intermediate_size=96, num_hidden_layers=1, num_local_experts=4, num_experts_per_tok=2,
-                                    shared_intermediate_size=48), ["block_sparse_moe.experts", "shared_mlp"]),
-    "Lfm2MoeConfig": (dict(COMMON, intermediate_size=96, moe_intermediate_size=48, num_hidden_layers=2, num_dense_layers=1, num_experts=4,
-                           num_experts_per_tok=2, layer_types=["full_attention", "conv"]), ["feed_forward", "feed_forward.experts"]),
-    "Llama4TextConfig": (dict(COMMON, intermediate_size=96, intermediate_size_mlp=96, num_hidden_layers=2, num_local_experts=2,
-                              num_experts_per_tok=1, interleave_moe_layer_step=2, head_dim=16),
-                         ["feed_forward", "feed_forward.shared_expert"]),
-    "Qwen2MoeConfig": (dict(COMMON, intermediate_size=96, moe_intermediate_size=48, shared_expert_intermediate_size=96, num_hidden_layers=1,
-                            num_experts=4, num_experts_per_tok=2), ["mlp.experts", "mlp.shared_expert"]),
-    "DeepseekV3Config": (dict(COMMON, num_key_value_heads=4, intermediate_size=96, moe_intermediate_size=48, num_hidden_layers=2, first_k_dense_replace=1,
-                              n_routed_experts=8, num_experts_per_tok=2, n_group=2, topk_group=1, n_shared_experts=1, q_lora_rank=16,
-                              kv_lora_rank=16, qk_rope_head_dim=16, qk_nope_head_dim=16, v_head_dim=16),
-                         ["mlp", "mlp.experts", "mlp.shared_experts"]),
+    "BambaConfig": (
+        dict(COMMON, intermediate_size=96, num_hidden_layers=2, attn_layer_indices=[0], **MAMBA),
+        ["feed_forward"] * 2,
+    ),
+    "JambaConfig": (
+        dict(
+            COMMON,
+            intermediate_size=96,
+            num_hidden_layers=2,
+            num_experts=4,
+            num_experts_per_tok=2,
+            expert_layer_period=2,
+            expert_layer_offset=1,
+            attn_layer_period=2,
+            attn_layer_offset=0,
+            use_mamba_kernels=False,
+            mamba_d_state=16,
+            mamba_dt_rank=8,
+        ),
+        ["feed_forward", "feed_forward.experts"],
+    ),
+    "GraniteMoeConfig": (
+        dict(COMMON, intermediate_size=96, num_hidden_layers=1, num_local_experts=4, num_experts_per_tok=2),
+        ["block_sparse_moe.experts"],
+    ),
+    "GraniteMoeSharedConfig": (
+        dict(
+            COMMON,
+            intermediate_size=96,
+            num_hidden_layers=1,
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            shared_intermediate_size=48,
+        ),
+        ["block_sparse_moe.experts", "shared_mlp"],
+    ),
+    "Lfm2MoeConfig": (
+        dict(
+            COMMON,
+            intermediate_size=96,
+            moe_intermediate_size=48,
+            num_hidden_layers=2,
+            num_dense_layers=1,
+            num_experts=4,
+            num_experts_per_tok=2,
+            layer_types=["full_attention", "conv"],
+        ),
+        ["feed_forward", "feed_forward.experts"],
+    ),
+    "Llama4TextConfig": (
+        dict(
+            COMMON,
+            intermediate_size=96,
+            intermediate_size_mlp=96,
+            num_hidden_layers=2,
+            num_local_experts=2,
+            num_experts_per_tok=1,
+            interleave_moe_layer_step=2,
+            head_dim=16,
+        ),
+        ["feed_forward", "feed_forward.shared_expert"],
+    ),
+    "Qwen2MoeConfig": (
+        dict(
+            COMMON,
+            intermediate_size=96,
+            moe_intermediate_size=48,
+            shared_expert_intermediate_size=96,
+            num_hidden_layers=1,
+            num_experts=4,
+            num_experts_per_tok=2,
+        ),
+        ["mlp.experts", "mlp.shared_expert"],
+    ),
+    "DeepseekV3Config": (
+        dict(
+            COMMON,
+            num_key_value_heads=4,
+            intermediate_size=96,
+            moe_intermediate_size=48,
+            num_hidden_layers=2,
+            first_k_dense_replace=1,
+            n_routed_experts=8,
+            num_experts_per_tok=2,
+            n_group=2,
+            topk_group=1,
+            n_shared_experts=1,
+            q_lora_rank=16,
+            kv_lora_rank=16,
+            qk_rope_head_dim=16,
+            qk_nope_head_dim=16,
+            v_head_dim=16,
+        ),
+        ["mlp", "mlp.experts", "mlp.shared_experts"],
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """load() of checkpoints whose models are not what they seem, and what it says of tensors that it does not take."""
+
 from __future__ import annotations
 
 import json
@@ -19,7 +20,9 @@ if DEVICE != "cpu":
 MATRICES = ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3")
 
 
-def write(model: torch.nn.Module, folder: pathlib.Path, leave: str = " ", input_scale: float = 0.0, **more: torch.Tensor) -> None:
+def write(
+    model: torch.nn.Module, folder: pathlib.Path, leave: str = " ", input_scale: float = 0.0, **more: torch.Tensor
+) -> None:
     """ModelOpt's names for the MLPs' matrices, experts as modules; the model gets the values of the codes."""
     tensors: dict[str, torch.Tensor] = {}
     prefix_of = {}
@@ -43,12 +46,18 @@ def write(model: torch.nn.Module, folder: pathlib.Path, leave: str = " ", input_
             w = dg.quantize(value.contiguous())
             exact = torch.from_numpy(reference.decode(as_numpy(w.codes), as_numpy(w.scales))) * w.global_scale.double()
             value.copy_(exact.float())
-            tensors |= {f"{prefix}.weight": w.codes, f"{prefix}.weight_scale": w.scales, f"{prefix}.weight_scale_2": w.global_scale.reshape(())}
+            tensors |= {
+                f"{prefix}.weight": w.codes,
+                f"{prefix}.weight_scale": w.scales,
+                f"{prefix}.weight_scale_2": w.global_scale.reshape(()),
+            }
             if input_scale:
                 tensors[f"{prefix}.input_scale"] = torch.tensor(input_scale)
     tensors |= more
     folder.mkdir(exist_ok=True)
-    safetensors.save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, str(folder / "model.safetensors"))
+    safetensors.save_file(
+        {name: tensor.contiguous().clone() for name, tensor in tensors.items()}, str(folder / "model.safetensors")
+    )
     described = json.loads(model.config.to_json_string()) | {"architectures": [type(model).__name__]}
     (folder / "config.json").write_text(json.dumps(described))
 
@@ -78,9 +87,21 @@ def check(model: torch.nn.Module, folder: pathlib.Path, **kw: Any) -> torch.nn.M
 @pytest.mark.parametrize("multipliers,taken", [([1.0, 1.0], True), ([0.5, 0.3], False)])
 def test_falcon_h1(multipliers: list[float], taken: bool, tmp_path: pathlib.Path) -> None:
     config = transformers.FalconH1Config(
-        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=128,
-        mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_n_groups=1, mamba_d_ssm=128, mamba_chunk_size=16,
-        mlp_multipliers=multipliers)
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        vocab_size=128,
+        mamba_n_heads=8,
+        mamba_d_head=16,
+        mamba_d_state=16,
+        mamba_n_groups=1,
+        mamba_d_ssm=128,
+        mamba_chunk_size=16,
+        mlp_multipliers=multipliers,
+    )
     model = build(config)
     write(model, tmp_path)
     with warnings.catch_warnings(record=True) as caught:
@@ -102,8 +123,12 @@ def test_an_mlp_that_clamps(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
         return self.down_proj(self.act_fn(gate) * up)
 
     monkeypatch.setattr(modeling_llama.LlamaMLP, "forward", forward)
-    model = build(transformers.LlamaConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128),
-                  std=0.5)
+    model = build(
+        transformers.LlamaConfig(
+            hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128
+        ),
+        std=0.5,
+    )
     write(model, tmp_path)
     with pytest.warns(UserWarning, match="matrix by matrix: mlp: LlamaMLP computes something else"):
         loaded = check(model, tmp_path)
@@ -133,9 +158,22 @@ def test_deepseek_v4s_mlp_itself() -> None:
 
 
 def qwen_moe() -> torch.nn.Module:
-    return build(transformers.Qwen3MoeConfig(
-        hidden_size=64, intermediate_size=96, moe_intermediate_size=48, num_hidden_layers=2, head_dim=16, num_attention_heads=4,
-        num_key_value_heads=2, vocab_size=128, num_experts=4, num_experts_per_tok=2, decoder_sparse_step=1, mlp_only_layers=[]))
+    return build(
+        transformers.Qwen3MoeConfig(
+            hidden_size=64,
+            intermediate_size=96,
+            moe_intermediate_size=48,
+            num_hidden_layers=2,
+            head_dim=16,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=128,
+            num_experts=4,
+            num_experts_per_tok=2,
+            decoder_sparse_step=1,
+            mlp_only_layers=[],
+        )
+    )
 
 
 def test_experts_that_were_left_in_float_are_there(tmp_path: pathlib.Path) -> None:
@@ -162,9 +200,16 @@ def test_experts_use_the_checkpoints_input_scales(tmp_path: pathlib.Path) -> Non
 def test_says_why_a_tensor_was_not_taken(tmp_path: pathlib.Path) -> None:
     from dualgemm.integrations.transformers import load
 
-    model = build(transformers.LlamaConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128))
+    model = build(
+        transformers.LlamaConfig(
+            hidden_size=64, intermediate_size=96, num_hidden_layers=1, num_attention_heads=4, vocab_size=128
+        )
+    )
     name = "model.layers.0.self_attn.q_proj.weight"
-    for tensor, reason in ((torch.zeros(64, 64, dtype=torch.int8), r"int8 \[64, 64\]"), (torch.zeros(64, 32), r"float32 \[64, 32\]")):
+    for tensor, reason in (
+        (torch.zeros(64, 64, dtype=torch.int8), r"int8 \[64, 64\]"),
+        (torch.zeros(64, 32), r"float32 \[64, 32\]"),
+    ):
         write(model, tmp_path, **{name: tensor})
         with pytest.raises(dg.FileError, match=rf"q_proj\.weight \(in the files as {reason}"):
             load(tmp_path)

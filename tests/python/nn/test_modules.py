@@ -1,4 +1,5 @@
 """GatedMLP, GatedExperts, NVFP4Linear, replace_mlps: values, states, devices, compilation, what does not fit."""
+
 from __future__ import annotations
 
 import copy
@@ -15,15 +16,22 @@ from torch import nn
 import dualgemm.nn as dnn
 
 ACTIVATIONS = {"silu": nn.SiLU(), "gelu_tanh": nn.GELU(approximate="tanh"), "gelu_erf": nn.GELU(), "sigmoid": nn.Sigmoid()}
-MODES = [{}, {"input_dtype": "nvfp4"}, {"input_dtype": "nvfp4", "input_scale": 0.01}, {"quantize_down": True},
-         {"input_dtype": "nvfp4", "quantize_down": True}]
+MODES = [
+    {},
+    {"input_dtype": "nvfp4"},
+    {"input_dtype": "nvfp4", "input_scale": 0.01},
+    {"quantize_down": True},
+    {"input_dtype": "nvfp4", "quantize_down": True},
+]
 
 # Two orders of additions, in the type of the rows.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6} if FINE == torch.float32 else {"rtol": 4e-3, "atol": 1e-4}
 
 
 class FloatMLP(nn.Module):
-    def __init__(self, k: int, n: int, bias: bool = False, dtype: torch.dtype = torch.bfloat16, activation: str = "silu") -> None:
+    def __init__(
+        self, k: int, n: int, bias: bool = False, dtype: torch.dtype = torch.bfloat16, activation: str = "silu"
+    ) -> None:
         super().__init__()
         self.gate_proj, self.up_proj = nn.Linear(k, n, bias=bias, dtype=dtype), nn.Linear(k, n, bias=bias, dtype=dtype)
         self.down_proj, self.act_fn = nn.Linear(n, k, bias=bias, dtype=dtype), ACTIVATIONS[activation]
@@ -35,7 +43,11 @@ class FloatMLP(nn.Module):
 class StackedMLP(nn.Module):
     def __init__(self, up_first: bool) -> None:
         super().__init__()
-        self.gate_up_proj, self.down_proj, self.up_first = nn.Linear(64, 96, bias=False), nn.Linear(48, 64, bias=False), up_first
+        self.gate_up_proj, self.down_proj, self.up_first = (
+            nn.Linear(64, 96, bias=False),
+            nn.Linear(48, 64, bias=False),
+            up_first,
+        )
 
     def activation_fn(self, x: torch.Tensor) -> torch.Tensor:
         return nn.functional.silu(x)
@@ -57,10 +69,14 @@ def check_hidden(module: dg.GatedMLP, x: torch.Tensor, activation: str) -> None:
         rows = decoded(q.codes, q.scales) * q.global_scale.double().cpu().numpy().reshape(-1, 1)
     else:
         rows = decoded(x, None)
-    alphas = [float(alpha) / (float(module.input_scale) if module.input_scale is not None else 1.0)
-              for alpha in (module.alpha_gate, module.alpha_up)]
-    gate, up = (reference.decode(as_numpy(codes), as_numpy(scales)) for codes, scales in
-                ((module.gate_codes, module.gate_scales), (module.up_codes, module.up_scales)))
+    alphas = [
+        float(alpha) / (float(module.input_scale) if module.input_scale is not None else 1.0)
+        for alpha in (module.alpha_gate, module.alpha_up)
+    ]
+    gate, up = (
+        reference.decode(as_numpy(codes), as_numpy(scales))
+        for codes, scales in ((module.gate_codes, module.gate_scales), (module.up_codes, module.up_scales))
+    )
     exact, bound = reference.glu(rows, gate, up, *alphas, activation, DTYPE_NAMES[h.dtype])
     assert (np.abs(h.double().cpu().numpy() - exact) <= bound + 2.0**-20 * np.abs(exact)).all()
 
@@ -130,6 +146,7 @@ def test_down_takes_what_the_product_wrote() -> None:
 
 # ---- states -----------------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("assign", [False, True])
 @pytest.mark.parametrize("source_is_packed", [False, True])
 @pytest.mark.parametrize("target_is_packed", [False, True])
@@ -164,7 +181,9 @@ def test_dtypes_of_buffers_stay() -> None:
     made, x = dg.GatedMLP.from_float(FloatMLP(64, 48).eval()), torch.randn(3, 64, dtype=torch.bfloat16)
     wanted = made(x)
     made.to(torch.float16).to(torch.bfloat16).half().bfloat16()
-    assert made.alpha_gate.dtype == torch.float32 and made.gate_scales.dtype == torch.float8_e4m3fn and same_bits(made(x), wanted)
+    assert (
+        made.alpha_gate.dtype == torch.float32 and made.gate_scales.dtype == torch.float8_e4m3fn and same_bits(made(x), wanted)
+    )
     names = {name for name, _ in made.named_buffers()}
     assert {"gate_codes", "gate_scales", "up_codes", "up_scales", "alpha_gate", "alpha_up"} <= names
     bytes_of_scales = {k: v.view(torch.uint8) if v.dtype == torch.float8_e4m3fn else v for k, v in made.state_dict().items()}
@@ -198,6 +217,7 @@ def test_safetensors_keep_it(tmp_path: object) -> None:
 
 # ---- gradients, compilation -------------------------------------------------------------------------------------------------
 
+
 def test_gradients_are_refused_clearly() -> None:
     made = dg.GatedMLP.from_float(FloatMLP(64, 48).eval())
     x = torch.randn(2, 64, dtype=torch.bfloat16, requires_grad=True)
@@ -213,7 +233,10 @@ def test_gradients_are_refused_clearly() -> None:
 def test_compiled_whole(mode: dict[str, object]) -> None:
     torch.manual_seed(7)
     torch.compiler.reset()  # one forward, many modules
-    for made in (dg.GatedMLP.from_float(FloatMLP(64, 48).eval(), **mode), dg.GatedMLP.from_float(FloatMLP(64, 48).eval(), **mode).finalize()):
+    for made in (
+        dg.GatedMLP.from_float(FloatMLP(64, 48).eval(), **mode),
+        dg.GatedMLP.from_float(FloatMLP(64, 48).eval(), **mode).finalize(),
+    ):
         compiled = torch.compile(made, fullgraph=True, dynamic=True, backend="aot_eager")
         with torch.no_grad():
             for m in (3, 5, 1):
@@ -222,6 +245,7 @@ def test_compiled_whole(mode: dict[str, object]) -> None:
 
 
 # ---- experts ----------------------------------------------------------------------------------------------------------------
+
 
 class FloatExperts(nn.Module):
     def __init__(self, experts: int, k: int, n: int) -> None:
@@ -243,12 +267,15 @@ class FloatExperts(nn.Module):
 
 def exact_experts(module: dg.GatedExperts) -> FloatExperts:
     """The same experts with the values that the codes stand for."""
+
     def values(part: nn.Module, name: str, alpha: torch.Tensor) -> torch.Tensor:
         w = reference.decode(as_numpy(getattr(part, f"{name}_codes")), as_numpy(getattr(part, f"{name}_scales")))
         return torch.from_numpy(w).to(DEVICE) * alpha.double()[:, None, None]
 
     made = FloatExperts(1, 16, 16).double()
-    made.gate_up_proj = nn.Parameter(torch.cat([values(module, "gate", module.alpha_gate), values(module, "up", module.alpha_up)], 1))
+    made.gate_up_proj = nn.Parameter(
+        torch.cat([values(module, "gate", module.alpha_gate), values(module, "up", module.alpha_up)], 1)
+    )
     made.down_proj = nn.Parameter(values(module.down, "w", module.down.alpha))
     return made
 
@@ -270,7 +297,10 @@ def test_experts(input_dtype: str) -> None:
         if input_dtype == "bf16":  # K = 64 and 48 in float32, two of them one after the other; h and d in the type of x
             wanted = exact(x.double(), ids, weights.double())
             magnitude = FloatExperts(1, 16, 16).double()
-            magnitude.gate_up_proj, magnitude.down_proj = nn.Parameter(exact.gate_up_proj.abs()), nn.Parameter(exact.down_proj.abs())
+            magnitude.gate_up_proj, magnitude.down_proj = (
+                nn.Parameter(exact.gate_up_proj.abs()),
+                nn.Parameter(exact.down_proj.abs()),
+            )
             bound = magnitude(x.double().abs(), ids, weights.double()) * 200 * 2.0**-24
             if FINE != torch.float32:
                 bound *= 2.0**6  # 2 * 2^-11 for h and d, the sums above
@@ -278,8 +308,10 @@ def test_experts(input_dtype: str) -> None:
         else:
             wanted = experts(x.float(), ids, weights)
             assert float((d - wanted).norm() / wanted.norm()) < 0.4
-        for one in (copy.deepcopy(made).finalize(a_dtype=FINE if input_dtype == "bf16" else None),
-                    torch.compile(made, fullgraph=True, dynamic=True, backend="aot_eager")):
+        for one in (
+            copy.deepcopy(made).finalize(a_dtype=FINE if input_dtype == "bf16" else None),
+            torch.compile(made, fullgraph=True, dynamic=True, backend="aot_eager"),
+        ):
             assert same_bits(one(x, ids, weights), d)
         assert made(x[:0], ids[:0], weights[:0]).shape == (0, 64)
         assert same_bits(made(x.view(3, 3, 64), ids, weights), d.view(3, 3, 64))
@@ -307,6 +339,7 @@ def test_masked_experts(input_dtype: str) -> None:
 
 # ---- replacing --------------------------------------------------------------------------------------------------------------
 
+
 class Block(nn.Module):
     def __init__(self, mlp: nn.Module) -> None:
         super().__init__()
@@ -320,8 +353,17 @@ class Scaled(FloatMLP):
 
 def test_replace_mlps() -> None:
     shared = FloatMLP(64, 48).eval()
-    model = nn.ModuleDict({"a": Block(shared), "b": Block(shared), "c": Block(FloatMLP(64, 32)), "odd": Block(FloatMLP(24, 16)),
-                           "scaled": Block(Scaled(64, 48)), "none": Block(nn.Linear(4, 4)), "prelu": Block(FloatMLP(64, 48))})
+    model = nn.ModuleDict(
+        {
+            "a": Block(shared),
+            "b": Block(shared),
+            "c": Block(FloatMLP(64, 32)),
+            "odd": Block(FloatMLP(24, 16)),
+            "scaled": Block(Scaled(64, 48)),
+            "none": Block(nn.Linear(4, 4)),
+            "prelu": Block(FloatMLP(64, 48)),
+        }
+    )
     model["prelu"].mlp.act_fn = nn.PReLU().to(torch.bfloat16)
     with pytest.warns(UserWarning) as caught:
         assert dg.replace_mlps(model, skip=["c.mlp"]) == ["a.mlp", "b.mlp"]
@@ -334,8 +376,11 @@ def test_replace_mlps() -> None:
 
 def test_bad_arguments() -> None:
     mlp = FloatMLP(64, 48).eval()
-    for kw, argument in (({"input_dtype": "fp8"}, "input_dtype"), ({"input_scale": 0.0, "input_dtype": "nvfp4"}, "input_scale"),
-                         ({"activation": "gelu"}, "activation")):
+    for kw, argument in (
+        ({"input_dtype": "fp8"}, "input_dtype"),
+        ({"input_scale": 0.0, "input_dtype": "nvfp4"}, "input_scale"),
+        ({"activation": "gelu"}, "activation"),
+    ):
         with pytest.raises(dg.InvalidArgument) as caught:
             dg.GatedMLP.from_float(mlp, **kw)
         assert argument in caught.value.argument

@@ -1,4 +1,5 @@
 """Scales that are NaN or infinite: an error where they are read, unless they are allowed."""
+
 from __future__ import annotations
 
 import pathlib
@@ -13,14 +14,19 @@ safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is no
 
 def test_a_layer(tmp_path: pathlib.Path) -> None:
     """Refused where they are read, and taken as they are on request."""
-    sound = {name: tensor for index, (part, rows, columns) in enumerate((("gate_proj", N, K), ("up_proj", N, K), ("down_proj", K, N)))
-             for name, tensor in modelopt(f"l.mlp.{part}", quantized(index, rows, columns), 0.5).items()}
+    sound = {
+        name: tensor
+        for index, (part, rows, columns) in enumerate((("gate_proj", N, K), ("up_proj", N, K), ("down_proj", K, N)))
+        for name, tensor in modelopt(f"l.mlp.{part}", quantized(index, rows, columns), 0.5).items()
+    }
     scales = sound["l.mlp.gate_proj.weight_scale"].view(torch.uint8).clone()
     scales.view(-1)[1] = 0x7F
-    for changed in ({"l.mlp.gate_proj.weight_scale": scales.view(torch.float8_e4m3fn)},
-                    {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("nan"))},
-                    {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("inf"))},
-                    {"l.mlp.up_proj.input_scale": torch.tensor(float("nan")), "l.mlp.gate_proj.input_scale": torch.tensor(float("nan"))}):
+    for changed in (
+        {"l.mlp.gate_proj.weight_scale": scales.view(torch.float8_e4m3fn)},
+        {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("nan"))},
+        {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("inf"))},
+        {"l.mlp.up_proj.input_scale": torch.tensor(float("nan")), "l.mlp.gate_proj.input_scale": torch.tensor(float("nan"))},
+    ):
         path = save(tmp_path / "m.safetensors", {**sound, **changed})
         checkpoint, name = dg.open_checkpoint(path), next(iter(changed)).rpartition(".")[0]
         read = checkpoint.down if name == "l.mlp.down_proj" else checkpoint.weights
@@ -36,8 +42,10 @@ def test_a_layer(tmp_path: pathlib.Path) -> None:
     assert bool(weights(torch.ones(1, K).to(ROW), out_dtype=torch.float32).isnan()[0, 0])
 
 
-@pytest.mark.parametrize("name, value", [("down_proj.weight_scale_2", float("nan")), ("down_proj.weight_scale_2", float("inf")),
-                                         ("gate_proj.weight_scale", 0x7F)])
+@pytest.mark.parametrize(
+    "name, value",
+    [("down_proj.weight_scale_2", float("nan")), ("down_proj.weight_scale_2", float("inf")), ("gate_proj.weight_scale", 0x7F)],
+)
 def test_a_model_of_transformers(name: str, value: float, tmp_path: pathlib.Path) -> None:
     from dualgemm.integrations.transformers import load
 

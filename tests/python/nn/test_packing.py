@@ -1,4 +1,5 @@
 """What pack makes, the product takes: every N, K, layout of scales and kind of weights."""
+
 from __future__ import annotations
 
 import pytest
@@ -56,8 +57,13 @@ def test_one_matrix_of_swizzled_scales(n: int, layout: str) -> None:
     check(n, 64, layout, 0, torch.bfloat16)
 
 
-@given(st.integers(1, 700), st.integers(1, 20), st.sampled_from(["linear", "flat", "six"]), st.sampled_from([0, 1, 2, 3]),
-       st.sampled_from(ROWS))
+@given(
+    st.integers(1, 700),
+    st.integers(1, 20),
+    st.sampled_from(["linear", "flat", "six"]),
+    st.sampled_from([0, 1, 2, 3]),
+    st.sampled_from(ROWS),
+)
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_packed_is_taken(n: int, blocks: int, layout: str, experts: int, dtype: torch.dtype) -> None:
     check(n, 16 * blocks, layout, experts, dtype)

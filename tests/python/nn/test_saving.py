@@ -1,4 +1,5 @@
 """Weights and modules on their way: to spawned processes, through torch.export, through transformers' save_pretrained()."""
+
 from __future__ import annotations
 
 import pathlib
@@ -16,10 +17,14 @@ def weights(n: int = 48, **kw: object) -> dg.Weights:
     return dg.Weights.from_tensors(gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale, **kw)
 
 
-FORMS = {"packed": lambda: weights(), "unpacked": lambda: weights(prepare=False), "both": lambda: weights(keep_original=True),
-         "shard": lambda: weights(128, prepare=False).shard(1, 4),
-         "linear": lambda: dg.LinearWeights.from_linear(nn.Linear(64, 48)),
-         "module": lambda: dg.GatedMLP.from_weights(weights(prepare=False), nn.Identity()).finalize()}
+FORMS = {
+    "packed": lambda: weights(),
+    "unpacked": lambda: weights(prepare=False),
+    "both": lambda: weights(keep_original=True),
+    "shard": lambda: weights(128, prepare=False).shard(1, 4),
+    "linear": lambda: dg.LinearWeights.from_linear(nn.Linear(64, 48)),
+    "module": lambda: dg.GatedMLP.from_weights(weights(prepare=False), nn.Identity()).finalize(),
+}
 
 
 def _answer(made: object, x: torch.Tensor, queue: object) -> None:
@@ -75,6 +80,7 @@ def test_pickles_of_before_are_read() -> None:
 
 # ---- torch.export -----------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("form", [{}, {"input_dtype": "nvfp4"}, {"input_dtype": "nvfp4", "input_scale": 0.01}], ids=str)
 @pytest.mark.parametrize("quantize_down", [False, True])
 def test_exports_before_and_after_finalize(form: dict[str, object], quantize_down: bool) -> None:
@@ -104,22 +110,35 @@ IDS = torch.tensor([[1, 2, 3, 7]])
 
 def llama() -> nn.Module:
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, vocab_size=128)
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, vocab_size=128
+    )
     return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
 def qwen_moe() -> nn.Module:
     torch.manual_seed(0)
-    config = transformers.Qwen2MoeConfig(hidden_size=64, intermediate_size=96, moe_intermediate_size=48, num_hidden_layers=2,
-                                         shared_expert_intermediate_size=96, num_attention_heads=4, num_key_value_heads=2, vocab_size=128,
-                                         num_experts=4, num_experts_per_tok=2)
+    config = transformers.Qwen2MoeConfig(
+        hidden_size=64,
+        intermediate_size=96,
+        moe_intermediate_size=48,
+        num_hidden_layers=2,
+        shared_expert_intermediate_size=96,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=128,
+        num_experts=4,
+        num_experts_per_tok=2,
+    )
     return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
 @pytest.mark.parametrize("build", [llama, qwen_moe])
 @pytest.mark.parametrize("finalized", [False, True])
 @pytest.mark.parametrize("kw", [{}, {"quantize_down": True}, {"input_dtype": "nvfp4", "quantize_down": True}], ids=str)
-def test_transformers_reads_what_it_saved(build: object, kw: dict[str, object], finalized: bool, tmp_path: pathlib.Path) -> None:
+def test_transformers_reads_what_it_saved(
+    build: object, kw: dict[str, object], finalized: bool, tmp_path: pathlib.Path
+) -> None:
     from dualgemm.integrations.transformers import load
 
     model = build()
@@ -134,8 +153,9 @@ def test_transformers_reads_what_it_saved(build: object, kw: dict[str, object], 
         assert all(type(again.get_submodule(name)) is type(model.get_submodule(name)) for name in replaced)
         assert all(again.get_submodule(name).is_packed == model.get_submodule(name).is_packed for name in replaced)
         loaded = load(tmp_path, device=DEVICE)
-        assert same_bits(loaded(IDS).logits, wanted) and all(loaded.get_submodule(name).input_dtype == kw.get("input_dtype", "bf16")
-                                                              for name in replaced)
+        assert same_bits(loaded(IDS).logits, wanted) and all(
+            loaded.get_submodule(name).input_dtype == kw.get("input_dtype", "bf16") for name in replaced
+        )
         again.save_pretrained(tmp_path / "again")
         assert same_bits(transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "again").to(DEVICE)(IDS).logits, wanted)
 
@@ -154,8 +174,11 @@ def test_saved_models_that_do_not_fit(tmp_path: pathlib.Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     good = config["quantization_config"]
     assert good["quant_method"] == "dualgemm" and len(good["modules"]) == 2
-    for wrong in ({"quant_method": "dualgemm"}, {"quant_method": "dualgemm", "modules": {"nowhere.mlp": good["modules"]["model.layers.0.mlp"]}},
-                  {"quant_method": "dualgemm", "modules": {"model.layers.0.mlp": {"kind": "Other"}}}):
+    for wrong in (
+        {"quant_method": "dualgemm"},
+        {"quant_method": "dualgemm", "modules": {"nowhere.mlp": good["modules"]["model.layers.0.mlp"]}},
+        {"quant_method": "dualgemm", "modules": {"model.layers.0.mlp": {"kind": "Other"}}},
+    ):
         (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": wrong}))
         with pytest.raises(dg.FileError, match="config"):
             load(tmp_path)

@@ -1,4 +1,5 @@
 """Weights and LinearWeights: from what they are made, what they compute, how they move and are saved."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -19,7 +20,9 @@ KINDS = [torch.uint8, *ROWS]
 
 def weights_of(one: Operands, **kw: object) -> dg.Weights:
     kw.setdefault("a_dtype", one.a.dtype)
-    return Weights.from_tensors(one.gate, one.gate_scales, one.up, one.up_scales, alpha_gate=one.alpha_gate, alpha_up=one.alpha_up, **kw)
+    return Weights.from_tensors(
+        one.gate, one.gate_scales, one.up, one.up_scales, alpha_gate=one.alpha_gate, alpha_up=one.alpha_up, **kw
+    )
 
 
 @pytest.mark.parametrize("a_dtype", KINDS)
@@ -30,9 +33,22 @@ def test_every_form_gives_the_same(m: int, n: int, k: int, a_dtype: torch.dtype)
     plain = dg.glu(**one.named())
     if m:
         one.check(plain)
-    swizzled = Weights.from_tensors(one.gate, dg.swizzle_scales(one.gate_scales), one.up, dg.swizzle_scales(one.up_scales),
-                                    alpha_gate=one.alpha_gate, alpha_up=one.alpha_up, a_dtype=a_dtype)
-    for made in (weights_of(one), weights_of(one, prepare=False), weights_of(one, keep_original=True), swizzled, swizzled.prepare()):
+    swizzled = Weights.from_tensors(
+        one.gate,
+        dg.swizzle_scales(one.gate_scales),
+        one.up,
+        dg.swizzle_scales(one.up_scales),
+        alpha_gate=one.alpha_gate,
+        alpha_up=one.alpha_up,
+        a_dtype=a_dtype,
+    )
+    for made in (
+        weights_of(one),
+        weights_of(one, prepare=False),
+        weights_of(one, keep_original=True),
+        swizzled,
+        swizzled.prepare(),
+    ):
         d = made(one.a, one.a_scales)
         assert d.shape == plain.shape and (made.n, made.k, made.num_experts) == (n, k, 1)
         if DEVICE == "cpu":
@@ -45,7 +61,9 @@ def test_every_form_gives_the_same(m: int, n: int, k: int, a_dtype: torch.dtype)
 
 def test_gate_and_up_exchanged_are_seen() -> None:
     one = operands(3, 32, 64, torch.bfloat16)
-    changed = Weights.from_tensors(one.up, one.up_scales, one.gate, one.gate_scales, alpha_gate=one.alpha_gate, alpha_up=one.alpha_up)
+    changed = Weights.from_tensors(
+        one.up, one.up_scales, one.gate, one.gate_scales, alpha_gate=one.alpha_gate, alpha_up=one.alpha_up
+    )
     with pytest.raises(AssertionError):
         one.check(changed(one.a))
 
@@ -62,14 +80,17 @@ def test_stacked_in_every_order_is_a_view(order: str, n: int, experts: int) -> N
             if order == "alternating":
                 return torch.stack([gate, up], dim=1).reshape(2 * n, -1)
             return torch.cat([gate, up] if order == "gate_up" else [up, gate])
+
         return torch.stack([one(part) for part in parts]) if experts else one(parts[0])
 
     codes, scales = stack(""), stack("_scales")
-    made = Weights.from_stacked(codes, scales, order=order, alpha_gate=parts[0].alpha_gate, alpha_up=parts[0].alpha_up, prepare=False)
+    made = Weights.from_stacked(
+        codes, scales, order=order, alpha_gate=parts[0].alpha_gate, alpha_up=parts[0].alpha_up, prepare=False
+    )
     inside = range(codes.data_ptr(), codes.data_ptr() + codes.numel())
     assert all(made.state_dict()["gate"].shape == part.shape for part in ([parts[0].gate] if not experts else []))
     assert made._tensors["gate"].data_ptr() in inside and made._tensors["up"].data_ptr() in inside
-    flat = (torch.stack([dg.swizzle_scales(part) for part in scales]) if experts else dg.swizzle_scales(scales))
+    flat = torch.stack([dg.swizzle_scales(part) for part in scales]) if experts else dg.swizzle_scales(scales)
     from_flat = Weights.from_stacked(codes, flat, order=order, alpha_gate=parts[0].alpha_gate, alpha_up=parts[0].alpha_up)
     x = torch.stack([part.a for part in parts]) if experts else parts[0].a
     for weights in (made, made.prepare(), from_flat):
@@ -106,8 +127,15 @@ def test_a_quantized_tensor_brings_its_scale() -> None:
     one, x = operands(5, 48, 64, torch.bfloat16), torch.randn(5, 64)
     made = weights_of(one, a_dtype=torch.uint8)
     whole, rows = dg.quantize(x), dg.quantize(x, per_row=True)
-    assert same_bits(made(whole), made(whole.codes, whole.scales, alpha_gate=one.alpha_gate * whole.global_scale,
-                                       alpha_up=one.alpha_up * whole.global_scale))
+    assert same_bits(
+        made(whole),
+        made(
+            whole.codes,
+            whole.scales,
+            alpha_gate=one.alpha_gate * whole.global_scale,
+            alpha_up=one.alpha_up * whole.global_scale,
+        ),
+    )
     assert same_bits(made(rows), made(rows.codes, rows.scales, a_row_scale=rows.global_scale))
     swizzled = dg.quantize(x, scale_layout="swizzled_128x4")
     assert same_bits(made(swizzled), made(whole))
@@ -122,10 +150,15 @@ def test_nvfp4_output() -> None:
     expected = dg.glu_nvfp4(**one.named(), d_global_scale=0.01)
     for made in (weights_of(one), weights_of(one, prepare=False)):
         found = made.glu_nvfp4(one.a, d_global_scale=0.01)
-        assert same_bits(found.codes, expected.codes) and same_bits(found.scales, expected.scales) and float(found.global_scale) == pytest.approx(0.01)
+        assert (
+            same_bits(found.codes, expected.codes)
+            and same_bits(found.scales, expected.scales)
+            and float(found.global_scale) == pytest.approx(0.01)
+        )
 
 
 # ---- moving, saving, cutting ------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("form", [{}, {"prepare": False}, {"keep_original": True}])
 def test_pickle_and_state_dict(form: dict[str, bool], tmp_path: object) -> None:
@@ -146,8 +179,10 @@ def test_another_process_reads_packed_weights(tmp_path: object) -> None:
     made = weights_of(one)
     safetensors.save_file(made.state_dict(), f"{tmp_path}/w.safetensors")
     torch.save(one.a, f"{tmp_path}/a.pt")
-    code = (f"import torch, dualgemm; from safetensors.torch import load_file; w = dualgemm.Weights.from_state_dict("
-            f"load_file('{tmp_path}/w.safetensors')); torch.save(w(torch.load('{tmp_path}/a.pt')), '{tmp_path}/d.pt')")
+    code = (
+        f"import torch, dualgemm; from safetensors.torch import load_file; w = dualgemm.Weights.from_state_dict("
+        f"load_file('{tmp_path}/w.safetensors')); torch.save(w(torch.load('{tmp_path}/a.pt')), '{tmp_path}/d.pt')"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, env={**__import__("os").environ, "PYTHONPATH": ":".join(sys.path)})
     assert same_bits(torch.load(f"{tmp_path}/d.pt"), made(one.a))
 
@@ -186,12 +221,20 @@ def test_shards_are_columns_of_the_whole(n: int, world: int, layout: str) -> Non
     scales = [one.gate_scales, one.up_scales]
     if layout == "swizzled":
         scales = [dg.swizzle_scales(part) for part in scales]
-    made = Weights.from_tensors(one.gate, scales[0], one.up, scales[1], alpha_gate=one.alpha_gate, alpha_up=one.alpha_up,
-                                bias_gate=torch.arange(n, dtype=torch.float32), prepare=False)
+    made = Weights.from_tensors(
+        one.gate,
+        scales[0],
+        one.up,
+        scales[1],
+        alpha_gate=one.alpha_gate,
+        alpha_up=one.alpha_up,
+        bias_gate=torch.arange(n, dtype=torch.float32),
+        prepare=False,
+    )
     packed = made.prepare(keep_original=True)
     whole = made(one.a)
     for rank in range(world):
-        part = whole[:, rank * n // world:(rank + 1) * n // world]
+        part = whole[:, rank * n // world : (rank + 1) * n // world]
         assert same_bits(made.shard(rank, world)(one.a), part) and same_bits(packed.shard(rank, world)(one.a), part)
     with pytest.raises(dg.InvalidArgument, match="multiple"):
         made.shard(0, 7)
@@ -209,17 +252,26 @@ def test_down_by_rows_and_by_columns() -> None:
     with torch.no_grad():
         whole = made(x, out_dtype=torch.float32)
         state = made.state_dict()
-        exact, error = reference.product(decoded(x, None), reference.decode(as_numpy(state["w"]), as_numpy(state["w_scales"])), float(made.alpha))
+        exact, error = reference.product(
+            decoded(x, None), reference.decode(as_numpy(state["w"]), as_numpy(state["w_scales"])), float(made.alpha)
+        )
         exact = exact + linear.bias.double().cpu().numpy()
         assert (np.abs(whole.double().cpu().numpy() - exact) <= error + 2.0**-22 * np.abs(exact)).all()
-        others = [made.prepare()(x, out_dtype=torch.float32),
-                  torch.cat([made.shard(rank, 4)(x, out_dtype=torch.float32) for rank in range(4)], dim=1)]
+        others = [
+            made.prepare()(x, out_dtype=torch.float32),
+            torch.cat([made.shard(rank, 4)(x, out_dtype=torch.float32) for rank in range(4)], dim=1),
+        ]
         for other in others:
             if DEVICE == "cpu":
                 assert same_bits(other, whole)
             assert (np.abs(other.double().cpu().numpy() - exact) <= error + 2.0**-22 * np.abs(exact)).all()
-        parts = [made.shard(rank, 3, dim=1)(x[:, 32 * rank:32 * rank + 32].contiguous(), out_dtype=torch.float32) for rank in range(3)]
-        assert (np.abs(sum(part.double() for part in parts).cpu().numpy() - exact) <= 2 * error + 2.0**-21 * np.abs(exact)).all()
+        parts = [
+            made.shard(rank, 3, dim=1)(x[:, 32 * rank : 32 * rank + 32].contiguous(), out_dtype=torch.float32)
+            for rank in range(3)
+        ]
+        assert (
+            np.abs(sum(part.double() for part in parts).cpu().numpy() - exact) <= 2 * error + 2.0**-21 * np.abs(exact)
+        ).all()
         residual = torch.randn(6, 40)
         d = made(x, residual=residual, out_dtype=torch.float32)
         assert torch.allclose(d, whole + residual, rtol=1e-6, atol=1e-6)
@@ -238,6 +290,7 @@ def test_to_another_device_needs_the_originals() -> None:
 
 # ---- groups -----------------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("prepare", [False, True])
 @pytest.mark.parametrize("a_dtype", [torch.uint8, torch.bfloat16])
 def test_groups(a_dtype: torch.dtype, prepare: bool) -> None:
@@ -247,18 +300,27 @@ def test_groups(a_dtype: torch.dtype, prepare: bool) -> None:
     def stacked(name: str) -> torch.Tensor:
         return torch.stack([getattr(part, name).view(torch.uint8) for part in parts])
 
-    made = Weights.from_tensors(stacked("gate"), stacked("gate_scales"), stacked("up"), stacked("up_scales"),
-                                alpha_gate=torch.cat([part.alpha_gate for part in parts]), alpha_up=torch.cat([part.alpha_up for part in parts]),
-                                prepare=prepare, a_dtype=a_dtype)
+    made = Weights.from_tensors(
+        stacked("gate"),
+        stacked("gate_scales"),
+        stacked("up"),
+        stacked("up_scales"),
+        alpha_gate=torch.cat([part.alpha_gate for part in parts]),
+        alpha_up=torch.cat([part.alpha_up for part in parts]),
+        prepare=prepare,
+        a_dtype=a_dtype,
+    )
     rows = [part.a[:count] for part, count in zip(parts, counts)]
     a = torch.cat(rows)
-    a_scales = None if a_dtype != torch.uint8 else torch.cat([part.a_scales.view(torch.uint8)[:c] for part, c in zip(parts, counts)])
+    a_scales = (
+        None if a_dtype != torch.uint8 else torch.cat([part.a_scales.view(torch.uint8)[:c] for part, c in zip(parts, counts)])
+    )
     ends = torch.tensor(counts, dtype=torch.int32).cumsum(0).to(torch.int32)
     d = dg.m_grouped_glu_contiguous(a, made, a_scales=a_scales, offsets=ends)
     start = 0
     for part, count in zip(parts, counts):
         if count:
-            part.check(d[start:start + count])
+            part.check(d[start : start + count])
         start += count
     ids = torch.repeat_interleave(torch.arange(4), torch.tensor(counts)).to(torch.int32)
     assert same_bits(dg.m_grouped_glu_contiguous(a, made, a_scales=a_scales, m_indices=ids), d)
@@ -271,7 +333,9 @@ def test_groups(a_dtype: torch.dtype, prepare: bool) -> None:
         padded[index, :count] = rows[index]
         if padded_scales is not None:
             padded_scales[index, :count] = parts[index].a_scales.view(torch.uint8)[:count]
-    masked = dg.m_grouped_glu_masked(padded, made, torch.tensor(counts, dtype=torch.int32), a_scales=padded_scales, expected_m=3)
+    masked = dg.m_grouped_glu_masked(
+        padded, made, torch.tensor(counts, dtype=torch.int32), a_scales=padded_scales, expected_m=3
+    )
     assert same_bits(torch.cat([masked[index, :count] for index, count in enumerate(counts)]), d)
     with pytest.raises(dg.InvalidArgument, match="exactly one"):
         dg.m_grouped_glu_contiguous(a, made, a_scales=a_scales)
@@ -279,12 +343,19 @@ def test_groups(a_dtype: torch.dtype, prepare: bool) -> None:
 
 # ---- refused ----------------------------------------------------------------------------------------------------------------
 
+
 def test_what_is_refused_says_why() -> None:
     one = operands(2, 32, 64, torch.bfloat16)
     given = dict(gate=one.gate, gate_scales=one.gate_scales, up=one.up, up_scales=one.up_scales)
     changes = {
-        "gate": one.gate.float(), "up": one.up[:31], "gate_scales": one.gate_scales[:, :3], "up_scales": one.up_scales.float(),
-        "alpha_gate": torch.ones(2), "bias_up": torch.ones(31), "scale_layout": "swizzled", "a_dtype": torch.int8,
+        "gate": one.gate.float(),
+        "up": one.up[:31],
+        "gate_scales": one.gate_scales[:, :3],
+        "up_scales": one.up_scales.float(),
+        "alpha_gate": torch.ones(2),
+        "bias_up": torch.ones(31),
+        "scale_layout": "swizzled",
+        "a_dtype": torch.int8,
     }
     for name, value in changes.items():
         with pytest.raises(dg.InvalidArgument) as caught:

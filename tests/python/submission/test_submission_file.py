@@ -1,6 +1,7 @@
 """The files of the strategy fused with torch: compiled, loaded and asked as a harness does; and what the
 static guard of the package index says. Needs no GPU; launches and kernels: tests/kernels/submission.
 """
+
 import json
 import os
 import pathlib
@@ -48,7 +49,9 @@ def error(call):
     return ""
 '''
 
-CHECKS = BEGIN + '''
+CHECKS = (
+    BEGIN
+    + '''
 def changed(at, change):
     call = list(data(256, 512, 256, 2))
     call[at] = change(call[at])
@@ -65,9 +68,12 @@ print("sfa", changed(6, lambda s: s.contiguous()))
 print("sfb1", changed(7, lambda s: s[:, :, :1]))
 print("c", changed(9, lambda c: c.float()))
 '''
+)
 
 # The checks pass on a GPU alone, so the call is entered as checked.
-LAUNCHES = BEGIN + '''
+LAUNCHES = (
+    BEGIN
+    + '''
 import ctypes
 
 torch.cuda.current_device = lambda: 0
@@ -80,17 +86,18 @@ submission._CALLS[call[0].shape, call[9].shape] = 256, 512, 256, 1, workspace_by
 assert submission.custom_kernel(call) is call[9]
 print("addresses", *(tensor.data_ptr() for tensor in call), flush=True)
 '''
+)
 
 
 def make(arch: str, out: pathlib.Path) -> pathlib.Path:
-    subprocess.run([sys.executable, TREE / "scripts/make_submission", "--arch", arch, "--out", out],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, TREE / "scripts/make_submission", "--arch", arch, "--out", out], check=True, stdout=subprocess.DEVNULL
+    )
     return out
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
-def compiled(request: pytest.FixtureRequest,
-             tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pathlib.Path]:
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pathlib.Path]:
     """An architecture, and a folder with its file, which what a test compiles stays in."""
     for command, found in (("nvcc", NVCC), ("ninja", shutil.which("ninja"))):
         if found is None:
@@ -105,10 +112,21 @@ def compiled(request: pytest.FixtureRequest,
 
 def run(program: str, folder: pathlib.Path, **more: str) -> list[str]:
     """The lines that it prints."""
-    environment = dict(os.environ, TORCH_EXTENSIONS_DIR=str(folder / "extensions"), CUDA_VISIBLE_DEVICES="",
-                       PATH=f"{pathlib.Path(NVCC or '').parent}:{os.environ['PATH']}", **more)
-    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=folder, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    environment = dict(
+        os.environ,
+        TORCH_EXTENSIONS_DIR=str(folder / "extensions"),
+        CUDA_VISIBLE_DEVICES="",
+        PATH=f"{pathlib.Path(NVCC or '').parent}:{os.environ['PATH']}",
+        **more,
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -116,8 +134,7 @@ def run(program: str, folder: pathlib.Path, **more: str) -> list[str]:
 def test_compiles_when_imported_and_checks_its_operands(compiled: tuple[str, pathlib.Path]) -> None:
     said = dict(line.replace("a type", "a_type").split(" ", 1) for line in run(CHECKS, compiled[1]))
     # What the library says where there is no GPU, or no driver either.
-    no_gpu = ("no CUDA-capable device is detected",
-              "CUDA driver version is insufficient for CUDA runtime version")
+    no_gpu = ("no CUDA-capable device is detected", "CUDA driver version is insufficient for CUDA runtime version")
     for what, extents in (("whole", "(256, 512, 256, 1)"), ("batches", "(129, 200, 320, 3)")):
         assert said[what] in [f"RuntimeError: nvfp4_dual_gemm {extents}: {reason}" for reason in no_gpu]
     assert said["k"] == "RuntimeError: nvfp4_dual_gemm (256, 512, 272, 1): k must be a multiple of 64"
@@ -159,8 +176,14 @@ def test_launches_on_a_gpu_that_is_not_there(compiled: tuple[str, pathlib.Path])
 def test_the_guard_calls_it_valid(arch: str, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("kernelguard", reason="kernelguard is not here")
     text = make(arch, tmp_path / "submission.py").read_text()
-    done = subprocess.run([sys.executable, "-m", "kernelguard", "--api-mode"], input=text, text=True,
-                          cwd=tmp_path, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelguard", "--api-mode"],
+        input=text,
+        text=True,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     verdict = json.loads(done.stdout)
     assert verdict["classification"] == "valid"
     assert not verdict["should_filter"] and not verdict["matched_patterns"]

@@ -1,11 +1,12 @@
 """Random operands of the products, as tensors and decoded in float64."""
+
 from __future__ import annotations
 
 import dataclasses
 import os
 
 import dualgemm as dg
-import dualgemm.torch  # registers torch.ops.dualgemm
+import dualgemm.torch  # noqa: F401  registers torch.ops.dualgemm
 import numpy as np
 import pytest
 import reference
@@ -59,17 +60,33 @@ class Operands:
 
     def positional(self) -> tuple[torch.Tensor | None, ...]:
         """As torch.ops.dualgemm.glu takes them, scales as bytes: opcheck cannot multiply float8."""
-        as_bytes = (lambda t: None if t is None else t.view(torch.uint8))
-        return (self.a, as_bytes(self.a_scales), self.gate, as_bytes(self.gate_scales), self.up, as_bytes(self.up_scales),
-                self.alpha_gate, self.alpha_up)
+        as_bytes = lambda t: None if t is None else t.view(torch.uint8)
+        return (
+            self.a,
+            as_bytes(self.a_scales),
+            self.gate,
+            as_bytes(self.gate_scales),
+            self.up,
+            as_bytes(self.up_scales),
+            self.alpha_gate,
+            self.alpha_up,
+        )
 
     def check(self, d: torch.Tensor, activation: str = "silu") -> None:
         """Every element of ``d`` within its bound."""
-        exact, bound = reference.glu(decoded(self.a, self.a_scales), decoded(self.gate, self.gate_scales),
-                                     decoded(self.up, self.up_scales), float(self.alpha_gate), float(self.alpha_up), activation,
-                                     DTYPE_NAMES[d.dtype])
+        exact, bound = reference.glu(
+            decoded(self.a, self.a_scales),
+            decoded(self.gate, self.gate_scales),
+            decoded(self.up, self.up_scales),
+            float(self.alpha_gate),
+            float(self.alpha_up),
+            activation,
+            DTYPE_NAMES[d.dtype],
+        )
         wrong = np.abs(d.double().cpu().numpy() - exact) > bound
-        assert not wrong.any(), f"{wrong.sum()} of {wrong.size} elements beyond their bound, the first at {np.argwhere(wrong)[0]}"
+        assert not wrong.any(), (
+            f"{wrong.sum()} of {wrong.size} elements beyond their bound, the first at {np.argwhere(wrong)[0]}"
+        )
 
 
 def operands(m: int, n: int, k: int, a_dtype: torch.dtype = torch.uint8, seed: int = 0) -> Operands:
@@ -79,13 +96,36 @@ def operands(m: int, n: int, k: int, a_dtype: torch.dtype = torch.uint8, seed: i
     else:
         a, a_scales = torch.from_numpy(random.standard_normal((m, k))).to(DEVICE, a_dtype), None
     alpha = 0.5 / np.sqrt(k)
-    return Operands(a, a_scales, codes((n, k // 2), random), scales((n, k // 16), random), codes((n, k // 2), random),
-                    scales((n, k // 16), random), torch.tensor([alpha], dtype=torch.float32),
-                    torch.tensor([alpha * 0.7], dtype=torch.float32))
+    return Operands(
+        a,
+        a_scales,
+        codes((n, k // 2), random),
+        scales((n, k // 16), random),
+        codes((n, k // 2), random),
+        scales((n, k // 16), random),
+        torch.tensor([alpha], dtype=torch.float32),
+        torch.tensor([alpha * 0.7], dtype=torch.float32),
+    )
 
 
 def same_bits(x: torch.Tensor, y: torch.Tensor) -> bool:
-    return x.dtype == y.dtype and x.shape == y.shape and torch.equal(x.contiguous().view(torch.uint8), y.contiguous().view(torch.uint8))
+    return (
+        x.dtype == y.dtype
+        and x.shape == y.shape
+        and torch.equal(x.contiguous().view(torch.uint8), y.contiguous().view(torch.uint8))
+    )
 
 
-__all__ = ["DEVICE", "Operands", "as_numpy", "codes", "decoded", "dg", "only_on_cpu", "only_on_cuda", "operands", "same_bits", "scales"]
+__all__ = [
+    "DEVICE",
+    "Operands",
+    "as_numpy",
+    "codes",
+    "decoded",
+    "dg",
+    "only_on_cpu",
+    "only_on_cuda",
+    "operands",
+    "same_bits",
+    "scales",
+]

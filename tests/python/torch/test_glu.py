@@ -1,4 +1,5 @@
 """glu, linear, glu_nvfp4 and the grouped forms against float64, element by element."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -47,8 +48,18 @@ def test_one_lost_element_is_seen() -> None:
 def test_gate_and_up_are_not_exchanged() -> None:
     one = operands(3, 32, 64)
     with pytest.raises(AssertionError):
-        one.check(dg.glu(one.a, one.up, one.gate, a_scales=one.a_scales, gate_scales=one.up_scales, up_scales=one.gate_scales,
-                         alpha_gate=one.alpha_gate, alpha_up=one.alpha_up))
+        one.check(
+            dg.glu(
+                one.a,
+                one.up,
+                one.gate,
+                a_scales=one.a_scales,
+                gate_scales=one.up_scales,
+                up_scales=one.gate_scales,
+                alpha_gate=one.alpha_gate,
+                alpha_up=one.alpha_up,
+            )
+        )
 
 
 @pytest.mark.parametrize("dtypes", ["float4", "float8"])
@@ -56,7 +67,9 @@ def test_named_dtypes_are_the_same_bytes(dtypes: str) -> None:
     one = operands(7, 48, 96)
     plain = one.named()
     if dtypes == "float4":
-        changed = {name: value.view(torch.float4_e2m1fn_x2) if name in ("a", "gate", "up") else value for name, value in plain.items()}
+        changed = {
+            name: value.view(torch.float4_e2m1fn_x2) if name in ("a", "gate", "up") else value for name, value in plain.items()
+        }
     else:
         changed = {name: value.view(torch.uint8) if name.endswith("scales") else value for name, value in plain.items()}
     assert same_bits(dg.glu(**plain), dg.glu(**changed))
@@ -70,7 +83,10 @@ def test_swizzled_scales_in_every_shape(m: int, n: int, k: int) -> None:
     for name, value in flat.items():
         assert (as_numpy(value) == reference.swizzle(as_numpy(getattr(one, name)))).all()
     assert same_bits(expected, dg.glu(**{**one.named(), **flat}))
-    padded = {name: value.view(torch.uint8).reshape(-1, (k // 16 + 3) // 4 * 4).view(torch.float8_e4m3fn) for name, value in flat.items()}
+    padded = {
+        name: value.view(torch.uint8).reshape(-1, (k // 16 + 3) // 4 * 4).view(torch.float8_e4m3fn)
+        for name, value in flat.items()
+    }
     assert same_bits(expected, dg.glu(**{**one.named(), **padded}, scale_layout="swizzled_128x4"))  # as vLLM keeps them
     # The challenge's: memory [L, rows/128, k/64, 32, 4, 4], seen as [32, 4, rows/128, 4, k/64, L]
     six = {name: value.reshape(1, -1, (k + 63) // 64, 32, 4, 4).permute(3, 4, 1, 5, 2, 0) for name, value in flat.items()}
@@ -85,8 +101,12 @@ def test_strided_rows_and_leading_dimensions() -> None:
     assert same_bits(expected, dg.glu(**{**one.named(), "a": wide[:, 16:80]}))
     stacked = torch.stack([one.gate, one.up], dim=1)  # rows that alternate
     both = torch.stack([one.gate_scales.view(torch.uint8), one.up_scales.view(torch.uint8)], dim=1)
-    assert same_bits(expected, dg.glu(**{**one.named(), "gate": stacked[:, 0], "up": stacked[:, 1], "gate_scales": both[:, 0],
-                                         "up_scales": both[:, 1]}))
+    assert same_bits(
+        expected,
+        dg.glu(
+            **{**one.named(), "gate": stacked[:, 0], "up": stacked[:, 1], "gate_scales": both[:, 0], "up_scales": both[:, 1]}
+        ),
+    )
     d = dg.glu(**{**one.named(), "a": one.a.reshape(2, 3, 2, 64)})
     assert d.shape == (2, 3, 2, 40) and same_bits(expected, d.reshape(12, 40))
     out = torch.full((12, 64), 7, dtype=torch.bfloat16)
@@ -97,7 +117,10 @@ def test_strided_rows_and_leading_dimensions() -> None:
 def test_batches_with_alphas_of_their_own() -> None:
     random = np.random.default_rng(5)
     each = [operands(6, 24, 64, seed=seed) for seed in range(3)]
-    stack = {name: torch.stack([getattr(one, name) for one in each]) for name in ("a", "a_scales", "gate", "gate_scales", "up", "up_scales")}
+    stack = {
+        name: torch.stack([getattr(one, name) for one in each])
+        for name in ("a", "a_scales", "gate", "gate_scales", "up", "up_scales")
+    }
     alphas = torch.from_numpy(random.uniform(0.01, 0.1, (2, 3)).astype(np.float32)).to(DEVICE)
     d = dg.glu(**stack, alpha_gate=alphas[0], alpha_up=alphas[1])
     for i, one in enumerate(each):
@@ -132,8 +155,16 @@ def test_batch_invariant_rows_keep_their_bits() -> None:
 def test_linear(a_dtype: torch.dtype, residual: bool) -> None:
     one = operands(11, 37, 96, a_dtype)
     bias, added = torch.linspace(-2, 2, 37), torch.randn(11, 37)
-    d = dg.linear(one.a, one.gate, w_scales=one.gate_scales, a_scales=one.a_scales, alpha=one.alpha_gate, bias=bias,
-                  residual=added if residual else None, out_dtype=torch.float32)
+    d = dg.linear(
+        one.a,
+        one.gate,
+        w_scales=one.gate_scales,
+        a_scales=one.a_scales,
+        alpha=one.alpha_gate,
+        bias=bias,
+        residual=added if residual else None,
+        out_dtype=torch.float32,
+    )
     exact, bound = reference.product(decoded(one.a, one.a_scales), decoded(one.gate, one.gate_scales), float(one.alpha_gate))
     exact = exact + bias.double().cpu().numpy() + (added.double().cpu().numpy() if residual else 0)
     assert (np.abs(d.double().cpu().numpy() - exact) <= bound + 1e-6 * (1 + np.abs(exact))).all()
@@ -182,7 +213,7 @@ def test_groups(way: str) -> None:
     ops = torch.ops.dualgemm
     if way == "offsets":
         d = ops.m_grouped_glu_contiguous(a, a_scales, *weights, ends, None, *alphas)
-        parts = [d[starts[e]:starts[e + 1]] for e in range(4)]
+        parts = [d[starts[e] : starts[e + 1]] for e in range(4)]
     elif way == "m_indices":
         indices = torch.from_numpy(np.repeat(np.arange(4, dtype=np.int32), counts)).to(DEVICE)
         indices[5] = -1
@@ -192,21 +223,21 @@ def test_groups(way: str) -> None:
         d = ops.m_grouped_glu_contiguous(a, a_scales, *weights, None, indices, *alphas)
         assert (d[5] == 0).all() and same_bits(d[:5], out[:5]) and same_bits(d[6:], out[6:])
         d[5] = ops.m_grouped_glu_contiguous(a, a_scales, *weights, ends, None, *alphas)[5]
-        parts = [d[starts[e]:starts[e + 1]] for e in range(4)]
+        parts = [d[starts[e] : starts[e + 1]] for e in range(4)]
     else:
         most = 8
         masked, masked_scales = codes((4, most, k // 2), random), scales((4, most, k // 16), random)
         for e in range(4):
-            masked[e, :counts[e]] = a[starts[e]:starts[e + 1]]
-            masked_scales.view(torch.uint8)[e, :counts[e]] = a_scales.view(torch.uint8)[starts[e]:starts[e + 1]]
+            masked[e, : counts[e]] = a[starts[e] : starts[e + 1]]
+            masked_scales.view(torch.uint8)[e, : counts[e]] = a_scales.view(torch.uint8)[starts[e] : starts[e + 1]]
         out = torch.full((4, most, n), 7, dtype=torch.float16)
         ops.m_grouped_glu_masked.out(masked, masked_scales, *weights, torch.tensor(counts, dtype=torch.int32), *alphas, out=out)
-        assert all((out[e, counts[e]:] == 7).all() for e in range(4))
-        parts = [out[e, :counts[e]] for e in range(4)]
+        assert all((out[e, counts[e] :] == 7).all() for e in range(4))
+        parts = [out[e, : counts[e]] for e in range(4)]
     for e, part in enumerate(parts):
         if counts[e]:
             one = each[e]
-            one.a, one.a_scales = a[starts[e]:starts[e + 1]], a_scales[starts[e]:starts[e + 1]]
+            one.a, one.a_scales = a[starts[e] : starts[e + 1]], a_scales[starts[e] : starts[e + 1]]
             one.alpha_gate, one.alpha_up = alphas[0][e], alphas[1][e]
             one.check(part)
 

@@ -1,4 +1,5 @@
 """torch's own machinery: opcheck, compile, export, vmap, autograd, threads, processes, leaks."""
+
 from __future__ import annotations
 
 import gc
@@ -29,16 +30,33 @@ def cases() -> list[tuple[object, tuple[object, ...], dict[str, object], bool]]:
     x = torch.randn(5, 64)
     nvfp4 = (a, a_scales, gate, gate_scales, up, up_scales, None, 0, 0, 0.5, alpha_gate, alpha_up)
     return [
-        (OPS.glu.default, values, {}, True), (OPS.glu.default, half, dict(out_dtype=torch.float32), True),
-        (OPS.glu.out, values, dict(out=out), True), (OPS.glu_packed.default, (a, a_scales, packed, 32, 1), {}, True),
+        (OPS.glu.default, values, {}, True),
+        (OPS.glu.default, half, dict(out_dtype=torch.float32), True),
+        (OPS.glu.out, values, dict(out=out), True),
+        (OPS.glu_packed.default, (a, a_scales, packed, 32, 1), {}, True),
         (OPS.glu_packed.out, (a, a_scales, packed, 32, 1), dict(out=out), True),
-        (OPS.glu_nvfp4.default, nvfp4, {}, False), (OPS.glu_nvfp4.default, nvfp4, dict(d_scale_layout="swizzled_128x4"), False),
+        (OPS.glu_nvfp4.default, nvfp4, {}, False),
+        (OPS.glu_nvfp4.default, nvfp4, dict(d_scale_layout="swizzled_128x4"), False),
         (OPS.m_grouped_glu_contiguous.default, (a, a_scales, *stacked, None, 0, 0, offsets, None, *alphas), {}, True),
-        (OPS.m_grouped_glu_masked.default, (torch.stack([a, a]), torch.stack([a_scales, a_scales]), *stacked, None, 0, 0,
-                                            torch.tensor([3, 5], dtype=torch.int32), *alphas), {}, True),
+        (
+            OPS.m_grouped_glu_masked.default,
+            (
+                torch.stack([a, a]),
+                torch.stack([a_scales, a_scales]),
+                *stacked,
+                None,
+                0,
+                0,
+                torch.tensor([3, 5], dtype=torch.int32),
+                *alphas,
+            ),
+            {},
+            True,
+        ),
         (OPS.linear.default, (a, a_scales, gate, gate_scales, None, 0, 0), dict(alpha=alpha_gate), True),
         (OPS.linear.out, (a, a_scales, gate, gate_scales, None, 0, 0), dict(alpha=alpha_gate, out=out), True),
-        (OPS.quantize_nvfp4.default, (x,), {}, False), (OPS.quantize_nvfp4.default, (x,), dict(per_row=True), False),
+        (OPS.quantize_nvfp4.default, (x,), {}, False),
+        (OPS.quantize_nvfp4.default, (x,), dict(per_row=True), False),
         (OPS.dequantize_nvfp4.default, (gate, gate_scales, alpha_gate), {}, True),
     ]
 
@@ -54,9 +72,20 @@ def test_opcheck(case: int) -> None:
 
 def test_opcheck_on_the_named_dtypes() -> None:
     one = operands(5, 32, 64)
-    opcheck(OPS.glu.default, (one.a.view(torch.float4_e2m1fn_x2), one.a_scales, one.gate.view(torch.float4_e2m1fn_x2), one.gate_scales,
-                              one.up.view(torch.float4_e2m1fn_x2), one.up_scales, one.alpha_gate, one.alpha_up),
-            test_utils=WITHOUT_SCHEMA)
+    opcheck(
+        OPS.glu.default,
+        (
+            one.a.view(torch.float4_e2m1fn_x2),
+            one.a_scales,
+            one.gate.view(torch.float4_e2m1fn_x2),
+            one.gate_scales,
+            one.up.view(torch.float4_e2m1fn_x2),
+            one.up_scales,
+            one.alpha_gate,
+            one.alpha_up,
+        ),
+        test_utils=WITHOUT_SCHEMA,
+    )
 
 
 def test_compile_whole_and_dynamic() -> None:
@@ -70,8 +99,18 @@ def test_compile_whole_and_dynamic() -> None:
 
     def layer(x: torch.Tensor) -> torch.Tensor:
         q = dg.quantize(x, per_row=True)
-        d = dg.glu(q.codes, one.gate, one.up, a_scales=q.scales, gate_scales=one.gate_scales, up_scales=one.up_scales,
-                   alpha_gate=one.alpha_gate, alpha_up=one.alpha_up, a_row_scale=q.global_scale, out_dtype=torch.bfloat16)
+        d = dg.glu(
+            q.codes,
+            one.gate,
+            one.up,
+            a_scales=q.scales,
+            gate_scales=one.gate_scales,
+            up_scales=one.up_scales,
+            alpha_gate=one.alpha_gate,
+            alpha_up=one.alpha_up,
+            a_row_scale=q.global_scale,
+            out_dtype=torch.bfloat16,
+        )
         return d + dg.linear(x, one.gate, w_scales=one.gate_scales, alpha=one.alpha_gate)
 
     compiled = torch.compile(layer, fullgraph=True, dynamic=True, backend=counting)
@@ -86,8 +125,15 @@ def test_export() -> None:
 
     class Layer(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return dg.glu(x, one.gate, one.up, gate_scales=one.gate_scales, up_scales=one.up_scales, alpha_gate=one.alpha_gate,
-                          alpha_up=one.alpha_up)
+            return dg.glu(
+                x,
+                one.gate,
+                one.up,
+                gate_scales=one.gate_scales,
+                up_scales=one.up_scales,
+                alpha_gate=one.alpha_gate,
+                alpha_up=one.alpha_up,
+            )
 
     program = torch.export.export(Layer(), (one.a,), dynamic_shapes=({0: torch.export.Dim("rows", min=2, max=64)},))
     assert "dualgemm.glu" in str(program.graph)
@@ -100,7 +146,7 @@ def test_vmap_over_rows() -> None:
     one = operands(6, 32, 64)
     stacked = torch.stack([one.a, one.a.flip(0)])
     scales = torch.stack([one.a_scales.view(torch.uint8), one.a_scales.view(torch.uint8).flip(0)])
-    single = (lambda a, s: dg.glu(**{**one.named(), "a": a, "a_scales": s}))
+    single = lambda a, s: dg.glu(**{**one.named(), "a": a, "a_scales": s})
     both = torch.func.vmap(single)(stacked, scales)
     assert same_bits(both[1], single(stacked[1], scales[1])) and same_bits(both[0], dg.glu(**one.named()))
     others = operands(6, 32, 64, seed=1)
@@ -126,12 +172,14 @@ def test_vmap_of_a_layer_that_quantises() -> None:
 
 def test_vmap_where_rows_are_not_all() -> None:
     one = operands(6, 32, 64, torch.bfloat16)
-    stacked = {name: torch.stack([getattr(one, name).view(torch.uint8)] * 2) for name in ("gate", "gate_scales", "up", "up_scales")}
+    stacked = {
+        name: torch.stack([getattr(one, name).view(torch.uint8)] * 2) for name in ("gate", "gate_scales", "up", "up_scales")
+    }
     a = torch.randn(3, 2, 6, 64, dtype=torch.bfloat16)
     mapped = torch.func.vmap(lambda x: dg.glu(x, **stacked))(a)  # layers of their own
     assert same_bits(mapped[1], dg.glu(a[1], **stacked))
     residual = torch.randn(6, 32, dtype=torch.bfloat16)
-    linear = (lambda x: dg.linear(x, one.gate, w_scales=one.gate_scales, residual=residual))
+    linear = lambda x: dg.linear(x, one.gate, w_scales=one.gate_scales, residual=residual)
     assert same_bits(torch.func.vmap(linear)(a[:, 0])[2], linear(a[2, 0]))
 
 
@@ -171,6 +219,7 @@ def test_explain_takes_what_glu_takes() -> None:
 
 def test_plans_are_bounded() -> None:
     from dualgemm.torch import plans_kept
+
     one = operands(600, 16, 16)
     for rows in range(1, 600):
         dg.glu(**{**one.named(), "a": one.a[:rows], "a_scales": one.a_scales[:rows]})
@@ -204,7 +253,7 @@ class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]
         return 16
 
     def __getitem__(self, row: int) -> torch.Tensor:
-        return dg.glu(**{**self.one.named(), "a": self.one.a[row:row + 1], "a_scales": self.one.a_scales[row:row + 1]})
+        return dg.glu(**{**self.one.named(), "a": self.one.a[row : row + 1], "a_scales": self.one.a_scales[row : row + 1]})
 
 
 @only_on_cpu
@@ -258,7 +307,7 @@ def test_graph_replays_with_other_contents() -> None:
 @only_on_cuda
 def test_reduce_overhead() -> None:
     one = operands(8, 256, 512, torch.bfloat16)
-    layer = (lambda x: dg.glu(**{**one.named(), "a": x}) * 2)
+    layer = lambda x: dg.glu(**{**one.named(), "a": x}) * 2
     compiled = torch.compile(layer, mode="reduce-overhead", fullgraph=True)
     for _ in range(4):
         x = torch.randn(8, 512, dtype=torch.bfloat16)

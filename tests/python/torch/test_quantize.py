@@ -1,4 +1,5 @@
 """quantize and dequantize against the recipe in NumPy, bit by bit."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -45,7 +46,9 @@ def test_close_to_the_recipe_and_exact_back(dtype: torch.dtype, rows: int, k: in
     exact = reference.decode(as_numpy(q.codes), as_numpy(q.scales)) * float(q.global_scale)
     assert (dg.dequantize(q).double().cpu().numpy() == exact.astype(np.float32)).all()
     block_scale = np.repeat(reference.E4M3[as_numpy(q.scales)], 16, axis=-1) * float(q.global_scale)
-    assert (np.abs(exact - x.double().cpu().numpy()) <= 1.07 * block_scale + 1e-30).all()  # half a step of 2, and the block scale's rounding
+    assert (
+        np.abs(exact - x.double().cpu().numpy()) <= 1.07 * block_scale + 1e-30
+    ).all()  # half a step of 2, and the block scale's rounding
 
 
 def test_layouts_ways_and_outputs() -> None:
@@ -63,12 +66,12 @@ def test_layouts_ways_and_outputs() -> None:
     rows = dg.quantize(x, per_row=True)
     assert rows.global_scale.shape == (5, 7)
     for i, j in [(0, 0), (4, 6)]:
-        own = dg.quantize(x[i, j:j + 1])
-        assert same_bits(own.codes, rows.codes[i, j:j + 1]) and float(own.global_scale) == float(rows.global_scale[i, j])
+        own = dg.quantize(x[i, j : j + 1])
+        assert same_bits(own.codes, rows.codes[i, j : j + 1]) and float(own.global_scale) == float(rows.global_scale[i, j])
     out = dg.QuantizedTensor(torch.empty_like(linear.codes), torch.empty_like(linear.scales), torch.empty(1))
     assert all(same_bits(one, two) for one, two in zip(dg.quantize(x, out=out), linear))
     four = dg.quantize(x, four_over_six=True)
-    error = (lambda q: float((dg.dequantize(q) - x.float()).abs().mean()))
+    error = lambda q: float((dg.dequantize(q) - x.float()).abs().mean())
     assert error(four) < error(linear)
 
 
@@ -91,8 +94,15 @@ def test_not_finite(bad: float) -> None:
 
 def test_refused() -> None:
     x = torch.zeros(2, 32)
-    for arguments, named in [((x[:, :20],), {}), ((x.double(),), {}), ((torch.zeros(32),), {}), ((x,), dict(scale_layout="rows")),
-                             ((x,), dict(per_row=True, global_scale=1.0)), ((x.T,), {}), ((x,), dict(global_scale=torch.ones(2)))]:
+    for arguments, named in [
+        ((x[:, :20],), {}),
+        ((x.double(),), {}),
+        ((torch.zeros(32),), {}),
+        ((x,), dict(scale_layout="rows")),
+        ((x,), dict(per_row=True, global_scale=1.0)),
+        ((x.T,), {}),
+        ((x,), dict(global_scale=torch.ones(2))),
+    ]:
         with pytest.raises(dg.InvalidArgument):
             dg.quantize(*arguments, **named)
     with pytest.raises(dg.InvalidArgument):

@@ -1,4 +1,5 @@
 """What a type checker knows of the package through `import dualgemm`, as a user of it has that."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -31,15 +32,21 @@ dg.nn.finalize(torch.nn.Identity())
 dg.distributed.dispatch
 dg.plan(1, 1, 16, activation="swish")
 """
-TYPES = ["torch._tensor.Tensor", "torch._tensor.Tensor", "dualgemm.weights.Weights", "dualgemm.nn.GatedMLP",
-         "dualgemm.checkpoint.Checkpoint", "dualgemm._plan.Plan"]
+TYPES = [
+    "torch._tensor.Tensor",
+    "torch._tensor.Tensor",
+    "dualgemm.weights.Weights",
+    "dualgemm.nn.GatedMLP",
+    "dualgemm.checkpoint.Checkpoint",
+    "dualgemm._plan.Plan",
+]
 
 
 def test_all_that_is_promised_is_there() -> None:
     assert sorted(set(dg.__all__)) == sorted(dg.__all__) and set(dg._IN_TORCH) < set(dg.__all__)
     assert all(getattr(dg, name) is not None for name in dg.__all__)
     with pytest.raises(AttributeError, match="glus"):
-        dg.glus
+        dg.glus  # noqa: B018
 
 
 @pytest.mark.parametrize("what,names", [("activation", Activation), ("strategy", Strategy)])
@@ -52,8 +59,13 @@ def test_names_are_those_of_the_library(what: str, names: object) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="no mypy")
 def test_names_have_types(tmp_path: pathlib.Path) -> None:
     (tmp_path / "use.py").write_text(USE)
-    done = subprocess.run([sys.executable, "-P", "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(tmp_path / "use.py")],
-                          capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(tmp_path / "use.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
     assert re.findall(r'Revealed type is "([\w.]+)"', done.stdout) == TYPES, done.stdout + done.stderr
     lines = {int(line) for line in re.findall(r"use\.py:(\d+): error", done.stdout)}
     assert lines == {10, 11, 14}, done.stdout

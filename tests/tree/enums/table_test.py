@@ -3,6 +3,7 @@
 recipes for (activations, CUDA architectures, strategies ...) touches no other file than it says. Usage: table_test.py <root>
 
 tables(text) is how a program of another language reads them; it stands here to be copied."""
+
 import pathlib
 import re
 import sys
@@ -33,19 +34,29 @@ def tables(text):
 # where that is looked for: folders and suffixes.
 C_FAMILY = (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")
 RECIPES = {
-    "Adding an activation": (r"\b(kRelu2|DUALGEMM_RELU2)\b",
-                             ("include", "src", "tools", "bench", "fuzz", "examples", "tests", "bindings"), C_FAMILY),
+    "Adding an activation": (
+        r"\b(kRelu2|DUALGEMM_RELU2)\b",
+        ("include", "src", "tools", "bench", "fuzz", "examples", "tests", "bindings"),
+        C_FAMILY,
+    ),
     "Adding an activation ": (r"\"relu2\"", ("bindings", "python"), (".py",)),
-    "Adding a strategy": (r"\b(kFusedSequential|fused_sequential_strategy)\b",
-                          ("include", "src", "tools", "bench", "bindings", "tests"), C_FAMILY),
+    "Adding a strategy": (
+        r"\b(kFusedSequential|fused_sequential_strategy)\b",
+        ("include", "src", "tools", "bench", "bindings", "tests"),
+        C_FAMILY,
+    ),
     "Adding a strategy ": (r"\"fused_sequential\"", ("bindings",), (".py",)),
-    "Adding a CPU instruction set": (r"\b(kAvx2|avx2_table|avx2_(dot|block)_gops)\b|\(avx2 -|namespace avx2\b",
-                                     ("include", "src", "tools/cli", "tools/measure", "bench", "cmake"),
-                                     (*C_FAMILY, ".cmake")),
-    "Adding a PTX instruction": (r"@handles\('popc'\)|\bdecode_bit_count\b|^sm_100a popc\.|^\| `popc`",
-                                 ("ptxsim", "docs"), (*C_FAMILY, ".py", ".txt", ".md")),
-    "Adding a checkpoint convention": (r"\bkTorchao\b|\"torchao\"",
-                                       ("include", "src", "tools", "tests/unit"), C_FAMILY),
+    "Adding a CPU instruction set": (
+        r"\b(kAvx2|avx2_table|avx2_(dot|block)_gops)\b|\(avx2 -|namespace avx2\b",
+        ("include", "src", "tools/cli", "tools/measure", "bench", "cmake"),
+        (*C_FAMILY, ".cmake"),
+    ),
+    "Adding a PTX instruction": (
+        r"@handles\('popc'\)|\bdecode_bit_count\b|^sm_100a popc\.|^\| `popc`",
+        ("ptxsim", "docs"),
+        (*C_FAMILY, ".py", ".txt", ".md"),
+    ),
+    "Adding a checkpoint convention": (r"\bkTorchao\b|\"torchao\"", ("include", "src", "tools", "tests/unit"), C_FAMILY),
     "Adding a Python operator": (r"\bdequantize_nvfp4\b", ("bindings", "tests/python"), (*C_FAMILY, ".py")),
 }
 
@@ -67,9 +78,22 @@ def main():
     text = (root / "include/dualgemm/enums.h").read_text()
     failures = []
     found = tables(text)
-    wanted = {"STATUS", "DATA_TYPE", "SCALE_LAYOUT", "ACTIVATION", "COMBINE", "GROUPING", "STRATEGY", "DEVICE", "ISA", "REGIME",
-              "PREPARATION", "PREPARED_FORMAT", "BIAS",
-              "GLOBAL_SCALING"}
+    wanted = {
+        "STATUS",
+        "DATA_TYPE",
+        "SCALE_LAYOUT",
+        "ACTIVATION",
+        "COMBINE",
+        "GROUPING",
+        "STRATEGY",
+        "DEVICE",
+        "ISA",
+        "REGIME",
+        "PREPARATION",
+        "PREPARED_FORMAT",
+        "BIAS",
+        "GLOBAL_SCALING",
+    }
     if set(found) != wanted:
         failures.append(f"tables {sorted(found)}; want {sorted(wanted)}")
     # What is made of every table, each in one place: rows as values, C constants, the proof that both numbers are one.
@@ -93,8 +117,12 @@ def main():
     contributing, named = (root / "CONTRIBUTING.md").read_text(), 0
     for heading, (pattern, folders, suffixes) in RECIPES.items():
         listed = recipe(contributing, heading)
-        naming = {str(path.relative_to(root)) for folder in folders for path in (root / folder).rglob("*")
-                  if path.suffix in suffixes and re.search(pattern, path.read_text(), re.MULTILINE)}
+        naming = {
+            str(path.relative_to(root))
+            for folder in folders
+            for path in (root / folder).rglob("*")
+            if path.suffix in suffixes and re.search(pattern, path.read_text(), re.MULTILINE)
+        }
         named += len(naming)
         if not naming & listed:
             failures.append(f"no file of '{heading.strip()}' has {pattern}; choose another example for this test")
@@ -106,8 +134,7 @@ def main():
     # Tests name one as an example, and a benchmark tunes it; the library and its tools must not, but for the folders of
     # the architecture's kernels, sm90a/ and sm90a_skinny/.
     places = architecture_recipe(contributing)
-    sources = [path for folder in ("include", "src", "tools") for path in (root / folder).rglob("*")
-               if path.suffix in C_FAMILY]
+    sources = [path for folder in ("include", "src", "tools") for path in (root / folder).rglob("*") if path.suffix in C_FAMILY]
     for path in sources:
         name = str(path.relative_to(root))
         if re.search(r"\bkSm90a\b", path.read_text()):

@@ -6,6 +6,7 @@
 - An option alone, `--x`: on the pages of one program it belongs to the command that the heading or the paragraph names,
   or to any command of the program where none is named; on other pages to any program.
 """
+
 import json
 import re
 import shlex
@@ -13,8 +14,13 @@ import subprocess
 
 from pages import logical_lines
 
-ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptxsim.md": "ptxsim",
-         "docs/ptxsim_exec.md": "ptxsim", "docs/ptxsim_timing.md": "ptxsim"}
+ABOUT = {
+    "docs/cli.md": "dualgemm",
+    "docs/checkpoints.md": "dualgemm",
+    "docs/ptxsim.md": "ptxsim",
+    "docs/ptxsim_exec.md": "ptxsim",
+    "docs/ptxsim_timing.md": "ptxsim",
+}
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 PTXSIM = ("run", "check", "case", "mutate", "speed", "exec", "time")
@@ -22,8 +28,9 @@ OPERATORS = {"|", "||", "&&", ";", "&", ">", ">>", "<"}
 
 
 def output_of(command):
-    return subprocess.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60).stdout
+    return subprocess.run(
+        command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
+    ).stdout
 
 
 class Programs:
@@ -35,7 +42,8 @@ class Programs:
         if (folder / "dualgemm").exists():
             for command in json.loads(output_of([folder / "dualgemm", "help", "--json"]))["commands"]:
                 self.options["dualgemm " + command["command"]] = {
-                    name: set(option["choices"]) for option in command["options"] for name in option["names"]}
+                    name: set(option["choices"]) for option in command["options"] for name in option["names"]
+                }
         if (folder / "ptxsim").exists():
             for command in PTXSIM:
                 self.add("ptxsim " + command, [folder / "ptxsim", command, "--help"])
@@ -45,10 +53,16 @@ class Programs:
         text = makefile.read_text() if makefile.exists() else ""
         self.targets = {name for line in re.findall(r"^([\w -]+):(?!=)", text, re.M) for name in line.split()}
         kinds = json.loads(presets.read_text()) if presets.exists() else {}
-        self.presets = {kind: {preset["name"] for preset in kinds.get(kind + "Presets", []) if "hidden" not in preset}
-                        for kind in ("configure", "build", "test")}
-        self.scripts = {str(path.relative_to(root)): path.read_text() for folder in ("scripts", ".ci")
-                        for path in sorted((root / folder).glob("*")) if path.is_file()}
+        self.presets = {
+            kind: {preset["name"] for preset in kinds.get(kind + "Presets", []) if "hidden" not in preset}
+            for kind in ("configure", "build", "test")
+        }
+        self.scripts = {
+            str(path.relative_to(root)): path.read_text()
+            for folder in ("scripts", ".ci")
+            for path in sorted((root / folder).glob("*"))
+            if path.is_file()
+        }
         # The benchmarks that this build has not.
         self.bench = "".join(path.read_text() for path in sorted((root / "bench").rglob("*.cpp")))
 
@@ -123,8 +137,8 @@ class Checker:
         self.count += 1
         if "--" in words:  # what follows is another program's command
             end = words.index("--")
-            if words[end + 1:]:
-                self.command(where, words[end + 1:])
+            if words[end + 1 :]:
+                self.command(where, words[end + 1 :])
             words = words[:end]
         if name in self.programs.options:
             self.options(where, name, words[2:])

@@ -1,4 +1,5 @@
 """Reads the examples of Markdown pages and public headers, and finds what looks like one and would escape."""
+
 import re
 
 RUN = {"cpp", "c", "sh"}
@@ -14,8 +15,11 @@ PROGRAMS = r"""dualgemm ptxsim ptxsim_silicon bench_\w+ test_\w+ make cmake ctes
     pre-commit nvcc gcc g\+\+ cc c\+\+ clang clang\+\+ python python3 pip pip3 apt apt-get sudo cd export bash sh man
     curl wget objdump cuobjdump nm ldd mkdir cp mv rm ln cat echo printf ls grep sed awk tar docker taskset perf
     nvidia-smi compute-sanitizer ncu nsys env time \$EDITOR"""
-COMMAND = re.compile(r"(?:[$%#>] +)?(?:[A-Za-z_]\w*=\S* +)*(?:"
-                     + "|".join(PROGRAMS.split()) + r"|\.{1,2}/\S+|(?:\.ci|scripts|build|bin)/\S+)(?=[\s;&|]|$)")
+COMMAND = re.compile(
+    r"(?:[$%#>] +)?(?:[A-Za-z_]\w*=\S* +)*(?:"
+    + "|".join(PROGRAMS.split())
+    + r"|\.{1,2}/\S+|(?:\.ci|scripts|build|bin)/\S+)(?=[\s;&|]|$)"
+)
 
 
 class Example:
@@ -73,7 +77,7 @@ class Page:
             if opened and opened[2].startswith(mark) and not opened[3].strip():
                 self.close()
             else:
-                self.fence["lines"].append(line[self.fence["indent"]:])
+                self.fence["lines"].append(line[self.fence["indent"] :])
         elif opened:
             self.paragraph = None
             self.open(where, opened)
@@ -86,8 +90,7 @@ class Page:
         if language not in RUN | SHOWN:
             shown = sorted(SHOWN - {""})
             self.mistake(where, f"language '{language}'; write cpp, c or sh, or one of {shown}")
-        self.fence = dict(where=where, language=language, lines=[], indent=len(opened[1]), mark=opened[2],
-                          marks=self.marks)
+        self.fence = dict(where=where, language=language, lines=[], indent=len(opened[1]), mark=opened[2], marks=self.marks)
         self.marks = {}
 
     def close(self):

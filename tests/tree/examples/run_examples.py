@@ -21,6 +21,7 @@ A fenced block of cpp, c or sh in a Markdown file is an example. Lines of HTML c
 - Nothing escapes: commands in other blocks, indented ones among them, and statements in headers' comments are mistakes,
   and so are commands and options that are only named and do not exist (named_commands.py).
 """
+
 import argparse
 import os
 import pathlib
@@ -32,8 +33,8 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # the tree stays as it is
-from named_commands import check_named  # noqa: E402
-from pages import read_pages  # noqa: E402
+from named_commands import check_named
+from pages import read_pages
 
 SECONDS = 300  # a limit for what hangs, nothing is expected to come near
 SUFFIX = {"cpp": "cpp", "c": "c", "sh": "sh"}
@@ -51,19 +52,29 @@ class Runner:
     def call(self, command, folder, status=0):
         """None, or what went wrong."""
         try:
-            done = subprocess.run(command, cwd=folder, env=self.environment, text=True, timeout=SECONDS,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=self.environment,
+                text=True,
+                timeout=SECONDS,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         except subprocess.TimeoutExpired:
             return f"did not end in {SECONDS} s"
         return None if done.returncode == status else f"exit status {done.returncode}\n{done.stdout[-3000:]}"
 
     def is_there(self, need):
         if need not in self.there:
-            probes = {"cuda": ["dualgemm", "plan", "--device", "h200"],
-                      "gpu": ["dualgemm", "plan", "--device", "cuda"],
-                      "hopper": ["dualgemm", "plan", "--device", "cuda", "--isa", "sm90a"],
-                      "matplotlib": ["python3", "-c", "import matplotlib"],
-                      "triton": ["python3", "-c", "import triton"]}
+            probes = {
+                "cuda": ["dualgemm", "plan", "--device", "h200"],
+                "gpu": ["dualgemm", "plan", "--device", "cuda"],
+                "hopper": ["dualgemm", "plan", "--device", "cuda", "--isa", "sm90a"],
+                "matplotlib": ["python3", "-c", "import matplotlib"],
+                "triton": ["python3", "-c", "import triton"],
+            }
             if need == "ptxsim_lib":
                 found = bool(self.options.ptxsim)
             elif need in probes:
@@ -108,8 +119,7 @@ class Runner:
         file = self.scratch / f"example_{self.count}.{example.language}"
         program = file.with_suffix("")
         file.write_text(source)
-        compiler, standard = ((self.options.cxx, "-std=c++20") if example.language == "cpp" else
-                              (self.options.cc, "-std=c99"))
+        compiler, standard = (self.options.cxx, "-std=c++20") if example.language == "cpp" else (self.options.cc, "-std=c99")
         includes, libraries = [f"-I{self.options.root}/include"], [*self.options.library, "-lm"]
         if "ptxsim_lib" in example.needs:
             includes += ["-iquote", str(self.options.root)]
@@ -139,8 +149,11 @@ def run_all(runner, examples, has):
         wrong = f"needs {', '.join(promised)}, which should be here" if promised else runner.run(example)
         ran += 1
         failed += wrong is not None
-        print(f"{'ran' if wrong is None else 'FAILED':<8} {example.where} {kind}, "
-              f"{time.monotonic() - begin:.1f} s" + (f": {wrong}" if wrong else ""), flush=True)
+        print(
+            f"{'ran' if wrong is None else 'FAILED':<8} {example.where} {kind}, "
+            f"{time.monotonic() - begin:.1f} s" + (f": {wrong}" if wrong else ""),
+            flush=True,
+        )
     return ran, left_out, failed
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """run_examples.py notices every way in which an example can be wrong. Usage: run_examples_test.py <run_examples.py>
 <options of it without the root>"""
+
 import pathlib
 import re
 import subprocess
@@ -9,8 +10,10 @@ import tempfile
 
 GOOD = "```sh\necho 1 > here\n```\ntext\n```sh\ntest -s here\n```\n"
 HEADER = "// An example:\n//\n//   // prologue: operands\n//   {}\n#pragma once\n"
-USE = "if (!dualgemm::run({.m = m, .n = n, .k = k}, {.a = a, .a_scales = a_scales, .gate = gate, .gate_scales = " \
-      "gate_scales, .up = up, .up_scales = up_scales, .d = d}).ok()) return 1;"
+USE = (
+    "if (!dualgemm::run({.m = m, .n = n, .k = k}, {.a = a, .a_scales = a_scales, .gate = gate, .gate_scales = "
+    "gate_scales, .up = up, .up_scales = up_scales, .d = d}).ok()) return 1;"
+)
 
 AWAY = "<!-- not run: far away -->\n"
 LEFT_OUT = AWAY + "```sh\n{}\n```\n" + GOOD
@@ -86,9 +89,14 @@ CASES = [
     (GOOD + "With `--no-such`.\n", "", 1, "README.md:8: --no-such: no program has this option"),
     (LEFT_OUT.format("true && dualgemm run --no-such"), "", 1, "README.md:2: dualgemm run --no-such: no such option"),
     (LEFT_OUT.format("make \\\n  good bad"), "", 1, "README.md:2: make bad: no such target"),
-    (GOOD + "`dualgemm plan -m 1 --act silu|relu2 | less`, `dualgemm COMMAND --help`, `dualgemm help --json`, "
-     "`--good`, `--act silu`, `make good A=1`, `cmake --preset good && cmake --build --preset built`, "
-     "`scripts/good --good`.\n", "", 0, "8 commands and options named, 0 failed"),
+    (
+        GOOD + "`dualgemm plan -m 1 --act silu|relu2 | less`, `dualgemm COMMAND --help`, `dualgemm help --json`, "
+        "`--good`, `--act silu`, `make good A=1`, `cmake --preset good && cmake --build --preset built`, "
+        "`scripts/good --good`.\n",
+        "",
+        0,
+        "8 commands and options named, 0 failed",
+    ),
 ]
 
 MAKEFILE = "A := 1\n.PHONY: good\ngood: other\n\t@true\n"
@@ -120,8 +128,12 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             make_tree(root, readme, header, source)
-            done = subprocess.run([sys.executable, runner, str(root), *options, *more], text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            done = subprocess.run(
+                [sys.executable, runner, str(root), *options, *more],
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
             if done.returncode == status and piece in done.stdout:
                 continue
             failed += 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The presets for one architecture build the tests of all its kernels: what ctest finds unbuilt has no label, and the
 presets choose by labels, so that a kernel left out would not be missed. Usage: presets_test.py <root>"""
+
 import json
 import pathlib
 import sys
@@ -13,8 +14,7 @@ def main():
     for name, begin in (("hopper", "sm90a"), ("blackwell", "sm100a")):
         built = next(preset["targets"] for preset in presets["buildPresets"] if preset["name"] == name)
         label = next(p["filter"]["include"]["label"] for p in presets["testPresets"] if p["name"] == name)
-        wanted = sorted(f"test_{folder.name}" for folder in (root / "tests/kernels").iterdir()
-                        if folder.name.startswith(begin))
+        wanted = sorted(f"test_{folder.name}" for folder in (root / "tests/kernels").iterdir() if folder.name.startswith(begin))
         if sorted(built) != wanted:
             failures.append(f"{name} builds {sorted(built)}; tests/kernels has {wanted}")
         if label != f"^{begin}":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/clock_points, clock_tables and calibrate_clock: the tables of docs/ptxsim_timing.md are what the clock says,
 measured points are read and divided, bad ones refused. Usage: clock_tables_test.py ROOT PTXSIM"""
+
 import json
 import pathlib
 import subprocess
@@ -11,11 +12,22 @@ import unittest
 ROOT, PTXSIM = pathlib.Path(sys.argv[1]), sys.argv[2]
 DOCUMENT = ROOT / "docs/ptxsim_timing.md"
 # Recorded on an H200: bench_sm90a --all --n 4096 --k 7168 --json, three points of many.
-POINT = {"device": "NVIDIA H200", "sms": 132, "n": 4096, "k": 7168, "a": "e2m1", "scales": "linear", "max_ctas": 132,
-         "kernel": "wgmma", "k_warpgroups": 1}
-POINTS = [dict(POINT, m=128, tile_m=128, tile_n=64, microseconds=27.219428547791072),
-          dict(POINT, m=512, tile_m=256, tile_n=64, microseconds=79.88571269171578),
-          dict(POINT, m=1, kernel="skinny", tile_m=8, tile_n=32, k_warpgroups=0, microseconds=12.17828584568841)]
+POINT = {
+    "device": "NVIDIA H200",
+    "sms": 132,
+    "n": 4096,
+    "k": 7168,
+    "a": "e2m1",
+    "scales": "linear",
+    "max_ctas": 132,
+    "kernel": "wgmma",
+    "k_warpgroups": 1,
+}
+POINTS = [
+    dict(POINT, m=128, tile_m=128, tile_n=64, microseconds=27.219428547791072),
+    dict(POINT, m=512, tile_m=256, tile_n=64, microseconds=79.88571269171578),
+    dict(POINT, m=1, kernel="skinny", tile_m=8, tile_n=32, k_warpgroups=0, microseconds=12.17828584568841),
+]
 
 
 def run(script, *arguments):

@@ -3,6 +3,7 @@
 
 Usage: make_submission_test.py TREE
 """
+
 import ast
 import pathlib
 import shutil
@@ -14,15 +15,16 @@ import unittest
 TREE = pathlib.Path(sys.argv.pop(1)).resolve()
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(TREE / "scripts"))
-from submission.errors import Refused  # noqa: E402
-from submission.expand import Expansion, without_comments, without_unused_macros  # noqa: E402
+from submission.errors import Refused
+from submission.expand import Expansion, without_comments, without_unused_macros
 
 WORD = "stream"
 
 
 def run(tree, *arguments):
-    return subprocess.run([sys.executable, tree / "scripts/make_submission", *map(str, arguments)],
-                          capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, tree / "scripts/make_submission", *map(str, arguments)], capture_output=True, text=True
+    )
 
 
 class Case(unittest.TestCase):
@@ -49,8 +51,7 @@ class FusedTest(Case):
     def test_what_a_server_takes(self):
         for arch, gpu in (("sm_100a", "B200"), ("sm_90a", "H100")):
             text = self.made(TREE, "--arch", arch)
-            self.assertEqual(text.splitlines()[:2],
-                             ["#!POPCORN leaderboard nvfp4_dual_gemm", f"#!POPCORN gpu {gpu}"])
+            self.assertEqual(text.splitlines()[:2], ["#!POPCORN leaderboard nvfp4_dual_gemm", f"#!POPCORN gpu {gpu}"])
             self.assertLess(len(text.encode()), 1_000_000)
             self.assertNotIn(WORD, text.lower())
             self.assertIn("def custom_kernel(data: input_t) -> output_t:", text)
@@ -94,8 +95,11 @@ class FusedTest(Case):
         out.write_text("as it was")
         result = run(tree, "--out", out)
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, r"^make_submission: line \d+: int number_of_Streams = 0;; "
-                                        "the server refuses a file with the word 'stream'\n$")
+        self.assertRegex(
+            result.stderr,
+            r"^make_submission: line \d+: int number_of_Streams = 0;; "
+            "the server refuses a file with the word 'stream'\n$",
+        )
         self.assertEqual(out.read_text(), "as it was")
         self.assertEqual(list(self.folder.glob("kept.py*")), [out], "nothing half-written is left")
 
@@ -104,8 +108,7 @@ class FusedTest(Case):
         source = tree / "tools/submission/call.hpp"
         source.write_text(source.read_text() + "\nint table[] = {" + "1234567,\n" * 120_000 + "};\n")
         result = run(tree, "--out", self.folder / "large.py")
-        self.assertRegex(result.stderr,
-                         r"^make_submission: 1\d{6} bytes; the server takes less than 1000000\n$")
+        self.assertRegex(result.stderr, r"^make_submission: 1\d{6} bytes; the server takes less than 1000000\n$")
         self.assertFalse((self.folder / "large.py").exists())
 
 
@@ -120,12 +123,14 @@ class CommandTest(Case):
     def test_refusals_say_the_rule(self):
         self.assertEqual(self.refusal("--arch", "sm_120a"), "ARCH=sm_120a; must be sm_100a or sm_90a")
         self.assertEqual(self.refusal("--arch", ""), "ARCH=; must be sm_100a or sm_90a")
-        self.assertEqual(self.refusal("--strategy", "fast"),
-                         "STRATEGY=fast; must be fused, baseline, cached, graph, triton")
-        self.assertRegex(self.refusal("--strategy", "streams"),
-                         "^STRATEGY=streams; the server refuses a file with the word 'stream'")
-        self.assertEqual(self.refusal("--strategy", "graph", "--python", self.folder),
-                         "STRATEGY=graph: there is no submission_best.py; it must lie in python/")
+        self.assertEqual(self.refusal("--strategy", "fast"), "STRATEGY=fast; must be fused, baseline, cached, graph, triton")
+        self.assertRegex(
+            self.refusal("--strategy", "streams"), "^STRATEGY=streams; the server refuses a file with the word 'stream'"
+        )
+        self.assertEqual(
+            self.refusal("--strategy", "graph", "--python", self.folder),
+            "STRATEGY=graph: there is no submission_best.py; it must lie in python/",
+        )
 
     def test_an_output_that_cannot_be_written(self):
         (self.folder / "file").write_text("")
@@ -143,8 +148,7 @@ class CommandTest(Case):
         tree = self.copy_of_the_tree()
         out = self.folder / "with a blank.py"
         make = ["make", "--no-print-directory", "-C", tree, "submission"]
-        result = subprocess.run([*make, f"OUT={out}", "STRATEGY=fused", "ARCH=sm_90a"],
-                                capture_output=True, text=True)
+        result = subprocess.run([*make, f"OUT={out}", "STRATEGY=fused", "ARCH=sm_90a"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(out.read_text(), self.made(TREE, "--arch", "sm_90a"))
         result = subprocess.run(make, capture_output=True, text=True)
@@ -162,15 +166,20 @@ class ExpansionTest(Case):
         return Expansion(self.folder).text_of(self.folder / "main.hpp")
 
     def test_each_file_once_and_headers_in_front(self):
-        text = self.expand(main='#include <span>\n#include "a.hpp"\n#include "b.hpp"\nint m;\n',
-                           a='#pragma once\n#include "b.hpp"\nint a;\n',
-                           b='#pragma once\n#  include <array>  // why\nint b;\n')
+        text = self.expand(
+            main='#include <span>\n#include "a.hpp"\n#include "b.hpp"\nint m;\n',
+            a='#pragma once\n#include "b.hpp"\nint a;\n',
+            b='#pragma once\n#  include <array>  // why\nint b;\n',
+        )
         self.assertEqual(text.split(), "#include <array> #include <span> int b; int a; int m;".split())
 
     def test_what_cannot_be_made_flat(self):
         conditional = '#include "a.hpp"\n#ifdef X\n#include "b.hpp"\n#endif\n'
-        for main, reason in ((conditional, "depends on a condition"), ('#include "main.hpp"\n', "itself"),
-                             ('#include "none.hpp"\n', "must be a file of")):
+        for main, reason in (
+            (conditional, "depends on a condition"),
+            ('#include "main.hpp"\n', "itself"),
+            ('#include "none.hpp"\n', "must be a file of"),
+        ):
             with self.assertRaisesRegex(Refused, reason):
                 self.expand(main=main, a="", b="")
 

@@ -3,6 +3,7 @@
 
 mlp_bench_test.py <root of the tree> [libdualgemm.so]      without the library its part is left out
 """
+
 import ctypes
 import pathlib
 import subprocess
@@ -14,8 +15,8 @@ ROOT = pathlib.Path(sys.argv[1])
 LIBRARY = sys.argv[2] if len(sys.argv) > 2 else None
 PEERS = ROOT / "bench" / "peers"
 sys.path.insert(0, str(PEERS))
-import dualgemm_c as c  # noqa: E402
-import rounds  # noqa: E402
+import dualgemm_c as c
+import rounds
 
 
 def bench(*arguments, **options):
@@ -26,17 +27,26 @@ class Arguments(unittest.TestCase):
     def test_lists_its_points(self):
         done = bench("--list", "--m", "1,1024")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.splitlines(), [
-            "14336x4096, m 1: 99.1 MB of packed weights, 5 sets, 10 calls",
-            "14336x4096, m 1024: 99.1 MB of packed weights, 5 sets, 5 calls",
-            "28672x8192, m 1: 396.4 MB of packed weights, 2 sets, 8 calls",
-            "28672x8192, m 1024: 396.4 MB of packed weights, 2 sets, 2 calls"])
+        self.assertEqual(
+            done.stdout.splitlines(),
+            [
+                "14336x4096, m 1: 99.1 MB of packed weights, 5 sets, 10 calls",
+                "14336x4096, m 1024: 99.1 MB of packed weights, 5 sets, 5 calls",
+                "28672x8192, m 1: 396.4 MB of packed weights, 2 sets, 8 calls",
+                "28672x8192, m 1024: 396.4 MB of packed weights, 2 sets, 2 calls",
+            ],
+        )
         self.assertEqual(len(bench("--list", "--shapes", "1024x512").stdout.splitlines()), 7)
 
     def test_refuses(self):
-        for part, words in (("--shapes: 1024; must be INTERMEDIATExHIDDEN", "--shapes 1024"), ("--shapes: 1024x100; must", "--shapes 1024x100"),
-                            ("--shapes: nothing; must", "--shapes 64x64,"), ("--m: 0; must be 1 to", "--m 1,0"),
-                            ("--rounds: 0; must be", "--rounds 0"), ("--unknown", "--unknown")):
+        for part, words in (
+            ("--shapes: 1024; must be INTERMEDIATExHIDDEN", "--shapes 1024"),
+            ("--shapes: 1024x100; must", "--shapes 1024x100"),
+            ("--shapes: nothing; must", "--shapes 64x64,"),
+            ("--m: 0; must be 1 to", "--m 1,0"),
+            ("--rounds: 0; must be", "--rounds 0"),
+            ("--unknown", "--unknown"),
+        ):
             done = bench(*words.split())
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(part, done.stderr)
@@ -96,7 +106,11 @@ class Face(unittest.TestCase):
 
     def pointers(self):
         at = ctypes.addressof
-        return {name: at(of) for product in ("gate", "up", "down") for name, of in ((product, self.ones), (f"{product}_scales", self.scales))}
+        return {
+            name: at(of)
+            for product in ("gate", "up", "down")
+            for name, of in ((product, self.ones), (f"{product}_scales", self.scales))
+        }
 
     def test_both_kinds_on_the_cpu(self):
         for value in self.run_it(self.mlp(False, False), **self.pointers()):

@@ -3,6 +3,7 @@
 
 moe_bench_test.py <root of the tree> [libdualgemm.so]      without the library its part is left out
 """
+
 import ctypes
 import pathlib
 import subprocess
@@ -14,8 +15,8 @@ ROOT = pathlib.Path(sys.argv[1])
 LIBRARY = sys.argv[2] if len(sys.argv) > 2 else None
 PEERS = ROOT / "bench" / "peers"
 sys.path.insert(0, str(PEERS))
-import dualgemm_c as c  # noqa: E402
-import moe_routing as routing  # noqa: E402
+import dualgemm_c as c
+import moe_routing as routing
 
 
 def bench(*arguments):
@@ -35,17 +36,27 @@ class Arguments(unittest.TestCase):
         self.assertEqual(len(done.stdout.splitlines()), 2 * len(routing.MODELS))
 
     def test_refuses(self):
-        for part, words in (("--models: mixtral; must be of", "--models mixtral"), ("--tokens: 0; must be 1 to", "--tokens 1,0"),
-                            ("--tokens: nothing; must be", "--tokens 1,"), ("--tokens: 70000; must be", "--tokens 70000"),
-                            ("--skewed: x; must be of", "--skewed x:1"), ("--skewed: nothing; must be", "--skewed mixtral_8x7b"),
-                            ("--rounds: 0; must be", "--rounds 0"), ("--unknown", "--unknown")):
+        for part, words in (
+            ("--models: mixtral; must be of", "--models mixtral"),
+            ("--tokens: 0; must be 1 to", "--tokens 1,0"),
+            ("--tokens: nothing; must be", "--tokens 1,"),
+            ("--tokens: 70000; must be", "--tokens 70000"),
+            ("--skewed: x; must be of", "--skewed x:1"),
+            ("--skewed: nothing; must be", "--skewed mixtral_8x7b"),
+            ("--rounds: 0; must be", "--rounds 0"),
+            ("--unknown", "--unknown"),
+        ):
             done = bench(*words.split())
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(part, done.stderr)
 
     def test_needs_torch_a_gpu_and_the_library(self):
-        done = subprocess.run([sys.executable, "-B", PEERS / "moe_bench.py", "--library", "/absent.so"], text=True, capture_output=True,
-                              env={"CUDA_VISIBLE_DEVICES": "-1"})
+        done = subprocess.run(
+            [sys.executable, "-B", PEERS / "moe_bench.py", "--library", "/absent.so"],
+            text=True,
+            capture_output=True,
+            env={"CUDA_VISIBLE_DEVICES": "-1"},
+        )
         self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1), done.stderr)
         self.assertTrue(done.stderr.startswith("moe_bench: "))
 
@@ -106,12 +117,21 @@ class Face(unittest.TestCase):
         d = array(ctypes.c_float, [float("nan")] * 48)
         workspace = array(ctypes.c_uint8, [0] * (plan.workspace_bytes + 64))
         at = ctypes.addressof
-        buffers = library.buffers(a=at(ones), a_scales=at(a_scales), gate=at(ones), gate_scales=at(scales), up=at(ones),
-                                  up_scales=at(scales), alpha_gate_per_batch=at(alphas), alpha_up_per_batch=at(alphas),
-                                  expert_offsets=at(offsets), d=at(d))
+        buffers = library.buffers(
+            a=at(ones),
+            a_scales=at(a_scales),
+            gate=at(ones),
+            gate_scales=at(scales),
+            up=at(ones),
+            up_scales=at(scales),
+            alpha_gate_per_batch=at(alphas),
+            alpha_up_per_batch=at(alphas),
+            expert_offsets=at(offsets),
+            d=at(d),
+        )
         plan.run(buffers, -(-at(workspace) // 64) * 64)
         for row, expected in enumerate((63.97853, 15.71221, 15.71221)):  # silu(x) x of 8; of 4
-            for value in d[16 * row:16 * row + 16]:
+            for value in d[16 * row : 16 * row + 16]:
                 self.assertAlmostEqual(value, expected, places=4)
 
     def test_says_why(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """scripts/tune_sm90a in a tree of its own: what it chooses, keeps, refuses. Usage: tune_sm90a_test.py SCRIPT"""
+
 import json
 import pathlib
 import re
@@ -13,8 +14,22 @@ SCRIPT = pathlib.Path(sys.argv.pop(1))
 
 
 def point(m, tile_m, microseconds, **other):
-    return {"device": "a GPU", "sms": 132, "n": 4096, "k": 7168, "m": m, "a": "e2m1", "scales": "linear", "kernel": "wgmma",
-            "tile_m": tile_m, "tile_n": 64, "k_warpgroups": 1, "max_ctas": 132, "microseconds": microseconds, **other}
+    return {
+        "device": "a GPU",
+        "sms": 132,
+        "n": 4096,
+        "k": 7168,
+        "m": m,
+        "a": "e2m1",
+        "scales": "linear",
+        "kernel": "wgmma",
+        "tile_m": tile_m,
+        "tile_n": 64,
+        "k_warpgroups": 1,
+        "max_ctas": 132,
+        "microseconds": microseconds,
+        **other,
+    }
 
 
 class TuneTest(unittest.TestCase):
@@ -49,8 +64,15 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 16)])
 
     def test_only_points_of_the_whole_gpu_in_nvfp4_count(self):
-        self.keep([point(8, 8, 10.0), point(8, 16, 1.0, max_ctas=64), point(8, 32, 1.0, a="f16"),
-                   point(8, 64, 1.0, scales="swizzled_128x4"), point(8, 128, 1.0, prepared=True)])
+        self.keep(
+            [
+                point(8, 8, 10.0),
+                point(8, 16, 1.0, max_ctas=64),
+                point(8, 32, 1.0, a="f16"),
+                point(8, 64, 1.0, scales="swizzled_128x4"),
+                point(8, 128, 1.0, prepared=True),
+            ]
+        )
         self.assertEqual(self.rows(), [(132, 4096, 7168, 8, 8)])
 
     def test_points_of_prepared_weights_replace_none_of_the_others(self):
@@ -61,14 +83,24 @@ class TuneTest(unittest.TestCase):
 
     def test_tiles_never_shrink_as_m_grows(self):
         # By itself m = 16 would take 64 and m = 32 then 16: together 32 costs less than either twice.
-        self.keep([point(16, 16, 20.0), point(16, 32, 11.0), point(16, 64, 10.0),
-                   point(32, 16, 10.0), point(32, 32, 11.0), point(32, 64, 20.0)])
+        self.keep(
+            [
+                point(16, 16, 20.0),
+                point(16, 32, 11.0),
+                point(16, 64, 10.0),
+                point(32, 16, 10.0),
+                point(32, 32, 11.0),
+                point(32, 64, 20.0),
+            ]
+        )
         self.assertEqual([row[4] for row in self.rows()], [32, 32])
 
     def test_rows_are_ordered(self):
         self.keep([point(128, 8, 1.0), point(8, 8, 1.0), point(16, 8, 1.0, n=1024), point(16, 8, 1.0, sms=114, max_ctas=114)])
-        self.assertEqual(self.rows(), [(114, 4096, 7168, 16, 8), (132, 1024, 7168, 16, 8), (132, 4096, 7168, 8, 8),
-                                       (132, 4096, 7168, 128, 8)])
+        self.assertEqual(
+            self.rows(),
+            [(114, 4096, 7168, 16, 8), (132, 1024, 7168, 16, 8), (132, 4096, 7168, 8, 8), (132, 4096, 7168, 128, 8)],
+        )
 
     def test_new_points_replace_those_of_their_shape(self):
         self.keep([point(8, 8, 10.0), point(64, 8, 10.0), point(8, 8, 10.0, n=1024)])
@@ -94,8 +126,11 @@ class TuneTest(unittest.TestCase):
         before = (self.folder / "tuning_table.cpp").read_text()
         lacking = point(8, 8, 1.0)
         del lacking["k_warpgroups"]
-        for points, message in [([point(8, 8, 1.0, share_of_bound=1.5)], "a wrong result"), ([lacking], "without k_warpgroups"),
-                                ([point(8, 8, 0.0)], "not above 0")]:
+        for points, message in [
+            ([point(8, 8, 1.0, share_of_bound=1.5)], "a wrong result"),
+            ([lacking], "without k_warpgroups"),
+            ([point(8, 8, 0.0)], "not above 0"),
+        ]:
             result = self.run_script(self.measured("bad.json", points))
             self.assertEqual(result.returncode, 1)
             self.assertIn(message, result.stderr)

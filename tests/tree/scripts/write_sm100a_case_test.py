@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/write_sm100a_case: the cases that it writes fit the Blackwell kernels, which `ptxsim time` takes on benchmark
 shapes. Usage: write_sm100a_case_test.py ROOT PTXSIM PTX_FOLDER"""
+
 import json
 import pathlib
 import subprocess
@@ -10,9 +11,15 @@ import unittest
 
 ROOT, PTXSIM, PTX = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 SCRIPT = ROOT / "scripts/write_sm100a_case"
-MODULES = {"tcgen05": "dual_gemm_sm100a", "tcgen05pair": "dual_gemm_sm100a_pair", "skinny": "dual_gemm_sm100a_skinny",
-           "w4a16": "dual_gemm_sm100a_w4a16", "tcgen05persistent": "dual_gemm_sm100a_pair_persistent",
-           "skinnypersistent": "dual_gemm_sm100a_skinny_groups", "w4a16persistent": "dual_gemm_sm100a_w4a16_groups"}
+MODULES = {
+    "tcgen05": "dual_gemm_sm100a",
+    "tcgen05pair": "dual_gemm_sm100a_pair",
+    "skinny": "dual_gemm_sm100a_skinny",
+    "w4a16": "dual_gemm_sm100a_w4a16",
+    "tcgen05persistent": "dual_gemm_sm100a_pair_persistent",
+    "skinnypersistent": "dual_gemm_sm100a_skinny_groups",
+    "w4a16persistent": "dual_gemm_sm100a_w4a16_groups",
+}
 # Their PTX has entries for unpacked and for prepared weights.
 OF_BOTH = ("w4a16", "tcgen05persistent", "skinnypersistent", "w4a16persistent")
 
@@ -22,8 +29,9 @@ def timed(*arguments, kernel="tcgen05"):
         subprocess.run([SCRIPT, *arguments, "--kernel", kernel, "--out", case.name], check=True)
         of_its_own = "--prepared" in arguments and kernel not in OF_BOTH
         module = PTX / f"{MODULES[kernel]}{'_prepared' if of_its_own else ''}.ptx"
-        run = subprocess.run([PTXSIM, "time", module, "--case", case.name, "--draws", "5", "--json"], check=True,
-                             stdout=subprocess.PIPE)
+        run = subprocess.run(
+            [PTXSIM, "time", module, "--case", case.name, "--draws", "5", "--json"], check=True, stdout=subprocess.PIPE
+        )
     return json.loads(run.stdout)["launches"][0]
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/write_sm100a_groups_case: the cases that it writes fit the kernel, whose time `ptxsim time` bounds by memory.
 Usage: write_sm100a_groups_case_test.py ROOT PTXSIM PTX_FOLDER"""
+
 import json
 import pathlib
 import subprocess
@@ -16,8 +17,11 @@ def timed(*arguments):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
         module = "w4a16" if "--a-type" in arguments else "pair" if "256" in arguments[4:] else "skinny"
-        run = subprocess.run([PTXSIM, "time", PTX / f"dual_gemm_sm100a_{module}_groups.ptx", "--case", case.name, "--draws", "5",
-                              "--json"], check=True, stdout=subprocess.PIPE)
+        run = subprocess.run(
+            [PTXSIM, "time", PTX / f"dual_gemm_sm100a_{module}_groups.ptx", "--case", case.name, "--draws", "5", "--json"],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
     return json.loads(run.stdout)["launches"][0]
 
 
@@ -50,7 +54,9 @@ class WriteSm100aGroupsCase(unittest.TestCase):
             self.assertGreater(timed(*shape, "--a-type", a_type, *more)["us"], 6.3)
 
     def test_what_the_kernel_does_not_take_is_refused(self):
-        run = subprocess.run([SCRIPT, "1", "64", "64", "2", "--a-type", "f16", "--tile-m", "16"], capture_output=True, text=True)
+        run = subprocess.run(
+            [SCRIPT, "1", "64", "64", "2", "--a-type", "f16", "--tile-m", "16"], capture_output=True, text=True
+        )
         self.assertEqual(run.returncode, 1)
         self.assertIn("--tile-m 16: must be one of 32, 64", run.stderr)
 

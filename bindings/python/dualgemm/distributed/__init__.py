@@ -6,6 +6,7 @@ and combine(): expert parallelism, with rows in NVFP4 on the wire.
 
 Tested with gloo on CPUs. Not run yet: NCCL, any GPU; what overlap gains has not been measured.
 """
+
 from __future__ import annotations
 
 import torch.distributed

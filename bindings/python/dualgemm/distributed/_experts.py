@@ -1,4 +1,5 @@
 """Expert parallelism: rows go to the ranks of their experts in NVFP4, products come back."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .._errors import InvalidArgument
-from ..torch import QuantizedTensor
+from .._quantized import QuantizedTensor
 from ._wire import from_bytes, to_bytes
 
 _PACKED = (torch.uint8, torch.float4_e2m1fn_x2)
@@ -19,6 +20,7 @@ _SCALES = (torch.uint8, torch.float8_e4m3fn)
 @dataclass(frozen=True)
 class Handle:
     """What combine() must know of a dispatch(). Belongs to its process; good for any number of combine()s."""
+
     group: Any
     rows: int
     top_k: int
@@ -45,27 +47,37 @@ def _exchange(x: Tensor, send_counts: list[int], receive_counts: list[int], grou
 
 def _check(x: QuantizedTensor, expert_ids: Tensor, num_experts: int, world: int) -> None:
     if x.codes.dtype not in _PACKED or x.codes.dim() != 2:
-        raise InvalidArgument("x.codes", f"{x.codes.dtype} {list(x.codes.shape)}",
-                              "must be uint8 or float4_e2m1fn_x2 [rows, K/2]")
+        raise InvalidArgument(
+            "x.codes", f"{x.codes.dtype} {list(x.codes.shape)}", "must be uint8 or float4_e2m1fn_x2 [rows, K/2]"
+        )
     rows, blocks = x.codes.shape[0], x.codes.shape[1] // 8
     if x.scales.dtype not in _SCALES or tuple(x.scales.shape) != (rows, blocks):
-        raise InvalidArgument("x.scales", f"{x.scales.dtype} {list(x.scales.shape)}",
-                              f"must be linear, float8_e4m3fn or uint8 [{rows}, {blocks}]; unswizzle_scales() makes them so")
+        raise InvalidArgument(
+            "x.scales",
+            f"{x.scales.dtype} {list(x.scales.shape)}",
+            f"must be linear, float8_e4m3fn or uint8 [{rows}, {blocks}]; unswizzle_scales() makes them so",
+        )
     if x.global_scale.dtype != torch.float32 or x.global_scale.numel() not in (1, rows):
-        raise InvalidArgument("x.global_scale", f"{x.global_scale.dtype} {list(x.global_scale.shape)}",
-                              f"must be float32 [1] or [{rows}]")
+        raise InvalidArgument(
+            "x.global_scale", f"{x.global_scale.dtype} {list(x.global_scale.shape)}", f"must be float32 [1] or [{rows}]"
+        )
     if expert_ids.dtype not in (torch.int32, torch.int64) or expert_ids.dim() != 2 or expert_ids.shape[0] != rows:
-        raise InvalidArgument("expert_ids", f"{expert_ids.dtype} {list(expert_ids.shape)}",
-                              f"must be int32 or int64 [{rows}, top k]")
+        raise InvalidArgument(
+            "expert_ids", f"{expert_ids.dtype} {list(expert_ids.shape)}", f"must be int32 or int64 [{rows}, top k]"
+        )
     if num_experts < 1 or num_experts % world:
         raise InvalidArgument("num_experts", str(num_experts), f"must be a positive multiple of the group's {world} processes")
     if not expert_ids.is_cuda and expert_ids.numel() and not -1 <= int(expert_ids.min()) <= int(expert_ids.max()) < num_experts:
-        raise InvalidArgument("expert_ids", f"{int(expert_ids.min())} to {int(expert_ids.max())}",
-                              f"must be experts, 0 to {num_experts - 1}, or -1 for none")
+        raise InvalidArgument(
+            "expert_ids",
+            f"{int(expert_ids.min())} to {int(expert_ids.max())}",
+            f"must be experts, 0 to {num_experts - 1}, or -1 for none",
+        )
 
 
-def dispatch(x: QuantizedTensor, expert_ids: Tensor, num_experts: int,
-             group: Any = None) -> tuple[QuantizedTensor, Tensor, Handle]:
+def dispatch(
+    x: QuantizedTensor, expert_ids: Tensor, num_experts: int, group: Any = None
+) -> tuple[QuantizedTensor, Tensor, Handle]:
     """Sends every row to the ranks of its experts; returns this rank's rows by expert, their offsets, a handle for combine().
 
     x: codes [rows, K/2] with linear scales [rows, K/16], global_scale float32 [1] or [rows]; rows may differ from rank to rank
@@ -96,7 +108,7 @@ def dispatch(x: QuantizedTensor, expert_ids: Tensor, num_experts: int,
     to_receive = _exchange(to_send, [1] * world, [1] * world, group)  # [rank it comes from, expert here]
     send_counts, receive_counts = torch.stack((to_send.sum(1), to_receive.sum(1))).tolist()
 
-    sent = order[:sum(send_counts)]
+    sent = order[: sum(send_counts)]
     row = torch.div(sent, max(top_k, 1), rounding_mode="floor")
     received = _exchange(to_bytes(x).index_select(0, row), send_counts, receive_counts, group)
 
@@ -115,13 +127,15 @@ def combine(d: Tensor, handle: Handle, weights: Optional[Tensor] = None) -> Tens
     add nothing. No synchronisation.
     """
     if d.dim() != 2 or d.shape[0] != len(handle.by_expert):
-        raise InvalidArgument("d", f"shape {list(d.shape)}",
-                              f"must be [{len(handle.by_expert)}, N], the rows that dispatch() returned")
+        raise InvalidArgument(
+            "d", f"shape {list(d.shape)}", f"must be [{len(handle.by_expert)}, N], the rows that dispatch() returned"
+        )
     if not d.is_floating_point():
         raise InvalidArgument("d", str(d.dtype), "must be float16, bfloat16 or float32")
     if weights is not None and (tuple(weights.shape) != (handle.rows, handle.top_k) or not weights.is_floating_point()):
-        raise InvalidArgument("weights", f"{weights.dtype} {list(weights.shape)}",
-                              f"must be a floating dtype [{handle.rows}, {handle.top_k}]")
+        raise InvalidArgument(
+            "weights", f"{weights.dtype} {list(weights.shape)}", f"must be a floating dtype [{handle.rows}, {handle.top_k}]"
+        )
     as_received = torch.empty_like(d, memory_format=torch.contiguous_format).index_copy_(0, handle.by_expert, d)
     # As bytes: not every backend moves every dtype.
     returned = _exchange(as_received.view(torch.uint8), handle.receive_counts, handle.send_counts, handle.group).view(d.dtype)

@@ -1,4 +1,5 @@
 """Tensor parallelism for GatedMLP, and for whatever has its buffers."""
+
 from __future__ import annotations
 
 import functools
@@ -16,7 +17,7 @@ from .. import _container as container
 from .._errors import InvalidArgument
 from .._modules import NVFP4Linear, PackedModule
 from .._operands import activation_kind
-from ..torch import QuantizedTensor, call, quantize, unswizzle_scales
+from .._quantized import QuantizedTensor, call, quantize, unswizzle_scales
 from ._wire import from_bytes, to_bytes
 
 _CHUNKS = 4
@@ -143,13 +144,17 @@ def _check(module: nn.Module, mesh: DeviceMesh) -> None:
         raise InvalidArgument("module.down", type(down).__name__, "must be an nn.Linear, or an NVFP4Linear before finalize()")
     codes: Any = module.gate_codes
     if codes.dim() != 2 or codes.shape[0] % mesh.size():
-        raise InvalidArgument("module.gate_codes", f"shape {list(codes.shape)}",
-                              f"must be [N, K/2], N a multiple of the mesh's {mesh.size()} processes")
+        raise InvalidArgument(
+            "module.gate_codes",
+            f"shape {list(codes.shape)}",
+            f"must be [N, K/2], N a multiple of the mesh's {mesh.size()} processes",
+        )
     if down.in_features != codes.shape[0]:
         raise InvalidArgument("module.down", f"{down.in_features} columns", f"must have {codes.shape[0]}")
     if is_nvfp4 and codes.shape[0] % (16 * mesh.size()):
-        raise InvalidArgument("module.down", f"{down.in_features} columns",
-                              f"must be a multiple of 16 for each of {mesh.size()} processes")
+        raise InvalidArgument(
+            "module.down", f"{down.in_features} columns", f"must be a multiple of 16 for each of {mesh.size()} processes"
+        )
 
 
 def _forward_replicated(module: Any, forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
@@ -209,5 +214,14 @@ def _hidden(module: Any, a: QuantizedTensor, row_scale: Optional[Tensor], dtype:
     packed = getattr(module, "packed", None)
     if packed is not None:  # finalize() has been called since
         return call(torch.ops.dualgemm.glu_packed, a.codes, a.scales, packed, module.intermediate_size, 1, *factors, **choice)
-    return call(torch.ops.dualgemm.glu, a.codes, a.scales, module.gate_codes, module.gate_scales, module.up_codes,
-                module.up_scales, *factors, **choice)
+    return call(
+        torch.ops.dualgemm.glu,
+        a.codes,
+        a.scales,
+        module.gate_codes,
+        module.gate_scales,
+        module.up_codes,
+        module.up_scales,
+        *factors,
+        **choice,
+    )

@@ -10,6 +10,7 @@ One mesh dimension at a time, and every combination over several:
 Alphas of one layer are replicated. Packed weights are bytes: glu_packed knows rows, and linear's packed and grouped calls are
 replicated. What no rule allows is redistributed.
 """
+
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -100,8 +101,12 @@ def _layers(call: _Call) -> list[Rule]:
 
 def glu_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
     call = _Call(tensors | {"weight": tensors["gate"]}, processes, scale_layout, len(tensors["gate"].shape) == 3)
-    return [(Replicate(), {}), *_rows(call, ("out",)),
-            *_columns(call, {"gate": "gate_scales", "up": "up_scales"}, ("bias_gate", "bias_up"), ("out",)), *_layers(call)]
+    return [
+        (Replicate(), {}),
+        *_rows(call, ("out",)),
+        *_columns(call, {"gate": "gate_scales", "up": "up_scales"}, ("bias_gate", "bias_up"), ("out",)),
+        *_layers(call),
+    ]
 
 
 def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
@@ -112,8 +117,12 @@ def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> 
     rules = replicate + _rows(call, ("residual", "out")) + _columns(call, {"w": "w_scales"}, ("bias",), ("residual", "out"))
     values_and_scales = [("a", "a_scales"), ("w", "w_scales")]
     k = call["w"].shape[-1] * 2
-    if (call["bias"] is None and call["residual"] is None and k % (16 * call.processes) == 0 and
-            all(call[scales] is None or call.is_linear(scales, values) for values, scales in values_and_scales)):
+    if (
+        call["bias"] is None
+        and call["residual"] is None
+        and k % (16 * call.processes) == 0
+        and all(call[scales] is None or call.is_linear(scales, values) for values, scales in values_and_scales)
+    ):
         names = [name for pair in values_and_scales for name in pair if call[name] is not None]
         rules.append((Partial(), {name: Shard(call.ndim(name) - 1) for name in names}))
     return rules + _layers(call)
@@ -139,8 +148,16 @@ def _register_functional(name: str) -> None:
         tensors = dict(zip(positional, arguments))
         mesh = tensors["a"].mesh
         rules = _RULES[name](tensors, mesh.size(), choice.get("scale_layout", "auto"))
-        return [([placement], [sharded.get(argument, Replicate()) if hasattr(value, "placements") else None
-                               for argument, value in tensors.items()]) for placement, sharded in rules]
+        return [
+            (
+                [placement],
+                [
+                    sharded.get(argument, Replicate()) if hasattr(value, "placements") else None
+                    for argument, value in tensors.items()
+                ],
+            )
+            for placement, sharded in rules
+        ]
 
     register_sharding(operator)(sharding)
 
@@ -151,15 +168,19 @@ def _register_out(name: str) -> None:
     functional = getattr(_ops, name).default
     positional = _positional(operator)
 
-    def write(mode: Any, call: Any, types: Any, arguments: tuple[Any, ...] = (),
-              choice: Optional[dict[str, Any]] = None) -> None:
+    def write(
+        mode: Any, call: Any, types: Any, arguments: tuple[Any, ...] = (), choice: Optional[dict[str, Any]] = None
+    ) -> None:
         choice = dict(choice or {})
         out = choice.pop("out")
         tensors = dict(zip(positional, arguments))
         mesh = next(value.device_mesh for value in (*arguments, out) if isinstance(value, DTensor))
-        tensors = {argument: DTensor.from_local(value, mesh, [Replicate()] * mesh.ndim, run_check=False)
-                   if isinstance(value, torch.Tensor) and not isinstance(value, DTensor) else value
-                   for argument, value in tensors.items()}
+        tensors = {
+            argument: DTensor.from_local(value, mesh, [Replicate()] * mesh.ndim, run_check=False)
+            if isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
+            else value
+            for argument, value in tensors.items()
+        }
         if not isinstance(out, DTensor):
             raise InvalidArgument("out", "a tensor", "must be a DTensor, as other arguments are")
         rules = _RULES[name](tensors | {"out": out}, mesh.size(), choice.get("scale_layout", "auto"))
@@ -168,10 +189,13 @@ def _register_out(name: str) -> None:
             d = functional(*tensors.values(), out_dtype=out.dtype, **choice)
             out.to_local().copy_(d.redistribute(mesh, out.placements).to_local())
             return
-        placements = {argument: [sharded.get(argument, Replicate()) for sharded in fitting if sharded is not None]
-                      for argument in tensors}
-        local = [value.redistribute(mesh, placements[argument]).to_local() if isinstance(value, DTensor) else value
-                 for argument, value in tensors.items()]
+        placements = {
+            argument: [sharded.get(argument, Replicate()) for sharded in fitting if sharded is not None] for argument in tensors
+        }
+        local = [
+            value.redistribute(mesh, placements[argument]).to_local() if isinstance(value, DTensor) else value
+            for argument, value in tensors.items()
+        ]
         operator(*local, **choice, out=out.to_local())
 
     torch.library.register_torch_dispatch(f"dualgemm::{name}.out", DTensor, write)

@@ -1,10 +1,11 @@
 """Rows in NVFP4 as one message: what a row needs lies together, so that a row goes anywhere in one piece."""
+
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from ..torch import QuantizedTensor
+from .._quantized import QuantizedTensor
 
 
 def to_bytes(x: QuantizedTensor) -> Tensor:

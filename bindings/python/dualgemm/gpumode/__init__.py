@@ -2,6 +2,7 @@
 
 Needs torch alone. The task and the strategies are the files of python/ (see `submissions`); nothing is repeated here.
 """
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -17,8 +18,14 @@ if TYPE_CHECKING:  # the harness's own process computes nothing, and starts with
 
 __all__ = ["STRATEGIES", "custom_kernel", "file_of"]
 
-STRATEGIES = {"baseline": "submission", "cached": "submission_v2", "graph": "submission_best",
-              "streams": "submission_streams", "triton": "submission_triton", "fused": "submission_fused"}
+STRATEGIES = {
+    "baseline": "submission",
+    "cached": "submission_v2",
+    "graph": "submission_best",
+    "streams": "submission_streams",
+    "triton": "submission_triton",
+    "fused": "submission_fused",
+}
 
 
 def file_of(strategy: str) -> Path:

@@ -1,4 +1,5 @@
 """python -m dualgemm.gpumode {test,benchmark,leaderboard,profile} FILE, or rank."""
+
 from __future__ import annotations
 
 import argparse
@@ -27,22 +28,44 @@ def positive(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m dualgemm.gpumode", description=
-                                  "The GPU MODE challenge's referee. Exit status: 0; 112 a check failed; 113 a case file "
-                                  "that cannot be used; 2 wrong arguments.")
+    top = argparse.ArgumentParser(
+        prog="python -m dualgemm.gpumode",
+        description="The GPU MODE challenge's referee. Exit status: 0; 112 a check failed; 113 a case file "
+        "that cannot be used; 2 wrong arguments.",
+    )
     commands = top.add_subparsers(dest="mode", required=True, metavar="{" + ",".join(MODES) + ",rank}")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is a GPU")
-    common.add_argument("--cases", type=Path, metavar="FILE", help="in place of the challenge's, one case a line: "
-                        "'m: 256; n: 4096; k: 7168; l: 1; seed: 1111'")
-    common.add_argument("--limit", type=positive, metavar="SECONDS", help="for a mode, everything included (default: the "
-                        f"server's {LIMIT_SECONDS:g}; on a CPU {CPU_LIMIT_SECONDS:g})")
+    common.add_argument(
+        "--cases",
+        type=Path,
+        metavar="FILE",
+        help="in place of the challenge's, one case a line: 'm: 256; n: 4096; k: 7168; l: 1; seed: 1111'",
+    )
+    common.add_argument(
+        "--limit",
+        type=positive,
+        metavar="SECONDS",
+        help=f"for a mode, everything included (default: the server's {LIMIT_SECONDS:g}; on a CPU {CPU_LIMIT_SECONDS:g})",
+    )
     common.add_argument("--inputs", type=positive, default=BENCHMARK.inputs, help="of a benchmark (%(default)s)")
     common.add_argument("--rounds", type=positive, help="at most (200; leaderboard 1000)")
-    common.add_argument("--clear", type=positive, default=BENCHMARK.clear_bytes // MIB, metavar="MIB",
-                        help="written before each round (%(default)s; cut to half of a GPU's free memory, or 256 on a CPU)")
-    for mode, what in zip(MODES, ("the ten test shapes", "the four benchmark shapes", "test, benchmark, and the ranked run: "
-                                  "more rounds, every output checked", "the benchmark shapes under torch.profiler")):
+    common.add_argument(
+        "--clear",
+        type=positive,
+        default=BENCHMARK.clear_bytes // MIB,
+        metavar="MIB",
+        help="written before each round (%(default)s; cut to half of a GPU's free memory, or 256 on a CPU)",
+    )
+    for mode, what in zip(
+        MODES,
+        (
+            "the ten test shapes",
+            "the four benchmark shapes",
+            "test, benchmark, and the ranked run: more rounds, every output checked",
+            "the benchmark shapes under torch.profiler",
+        ),
+    ):
         command = commands.add_parser(mode, parents=[common], help=what, description=what)
         command.add_argument("file", type=Path, help="defines custom_kernel(data)")
     command = commands.add_parser("rank", parents=[common], help="every strategy of python/: a table and a picture")
@@ -59,8 +82,9 @@ def cases_of(mode: str, path: Path | None) -> list[Case]:
 
 
 def rules_of(mode: str, arguments: argparse.Namespace) -> Rules:
-    rules = replace(LEADERBOARD if mode == "leaderboard" else BENCHMARK, inputs=arguments.inputs,
-                    clear_bytes=arguments.clear * MIB)
+    rules = replace(
+        LEADERBOARD if mode == "leaderboard" else BENCHMARK, inputs=arguments.inputs, clear_bytes=arguments.clear * MIB
+    )
     return rules if arguments.rounds is None else replace(rules, most_rounds=arguments.rounds)
 
 

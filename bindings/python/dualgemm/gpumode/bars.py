@@ -1,4 +1,5 @@
 """A ranking as bars, best first: in characters, and as an SVG that needs nothing but a browser."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,12 +14,16 @@ def text_bars(bars: Sequence[Bar]) -> str:
     if not bars:
         return "nothing was measured"
     longest, width = max(value for _, value in bars), max(len(name) for name, _ in bars)
-    return "\n".join(f"{name:<{width}}  {'#' * max(1, round(COLUMNS * value / longest))} {value:.1f} us" for name, value in bars)
+    return "\n".join(
+        f"{name:<{width}}  {'#' * max(1, round(COLUMNS * value / longest))} {value:.1f} us" for name, value in bars
+    )
 
 
 def text(x: float, y: float, content: str, size: int = 13, anchor: str = "start", extra: str = "") -> str:
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="#222222"{extra}>'
-            f"{escape(content)}</text>")
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="#222222"{extra}>'
+        f"{escape(content)}</text>"
+    )
 
 
 def svg_of(bars: Sequence[Bar], subtitle: str) -> str:

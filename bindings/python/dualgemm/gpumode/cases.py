@@ -1,4 +1,5 @@
 """Case files and seeds: one case a line, `m: 256; n: 4096; k: 7168; l: 1; seed: 1111`."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +16,7 @@ class BadCases(Exception):
 @dataclass(frozen=True)
 class Case:
     """Extents in elements; A is [m, k], Gate and Up are [n, k], l of each."""
+
     m: int
     n: int
     k: int

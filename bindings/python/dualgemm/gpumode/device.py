@@ -1,4 +1,5 @@
 """What the harness asks of a device: to finish, to forget what its caches hold, and how long calls took."""
+
 from __future__ import annotations
 
 import time
@@ -11,7 +12,7 @@ MOST_CPU_CLEAR_BYTES = 256 << 20
 
 
 class Device:
-    """"cpu", "cuda", or None for the GPU if there is one."""
+    """ "cpu", "cuda", or None for the GPU if there is one."""
 
     def __init__(self, name: str | None) -> None:
         self.torch_device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))

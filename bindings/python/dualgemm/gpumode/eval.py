@@ -3,6 +3,7 @@
 POPCORN_FD: the descriptor of the verdict's lines. POPCORN_SEED: a secret seed, or nothing. Exit status: 0; 111 without a
 descriptor; 112 where a check failed; 113 for a case file, mode or seed that cannot be used.
 """
+
 from __future__ import annotations
 
 import os

@@ -1,9 +1,10 @@
 """What the spawned process does for one case: test, warm, measure, profile. Results are plain dictionaries."""
+
 from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -11,13 +12,13 @@ from torch import Tensor
 from .cases import Case
 from .device import Device
 from .faults import Fault
+from .loading import Kernel
 from .submissions import task
 from .timing import Rules, Stats
-from .worker import Kernel
 
 INPUT_NAMES = ("a", "b1", "b2", "sfa", "sfb1", "sfb2", "sfa_permuted", "sfb1_permuted", "sfb2_permuted")
 PROFILED_CALLS = 5
-Data = task.input_t
+Data: TypeAlias = task.input_t
 
 
 def cloned(tensor: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
 """The modes test, benchmark, leaderboard and profile: which jobs in which order, and what is reported of them."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

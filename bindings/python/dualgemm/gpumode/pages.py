@@ -1,4 +1,5 @@
 """The same for people: Markdown on the terminal. Times in microseconds."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

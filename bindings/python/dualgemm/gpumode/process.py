@@ -1,4 +1,5 @@
 """The harness's side of the spawned process: one that stays for all cases, with a limit on what they take together."""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,5 @@
 """Every strategy of python/ through test and benchmark: the notes' table, and a ranking as bars."""
+
 from __future__ import annotations
 
 import os
@@ -24,6 +25,7 @@ NOTES = {"baseline": "~38", "cached": "~70", "graph": "~30", "streams": "~39", "
 @dataclass(frozen=True)
 class Entry:
     """stats: of each case, where the strategy was right; else `reason` says why there is none."""
+
     strategy: str
     stats: tuple[Stats, ...] = ()
     reason: str = ""

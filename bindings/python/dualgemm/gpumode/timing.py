@@ -1,4 +1,5 @@
 """Rounds, when they end, and what is reported of them. Nanoseconds a call, unless said otherwise."""
+
 from __future__ import annotations
 
 import math
@@ -12,6 +13,7 @@ MIB = 1 << 20
 @dataclass(frozen=True)
 class Rules:
     """The defaults are the server's for benchmarks; a round is every input once, timed together."""
+
     inputs: int = 50
     most_rounds: int = 200
     least_rounds: int = 3

@@ -1,4 +1,5 @@
 """The lines `key: value` that a caller of the protocol reads from POPCORN_FD. Times in nanoseconds."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
 """The spawned process: holds one submission, and answers for all cases, one after the other."""
+
 from __future__ import annotations
 
 import json
@@ -7,15 +8,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from importlib import util
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from .faults import Fault
-
-Kernel = Callable[[Any], Any]
+from .loading import load
 
 
 def plain(text: str) -> str:
@@ -37,30 +35,6 @@ def described(error: BaseException, file: Path) -> str:
         if Path(frame.filename).resolve().parent == file.parent:
             place = f" ({Path(frame.filename).name}, line {frame.lineno})"
     return f"{type(error).__name__}{': ' if text else ''}{text}{place}"
-
-
-def task_module() -> ModuleType:
-    from .submissions import task
-    return task
-
-
-def load(file: Path) -> Kernel:
-    """custom_kernel of a file; beside it stands our task.py, whatever lies in its folder."""
-    sys.modules["task"] = task_module()
-    sys.path.insert(0, str(file.parent))
-    # A name of its own, so that no module of Python or torch is hidden by it.
-    name = f"submission_{file.stem}"
-    spec = util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise Fault(f"{file.name}: not a Python file; must end in .py")
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    kernel = getattr(module, "custom_kernel", None)
-    if not callable(kernel):
-        what = "no custom_kernel" if kernel is None else f"custom_kernel is a {type(kernel).__name__}"
-        raise Fault(f"{file.name}: {what}; must define custom_kernel(data)")
-    return kernel
 
 
 def answer(action: Callable[[], dict[str, Any]], file: Path) -> dict[str, Any]:
@@ -86,6 +60,7 @@ def serve(connection: Connection, path: str, device_name: str | None) -> None:
 
     def begin() -> dict[str, Any]:
         from .jobs import Jobs
+
         state["jobs"] = Jobs(load(file), device_name)
         return {"ready": state["jobs"].device.describe()}
 

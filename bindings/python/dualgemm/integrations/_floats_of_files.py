@@ -1,4 +1,5 @@
 """The float tensors of a folder of safetensors, put into a model under its own names; experts of modules stacked."""
+
 from __future__ import annotations
 
 import json
@@ -60,8 +61,10 @@ class FloatFiles:
         for key, tensor in self._tensors(list(names)):
             name = names[key]
             if tensor.dtype not in FLOATS or tensor.shape != wanted[name]:
-                self._refused[name] = (f"in the files as {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}, "
-                                       f"wanted as floats {list(wanted[name])}")
+                self._refused[name] = (
+                    f"in the files as {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}, "
+                    f"wanted as floats {list(wanted[name])}"
+                )
                 continue  # NVFP4: the reader's
             _put(model, name, tensor.to(device=device, dtype=dtype, copy=True))
         for name, parameter in list(model.named_parameters()):
@@ -75,8 +78,11 @@ class FloatFiles:
             return None
         for gate, up, down in _EXPERT_PARTS:
             parts = (gate, up) if last == "gate_up_proj" else (down,)
-            keys = {self._key_of.get(f"{parent}.{expert}.{part}.weight"): (expert, index)
-                    for expert in range(parameter.shape[0]) for index, part in enumerate(parts)}
+            keys = {
+                self._key_of.get(f"{parent}.{expert}.{part}.weight"): (expert, index)
+                for expert in range(parameter.shape[0])
+                for index, part in enumerate(parts)
+            }
             if None in keys:
                 continue
             made = torch.empty(parameter.shape, dtype=dtype)
@@ -86,7 +92,7 @@ class FloatFiles:
                     self._refused[name] = f"{key} is {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
                     return None
                 expert, index = keys[key]
-                made[expert, index * rows:(index + 1) * rows] = tensor
+                made[expert, index * rows : (index + 1) * rows] = tensor
             return made
         return None
 

@@ -1,8 +1,8 @@
 """load(): a transformers model from an NVFP4 checkpoint, with no quantiser of transformers' own."""
+
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pathlib
 from collections.abc import Iterator
@@ -14,9 +14,10 @@ from torch import nn
 
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._floats import check_forward, check_shape, is_experts, linear_names
+from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
 from .._operators import device_of
-from .._replace import is_inside, mark_for_saving, set_module, warn_left
+from .._replace import is_inside, set_module, warn_left
 from ..checkpoint import Checkpoint, gated_module, open_checkpoint, prefixes_of
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
@@ -49,8 +50,9 @@ def _is_missing(module: nn.Module) -> bool:
 class _Loading:
     """One model on its way from a checkpoint: what was replaced, and why anything was not."""
 
-    def __init__(self, model: nn.Module, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype,
-                 input_dtype: InputType) -> None:
+    def __init__(
+        self, model: nn.Module, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, input_dtype: InputType
+    ) -> None:
         self.model, self.checkpoint, self.device, self.dtype, self.input_dtype = model, checkpoint, device, dtype, input_dtype
         self.replaced: list[str] = []
         self.plain_matrices: dict[str, str] = {}  # MLPs that compute more: matrix by matrix, their own forward around
@@ -68,8 +70,15 @@ class _Loading:
                 self.plain_matrices[name] = self.reasons[name] = str(error)
                 continue
             try:
-                made: Any = gated_module(self.checkpoint, prefix, activation=activation, device=self.device, dtype=self.dtype,
-                                         input_dtype=self.input_dtype, max_input_scale=max_input_scale)
+                made: Any = gated_module(
+                    self.checkpoint,
+                    prefix,
+                    activation=activation,
+                    device=self.device,
+                    dtype=self.dtype,
+                    input_dtype=self.input_dtype,
+                    max_input_scale=max_input_scale,
+                )
                 check_shape(module, made.shape.n, made.shape.k)
             except Unsupported as error:
                 if "NVFP4" not in str(error):
@@ -91,8 +100,11 @@ class _Loading:
             if not isinstance(linear, LinearWeights):
                 continue
             if (linear.n, linear.k) != (module.out_features, module.in_features):
-                raise FileError(name, f"{linear.n} x {linear.k}",
-                                f"must be {module.out_features} x {module.in_features}, as config.json says")
+                raise FileError(
+                    name,
+                    f"{linear.n} x {linear.k}",
+                    f"must be {module.out_features} x {module.in_features}, as config.json says",
+                )
             scale = self.checkpoint.linear_input_scale(name) if self.input_dtype == "nvfp4" else None
             set_module(self.model, name, NVFP4Linear.from_weights(linear, input_dtype=self.input_dtype, input_scale=scale))
 
@@ -105,8 +117,11 @@ class _Loading:
             owner = name.rpartition(".")[0]
             reason = files.seen(name) or self.reasons.get(owner) or "not in the files"
             told.append(f"{printable(name, 200)} ({printable(reason, 300)})")
-        raise FileError(str(folder), f"{len(missing)} tensors missing or not usable: {'; '.join(told)}",
-                        "must hold what config.json describes")
+        raise FileError(
+            str(folder),
+            f"{len(missing)} tensors missing or not usable: {'; '.join(told)}",
+            "must hold what config.json describes",
+        )
 
 
 def _saved_method(config: Any) -> Optional[str]:
@@ -124,9 +139,17 @@ def _load_saved(folder: pathlib.Path, dtype: torch.dtype, input_dtype: InputType
     return model
 
 
-def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
-         input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None,
-         allow_nan: bool = False) -> Any:
+def load(
+    path: Union[str, os.PathLike[str]],
+    *,
+    device: Any = "cpu",
+    dtype: Optional[torch.dtype] = None,
+    input_dtype: InputType = "bf16",
+    finalize: bool = True,
+    max_input_scale: bool = False,
+    model_class: Any = None,
+    allow_nan: bool = False,
+) -> Any:
     """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
 
     Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
@@ -152,16 +175,23 @@ def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Opti
     if _saved_method(config) == METHOD:
         model: Any = _load_saved(folder, dtype, input_dtype, model_class)
     else:
-        model = _load_checkpoint(folder, config, place, dtype, input_dtype, max_input_scale, model_class,
-                                 allow_nan)
+        model = _load_checkpoint(folder, config, place, dtype, input_dtype, max_input_scale, model_class, allow_nan)
     with contextlib.suppress(OSError):
         model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
     model.to(place).eval()
     return finalize_model(model, a_dtype=dtype) if finalize else model
 
 
-def _load_checkpoint(folder: pathlib.Path, config: Any, place: torch.device, dtype: torch.dtype, input_dtype: InputType,
-                     max_input_scale: bool, model_class: Any, allow_nan: bool) -> Any:
+def _load_checkpoint(
+    folder: pathlib.Path,
+    config: Any,
+    place: torch.device,
+    dtype: torch.dtype,
+    input_dtype: InputType,
+    max_input_scale: bool,
+    model_class: Any,
+    allow_nan: bool,
+) -> Any:
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # transformers would look for a quantiser
     with _parameters_on_meta():

@@ -1,4 +1,5 @@
 """What the adapters to engines share: a merged gate/up layer whose weights stay as the checkpoint has them."""
+
 from __future__ import annotations
 
 import ast
@@ -11,15 +12,19 @@ import torch
 from torch import Tensor
 
 from .._errors import DualGemmError
-from ..torch import explain, glu, linear
+from .._explain import explain
+from .._products import glu, linear
 
 
 def _is_skipped(statement: ast.stmt, absent: Collection[str]) -> bool:
     """A text, or what is done where self.NAME is not None, of a NAME that is None."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return True
-    return isinstance(statement, ast.If) and not statement.orelse and any(
-        ast.unparse(statement.test) == f"self.{name} is not None" for name in absent)
+    return (
+        isinstance(statement, ast.If)
+        and not statement.orelse
+        and any(ast.unparse(statement.test) == f"self.{name} is not None" for name in absent)
+    )
 
 
 def is_plain_forward(source: str, absent: Collection[str] = ()) -> bool:
@@ -34,15 +39,19 @@ def is_plain_forward(source: str, absent: Collection[str] = ()) -> bool:
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return False
     arguments = function.args
-    if [argument.arg for argument in arguments.args][:1] != ["self"] or len(arguments.args) != 2 or (
-            arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs):
+    if (
+        [argument.arg for argument in arguments.args][:1] != ["self"]
+        or len(arguments.args) != 2
+        or (arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs)
+    ):
         return False
     body = [statement for statement in function.body if not _is_skipped(statement, absent)]
     if len(body) != 4 or not isinstance(body[3], ast.Return) or body[3].value is None:
         return False
     name = arguments.args[1].arg
-    for statement, wanted in zip(body, (("({y}, _)", "self.gate_up_proj({x})"), ("{y}", "self.act_fn({x})"),
-                                        ("({y}, _)", "self.down_proj({x})"))):
+    for statement, wanted in zip(
+        body, (("({y}, _)", "self.gate_up_proj({x})"), ("{y}", "self.act_fn({x})"), ("({y}, _)", "self.down_proj({x})"))
+    ):
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         target = statement.targets[0]
@@ -90,13 +99,27 @@ def reason_against(weight: Tensor, scales: Tensor, widths: Any) -> Optional[str]
 def gated(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor, batch_invariant: bool) -> Tensor:
     """silu(gate x) * (up x), [..., N] of x's dtype. Gate comes first in the merged weight."""
     n = weight.shape[0] // 2
-    return glu(x, weight[:n], weight[n:], gate_scales=scales[:n], up_scales=scales[n:], alpha_gate=alpha_gate,
-               alpha_up=alpha_up, batch_invariant=batch_invariant)
+    return glu(
+        x,
+        weight[:n],
+        weight[n:],
+        gate_scales=scales[:n],
+        up_scales=scales[n:],
+        alpha_gate=alpha_gate,
+        alpha_up=alpha_up,
+        batch_invariant=batch_invariant,
+    )
 
 
-def side_by_side(x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor,
-                 batch_invariant: bool) -> Tensor:
+def side_by_side(
+    x: Tensor, weight: Tensor, scales: Tensor, alpha_gate: Tensor, alpha_up: Tensor, batch_invariant: bool
+) -> Tensor:
     """Both products without the activation, [..., 2N]: for code that calls the merged layer by itself."""
     n = weight.shape[0] // 2
-    return torch.cat([linear(x, weight[part], w_scales=scales[part], alpha=alpha, batch_invariant=batch_invariant)
-                      for part, alpha in ((slice(0, n), alpha_gate), (slice(n, None), alpha_up))], -1)
+    return torch.cat(
+        [
+            linear(x, weight[part], w_scales=scales[part], alpha=alpha, batch_invariant=batch_invariant)
+            for part, alpha in ((slice(0, n), alpha_gate), (slice(n, None), alpha_up))
+        ],
+        -1,
+    )

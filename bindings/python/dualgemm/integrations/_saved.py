@@ -4,6 +4,7 @@ The configuration describes every such module: its class, shape, activation, and
 not. transformers' loader builds the model, this quantiser puts the described modules in their places, and the loader fills
 them. It is registered when dualgemm.integrations.transformers is imported.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,12 +17,10 @@ from transformers.quantizers.base import HfQuantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from .._errors import DualGemmError, FileError, Unsupported
-from .._modules import NVFP4Linear, PackedModule
+from .._modules import SAVED_KINDS, PackedModule
 from .._replace import put_modules
-from ..nn import GatedExperts, GatedMLP
 
 METHOD = "dualgemm"
-_KINDS = {kind.__name__: kind for kind in (GatedMLP, GatedExperts, NVFP4Linear)}
 
 
 def _dtype_name(dtype: torch.dtype) -> str:
@@ -37,18 +36,33 @@ def _dtype(name: Any) -> torch.dtype:
 
 def _described(name: str, module: nn.Module) -> dict[str, Any]:
     if isinstance(module, nn.Linear):
-        return {"kind": "Linear", "n": module.out_features, "k": module.in_features, "bias": module.bias is not None,
-                "dtype": _dtype_name(module.weight.dtype)}
+        return {
+            "kind": "Linear",
+            "n": module.out_features,
+            "k": module.in_features,
+            "bias": module.bias is not None,
+            "dtype": _dtype_name(module.weight.dtype),
+        }
     kind = type(module).__name__
-    if not isinstance(module, PackedModule) or _KINDS.get(kind) is not type(module):
-        raise Unsupported(name, kind, f"must be one of {', '.join(_KINDS)} or an nn.Linear to be saved by save_pretrained()")
-    made = {"kind": kind, "n": module.shape.n, "k": module.shape.k, "experts": module.shape.experts,
-            "input_dtype": module.input_dtype, "a_dtype": _dtype_name(module.a_dtype),
-            "buffers": {key: [_dtype_name(buffer.dtype), list(buffer.shape)] for key, buffer in module._buffers.items()
-                        if buffer is not None}}
-    if isinstance(module, (GatedMLP, GatedExperts)):
-        made |= {"act": dict(module._act), "down": _described(f"{name}.down", module.down)}
-    return made
+    if not isinstance(module, PackedModule) or SAVED_KINDS.get(kind) is not type(module):
+        raise Unsupported(
+            name, kind, f"must be one of {', '.join(SAVED_KINDS)} or an nn.Linear to be saved by save_pretrained()"
+        )
+    made = {
+        "kind": kind,
+        "n": module.shape.n,
+        "k": module.shape.k,
+        "experts": module.shape.experts,
+        "input_dtype": module.input_dtype,
+        "a_dtype": _dtype_name(module.a_dtype),
+        "buffers": {
+            key: [_dtype_name(buffer.dtype), list(buffer.shape)]
+            for key, buffer in module._buffers.items()
+            if buffer is not None
+        },
+    }
+    down = module._modules.get("down")
+    return made | module.saved_arguments() | ({} if down is None else {"down": _described(f"{name}.down", down)})
 
 
 def description(model: nn.Module) -> dict[str, Any]:
@@ -60,19 +74,10 @@ def description(model: nn.Module) -> dict[str, Any]:
 
 def _built(described: dict[str, Any]) -> nn.Module:
     """On the meta device, with the buffers that the files have."""
-    n, k = int(described["n"]), int(described["k"])
     if described["kind"] == "Linear":
+        n, k = int(described["n"]), int(described["k"])
         return nn.Linear(k, n, bias=bool(described["bias"]), device="meta", dtype=_dtype(described["dtype"]))
-    kind = _KINDS[described["kind"]]
-    common = {"input_dtype": described["input_dtype"], "device": "meta"}
-    made: PackedModule
-    if kind is GatedExperts:
-        made = GatedExperts(int(described["experts"]), k, n, **described["act"], **common)
-        made.down = _built(described["down"])  # type: ignore[assignment]
-    elif kind is GatedMLP:
-        made = GatedMLP(k, n, _built(described["down"]), **described["act"], **common)
-    else:
-        made = NVFP4Linear(k, n, num_experts=int(described["experts"]), **common)
+    made = SAVED_KINDS[described["kind"]].from_saved(described, _built, input_dtype=described["input_dtype"], device="meta")
     made.a_dtype = _dtype(described["a_dtype"])
     buffers = described["buffers"]
     for name in list(made._buffers):
@@ -98,6 +103,7 @@ class SavedConfig(QuantizationConfigMixin):
 @register_quantizer(METHOD)
 class SavedQuantizer(HfQuantizer):
     """What transformers asks when it reads or writes such a model."""
+
     requires_calibration = True
     is_trainable = False
 
@@ -107,13 +113,19 @@ class SavedQuantizer(HfQuantizer):
     def _process_model_before_weight_loading(self, model: nn.Module, **_: Any) -> nn.Module:
         modules = getattr(self.quantization_config, "modules", None)
         if not modules:
-            raise FileError("config.json", "quantization_config without modules",
-                            "must describe them: the model was saved through another one that has it inside")
+            raise FileError(
+                "config.json",
+                "quantization_config without modules",
+                "must describe them: the model was saved through another one that has it inside",
+            )
         try:
             put_modules(model, {name: _built(one) for name, one in modules.items()})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FileError("config.json", f"quantization_config: {type(error).__name__}: {error}",
-                            "must describe modules of this model, as save_pretrained() wrote them") from error
+            raise FileError(
+                "config.json",
+                f"quantization_config: {type(error).__name__}: {error}",
+                "must describe modules of this model, as save_pretrained() wrote them",
+            ) from error
         return model
 
     def _process_model_after_weight_loading(self, model: nn.Module, **_: Any) -> nn.Module:

@@ -11,6 +11,7 @@ scales; all of SGLang with DUALGEMM_SGLANG=0.
 Tested with SGLang 0.5.23's own hooks and MLPs on a CPU, against the sources of what is hooked, and on stand-ins. Its engine
 has not been run with it, nor has any GPU; nothing has been measured.
 """
+
 from __future__ import annotations
 
 import ast
@@ -36,18 +37,25 @@ _registered = False
 def is_known_forward(source: str) -> bool:
     """Whether an MLP's forward uses none but the submodules it is known to use, and computes nothing itself."""
     nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
-    used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-            and node.value.id == "self"}
+    used = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
     return {"gate_up_proj", "act_fn", "down_proj"} <= used <= _SUBMODULES and not any(
-        isinstance(node, (ast.BinOp, ast.AugAssign)) for node in nodes)
+        isinstance(node, (ast.BinOp, ast.AugAssign)) for node in nodes
+    )
 
 
 def _mark(result: Any, mlp: Any, *arguments: Any, **named: Any) -> None:
     """After an MLP's __init__."""
     try:
         layer = mlp.gate_up_proj
-        layer.dualgemm_wanted = (type(mlp.act_fn).__name__ == "SiluAndMul" and getattr(layer, "bias", None) is None
-                                 and is_known_forward(inspect.getsource(inspect.unwrap(type(mlp).forward))))
+        layer.dualgemm_wanted = (
+            type(mlp.act_fn).__name__ == "SiluAndMul"
+            and getattr(layer, "bias", None) is None
+            and is_known_forward(inspect.getsource(inspect.unwrap(type(mlp).forward)))
+        )
     except Exception as error:  # whatever another version has changed, the engine must start
         _log.info("dualgemm: an MLP left to SGLang: %s: %s", type(error).__name__, error)
 

@@ -12,6 +12,7 @@ A float model that is loaded by transformers gets fused MLPs by
 where the repository's package does ``from dualgemm.integrations.transformers import DualGemmGatedMLP, DualGemmGatedMLPLayout``,
 or, without any of it, by dualgemm.replace_mlps(model).
 """
+
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -29,8 +30,10 @@ from ._load import load
 
 # ---- fused modules of KernelConfig -------------------------------------------------------------------------------------------
 
+
 class DualGemmGatedMLP(nn.Module):
     """What runs: a forward alone, which KernelConfig puts into DualGemmGatedMLPLayout."""
+
     can_torch_compile = True
     has_backward = False
 
@@ -52,13 +55,15 @@ class DualGemmGatedMLPLayout(nn.Module):
     Built from the MLP that it replaces, pattern "model.layers.*.mlp", or in the place of its class, from the config.
     quantize() makes NVFP4 of gate and up, and drops their float weights unless keep_float; training needs them.
     """
+
     keep_float = False
 
     def __init__(self, *children: Any) -> None:
         super().__init__()
         if len(children) != 1:
-            raise InvalidArgument("children", f"{len(children)} modules",
-                                  'must be the whole MLP: one pattern, "model.layers.*.mlp"')
+            raise InvalidArgument(
+                "children", f"{len(children)} modules", 'must be the whole MLP: one pattern, "model.layers.*.mlp"'
+            )
         source = children[0]
         if isinstance(source, nn.Module):
             for name, child in source.named_children():
@@ -71,8 +76,9 @@ class DualGemmGatedMLPLayout(nn.Module):
             name = getattr(source, "hidden_act", None) or source.hidden_activation
             activation = self.act_fn = transformers.activations.ACT2FN[name]
         if not all(isinstance(getattr(self, name, None), nn.Linear) for name in ("gate_proj", "up_proj", "down_proj")):
-            raise InvalidArgument("children",
-                                  type(source).__name__, "must have gate_proj, up_proj and down_proj, each an nn.Linear")
+            raise InvalidArgument(
+                "children", type(source).__name__, "must have gate_proj, up_proj and down_proj, each an nn.Linear"
+            )
         if not hasattr(self, "act_fn"):
             self.act_fn = activation.act_fn
         self.activation = activation_of(activation if isinstance(source, nn.Module) else self)

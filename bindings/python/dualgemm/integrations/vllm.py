@@ -18,6 +18,7 @@ already: left, too.
 Tested with vLLM 0.33.0's own loader and LlamaMLP on a CPU, in both formats, against its interface files, and on a stand-in
 that has their names. Its engine has not been run with it, nor has any GPU; nothing has been measured.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -190,6 +191,7 @@ def _is_on() -> bool:
 
 def _with_factor(original: Any) -> Any:
     """Around vllm.envs.compile_factors(), from which the keys of all kept compiled models are made."""
+
     def compile_factors(*arguments: Any, **named: Any) -> Any:
         factors = original(*arguments, **named)
         return {**factors, "DUALGEMM_VLLM": f"{version()}, weights as in the checkpoint"} if _is_on() else factors
@@ -213,7 +215,7 @@ def register() -> None:
     if not _is_on():
         return
     try:  # asks CUDA nothing: processes may be forked after this
-        importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
+        importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel  # noqa: B018
         modules = [importlib.import_module(name) for name in _LOADERS]
         originals = [getattr(module, _FUNCTION) for module in modules]
         _separate_caches()

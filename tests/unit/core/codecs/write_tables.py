@@ -17,6 +17,7 @@ FP32 numbers are the eight hexadecimal digits of their bits. Lines:
   block FACTOR X0 ... X15 SCALE CODES SCALE CODES
       16 inputs to scale and codes, eight bytes in the order of memory; the second pair is of four over six
 """
+
 import os
 import sys
 from fractions import Fraction
@@ -68,7 +69,7 @@ def bits_of(value, negative=False):
             value, exponent = value / 2, exponent + 1
         while value < 1:
             value, exponent = value * 2, exponent - 1
-        fraction = (value - 1) * 2 ** 23
+        fraction = (value - 1) * 2**23
     assert fraction.denominator == 1
     return sign | exponent << 23 | int(fraction)
 
@@ -144,8 +145,21 @@ def amax_of_two_roundings():
 def globals_of_tensors():
     smallest = bits_of(fp32(2688 * Fraction(2) ** -126))
     # The last ones: 2688/amax is not 1/(amax/2688), each division rounded to FP32.
-    for bits in (0, 1, 0x00800000, smallest - 1, smallest, smallest + 1, 0x3F800000, 0x3F8CCCCD, 0x40490FDB, 0x45280000,
-                 0x45280001, 0x7F7FFFFF, *amax_of_two_roundings()):
+    for bits in (
+        0,
+        1,
+        0x00800000,
+        smallest - 1,
+        smallest,
+        smallest + 1,
+        0x3F800000,
+        0x3F8CCCCD,
+        0x40490FDB,
+        0x45280000,
+        0x45280001,
+        0x7F7FFFFF,
+        *amax_of_two_roundings(),
+    ):
         stored, factor = global_scale(magnitude_of(bits))
         yield 'global %08x %08x %08x' % (bits, bits_of(stored), bits_of(factor))
 
@@ -186,8 +200,14 @@ def packed(codes):
 def block(inputs, factor):
     six, four = (quantized(inputs, magnitude_of(factor), target) for target in (6, 4))
     best = four if None not in (four[2], six[2]) and four[2] < six[2] else six
-    return 'block %08x %s %02x %s %02x %s' % (factor, ' '.join('%08x' % x for x in inputs), six[0], packed(six[1]),
-                                              best[0], packed(best[1]))
+    return 'block %08x %s %02x %s %02x %s' % (
+        factor,
+        ' '.join('%08x' % x for x in inputs),
+        six[0],
+        packed(six[1]),
+        best[0],
+        packed(best[1]),
+    )
 
 
 def blocks():
@@ -195,16 +215,16 @@ def blocks():
 
     def random(bits):  # a linear congruential generator of 64 bits, its upper bits
         nonlocal state
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
         return state >> (64 - bits)
 
     one, minus = 0x3F800000, 0x80000000
     yield block([0] * 16, one)
     yield block([minus] * 16, one)
-    yield block([1, minus | 1] * 8, one)                                # the smallest FP32 number: scale 0
-    yield block([0x7F7FFFFF, 0xFF7FFFFF] * 8, one)                      # saturates at 448 * 6
-    yield block([0x7F7FFFFF, one] * 8, 0x7F000000)                      # x * G is beyond FP32
-    yield block([0x7F800000, 0xFF800000, 0, minus] * 4, one)            # infinities
+    yield block([1, minus | 1] * 8, one)  # the smallest FP32 number: scale 0
+    yield block([0x7F7FFFFF, 0xFF7FFFFF] * 8, one)  # saturates at 448 * 6
+    yield block([0x7F7FFFFF, one] * 8, 0x7F000000)  # x * G is beyond FP32
+    yield block([0x7F800000, 0xFF800000, 0, minus] * 4, one)  # infinities
     yield block([0x3F000000] * 7 + [0x7FC00000] + [0x3F000000] * 8, one)  # a NaN
     # Magnitudes at the boundaries of E2M1, with scale 1 of the 6 beside them, and next to them.
     middles = [bits_of((low + high) / 2) for low, high in zip(E2M1, E2M1[1:])]
@@ -244,8 +264,10 @@ def main():
         return 0
     with open(TABLE, encoding='ascii') as file:
         current = file.read() == text
-    print('tables of the codecs: %d passed, %d failed%s' % (
-        current, not current, '' if current else '; run tests/unit/core/codecs/write_tables.py'))
+    print(
+        'tables of the codecs: %d passed, %d failed%s'
+        % (current, not current, '' if current else '; run tests/unit/core/codecs/write_tables.py')
+    )
     return 0 if current else 1
 
 

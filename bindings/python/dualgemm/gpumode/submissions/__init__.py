@@ -3,6 +3,7 @@
 They stay where a reader of the challenge looks for them, and run on a server that has no dualgemm; so the package
 imports them, and not the other way round.
 """
+
 from pathlib import Path
 
 FOLDER = Path(__file__).parent

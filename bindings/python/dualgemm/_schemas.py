@@ -2,6 +2,7 @@
 
 They refuse what a kernel would refuse of shapes and dtypes, so that meta tensors and compilers learn of it, too.
 """
+
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -48,8 +49,12 @@ def _check(holds: Any, name: str, observed: str, rule: str) -> None:
 
 def _columns(a: Tensor) -> Any:
     """The columns of A, in values."""
-    _check(a.dtype in (*_PACKED_CODES, *_WIDE_TYPES), "a", str(a.dtype),
-           "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")
+    _check(
+        a.dtype in (*_PACKED_CODES, *_WIDE_TYPES),
+        "a",
+        str(a.dtype),
+        "must be uint8, float4_e2m1fn_x2, float16, bfloat16 or float32",
+    )
     _check(a.dim() >= 2, "a", f"shape {list(a.shape)}", "must have rows")
     return a.shape[-1] * (2 if a.dtype in _PACKED_CODES else 1)
 
@@ -83,8 +88,9 @@ def _glu_packed(a, a_scales, packed, n, l, *factors, out_dtype=None, **choice): 
     return _new_d(a, n, out_dtype)
 
 
-def _grouped(a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, *rest,  # type: ignore[no-untyped-def]
-             out_dtype=None, **choice):
+def _grouped(  # type: ignore[no-untyped-def]
+    a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, *rest, out_dtype=None, **choice
+):
     columns = _columns(a)
     _check_matrix("gate", gate, columns)
     _check_matrix("up", up, columns, gate)
@@ -96,28 +102,36 @@ def _linear(a, a_scales, w, w_scales, packed, n, l, *rest, out_dtype=None, **cho
     return _new_d(a, n if w is None else w.shape[-2], out_dtype)
 
 
-def _glu_nvfp4(a, a_scales, gate, gate_scales, up, up_scales, packed, n, l,  # type: ignore[no-untyped-def]
-               d_global_scale, *factors, d_scale_layout="linear", **choice):
+def _glu_nvfp4(  # type: ignore[no-untyped-def]
+    a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, d_global_scale, *factors, d_scale_layout="linear", **choice
+):
     in_a = _columns(a)
     _check_matrix("gate", gate, in_a)
     _check_matrix("up", up, in_a, gate)
     columns = n if gate is None else gate.shape[-2]
     codes = a.new_empty((*a.shape[:-1], columns // 2), dtype=torch.uint8)
     batches = 1 if gate is None or gate.dim() == 2 else gate.shape[0]
-    shape = ((*a.shape[:-1], columns // 16) if d_scale_layout == "linear" else
-             (batches * _swizzled_span(_row_count(a) // batches, columns // 16),))
+    shape = (
+        (*a.shape[:-1], columns // 16)
+        if d_scale_layout == "linear"
+        else (batches * _swizzled_span(_row_count(a) // batches, columns // 16),)
+    )
     return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
 
 
-def _quantize(x, global_scale=None, *, scale_layout="linear", four_over_six=False,  # type: ignore[no-untyped-def]
-              per_row=False):
+def _quantize(  # type: ignore[no-untyped-def]
+    x, global_scale=None, *, scale_layout="linear", four_over_six=False, per_row=False
+):
     _check(x.dtype in _WIDE_TYPES, "x", str(x.dtype), "must be float16, bfloat16 or float32")
     _check(x.dim() >= 2, "x", f"shape {list(x.shape)}", "must have rows")
     _check(x.shape[-1] % 16 == 0, "x", f"{x.shape[-1]} columns", "must be a positive multiple of 16")
     shape, blocks = x.shape[:-1], x.shape[-1] // 16
     scales = (*shape, blocks) if scale_layout == "linear" else (_swizzled_span(_row_count(x), blocks),)
-    return (x.new_empty((*shape, x.shape[-1] // 2), dtype=torch.uint8), x.new_empty(scales, dtype=torch.float8_e4m3fn),
-            x.new_empty(shape if per_row else (1,), dtype=torch.float32))
+    return (
+        x.new_empty((*shape, x.shape[-1] // 2), dtype=torch.uint8),
+        x.new_empty(scales, dtype=torch.float8_e4m3fn),
+        x.new_empty(shape if per_row else (1,), dtype=torch.float32),
+    )
 
 
 def _dequantize(codes, scales, global_scale, *, dtype=torch.float32, scale_layout="auto"):  # type: ignore[no-untyped-def]
@@ -143,8 +157,13 @@ def _out_of(shapes: Any) -> Any:
 
 
 def register() -> None:
-    wide = {"glu": _glu, "glu_packed": _glu_packed, "m_grouped_glu_contiguous": _grouped, "m_grouped_glu_masked": _grouped,
-            "linear": _linear}
+    wide = {
+        "glu": _glu,
+        "glu_packed": _glu_packed,
+        "m_grouped_glu_contiguous": _grouped,
+        "m_grouped_glu_masked": _grouped,
+        "linear": _linear,
+    }
     for name, shapes in wide.items():
         _register(name, shapes)
         _register(f"{name}.out", _out_of(shapes))
