@@ -56,7 +56,7 @@ KernelChoice usual_kernel(std::span<const FamilyChoice> choices,
   }
   if (best == nullptr) return {};
   const KernelChoice fastest = kernel_of(*best);
-  if (satisfies_but_ctas(fastest.kernel, fastest.shape, constraints)) return fastest;
+  if (satisfies_tile_constraints(fastest.kernel, fastest.shape, constraints)) return fastest;
   for (const FamilyChoice& choice : choices) {
     if (choice.family->chooses_first) return kernel_of(choice);
   }

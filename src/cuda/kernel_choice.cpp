@@ -24,10 +24,10 @@ std::string text_of_kernel(const KernelChoice& choice) {
 Expected<KernelChoice> choose_kernel(std::span<const KernelChoice> compiled,
                                      const KernelChoice& usual,
                                      const PlanConstraints& constraints) {
-  if (satisfies_but_ctas(usual.kernel, usual.shape, constraints)) return usual;
+  if (satisfies_tile_constraints(usual.kernel, usual.shape, constraints)) return usual;
   std::string names;
   for (const KernelChoice& kernel : compiled) {
-    if (satisfies_but_ctas(kernel.kernel, kernel.shape, constraints)) return kernel;
+    if (satisfies_tile_constraints(kernel.kernel, kernel.shape, constraints)) return kernel;
     names += (names.empty() ? "" : ", ") + text_of_kernel(kernel);
   }
   return Status::unsupported("config", plan::text_of(constraints),

@@ -9,8 +9,8 @@ bool allows(int64_t wanted, int64_t value) noexcept {
 
 }  // namespace
 
-bool satisfies_but_ctas(KernelId kernel, const KernelShape& shape,
-                        const PlanConstraints& constraints) noexcept {
+bool satisfies_tile_constraints(KernelId kernel, const KernelShape& shape,
+                                const PlanConstraints& constraints) noexcept {
   return constraints.kernel.contains(kernel) && allows(constraints.tile_m, shape.tile_m) &&
          allows(constraints.tile_n, shape.tile_n) && allows(constraints.tile_k, shape.tile_k) &&
          allows(constraints.stages, shape.stages) &&
@@ -21,7 +21,7 @@ bool satisfies(KernelId kernel, const KernelShape& shape,
                const PlanConstraints& constraints) noexcept {
   const bool fits_grid = constraints.ctas == PlanConstraints::kAny ||
                          (shape.ctas > 0 && shape.ctas <= constraints.ctas);
-  return fits_grid && satisfies_but_ctas(kernel, shape, constraints);
+  return fits_grid && satisfies_tile_constraints(kernel, shape, constraints);
 }
 
 }  // namespace dualgemm

@@ -28,8 +28,8 @@ struct PlanConstraints {
 bool satisfies(KernelId kernel, const KernelShape& shape,
                const PlanConstraints& constraints) noexcept;
 // The same before the work has been dealt out to a grid.
-bool satisfies_but_ctas(KernelId kernel, const KernelShape& shape,
-                        const PlanConstraints& constraints) noexcept;
+bool satisfies_tile_constraints(KernelId kernel, const KernelShape& shape,
+                                const PlanConstraints& constraints) noexcept;
 
 // The packed bytes; their memory, if this handle owns it; per-strategy host state.
 struct PreparedWeights::Impl {
