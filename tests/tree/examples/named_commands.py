@@ -13,8 +13,9 @@ import subprocess
 
 from pages import logical_lines
 
-ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "docs/ptxsim.md": "ptxsim",
-         "docs/ptxsim_exec.md": "ptxsim", "docs/ptxsim_timing.md": "ptxsim"}
+ABOUT = {"docs/cli.md": "dualgemm", "docs/checkpoints.md": "dualgemm", "ptxsim/README.md": "ptxsim",
+         **{f"ptxsim/docs/{page}.md": "ptxsim" for page in
+            ("guide", "command", "cases", "instructions", "rules", "exec", "clock", "evidence")}}
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 PTXSIM = ("run", "check", "case", "mutate", "speed", "exec", "time")
