@@ -48,7 +48,7 @@ class Programs:
         kinds = json.loads(presets.read_text()) if presets.exists() else {}
         self.presets = {kind: {preset["name"] for preset in kinds.get(kind + "Presets", []) if "hidden" not in preset}
                         for kind in ("configure", "build", "test")}
-        self.scripts = {str(path.relative_to(root)): path.read_text() for folder in ("scripts", ".ci")
+        self.scripts = {str(path.relative_to(root)): path.read_text() for folder in ("scripts", "ptxsim/scripts", ".ci")
                         for path in sorted((root / folder).glob("*")) if path.is_file()}
         # The benchmarks that this build has not.
         self.bench = "".join(path.read_text() for path in sorted((root / "bench").rglob("*.cpp")))
