@@ -2,7 +2,7 @@
 # make test    every test but those of CUTLASS's kernels: make test-cutlass, which fetches and compiles them
 # make asan | tsan   the tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under ThreadSanitizer
 # make wheel   the Python package, in dist/; make test-python builds and tests it
-# make test-ptxsim-peers   kernels of Triton and CUTLASS in ptxsim: docs/ptxsim.md
+# make test-ptxsim-peers   kernels of Triton and CUTLASS in ptxsim: ptxsim/docs/evidence.md
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture, documents, plain words, Python's rules and types, clang-tidy
 # make format  formats the sources

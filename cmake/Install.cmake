@@ -53,6 +53,9 @@ function(dualgemm_install)
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
     PATTERN CMakeLists.txt EXCLUDE)
+  # Documents link to ptxsim's, which `cmake -S ptxsim` installs by itself.
+  install(FILES ${PROJECT_SOURCE_DIR}/ptxsim/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/ptxsim)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/ptxsim/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}/ptxsim)
   if(TARGET dualgemm_cli)
     dualgemm_install_command()
   endif()

@@ -1,5 +1,5 @@
 // ptxsim: executes PTX of sm_80 .. sm_121a kernels on a CPU and checks their synchronisation. All
-// that a user includes; docs/ptxsim.md has a whole example.
+// that a user includes; docs/guide.md has a whole example.
 //
 //   auto module = ptxsim::load(text, "kernel.ptx");        // Result<shared_ptr<const Module>>
 //   auto program = ptxsim::decode(*module, "my_kernel");   // Result<shared_ptr<const Program>>

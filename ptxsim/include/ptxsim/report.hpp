@@ -14,7 +14,7 @@ enum class Severity : uint8_t { kError, kWarning, kAdvisory };
 const char* name_of(Severity severity);  // "error"
 
 struct Report {
-  int rule = 0;  // 1..23: R1..R23 of docs/ptxsim_rules.md
+  int rule = 0;  // 1..23: R1..R23 of docs/rules.md
   Severity severity = Severity::kError;
   std::string message;  // what happened, in one line
   Place place;          // of the access at which it was noticed

@@ -1,5 +1,5 @@
 // The sanitizer: happens-before with vector clocks, over threads, proxies and asynchronous
-// operations; rules R1..R22 of docs/ptxsim_rules.md. One for each cluster, an Observer of it: it
+// operations; rules R1..R22 of docs/rules.md. One for each cluster, an Observer of it: it
 // only looks and reports. What concerns global memory is shared by those of a launch (grid.hpp).
 //
 // Who knows what:

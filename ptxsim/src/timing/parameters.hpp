@@ -1,5 +1,5 @@
 // What the clock knows of a GPU: rates, latencies and fixed costs, each with the range that it may lie in, how it is
-// known, and from where. One JSON file for each GPU, gpus/*.json; docs/ptxsim_timing.md has the list.
+// known, and from where. One JSON file for each GPU, gpus/*.json; docs/clock.md has the list.
 #pragma once
 
 #include <array>

@@ -112,7 +112,7 @@ def _attention() -> list[Peer]:
                      "factor": float(np.float32(math.log2(math.e) / math.sqrt(head)))}
         for specialize in (False,) if causal else (False, True):
             name = f"attention{', causal' if causal else ''}{', warps with roles' if specialize else ''}"
-            # With roles, and stores by pointers, Triton 3.6 makes a wrong kernel for sm_90a: docs/ptxsim.md says which instruction.
+            # With roles, and stores by pointers, Triton 3.6 makes a wrong kernel for sm_90a: ptxsim/docs/evidence.md says which instruction.
             targets = (100, 120) if specialize else TMA
             for by_tma in (False, True) if specialize else (False,):
                 made.append(Peer(f"{name}, stores by TMA" if by_tma else name, products.attention, arguments,

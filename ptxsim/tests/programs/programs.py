@@ -7,7 +7,7 @@ from typing import Any
 NVFP4, F16, CONVOLUTION = "sm120_nvfp4.cu", "sm90_f16.cu", "sm90_convolution.cu"
 TUTORIALS = "examples/cute/tutorial"
 PLAIN = "blackwell/01_mma_sm100.cu"
-ONE_K_TILE = "512 1024 64"  # with more of them the second tutorial deadlocks: docs/ptxsim.md
+ONE_K_TILE = "512 1024 64"  # with more of them the second tutorial deadlocks: ptxsim/docs/evidence.md
 WAITS = "    // Wait for loads to SMEM to complete with __syncthreads()\n"
 FENCE = (WAITS, f"    cutlass::arch::fence_view_async_shared();\n{WAITS}")
 
@@ -17,7 +17,7 @@ class Program:
     """``source``: of this folder, or, with a folder before its name, of CUTLASS, as its package has it. ``says``: what the program
     prints when its own comparison held; CUTLASS's tutorials do not say it by their exit status. ``kernel``: part of the name of
     the kernel that must have been launched. ``true_findings``: rules that CUTLASS's own code breaks, with the proof in
-    docs/ptxsim.md; they must be seen. ``edit``: text that stands in the source once, and what takes its place before it is compiled:
+    ptxsim/docs/evidence.md; they must be seen. ``edit``: text that stands in the source once, and what takes its place before it is compiled:
     the same without that finding."""
     name: str
     source: str

@@ -1,5 +1,5 @@
 // Which statements of those that ptxas 13.0 assembles the interpreter knows: ptxsim/tests/forms.txt
-// says it of each, and the table "Refused" of docs/ptxsim.md names the others.
+// says it of each, and the table "Refused" of docs/instructions.md names the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::string error_of(const Form& form) {
 const std::vector<Strings>& refused_rows() {
   static const std::vector<Strings> all = [] {
     std::vector<Strings> list;
-    std::ifstream file(kFolder / "../../docs/ptxsim.md");
+    std::ifstream file(kFolder / "../docs/instructions.md");
     bool inside = false;
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with("#")) inside = line == "## Refused";

@@ -1,4 +1,4 @@
-// Doubles eight numbers; docs/ptxsim.md shows this file as the example of the C++ interface.
+// Doubles eight numbers; docs/guide.md shows this file as the example of the C++ interface.
 #include <cstdio>
 #include <cstring>
 

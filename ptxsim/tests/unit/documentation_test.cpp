@@ -1,5 +1,5 @@
-// docs/ptxsim.md against the tree: its tables of instructions have a row for everything that is
-// decoded, name cases that exist and say truly which of them run on an H200; its example is a file
+// docs/instructions.md against the tree: its tables have a row for everything that is decoded, name
+// cases that exist and say truly which of them run on an H200. The example of docs/guide.md is a file
 // that is compiled.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
 const fs::path kFolder = PTXSIM_TEST_FOLDER;
-const fs::path kDocument = kFolder / "../../docs/ptxsim.md";
+const fs::path kDocuments = kFolder / "../docs";
 
 std::string read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -98,7 +98,7 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     std::vector<Row> list;
     bool inside = false;
-    for (const std::string& line : split(read(kDocument), '\n')) {
+    for (const std::string& line : split(read(kDocuments / "instructions.md"), '\n')) {
       if (line.starts_with("## ")) inside = line == "## Instructions";
       if (!inside || !line.starts_with("| `")) continue;
       const Strings cells = split(line, '|');
@@ -186,7 +186,8 @@ TEST(Documentation, EveryCaseIsNamed) {
 
 TEST(Documentation, ExampleIsWhatIsCompiled) {
   const std::string source = read(kFolder / "unit/documentation_example.cpp");
-  EXPECT_NE(read(kDocument).find("```cpp\n" + source.substr(source.find("#include")) + "```"),
+  EXPECT_NE(read(kDocuments / "guide.md")
+                .find("```cpp\n" + source.substr(source.find("#include")) + "```"),
             std::string::npos);
   uint32_t values[8] = {1, 2, 3, 4, 5, 6, 7, 0x80000001};
   EXPECT_EQ(twice(values), 0);

@@ -12,17 +12,16 @@ inline constexpr Gpu kB200{
     .l2_bytes = {132'120'576, Kind::kDataSheet, "data sheet"},
     .memory_bytes = {192e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {1600, Kind::kFitted,
-                      "eight published times, docs/ptxsim_timing.md; 1965 is the highest, 1500 to "
+                      "eight published times, ptxsim/docs/clock.md; 1965 is the highest, 1500 to "
                       "1650 in loaded GEMMs of public traces"},
     .hbm_bytes_per_us = {6.0e6, Kind::kMeasured,
                          "SemiAnalysisAI/microbench-blackwell tma2d (7.1e6 to 7.3e6) and "
                          "tile-ai/TileSight (6.95e6); 5.9e6 is reported of the contest's machines"},
     .l2_bytes_per_us = {20.2e6, Kind::kMeasured,
                         "tile-ai/TileSight, architecture description of B200"},
-    .ingest_bytes_per_us =
-        {0.18e6, Kind::kFitted,
-         "eight published times, docs/ptxsim_timing.md; a lower bound of 0.158e6 "
-         "is measured (SemiAnalysisAI/microbench-blackwell)"},
+    .ingest_bytes_per_us = {0.18e6, Kind::kFitted,
+                            "eight published times, ptxsim/docs/clock.md; a lower bound of 0.158e6 "
+                            "is measured (SemiAnalysisAI/microbench-blackwell)"},
     .shared_bytes_per_clock = {128, Kind::kMeasured,
                                "SemiAnalysisAI/microbench-blackwell and tile-ai/TileSight, "
                                "architecture description of B200"},

@@ -17,9 +17,11 @@ from pages import logical_lines
 ABOUT = {
     "docs/cli.md": "dualgemm",
     "docs/checkpoints.md": "dualgemm",
-    "docs/ptxsim.md": "ptxsim",
-    "docs/ptxsim_exec.md": "ptxsim",
-    "docs/ptxsim_timing.md": "ptxsim",
+    "ptxsim/README.md": "ptxsim",
+    **{
+        f"ptxsim/docs/{page}.md": "ptxsim"
+        for page in ("guide", "command", "cases", "instructions", "rules", "exec", "clock", "evidence")
+    },
 }
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 OPTION = re.compile(r"--?[A-Za-z][\w-]*")
@@ -59,7 +61,7 @@ class Programs:
         }
         self.scripts = {
             str(path.relative_to(root)): path.read_text()
-            for folder in ("scripts", ".ci")
+            for folder in ("scripts", "ptxsim/scripts", ".ci")
             for path in sorted((root / folder).glob("*"))
             if path.is_file()
         }

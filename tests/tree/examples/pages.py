@@ -3,7 +3,7 @@
 import re
 
 RUN = {"cpp", "c", "sh"}
-SHOWN = {"", "json", "cuda", "text", "cmake", "python"}  # languages that are shown only
+SHOWN = {"", "json", "cuda", "text", "cmake", "python", "yaml"}  # languages that are shown only
 KINDS = "not run|prologue|needs|file|in|exit status"
 MARKER = re.compile(rf"<!--\s*({KINDS}):\s*(.*?)\s*-->")
 FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^`]*)")
@@ -181,7 +181,8 @@ class Header:
 
 def read_pages(root):
     """Every page and public header of the tree."""
-    markdown = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    markdown = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
+                *sorted((root / "ptxsim").glob("*.md")), *sorted((root / "ptxsim/docs").glob("*.md"))]
     headers = sorted((root / "include" / "dualgemm").glob("*.h*"))
     pages = [Page(path.read_text(), str(path.relative_to(root))) for path in markdown]
     return pages + [Header(path.read_text(), str(path.relative_to(root))) for path in headers]

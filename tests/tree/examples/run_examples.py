@@ -122,7 +122,7 @@ class Runner:
         compiler, standard = (self.options.cxx, "-std=c++20") if example.language == "cpp" else (self.options.cc, "-std=c99")
         includes, libraries = [f"-I{self.options.root}/include"], [*self.options.library, "-lm"]
         if "ptxsim_lib" in example.needs:
-            includes += ["-iquote", str(self.options.root)]
+            includes += [f"-I{self.options.root}/ptxsim/include"]
             libraries = self.options.ptxsim + libraries
         build = [compiler, standard, "-Wall", "-Wextra", *includes, str(file), "-o", str(program), *libraries]
         return self.call(build, folder) or self.call([str(program)], folder, example.status)

@@ -64,7 +64,7 @@ if ! "$checker" "$work/docs/performance.md" >/dev/null; then
   failures=$((failures + 1))
 fi
 
-mkdir -p "$work"/tree/{docs,src/core,src/cuda/device,tools/cli,ptxsim/insn/alu}
+mkdir -p "$work"/tree/{docs,src/core,src/cuda/device,tools/cli,ptxsim/src/insn/alu}
 folders() { # <1 or 0 findings expected> <what is left out of the document>
   local output status=0
   printf '| folder | |\n|---|---|\n| `src/core/` | |\n| `src/cuda/` | `device/` |\n| `tools/cli/` | |\n| `insn/` | `alu/` |\n' |

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/clock_points, clock_tables and calibrate_clock: the tables of docs/ptxsim_timing.md are what the clock says,
+"""scripts/clock_points, clock_tables and calibrate_clock: the tables of ptxsim/docs/clock.md are what the clock says,
 measured points are read and divided, bad ones refused. Usage: clock_tables_test.py ROOT PTXSIM"""
 
 import json
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT, PTXSIM = pathlib.Path(sys.argv[1]), sys.argv[2]
-DOCUMENT = ROOT / "docs/ptxsim_timing.md"
+DOCUMENT = ROOT / "ptxsim/docs/clock.md"
 # Recorded on an H200: bench_sm90a --all --n 4096 --k 7168 --json, three points of many.
 POINT = {
     "device": "NVIDIA H200",

@@ -1,6 +1,6 @@
 // A launch described in JSON: what `ptxsim run --case` takes, and what test kernels carry in lines
 // that begin with
-// "//! ". docs/ptxsim.md has the schema. Unknown keys and values that do not fit are errors that
+// "//! ". docs/cases.md has the schema. Unknown keys and values that do not fit are errors that
 // name the key.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // Generic 64-bit addresses: windows below stand for shared, local, parameter and constant memory;
 // the rest is global. shared::cluster 32-bit addresses are (rank of the CTA in its cluster << 24) |
-// offset, also those of the own CTA (ISA reference 8.3; checked on an H200, see docs/ptxsim.md).
+// offset, also those of the own CTA (ISA reference 8.3; checked on an H200, see docs/evidence.md).
 #pragma once
 
 #include <cstddef>
